@@ -1,0 +1,40 @@
+# Names of commands; what they do is in tools/setup and in xtask/.
+
+# A cargo installed for one user is found also where a login shell has not put it on the path.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup report test build bench wheel clean
+
+help:  ## list these targets
+	@sed -n 's/^\([a-z]*\): .*## /make \1\t/p' Makefile | expand -t 14
+
+setup:  ## install what building and testing need (on Debian), and nothing that is there
+	@tools/setup test
+
+report:  ## measure this machine for ten seconds and write report.html
+	@tools/setup report
+	cargo build --release --locked -p swtch
+	target/release/swtch measure --quick --out profile.json
+	target/release/swtch report profile.json -o report.html
+	@echo "The report is $(CURDIR)/report.html"
+
+test:  ## run every check and test, with one closing summary
+	@tools/setup test
+	cargo --locked xtask test
+
+build:  ## build everything, optimised
+	@tools/setup report
+	cargo build --release --locked --workspace
+
+bench:  ## run the full benchmarks
+	@tools/setup report
+	cargo --locked xtask bench
+
+wheel:  ## build the Python wheel into target/wheels
+	@tools/setup test
+	cargo --locked xtask wheel
+
+clean:  ## remove everything that was built, and the Python environment
+	cargo clean
+	rm -rf .venv

@@ -1,0 +1,229 @@
+//! Arguments in: the only place that knows the command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use swtch_measure::{Access, Class, Method, Preset};
+use swtch_topology::Placement;
+use swtch_units::Bytes;
+
+/// What context switches cost: on this machine, in this workload, in money.
+#[derive(Debug, Parser)]
+#[command(name = "swtch", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "Any program swtch-NAME on PATH runs as 'swtch NAME'.\n\nExamples:\n  \
+    swtch doctor                      what this machine allows\n  \
+    swtch measure --quick             what a switch costs here, in ten seconds\n  \
+    swtch report -o report.html       the last measurement as a page")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// What this machine allows, and how to enable the rest
+    Doctor(DoctorArgs),
+    /// What a context switch costs here
+    Measure(Box<MeasureArgs>),
+    /// One page from any number of profiles
+    Report(ReportArgs),
+    /// The JSON Schema of the files swtch writes
+    Schema(SchemaArgs),
+    #[command(external_subcommand)]
+    External(Vec<OsString>),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  swtch doctor\n  swtch doctor --json | jq '.capabilities[] | select(.state != \"ok\")'"
+)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch measure --quick                        c1 of every method, a coarse sweep, in 10 s\n  \
+    swtch measure                                everything this machine has, in 90 s\n  \
+    swtch measure --method pipe,futex --placement same-cpu,shared-l3\n  \
+    swtch measure --sizes 64K,1M,8M --strides 8,64 --access read\n  \
+    swtch measure --quick --out now.json --compare last-week.json\n\n\
+    The Profile goes to --out, or becomes this machine's profile ($XDG_STATE_HOME/swtch/profile.json).\n\
+    Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.")]
+pub(crate) struct MeasureArgs {
+    /// At most 10 s: c1 of every method, a coarse sweep of sizes
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// At most 15 minutes: every stride and access at every size
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Methods: pipe, condvar, futex, eventfd, ring, pid-sum-ring, yield
+    #[arg(long, value_delimiter = ',', value_name = "METHOD,...")]
+    pub(crate) method: Option<Vec<Method>>,
+    /// Array sizes of the total cost, e.g. 64K,1M
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size)]
+    pub(crate) sizes: Option<Vec<u64>>,
+    /// Strides of the total cost, e.g. 8,64,4K
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size)]
+    pub(crate) strides: Option<Vec<u64>>,
+    /// Accesses: read, write, read-modify-write
+    #[arg(long, value_delimiter = ',', value_name = "ACCESS,...")]
+    pub(crate) access: Option<Vec<Access>>,
+    /// Placements: same-cpu, smt-sibling, shared-l2, shared-l3, same-package, other-package, other-core-kind, unpinned
+    #[arg(long, value_delimiter = ',', value_name = "PLACE,...")]
+    pub(crate) placement: Option<Vec<Placement>>,
+    /// Scheduling classes: normal, fifo
+    #[arg(long, value_delimiter = ',', value_name = "CLASS,...")]
+    pub(crate) class: Option<Vec<Class>>,
+    /// Stop a condition when its 95 % interval is within this of the median, e.g. 1%
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) precision: Option<f64>,
+    /// Stop everything after this long, e.g. 30s, 5m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) time_limit: Option<Duration>,
+    /// Largest array of the sweep, e.g. 8M
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_array: Option<u64>,
+    /// Seed of the random order of conditions
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Write the Profile here (and NAME.samples.parquet beside it)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Keep nothing but what is printed
+    #[arg(long, conflicts_with = "out")]
+    pub(crate) no_save: bool,
+    /// Say what changed since this Profile
+    #[arg(long, value_name = "OLD.json")]
+    pub(crate) compare: Option<PathBuf>,
+    /// With --compare: do not measure, compare with this Profile
+    #[arg(long, value_name = "NEW.json", requires = "compare")]
+    pub(crate) with: Option<PathBuf>,
+    /// Print the Profile (or the comparison) as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl MeasureArgs {
+    pub(crate) fn preset(&self) -> Preset {
+        match (self.quick, self.full) {
+            (true, _) => Preset::Quick,
+            (_, true) => Preset::Full,
+            _ => Preset::Default,
+        }
+    }
+
+    /// Whether only a part of what the preset has was asked for.
+    pub(crate) fn partial(&self) -> bool {
+        self.method.is_some()
+            || self.sizes.is_some()
+            || self.strides.is_some()
+            || self.access.is_some()
+            || self.placement.is_some()
+            || self.class.is_some()
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  swtch report -o report.html\n  \
+    swtch report board.json server.json -o side-by-side.html")]
+pub(crate) struct ReportArgs {
+    /// Profiles; this machine's when none is given
+    #[arg(value_name = "PROFILE")]
+    pub(crate) profiles: Vec<PathBuf>,
+    /// The page to write
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) out: PathBuf,
+    /// Print what was written as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  swtch schema profile > profile-1.schema.json")]
+pub(crate) struct SchemaArgs {
+    /// Which file
+    #[arg(value_enum)]
+    pub(crate) of: SchemaOf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// `swtch/profile/1`
+    Profile,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    text.parse::<Bytes>().map(Bytes::get).map_err(|error| error.to_string())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let wrong = || format!("'{text}' is not a share; write 1% or 0.01");
+    match text.trim().strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|value| value / 100.0).map_err(|_| wrong()),
+        None => text.trim().parse().map_err(|_| wrong()),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("'{text}' is not a time; write 500ms, 30s or 5m");
+    let trimmed = text.trim();
+    let unit_at = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(unit_at);
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        "ms" => number / 1e3,
+        "" | "s" => number,
+        "m" | "min" => number * 60.0,
+        "h" => number * 3600.0,
+        _ => return Err(wrong()),
+    };
+    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+}
+
+/// Help and version go out as they are; a mistake becomes one line and status 2.
+pub(crate) fn report(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        crate::output::print(&error.render().to_string());
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        crate::output::complain_text(text.trim_end());
+        return ExitCode::from(2);
+    }
+    // clap's first paragraph says what is wrong; the rest is usage, which --help has.
+    let what: Vec<&str> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    let what = what.join(" ");
+    let what = what.strip_prefix("error: ").unwrap_or(&what);
+    crate::output::complain_text(&format!("swtch: {what}; see --help"));
+    ExitCode::from(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_and_shares_are_read_as_people_write_them() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        for text in ["", "s", "-1s", "1x", "nan", "1e400s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(share("1%"), Ok(0.01));
+        assert_eq!(share("0.02"), Ok(0.02));
+        assert!(share("one").is_err());
+    }
+}

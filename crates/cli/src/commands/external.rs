@@ -1,0 +1,23 @@
+//! `swtch NAME`: any program `swtch-NAME` on PATH, as git and cargo do.
+
+use crate::output::WrongUsage;
+use anyhow::Context;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
+    let Some((name, arguments)) = words.split_first() else {
+        return Err(WrongUsage("no command given; see swtch --help".to_owned()).into());
+    };
+    let mut program = OsString::from("swtch-");
+    program.push(name);
+    let error = Command::new(&program).args(arguments).exec();
+    let (name, program) = (name.to_string_lossy(), program.to_string_lossy());
+    if error.kind() == io::ErrorKind::NotFound {
+        let text = format!("unknown command '{name}', and no program '{program}' on PATH; see swtch --help");
+        return Err(WrongUsage(text).into());
+    }
+    Err(error).with_context(|| format!("cannot run {program}"))
+}

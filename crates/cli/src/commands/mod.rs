@@ -1,0 +1,7 @@
+//! One file a command: a call into a library, and output.
+
+pub(crate) mod doctor;
+pub(crate) mod external;
+pub(crate) mod measure;
+pub(crate) mod report;
+pub(crate) mod schema;

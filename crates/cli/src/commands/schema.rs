@@ -1,0 +1,13 @@
+//! `swtch schema`.
+
+use crate::args::{SchemaArgs, SchemaOf};
+use crate::output;
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
+    let schema = match args.of {
+        SchemaOf::Profile => swtch_profile::json_schema(),
+    };
+    output::print(&(serde_json::to_string_pretty(&schema)? + "\n"));
+    Ok(ExitCode::SUCCESS)
+}

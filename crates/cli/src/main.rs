@@ -1,0 +1,32 @@
+//! `swtch`: what a context switch costs, on this machine, in this workload, in money.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod output;
+mod progress;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return args::report(&error),
+    };
+    let done = match cli.command {
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Measure(args) => commands::measure::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Schema(args) => commands::schema::run(&args),
+        Command::External(words) => commands::external::run(&words),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(error.downcast_ref::<output::WrongUsage>().map_or(1, |_| 2))
+        }
+    }
+}

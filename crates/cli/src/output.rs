@@ -1,0 +1,43 @@
+//! Output: standard output that survives a closed pipe, complaints of one line, the place of this machine's Profile.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// A wish that cannot be met, found only after the arguments were read: status 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WrongUsage(pub(crate) String);
+
+/// Writes to standard output. `swtch measure | head` closes it early: that is no failure of this command.
+pub(crate) fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// One line on standard error.
+pub(crate) fn complain_text(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// The failure, its causes behind it, on one line.
+pub(crate) fn complain(error: &anyhow::Error) {
+    let chain: Vec<String> = error.chain().map(|cause| cause.to_string().replace('\n', " ")).collect();
+    let mut line = String::new();
+    for cause in chain {
+        // Library errors already say their source; repeat nothing.
+        if !line.contains(&cause) {
+            if !line.is_empty() {
+                line.push_str(": ");
+            }
+            line.push_str(&cause);
+        }
+    }
+    complain_text(&format!("swtch: {line}"));
+}
+
+/// Where this machine's Profile is kept: `$XDG_STATE_HOME/swtch/profile.json`, by default under `~/.local/state`.
+pub(crate) fn own_profile() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
+    Some(state.join("swtch/profile.json"))
+}

@@ -1,0 +1,78 @@
+//! The inner loops, one file a method.
+//!
+//! Nothing in `lead`, `follow` or `simulate` allocates, formats or calls a library: the system calls are made by rustix's
+//! inline assembly (on the architectures that have it), and the condition variable's library calls are what its method measures.
+
+pub(crate) mod condvar;
+pub(crate) mod eventfd;
+pub(crate) mod futex;
+pub(crate) mod pipe;
+pub(crate) mod reference;
+pub(crate) mod ring;
+pub(crate) mod yielding;
+
+use crate::traversal::Array;
+
+/// Tasks that hand the processor to each other: task 0 leads, the others follow.
+pub(crate) trait Kernel: Sync {
+    /// One round of the leader: wakes the next task, waits for its turn, goes through its array.
+    fn lead(&self, array: &Array);
+
+    /// One round of follower `index` (from 1): waits for its turn, goes through its array, wakes the next task.
+    fn follow(&self, index: usize, array: &Array);
+
+    /// The baseline: the same system calls and the same traversal by one task, without a switch.
+    fn simulate(&self, array: &Array);
+
+    /// Whether what came back is what must have come back; `true` where there is nothing to check.
+    fn verified(&self, _pids: &dyn Fn(usize) -> u64) -> bool {
+        true
+    }
+}
+
+/// Which of two tasks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Leader,
+    Follower,
+}
+
+/// A way for two tasks to wake each other.
+pub(crate) trait Signal: Sync {
+    /// Wakes the other side.
+    fn send(&self, from: Side);
+    /// Waits for the other side.
+    fn receive(&self, by: Side);
+    /// One send and one receive of one task to itself.
+    fn loop_back(&self);
+}
+
+/// Two tasks that wake each other in turn.
+impl<S: Signal> Kernel for S {
+    #[inline(always)]
+    fn lead(&self, array: &Array) {
+        self.send(Side::Leader);
+        self.receive(Side::Leader);
+        std::hint::black_box(array.traverse());
+    }
+
+    #[inline(always)]
+    fn follow(&self, _index: usize, array: &Array) {
+        self.receive(Side::Follower);
+        std::hint::black_box(array.traverse());
+        self.send(Side::Follower);
+    }
+
+    #[inline(always)]
+    fn simulate(&self, array: &Array) {
+        self.loop_back();
+        std::hint::black_box(array.traverse());
+    }
+}
+
+/// A failure of a system call that was just set up correctly: the figures are lost, so the process ends and its parent
+/// reports the condition as unavailable.
+#[cold]
+pub(crate) fn broken() -> ! {
+    crate::sys::exit_now(crate::launch::EXIT_BROKEN)
+}

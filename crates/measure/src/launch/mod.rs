@@ -1,0 +1,133 @@
+//! One launch: a fresh process measures one condition for a few batches and leaves them in shared memory.
+//!
+//! Fresh processes redraw the placement of pages, pipes and stacks; what one process happens to get is not the machine.
+
+mod region;
+mod worker;
+
+use crate::batch::Batch;
+use crate::clock::Clock;
+use crate::condition::{Condition, Work};
+use crate::sys::{self, Forked, Pipe};
+use region::{Region, Stage};
+
+pub(crate) use region::{FollowerSlot, LeaderSlot};
+use rustix::fd::AsFd;
+
+/// Exit status of a worker whose system calls failed in the middle.
+pub(crate) const EXIT_BROKEN: i32 = 81;
+/// Exit status of a worker that could not be set up; the region says why.
+const EXIT_SETUP: i32 = 82;
+
+/// How much one launch does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Batches, each paired with a batch of the baseline.
+    pub(crate) batches: u32,
+    /// Rounds in a batch.
+    pub(crate) rounds: u32,
+    /// Untimed rounds before each batch.
+    pub(crate) warm_up_rounds: u32,
+    /// Seconds after which the kernel ends the worker.
+    pub(crate) guard_s: u32,
+}
+
+/// Why a launch gave nothing (or less than it should).
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// A system call failed before the measuring began.
+    #[error("{doing} failed: {why}")]
+    SetUp {
+        /// What was being done.
+        doing: &'static str,
+        /// The kernel's text.
+        why: String,
+        /// The kernel's number, by which a lack of permission is told from a lack of memory.
+        error: i32,
+    },
+    /// The worker ended in the middle.
+    #[error("the measuring process ended while {doing} (wait status {status:#x})")]
+    Died {
+        /// What was being done.
+        doing: &'static str,
+        /// As `waitpid` returns it.
+        status: i32,
+    },
+    /// The guard ended it.
+    #[error(
+        "no end within {guard_s} s: ended by the guard (a starved task, or a processor that is taken away)"
+    )]
+    Hung {
+        /// The guard's time.
+        guard_s: u32,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Runs one launch and returns its batches. `stop` is asked twenty times a second whether to give up.
+pub(crate) fn launch(
+    condition: &Condition,
+    size: Size,
+    clock: Clock,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Batch>, LaunchError> {
+    let followers = match condition.work {
+        Work::Switch { count, .. } => count as usize - 1,
+        Work::Reference(_) => 0,
+    };
+    let region =
+        Region::new(size.batches as usize, followers).map_err(|error| set_up(Stage::MappingArray, error))?;
+    // The worker holds the writing end and never writes: the reading end closes when it is gone.
+    let life = Pipe::new().map_err(|error| set_up(Stage::MakingPipes, error))?;
+    let parent = rustix::process::getpid().as_raw_nonzero().get();
+    let pid = match sys::fork().map_err(|error| set_up(Stage::Starting, error))? {
+        Forked::Child => worker::run(condition, size, clock, &region, parent),
+        Forked::Parent(pid) => pid,
+    };
+    drop(life.write);
+    let began = std::time::Instant::now();
+    let mut interrupted = false;
+    let mut hung = false;
+    while !sys::wait_readable(life.read.as_fd(), 50) {
+        interrupted = stop();
+        hung = began.elapsed().as_secs() > u64::from(size.guard_s) + 1;
+        if interrupted || hung {
+            break;
+        }
+    }
+    let status = sys::kill_group_and_wait(pid, interrupted || hung);
+    if interrupted {
+        return Err(LaunchError::Interrupted);
+    }
+    let batches: Vec<Batch> = region
+        .finished()
+        .map(|(leader, followers)| Batch::new(condition, size, clock, &leader, &followers))
+        .collect();
+    match judge(status, hung, size.guard_s, &region) {
+        Some(error) => Err(error),
+        None => Ok(batches),
+    }
+}
+
+fn set_up(stage: Stage, error: i32) -> LaunchError {
+    LaunchError::SetUp { doing: stage.doing(), why: sys::error_text(error), error }
+}
+
+fn judge(status: i32, hung: bool, guard_s: u32, region: &Region) -> Option<LaunchError> {
+    let ended_by = |signal| libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == signal;
+    if status == 0 {
+        None
+    } else if region.error() != 0 {
+        Some(set_up(region.stage(), region.error()))
+    } else if hung || ended_by(libc::SIGALRM) || ended_by(libc::SIGXCPU) {
+        Some(LaunchError::Hung { guard_s })
+    } else {
+        Some(LaunchError::Died { doing: region.stage().doing(), status })
+    }
+}
+
+#[cfg(test)]
+mod tests;

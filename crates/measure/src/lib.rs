@@ -1,0 +1,154 @@
+//! Measures what a context switch costs on this machine.
+//!
+//! Two tasks hand the processor to each other a known number of times; the same system calls made by one task, batch by batch
+//! beside it, are subtracted; the switches are counted. `docs/method.md` describes every step and its reason.
+//!
+//! ```no_run
+//! use swtch_measure::{Options, Preset, Silent, measure};
+//!
+//! let measurement = measure(&Options::preset(Preset::Quick), &mut Silent)?;
+//! for row in &measurement.profile.direct {
+//!     println!("{} between {}s: {:.0} ns", row.method, row.tasks, row.switch_cost_ns.median);
+//! }
+//! # Ok::<(), swtch_measure::MeasureError>(())
+//! ```
+
+mod batch;
+mod clock;
+mod condition;
+mod estimate;
+mod kernels;
+mod launch;
+mod machine_time;
+mod noise;
+mod options;
+mod plan;
+mod probe;
+mod profile;
+mod regions;
+mod run;
+mod sys;
+mod traversal;
+
+use machine_time::Taken;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use swtch_profile::model::{Ended, Profile, Provenance, SCHEMA};
+use swtch_profile::samples::Sample;
+use swtch_stats::Rng;
+use swtch_topology::{Host, TopologyError};
+
+pub use condition::{Class, Condition, Method, Reference, Tasks, Work};
+pub use launch::LaunchError;
+pub use options::{Options, OptionsError, Preset};
+pub use probe::probe;
+pub use run::{Observer, Progress, Silent};
+pub use traversal::{Access, ELEMENT_BYTES, Pattern};
+
+/// Why there is no measurement.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// A wish that cannot be met.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The machine's facts could not be read.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// Not one condition could be measured.
+    #[error("nothing could be measured: {0}")]
+    Nothing(String),
+    /// Stopped before the first figure.
+    #[error("interrupted before anything was measured")]
+    Interrupted,
+}
+
+/// A Profile and the batches it comes from.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// The figures.
+    pub profile: Profile,
+    /// Every batch.
+    pub samples: Vec<Sample>,
+}
+
+/// Time kept back from the limit for what comes after the last launch.
+const CLOSING: Duration = Duration::from_millis(150);
+
+/// Measures this machine. The call blocks for at most the time limit; `observer` follows it and can stop it.
+///
+/// # Errors
+/// A wish that cannot be met, or a machine on which nothing could be measured. Whatever single figure could not be measured is
+/// no error: it is in the Profile's `unavailable`.
+pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Measurement, MeasureError> {
+    let started = Instant::now();
+    let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    options.check(None)?;
+    let host = Host::read(Path::new("/"))?;
+    options.check(host.limits.available_memory_bytes)?;
+    let probes = probe();
+    let plan = plan::Plan::new(options, &host, &probes)?;
+    let (clock, clock_facts) = clock::Clock::calibrated();
+    let counted = probes.switch_counts.works;
+    let cpus = plan.conditions.first().map(|planned| planned.condition.cpus.clone()).unwrap_or_default();
+    let order_seed = options.order_seed.unwrap_or(started_unix_s);
+    let limits = (started, started + options.time_limit().saturating_sub(CLOSING));
+    let before = Taken::now(&cpus);
+    let run = run::Run::new(
+        &plan,
+        clock,
+        options.precision(),
+        options.preset.launches(),
+        limits,
+        counted,
+        observer,
+    );
+    let gathered = run.gather(&mut Rng::new(order_seed));
+    let after = Taken::now(&cpus);
+    let mut figures = profile::figures(&gathered, &host, counted);
+    figures.noise.steal_share = after.steal_share_since(before);
+    figures.noise.throttled_ns = after.throttled_ns_since(before);
+    let mut unavailable = plan.unavailable;
+    if let (false, Some(why)) = (counted, &probes.switch_counts.why) {
+        let row = swtch_profile::model::Unavailable { what: "switches counted".to_owned(), why: why.clone() };
+        unavailable.push(row);
+    }
+    unavailable.append(&mut figures.unavailable);
+    if gathered.conditions.is_empty() {
+        return Err(nothing(gathered.ended, &unavailable));
+    }
+    let profile = Profile {
+        schema: SCHEMA.to_owned(),
+        provenance: Provenance {
+            source: "measured".to_owned(),
+            swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_unix_s,
+            elapsed_s: started.elapsed().as_secs_f64(),
+            preset: options.preset.name().to_owned(),
+            precision: options.precision(),
+            ended: gathered.ended,
+            launches: gathered.launches,
+            order_seed,
+        },
+        host,
+        clock: clock_facts,
+        direct: figures.direct,
+        total: figures.total,
+        ring: figures.ring,
+        regions: figures.regions,
+        knees: figures.knees,
+        references: figures.references,
+        noise: figures.noise,
+        unavailable,
+        samples: None,
+    };
+    Ok(Measurement { profile, samples: profile::samples(&gathered) })
+}
+
+fn nothing(ended: Ended, unavailable: &[swtch_profile::model::Unavailable]) -> MeasureError {
+    if ended == Ended::Interrupted {
+        return MeasureError::Interrupted;
+    }
+    let why: Vec<String> = unavailable.iter().map(|row| format!("{}: {}", row.what, row.why)).collect();
+    MeasureError::Nothing(why.join("; "))
+}

@@ -1,0 +1,134 @@
+//! What disturbs a batch, and which batches are left out for it.
+
+use crate::batch::Batch;
+use crate::clock::Clock;
+
+/// Turns of the fixed spin: about 10 µs on a 3 GHz processor.
+const SPIN_TURNS: u32 = 8_000;
+
+/// A fixed piece of work of known length that touches no memory: when it takes longer, the processor was slower (frequency,
+/// a busy sibling, a hypervisor), and so was everything measured beside it. Returns ticks.
+#[inline(never)]
+pub(crate) fn spin(clock: Clock) -> u64 {
+    let start = clock.start();
+    let mut value = 1u64;
+    for _ in 0..SPIN_TURNS {
+        // Each turn needs the one before; black_box keeps the chain from being computed at compile time.
+        value = std::hint::black_box(value).wrapping_mul(3);
+    }
+    std::hint::black_box(value);
+    clock.stop() - start
+}
+
+/// Why a batch is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Spoiled {
+    /// Other tasks, interrupts, the hypervisor or a quota had the processor for part of it.
+    ForeignCpuTime,
+    /// The processor ran slower than before and after.
+    SlowClock,
+    /// The leader changed processors.
+    Migrated,
+    /// The tasks switched more or less often than in the other batches.
+    SwitchCount,
+}
+
+impl Spoiled {
+    /// Every reason.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::ForeignCpuTime, Self::SlowClock, Self::Migrated, Self::SwitchCount];
+
+    /// The name in files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ForeignCpuTime => "foreign-cpu-time",
+            Self::SlowClock => "slow-clock",
+            Self::Migrated => "migrated",
+            Self::SwitchCount => "switch-count",
+        }
+    }
+}
+
+/// A batch whose tasks were off the processor for longer than this share is spoiled.
+const MOST_OFF_CPU_SHARE: f64 = 0.03;
+/// A batch whose spin took longer than this multiple of the usual is spoiled.
+const MOST_SPIN_RATIO: f64 = 1.10;
+/// A batch whose switches differ from the usual by more than this share is spoiled.
+const MOST_SWITCH_DEVIATION: f64 = 0.02;
+
+/// What is usual for a condition: the medians over its batches, which a minority of spoiled batches does not move.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usual {
+    /// Median of the spin over the whole run, ns.
+    pub spin_ns: f64,
+    /// Median of the switches per round, for tasks on one processor whose method fixes the number.
+    pub switches_per_round: Option<f64>,
+    /// Whether the tasks are pinned.
+    pub pinned: bool,
+}
+
+/// Whether and why `batch` is spoiled. Neither reason looks at the figure itself: leaving out what is slow because it is slow
+/// would only make the result look better.
+pub(crate) fn spoiled(batch: &Batch, usual: Usual) -> Option<Spoiled> {
+    let off = batch.off_cpu_share.unwrap_or(0.0).max(batch.baseline_off_cpu_share);
+    if off > MOST_OFF_CPU_SHARE {
+        Some(Spoiled::ForeignCpuTime)
+    } else if usual.pinned && batch.migrated {
+        Some(Spoiled::Migrated)
+    } else if batch.spin_ns > usual.spin_ns * MOST_SPIN_RATIO {
+        Some(Spoiled::SlowClock)
+    } else if usual.switches_per_round.is_some_and(|steady| miscounted(batch, steady)) {
+        Some(Spoiled::SwitchCount)
+    } else {
+        None
+    }
+}
+
+fn miscounted(batch: &Batch, usual: f64) -> bool {
+    // One stray switch in a short batch is a large share of it, and no disturbance.
+    let tolerated = (MOST_SWITCH_DEVIATION * usual).max(1.5 / f64::from(batch.rounds.max(1)));
+    (batch.switches_per_round() - usual).abs() > tolerated
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USUAL: Usual = Usual { spin_ns: 10_000.0, switches_per_round: Some(2.0), pinned: true };
+
+    fn clean() -> Batch {
+        Batch {
+            rounds: 1000,
+            spin_ns: 10_000.0,
+            voluntary_per_round: 2.0,
+            off_cpu_share: Some(0.001),
+            ..Batch::default()
+        }
+    }
+
+    #[test]
+    fn each_disturbance_is_named() {
+        assert_eq!(spoiled(&clean(), USUAL), None);
+        let cases = [
+            (Batch { off_cpu_share: Some(0.5), ..clean() }, Spoiled::ForeignCpuTime),
+            (Batch { baseline_off_cpu_share: 0.5, ..clean() }, Spoiled::ForeignCpuTime),
+            (Batch { spin_ns: 12_000.0, ..clean() }, Spoiled::SlowClock),
+            (Batch { migrated: true, ..clean() }, Spoiled::Migrated),
+            (Batch { voluntary_per_round: 1.7, ..clean() }, Spoiled::SwitchCount),
+        ];
+        for (batch, reason) in cases {
+            assert_eq!(spoiled(&batch, USUAL), Some(reason));
+        }
+    }
+
+    #[test]
+    fn an_unpinned_task_may_migrate() {
+        let batch = Batch { migrated: true, ..clean() };
+        assert_eq!(spoiled(&batch, Usual { pinned: false, ..USUAL }), None);
+    }
+
+    #[test]
+    fn a_slow_figure_alone_spoils_nothing() {
+        assert_eq!(spoiled(&Batch { round_ns: 1e9, ..clean() }, USUAL), None);
+    }
+}

@@ -1,0 +1,326 @@
+//! From wishes and facts to conditions: what will be measured, what cannot be, and why.
+
+use crate::condition::{Class, Condition, Method, Reference, Tasks, Work};
+use crate::options::{Options, OptionsError, Preset};
+use crate::traversal::{Access, ELEMENT_BYTES, Pattern};
+use swtch_profile::model::Unavailable;
+use swtch_topology::Placement;
+use swtch_topology::capability::Probes;
+use swtch_topology::host::Host;
+
+/// Tasks in the ring of the direct cost.
+const DIRECT_RING_TASKS: u32 = 8;
+/// First array size of the sweep.
+const SMALLEST_ARRAY_BYTES: u64 = 1 << 10;
+/// The sweep ends at this multiple of the last-level cache.
+const LARGEST_ARRAY_CACHES: u64 = 4;
+/// Assumed when the machine does not tell its caches.
+const UNKNOWN_CACHE_BYTES: u64 = 8 << 20;
+/// Strides of the default run: within a line, a line, across lines, a page.
+const STRIDES_BYTES: [u64; 4] = [64, 256, 1024, 4096];
+
+/// Which part of the Profile a condition is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    Direct,
+    Total,
+    Ring,
+    Reference,
+}
+
+/// One condition with its claim on the time.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub(crate) part: Part,
+    pub(crate) condition: Condition,
+    /// Share of the time relative to the others.
+    pub(crate) weight: f64,
+}
+
+/// Everything that will be measured and what will not.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) conditions: Vec<Planned>,
+    pub(crate) unavailable: Vec<Unavailable>,
+}
+
+impl Plan {
+    /// Lays out a run.
+    pub(crate) fn new(options: &Options, host: &Host, probes: &Probes) -> Result<Self, OptionsError> {
+        let mut plan = Self::default();
+        let classes = plan.classes(options, probes);
+        let places = plan.places(options, host, probes);
+        plan.add_direct(options, &places, &classes);
+        let home = places.iter().find(|(placement, _)| *placement == Placement::SameCpu).cloned();
+        let pipes_wanted = options.methods.as_ref().is_none_or(|methods| methods.contains(&Method::Pipe));
+        let rings_wanted = options.methods.as_ref().is_none_or(|methods| methods.contains(&Method::Ring));
+        match home {
+            Some((_, cpus)) if classes.contains(&Class::Normal) => {
+                if pipes_wanted {
+                    plan.add_total(options, host, &cpus);
+                }
+                if rings_wanted && options.sizes_bytes.is_none() {
+                    plan.add_rings(options, &cpus);
+                }
+                if options.methods.is_none() {
+                    plan.add_references(&cpus);
+                }
+            }
+            _ => plan.unavailable(
+                "total cost, ring and references",
+                "they are measured on one processor in the normal class, which was not asked for or not possible",
+            ),
+        }
+        if plan.conditions.is_empty() {
+            let why: Vec<String> =
+                plan.unavailable.iter().map(|row| format!("{}: {}", row.what, row.why)).collect();
+            return Err(OptionsError::Nothing(why.join("; ")));
+        }
+        Ok(plan)
+    }
+
+    fn unavailable(&mut self, what: impl Into<String>, why: impl Into<String>) {
+        self.unavailable.push(Unavailable { what: what.into(), why: why.into() });
+    }
+
+    fn classes(&mut self, options: &Options, probes: &Probes) -> Vec<Class> {
+        let wanted = options.classes.clone().unwrap_or_else(|| Class::ALL.to_vec());
+        let mut classes = wanted;
+        if classes.contains(&Class::Fifo) && !probes.realtime.works {
+            let why = probes.realtime.why.clone().unwrap_or_default();
+            self.unavailable(
+                "class fifo",
+                format!("{why}; run as root, or allow it: sudo setcap cap_sys_nice+ep $(command -v swtch)"),
+            );
+            classes.retain(|class| *class != Class::Fifo);
+        }
+        classes
+    }
+
+    /// The placements this machine has, each with its processors.
+    fn places(&mut self, options: &Options, host: &Host, probes: &Probes) -> Vec<(Placement, Vec<u32>)> {
+        let wanted = options.placements.clone().unwrap_or_else(|| Placement::ALL.to_vec());
+        let mut places = Vec::new();
+        for placement in wanted {
+            if placement == Placement::Unpinned {
+                places.push((placement, Vec::new()));
+            } else if !probes.pinning.works {
+                let why = probes.pinning.why.clone().unwrap_or_default();
+                self.unavailable(
+                    format!("placement {placement}"),
+                    format!("tasks cannot be pinned here: {why}"),
+                );
+            } else {
+                match host.pair_for(placement) {
+                    Ok(cpus) => places.push((placement, cpus.iter().map(|cpu| cpu.get()).collect())),
+                    Err(why) => self.unavailable(format!("placement {placement}"), why),
+                }
+                if placement == Placement::SameCpu {
+                    let elsewhere = places.last().map(|(_, cpus)| cpus.clone()).unwrap_or_default();
+                    for (_, cpu) in host.same_cpu_by_kind() {
+                        if !elsewhere.contains(&cpu.get()) {
+                            places.push((placement, vec![cpu.get()]));
+                        }
+                    }
+                }
+            }
+        }
+        places
+    }
+
+    fn add_direct(&mut self, options: &Options, places: &[(Placement, Vec<u32>)], classes: &[Class]) {
+        let methods = options.methods.clone().unwrap_or_else(|| Method::ALL.to_vec());
+        let mut one_processor_only = false;
+        for method in methods {
+            for tasks in method.tasks() {
+                for (placement, cpus) in places {
+                    if !method.works_on(*placement) {
+                        one_processor_only = true;
+                        continue;
+                    }
+                    for class in classes {
+                        let home = *placement == Placement::SameCpu;
+                        // The quick run covers every method where switching is the work, and the pipe elsewhere.
+                        let quick = options.preset == Preset::Quick && options.methods.is_none();
+                        let wanted = home && (*class == Class::Normal || method == Method::Pipe)
+                            || method == Method::Pipe && *class == Class::Normal;
+                        if quick && !wanted {
+                            continue;
+                        }
+                        let count = match method {
+                            Method::Ring | Method::PidSumRing => DIRECT_RING_TASKS,
+                            _ => 2,
+                        };
+                        let headline = method == Method::Pipe && home && *class == Class::Normal;
+                        self.conditions.push(Planned {
+                            part: Part::Direct,
+                            condition: Condition {
+                                work: Work::Switch { method, tasks: *tasks, count, pattern: Pattern::NONE },
+                                placement: *placement,
+                                cpus: cpus.clone(),
+                                class: *class,
+                            },
+                            weight: if headline { 6.0 } else { 1.0 },
+                        });
+                    }
+                }
+            }
+        }
+        if one_processor_only {
+            self.unavailable(
+                "method yield on two processors",
+                "two tasks yield to each other only when they share one processor",
+            );
+        }
+    }
+
+    fn add_total(&mut self, options: &Options, host: &Host, cpus: &[u32]) {
+        let sizes = options.sizes_bytes.clone().unwrap_or_else(|| self.default_sizes(options, host));
+        let mut patterns: Vec<Pattern> = Vec::new();
+        let accesses = options.accesses.clone();
+        let quick = options.preset == Preset::Quick;
+        let all_accesses = if quick { vec![Access::ReadModifyWrite] } else { Access::ALL.to_vec() };
+        let last_level = host.last_level_cache_bytes().unwrap_or(UNKNOWN_CACHE_BYTES);
+        let strides = options.strides_bytes.clone();
+        for array_bytes in &sizes {
+            for access in accesses.as_ref().unwrap_or(&all_accesses) {
+                // Reads and writes part from read-modify-write where memory is the limit; octaves show that.
+                let coarse = array_bytes.is_power_of_two() && *array_bytes <= last_level;
+                let dense = options.preset == Preset::Full || options.sizes_bytes.is_some();
+                if accesses.is_none() && *access != Access::ReadModifyWrite && !dense && !coarse {
+                    continue;
+                }
+                let defaults = default_strides(options.preset, *access, *array_bytes, last_level);
+                for stride_bytes in strides.as_ref().unwrap_or(&defaults) {
+                    if stride_bytes <= array_bytes {
+                        let pattern = Pattern {
+                            array_bytes: *array_bytes,
+                            stride_bytes: *stride_bytes,
+                            access: *access,
+                        };
+                        patterns.push(pattern);
+                    }
+                }
+            }
+        }
+        patterns.sort_unstable();
+        patterns.dedup();
+        self.ensure_direct_reference(cpus);
+        self.conditions.extend(patterns.into_iter().map(|pattern| Planned {
+            part: Part::Total,
+            condition: Condition {
+                work: Work::Switch { method: Method::Pipe, tasks: Tasks::Process, count: 2, pattern },
+                placement: Placement::SameCpu,
+                cpus: cpus.to_vec(),
+                class: Class::Normal,
+            },
+            weight: if pattern.stride_bytes == ELEMENT_BYTES { 1.0 } else { 0.4 },
+        }));
+    }
+
+    /// c2 - c1 needs its c1, whatever methods were asked for.
+    fn ensure_direct_reference(&mut self, cpus: &[u32]) {
+        let condition = Condition {
+            work: Work::Switch {
+                method: Method::Pipe,
+                tasks: Tasks::Process,
+                count: 2,
+                pattern: Pattern::NONE,
+            },
+            placement: Placement::SameCpu,
+            cpus: cpus.to_vec(),
+            class: Class::Normal,
+        };
+        if !self.conditions.iter().any(|planned| planned.condition == condition) {
+            self.conditions.push(Planned { part: Part::Direct, condition, weight: 4.0 });
+        }
+    }
+
+    /// From 1 KiB by half octaves (octaves when quick) to four times the last-level cache, as far as memory and options allow.
+    fn default_sizes(&mut self, options: &Options, host: &Host) -> Vec<u64> {
+        let last_level = host.last_level_cache_bytes().unwrap_or(UNKNOWN_CACHE_BYTES);
+        let wished = LARGEST_ARRAY_CACHES * last_level;
+        let memory = host.limits.available_memory_bytes.unwrap_or(1 << 30) / 4;
+        let bound = options.max_array_bytes.unwrap_or_else(|| options.preset.max_array_bytes());
+        let largest = wished.min(bound).min(memory).max(SMALLEST_ARRAY_BYTES);
+        if memory < wished.min(bound) {
+            self.unavailable(
+                format!("arrays above {}", swtch_units::Bytes::new(memory)),
+                "two of them would take more than half of the memory available",
+            );
+        }
+        let mut sizes = Vec::new();
+        let mut octave = SMALLEST_ARRAY_BYTES;
+        while octave <= largest {
+            sizes.push(octave);
+            // Three quarters of the next octave: near enough to its root of two, and whole pages. The quick run has them where
+            // second-level caches end.
+            let fine = options.preset != Preset::Quick || (128 << 10..4 << 20).contains(&octave);
+            if fine && octave / 2 * 3 <= largest {
+                sizes.push(octave / 2 * 3);
+            }
+            octave *= 2;
+        }
+        sizes
+    }
+
+    fn add_rings(&mut self, options: &Options, cpus: &[u32]) {
+        let (lengths, sizes): (&[u32], &[u64]) = match options.preset {
+            Preset::Quick => (&[2, 8, 24], &[0, 16 << 10, 64 << 10]),
+            Preset::Default => (&[2, 4, 8, 16, 24, 32, 64, 96], &[0, 4 << 10, 16 << 10, 64 << 10, 256 << 10]),
+            Preset::Full => (
+                &[2, 4, 8, 16, 24, 32, 64, 96],
+                &[0, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20],
+            ),
+        };
+        for count in lengths.iter().copied() {
+            for array_bytes in sizes.iter().copied() {
+                // lat_ctx sums an array of integers: a read.
+                let pattern = Pattern { array_bytes, stride_bytes: ELEMENT_BYTES, access: Access::Read };
+                self.conditions.push(Planned {
+                    part: Part::Ring,
+                    condition: Condition {
+                        work: Work::Switch { method: Method::Ring, tasks: Tasks::Process, count, pattern },
+                        placement: Placement::SameCpu,
+                        cpus: cpus.to_vec(),
+                        class: Class::Normal,
+                    },
+                    weight: 0.5,
+                });
+            }
+        }
+    }
+
+    fn add_references(&mut self, cpus: &[u32]) {
+        for reference in [Reference::Syscall, Reference::Fork, Reference::ThreadCreate] {
+            self.conditions.push(Planned {
+                part: Part::Reference,
+                condition: Condition {
+                    work: Work::Reference(reference),
+                    placement: Placement::SameCpu,
+                    cpus: cpus.to_vec(),
+                    class: Class::Normal,
+                },
+                weight: 1.0,
+            });
+        }
+    }
+}
+
+/// Sequential everywhere; the other strides for read-modify-write (as in the paper's figure) at sizes below the last-level cache,
+/// every fourth octave in the default run.
+fn default_strides(preset: Preset, access: Access, array_bytes: u64, last_level: u64) -> Vec<u64> {
+    let mut strides = vec![ELEMENT_BYTES];
+    let chosen = match preset {
+        Preset::Quick => false,
+        Preset::Default => matches!(array_bytes >> 10, 32 | 128 | 512 | 2048),
+        Preset::Full => array_bytes.is_power_of_two() && array_bytes >= 16 << 10,
+    };
+    if access == Access::ReadModifyWrite && chosen && array_bytes <= last_level {
+        strides.extend(STRIDES_BYTES);
+    }
+    strides
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Tries for real what permission bits do not tell: seccomp filters, sandboxes and security modules say no behind them.
+
+use crate::condition::{Class, Condition, Method, Tasks, Work};
+use crate::launch::{Size, launch};
+use crate::sys::{self, Mask};
+use crate::traversal::Pattern;
+use std::mem;
+use swtch_topology::Placement;
+use swtch_topology::capability::{Probe, Probes};
+
+/// Everything that is probed, each without a trace left behind.
+pub fn probe() -> Probes {
+    Probes {
+        realtime: on_own_thread(realtime),
+        pinning: on_own_thread(pinning),
+        perf_events: perf_event(libc_perf::TYPE_SOFTWARE, libc_perf::SOFTWARE_CONTEXT_SWITCHES),
+        hardware_counters: perf_event(libc_perf::TYPE_HARDWARE, libc_perf::HARDWARE_INSTRUCTIONS),
+        bpf: bpf(),
+        switch_counts: switch_counts(),
+    }
+}
+
+fn works() -> Probe {
+    Probe { works: true, why: None }
+}
+
+fn fails(why: impl Into<String>) -> Probe {
+    Probe { works: false, why: Some(why.into()) }
+}
+
+fn from_result(what: &str, result: Result<(), i32>) -> Probe {
+    match result {
+        Ok(()) => works(),
+        Err(error) => fails(format!("{what}: {}", sys::error_text(error))),
+    }
+}
+
+/// A thread's class and affinity end with it, so a probe on a thread of its own changes nothing for the caller.
+fn on_own_thread(probe: fn() -> Probe) -> Probe {
+    std::thread::Builder::new()
+        .spawn(probe)
+        .ok()
+        .and_then(|thread| thread.join().ok())
+        .unwrap_or_else(|| fails("no thread could be started"))
+}
+
+fn realtime() -> Probe {
+    let result = sys::become_fifo();
+    sys::become_normal();
+    from_result("sched_setscheduler(SCHED_FIFO)", result)
+}
+
+fn pinning() -> Probe {
+    let result = Mask::current().and_then(|mask| match mask.cpus().next() {
+        Some(cpu) => Mask::one(cpu).apply(),
+        None => Err(libc::ENODEV),
+    });
+    from_result("sched_setaffinity", result)
+}
+
+/// Numbers of the perf interface (include/uapi/linux/perf_event.h, Linux 6.18).
+mod libc_perf {
+    pub(super) const TYPE_HARDWARE: u32 = 0;
+    pub(super) const TYPE_SOFTWARE: u32 = 1;
+    pub(super) const HARDWARE_INSTRUCTIONS: u64 = 1;
+    pub(super) const SOFTWARE_CONTEXT_SWITCHES: u64 = 3;
+    /// `PERF_ATTR_SIZE_VER0`: every kernel with perf events knows this much of the structure.
+    pub(super) const ATTRIBUTE_BYTES: u32 = 64;
+    pub(super) const EXCLUDE_KERNEL: u64 = 1 << 5;
+}
+
+/// The first 64 bytes of `struct perf_event_attr`.
+#[repr(C)]
+#[derive(Default)]
+struct PerfAttribute {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_type: u32,
+    config1: u64,
+}
+
+fn perf_event(kind: u32, config: u64) -> Probe {
+    let attribute = PerfAttribute {
+        kind,
+        size: libc_perf::ATTRIBUTE_BYTES,
+        config,
+        // Counting a task's own user mode needs no privilege at level 2; switches happen in the kernel.
+        flags: if kind == libc_perf::TYPE_HARDWARE { libc_perf::EXCLUDE_KERNEL } else { 0 },
+        ..PerfAttribute::default()
+    };
+    // SAFETY: the kernel reads `size` bytes of the structure; a file descriptor it returns is closed at once.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_perf_event_open, &raw const attribute, 0, -1, -1, 0);
+        if fd < 0 {
+            return fails(format!("perf_event_open: {}", sys::error_text(sys::errno())));
+        }
+        libc::close(fd as i32);
+    }
+    works()
+}
+
+/// `BPF_MAP_CREATE` and the array type (include/uapi/linux/bpf.h, Linux 6.18).
+const BPF_MAP_CREATE: i32 = 0;
+const BPF_MAP_TYPE_ARRAY: u32 = 2;
+
+#[repr(C)]
+#[derive(Default)]
+struct BpfMapCreate {
+    map_type: u32,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
+    rest: [u64; 4],
+}
+
+fn bpf() -> Probe {
+    let map = BpfMapCreate {
+        map_type: BPF_MAP_TYPE_ARRAY,
+        key_size: 4,
+        value_size: 8,
+        max_entries: 1,
+        rest: [0; 4],
+    };
+    // SAFETY: the kernel reads the structure's size; the map goes with its file descriptor.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_bpf, BPF_MAP_CREATE, &raw const map, mem::size_of::<BpfMapCreate>());
+        if fd < 0 {
+            return fails(format!("bpf(BPF_MAP_CREATE): {}", sys::error_text(sys::errno())));
+        }
+        libc::close(fd as i32);
+    }
+    works()
+}
+
+/// Makes switches and looks whether `getrusage` noticed: some sandboxes report a constant zero.
+fn switch_counts() -> Probe {
+    let condition = Condition {
+        work: Work::Switch { method: Method::Pipe, tasks: Tasks::Process, count: 2, pattern: Pattern::NONE },
+        placement: Placement::Unpinned,
+        cpus: Vec::new(),
+        class: Class::Normal,
+    };
+    let size = Size { batches: 1, rounds: 100, warm_up_rounds: 1, guard_s: 20 };
+    let (clock, _) = crate::clock::Clock::fallback(String::new());
+    match launch(&condition, size, clock, &mut || false) {
+        Err(error) => fails(error.to_string()),
+        Ok(batches) => match batches.first() {
+            Some(batch) if batch.switches_per_round() > 0.1 => works(),
+            _ => fails(
+                "getrusage reports no switches although 200 were made: the counter is a constant zero here",
+            ),
+        },
+    }
+}

@@ -1,0 +1,163 @@
+//! Reads and writes Profile files. A file appears whole or not at all: it is written beside its place and renamed.
+
+use crate::model::{Profile, SCHEMA};
+use crate::samples::{self, Sample};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a Profile could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}; check the path", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The file is no JSON, or JSON that ends early.
+    #[error("{} is not a Profile: {source}; a Profile is written by 'swtch measure --out FILE'", path.display())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// What the parser found and where (line and column).
+        source: serde_json::Error,
+    },
+    /// The file is JSON of another kind or version.
+    #[error("{} has the schema '{found}', not '{SCHEMA}'; {advice}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The schema it names.
+        found: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// The file names the right schema and breaks it.
+    #[error("{} is damaged: {source}; measure again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is missing or wrong, and where.
+        source: serde_json::Error,
+    },
+    /// The file could not be written; what was there before is still there.
+    #[error("cannot write {}: {source}; nothing was changed there", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// Larger than any Profile; keeps a mistaken argument (a disk image) from filling the memory.
+const LARGEST_FILE_BYTES: u64 = 256 << 20;
+
+/// Reads a Profile.
+///
+/// # Errors
+/// When it cannot be read, or is not a Profile of this version.
+pub fn read(path: &Path) -> Result<Profile, FileError> {
+    let fail = |source| FileError::Read { path: path.to_owned(), source };
+    let length = fs::metadata(path).map_err(fail)?.len();
+    if length > LARGEST_FILE_BYTES {
+        return Err(fail(io::Error::other(format!("{length} bytes are more than any Profile has"))));
+    }
+    parse(&fs::read(path).map_err(fail)?, path)
+}
+
+/// Reads a Profile from the contents of `path`, which is used in messages only.
+///
+/// # Errors
+/// When the contents are not a Profile of this version.
+pub fn parse(contents: &[u8], path: &Path) -> Result<Profile, FileError> {
+    let value: serde_json::Value = serde_json::from_slice(contents)
+        .map_err(|source| FileError::NotJson { path: path.to_owned(), source })?;
+    let found = value.get("schema").and_then(serde_json::Value::as_str).unwrap_or("none").to_owned();
+    if found != SCHEMA {
+        let advice = if found.starts_with("swtch/profile/") {
+            "it was written by another version of swtch"
+        } else {
+            "a Profile is written by 'swtch measure --out FILE'"
+        };
+        return Err(FileError::Foreign { path: path.to_owned(), found, advice });
+    }
+    // From the text again, not from the value: the error then has its line and column.
+    serde_json::from_slice(contents).map_err(|source| FileError::Damaged { path: path.to_owned(), source })
+}
+
+/// Writes `profile` to `path` and its raw samples beside it, as `NAME.samples.parquet`; notes that name in the Profile. The
+/// samples come first, so that a Profile never names a file that is not there. A device or a pipe (`/dev/stdout`) gets the Profile only.
+///
+/// # Errors
+/// When the folder cannot be written to, or the disk is full. An older Profile at `path` is then untouched.
+pub fn write(profile: &mut Profile, rows: &[Sample], path: &Path) -> Result<(), FileError> {
+    profile.samples = None;
+    if !is_device(path) {
+        let samples_path = path.with_extension("samples.parquet");
+        let name = samples_path.file_name().map(|name| name.to_string_lossy().into_owned());
+        replace(&samples_path, |sink| samples::write(rows, sink).map_err(io::Error::other))?;
+        profile.samples = name;
+    }
+    replace(path, |sink| {
+        serde_json::to_writer_pretty(&mut *sink, &profile)?;
+        sink.write_all(b"\n")
+    })
+}
+
+/// Whether a file can be made at `path`, found out by making one beside it: before a measurement, not after.
+///
+/// # Errors
+/// The error that [`write()`] would end with.
+pub fn check_writable(path: &Path) -> Result<(), FileError> {
+    if is_device(path) {
+        return Ok(());
+    }
+    open_beside(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())).map(drop)
+}
+
+/// Writes a file beside its place, flushes it to the disk, then renames it over the old one. A symbolic link stays one, and a
+/// device or a pipe is written to as it is: a rename would put a file in its place.
+///
+/// # Errors
+/// When any step fails; the old file is then untouched and nothing is left behind.
+pub fn replace(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> Result<(), FileError> {
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    if is_device(path) {
+        let mut device = fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
+        return write(&mut device).and_then(|()| device.flush()).map_err(fail);
+    }
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut file = open_beside(&target)?;
+    write(file.as_file_mut()).map_err(fail)?;
+    file.as_file().sync_all().map_err(fail)?;
+    make_readable(file.as_file()).map_err(fail)?;
+    file.persist(&target).map(drop).map_err(|error| fail(error.error))
+}
+
+/// Whether something that is neither file nor folder is at `path`.
+fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+fn open_beside(path: &Path) -> Result<tempfile::NamedTempFile, FileError> {
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    if path.is_dir() {
+        return Err(fail(io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new().prefix(".swtch-").tempfile_in(folder).map_err(fail)
+}
+
+/// Temporary files are private; a result is to be read by others too.
+fn make_readable(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! The Profile: what a context switch costs on a machine, as data.
+//!
+//! [`model`] holds the types of `swtch/profile/1`, [`mod@file`] reads and writes them, [`samples`] is the table of raw batches beside
+//! a Profile, [`compare`] sets two of them side by side.
+#![forbid(unsafe_code)]
+
+pub mod compare;
+pub mod file;
+pub mod model;
+pub mod samples;
+#[cfg(test)]
+mod testing;
+
+pub use file::FileError;
+pub use model::Profile;
+
+/// The JSON Schema of `swtch/profile/1`, generated from the types; published as `docs/schemas/profile-1.json`.
+///
+/// ```
+/// let schema = swtch_profile::json_schema();
+/// assert_eq!(schema["properties"]["direct"]["type"], "array");
+/// ```
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(Profile).to_value()
+}

@@ -1,0 +1,295 @@
+//! The types of `swtch/profile/1`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use swtch_topology::Host;
+
+/// The value of [`Profile::schema`].
+pub const SCHEMA: &str = "swtch/profile/1";
+
+/// What a context switch costs on one machine: every figure with its interval, its method and its circumstances.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Profile {
+    /// Always `swtch/profile/1`.
+    pub schema: String,
+    /// How the figures came about.
+    pub provenance: Provenance,
+    /// The machine.
+    pub host: Host,
+    /// The clock the figures were taken with.
+    pub clock: Clock,
+    /// Direct cost c1 by method, tasks, placement and class.
+    pub direct: Vec<Direct>,
+    /// Total cost c2 and indirect cost c2 - c1 by array size, stride and access.
+    pub total: Vec<Total>,
+    /// The ring of processes, as lmbench's `lat_ctx` has it.
+    pub ring: Vec<Ring>,
+    /// The regions found in the curve of c2 over array size.
+    pub regions: Vec<Region>,
+    /// Where the regions' borders agree with the caches the machine reports.
+    pub knees: Vec<Knee>,
+    /// Other operations of the kernel, for scale.
+    pub references: References,
+    /// What disturbed the run.
+    pub noise: Noise,
+    /// What could not be measured, and why.
+    pub unavailable: Vec<Unavailable>,
+    /// File name of the batches' raw samples (Parquet), beside this file.
+    pub samples: Option<String>,
+}
+
+/// How the figures came about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Provenance {
+    /// `measured`; a simulated or hand-written profile says so here.
+    pub source: String,
+    /// Version of swtch that wrote it.
+    pub swtch_version: String,
+    /// When it was started, seconds since 1970 (UTC).
+    pub started_unix_s: u64,
+    /// How long it took, in seconds.
+    pub elapsed_s: f64,
+    /// `quick`, `default` or `full`.
+    pub preset: String,
+    /// Half-width of the 95 % interval that ends a condition, as a fraction of its median.
+    pub precision: f64,
+    /// Why the run ended: `complete`, `time-limit` or `interrupted`.
+    pub ended: Ended,
+    /// Fresh processes started, each with its own pages and pipes.
+    pub launches: u32,
+    /// Seed of the random order of conditions.
+    pub order_seed: u64,
+}
+
+/// Why something ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// A whole run: everything asked for was measured.
+    Complete,
+    /// A condition: its interval became narrow enough.
+    Precision,
+    /// The time was used up first.
+    TimeLimit,
+    /// Ctrl-C; what was complete is kept.
+    Interrupted,
+}
+
+/// The clock the figures were taken with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Clock {
+    /// `tsc`, `cntvct` or `clock_gettime`.
+    pub source: String,
+    /// Its rate against CLOCK_MONOTONIC_RAW, in Hz; absent for clock_gettime.
+    pub frequency_hz: Option<f64>,
+    /// Half the width of the calibration's bracket, in parts per million; absent for clock_gettime.
+    pub calibration_ppm: Option<f64>,
+    /// Smallest step ever seen between two readings, ns.
+    pub resolution_ns: f64,
+    /// Time one reading takes, ns.
+    pub overhead_ns: f64,
+    /// Why a faster clock was not used.
+    pub fallback_why: Option<String>,
+}
+
+/// A figure in nanoseconds with what is known about its spread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// Median of the batches.
+    pub median: f64,
+    /// Lower end of the 95 % order-statistic interval of the median.
+    pub ci_low: f64,
+    /// Upper end of that interval.
+    pub ci_high: f64,
+    /// Mean of the batches.
+    pub mean: f64,
+    /// Smallest batch.
+    pub min: f64,
+    /// The cost on an undisturbed machine: the difference of the arms' low quantiles, divided by the switches.
+    pub low: f64,
+    /// Which quantile `low` takes, e.g. 0.05.
+    pub low_quantile: f64,
+    /// Coefficient of variation of the batches: standard deviation over mean.
+    pub cov: f64,
+    /// Batches that entered.
+    pub batches: u32,
+    /// Batches left out because something disturbed them.
+    pub rejected: u32,
+    /// Fresh processes the batches come from.
+    pub launches: u32,
+    /// Median of each fresh process's batches. Two profiles are compared by these: a difference counts only when it is larger
+    /// than what one process and the next differ by.
+    pub launch_medians: Vec<f64>,
+    /// Repetitions (round trips, hops, calls) in one batch; the median over batches.
+    pub batch_length: u32,
+    /// Shapiro-Wilk: probability of so skewed a sample if batches were normal; absent below 3 batches.
+    pub normality_p: Option<f64>,
+    /// Correlation of a batch with the one before; absent below 3 batches.
+    pub lag1_autocorrelation: Option<f64>,
+    /// What ended the repetitions.
+    pub ended: Ended,
+    /// Warnings about this figure: `negative`, `noisy-host`, `unexpected-switch-count`, `few-batches`.
+    pub flags: Vec<String>,
+}
+
+/// Direct cost c1: the same work with and without switches, per switch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Direct {
+    /// `pipe`, `condvar`, `futex`, `eventfd`, `ring`, `pid-sum-ring` or `yield`.
+    pub method: String,
+    /// `thread` or `process`.
+    pub tasks: String,
+    /// `same-cpu`, `smt-sibling`, `shared-l2`, `shared-l3`, `same-package`, `other-package`, `other-core-kind` or `unpinned`.
+    pub placement: String,
+    /// Processors the tasks were pinned to; empty when unpinned.
+    pub cpus: Vec<u32>,
+    /// `normal` or `fifo`.
+    pub class: String,
+    /// c1: time per switch with the baseline subtracted.
+    pub switch_cost_ns: Estimate,
+    /// Time of one round trip, nothing subtracted.
+    pub round_trip_ns: Estimate,
+    /// Switches the kernel counted per round trip; absent where it does not count.
+    pub switches_per_round_trip: Option<f64>,
+    /// Of those, the share that was involuntary; absent where the kernel does not count.
+    pub involuntary_share: Option<f64>,
+    /// Switches per round trip that the method would make undisturbed.
+    pub expected_switches_per_round_trip: f64,
+    /// Median time of the same system calls without a switch, per switch.
+    pub baseline_ns: f64,
+}
+
+/// Total cost c2 at one array size, stride and access.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Total {
+    /// Size of each task's own array.
+    pub array_bytes: u64,
+    /// Step between elements; equal to the element (8) for sequential.
+    pub stride_bytes: u64,
+    /// `read`, `write` or `read-modify-write`.
+    pub access: String,
+    /// c2: time per switch, with one task's traversal of one array subtracted.
+    pub total_cost_ns: Estimate,
+    /// c2 - c1.
+    pub indirect_cost_ns: Indirect,
+    /// Median time of the baseline: one traversal, one write, one read.
+    pub baseline_ns: f64,
+    /// Switches the kernel counted per round trip; absent where it does not count.
+    pub switches_per_round_trip: Option<f64>,
+}
+
+/// c2 - c1, with the two intervals' widths combined.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Indirect {
+    /// Difference of the medians.
+    pub median: f64,
+    /// Lower end of its interval.
+    pub ci_low: f64,
+    /// Upper end of its interval.
+    pub ci_high: f64,
+    /// Difference of the low figures.
+    pub low: f64,
+}
+
+/// One point of the ring's surface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ring {
+    /// Processes in the ring.
+    pub processes: u32,
+    /// Size of each process's own array; 0 for none.
+    pub array_bytes: u64,
+    /// Time of a hop less that of a hop in one process through the same pipes.
+    pub switch_cost_ns: Estimate,
+    /// Median time of the baseline's hop.
+    pub baseline_ns: f64,
+    /// Switches the kernel counted per hop; absent where it does not count.
+    pub switches_per_hop: Option<f64>,
+}
+
+/// A stretch of the curve of c2 over array size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Region {
+    /// First array size, bytes.
+    pub from_bytes: u64,
+    /// Last array size, bytes.
+    pub to_bytes: u64,
+    /// What happens there.
+    pub kind: RegionKind,
+}
+
+/// The three regions of Li, Ding and Shen (ExpCS 2007, section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RegionKind {
+    /// Both arrays fit: the curve is flat.
+    Fits,
+    /// One array fits and both do not: the curve rises.
+    Interferes,
+    /// One task alone misses too: the difference no longer grows.
+    Exceeds,
+}
+
+/// A border found in the curve, set beside the nearest cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Knee {
+    /// Array size at which the curve turns, bytes.
+    pub array_bytes: u64,
+    /// `rise` or `plateau`.
+    pub kind: String,
+    /// Level of the cache nearest to it, when one is near.
+    pub cache_level: Option<u32>,
+    /// That cache's size, bytes.
+    pub cache_bytes: Option<u64>,
+    /// Array size at which that cache predicts the border: half of it for a rise, all of it for a plateau.
+    pub predicted_bytes: Option<u64>,
+    /// Whether the two lie within a factor of two of each other.
+    pub agrees: bool,
+}
+
+/// Other operations of the kernel, for scale.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct References {
+    /// One `getppid`.
+    pub syscall_ns: Option<Estimate>,
+    /// fork, `_exit` in the child, wait for it.
+    pub fork_ns: Option<Estimate>,
+    /// Create a thread that returns at once, join it.
+    pub thread_create_ns: Option<Estimate>,
+}
+
+/// What disturbed the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Noise {
+    /// Batches measured in all.
+    pub batches: u32,
+    /// Batches left out of the estimates.
+    pub rejected: u32,
+    /// Batches left out, by reason.
+    pub reasons: Vec<NoiseReason>,
+    /// Time the hypervisor gave to others on the processors used, as a share of the run; absent where it is not counted.
+    pub steal_share: Option<f64>,
+    /// Time other tasks ran on the processors used, as a share of the run.
+    pub foreign_share: Option<f64>,
+    /// Spread of a fixed spin loop over the run (coefficient of variation): the machine's own noise.
+    pub spin_cov: Option<f64>,
+    /// Time the run's control group was throttled, ns; absent where it is not counted.
+    pub throttled_ns: Option<u64>,
+}
+
+/// One reason for leaving batches out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NoiseReason {
+    /// `foreign-cpu-time`, `slow-clock`, `migrated` or `switch-count`.
+    pub reason: String,
+    /// How many.
+    pub batches: u32,
+}
+
+/// Something that could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unavailable {
+    /// What.
+    pub what: String,
+    /// Why, and what would allow it.
+    pub why: String,
+}

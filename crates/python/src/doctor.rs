@@ -1,0 +1,36 @@
+//! What the machine allows.
+
+use crate::errors::{MeasureError, mistake};
+use pyo3::prelude::*;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::Path;
+use swtch_topology::Host;
+use swtch_topology::capability::{Capability, Probes, judge};
+
+/// The document that `swtch doctor --json` prints.
+#[derive(Serialize, JsonSchema)]
+struct Doctor {
+    schema: &'static str,
+    host: Host,
+    probes: Probes,
+    capabilities: Vec<Capability>,
+}
+
+/// The machine's facts, what was tried on it, and what follows for measuring (JSON).
+#[pyfunction]
+pub(crate) fn doctor(py: Python<'_>) -> PyResult<String> {
+    py.detach(|| {
+        let host = Host::read(Path::new("/")).map_err(|error| MeasureError::new_err(error.to_string()))?;
+        let probes = swtch_measure::probe();
+        let capabilities = judge(&host, &probes);
+        let document = Doctor { schema: "swtch/doctor/1", host, probes, capabilities };
+        serde_json::to_string(&document).map_err(mistake)
+    })
+}
+
+/// The JSON Schema of that document.
+#[pyfunction]
+pub(crate) fn doctor_schema() -> String {
+    schemars::schema_for!(Doctor).to_value().to_string()
+}

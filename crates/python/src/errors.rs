@@ -1,0 +1,47 @@
+//! The libraries' errors as exceptions. Each carries the library's one line unchanged.
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::io;
+use swtch_profile::FileError;
+
+pyo3::create_exception!(
+    swtch,
+    UsageError,
+    PyValueError,
+    "A wish that cannot be met; says which and what can."
+);
+pyo3::create_exception!(
+    swtch,
+    MeasureError,
+    PyRuntimeError,
+    "There is no measurement: nothing could be measured on this machine."
+);
+pyo3::create_exception!(
+    swtch,
+    ProfileError,
+    PyValueError,
+    "A file or text that is no Profile of this version."
+);
+
+pub(crate) fn measure_error(error: &swtch_measure::MeasureError) -> PyErr {
+    match error {
+        swtch_measure::MeasureError::Options(wish) => UsageError::new_err(wish.to_string()),
+        other => MeasureError::new_err(other.to_string()),
+    }
+}
+
+/// What the system refused is an `OSError` of its kind (`FileNotFoundError` ...); what the file holds is a `ProfileError`.
+pub(crate) fn file_error(error: &FileError) -> PyErr {
+    match error {
+        FileError::Read { source, .. } | FileError::Write { source, .. } => {
+            io::Error::new(source.kind(), error.to_string()).into()
+        }
+        other => ProfileError::new_err(other.to_string()),
+    }
+}
+
+/// For what cannot fail unless swtch is wrong, such as writing its own types as JSON.
+pub(crate) fn mistake(error: impl std::fmt::Display) -> PyErr {
+    PyRuntimeError::new_err(format!("{error}; this is a mistake in swtch"))
+}

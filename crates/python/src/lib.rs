@@ -1,0 +1,35 @@
+//! `swtch._native`, the native half of the Python package: conversion only.
+//!
+//! Documents cross the border as JSON and Parquet, the same as in files; `python/swtch` makes typed objects of them.
+#![forbid(unsafe_code)]
+// PyO3 converts what Python hands over into values of ours; a reference would be to the same value.
+#![allow(clippy::needless_pass_by_value)]
+
+mod doctor;
+mod errors;
+mod files;
+mod listener;
+mod measuring;
+mod reading;
+mod wishes;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("UsageError", py.get_type::<errors::UsageError>())?;
+    module.add("MeasureError", py.get_type::<errors::MeasureError>())?;
+    module.add("ProfileError", py.get_type::<errors::ProfileError>())?;
+    module.add_function(wrap_pyfunction!(measuring::measure, module)?)?;
+    module.add_function(wrap_pyfunction!(files::load, module)?)?;
+    module.add_function(wrap_pyfunction!(files::save, module)?)?;
+    module.add_function(wrap_pyfunction!(files::report, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::summary, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::profile_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::comparison_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
+    module.add_function(wrap_pyfunction!(doctor::doctor_schema, module)?)?;
+    Ok(())
+}

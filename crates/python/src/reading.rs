@@ -1,0 +1,39 @@
+//! What can be told from Profiles.
+
+use crate::errors::{file_error, mistake};
+use pyo3::prelude::*;
+use std::path::Path;
+use swtch_profile::compare::Comparison;
+use swtch_profile::{Profile, file};
+use swtch_report::terminal;
+
+/// The Profile in a JSON text.
+pub(crate) fn parse(document: &str) -> PyResult<Profile> {
+    file::parse(document.as_bytes(), Path::new("this object")).map_err(|error| file_error(&error))
+}
+
+/// A Profile (JSON) as text for a terminal; its first line is the answer.
+#[pyfunction]
+pub(crate) fn summary(profile: String) -> PyResult<String> {
+    Ok(terminal::profile(&parse(&profile)?))
+}
+
+/// What changed from one Profile to another (JSON).
+#[pyfunction]
+pub(crate) fn compare(py: Python<'_>, old: String, new: String) -> PyResult<String> {
+    let (old, new) = (parse(&old)?, parse(&new)?);
+    let found = py.detach(|| swtch_profile::compare::compare(&old, &new));
+    serde_json::to_string(&found).map_err(mistake)
+}
+
+/// The JSON Schema of a Profile.
+#[pyfunction]
+pub(crate) fn profile_schema() -> String {
+    swtch_profile::json_schema().to_string()
+}
+
+/// The JSON Schema of a comparison.
+#[pyfunction]
+pub(crate) fn comparison_schema() -> String {
+    schemars::schema_for!(Comparison).to_value().to_string()
+}

@@ -1,0 +1,17 @@
+//! Writes the invented profiles of the tests as JSON into a folder: `synthetic fixtures/profiles`.
+
+#[path = "../tests/synthetic/mod.rs"]
+mod synthetic;
+
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = PathBuf::from(std::env::args().nth(1).ok_or("name the folder to write to")?);
+    std::fs::create_dir_all(&folder)?;
+    for (name, machine) in [("vm", synthetic::VM), ("server", synthetic::SERVER)] {
+        let mut json = serde_json::to_string_pretty(&synthetic::full(machine))?;
+        json.push('\n');
+        std::fs::write(folder.join(format!("{name}.json")), json)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! A table of numbers shaded by size.
+
+use super::super::svg::Svg;
+use super::super::text;
+use super::Size;
+
+/// Shades the style defines.
+const SHADES: usize = 7;
+
+/// One number.
+pub(in crate::html) struct HeatCell {
+    pub(in crate::html) row: usize,
+    pub(in crate::html) column: usize,
+    pub(in crate::html) value: f64,
+    /// Something is wrong with the figure.
+    pub(in crate::html) flagged: bool,
+    pub(in crate::html) tip: Vec<String>,
+}
+
+/// The surface: names of rows and columns, and the cells that exist.
+pub(in crate::html) struct HeatMap {
+    pub(in crate::html) rows: Vec<String>,
+    pub(in crate::html) columns: Vec<String>,
+    pub(in crate::html) cells: Vec<HeatCell>,
+    pub(in crate::html) rows_name: &'static str,
+    pub(in crate::html) columns_name: &'static str,
+    /// Smallest and largest positive value that the shades span; the same for every profile.
+    pub(in crate::html) span: (f64, f64),
+    /// The picture's accessible name.
+    pub(in crate::html) label: String,
+}
+
+const TOP: f64 = 44.0;
+
+impl HeatMap {
+    /// The map as SVG.
+    pub(in crate::html) fn draw(&self, size: Size) -> String {
+        let left = size.pick(96.0, 58.0);
+        let columns = self.columns.len().max(1) as f64;
+        // Few columns on a wide page would make cells like planks.
+        let cell_width = ((size.width() - left) / columns).min(size.pick(120.0, 90.0));
+        let cell_height = size.pick(34.0, 36.0);
+        let mut svg = Svg::default();
+        svg.text((left, 14.0), "axis-name", self.columns_name);
+        svg.text((left - 10.0, TOP - 10.0), "axis-name end", size.pick(self.rows_name, "array"));
+        for (i, name) in self.columns.iter().enumerate() {
+            svg.text((left + (i as f64 + 0.5) * cell_width, TOP - 10.0), "tick mid", name);
+        }
+        for (i, name) in self.rows.iter().enumerate() {
+            let y = TOP + (i as f64 + 0.5) * cell_height;
+            svg.text((left - 10.0, y + 4.0), "row-name end", name);
+            for column in 0..self.columns.len() {
+                let at = (left + column as f64 * cell_width, TOP + i as f64 * cell_height);
+                let cell = self.cells.iter().find(|cell| cell.row == i && cell.column == column);
+                self.cell(&mut svg, cell, at, (cell_width, cell_height), size);
+            }
+        }
+        let height = TOP + self.rows.len() as f64 * cell_height + 2.0;
+        svg.finish((size.width(), height), size.class(), &self.label)
+    }
+
+    fn cell(&self, svg: &mut Svg, cell: Option<&HeatCell>, at: (f64, f64), size: (f64, f64), drawing: Size) {
+        let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
+        let inner = (size.0 - 2.0, size.1 - 2.0);
+        let Some(cell) = cell else {
+            svg.rect((at.0 + 1.0, at.1 + 1.0), inner, "cell missing");
+            svg.text((middle.0, middle.1 + 4.0), "cell-text mid muted", "–");
+            return;
+        };
+        let shade = self.shade(cell.value);
+        svg.mark(middle, "area", &cell.tip, |svg| {
+            svg.rect((at.0 + 1.0, at.1 + 1.0), inner, &format!("cell {shade}"));
+            let flag = if cell.flagged { "*" } else { "" };
+            let figure = format!("{}{flag}", text::ns(cell.value));
+            let small = drawing == Size::Narrow && size.0 < 58.0;
+            let class = if small { "cell-text small mid" } else { "cell-text mid" };
+            svg.text((middle.0, middle.1 + 4.0), &format!("{class} t{shade}"), &figure);
+        });
+    }
+
+    fn shade(&self, value: f64) -> String {
+        if value <= 0.0 {
+            return "off-scale".to_owned();
+        }
+        let (low, high) = self.span;
+        let share = if high > low { (value / low).ln() / (high / low).ln() } else { 0.0 };
+        format!("q{}", ((share * SHADES as f64) as usize).min(SHADES - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shades_follow_the_logarithm_and_the_rest_is_named() {
+        let map = HeatMap {
+            rows: vec!["a".to_owned()],
+            columns: vec!["2".to_owned(), "4".to_owned()],
+            cells: vec![HeatCell {
+                row: 0,
+                column: 0,
+                value: -1.0,
+                flagged: true,
+                tip: vec!["t".to_owned()],
+            }],
+            rows_name: "array",
+            columns_name: "processes",
+            span: (1.0, 1000.0),
+            label: String::new(),
+        };
+        assert_eq!([1.0, 31.0, 1000.0, -1.0].map(|v| map.shade(v)), ["q0", "q3", "q6", "off-scale"]);
+        let drawn = map.draw(Size::Wide);
+        assert!(drawn.contains("cell missing") && drawn.contains("−1.00\u{a0}ns*"));
+    }
+}

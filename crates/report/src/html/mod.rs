@@ -1,0 +1,136 @@
+//! The report as one HTML file that needs nothing else: no network, no fonts, and no script to be read.
+//!
+//! [`render`] turns profiles into the page. The profiles' texts (names, kernel versions, reasons) are untrusted and are
+//! escaped, in the page by the template engine and in the pictures by `svg`.
+
+pub(crate) mod answer;
+mod charts;
+mod naming;
+mod page;
+mod scale;
+mod sections;
+mod svg;
+mod text;
+
+use minijinja::Environment;
+use minijinja::value::Serde;
+use swtch_profile::Profile;
+use thiserror::Error;
+
+use charts::markers::block_item;
+use page::{Page, Section};
+use sections::Subjects;
+
+const TEMPLATE: &str = include_str!("../../../../web/report.html.j2");
+const STYLE: &str = include_str!("../../../../web/report.css");
+const SCRIPT: &str = include_str!("../../../../web/report.js");
+
+/// A profile and the name it goes by on the page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedProfile {
+    /// A label: the file's stem, or the machine's name.
+    pub name: String,
+    /// The figures.
+    pub profile: Profile,
+}
+
+/// Why there is no page.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// There is nothing to report on.
+    #[error("no profile to report on; name at least one, as `swtch measure` writes it")]
+    NoProfiles,
+    /// The template could not be laid out, which is a mistake in swtch.
+    #[error("the page could not be laid out; this is a mistake in swtch's template")]
+    Template(#[from] minijinja::Error),
+}
+
+/// Renders profiles as one HTML page; several stand side by side, each figure against the first profile's.
+///
+/// The same profiles give the same bytes.
+///
+/// # Errors
+/// [`ReportError::NoProfiles`] when `profiles` is empty.
+pub fn render(profiles: &[NamedProfile]) -> Result<String, ReportError> {
+    if profiles.is_empty() {
+        return Err(ReportError::NoProfiles);
+    }
+    let mut environment = Environment::new();
+    // The name's ending switches HTML escaping on.
+    environment.add_template("report.html", TEMPLATE)?;
+    Ok(environment.get_template("report.html")?.render(Serde(page(Subjects(profiles))))?)
+}
+
+fn page(subjects: Subjects<'_>) -> Page {
+    let names: Vec<String> = subjects.iter().map(|(_, named)| named.name.clone()).collect();
+    let profiles = if subjects.several() {
+        subjects
+            .iter()
+            .map(|(i, named)| {
+                let label = format!("{}: {}", named.name, machine(&named.profile));
+                block_item(&format!("fill {}", subjects.look(i, 0).class()), label)
+            })
+            .collect()
+    } else {
+        Vec::new()
+    };
+    let subtitle = if subjects.several() { String::new() } else { machine(&subjects.0[0].profile) };
+    Page {
+        title: format!("What a context switch costs on {}", text::joined(&names)),
+        subtitle,
+        sentences: answer::sentences(subjects),
+        tiles: answer::tiles(subjects),
+        profiles,
+        sections: sections(subjects),
+        colophon: colophon(subjects),
+        style: STYLE,
+        script: SCRIPT,
+    }
+}
+
+/// The sections, from the answer to the evidence.
+fn sections(subjects: Subjects<'_>) -> Vec<Section> {
+    sections::comparison::section(subjects)
+        .into_iter()
+        .chain([
+            sections::direct::section(subjects),
+            sections::total::section(subjects),
+            sections::stride::section(subjects),
+            sections::knees::section(subjects),
+            sections::ring::section(subjects),
+            sections::references::section(subjects),
+            sections::noise::section(subjects),
+            sections::method::section(subjects),
+            sections::host::section(subjects),
+        ])
+        .collect()
+}
+
+/// The machine in a line.
+fn machine(profile: &Profile) -> String {
+    let host = &profile.host;
+    let online = host.cpus.iter().filter(|cpu| cpu.online).count();
+    let mut parts = vec![host.cpu_model.clone().unwrap_or_else(|| host.architecture.clone())];
+    if online > 0 {
+        parts.push(format!("{online} {}", if online == 1 { "CPU" } else { "CPUs" }));
+    }
+    if !host.kernel.release.is_empty() {
+        parts.push(format!("Linux {}", host.kernel.release));
+    }
+    parts.extend(host.virtualisation.hypervisor.as_ref().map(|hypervisor| format!("under {hypervisor}")));
+    parts.push(text::date(profile.provenance.started_unix_s));
+    parts.join(" · ")
+}
+
+fn colophon(subjects: Subjects<'_>) -> String {
+    let sources: Vec<String> = subjects
+        .iter()
+        .map(|(i, named)| {
+            let run = &named.profile.provenance;
+            subjects
+                .prefixed(i, &format!("{}, {} preset, swtch {}", run.source, run.preset, run.swtch_version))
+        })
+        .collect();
+    format!("{}. Times are per switch unless said otherwise; intervals are 95\u{a0}%.", sources.join("; "))
+}

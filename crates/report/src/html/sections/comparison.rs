@@ -1,0 +1,120 @@
+//! Profiles side by side: each figure against the first profile's, as [`swtch_profile::compare`] judges them.
+
+use swtch_profile::compare::{Change, Comparison, compare};
+
+use super::super::page::{Block, Cell, Notice, Section, Table};
+use super::super::text;
+use super::Subjects;
+
+/// The section; nothing for one profile alone.
+pub(in crate::html) fn section(subjects: Subjects<'_>) -> Option<Section> {
+    if !subjects.several() {
+        return None;
+    }
+    let first = &subjects.0[0];
+    let mut blocks = vec![Block::paragraph(format!(
+        "Each figure is set beside that of {}. A ratio above 1 is dearer. Its 95\u{a0}% interval comes from the launches: a \
+         difference counts only when it is larger than what one fresh process and the next differ by on the same \
+         machine.",
+        first.name
+    ))];
+    for (_, other) in subjects.iter().skip(1) {
+        let comparison = compare(&first.profile, &other.profile);
+        blocks.extend(tables(&first.name, &other.name, &comparison));
+        blocks.extend(circumstances(&first.name, &other.name, &comparison));
+    }
+    Some(Section { id: "comparison", title: "Side by side", blocks })
+}
+
+/// Switches and other operations in sight; the many figures of the curves and the ring folded, for the charts show them.
+fn tables(first: &str, other: &str, comparison: &Comparison) -> Vec<Block> {
+    let curve = |change: &&Change| change.what.starts_with("c2,") || change.what.starts_with("ring of");
+    let (many, main): (Vec<&Change>, Vec<&Change>) = comparison.changes.iter().partition(curve);
+    let mut blocks = Vec::new();
+    if comparison.changes.is_empty() {
+        blocks.push(Block::paragraph(format!("{first} and {other} share no figure.")));
+    }
+    if !main.is_empty() {
+        blocks.push(Block::Table(table(first, other, "switches and other operations", &main)));
+    }
+    if !many.is_empty() {
+        let summary = format!("{} figures of the curves and the ring", many.len());
+        blocks.push(Block::Folded { summary, table: table(first, other, "curves and ring", &many) });
+    }
+    for (whose, only) in [(first, &comparison.only_old), (other, &comparison.only_new)] {
+        if !only.is_empty() {
+            let items = only.iter().take(MOST_LISTED).cloned();
+            let rest = only.len().saturating_sub(MOST_LISTED);
+            let more = (rest > 0).then(|| format!("and {rest} more"));
+            let text = format!("Only {whose} has {}:", figures(only.len()));
+            blocks.push(Block::Notice(Notice { text, items: items.chain(more).collect() }));
+        }
+    }
+    blocks
+}
+
+/// Two presets can differ by hundreds of figures; the charts show which.
+const MOST_LISTED: usize = 8;
+
+fn figures(count: usize) -> String {
+    if count == 1 { "one figure".to_owned() } else { format!("{count} figures") }
+}
+
+fn table(first: &str, other: &str, what: &str, changes: &[&Change]) -> Table {
+    let caption = format!("{other} against {first}: {what}");
+    let mut table = Table::new(caption, &["Figure", first, other, "Ratio", "95\u{a0}% interval", "Verdict"]);
+    for change in changes {
+        table.row(&change.what, cells(change));
+    }
+    table
+}
+
+fn cells(change: &Change) -> Vec<Cell> {
+    let mut cells = vec![Cell::number(text::ns(change.old_ns)), Cell::number(text::ns(change.new_ns))];
+    let dash = || Cell::number("–");
+    cells.extend(match (change.ratio, change.ratio_low, change.ratio_high) {
+        (Some(value), Some(low), Some(high)) => {
+            [Cell::number(ratio(value)), Cell::number(format!("{} to {}", ratio(low), ratio(high)))]
+        }
+        (Some(value), ..) => [Cell::number(ratio(value)), dash()],
+        _ => [dash(), dash()],
+    });
+    let dearer = change.ratio.is_some_and(|ratio| ratio > 1.0);
+    cells.push(Cell::text(match change.larger_than_noise {
+        Some(true) if dearer => "dearer",
+        Some(true) => "cheaper",
+        Some(false) => "within the noise",
+        None if change.old_ns <= 0.0 || change.new_ns <= 0.0 => "no ratio: a cost is not positive",
+        None => "not judged: too few launches",
+    }));
+    cells
+}
+
+fn ratio(value: f64) -> String {
+    let digits = match value {
+        v if v < 0.1995 => 3,
+        v if v < 9.995 => 2,
+        _ => 1,
+    };
+    format!("{value:.digits$}×")
+}
+
+fn circumstances(first: &str, other: &str, comparison: &Comparison) -> Option<Block> {
+    if comparison.circumstances.is_empty() {
+        return None;
+    }
+    let text =
+        format!("What else differs from {first} to {other}; any of it may explain a difference above:");
+    let items = comparison.circumstances.iter().map(|line| line.replace(" -> ", " → ")).collect();
+    Some(Block::Notice(Notice { text, items }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_have_three_digits() {
+        assert_eq!([0.1042, 0.714, 1.0, 12.34].map(ratio), ["0.104×", "0.71×", "1.00×", "12.3×"]);
+    }
+}

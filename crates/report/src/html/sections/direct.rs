@@ -1,0 +1,210 @@
+//! Direct cost c1 by placement, method, tasks and class.
+
+use swtch_profile::model::Direct;
+
+use super::super::charts::dots::{self, Dot, Facet, Group};
+use super::super::charts::markers::{Look, Shape, hollow_item, interval_item, shape_item};
+use super::super::naming;
+use super::super::page::{Block, Cell, Figure, LegendItem, Notice, Section, Table};
+use super::super::text;
+use super::{ESTIMATE_HEAD, Subjects, estimate_cells, mentions, switches_cell, tip, total};
+
+/// Whether a profile's reason speaks of these figures.
+fn about(subject: &str) -> bool {
+    let words = [
+        "c1",
+        "direct",
+        "method",
+        "placement",
+        "class",
+        "fifo",
+        "real-time",
+        "pinn",
+        "pipe",
+        "condvar",
+        "futex",
+        "eventfd",
+        "yield",
+        "sibling",
+    ];
+    mentions(subject, &words) && !total::about(subject)
+}
+
+/// The section.
+pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
+    let mut blocks = vec![Block::paragraph(
+        "The direct cost c1 is the time of a switch itself: two tasks hand a token back and forth, and the time that one \
+         task needs for the same system calls without a switch is subtracted. On one CPU the two tasks take turns; on \
+         two CPUs the figure is the time to wake a task on the other one.",
+    )];
+    let rows = rows(subjects);
+    if !rows.is_empty() {
+        blocks.push(Block::Figure(figure(subjects, &rows)));
+    }
+    blocks.extend(subjects.missing("direct cost", about, |p| !p.direct.is_empty()).map(Block::Notice));
+    let reasons: Vec<String> = subjects
+        .iter()
+        .filter(|(_, named)| !named.profile.direct.is_empty())
+        .flat_map(|(i, _)| subjects.reasons(i, about))
+        .collect();
+    if !reasons.is_empty() {
+        let text = "What could not be measured here:".to_owned();
+        blocks.push(Block::Notice(Notice { text, items: reasons }));
+    }
+    Section { id: "direct", title: "Direct cost by method and placement", blocks }
+}
+
+/// The rows of all profiles in reading order; the profiles of one condition stand together.
+fn rows(subjects: Subjects<'_>) -> Vec<(usize, &Direct)> {
+    let mut rows: Vec<(usize, &Direct)> =
+        subjects.iter().flat_map(|(i, named)| named.profile.direct.iter().map(move |row| (i, row))).collect();
+    rows.sort_by(|(i, a), (j, b)| {
+        let key = |row: &Direct| {
+            (
+                naming::placement_rank(&row.placement),
+                row.placement.clone(),
+                naming::method_rank(&row.method),
+                row.method.clone(),
+                naming::tasks_rank(&row.tasks),
+                row.tasks.clone(),
+                naming::class_rank(&row.class),
+                row.class.clone(),
+            )
+        };
+        key(a).cmp(&key(b)).then(i.cmp(j))
+    });
+    rows
+}
+
+fn kind(row: &Direct) -> usize {
+    (naming::tasks_rank(&row.tasks).min(1)) + 2 * naming::class_rank(&row.class).min(1)
+}
+
+fn look(subjects: Subjects<'_>, index: usize, row: &Direct) -> Look {
+    subjects.look(index, kind(row))
+}
+
+fn name(row: &Direct) -> String {
+    format!("{}, {}, {}", row.method, naming::tasks_and_class(row), naming::placement_phrase(&row.placement))
+}
+
+fn figure(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Figure {
+    let facets = facets(subjects, rows);
+    let label = format!(
+        "Direct cost of a switch by placement and method, {} figures from {} to {}",
+        rows.len(),
+        text::ns(rows.iter().map(|(_, row)| row.switch_cost_ns.median).fold(f64::INFINITY, f64::min)),
+        text::ns(rows.iter().map(|(_, row)| row.switch_cost_ns.median).fold(f64::NEG_INFINITY, f64::max)),
+    );
+    let caption = "Direct cost c1 of one switch. Filled mark: median of all batches, with its 95\u{a0}% interval as a bar. \
+                   Hollow mark: the cost on an undisturbed machine; the line between them is what noise added.";
+    let figure = Figure::new("figure-direct", caption, table(subjects, rows), |size| {
+        dots::draw(&facets, &label, size)
+    })
+    .legend(legend(subjects, rows));
+    if rows.iter().any(|(_, row)| row.switch_cost_ns.median <= 0.0 || row.switch_cost_ns.low <= 0.0) {
+        return figure.note(
+            "An arrow at the left edge is a value at or below zero, which a logarithmic axis cannot hold: noise is larger \
+             than the cost. The number stands at the right.",
+        );
+    }
+    figure
+}
+
+fn legend(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<LegendItem> {
+    let mut items = subjects.legend();
+    let mut seen: Vec<usize> = Vec::new();
+    for (index, row) in rows {
+        let kind = kind(row);
+        if !seen.contains(&kind) {
+            seen.push(kind);
+            items.push(if subjects.several() {
+                shape_item(Shape::nth(kind), 0, naming::tasks_and_class(row))
+            } else {
+                interval_item(look(subjects, *index, row), naming::tasks_and_class(row))
+            });
+        }
+    }
+    items.push(hollow_item("undisturbed"));
+    items
+}
+
+fn facets(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<Facet> {
+    let by_placement = rows.chunk_by(|(_, a), (_, b)| a.placement == b.placement);
+    by_placement
+        .map(|rows| Facet {
+            title: naming::placement_title(&rows[0].1.placement),
+            detail: processors(subjects, rows),
+            groups: rows
+                .chunk_by(|(_, a), (_, b)| a.method == b.method)
+                .map(|rows| Group {
+                    label: text::shortened(&rows[0].1.method, 16),
+                    dots: dots(subjects, rows),
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+/// The processors, when all rows of a placement used the same ones.
+fn processors(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> String {
+    let cpus = &rows[0].1.cpus;
+    if subjects.several() || cpus.is_empty() || rows.iter().any(|(_, row)| row.cpus != *cpus) {
+        return String::new();
+    }
+    cpu_text(cpus)
+}
+
+fn cpu_text(cpus: &[u32]) -> String {
+    let mut distinct = cpus.to_vec();
+    distinct.dedup();
+    let numbers: Vec<String> = distinct.iter().map(u32::to_string).collect();
+    format!("{} {}", if numbers.len() == 1 { "CPU" } else { "CPUs" }, text::joined(&numbers))
+}
+
+fn dots(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<Dot> {
+    let mut previous = String::new();
+    rows.iter()
+        .map(|(index, row)| {
+            let label = text::shortened(&naming::tasks_and_class(row), 14);
+            let shown = if label == previous { String::new() } else { label.clone() };
+            previous = label;
+            let estimate = &row.switch_cost_ns;
+            Dot {
+                look: look(subjects, *index, row),
+                label: shown,
+                median: estimate.median,
+                low_end: estimate.ci_low,
+                high_end: estimate.ci_high,
+                low: estimate.low,
+                tip: tip(subjects, *index, &name(row), estimate),
+            }
+        })
+        .collect()
+}
+
+fn table(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Table {
+    let mut rest = vec!["Tasks", "Class", "Placement", "CPUs"];
+    rest.extend(ESTIMATE_HEAD);
+    rest.extend(["Round trip", "Baseline", "Switches / round trip", "Expected", "Involuntary"]);
+    let mut table = Table::new("Direct cost c1 per switch", &subjects.head("Method", &rest));
+    for (index, row) in rows {
+        let cpus: Vec<String> = row.cpus.iter().map(u32::to_string).collect();
+        let mut cells = vec![
+            Cell::text(&row.tasks),
+            Cell::text(&row.class),
+            Cell::text(&row.placement),
+            Cell::text(if cpus.is_empty() { "any".to_owned() } else { cpus.join(", ") }),
+        ];
+        cells.extend(estimate_cells(&row.switch_cost_ns));
+        cells.extend([
+            Cell::number(text::ns(row.round_trip_ns.median)),
+            Cell::number(text::ns(row.baseline_ns)),
+            switches_cell(row.switches_per_round_trip),
+            Cell::number(format!("{:.2}", row.expected_switches_per_round_trip)),
+            Cell::number(row.involuntary_share.map_or_else(|| "not counted".to_owned(), text::percent)),
+        ]);
+        table.row(&row.method, subjects.cells(*index, cells));
+    }
+    table
+}

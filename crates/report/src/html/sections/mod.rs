@@ -1,0 +1,166 @@
+//! The sections of the page: each chooses figures, words and tables; the charts draw.
+
+pub(super) mod comparison;
+pub(super) mod direct;
+pub(super) mod host;
+pub(super) mod knees;
+pub(super) mod method;
+pub(super) mod noise;
+pub(super) mod references;
+pub(super) mod ring;
+pub(super) mod stride;
+pub(super) mod total;
+
+use swtch_profile::Profile;
+use swtch_profile::model::Estimate;
+
+use super::NamedProfile;
+use super::charts::markers::{Look, Shape, block_item};
+use super::page::{Cell, LegendItem, Notice};
+use super::text;
+
+/// The profiles on the page.
+#[derive(Clone, Copy)]
+pub(super) struct Subjects<'a>(pub(super) &'a [NamedProfile]);
+
+impl<'a> Subjects<'a> {
+    /// Whether figures need to say which profile they belong to.
+    pub(super) fn several(self) -> bool {
+        self.0.len() > 1
+    }
+
+    /// The profiles by position.
+    pub(super) fn iter(self) -> impl Iterator<Item = (usize, &'a NamedProfile)> {
+        self.0.iter().enumerate()
+    }
+
+    /// The profile's name where one is needed.
+    pub(super) fn name(self, index: usize) -> Option<String> {
+        self.several().then(|| self.0[index].name.clone())
+    }
+
+    /// `text`, with the profile's name before it where one is needed.
+    pub(super) fn prefixed(self, index: usize, text: &str) -> String {
+        self.name(index).map_or_else(|| text.to_owned(), |name| format!("{name}: {text}"))
+    }
+
+    /// Colour stands for the profile when there are several, and for the series when there is one.
+    pub(super) fn look(self, index: usize, series: usize) -> Look {
+        let dash = if self.several() { series } else { 0 };
+        Look { colour: if self.several() { index } else { series }, shape: Shape::nth(series), dash }
+    }
+
+    /// One colour for each profile; nothing for a profile alone.
+    pub(super) fn legend(self) -> Vec<LegendItem> {
+        if !self.several() {
+            return Vec::new();
+        }
+        self.iter()
+            .map(|(i, named)| block_item(&format!("fill {}", self.look(i, 0).class()), &named.name))
+            .collect()
+    }
+
+    /// A table's columns, the profile's among them where needed.
+    pub(super) fn head<'h>(self, first: &'h str, rest: &[&'h str]) -> Vec<&'h str> {
+        let profile = self.several().then_some("Profile");
+        std::iter::once(first).chain(profile).chain(rest.iter().copied()).collect()
+    }
+
+    /// A row's cells, the profile's name among them where needed.
+    pub(super) fn cells(self, index: usize, rest: Vec<Cell>) -> Vec<Cell> {
+        self.name(index).map(Cell::text).into_iter().chain(rest).collect()
+    }
+
+    /// Says which profiles lack a kind of figures, and what their runs say about it: those of their reasons whose subject is
+    /// `about` it. Nothing when every profile has them.
+    pub(super) fn missing(
+        self,
+        what: &str,
+        about: fn(&str) -> bool,
+        has: impl Fn(&Profile) -> bool,
+    ) -> Option<Notice> {
+        let lacking: Vec<_> = self.iter().filter(|(_, named)| !has(&named.profile)).collect();
+        if lacking.is_empty() {
+            return None;
+        }
+        let items: Vec<String> = lacking.iter().flat_map(|(i, _)| self.reasons(*i, about)).collect();
+        let whose: Vec<String> = lacking
+            .iter()
+            .map(|(i, named)| {
+                let name = self.name(*i).unwrap_or_else(|| "This profile".to_owned());
+                format!("{name} (preset {})", named.profile.provenance.preset)
+            })
+            .collect();
+        let whose = text::joined(&whose);
+        let text = match (lacking.len() > 1, items.is_empty()) {
+            (false, true) => format!("{whose} holds no {what} and gives no reason for it."),
+            (false, false) => format!("{whose} holds no {what}. The reason given:"),
+            (true, true) => format!("{whose} hold no {what} and give no reason for it."),
+            (true, false) => format!("{whose} hold no {what}. The reasons given:"),
+        };
+        Some(Notice { text, items })
+    }
+
+    /// What a profile could not measure, of the subjects that are `about` something; one line a reason.
+    pub(super) fn reasons(self, index: usize, about: fn(&str) -> bool) -> Vec<String> {
+        let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
+        for missing in &self.0[index].profile.unavailable {
+            if !about(&missing.what.to_lowercase()) {
+                continue;
+            }
+            match by_reason.iter_mut().find(|(why, _)| *why == missing.why) {
+                Some((_, subjects)) => subjects.push(missing.what.clone()),
+                None => by_reason.push((&missing.why, vec![missing.what.clone()])),
+            }
+        }
+        by_reason
+            .into_iter()
+            .map(|(why, subjects)| self.prefixed(index, &format!("{}: {why}", subjects.join(", "))))
+            .collect()
+    }
+}
+
+/// Whether a subject mentions one of the words.
+fn mentions(subject: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| subject.contains(word))
+}
+
+/// The lines that a mark shows about its figure.
+pub(super) fn tip(subjects: Subjects<'_>, index: usize, name: &str, estimate: &Estimate) -> Vec<String> {
+    let mut lines = vec![
+        subjects.prefixed(index, name),
+        format!(
+            "{} (95\u{a0}%: {})",
+            text::ns(estimate.median),
+            text::ns_range(estimate.ci_low, estimate.ci_high)
+        ),
+        format!("undisturbed {}", text::ns(estimate.low)),
+        format!("{} batches from {} launches", text::count(estimate.batches.into()), estimate.launches),
+    ];
+    if !estimate.flags.is_empty() {
+        lines.push(format!("flagged: {}", estimate.flags.join(", ")));
+    }
+    lines
+}
+
+/// Titles of the columns that [`estimate_cells`] fills.
+pub(super) const ESTIMATE_HEAD: [&str; 7] =
+    ["Median", "95\u{a0}% interval", "Undisturbed", "Mean", "Variation", "Batches (left out)", "Flags"];
+
+/// A figure's cells in a table.
+pub(super) fn estimate_cells(estimate: &Estimate) -> Vec<Cell> {
+    vec![
+        Cell::number(text::ns(estimate.median)),
+        Cell::number(text::ns_range(estimate.ci_low, estimate.ci_high)),
+        Cell::number(text::ns(estimate.low)),
+        Cell::number(text::ns(estimate.mean)),
+        Cell::number(text::percent(estimate.cov)),
+        Cell::number(format!("{} ({})", estimate.batches, estimate.rejected)),
+        Cell::text(estimate.flags.join(", ")),
+    ]
+}
+
+/// A count of switches, or a dash where the kernel does not count.
+pub(super) fn switches_cell(switches: Option<f64>) -> Cell {
+    Cell::number(switches.map_or_else(|| "not counted".to_owned(), |count| format!("{count:.2}")))
+}

@@ -1,0 +1,193 @@
+//! What disturbed the runs, what is flagged, and what could not be measured.
+
+use swtch_profile::Profile;
+use swtch_profile::model::{Ended, Estimate};
+
+use super::super::naming;
+use super::super::page::{Block, Cell, Definition, Section, Table};
+use super::super::text;
+use super::Subjects;
+
+/// The section.
+pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
+    let mut blocks: Vec<Block> = subjects
+        .iter()
+        .map(|(i, named)| Block::paragraph(subjects.prefixed(i, &summary(&named.profile))))
+        .collect();
+    blocks.push(Block::Table(run_table(subjects)));
+    blocks.push(Block::heading("Flagged figures"));
+    blocks.extend(flags(subjects));
+    blocks.push(Block::heading("Not measured, and why"));
+    blocks.extend(unavailable(subjects));
+    Section { id: "noise", title: "Noise", blocks }
+}
+
+fn summary(profile: &Profile) -> String {
+    let noise = &profile.noise;
+    if noise.batches == 0 {
+        return "The profile counts no batches.".to_owned();
+    }
+    let share = f64::from(noise.rejected) / f64::from(noise.batches);
+    let measured = text::count(noise.batches.into());
+    if noise.rejected == 0 {
+        return format!("{measured} batches were measured; none was left out.");
+    }
+    let reasons: Vec<String> = noise
+        .reasons
+        .iter()
+        .map(|reason| {
+            format!(
+                "{} because {}",
+                text::count(reason.batches.into()),
+                naming::reason_meaning(&reason.reason)
+            )
+        })
+        .collect();
+    let why = if reasons.is_empty() { String::new() } else { format!(": {}", text::joined(&reasons)) };
+    format!(
+        "{measured} batches were measured; {} ({}) were left out{why}.",
+        text::count(noise.rejected.into()),
+        text::percent(share)
+    )
+}
+
+fn throttled(ns: u64) -> String {
+    if ns == 0 { "never".to_owned() } else { text::ns(ns as f64) }
+}
+
+/// A table with the facts as rows and a column for each profile.
+pub(super) fn fact_table(
+    subjects: Subjects<'_>,
+    caption: &str,
+    facts: impl Fn(&Profile) -> Vec<(&'static str, String)>,
+) -> Table {
+    let columns: Vec<_> = subjects.iter().map(|(_, named)| facts(&named.profile)).collect();
+    let names: Vec<String> = if subjects.several() {
+        subjects.iter().map(|(_, named)| named.name.clone()).collect()
+    } else {
+        vec!["Value".to_owned()]
+    };
+    let mut table = Table::new(caption, &["Fact"]);
+    table.head.extend(names.into_iter().map(Cell::text));
+    let rows = columns.first().map_or(0, Vec::len);
+    for i in 0..rows {
+        let cells = columns.iter().map(|facts| Cell::text(facts[i].1.clone())).collect();
+        table.row(columns[0][i].0, cells);
+    }
+    table
+}
+
+fn run_table(subjects: Subjects<'_>) -> Table {
+    fact_table(subjects, "The run and its clock", |p| {
+        let run = &p.provenance;
+        let clock = &p.clock;
+        let or = |value: Option<String>, none: &str| value.unwrap_or_else(|| none.to_owned());
+        vec![
+            ("Source", run.source.clone()),
+            ("Written by", format!("swtch {}", run.swtch_version)),
+            ("Started", text::date(run.started_unix_s)),
+            ("Took", text::seconds(run.elapsed_s)),
+            ("Preset", run.preset.clone()),
+            ("Ended", ended(run.ended).to_owned()),
+            ("Precision aimed at", format!("±{} of the median", text::percent(run.precision))),
+            ("Launches", text::count(run.launches.into())),
+            ("Batches", text::count(p.noise.batches.into())),
+            ("Batches left out", text::count(p.noise.rejected.into())),
+            (
+                "Taken by the hypervisor (steal)",
+                or(p.noise.steal_share.map(text::percent), "not counted here"),
+            ),
+            ("Taken by other tasks", or(p.noise.foreign_share.map(text::percent), "not counted here")),
+            ("Variation of a spin loop", or(p.noise.spin_cov.map(text::percent), "not measured")),
+            ("Throttled by a CPU quota", or(p.noise.throttled_ns.map(throttled), "not counted here")),
+            ("Clock", clock.source.clone()),
+            ("Clock rate", or(clock.frequency_hz.map(|hz| format!("{:.3} MHz", hz / 1e6)), "not applicable")),
+            (
+                "Calibrated within",
+                or(clock.calibration_ppm.map(|ppm| format!("±{ppm:.2} ppm")), "not applicable"),
+            ),
+            ("Smallest step", text::ns(clock.resolution_ns)),
+            ("One reading takes", text::ns(clock.overhead_ns)),
+            ("Why not a faster clock", or(clock.fallback_why.clone(), "the fastest was used")),
+            ("Seed of the order", run.order_seed.to_string()),
+            ("Raw samples", or(p.samples.clone(), "not kept")),
+        ]
+    })
+}
+
+fn ended(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Complete => "complete",
+        Ended::Precision => "when the intervals were narrow enough",
+        Ended::TimeLimit => "at the time limit; intervals may be wider than aimed at",
+        Ended::Interrupted => "interrupted; what was complete is kept",
+    }
+}
+
+/// Every estimate of a profile with what it is.
+fn estimates(profile: &Profile) -> Vec<(String, &Estimate)> {
+    let mut all: Vec<(String, &Estimate)> = Vec::new();
+    for row in &profile.direct {
+        let name = format!("c1, {}, {}, {}", row.method, naming::tasks_and_class(row), row.placement);
+        all.push((name, &row.switch_cost_ns));
+    }
+    for row in &profile.total {
+        let name = format!(
+            "c2, {}, stride {}, {}",
+            text::bytes(row.array_bytes),
+            text::bytes(row.stride_bytes),
+            row.access
+        );
+        all.push((name, &row.total_cost_ns));
+    }
+    for row in &profile.ring {
+        all.push((
+            format!("ring, {} processes, {}", row.processes, text::bytes(row.array_bytes)),
+            &row.switch_cost_ns,
+        ));
+    }
+    let references = &profile.references;
+    all.extend(references.syscall_ns.as_ref().map(|e| ("system call".to_owned(), e)));
+    all.extend(references.thread_create_ns.as_ref().map(|e| ("thread create".to_owned(), e)));
+    all.extend(references.fork_ns.as_ref().map(|e| ("fork".to_owned(), e)));
+    all
+}
+
+fn flags(subjects: Subjects<'_>) -> Vec<Block> {
+    let mut table =
+        Table::new("Figures that carry a warning", &subjects.head("Figure", &["Median", "Flags"]));
+    let mut seen: Vec<String> = Vec::new();
+    for (index, named) in subjects.iter() {
+        for (name, estimate) in estimates(&named.profile) {
+            if estimate.flags.is_empty() {
+                continue;
+            }
+            for flag in &estimate.flags {
+                if !seen.contains(flag) {
+                    seen.push(flag.clone());
+                }
+            }
+            let cells = vec![Cell::number(text::ns(estimate.median)), Cell::text(estimate.flags.join(", "))];
+            table.row(name, subjects.cells(index, cells));
+        }
+    }
+    if table.rows.is_empty() {
+        return vec![Block::paragraph("No figure carries a warning.")];
+    }
+    let items = seen.iter().map(|flag| Definition::new(flag, naming::flag_meaning(flag))).collect();
+    vec![Block::Definitions { items }, Block::Table(table)]
+}
+
+fn unavailable(subjects: Subjects<'_>) -> Vec<Block> {
+    let mut table =
+        Table::new("What could not be measured", &subjects.head("What", &["Why, and what would allow it"]));
+    for (index, named) in subjects.iter() {
+        for missing in &named.profile.unavailable {
+            table.row(&missing.what, subjects.cells(index, vec![Cell::text(&missing.why)]));
+        }
+    }
+    if table.rows.is_empty() {
+        return vec![Block::paragraph("Everything that was asked for could be measured.")];
+    }
+    vec![Block::Table(table)]
+}

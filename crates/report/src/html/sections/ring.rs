@@ -1,0 +1,161 @@
+//! The ring of processes: its surface as a heat map for each profile, and as curves.
+
+use swtch_profile::model::Ring;
+
+use super::super::charts::heat_map::{HeatCell, HeatMap};
+use super::super::charts::lines::{Point, Series, any_off_axis};
+use super::super::charts::small_multiples::{self, Multiple, Shared};
+use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::scale::extent;
+use super::super::text;
+use super::{ESTIMATE_HEAD, Subjects, estimate_cells, switches_cell, tip};
+
+/// The section.
+pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
+    let mut blocks = vec![Block::paragraph(
+        "A token goes round a ring of processes joined by pipes; each sums an array of its own before it passes the \
+         token on, as in lmbench’s lat_ctx. The cost rises where the processes’ arrays together outgrow a cache: the \
+         number of processes times the size of an array.",
+    )];
+    for (index, named) in subjects.iter().filter(|(_, named)| !named.profile.ring.is_empty()) {
+        blocks.push(Block::Figure(heat_map(subjects, index, &named.profile.ring)));
+    }
+    let has = |p: &swtch_profile::Profile| !p.ring.is_empty();
+    if subjects.iter().any(|(_, named)| has(&named.profile)) {
+        blocks.push(Block::Figure(curves(subjects)));
+    }
+    blocks.extend(
+        subjects.missing("ring of processes", |subject| subject.contains("ring"), has).map(Block::Notice),
+    );
+    Section { id: "ring", title: "A ring of processes", blocks }
+}
+
+fn array(bytes: u64) -> String {
+    if bytes == 0 { "no array".to_owned() } else { text::bytes(bytes) }
+}
+
+fn name(row: &Ring) -> String {
+    format!("{} processes, {}", row.processes, array(row.array_bytes))
+}
+
+fn distinct<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut values: Vec<T> = values.collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+fn heat_map(subjects: Subjects<'_>, index: usize, rows: &[Ring]) -> Figure {
+    let sizes = distinct(rows.iter().map(|row| row.array_bytes));
+    let counts = distinct(rows.iter().map(|row| row.processes));
+    let all = subjects.iter().flat_map(|(_, named)| &named.profile.ring);
+    let cells = rows.iter().filter_map(|row| {
+        Some(HeatCell {
+            row: sizes.iter().position(|size| *size == row.array_bytes)?,
+            column: counts.iter().position(|count| *count == row.processes)?,
+            value: row.switch_cost_ns.median,
+            flagged: !row.switch_cost_ns.flags.is_empty(),
+            tip: tip(subjects, index, &name(row), &row.switch_cost_ns),
+        })
+    });
+    let map = HeatMap {
+        rows: sizes
+            .iter()
+            .map(|size| if *size == 0 { "none".to_owned() } else { text::bytes(*size) })
+            .collect(),
+        columns: counts.iter().map(u32::to_string).collect(),
+        cells: cells.collect(),
+        rows_name: "array each",
+        columns_name: "processes in the ring",
+        span: extent(all.map(|row| row.switch_cost_ns.median)).unwrap_or((1.0, 1.0)),
+        label: subjects.prefixed(index, "time per hop by number of processes and array size"),
+    };
+    let caption = subjects.prefixed(
+        index,
+        "Time per hop. The stronger the shade, the dearer the hop; shades follow the logarithm.",
+    );
+    let mut table = Table::new(
+        "Ring of processes, time per hop",
+        &[&["Array each", "Processes"], &ESTIMATE_HEAD[..], &["Baseline", "Switches / hop"]].concat(),
+    );
+    for size in &sizes {
+        for row in rows.iter().filter(|row| row.array_bytes == *size) {
+            let mut cells = vec![Cell::number(row.processes.to_string())];
+            cells.extend(estimate_cells(&row.switch_cost_ns));
+            cells.extend([Cell::number(text::ns(row.baseline_ns)), switches_cell(row.switches_per_hop)]);
+            table.row(array(*size), cells);
+        }
+    }
+    let figure = Figure::new(format!("figure-ring-{index}"), caption, table, |size| map.draw(size));
+    if map.cells.iter().any(|cell| cell.flagged) {
+        return figure.note("* flagged; the table beneath says with what.");
+    }
+    figure
+}
+
+fn curves(subjects: Subjects<'_>) -> Figure {
+    let all = || subjects.iter().flat_map(|(_, named)| &named.profile.ring);
+    let sizes = distinct(all().map(|row| row.array_bytes));
+    let counts = distinct(all().map(|row| row.processes));
+    let multiples: Vec<Multiple> = sizes
+        .iter()
+        .map(|size| Multiple {
+            title: if *size == 0 { "no array".to_owned() } else { format!("{} each", text::bytes(*size)) },
+            series: subjects
+                .iter()
+                .map(|(index, named)| series(subjects, index, &named.profile.ring, *size))
+                .filter(|series| !series.points.is_empty())
+                .collect(),
+        })
+        .collect();
+    let shared = Shared {
+        x_ticks: counts.iter().map(|count| (f64::from(*count), count.to_string())).collect(),
+        x_name: "processes in the ring",
+        label: "Time per hop over the number of processes, one small plot for each array size".to_owned(),
+    };
+    let mut table = Table::new(
+        "Ring of processes, median time per hop",
+        &subjects.head("Array each", &["Processes", "Median", "95\u{a0}% interval", "Undisturbed"]),
+    );
+    for size in &sizes {
+        for (index, named) in subjects.iter() {
+            let mut rows: Vec<&Ring> =
+                named.profile.ring.iter().filter(|row| row.array_bytes == *size).collect();
+            rows.sort_by_key(|row| row.processes);
+            for row in rows {
+                let mut cells = vec![Cell::number(row.processes.to_string())];
+                cells.extend(estimate_cells(&row.switch_cost_ns).into_iter().take(3));
+                table.row(array(*size), subjects.cells(index, cells));
+            }
+        }
+    }
+    let caption = "The same as curves: time per hop over the number of processes, as lat_ctx has it. Axes are \
+                   logarithmic and shared by all plots; bands are 95\u{a0}% intervals.";
+    let figure = Figure::new("figure-ring-curves", caption, table, |size| {
+        small_multiples::draw(&multiples, &shared, size)
+    })
+    .legend(subjects.legend());
+    if any_off_axis(multiples.iter().flat_map(|multiple| &multiple.series)) {
+        return figure.note("Values at or below zero stand in the lane “≤ 0” under the axis.");
+    }
+    figure
+}
+
+fn series(subjects: Subjects<'_>, index: usize, rows: &[Ring], size: u64) -> Series {
+    let mut rows: Vec<&Ring> = rows.iter().filter(|row| row.array_bytes == size).collect();
+    rows.sort_by_key(|row| row.processes);
+    let points = rows
+        .iter()
+        .map(|row| {
+            let cost = &row.switch_cost_ns;
+            Point {
+                x: f64::from(row.processes),
+                y: cost.median,
+                low: cost.ci_low,
+                high: cost.ci_high,
+                tip: tip(subjects, index, &name(row), cost),
+            }
+        })
+        .collect();
+    Series { look: subjects.look(index, 0), label: array(size), points }
+}

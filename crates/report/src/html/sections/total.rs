@@ -1,0 +1,227 @@
+//! Total cost c2 and indirect cost over array size.
+
+use swtch_profile::model::{RegionKind, Total};
+
+use super::super::charts::caches::{Lane, region_name};
+use super::super::charts::lines::{Point, Series, any_off_axis};
+use super::super::charts::markers::{Shape, block_item, line_item, off_axis_item, shape_item};
+use super::super::charts::size_curve::SizeCurve;
+use super::super::naming;
+use super::super::page::{Block, Cell, Figure, LegendItem, Section, Table};
+use super::super::text;
+use super::{ESTIMATE_HEAD, Subjects, estimate_cells, mentions, switches_cell, tip};
+
+/// An element's size: at this stride the array is walked from end to end.
+pub(in crate::html) const SEQUENTIAL: u64 = 8;
+/// Whether a profile's reason speaks of these figures.
+pub(in crate::html) fn about(subject: &str) -> bool {
+    mentions(subject, &["c2", "total", "indirect", "array", "stride", " each ("])
+}
+
+/// The section.
+pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
+    let mut blocks = vec![Block::paragraph(
+        "A task that comes back finds its data pushed out of the caches by the other. The total cost c2 includes that: each \
+         of two tasks walks through an array of its own between the switches, and the time one task needs for one array \
+         is subtracted. The indirect cost is what remains beyond c1.",
+    )];
+    let has = |p: &swtch_profile::Profile| p.total.iter().any(|row| row.stride_bytes == SEQUENTIAL);
+    if subjects.iter().any(|(_, named)| has(&named.profile)) {
+        blocks.push(Block::Figure(figure(subjects)));
+    }
+    blocks.extend(subjects.missing("sequential c2 curve", about, has).map(Block::Notice));
+    Section { id: "total", title: "Total and indirect cost over array size", blocks }
+}
+
+/// A profile's sequential rows of each access, ascending in size.
+fn by_access(rows: &[Total]) -> Vec<Vec<&Total>> {
+    let mut rows: Vec<&Total> = rows.iter().filter(|row| row.stride_bytes == SEQUENTIAL).collect();
+    rows.sort_by(|a, b| {
+        let key = |row: &Total| (naming::access_rank(&row.access), row.access.clone(), row.array_bytes);
+        key(a).cmp(&key(b))
+    });
+    rows.chunk_by(|a, b| a.access == b.access).map(<[&Total]>::to_vec).collect()
+}
+
+/// c1 as the profile itself subtracted it: the difference between total and indirect cost.
+pub(in crate::html) fn direct_within(rows: &[Total]) -> Option<f64> {
+    let row = rows.iter().find(|row| row.stride_bytes == SEQUENTIAL)?;
+    Some(row.total_cost_ns.median - row.indirect_cost_ns.median)
+}
+
+fn figure(subjects: Subjects<'_>) -> Figure {
+    let curve = curve(subjects);
+    let caption = "Cost of a switch over the size of each task’s own array, walked from end to end (8-byte steps). \
+                   Bands: 95\u{a0}% intervals of the median. Vertical lines: the caches’ sizes, solid; dashed at half the \
+                   size, where the two tasks’ arrays together fill the cache.";
+    let off_axis = any_off_axis(&curve.total) || any_off_axis(&curve.indirect);
+    let mut figure = Figure::new("figure-total", caption, table(subjects), |size| curve.draw(size))
+        .legend(legend(subjects, off_axis));
+    if let Some(note) = direct_note(subjects) {
+        figure = figure.note(note);
+    }
+    for (i, named) in subjects.iter() {
+        figure = match beyond(subjects, i, &named.profile) {
+            Some(note) => figure.note(note),
+            None => figure,
+        };
+    }
+    if off_axis {
+        figure = figure.note(
+            "Values at or below zero stand in the lane “≤ 0” under the axis: there noise is larger than the cost. \
+             Their numbers are in the table as measured, not set to zero.",
+        );
+    }
+    figure
+}
+
+/// Names the lines of c1.
+fn direct_note(subjects: Subjects<'_>) -> Option<String> {
+    let named: Vec<String> = subjects
+        .iter()
+        .filter_map(|(i, named)| Some(subjects.prefixed(i, &text::ns(direct_within(&named.profile.total)?))))
+        .collect();
+    (!named.is_empty())
+        .then(|| format!("Horizontal line: c1, the direct cost without arrays ({}).", text::joined(&named)))
+}
+
+fn curve(subjects: Subjects<'_>) -> SizeCurve {
+    let (mut total, mut indirect, mut direct, mut lanes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (index, named) in subjects.iter() {
+        for rows in by_access(&named.profile.total) {
+            total.push(series(subjects, index, &rows, false));
+            indirect.push(series(subjects, index, &rows, true));
+        }
+        let colour = if subjects.several() { subjects.look(index, 0).class() } else { String::new() };
+        direct.extend(direct_within(&named.profile.total).map(|c1| (c1, colour.clone())));
+        lanes.push(Lane {
+            profile: subjects.name(index).map(|name| (name, colour)),
+            caches: naming::data_caches(&named.profile.host)
+                .iter()
+                .map(|cache| (naming::cache_name(cache), cache.bytes))
+                .collect(),
+            regions: named.profile.regions.clone(),
+        });
+    }
+    let label = "Two curves over the size of each task’s array, both axes logarithmic: above the total cost c2, below \
+                 the indirect cost c2 minus c1"
+        .to_owned();
+    SizeCurve { total, indirect, direct, lanes, end_labels: !subjects.several(), label }
+}
+
+fn series(subjects: Subjects<'_>, index: usize, rows: &[&Total], indirect: bool) -> Series {
+    let access = &rows[0].access;
+    let look = subjects.look(index, naming::access_rank(access));
+    let points = rows.iter().map(|row| point(subjects, index, row, indirect)).collect();
+    Series { look, label: text::shortened(access, 18), points }
+}
+
+fn point(subjects: Subjects<'_>, index: usize, row: &Total, indirect: bool) -> Point {
+    let what = if indirect { "indirect" } else { "total" };
+    let name = format!("{what}, {} arrays, {}", text::bytes(row.array_bytes), row.access);
+    let (total, extra) = (&row.total_cost_ns, &row.indirect_cost_ns);
+    let (y, low, high) = if indirect {
+        (extra.median, extra.ci_low, extra.ci_high)
+    } else {
+        (total.median, total.ci_low, total.ci_high)
+    };
+    let tip = if indirect {
+        vec![
+            subjects.prefixed(index, &name),
+            format!("{} (95\u{a0}%: {})", text::ns(y), text::ns_range(low, high)),
+            format!("undisturbed {}", text::ns(extra.low)),
+        ]
+    } else {
+        tip(subjects, index, &name, total)
+    };
+    Point { x: row.array_bytes as f64, y, low, high, tip }
+}
+
+fn legend(subjects: Subjects<'_>, off_axis: bool) -> Vec<LegendItem> {
+    let mut items = subjects.legend();
+    let mut accesses: Vec<&str> = subjects
+        .iter()
+        .flat_map(|(_, named)| by_access(&named.profile.total))
+        .map(|rows| rows[0].access.as_str())
+        .collect();
+    accesses.sort_by_key(|access| (naming::access_rank(access), *access));
+    accesses.dedup();
+    for access in accesses {
+        let rank = naming::access_rank(access);
+        items.push(if subjects.several() {
+            shape_item(Shape::nth(rank), rank, access)
+        } else {
+            line_item(subjects.look(0, rank), access)
+        });
+    }
+    let regions = || subjects.iter().flat_map(|(_, named)| &named.profile.regions);
+    for (kind, meaning) in [
+        (RegionKind::Fits, "fits: both arrays stay in the cache"),
+        (RegionKind::Interferes, "interferes: one array fits, both do not"),
+        (RegionKind::Exceeds, "exceeds: one task alone misses too"),
+    ] {
+        if regions().any(|region| region.kind == kind) {
+            items.push(block_item(&format!("region {}", region_name(kind)), meaning));
+        }
+    }
+    if off_axis {
+        items.push(off_axis_item("at or below zero"));
+    }
+    items
+}
+
+/// Which of the machine's caches lie outside the measured sizes.
+fn beyond(subjects: Subjects<'_>, index: usize, profile: &swtch_profile::Profile) -> Option<String> {
+    let largest =
+        profile.total.iter().filter(|row| row.stride_bytes == SEQUENTIAL).map(|row| row.array_bytes).max()?;
+    let caches = naming::data_caches(&profile.host);
+    if caches.is_empty() {
+        return Some(subjects.prefixed(index, "The machine does not report its caches, so none are marked."));
+    }
+    let outside: Vec<String> = caches
+        .iter()
+        .filter(|cache| cache.bytes > largest)
+        .map(|cache| format!("{} ({})", naming::cache_name(cache), text::bytes(cache.bytes)))
+        .collect();
+    if outside.is_empty() {
+        return None;
+    }
+    let verb = if outside.len() == 1 { "is" } else { "are" };
+    let note = format!("{} {verb} larger than the largest array measured.", text::joined(&outside));
+    Some(subjects.prefixed(index, &note))
+}
+
+fn table(subjects: Subjects<'_>) -> Table {
+    let mut rest = vec!["Access"];
+    rest.extend(ESTIMATE_HEAD);
+    rest.extend([
+        "Indirect",
+        "95\u{a0}% interval",
+        "Indirect, undisturbed",
+        "Baseline",
+        "Switches / round trip",
+    ]);
+    let mut table =
+        Table::new("Total cost c2 and indirect cost c2 − c1 per switch", &subjects.head("Array", &rest));
+    for (index, named) in subjects.iter() {
+        for row in by_access(&named.profile.total).concat() {
+            table.row(text::bytes(row.array_bytes), subjects.cells(index, row_cells(row)));
+        }
+    }
+    table
+}
+
+/// The cells of one row of c2, the access first.
+pub(in crate::html) fn row_cells(row: &Total) -> Vec<Cell> {
+    let indirect = &row.indirect_cost_ns;
+    let mut cells = vec![Cell::text(&row.access)];
+    cells.extend(estimate_cells(&row.total_cost_ns));
+    cells.extend([
+        Cell::number(text::ns(indirect.median)),
+        Cell::number(text::ns_range(indirect.ci_low, indirect.ci_high)),
+        Cell::number(text::ns(indirect.low)),
+        Cell::number(text::ns(row.baseline_ns)),
+        switches_cell(row.switches_per_round_trip),
+    ]);
+    cells
+}

@@ -1,0 +1,147 @@
+//! Writes SVG: the few elements the charts need, with every text escaped.
+
+use std::fmt::Write;
+
+/// An SVG picture under construction.
+#[derive(Default)]
+pub(super) struct Svg {
+    body: String,
+}
+
+impl Svg {
+    /// A straight line.
+    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+        self.put(format_args!(
+            r#"<line x1="{}" y1="{}" x2="{}" y2="{}" class="{class}"/>"#,
+            num(from.0),
+            num(from.1),
+            num(to.0),
+            num(to.1)
+        ));
+    }
+
+    /// A rectangle by its upper left corner and its size.
+    pub(super) fn rect(&mut self, at: (f64, f64), size: (f64, f64), class: &str) {
+        self.put(format_args!(
+            r#"<rect x="{}" y="{}" width="{}" height="{}" class="{class}"/>"#,
+            num(at.0),
+            num(at.1),
+            num(size.0.max(0.0)),
+            num(size.1.max(0.0))
+        ));
+    }
+
+    /// A circle.
+    pub(super) fn circle(&mut self, at: (f64, f64), radius: f64, class: &str) {
+        self.put(format_args!(
+            r#"<circle cx="{}" cy="{}" r="{}" class="{class}"/>"#,
+            num(at.0),
+            num(at.1),
+            num(radius)
+        ));
+    }
+
+    /// Straight lines through points; `closed` makes it an area.
+    pub(super) fn polyline(&mut self, points: &[(f64, f64)], closed: bool, class: &str) {
+        let mut path = String::new();
+        for (i, (x, y)) in points.iter().enumerate() {
+            let _ = write!(path, "{}{} {}", if i == 0 { 'M' } else { 'L' }, num(*x), num(*y));
+        }
+        if closed {
+            path.push('Z');
+        }
+        self.put(format_args!(r#"<path d="{path}" class="{class}"/>"#));
+    }
+
+    /// A line of text; the class says how it is anchored (`end`, `mid`, start by default).
+    pub(super) fn text(&mut self, at: (f64, f64), class: &str, text: &str) {
+        self.put(format_args!(
+            r#"<text x="{}" y="{}" class="{class}">{}</text>"#,
+            num(at.0),
+            num(at.1),
+            escape(text)
+        ));
+    }
+
+    /// A mark that stands for a figure: `tip` names it, line by line. The point is where a pointer looks for it.
+    pub(super) fn mark(&mut self, at: (f64, f64), class: &str, tip: &[String], draw: impl FnOnce(&mut Self)) {
+        self.put(format_args!(
+            r#"<g class="mark {class}" data-x="{}" data-y="{}"><title>{}</title>"#,
+            num(at.0),
+            num(at.1),
+            escape(&tip.join("\n"))
+        ));
+        draw(self);
+        self.body.push_str("</g>");
+    }
+
+    /// The whole picture. `label` is its accessible name.
+    pub(super) fn finish(self, size: (f64, f64), class: &str, label: &str) -> String {
+        format!(
+            r#"<svg class="{class}" viewBox="0 0 {} {}" width="{0}" height="{1}" role="img" aria-label="{}">{}</svg>"#,
+            num(size.0),
+            num(size.1),
+            escape(label),
+            self.body
+        )
+    }
+
+    /// The picture as a decoration beside a text that says the same.
+    pub(super) fn finish_decoration(self, size: (f64, f64)) -> String {
+        format!(
+            r#"<svg class="sign" viewBox="0 0 {} {}" width="{0}" height="{1}" aria-hidden="true">{}</svg>"#,
+            num(size.0),
+            num(size.1),
+            self.body
+        )
+    }
+
+    fn put(&mut self, element: std::fmt::Arguments<'_>) {
+        // Writing to a String cannot fail.
+        let _ = self.body.write_fmt(element);
+    }
+}
+
+/// One decimal is a tenth of a pixel; more digits would only make the page larger.
+fn num(value: f64) -> String {
+    let rounded = (value * 10.0).round() / 10.0;
+    // Adding zero turns -0 into 0.
+    format!("{}", if rounded.is_finite() { rounded + 0.0 } else { 0.0 })
+}
+
+/// Makes a text safe inside elements and quoted attributes.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_names_are_escaped() {
+        let mut svg = Svg::default();
+        svg.text((0.0, 0.0), "", "<script>");
+        svg.mark((1.0, 2.0), "", &["a\"b".to_owned(), "c&d".to_owned()], |_| {});
+        let page = svg.finish((10.0, 10.0), "wide", "\"><script>");
+        assert!(!page.contains("<script>"));
+        assert!(page.contains("a&quot;b\nc&amp;d"));
+        assert!(page.contains("aria-label=\"&quot;&gt;&lt;script&gt;\""));
+    }
+
+    #[test]
+    fn numbers_are_short_and_finite() {
+        assert_eq!([1.0, 1.26, -0.01, f64::NAN].map(num), ["1", "1.3", "0", "0"]);
+    }
+}

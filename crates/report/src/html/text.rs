@@ -1,0 +1,194 @@
+//! Figures as people read them.
+
+use swtch_profile::model::Estimate;
+use swtch_units::{Bytes, format_ns};
+
+/// Between a number and its unit, so that a line never breaks there.
+const NO_BREAK: char = '\u{a0}';
+
+/// `1.21 µs`, with a real minus sign and a space that does not break.
+pub(super) fn ns(value: f64) -> String {
+    typeset(&format_ns(value))
+}
+
+fn typeset(text: &str) -> String {
+    text.replace(' ', &NO_BREAK.to_string()).replace('-', "−")
+}
+
+/// Both ends of an interval: `1.20 to 1.22 µs`, or `980 ns to 1.02 µs`.
+pub(super) fn ns_range(low: f64, high: f64) -> String {
+    let (low, high) = (ns(low), ns(high));
+    match (low.split_once(NO_BREAK), high.split_once(NO_BREAK)) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// `1.21 µs ± 0.01`: the wider half of the interval, in the median's unit.
+pub(super) fn ns_plus_minus(estimate: &Estimate) -> String {
+    let median = ns(estimate.median);
+    let half = (estimate.ci_high - estimate.median).max(estimate.median - estimate.ci_low);
+    let scale = match median.rsplit(NO_BREAK).next() {
+        Some("ns") => 1.0,
+        Some("µs") => 1e3,
+        Some("ms") => 1e6,
+        _ => 1e9,
+    };
+    let digits = median
+        .split_once(NO_BREAK)
+        .and_then(|(number, _)| number.split_once('.'))
+        .map_or(0, |(_, decimals)| decimals.len());
+    let smallest = 10f64.powi(-(digits as i32));
+    if half / scale < smallest / 2.0 {
+        return format!("{median} ±{NO_BREAK}less than {smallest:.digits$}");
+    }
+    format!("{median} ±{NO_BREAK}{:.digits$}", half / scale)
+}
+
+/// A tick of a time axis: `500 ns`, `1 µs`, `0.2 ns`.
+pub(super) fn ns_tick(value: f64) -> String {
+    let (scaled, unit) = match value {
+        v if v < 999.0 => (v, "ns"),
+        v if v < 999e3 => (v / 1e3, "µs"),
+        v if v < 999e6 => (v / 1e6, "ms"),
+        v => (v / 1e9, "s"),
+    };
+    // Rounding removes what powers of ten leave behind (0.30000000000000004).
+    format!("{}{NO_BREAK}{unit}", (scaled * 1e6).round() / 1e6)
+}
+
+/// `48 KiB`.
+pub(super) fn bytes(value: u64) -> String {
+    typeset(&Bytes::new(value).to_string())
+}
+
+/// `2.1 %`.
+pub(super) fn percent(share: f64) -> String {
+    let digits = usize::from(share.abs() < 0.0995);
+    let small = share > 0.0 && share < 0.0005;
+    if small {
+        format!("<{NO_BREAK}0.1{NO_BREAK}%")
+    } else {
+        format!("{:.digits$}{NO_BREAK}%", share * 100.0)
+    }
+}
+
+/// `12,345`.
+pub(super) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `21 November 2025, 04:02 UTC`.
+pub(super) fn date(unix_s: u64) -> String {
+    const MONTHS: [&str; 12] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    let (days, second) = (unix_s / 86400, unix_s % 86400);
+    // Days to civil date by 400-year eras, the year beginning in March so that the leap day comes last.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month_index = (month as usize + 2) % 12;
+    let year = era * 400 + year_of_era + u64::from(month_index < 2);
+    format!("{day} {} {year}, {:02}:{:02} UTC", MONTHS[month_index], second / 3600, second % 3600 / 60)
+}
+
+/// `47 s`, `3 min 20 s`.
+pub(super) fn seconds(value: f64) -> String {
+    if value < 9.95 {
+        return format!("{value:.1}{NO_BREAK}s");
+    }
+    let whole = value.round().max(0.0) as u64;
+    if whole < 60 {
+        format!("{whole}{NO_BREAK}s")
+    } else {
+        format!("{}{NO_BREAK}min {}{NO_BREAK}s", whole / 60, whole % 60)
+    }
+}
+
+/// At most `most` characters, the last an ellipsis when something was cut: charts have no room for any name.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn joined(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// A text with its first letter raised.
+pub(super) fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_name_a_shared_unit_once() {
+        assert_eq!(ns_range(1200.0, 1220.0), "1.20 to 1.22\u{a0}µs");
+        assert_eq!(ns_range(980.0, 1020.0), "980\u{a0}ns to 1.02\u{a0}µs");
+        assert_eq!(ns_range(-4030.0, 2000.0), "−4.03 to 2.00\u{a0}µs");
+    }
+
+    #[test]
+    fn dates_are_right_across_leap_years() {
+        assert_eq!(date(0), "1 January 1970, 00:00 UTC");
+        assert_eq!(date(951_827_696), "29 February 2000, 12:34 UTC");
+        assert_eq!(date(1_763_697_720), "21 November 2025, 04:02 UTC");
+        assert_eq!(date(1_735_689_599), "31 December 2024, 23:59 UTC");
+    }
+
+    #[test]
+    fn counts_shares_and_times_are_short() {
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(999), "999");
+        assert_eq!(
+            [0.0, 0.0001, 0.021, 0.5].map(percent),
+            ["0.0\u{a0}%", "<\u{a0}0.1\u{a0}%", "2.1\u{a0}%", "50\u{a0}%"]
+        );
+        assert_eq!([4.23, 47.2, 200.0].map(seconds), ["4.2\u{a0}s", "47\u{a0}s", "3\u{a0}min 20\u{a0}s"]);
+        assert_eq!(
+            [0.2, 500.0, 1e3, 2e6].map(ns_tick),
+            ["0.2\u{a0}ns", "500\u{a0}ns", "1\u{a0}µs", "2\u{a0}ms"]
+        );
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        assert_eq!(shortened("überlang", 5), "über…");
+        assert_eq!(shortened("kurz", 5), "kurz");
+    }
+}

@@ -1,0 +1,8 @@
+//! One self-contained page from profiles.
+//!
+//! [`html::render`] writes the page: charts as inline SVG with their numbers as tables, readable without a network,
+//! without a script and on paper.
+#![forbid(unsafe_code)]
+
+pub mod html;
+pub mod terminal;

@@ -1,0 +1,41 @@
+//! Columns that line up.
+
+/// Rows of text under titles.
+pub(super) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new(titles: &[&str]) -> Self {
+        Self { rows: vec![titles.iter().map(|title| (*title).to_owned()).collect()] }
+    }
+
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// The table under `heading`, with the columns of `right` flushed right; nothing when it has no rows.
+    pub(super) fn render(&self, heading: &str, right: &[usize]) -> String {
+        if self.rows.len() < 2 {
+            return String::new();
+        }
+        let columns = self.rows[0].len();
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+        };
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let mut text = format!("{heading}\n");
+        for row in &self.rows {
+            let mut line = String::from(" ");
+            for (column, cell) in row.iter().enumerate() {
+                let padding = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
+                let (before, after) =
+                    if right.contains(&column) { (padding.as_str(), "") } else { ("", padding.as_str()) };
+                line.push_str(&format!(" {before}{cell}{after} "));
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}

@@ -1,0 +1,33 @@
+//! Pure statistics for noisy, one-sided measurements: quantiles, distribution-free and bootstrap intervals, a test
+//! of normality, autocorrelation, stopping rules, change points, and the comparison of two builds or machines.
+//!
+//! Everything takes `&[f64]`. Functions named `*_sorted` need ascending input (see [`sorted`]). Keeping NaN out of the
+//! input is the caller's duty; a NaN makes figures meaningless but never causes a panic. The random methods take a
+//! seed and give the same answer for the same seed on every machine.
+#![forbid(unsafe_code)]
+
+mod autocorrelation;
+mod change_points;
+mod comparison;
+mod intervals;
+mod line_fit;
+mod moments;
+mod normal_distribution;
+mod normality;
+mod outliers;
+mod quantiles;
+mod rng;
+mod stopping;
+
+pub use autocorrelation::lag1_autocorrelation;
+pub use change_points::{Segment, piecewise_linear, piecewise_linear_with_noise};
+pub use comparison::{Difference, compare_launch_medians};
+pub use intervals::{
+    Interval, MedianInterval, bootstrap_interval, cluster_bootstrap_difference_of_medians,
+    median_interval_sorted,
+};
+pub use moments::{coefficient_of_variation, mean, standard_deviation, variance};
+pub use normality::{ShapiroWilk, shapiro_wilk_sorted};
+pub use quantiles::{median, median_in_place, quantile_sorted, sorted};
+pub use rng::Rng;
+pub use stopping::StoppingRule;

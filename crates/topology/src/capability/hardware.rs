@@ -1,0 +1,215 @@
+//! Processors, SMT, caches, frequency, and what stands before them.
+
+use swtch_units::{Bytes, CpuId, CpuList};
+
+use super::Capability;
+use crate::host::{CacheKind, CoreKind, Host};
+use crate::placement::Placement;
+
+fn list(numbers: &[u32]) -> String {
+    numbers.iter().map(|n| CpuId::new(*n)).collect::<CpuList>().to_string()
+}
+
+fn plural(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+pub(super) fn processors(host: &Host) -> Capability {
+    let name = "processors";
+    let online: Vec<u32> = host.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
+    let offline: Vec<u32> = host.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.id).collect();
+    let usable = host.usable_cpus().len();
+    let finding = format!("{}{}", plural(online.len(), "processor", "processors"), arrangement(host));
+    if usable < online.len() {
+        let finding = format!("{finding}; allowed: {}", list(&host.limits.allowed_cpus));
+        let costs = if usable < 2 {
+            "every placement on two processors is missing"
+        } else {
+            "placements that need the other processors are missing"
+        };
+        return Capability::limited(name, finding, costs).enabled_by(widen_affinity(host, &online));
+    }
+    if usable < 2 && offline.is_empty() {
+        let row = Capability::limited(name, finding, "every placement on two processors is missing");
+        return match host.virtualisation.hypervisor {
+            Some(_) => row.enabled_by("give the virtual machine two or more processors"),
+            None => row,
+        };
+    }
+    // With SMT off the siblings are off too; the row of SMT says so.
+    if !offline.is_empty() {
+        let finding = format!("{finding}; offline: {}", list(&offline));
+        let first = offline[0];
+        return Capability::limited(
+            name,
+            finding,
+            "placements that need the processors that are off are missing",
+        )
+        .enabled_by(format!("`echo 1 | sudo tee /sys/devices/system/cpu/cpu{first}/online`"));
+    }
+    if host.cpus.iter().all(|cpu| cpu.package.is_none() && cpu.smt_siblings.is_empty()) {
+        let finding = format!("{finding}; their cores and packages are not described");
+        return Capability::limited(name, finding, "placements on two processors cannot be told apart");
+    }
+    Capability::ok(name, finding)
+}
+
+/// `, 4 performance + 4 efficiency, 2 packages, 2 NUMA nodes`, as far as there is more than one.
+fn arrangement(host: &Host) -> String {
+    let of = |kind| host.cpus.iter().filter(|cpu| cpu.kind == kind).count();
+    let (fast, slow) = (of(CoreKind::Performance), of(CoreKind::Efficiency));
+    let mut packages: Vec<u32> = host.cpus.iter().filter_map(|cpu| cpu.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    let (packages, nodes) = (packages.len(), host.numa_nodes.len());
+    [
+        (slow > 0).then(|| format!(", {fast} performance + {slow} efficiency")),
+        (packages > 1).then(|| format!(", {packages} packages")),
+        (nodes > 1).then(|| format!(", {nodes} NUMA nodes")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn widen_affinity(host: &Host, online: &[u32]) -> String {
+    let all = list(online);
+    match &host.virtualisation.container {
+        Some(_) => format!("start the container with all processors (`docker run --cpuset-cpus={all}`)"),
+        None => format!(
+            "`taskset -pc {all} $$` in this shell; if it has no effect, widen `cpuset.cpus` of the control group"
+        ),
+    }
+}
+
+pub(super) fn smt(host: &Host) -> Capability {
+    let name = "smt";
+    let threads = host.cpus.iter().map(|cpu| cpu.smt_siblings.len()).max().unwrap_or(0);
+    match host.pair_for(Placement::SmtSibling) {
+        Ok(_) => Capability::ok(name, format!("{threads} threads a core")),
+        Err(why) if threads > 1 => Capability::limited(
+            name,
+            format!("{threads} threads a core, but {why}"),
+            "the smt-sibling figures are missing",
+        ),
+        Err(why) => {
+            let row = Capability::missing(name, why, "the smt-sibling figures are missing, nothing else");
+            if host.cpus.iter().any(|cpu| !cpu.online) && host.architecture == "x86_64" {
+                row.enabled_by(
+                    "if SMT was switched off: `echo on | sudo tee /sys/devices/system/cpu/smt/control`",
+                )
+            } else {
+                row
+            }
+        }
+    }
+}
+
+pub(super) fn caches(host: &Host) -> Capability {
+    let name = "caches";
+    let Some(first) =
+        host.usable_cpus().into_iter().find(|cpu| !host.data_caches_of(CpuId::new(cpu.id)).is_empty())
+    else {
+        let row = Capability::missing(
+            name,
+            "the machine does not describe its caches",
+            "array sizes for the indirect cost are not placed around the caches, and the shared-l2, shared-l3 and \
+             same-package figures are missing",
+        );
+        return match host.virtualisation.hypervisor.as_deref() {
+            Some("kvm" | "qemu") if host.architecture == "x86_64" => {
+                row.enabled_by("on the hypervisor: `qemu-system-x86_64 -cpu host,host-cache-info=on`")
+            }
+            _ => row,
+        };
+    };
+    let sizes: Vec<String> = host
+        .data_caches_of(CpuId::new(first.id))
+        .iter()
+        .map(|cache| {
+            let data = if cache.kind == CacheKind::Data { "d" } else { "" };
+            format!("L{}{data} {}", cache.level, Bytes::new(cache.bytes))
+        })
+        .collect();
+    let whose =
+        if host.virtualisation.hypervisor.is_some() { " (as the hypervisor reports them)" } else { "" };
+    Capability::ok(name, format!("{}{whose}", sizes.join(", ")))
+}
+
+pub(super) fn frequency_governor(host: &Host) -> Capability {
+    let name = "frequency-governor";
+    let frequency = &host.frequency;
+    let Some(governor) = &frequency.governor else {
+        let row = |who: &str| {
+            Capability::missing(
+                name,
+                format!("no governor is visible; {who}"),
+                "a change of clock cannot be seen or prevented, so figures of two runs may differ by it",
+            )
+        };
+        return match host.virtualisation.hypervisor {
+            Some(_) => {
+                row("the hypervisor's host decides").enabled_by("set the performance governor on the host")
+            }
+            None => row("firmware or the processor decides"),
+        };
+    };
+    let boost = match frequency.boost {
+        Some(true) => ", boost on",
+        Some(false) => ", boost off",
+        None => "",
+    };
+    let driver = frequency.driver.as_deref().map(|driver| format!(" ({driver})")).unwrap_or_default();
+    let finding = format!("{governor}{driver}{boost}");
+    if governor == "performance" {
+        return Capability::ok(name, finding);
+    }
+    Capability::limited(
+        name,
+        finding,
+        "the clock changes with the load, so figures vary more, and those of tasks that sleep much look dearer",
+    )
+    .enabled_by("`sudo cpupower frequency-set -g performance`")
+}
+
+pub(super) fn virtualisation(host: &Host) -> Capability {
+    let name = "virtualisation";
+    let virtualisation = &host.virtualisation;
+    if virtualisation.gvisor {
+        return Capability::limited(
+            name,
+            "gVisor, which imitates a Linux kernel",
+            "the figures describe gVisor, not Linux; pinning, classes and many counters are imitations",
+        )
+        .enabled_by("run it under the default runtime: `docker run --runtime=runc`");
+    }
+    match (&virtualisation.hypervisor, &virtualisation.container) {
+        (None, None) => Capability::ok(name, "bare metal, no container"),
+        (Some(hypervisor), container) => {
+            let inside =
+                container.as_ref().map(|name| format!(", in a {name} container")).unwrap_or_default();
+            Capability::limited(
+                name,
+                format!("{hypervisor} virtual machine{inside}"),
+                "the figures include the hypervisor's share (timers, wake-ups of an idle processor), and other \
+                 guests add noise",
+            )
+            .enabled_by("run it on the host, or on a bare-metal instance")
+        }
+        (None, Some(container)) => Capability::limited(
+            name,
+            format!("{container} container on bare metal"),
+            "a seccomp filter makes every system call dearer, and so each method that uses them",
+        )
+        .enabled_by(match container_run(container) {
+            Some(run) => {
+                format!("`{run} --security-opt seccomp=unconfined`, or run it outside the container")
+            }
+            None => "run it outside the container".to_owned(),
+        }),
+    }
+}
+
+fn container_run(container: &str) -> Option<String> {
+    matches!(container, "docker" | "podman").then(|| format!("{container} run"))
+}

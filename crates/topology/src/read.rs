@@ -1,0 +1,48 @@
+//! Puts the facts together.
+
+use std::path::Path;
+
+use crate::cpuinfo::CpuInfo;
+use crate::error::TopologyError;
+use crate::files::Files;
+use crate::host::Host;
+use crate::{caches, cpus, frequency, kernel, limits, memory, numa, virtualisation};
+
+impl Host {
+    /// Reads the facts from the sysfs and procfs files under `root`: `/` for this machine.
+    ///
+    /// What is specific to a process (allowed processors, control groups, capabilities) is that of the calling process.
+    ///
+    /// # Errors
+    /// When no file lists the processors, or that list is malformed. Any other fact that is missing is absent.
+    pub fn read(root: &Path) -> Result<Self, TopologyError> {
+        let files = Files::under(root);
+        let cpuinfo = CpuInfo::read(&files);
+        let mut cpus = cpus::read(&files, &cpuinfo)?;
+        let numa_nodes = numa::read(&files, &mut cpus);
+        let memory = memory::read(&files);
+        Ok(Self {
+            architecture: architecture(&files, &cpuinfo),
+            cpu_model: cpuinfo.model(),
+            caches: caches::read(&files, &cpus),
+            numa_nodes,
+            memory_bytes: memory.total_bytes,
+            frequency: frequency::read(&files, &cpus),
+            virtualisation: virtualisation::read(&files, &cpuinfo),
+            kernel: kernel::read(&files),
+            limits: limits::read(&files, &cpus, &memory),
+            cpus,
+        })
+    }
+}
+
+/// The file is as young as Linux 6.1. For an older kernel the live machine is asked, and files are judged by their keys.
+fn architecture(files: &Files, cpuinfo: &CpuInfo) -> String {
+    if let Some(name) = files.word("proc/sys/kernel/arch") {
+        return name;
+    }
+    if files.is_live() {
+        return rustix::system::uname().machine().to_string_lossy().into_owned();
+    }
+    cpuinfo.architecture().unwrap_or_default().to_owned()
+}

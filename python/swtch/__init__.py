@@ -1,0 +1,94 @@
+"""What a context switch costs on this machine.
+
+>>> import swtch
+>>> profile = swtch.measure(quick=True)  # doctest: +SKIP
+>>> profile.save("profile.json")  # doctest: +SKIP
+>>> table = profile.to_pandas("direct")[["method", "tasks", "placement", "switch_cost_median_ns"]]  # doctest: +SKIP
+
+Times are nanoseconds and sizes are bytes, and names end in their unit. `docs/method.md` of the project says how each figure
+is taken.
+"""
+
+from ._comparison import Change, Comparison
+from ._doctor import Capability, Doctor, Probe, Probes, State, doctor
+from ._errors import Interrupted, MeasureError, ProfileError, UsageError
+from ._host import (
+    Cache,
+    CacheKind,
+    CoreKind,
+    Cpu,
+    CpuQuota,
+    Frequency,
+    Host,
+    Kernel,
+    Limits,
+    Mitigation,
+    NumaNode,
+    Virtualisation,
+)
+from ._measure import measure
+from ._model import (
+    Clock,
+    Direct,
+    Ended,
+    Estimate,
+    Indirect,
+    Knee,
+    Noise,
+    NoiseReason,
+    Provenance,
+    References,
+    Region,
+    RegionKind,
+    Ring,
+    Total,
+    Unavailable,
+)
+from ._profile import Profile, TableName
+from ._report import report
+
+__all__ = [
+    "Cache",
+    "CacheKind",
+    "Capability",
+    "Change",
+    "Clock",
+    "Comparison",
+    "CoreKind",
+    "Cpu",
+    "CpuQuota",
+    "Direct",
+    "Doctor",
+    "Ended",
+    "Estimate",
+    "Frequency",
+    "Host",
+    "Indirect",
+    "Interrupted",
+    "Kernel",
+    "Knee",
+    "Limits",
+    "MeasureError",
+    "Mitigation",
+    "Noise",
+    "NoiseReason",
+    "NumaNode",
+    "Probe",
+    "Probes",
+    "Profile",
+    "ProfileError",
+    "Provenance",
+    "References",
+    "Region",
+    "RegionKind",
+    "Ring",
+    "State",
+    "TableName",
+    "Total",
+    "Unavailable",
+    "UsageError",
+    "Virtualisation",
+    "doctor",
+    "measure",
+    "report",
+]

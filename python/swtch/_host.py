@@ -1,0 +1,200 @@
+"""The machine of a Profile. What it does not tell is `None`, never zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+CoreKind = Literal["uniform", "performance", "efficiency"]
+"""The kind of a core: all alike (or the machine does not say), a faster (P, big) one, a slower (E, little) one."""
+
+CacheKind = Literal["data", "instruction", "unified"]
+"""What a cache holds."""
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """One logical processor."""
+
+    id: int
+    """The kernel's number."""
+    online: bool
+    """Whether it is switched on."""
+    core: int | None
+    """Number of its core within the package."""
+    package: int | None
+    """Number of its package (socket)."""
+    die: int | None
+    """Number of its die."""
+    smt_siblings: tuple[int, ...]
+    """Processors on the same core, this one among them."""
+    numa_node: int | None
+    """Its NUMA node."""
+    capacity: int | None
+    """Relative capacity, 1024 for the fastest (`cpu_capacity`)."""
+    max_frequency_khz: int | None
+    """Highest frequency in kHz (`cpuinfo_max_freq`)."""
+    kind: CoreKind
+    """Which kind of core it is, on machines with several."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One physical cache."""
+
+    level: int
+    """1 is nearest the core."""
+    kind: CacheKind
+    """What it holds."""
+    bytes: int
+    """Capacity in bytes."""
+    line_bytes: int | None
+    """Length of a line in bytes."""
+    ways: int | None
+    """Ways of associativity."""
+    shared_by: tuple[int, ...]
+    """Processors that share it."""
+
+
+@dataclass(frozen=True)
+class NumaNode:
+    """One NUMA node."""
+
+    id: int
+    """The kernel's number."""
+    cpus: tuple[int, ...]
+    """Its processors."""
+    memory_bytes: int | None
+    """Its memory in bytes."""
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """Who decides the frequency."""
+
+    driver: str | None
+    """cpufreq driver."""
+    governor: str | None
+    """cpufreq governor of the first processor."""
+    boost: bool | None
+    """Whether boost (turbo) is on."""
+
+
+@dataclass(frozen=True)
+class Virtualisation:
+    """What stands between this system and the hardware."""
+
+    hypervisor: str | None
+    """Hypervisor as `systemd-detect-virt` names it, e.g. `kvm`, or `unknown` when there is one without a
+    name; absent on bare metal.
+    """
+    container: str | None
+    """Container runtime, e.g. `docker`; absent outside one."""
+    gvisor: bool
+    """Whether the kernel is gVisor's, which imitates Linux."""
+
+
+@dataclass(frozen=True)
+class Mitigation:
+    """One weakness and what is done about it."""
+
+    name: str
+    """File name under `/sys/devices/system/cpu/vulnerabilities`."""
+    state: str
+    """What the kernel says of it."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The kernel and how it is set."""
+
+    release: str
+    """`uname -r`."""
+    version: str
+    """`uname -v`."""
+    preemption: str | None
+    """`none`, `voluntary`, `lazy`, `full` or `rt`."""
+    preemption_source: str | None
+    """Where `preemption` was read, or, when it is absent, why it is not known."""
+    page_table_isolation: bool | None
+    """Whether user and kernel page tables are apart (Meltdown mitigation); a switch then costs more."""
+    mitigations: tuple[Mitigation, ...]
+    """Known weaknesses of the processor and what is done about each."""
+    sched_ext: bool | None
+    """Whether the kernel was built with sched_ext."""
+    sched_ext_loaded: str | None
+    """The sched_ext scheduler that is loaded now."""
+    btf: bool
+    """Whether the kernel describes its types (BTF)."""
+
+
+@dataclass(frozen=True)
+class CpuQuota:
+    """A CPU quota: so much time in every period."""
+
+    quota_us: int
+    """Running time allowed in a period, µs."""
+    period_us: int
+    """Length of the period, µs."""
+    cgroup_version: int
+    """Version of the control group that sets it."""
+    path: str
+    """Directory of that control group, e.g. `/sys/fs/cgroup/app.slice`."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What this process may use."""
+
+    allowed_cpus: tuple[int, ...]
+    """Processors this process may run on: its affinity (which the cpuset bounds), without those that are
+    off.
+    """
+    cpu_quota: CpuQuota | None
+    """The tightest CPU quota of its control groups."""
+    memory_limit_bytes: int | None
+    """The tightest memory limit of its control groups, in bytes."""
+    available_memory_bytes: int | None
+    """Memory that can be taken without swapping, in bytes: what the machine has available (`MemAvailable`)
+    or what the control groups leave of their limits, whichever is less.
+    """
+    cgroup_versions: tuple[int, ...]
+    """Versions of the control groups that are mounted: 1, 2."""
+    effective_uid: int
+    """Effective user id."""
+    effective_capabilities: int
+    """Effective capabilities, one bit each (`CapEff`)."""
+    realtime_priority_limit: int | None
+    """Highest real-time priority the limits grant (the soft `RLIMIT_RTPRIO`); `u64::MAX` is no limit."""
+    perf_event_paranoid: int | None
+    """`kernel.perf_event_paranoid`."""
+    unprivileged_bpf_disabled: int | None
+    """`kernel.unprivileged_bpf_disabled`."""
+    sched_rt_runtime_us: int | None
+    """`kernel.sched_rt_runtime_us`; -1 is no limit."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What is known about one machine."""
+
+    architecture: str
+    """Instruction set architecture as `uname -m` names it."""
+    cpu_model: str | None
+    """Processor model as the machine names it."""
+    cpus: tuple[Cpu, ...]
+    """The processors that are present, by number."""
+    caches: tuple[Cache, ...]
+    """The caches, level 1 first; one entry for each physical cache."""
+    numa_nodes: tuple[NumaNode, ...]
+    """The NUMA nodes."""
+    memory_bytes: int | None
+    """Main memory in bytes."""
+    frequency: Frequency
+    """Who decides the processors' frequency."""
+    virtualisation: Virtualisation
+    """What stands between this system and the hardware."""
+    kernel: Kernel
+    """The kernel and how it is set."""
+    limits: Limits
+    """What this process may use of the machine."""

@@ -1,0 +1,42 @@
+"""The native half: documents in and out as JSON and Parquet. For use by this package; the package's own names are stable."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+__all__ = [
+    "MeasureError",
+    "ProfileError",
+    "UsageError",
+    "compare",
+    "comparison_schema",
+    "doctor",
+    "doctor_schema",
+    "load",
+    "measure",
+    "profile_schema",
+    "report",
+    "save",
+    "summary",
+]
+
+class UsageError(ValueError):
+    """A wish that cannot be met; says which and what can."""
+
+class MeasureError(RuntimeError):
+    """There is no measurement: nothing could be measured on this machine."""
+
+class ProfileError(ValueError):
+    """A file or text that is no Profile of this version."""
+
+def measure(
+    wishes: Mapping[str, object], progress: Callable[[float, float, str], object] | None = None
+) -> tuple[tuple[str, bytes] | None, BaseException | None]: ...
+def load(path: str | os.PathLike[str]) -> str: ...
+def save(profile: str, samples: bytes | None, path: str | os.PathLike[str]) -> None: ...
+def report(profiles: Sequence[tuple[str, str]], path: str | os.PathLike[str]) -> None: ...
+def summary(profile: str) -> str: ...
+def compare(old: str, new: str) -> str: ...
+def profile_schema() -> str: ...
+def comparison_schema() -> str: ...
+def doctor() -> str: ...
+def doctor_schema() -> str: ...

@@ -1,0 +1,129 @@
+//! Wrong wishes and broken files: one clear line, status 2 or 1, nothing half-written.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{fixture, home, is_root, names, run, skip, stderr, swtch};
+use std::fs;
+use std::process::Command;
+
+/// Runs with `arguments` and checks status, that the complaint is one line with `words`, and that nothing was written.
+fn refused(arguments: &[&str], status: i32, words: &[&str]) {
+    let home = home();
+    let output = run(swtch(home.path()).args(arguments));
+    let complaint = stderr(&output);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {complaint}");
+    assert_eq!(complaint.trim_end().lines().count(), 1, "{arguments:?}: {complaint}");
+    for word in words {
+        assert!(complaint.contains(word), "{arguments:?}: no '{word}' in {complaint}");
+    }
+    assert!(output.stdout.is_empty());
+    assert!(names(home.path()).is_empty(), "{arguments:?} left {:?}", names(home.path()));
+}
+
+#[test]
+fn wrong_usage_is_status_2_and_one_line() {
+    refused(&["measure", "--method", "teleport"], 2, &["unknown method 'teleport'", "pid-sum-ring"]);
+    refused(&["measure", "--sizes", "0"], 2, &["array size 0 B", "64K"]);
+    refused(&["measure", "--sizes", "900G"], 2, &["900 GiB", "memory is available", "--sizes"]);
+    refused(&["measure", "--sizes", "99999999T"], 2, &["larger than any memory"]);
+    refused(&["measure", "--sizes", "64X"], 2, &["unknown suffix"]);
+    refused(&["measure", "--sizes", "1K", "--strides", "4K"], 2, &["stride 4 KiB", "larger"]);
+    refused(&["measure", "--strides", "12"], 2, &["stride 12 B", "multiple"]);
+    refused(&["measure", "--access", "peek"], 2, &["unknown access 'peek'", "read-modify-write"]);
+    refused(&["measure", "--placement", "moon"], 2, &["moon", "same-cpu"]);
+    refused(&["measure", "--class", "idle"], 2, &["unknown class 'idle'"]);
+    refused(&["measure", "--precision", "0"], 2, &["precision 0"]);
+    refused(&["measure", "--time-limit", "soon"], 2, &["'soon' is not a time"]);
+    refused(&["measure", "--time-limit", "0s"], 2, &["time limit of 0 s"]);
+    refused(&["measure", "--quick", "--full"], 2, &["cannot be used with"]);
+    refused(&["measure", "--frobnicate"], 2, &["--frobnicate", "--help"]);
+    refused(&["teleport"], 2, &["unknown command 'teleport'", "swtch-teleport"]);
+    refused(
+        &["measure", "--method", "yield", "--placement", "unpinned"],
+        2,
+        &["nothing to measure", "yield"],
+    );
+}
+
+#[test]
+fn a_broken_profile_is_status_1_and_says_what_is_wrong_where() {
+    let folder = home();
+    let write = |name: &str, text: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let whole = fs::read(fixture("profiles/vm.json")).unwrap();
+    let cut = write("cut.json", &whole[..whole.len() / 2]);
+    let foreign = write("foreign.json", b"{\"schema\": \"other/1\"}");
+    let binary = write("binary.json", &[0, 159, 146, 150]);
+    let empty = write("empty.json", b"");
+    for (path, word) in [
+        (&cut, "not a Profile"),
+        (&foreign, "schema 'other/1'"),
+        (&binary, "not a Profile"),
+        (&empty, "not a Profile"),
+    ] {
+        refused(&["report", path], 1, &[word, path]);
+        refused(&["measure", "--quick", "--compare", path], 1, &[word, path]);
+    }
+    refused(&["report", "/nowhere/at/all.json"], 1, &["cannot read /nowhere/at/all.json"]);
+    refused(&["report"], 1, &["swtch measure --quick"]);
+}
+
+#[test]
+fn an_unwritable_place_is_found_before_measuring() {
+    let began = std::time::Instant::now();
+    refused(
+        &["measure", "--full", "--out", "/nowhere/at/all.json"],
+        1,
+        &["cannot write /nowhere/at/all.json"],
+    );
+    refused(&["measure", "--full", "--out", "/proc/profile.json"], 1, &["cannot write /proc/profile.json"]);
+    refused(&["measure", "--full", "--out", "/tmp"], 1, &["cannot write /tmp"]);
+    assert!(began.elapsed().as_secs() < 60, "a full run would take 15 minutes");
+    let vm = fixture("profiles/vm.json");
+    refused(&["report", vm.to_str().unwrap(), "-o", "/nowhere/at/all.html"], 1, &["cannot write"]);
+}
+
+/// A disk that is too small for the results: what was there stays, whole, and nothing else is left.
+#[test]
+fn a_full_disk_loses_nothing_that_was_there() {
+    const TEST: &str = "a_full_disk_loses_nothing_that_was_there";
+    if !is_root() {
+        return skip(TEST, "only root can mount a small file system");
+    }
+    let home = home();
+    let script = "mount -t tmpfs -o size=16k none \"$1\" && printf old > \"$1/report.html\"; \
+         cp \"$2\" \"$1/old.json\" 2>/dev/null; \"$3\" report \"$2\" -o \"$1/report.html\"; echo \"status $?\"; \
+         ls -A \"$1\"; cat \"$1/report.html\"";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(home.path())
+        .arg(fixture("profiles/vm.json"))
+        .arg(env!("CARGO_BIN_EXE_swtch"))
+        .output()
+        .unwrap();
+    let text = common::stdout(&output);
+    if stderr(&output).contains("mount:") || stderr(&output).contains("unshare:") {
+        return skip(TEST, "no file system can be mounted here");
+    }
+    assert!(text.contains("status 1"), "{text} {}", stderr(&output));
+    assert!(text.ends_with("old"), "{text}");
+    assert!(!text.contains(".swtch-"), "a temporary file is left: {text}");
+    assert!(stderr(&output).contains("No space left on device"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let vm = fixture("profiles/vm.json");
+    let script = format!(
+        "{} measure --compare {vm} --with {vm} | true",
+        env!("CARGO_BIN_EXE_swtch"),
+        vm = vm.display()
+    );
+    let output = Command::new("bash").args(["-o", "pipefail", "-c", &script]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(output.stderr.is_empty(), "{}", stderr(&output));
+}

@@ -1,0 +1,67 @@
+//! Running the program as a user does.
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::print_stderr)]
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The program under test, in a home of its own.
+pub fn swtch(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_swtch"));
+    command.env("XDG_STATE_HOME", home).current_dir(home).stdin(Stdio::null());
+    command
+}
+
+pub fn home() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name).canonicalize().unwrap()
+}
+
+pub fn run(command: &mut Command) -> Output {
+    command.output().unwrap()
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The output of a command that must succeed, as JSON.
+pub fn json(command: &mut Command) -> Value {
+    let output = run(command);
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Names in a folder, sorted.
+pub fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+pub fn skip(test: &str, reason: &str) {
+    eprintln!("SKIP {test}: {reason}");
+}
+
+/// Whether this test runs as root.
+pub fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))
+}
+
+/// The last processor this test may use.
+pub fn last_cpu() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    list.trim().rsplit([',', '-']).next().unwrap().to_owned()
+}

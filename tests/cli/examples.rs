@@ -1,0 +1,89 @@
+//! Every example in a command's `--help` and in the documents runs.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{fixture, home, run, stderr, stdout, swtch};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The examples of a help text: indented lines that begin with the program's name, less the remark after two blanks.
+fn examples(help: &str) -> Vec<String> {
+    help.lines()
+        .filter_map(|line| line.strip_prefix("  ").filter(|rest| rest.starts_with("swtch ")))
+        .map(|line| line.split("  ").next().unwrap_or(line).trim().to_owned())
+        .collect()
+}
+
+/// The commands of a document: lines `$ swtch ...` in its code blocks.
+fn commands(document: &str) -> Vec<String> {
+    document.lines().filter_map(|line| line.strip_prefix("$ ")).map(str::to_owned).collect()
+}
+
+/// A home with what the examples name: profiles of other machines, and one of this machine.
+fn furnished() -> tempfile::TempDir {
+    let home = home();
+    for (name, source) in
+        [("board", "vm"), ("server", "server"), ("last-week", "vm"), ("before", "vm"), ("after", "server")]
+    {
+        let source = fixture(&format!("profiles/{source}.json"));
+        fs::copy(source, home.path().join(format!("{name}.json"))).unwrap();
+    }
+    fs::create_dir(home.path().join("swtch")).unwrap();
+    fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
+    home
+}
+
+fn runs(example: &str, home: &Path) {
+    // The example as it stands, but with a second to measure instead of a minute.
+    let command = match example.strip_prefix("swtch measure") {
+        Some(rest) if !rest.contains("--with") => format!("swtch measure --time-limit 1s{rest}"),
+        _ => example.to_owned(),
+    };
+    let command = command.split(" | jq ").next().unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let output = Command::new("bash")
+        .args(["-o", "pipefail", "-c", command])
+        .env("PATH", path)
+        .env("XDG_STATE_HOME", home)
+        .current_dir(home)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{example}: {}", stderr(&output));
+}
+
+#[test]
+fn the_examples_of_every_help_text_run() {
+    let home = furnished();
+    let top = stdout(&run(swtch(home.path()).arg("--help")));
+    let mut all = examples(&top);
+    for command in ["doctor", "measure", "report", "schema"] {
+        assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
+        let help = stdout(&run(swtch(home.path()).args([command, "--help"])));
+        let found = examples(&help);
+        assert!(!found.is_empty(), "'swtch {command} --help' has no example: {help}");
+        all.extend(found);
+    }
+    for example in all {
+        runs(&example, home.path());
+    }
+}
+
+#[test]
+fn the_commands_in_the_documents_run() {
+    let home = furnished();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut count = 0;
+    for document in ["README.md", "docs/method.md", "docs/formats.md", "docs/commands.md"] {
+        for command in commands(&fs::read_to_string(root.join(document)).unwrap()) {
+            if command.starts_with("swtch ") {
+                runs(&command, home.path());
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 5, "only {count} commands found in the documents");
+}

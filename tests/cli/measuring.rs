@@ -1,0 +1,136 @@
+//! `swtch measure` from end to end: files, JSON, comparison, Ctrl-C.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{home, json, names, run, stderr, stdout, swtch};
+use serde_json::Value;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SMALL: [&str; 9] =
+    ["measure", "--quick", "--method", "pipe", "--placement", "same-cpu", "--sizes", "4K", "--time-limit=2s"];
+
+#[test]
+fn a_profile_its_samples_and_a_page_come_out() {
+    let home = home();
+    let output = run(swtch(home.path()).args(SMALL).args(["--out", "here.json"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("A switch between two threads on one CPU costs"), "{first}");
+    assert!(text.contains("Profile: here.json"), "{text}");
+    assert_eq!(names(home.path()), ["here.json", "here.samples.parquet"]);
+    let output = run(swtch(home.path()).args(["report", "here.json", "-o", "page.html"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = fs::read_to_string(home.path().join("page.html")).unwrap();
+    assert!(page.starts_with("<!") && page.trim_end().ends_with("</html>"));
+}
+
+/// The names that other programs rely on.
+#[test]
+fn the_json_has_the_names_it_promises() {
+    let home = home();
+    let profile = json(swtch(home.path()).args(SMALL).arg("--json"));
+    assert_eq!(profile["schema"], "swtch/profile/1");
+    for name in ["host", "clock", "direct", "total", "ring", "regions", "references", "unavailable"] {
+        assert!(!profile[name].is_null(), "{name}");
+    }
+    let direct = &profile["direct"][0];
+    for name in
+        ["method", "tasks", "placement", "class", "switch_cost_ns", "switches_per_round_trip", "baseline_ns"]
+    {
+        assert!(direct.get(name).is_some(), "direct[].{name}");
+    }
+    for name in ["median", "ci_low", "ci_high", "mean", "min", "cov", "batches", "low"] {
+        assert!(direct["switch_cost_ns"][name].is_number(), "switch_cost_ns.{name}");
+    }
+    let total = &profile["total"][0];
+    for name in ["array_bytes", "stride_bytes", "access", "total_cost_ns", "indirect_cost_ns"] {
+        assert!(total.get(name).is_some(), "total[].{name}");
+    }
+    // A part of a Profile does not become this machine's Profile.
+    assert!(names(home.path()).is_empty());
+}
+
+#[test]
+fn the_published_schema_is_the_one_the_types_give_and_the_program_keeps_to_it() {
+    let home = home();
+    let printed = json(swtch(home.path()).args(["schema", "profile"]));
+    let published = common::fixture("../docs/schemas/profile-1.json");
+    let published: Value = serde_json::from_slice(&fs::read(published).unwrap()).unwrap();
+    assert_eq!(printed, published, "update it: swtch schema profile > docs/schemas/profile-1.json");
+    let profile = json(swtch(home.path()).args(SMALL).arg("--json"));
+    for value in [&profile, &json_file("profiles/vm.json"), &json_file("profiles/server.json")] {
+        let errors: Vec<String> = jsonschema::validator_for(&published)
+            .unwrap()
+            .iter_errors(value)
+            .map(|error| format!("{error} at {}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
+fn json_file(name: &str) -> Value {
+    serde_json::from_slice(&fs::read(common::fixture(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn two_profiles_are_compared() {
+    let home = home();
+    let (vm, server) = (common::fixture("profiles/vm.json"), common::fixture("profiles/server.json"));
+    let found =
+        json(swtch(home.path()).args(["measure", "--json", "--compare"]).arg(&vm).arg("--with").arg(&server));
+    let changes = found["changes"].as_array().unwrap();
+    assert!(changes.iter().any(|change| change["ratio"].is_number()));
+    assert!(!found["circumstances"].as_array().unwrap().is_empty());
+    let same =
+        json(swtch(home.path()).args(["measure", "--json", "--compare"]).arg(&vm).arg("--with").arg(&vm));
+    assert!(same["changes"].as_array().unwrap().iter().all(|change| change["larger_than_noise"] != true));
+}
+
+#[test]
+fn ctrl_c_keeps_and_reports_what_is_complete() {
+    let home = home();
+    let child = swtch(home.path())
+        .args(["measure", "--full", "--out", "cut.json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let began = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(20), "it should end at once");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stdout(&output).contains("Interrupted: what is shown was complete."), "{}", stdout(&output));
+    let profile: Value = serde_json::from_slice(&fs::read(home.path().join("cut.json")).unwrap()).unwrap();
+    assert_eq!(profile["provenance"]["ended"], "interrupted");
+}
+
+#[test]
+fn a_program_on_path_is_a_command() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = home();
+    let program = home.path().join("swtch-hello");
+    fs::write(&program, "#!/bin/sh\necho hello \"$@\"\nexit 3\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", home.path().display(), std::env::var("PATH").unwrap());
+    let output = run(swtch(home.path()).env("PATH", path).args(["hello", "world", "--flag"]));
+    assert_eq!((stdout(&output).as_str(), output.status.code()), ("hello world --flag\n", Some(3)));
+}
+
+#[test]
+fn the_doctor_judges_in_words_and_in_json() {
+    let home = home();
+    let text = stdout(&run(swtch(home.path()).arg("doctor")));
+    assert!(text.lines().next().unwrap().contains("capabilities:"), "{text}");
+    let document = json(swtch(home.path()).args(["doctor", "--json"]));
+    assert_eq!(document["schema"], "swtch/doctor/1");
+    for row in document["capabilities"].as_array().unwrap() {
+        assert!(["ok", "limited", "missing"].contains(&row["state"].as_str().unwrap()), "{row}");
+        assert_eq!(row["state"] == "ok", row["costs"].is_null(), "what is not ok costs something: {row}");
+    }
+}

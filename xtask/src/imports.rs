@@ -1,0 +1,180 @@
+//! Which crate may import which: down only, never sideways, as in the layout of ARCHITECTURE.md.
+
+use crate::metadata::Package;
+use std::collections::BTreeSet;
+
+/// The levels of the workspace; a crate imports lower levels only.
+const LEVELS: [(u8, &[&str]); 5] = [
+    (5, &["swtch", "swtch-python"]),
+    (4, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-report", "swtch-live"]),
+    (3, &["swtch-trace", "swtch-cost", "swtch-profile"]),
+    (2, &["swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm"]),
+    (1, &["swtch-units"]),
+];
+
+/// Programs that stand apart: they may use only a little, and nothing may import them.
+const SCHEDULERS: [&str; 2] = ["scx_flsched", "scx_fair"];
+const USED_BY_SCHEDULERS: [&str; 3] = ["swtch-fairness", "swtch-topology", "swtch-units"];
+
+/// External crates that only some crates may import. A trailing `*` stands for any ending.
+const CONFINED: [(&str, &[&str]); 3] = [
+    ("clap*", &["swtch", "scx_flsched", "scx_fair"]),
+    ("pyo3*", &["swtch-python"]),
+    ("libbpf*", &["swtch-record", "scx_flsched", "scx_fair"]),
+];
+
+/// Where a crate of the workspace stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Level(u8),
+    Scheduler,
+    /// xtask: it builds the others, so it must build without them.
+    Chores,
+}
+
+fn place(name: &str) -> Option<Place> {
+    if name == "xtask" {
+        return Some(Place::Chores);
+    }
+    if is_scheduler(name) {
+        return Some(Place::Scheduler);
+    }
+    LEVELS.iter().find(|(_, names)| names.contains(&name)).map(|(level, _)| Place::Level(*level))
+}
+
+pub(crate) fn is_scheduler(name: &str) -> bool {
+    SCHEDULERS.contains(&name)
+}
+
+/// Every import that points up or sideways, every confined crate that got out, every crate without a place.
+pub(crate) fn complaints(packages: &[Package]) -> Vec<String> {
+    let members: BTreeSet<&str> = packages.iter().map(|package| package.name.as_str()).collect();
+    let mut complaints = Vec::new();
+    for Package { name, dependencies, .. } in packages {
+        let Some(importer) = place(name) else {
+            complaints.push(format!(
+                "{name} has no level; give it one in xtask/src/imports.rs and ARCHITECTURE.md"
+            ));
+            continue;
+        };
+        let unique: BTreeSet<&str> = dependencies.iter().map(String::as_str).collect();
+        for imported in unique {
+            let ours =
+                members.contains(imported) || place(imported).is_some() || imported.starts_with("swtch-");
+            complaints.extend(if ours { import(name, importer, imported) } else { confined(name, imported) });
+        }
+    }
+    complaints
+}
+
+fn import(name: &str, importer: Place, imported: &str) -> Option<String> {
+    let Some(target) = place(imported) else {
+        return Some(format!("{name} imports {imported}, which has no level in xtask/src/imports.rs"));
+    };
+    match (importer, target) {
+        (Place::Level(upper), Place::Level(lower)) if upper > lower => None,
+        (Place::Level(upper), Place::Level(lower)) => {
+            Some(format!("{name} (level {upper}) imports {imported} (level {lower}); imports go down only"))
+        }
+        (Place::Scheduler, Place::Level(_)) if USED_BY_SCHEDULERS.contains(&imported) => None,
+        (Place::Scheduler, _) => Some(format!(
+            "{name} imports {imported}; a scheduler may use only {}",
+            USED_BY_SCHEDULERS.join(", ")
+        )),
+        (Place::Chores, _) => {
+            Some(format!("{name} imports {imported}; it must build without the crates it builds"))
+        }
+        (_, Place::Scheduler | Place::Chores) => {
+            Some(format!("{name} imports {imported}, which stands apart and may not be imported"))
+        }
+    }
+}
+
+fn confined(name: &str, imported: &str) -> Option<String> {
+    let matches = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(start) => imported.starts_with(start),
+        None => imported == pattern,
+    };
+    let (_, allowed) = CONFINED.iter().find(|(pattern, _)| matches(pattern))?;
+    (!allowed.contains(&name)).then(|| format!("{name} imports {imported}; only {} may", allowed.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::packages;
+
+    /// Made-up metadata, in the shape that cargo prints.
+    fn complaints_of(crates: &[(&str, &[&str])]) -> Vec<String> {
+        let packages_json: Vec<_> = crates
+            .iter()
+            .map(|(name, dependencies)| {
+                let dependencies: Vec<_> = dependencies
+                    .iter()
+                    .map(|name| serde_json::json!({ "name": name, "kind": "dev", "req": "*" }))
+                    .collect();
+                serde_json::json!({
+                    "name": name, "manifest_path": format!("/x/{name}/Cargo.toml"),
+                    "dependencies": dependencies, "targets": [],
+                })
+            })
+            .collect();
+        complaints(&packages(&serde_json::json!({ "packages": packages_json }).to_string()).unwrap())
+    }
+
+    #[test]
+    fn arrows_down_are_fine_however_far() {
+        let found = complaints_of(&[
+            ("swtch", &["swtch-measure", "swtch-units", "clap", "anyhow"]),
+            ("swtch-measure", &["swtch-profile", "swtch-stats", "libc"]),
+            ("swtch-profile", &["swtch-stats"]),
+            ("swtch-stats", &["proptest"]),
+            ("swtch-units", &[]),
+            ("scx_fair", &["swtch-topology", "libbpf-rs", "clap"]),
+            ("xtask", &["anyhow", "serde_json"]),
+        ]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn an_arrow_up_fails() {
+        let found = complaints_of(&[("swtch-stats", &["swtch-measure"]), ("swtch-measure", &[])]);
+        assert_eq!(found, ["swtch-stats (level 2) imports swtch-measure (level 4); imports go down only"]);
+    }
+
+    #[test]
+    fn an_arrow_sideways_fails_also_for_tests_only() {
+        assert_eq!(complaints_of(&[("swtch-measure", &["swtch-report"])]).len(), 1);
+        assert_eq!(complaints_of(&[("swtch-python", &["swtch"])]).len(), 1);
+    }
+
+    #[test]
+    fn a_crate_without_a_level_fails_on_both_ends() {
+        let found = complaints_of(&[("swtch", &["swtch-new"]), ("swtch-new", &[])]);
+        assert!(
+            found.len() == 2 && found.iter().all(|complaint| complaint.contains("has no level")),
+            "{found:?}"
+        );
+        assert_eq!(complaints_of(&[("helper", &[])]).len(), 1);
+    }
+
+    #[test]
+    fn schedulers_and_chores_stand_apart() {
+        assert_eq!(complaints_of(&[("swtch-live", &["scx_fair"])]).len(), 1);
+        assert_eq!(complaints_of(&[("scx_fair", &["swtch-sim"])]).len(), 1);
+        assert_eq!(complaints_of(&[("scx_fair", &["scx_flsched"])]).len(), 1);
+        assert_eq!(complaints_of(&[("xtask", &["swtch-stats"])]).len(), 1);
+        assert_eq!(complaints_of(&[("swtch", &["xtask"]), ("xtask", &[])]).len(), 1);
+    }
+
+    #[test]
+    fn confined_crates_stay_where_they_belong() {
+        let found = complaints_of(&[
+            ("swtch-report", &["clap_complete"]),
+            ("swtch-stats", &["pyo3"]),
+            ("swtch-sim", &["libbpf-sys"]),
+        ]);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(complaints_of(&[("swtch-python", &["pyo3", "pyo3-build-config"])]).is_empty());
+    }
+}

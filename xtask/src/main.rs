@@ -1,0 +1,59 @@
+//! The project's own chores: `cargo xtask NAME`. One file a chore.
+#![forbid(unsafe_code)]
+// This is a command; what it prints is its result.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod cargo_test_output;
+mod dependency_list;
+mod imports;
+mod junit;
+mod licences;
+mod metadata;
+mod process;
+mod step;
+mod steps;
+mod summary;
+mod unsafe_code;
+mod wheel;
+
+use anyhow::{Result, bail};
+use std::path::Path;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask test [STEP...]   every check and test, or those named, with one closing summary
+cargo xtask bench            the full benchmarks
+cargo xtask wheel            the Python wheel, into target/wheels
+
+Steps: ";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether everything that was asked for succeeded.
+fn run() -> Result<bool> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    std::env::set_current_dir(root)?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (chore, rest) =
+        arguments.split_first().map_or(("help", &[][..]), |(chore, rest)| (chore.as_str(), rest));
+    match chore {
+        "test" => steps::test(rest),
+        "bench" => bench::bench(),
+        "wheel" => wheel::wheel(),
+        "help" | "-h" | "--help" => {
+            println!("{HELP}{}", steps::names().join(" "));
+            Ok(true)
+        }
+        unknown => bail!("no chore is called '{unknown}'; `cargo xtask help` lists them"),
+    }
+}

@@ -1,0 +1,87 @@
+//! Running a command while showing and keeping what it prints.
+
+use anyhow::{Context, Result};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+/// What a command printed, and whether it succeeded.
+pub(crate) struct Outcome {
+    pub(crate) succeeded: bool,
+    /// "exit status: 101", or the signal that ended it.
+    pub(crate) status: String,
+    /// Standard output and standard error, line by line as they came.
+    pub(crate) lines: Vec<String>,
+}
+
+/// The cargo that runs us, so that a toolchain chosen for it holds for its children.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs the command to its end and passes every line on at once, so that a log shows progress.
+pub(crate) fn stream(command: &mut Command) -> Result<Outcome> {
+    let shown = describe(command);
+    println!("\n$ {shown}");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let lines = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        if let Some(stdout) = stdout {
+            scope.spawn(|| pass_on(stdout, &lines));
+        }
+        if let Some(stderr) = stderr {
+            scope.spawn(|| pass_on(stderr, &lines));
+        }
+    });
+    let status = child.wait().with_context(|| format!("lost `{shown}`"))?;
+    let lines = lines.into_inner().unwrap_or_default();
+    Ok(Outcome { succeeded: status.success(), status: status.to_string(), lines })
+}
+
+fn pass_on(source: impl Read, lines: &Mutex<Vec<String>>) {
+    let mut source = BufReader::new(source);
+    let mut line = Vec::new();
+    // Bytes, not `lines()`: a test may print what is not UTF-8, and a pipe left unread would block it.
+    while source.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        let text = String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned();
+        line.clear();
+        if let Ok(mut lines) = lines.lock() {
+            // A reader of ours that went away (`| head`) must not end the tests.
+            let _ = writeln!(std::io::stdout(), "{text}");
+            lines.push(text);
+        }
+    }
+}
+
+fn describe(command: &Command) -> String {
+    let program = command.get_program().to_string_lossy();
+    let program = program.rsplit('/').next().unwrap_or(&program).to_owned();
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_streams_and_the_status_are_kept() {
+        let script = "echo out; echo err >&2; printf '\\377 unfinished'; exit 3";
+        let mut outcome = stream(Command::new("sh").args(["-c", script])).unwrap();
+        outcome.lines.sort();
+        assert_eq!(outcome.lines, ["err", "out", "\u{fffd} unfinished"]);
+        assert!(!outcome.succeeded && outcome.status.contains('3'));
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = stream(&mut Command::new("no-such-program-here")).err().unwrap();
+        assert!(error.to_string().contains("no-such-program-here"));
+    }
+}

@@ -1,0 +1,177 @@
+//! The steps of `cargo xtask test`, in order.
+
+use crate::process::{cargo, stream};
+use crate::step::Counts;
+use crate::summary::{StepResult, all_passed, summary};
+use crate::wheel::{self, PYTHON};
+use crate::{cargo_test_output, dependency_list, imports, junit, licences, metadata, unsafe_code};
+use anyhow::{Result, bail};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+type Run = fn() -> Result<Counts>;
+
+const STEPS: [(&str, Run); 13] = [
+    ("format", format),
+    ("clippy", clippy),
+    ("docs", docs),
+    ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
+    ("unsafe", || Ok(Counts::of_complaints(unsafe_code::complaints(&metadata::workspace()?)?))),
+    ("dependencies", || Ok(Counts::of_complaints(dependency_list::complaints(&metadata::workspace()?)?))),
+    ("licences", || licences::check(&metadata::workspace()?)),
+    ("build", build),
+    ("rust", rust),
+    ("python", python),
+    ("ruff", ruff),
+    ("stubs", stubs),
+    ("browser", || pytest("tests/browser", "browser")),
+];
+
+pub(crate) fn names() -> Vec<&'static str> {
+    STEPS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Runs all steps, or those named, none hidden by the failure of another; whether none failed.
+pub(crate) fn test(wanted: &[String]) -> Result<bool> {
+    if let Some(unknown) = wanted.iter().find(|name| !names().contains(&name.as_str())) {
+        bail!("no step is called '{unknown}'; they are {}", names().join(" "));
+    }
+    let mut results = Vec::new();
+    for (name, run) in STEPS {
+        if !wanted.is_empty() && !wanted.iter().any(|one| one == name) {
+            continue;
+        }
+        println!("\n=== {name}");
+        let start = Instant::now();
+        let counts = run().unwrap_or_else(|error| {
+            println!("error: {error:#}");
+            Counts::failed(format!("{error:#}"))
+        });
+        results.push(StepResult { name, counts, seconds: start.elapsed().as_secs_f64() });
+    }
+    println!("{}", summary(&results));
+    Ok(all_passed(&results))
+}
+
+fn format() -> Result<Counts> {
+    Ok(Counts::of_command(&stream(cargo().args(["fmt", "--all", "--check"]))?))
+}
+
+fn clippy() -> Result<Counts> {
+    let arguments = ["clippy", "--release", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    Ok(Counts::of_command(&stream(cargo().args(arguments))?))
+}
+
+fn docs() -> Result<Counts> {
+    let mut command = cargo();
+    command.args(["doc", "--release", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings");
+    Ok(Counts::of_command(&stream(&mut command)?))
+}
+
+/// The programs that the tests in Python and in the browser start.
+fn build() -> Result<Counts> {
+    Ok(Counts::of_command(&stream(cargo().args(["build", "--release", "--workspace"]))?))
+}
+
+fn rust() -> Result<Counts> {
+    let arguments = ["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"];
+    let outcome = stream(cargo().args(arguments))?;
+    Ok(cargo_test_output::counts(&outcome.lines).with_status(&outcome))
+}
+
+fn python() -> Result<Counts> {
+    if !Path::new("pyproject.toml").is_file() {
+        return Ok(Counts::skipped("python", "there is no pyproject.toml yet"));
+    }
+    if let Some(skipped) = without_python("python") {
+        return Ok(skipped);
+    }
+    for (what, outcome) in [("maturin", wheel::build()?), ("pip", wheel::install()?)] {
+        if !outcome.succeeded {
+            return Ok(Counts::failed(format!("{what}: {}", outcome.status)));
+        }
+    }
+    pytest("python/tests", "python")
+}
+
+fn ruff() -> Result<Counts> {
+    if let Some(skipped) = without_python("ruff") {
+        return Ok(skipped);
+    }
+    let mut counts = Counts::default();
+    for arguments in [&["check", "."][..], &["format", "--check", "."]] {
+        let outcome = stream(Command::new(PYTHON).args(["-m", "ruff"]).args(arguments))?;
+        if outcome.succeeded {
+            counts.passed += 1;
+        } else {
+            counts.failures.push(format!("ruff {}", arguments[0]));
+        }
+    }
+    Ok(counts)
+}
+
+/// The package's types, and its stubs against the module that was built and installed.
+fn stubs() -> Result<Counts> {
+    if !Path::new("python/swtch").is_dir() {
+        return Ok(Counts::skipped("stubs", "there is no python/swtch yet"));
+    }
+    if let Some(skipped) = without_python("stubs") {
+        return Ok(skipped);
+    }
+    let mut counts = Counts::default();
+    for (tool, options) in
+        [("mypy", &[][..]), ("mypy.stubtest", &["swtch._native", "--mypy-config-file", "pyproject.toml"])]
+    {
+        let outcome = stream(Command::new(PYTHON).args(["-m", tool]).args(options))?;
+        if outcome.succeeded {
+            counts.passed += 1;
+        } else {
+            counts.failures.push(format!("{tool}: {}", outcome.status));
+        }
+    }
+    Ok(counts)
+}
+
+/// The tests in a folder; they find the program in the environment variable `SWTCH_BIN`.
+fn pytest(folder: &str, name: &str) -> Result<Counts> {
+    if !Path::new(folder).is_dir() {
+        return Ok(Counts::skipped(name, format!("there is no {folder} yet")));
+    }
+    if let Some(skipped) = without_python(name) {
+        return Ok(skipped);
+    }
+    let report = format!("target/junit-{name}.xml");
+    // Last run's report must not be counted again when this run writes none.
+    let _ = std::fs::remove_file(&report);
+    let mut command = Command::new(PYTHON);
+    command
+        .args(["-m", "pytest", "-q", "-rs", folder])
+        .arg(format!("--junitxml={report}"))
+        .env("SWTCH_BIN", std::path::absolute("target/release/swtch")?);
+    let outcome = stream(&mut command)?;
+    let written = std::fs::read_to_string(&report).unwrap_or_default();
+    Ok(junit::counts(&written).with_status(&outcome))
+}
+
+fn without_python(name: &str) -> Option<Counts> {
+    let missing = !Path::new(PYTHON).exists();
+    missing.then(|| Counts::skipped(name, format!("there is no {PYTHON}; `make setup` installs it")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_step_is_refused_before_anything_runs() {
+        let error = test(&["clipy".to_owned()]).unwrap_err();
+        assert!(error.to_string().contains("'clipy'") && error.to_string().contains("clippy"));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_a_skip_with_its_reason() {
+        let counts = pytest("no/such/folder", "x").unwrap();
+        assert_eq!((counts.passed, counts.skips[0].reason.as_str()), (0, "there is no no/such/folder yet"));
+    }
+}

@@ -1,0 +1,71 @@
+//! The closing summary: one table, what failed, what was skipped and why, one last line.
+
+use crate::step::Counts;
+use std::fmt::Write as _;
+
+pub(crate) struct StepResult {
+    pub(crate) name: &'static str,
+    pub(crate) counts: Counts,
+    pub(crate) seconds: f64,
+}
+
+/// Whether no step failed.
+pub(crate) fn all_passed(results: &[StepResult]) -> bool {
+    results.iter().all(|result| result.counts.failures.is_empty())
+}
+
+/// The summary, whose last line is `N passed, N failed, N skipped` and nothing else.
+pub(crate) fn summary(results: &[StepResult]) -> String {
+    let mut text =
+        format!("\n{:<14} {:>7} {:>7} {:>8} {:>9}\n", "step", "passed", "failed", "skipped", "seconds");
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for StepResult { name, counts, seconds } in results {
+        let (failures, skips) = (counts.failures.len(), counts.skips.len());
+        let _ = writeln!(text, "{name:<14} {:>7} {failures:>7} {skips:>8} {seconds:>9.1}", counts.passed);
+        passed += counts.passed;
+        failed += failures;
+        skipped += skips;
+    }
+    if skipped > 0 {
+        text.push_str("\nskipped:\n");
+        for StepResult { name, counts, .. } in results {
+            for skip in &counts.skips {
+                let _ = writeln!(text, "  {name}: {}: {}", skip.name, skip.reason);
+            }
+        }
+    }
+    if failed > 0 {
+        text.push_str("\nfailed:\n");
+        for StepResult { name, counts, .. } in results {
+            for failure in &counts.failures {
+                let _ = writeln!(text, "  {name}: {failure}");
+            }
+        }
+    }
+    let _ = write!(text, "\n{passed} passed, {failed} failed, {skipped} skipped");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::Skip;
+
+    #[test]
+    fn adds_up_and_ends_with_the_plain_line() {
+        let skip = Skip { name: "fifo".into(), reason: "no right to use real-time classes".into() };
+        let results = [
+            StepResult { name: "format", counts: Counts::passed(), seconds: 0.4 },
+            StepResult {
+                name: "tests",
+                counts: Counts { passed: 40, failures: vec!["a::b".into()], skips: vec![skip] },
+                seconds: 12.0,
+            },
+        ];
+        let text = summary(&results);
+        assert_eq!(text.lines().last(), Some("41 passed, 1 failed, 1 skipped"));
+        assert!(text.contains("  tests: fifo: no right to use real-time classes\n"));
+        assert!(text.contains("  tests: a::b\n"));
+        assert!(!all_passed(&results) && all_passed(&results[..1]));
+    }
+}

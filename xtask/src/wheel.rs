@@ -1,0 +1,72 @@
+//! The Python wheel.
+
+use crate::process::{Outcome, cargo, stream};
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub(crate) const PYTHON: &str = ".venv/bin/python";
+const WHEELS: &str = "target/wheels";
+/// What a wheel carries here is installed as a command (PEP 427, the data directory).
+const SCRIPTS: &str = "python/swtch.data/scripts";
+
+/// The chore: builds the wheel and says where it is.
+pub(crate) fn wheel() -> Result<bool> {
+    if !Path::new("pyproject.toml").is_file() {
+        bail!("there is no pyproject.toml, so there is no wheel to build");
+    }
+    let outcome = build()?;
+    if outcome.succeeded {
+        println!("The wheel is {}", built()?.display());
+    }
+    Ok(outcome.succeeded)
+}
+
+/// Builds the wheel, the command inside, alone in its folder. It shares the release profile, and so what is built, with
+/// everything else.
+pub(crate) fn build() -> Result<Outcome> {
+    // The whole workspace, as the step before builds it: alone, the command's dependencies have other features, and all of
+    // them would be built once more.
+    let command = stream(cargo().args(["build", "--release", "--workspace", "--exclude", "swtch-python"]))?;
+    if !command.succeeded {
+        return Ok(command);
+    }
+    carry_command()?;
+    if Path::new(WHEELS).is_dir() {
+        std::fs::remove_dir_all(WHEELS).with_context(|| format!("cannot empty {WHEELS}"))?;
+    }
+    stream(Command::new(PYTHON).args(["-m", "maturin", "build", "--release", "--out", WHEELS]))
+}
+
+/// Puts the command where the wheel takes it from.
+fn carry_command() -> Result<()> {
+    std::fs::create_dir_all(SCRIPTS).with_context(|| format!("cannot make {SCRIPTS}"))?;
+    let copy = Path::new(SCRIPTS).join("swtch");
+    std::fs::copy("target/release/swtch", &copy)
+        .with_context(|| format!("cannot copy to {}", copy.display()))?;
+    // The line tables are four fifths of it. Where there is no strip, the wheel is larger and just as good.
+    match stream(Command::new("strip").arg(&copy)) {
+        Ok(outcome) if outcome.succeeded => {}
+        _ => println!("the command in the wheel keeps its debug information: strip did not run"),
+    }
+    Ok(())
+}
+
+/// Puts the wheel that was built into .venv.
+pub(crate) fn install() -> Result<Outcome> {
+    // What it needs is pinned in tools/requirements.txt, so nothing is resolved or fetched here.
+    stream(
+        Command::new(PYTHON)
+            .args(["-m", "pip", "install", "-q", "--force-reinstall", "--no-deps"])
+            .arg(built()?),
+    )
+}
+
+fn built() -> Result<PathBuf> {
+    let entries = std::fs::read_dir(WHEELS).with_context(|| format!("cannot list {WHEELS}"))?;
+    let mut wheels = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "whl"));
+    wheels.next().with_context(|| format!("no wheel in {WHEELS}"))
+}
