@@ -12,6 +12,9 @@ pub(crate) fn counts(lines: &[String]) -> Counts {
     let mut skipped_as_passed = 0;
     for line in lines {
         place = place.after(line);
+        if matches!(place, Place::Failures) && !line.is_empty() {
+            counts.details.push(line.clone());
+        }
         if let Some(result) = line.strip_prefix("test result: ") {
             counts.passed += number_before(result, " passed");
             place = Place::Elsewhere;
@@ -36,6 +39,7 @@ pub(crate) fn counts(lines: &[String]) -> Counts {
 }
 
 /// Where a line stands in the report of one test program.
+#[derive(Clone, Copy)]
 enum Place {
     Elsewhere,
     /// Below `successes:`, outside the output of a test.
@@ -44,6 +48,8 @@ enum Place {
     SuccessOf {
         skips: usize,
     },
+    /// Below `failures:`, where the output of the failed tests and then their names stand.
+    Failures,
 }
 
 impl Place {
@@ -51,12 +57,24 @@ impl Place {
         match (self, line) {
             (_, "successes:") => Self::Successes,
             // A failed test stays failed, whatever it printed before.
-            (_, "failures:") => Self::Elsewhere,
+            (_, "failures:") => Self::Failures,
             (Self::Successes | Self::SuccessOf { .. }, line) if is_test_header(line) => {
                 Self::SuccessOf { skips: 0 }
             }
             (place, _) => place,
         }
+    }
+}
+
+/// Says line by line what a reader wants to see: not what the tests that passed printed, nor their names once more.
+pub(crate) fn worth_showing() -> impl FnMut(&str) -> bool + Send {
+    let mut place = Place::Elsewhere;
+    move |line| {
+        place = place.after(line);
+        if line.starts_with("test result: ") {
+            place = Place::Elsewhere;
+        }
+        matches!(place, Place::Elsewhere | Place::Failures) || line.starts_with("SKIP ")
     }
 }
 
@@ -146,7 +164,19 @@ test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
         );
         assert_eq!(counts.passed, 1);
         assert_eq!(counts.failures, ["bad::worse"]);
+        assert!(counts.details.contains(&"panicked".to_owned()));
         assert_eq!(counts.skips, [Skip { name: "off".into(), reason: "needs a GPU".into() }]);
+    }
+
+    #[test]
+    fn what_passing_tests_print_is_not_shown_but_skips_and_failures_are() {
+        let mut worth_showing = worth_showing();
+        let shown: Vec<&str> = TWO_PROGRAMS.lines().filter(|line| worth_showing(line)).collect();
+        assert!(!shown.contains(&"some output") && !shown.contains(&"    fifo"));
+        assert!(shown.contains(&"SKIP fifo: and one processor only"));
+        assert!(shown.contains(&"test crates/units/src/b.rs - b (line 9) ... ignored"));
+        assert!(worth_showing("failures:") && worth_showing("---- bad stdout ----"));
+        assert!(worth_showing("panicked"));
     }
 
     #[test]

@@ -13,6 +13,10 @@ pub(crate) fn counts(xml: &str) -> Counts {
         let body =
             if head.ends_with('/') { "" } else { case[head_end..].split("</testcase>").next().unwrap_or("") };
         if body.contains("<failure") || body.contains("<error") {
+            if let Some((_, failure)) = body.split_once("<failure ").or_else(|| body.split_once("<error ")) {
+                let message = attribute(&failure[..tag_end(failure).unwrap_or(failure.len())], "message");
+                counts.details.push(format!("{name}: {message}"));
+            }
             counts.failures.push(name);
         } else if let Some((_, skipped)) = body.split_once("<skipped ") {
             let reason = attribute(&skipped[..tag_end(skipped).unwrap_or(skipped.len())], "message");
@@ -57,6 +61,7 @@ mod tests {
         let counts = counts(REPORT);
         assert_eq!(counts.passed, 2);
         assert_eq!(counts.failures, ["test_a::test_bad", "test_a::test_err"]);
+        assert_eq!(counts.details[0], "test_a::test_bad: assert 1 > 2");
         let skip = Skip { name: "test_a::test_skip".into(), reason: "no \"chromium\" > here".into() };
         assert_eq!(counts.skips, [skip]);
     }

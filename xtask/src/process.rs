@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// What a command printed, and whether it succeeded.
 pub(crate) struct Outcome {
@@ -21,16 +21,21 @@ pub(crate) fn cargo() -> Command {
 
 /// Runs the command to its end and passes every line on at once, so that a log shows progress.
 pub(crate) fn stream(command: &mut Command) -> Result<Outcome> {
-    let shown = describe(command);
-    println!("\n$ {shown}");
+    stream_shown(command, |_| true)
+}
+
+/// The same, of which only the lines that `shown` wants are passed on; all are kept. It is asked line by line, in order.
+pub(crate) fn stream_shown(command: &mut Command, shown: impl FnMut(&str) -> bool + Send) -> Result<Outcome> {
+    let described = describe(command);
+    println!("\n$ {described}");
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .with_context(|| format!("cannot start `{shown}`"))?;
+        .with_context(|| format!("cannot start `{described}`"))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let lines = Mutex::new(Vec::new());
+    let lines = Mutex::new((Vec::new(), shown));
     std::thread::scope(|scope| {
         if let Some(stdout) = stdout {
             scope.spawn(|| pass_on(stdout, &lines));
@@ -39,21 +44,24 @@ pub(crate) fn stream(command: &mut Command) -> Result<Outcome> {
             scope.spawn(|| pass_on(stderr, &lines));
         }
     });
-    let status = child.wait().with_context(|| format!("lost `{shown}`"))?;
-    let lines = lines.into_inner().unwrap_or_default();
+    let status = child.wait().with_context(|| format!("lost `{described}`"))?;
+    let (lines, _) = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Outcome { succeeded: status.success(), status: status.to_string(), lines })
 }
 
-fn pass_on(source: impl Read, lines: &Mutex<Vec<String>>) {
+fn pass_on<F: FnMut(&str) -> bool>(source: impl Read, lines: &Mutex<(Vec<String>, F)>) {
     let mut source = BufReader::new(source);
     let mut line = Vec::new();
     // Bytes, not `lines()`: a test may print what is not UTF-8, and a pipe left unread would block it.
     while source.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         let text = String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned();
         line.clear();
-        if let Ok(mut lines) = lines.lock() {
-            // A reader of ours that went away (`| head`) must not end the tests.
-            let _ = writeln!(std::io::stdout(), "{text}");
+        if let Ok(mut guard) = lines.lock() {
+            let (lines, shown) = &mut *guard;
+            if shown(&text) {
+                // A reader of ours that went away (`| head`) must not end the tests.
+                let _ = writeln!(std::io::stdout(), "{text}");
+            }
             lines.push(text);
         }
     }

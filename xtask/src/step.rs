@@ -15,6 +15,8 @@ pub(crate) struct Counts {
     pub(crate) passed: usize,
     pub(crate) failures: Vec<String>,
     pub(crate) skips: Vec<Skip>,
+    /// What the failed tests printed, to be shown once more at the end, where somebody looks first.
+    pub(crate) details: Vec<String>,
 }
 
 impl Counts {

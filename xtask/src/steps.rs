@@ -1,6 +1,6 @@
 //! The steps of `cargo xtask test`, in order.
 
-use crate::process::{cargo, stream};
+use crate::process::{cargo, stream, stream_shown};
 use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
@@ -76,7 +76,7 @@ fn build() -> Result<Counts> {
 
 fn rust() -> Result<Counts> {
     let arguments = ["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"];
-    let outcome = stream(cargo().args(arguments))?;
+    let outcome = stream_shown(cargo().args(arguments), cargo_test_output::worth_showing())?;
     Ok(cargo_test_output::counts(&outcome.lines).with_status(&outcome))
 }
 

@@ -3,6 +3,9 @@
 use crate::step::Counts;
 use std::fmt::Write as _;
 
+/// Of what failed tests printed, the summary repeats so many lines a step; all of it stands above.
+const DETAIL_LINES: usize = 60;
+
 pub(crate) struct StepResult {
     pub(crate) name: &'static str,
     pub(crate) counts: Counts,
@@ -40,6 +43,9 @@ pub(crate) fn summary(results: &[StepResult]) -> String {
             for failure in &counts.failures {
                 let _ = writeln!(text, "  {name}: {failure}");
             }
+            for detail in counts.details.iter().take(DETAIL_LINES) {
+                let _ = writeln!(text, "    {detail}");
+            }
         }
     }
     let _ = write!(text, "\n{passed} passed, {failed} failed, {skipped} skipped");
@@ -58,7 +64,12 @@ mod tests {
             StepResult { name: "format", counts: Counts::passed(), seconds: 0.4 },
             StepResult {
                 name: "tests",
-                counts: Counts { passed: 40, failures: vec!["a::b".into()], skips: vec![skip] },
+                counts: Counts {
+                    passed: 40,
+                    failures: vec!["a::b".into()],
+                    skips: vec![skip],
+                    ..Counts::default()
+                },
                 seconds: 12.0,
             },
         ];

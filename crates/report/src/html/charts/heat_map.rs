@@ -31,6 +31,8 @@ pub(in crate::html) struct HeatMap {
 }
 
 const TOP: f64 = 44.0;
+/// A cell narrower than this has room for a number and none for its unit.
+const NARROWEST_WITH_UNIT: f64 = 62.0;
 
 impl HeatMap {
     /// The map as SVG.
@@ -40,8 +42,10 @@ impl HeatMap {
         // Few columns on a wide page would make cells like planks.
         let cell_width = ((size.width() - left) / columns).min(size.pick(120.0, 90.0));
         let cell_height = size.pick(34.0, 36.0);
+        let unit = (cell_width < NARROWEST_WITH_UNIT).then(|| Unit::for_largest(self.span.1));
         let mut svg = Svg::default();
-        svg.text((left, 14.0), "axis-name", self.columns_name);
+        let of_figures = unit.map_or(String::new(), |unit| format!("; figures in {}", unit.name));
+        svg.text((left, 14.0), "axis-name", &format!("{}{of_figures}", self.columns_name));
         svg.text((left - 10.0, TOP - 10.0), "axis-name end", size.pick(self.rows_name, "array"));
         for (i, name) in self.columns.iter().enumerate() {
             svg.text((left + (i as f64 + 0.5) * cell_width, TOP - 10.0), "tick mid", name);
@@ -52,30 +56,18 @@ impl HeatMap {
             for column in 0..self.columns.len() {
                 let at = (left + column as f64 * cell_width, TOP + i as f64 * cell_height);
                 let cell = self.cells.iter().find(|cell| cell.row == i && cell.column == column);
-                self.cell(&mut svg, cell, at, (cell_width, cell_height), size);
+                cell_of(&mut svg, cell, at, (cell_width, cell_height), &|cell| self.look(cell, unit));
             }
         }
         let height = TOP + self.rows.len() as f64 * cell_height + 2.0;
         svg.finish((size.width(), height), size.class(), &self.label)
     }
 
-    fn cell(&self, svg: &mut Svg, cell: Option<&HeatCell>, at: (f64, f64), size: (f64, f64), drawing: Size) {
-        let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
-        let inner = (size.0 - 2.0, size.1 - 2.0);
-        let Some(cell) = cell else {
-            svg.rect((at.0 + 1.0, at.1 + 1.0), inner, "cell missing");
-            svg.text((middle.0, middle.1 + 4.0), "cell-text mid muted", "–");
-            return;
-        };
-        let shade = self.shade(cell.value);
-        svg.mark(middle, "area", &cell.tip, |svg| {
-            svg.rect((at.0 + 1.0, at.1 + 1.0), inner, &format!("cell {shade}"));
-            let flag = if cell.flagged { "*" } else { "" };
-            let figure = format!("{}{flag}", text::ns(cell.value));
-            let small = drawing == Size::Narrow && size.0 < 58.0;
-            let class = if small { "cell-text small mid" } else { "cell-text mid" };
-            svg.text((middle.0, middle.1 + 4.0), &format!("{class} t{shade}"), &figure);
-        });
+    /// Shade and figure of a cell.
+    fn look(&self, cell: &HeatCell, unit: Option<Unit>) -> (String, String) {
+        let flag = if cell.flagged { "*" } else { "" };
+        let figure = unit.map_or_else(|| text::ns(cell.value), |unit| unit.short(cell.value));
+        (self.shade(cell.value), format!("{figure}{flag}"))
     }
 
     fn shade(&self, value: f64) -> String {
@@ -85,6 +77,56 @@ impl HeatMap {
         let (low, high) = self.span;
         let share = if high > low { (value / low).ln() / (high / low).ln() } else { 0.0 };
         format!("q{}", ((share * SHADES as f64) as usize).min(SHADES - 1))
+    }
+}
+
+fn cell_of(
+    svg: &mut Svg,
+    cell: Option<&HeatCell>,
+    at: (f64, f64),
+    size: (f64, f64),
+    look: &dyn Fn(&HeatCell) -> (String, String),
+) {
+    let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
+    let inner = (size.0 - 2.0, size.1 - 2.0);
+    let Some(cell) = cell else {
+        svg.rect((at.0 + 1.0, at.1 + 1.0), inner, "cell missing");
+        svg.text((middle.0, middle.1 + 4.0), "cell-text mid muted", "–");
+        return;
+    };
+    let (shade, figure) = look(cell);
+    svg.mark(middle, "area", &cell.tip, |svg| {
+        svg.rect((at.0 + 1.0, at.1 + 1.0), inner, &format!("cell {shade}"));
+        let class = if size.0 < NARROWEST_WITH_UNIT { "cell-text small mid" } else { "cell-text mid" };
+        svg.text((middle.0, middle.1 + 4.0), &format!("{class} t{shade}"), &figure);
+    });
+}
+
+/// One unit for all cells, where a cell is too narrow to name its own.
+#[derive(Clone, Copy)]
+struct Unit {
+    name: &'static str,
+    ns: f64,
+}
+
+impl Unit {
+    fn for_largest(largest_ns: f64) -> Self {
+        match largest_ns {
+            ns if ns < 1e3 => Self { name: "ns", ns: 1.0 },
+            ns if ns < 1e6 => Self { name: "µs", ns: 1e3 },
+            _ => Self { name: "ms", ns: 1e6 },
+        }
+    }
+
+    /// At most four characters, sign aside: two significant digits, or all before the point.
+    fn short(self, value_ns: f64) -> String {
+        let value = value_ns / self.ns;
+        let decimals = match value.abs() {
+            v if v >= 9.95 => 0,
+            v if v >= 0.095 => 1,
+            _ => 2,
+        };
+        format!("{value:.decimals$}").replace('-', "−")
     }
 }
 
@@ -112,5 +154,28 @@ mod tests {
         assert_eq!([1.0, 31.0, 1000.0, -1.0].map(|v| map.shade(v)), ["q0", "q3", "q6", "off-scale"]);
         let drawn = map.draw(Size::Wide);
         assert!(drawn.contains("cell missing") && drawn.contains("−1.00\u{a0}ns*"));
+        assert!(!drawn.contains("figures in"));
+    }
+
+    #[test]
+    fn narrow_cells_share_one_unit() {
+        let unit = Unit::for_largest(44_000.0);
+        assert_eq!(unit.name, "µs");
+        assert_eq!(
+            [43_960.0, 9_930.0, 230.0, 40.0, -1200.0].map(|v| unit.short(v)),
+            ["44", "9.9", "0.2", "0.04", "−1.2"]
+        );
+        let columns: Vec<String> = (0..8).map(|i| i.to_string()).collect();
+        let map = HeatMap {
+            rows: vec!["a".to_owned()],
+            columns,
+            cells: vec![],
+            rows_name: "array",
+            columns_name: "processes",
+            span: (1.0, 5000.0),
+            label: String::new(),
+        };
+        assert!(map.draw(Size::Narrow).contains("processes; figures in µs"));
+        assert!(!map.draw(Size::Wide).contains("figures in"));
     }
 }
