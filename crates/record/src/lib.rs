@@ -1,7 +1,8 @@
 //! Records what a workload does and what its context switches cost it.
 //!
 //! [`system`] reads the kernel's own counters of the whole machine and of a control group, against which every recording is
-//! reconciled.
+//! reconciled. [`sources`] are the ways to see the switches of single threads; [`sources::procfs`] is the one that needs no
+//! privilege.
 //!
 //! ```
 //! use std::path::Path;
@@ -16,6 +17,7 @@
 //! }
 //! ```
 
+pub mod sources;
 pub mod system;
 
 mod clock;
