@@ -1,0 +1,3 @@
+//! The ways to see what single threads do.
+
+pub mod procfs;

@@ -1,0 +1,86 @@
+//! Sampling of `/proc`: sees the switches of single threads without any privilege, where neither BPF nor perf is permitted.
+//!
+//! The kernel keeps the counters itself, so that what a thread did between two samples is not lost: only a thread that came
+//! and went between two samples is, and what a thread did after the last sample of its life. [`Collected::unavailable`] says
+//! so; for a command that was waited for, [`Sampler::finish_with_rusage`] says how much it was.
+//!
+//! Not to be had this way: who preempted whom, who woke whom, single waits and slices, and switches of processors.
+//!
+//! ```
+//! use std::path::Path;
+//! use swtch_record::sources::procfs::{Sampler, Target};
+//!
+//! let mut sampler = Sampler::new(Path::new("/"), Target::Processes(vec![std::process::id()]))?;
+//! sampler.sample();
+//! std::thread::sleep(sampler.period());
+//! let collected = sampler.finish();
+//! assert!(collected.threads.iter().any(|thread| thread.pid == std::process::id()));
+//! # Ok::<(), swtch_record::sources::procfs::ProcfsError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod collected;
+mod members;
+mod parse;
+mod reading;
+mod sampler;
+#[cfg(test)]
+mod tests;
+mod tracked;
+mod verdict;
+
+pub use collected::{ChildUsage, Collected, Interval, Remainder, Thread};
+pub use sampler::{Sampled, Sampler};
+
+use crate::system::Cgroup;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Whose threads to sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A process and all that descend from it. A process whose parent died before any sample saw it is missed.
+    Descendants {
+        /// The process.
+        pid: u32,
+        /// Whether everything since the birth of the process counts: for a command that was started for this recording.
+        /// Otherwise counting begins with the first sample.
+        since_birth: bool,
+    },
+    /// These processes, without their children.
+    Processes(Vec<u32>),
+    /// The threads of a control group and of all groups below it.
+    Cgroup(Cgroup),
+    /// Every thread that can be seen from here.
+    Machine,
+}
+
+/// Why a sampling could not begin.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProcfsError {
+    /// No such folder, or no permission.
+    #[error("cannot read {}: {source}; is procfs mounted there?", path.display())]
+    NoProcfs {
+        /// The folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A process that was asked for is not there.
+    #[error("no process {pid}; it has ended, or it is in another container or of another user")]
+    NoProcess {
+        /// The process.
+        pid: u32,
+    },
+    /// The control group that was asked for is not there.
+    #[error("cannot list the threads of control group {group}: {source}; was it removed?")]
+    NoGroup {
+        /// The group's folder.
+        group: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,148 @@
+//! What a sampling yields.
+
+use crate::Unavailable;
+
+/// A thread, from its first sample (or its birth, when that was later than the beginning) to its last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number.
+    pub tid: u32,
+    /// The process it is of.
+    pub pid: u32,
+    /// The parent of the process, at the last sample; 0 is the kernel, or a parent outside this container.
+    pub parent_pid: u32,
+    /// Its name, at the last sample.
+    pub comm: String,
+    /// Whether it is one of the kernel's own.
+    pub kernel_thread: bool,
+    /// Its state at the last sample, as in `ps`: `R` running or ready, `S` asleep, `D` waiting for a disk, `Z` ended.
+    pub state: char,
+    /// When the first sample saw it, on the monotonic clock, ns.
+    pub first_ns: u64,
+    /// When the last sample saw it.
+    pub last_ns: u64,
+    /// Whether it ended before the recording did. Then what it did after its last sample is not in these figures, unless
+    /// that saw it after its end (state `Z`).
+    pub ended: bool,
+    /// Whether the figures are from its birth on.
+    pub since_birth: bool,
+    /// The samples that saw it.
+    pub samples: u64,
+    /// Switches because it had to wait for something.
+    pub voluntary: Option<u64>,
+    /// Switches because something else was to run.
+    pub involuntary: Option<u64>,
+    /// Time on a processor, ns; in ticks of 10 ms where the kernel has no `schedstat`.
+    pub run_ns: Option<u64>,
+    /// Time it was ready and waited for a processor, ns.
+    pub wait_ns: Option<u64>,
+    /// Times it got a processor.
+    pub timeslices: Option<u64>,
+    /// Time in programs, in ticks of 10 ms, ns.
+    pub user_ns: Option<u64>,
+    /// Time in the kernel, in ticks of 10 ms, ns.
+    pub system_ns: Option<u64>,
+    /// Page faults served from memory.
+    pub minor_faults: Option<u64>,
+    /// Page faults served from a disk.
+    pub major_faults: Option<u64>,
+    /// Moves from one processor to another, as the kernel counted them.
+    pub migrations: Option<u64>,
+    /// Samples that found it on another processor than the one before: a lower bound of the migrations.
+    pub migrations_at_least: u64,
+}
+
+/// What the threads did between two samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// When it began, on the monotonic clock, ns.
+    pub at_ns: u64,
+    /// How long it was, ns.
+    pub length_ns: u64,
+    /// Switches because a thread had to wait for something.
+    pub voluntary: Option<u64>,
+    /// Switches because something else was to run.
+    pub involuntary: Option<u64>,
+    /// Time on processors, ns; in ticks of 10 ms where the kernel has no `schedstat`.
+    pub run_ns: Option<u64>,
+    /// Time ready and waiting for a processor, ns; a wait counts when it ends.
+    pub wait_ns: Option<u64>,
+    /// Time in programs, in ticks of 10 ms, ns.
+    pub user_ns: Option<u64>,
+    /// Time in the kernel, in ticks of 10 ms, ns.
+    pub system_ns: Option<u64>,
+    /// Migrations as the kernel counted them.
+    pub migrations: Option<u64>,
+    /// Threads at its end.
+    pub threads: u64,
+    /// Processes at its end.
+    pub processes: u64,
+    /// Threads that ran or were ready to at its end.
+    pub runnable: u64,
+    /// Threads that were new at its end.
+    pub threads_new: u64,
+}
+
+/// What the kernel says about a child that ended, its own children that it waited for included (wait4(2)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChildUsage {
+    /// `ru_nvcsw`.
+    pub voluntary: u64,
+    /// `ru_nivcsw`.
+    pub involuntary: u64,
+    /// `ru_utime`, ns.
+    pub user_ns: u64,
+    /// `ru_stime`, ns.
+    pub system_ns: u64,
+    /// `ru_minflt`.
+    pub minor_faults: u64,
+    /// `ru_majflt`.
+    pub major_faults: u64,
+}
+
+/// What no sample saw: of threads that came and went between two samples, and of the ends of others. What the samples saw of
+/// processes that nobody waited for is not in the kernel's sum, so this is a lower bound where there were any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remainder {
+    /// Voluntary switches.
+    pub voluntary: Option<u64>,
+    /// Involuntary switches.
+    pub involuntary: Option<u64>,
+    /// Time in programs, ns; what the samples saw is in ticks of 10 ms.
+    pub user_ns: u64,
+    /// Time in the kernel, ns; likewise.
+    pub system_ns: u64,
+    /// Page faults served from memory.
+    pub minor_faults: u64,
+    /// Page faults served from a disk.
+    pub major_faults: u64,
+}
+
+/// A whole sampling.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Collected {
+    /// Every thread that a sample saw, by process and number; a number that was used twice is there twice.
+    pub threads: Vec<Thread>,
+    /// What happened between each two samples. The first sample alone has no interval.
+    pub intervals: Vec<Interval>,
+    /// The most processes at one sample.
+    pub processes_peak: u64,
+    /// The most threads at one sample.
+    pub threads_peak: u64,
+    /// Threads that were created, of the whole machine only: the kernel's count.
+    pub threads_created: Option<u64>,
+    /// Those of them that no sample saw.
+    pub threads_unseen: Option<u64>,
+    /// How many samples were taken.
+    pub samples: u64,
+    /// The time between two samples in the end, ns.
+    pub period_ns: u64,
+    /// Processor time that the sampling took, ns.
+    pub own_cpu_ns: u64,
+    /// The same for one thread at one sample, ns.
+    pub own_cpu_per_thread_ns: Option<u64>,
+    /// What no sample saw of a child that was waited for.
+    pub remainder: Option<Remainder>,
+    /// What is missing above, and why.
+    pub unavailable: Vec<Unavailable>,
+}

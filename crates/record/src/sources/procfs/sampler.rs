@@ -1,0 +1,280 @@
+//! Takes the samples and adds up.
+
+mod visiting;
+
+use super::collected::{ChildUsage, Collected, Interval, Remainder, Thread};
+use super::members::{Listed, Members};
+use super::reading::Reader;
+use super::tracked::{Counters, Present, Tracked};
+use super::verdict::{Evidence, Verdict};
+use super::{ProcfsError, Target};
+use crate::clock;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The time between samples when they cost next to nothing.
+const SHORTEST_PERIOD_NS: u64 = 100_000_000;
+/// Beyond this a sampling would say nothing about time any more.
+const LONGEST_PERIOD_NS: u64 = 60_000_000_000;
+/// The sampling may take this part of one processor: one in a hundred.
+const COST_SHARE: u64 = 100;
+
+/// What one sample saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampled {
+    /// Whether anything of the target is still there: threads that have not ended, or a control group, even an empty one.
+    pub alive: bool,
+    /// Processes.
+    pub processes: u64,
+    /// Threads that have not ended.
+    pub threads: u64,
+    /// Those that run or are ready to.
+    pub runnable: u64,
+}
+
+/// A sampling under way. Call [`Sampler::sample`] every [`Sampler::period`].
+#[derive(Debug)]
+pub struct Sampler {
+    root: PathBuf,
+    target: Target,
+    members: Members,
+    reader: Reader,
+    present: Present,
+    tick_ns: u64,
+    /// When the sampling began, in the unit of a thread's start.
+    begin_ticks: u64,
+    forks_at_begin: Option<u64>,
+    threads: HashMap<u32, Tracked>,
+    /// Threads that left the control group alive: should they return, they count from there.
+    left: HashSet<u32>,
+    finished: Vec<Thread>,
+    intervals: Vec<Interval>,
+    evidence: Evidence,
+    /// What all threads did so far.
+    counted: Counters,
+    sampled_ns: Option<u64>,
+    samples: u64,
+    visits: u64,
+    own_cpu_ns: u64,
+    smoothed_cost_ns: u64,
+    most: Sampled,
+    threads_born: u64,
+    // Buffers that are kept from sample to sample.
+    listed: Vec<u32>,
+    tids: Vec<u32>,
+    pids: HashSet<u32>,
+}
+
+/// What the threads did during one sample's interval.
+#[derive(Default)]
+struct Tally {
+    now_ns: u64,
+    delta: Counters,
+    sampled: Sampled,
+    new: u64,
+}
+
+impl Sampler {
+    /// Prepares the sampling of `target` under `root`: `/`, or a folder that holds a `proc`.
+    ///
+    /// # Errors
+    /// When there is no procfs or the target is not there.
+    pub fn new(root: &Path, target: Target) -> Result<Self, ProcfsError> {
+        let tick_ns = clock::tick_ns();
+        Self::begun_at(root, target, clock::boot_ns() / tick_ns)
+    }
+
+    /// As [`Sampler::new`]: threads born at `begin_ticks` or later count from their birth.
+    pub(super) fn begun_at(root: &Path, target: Target, begin_ticks: u64) -> Result<Self, ProcfsError> {
+        let mut reader =
+            Reader::new(root).map_err(|source| ProcfsError::NoProcfs { path: root.join("proc"), source })?;
+        let members = Members::new(root, &target, &mut reader)?;
+        Ok(Self {
+            root: root.to_owned(),
+            forks_at_begin: forks(root, &target),
+            target,
+            members,
+            reader,
+            present: Present::UNKNOWN,
+            tick_ns: clock::tick_ns(),
+            begin_ticks,
+            threads: HashMap::new(),
+            left: HashSet::new(),
+            finished: Vec::new(),
+            intervals: Vec::new(),
+            evidence: Evidence::default(),
+            counted: Counters::ZERO,
+            sampled_ns: None,
+            samples: 0,
+            visits: 0,
+            own_cpu_ns: 0,
+            smoothed_cost_ns: 0,
+            most: Sampled::default(),
+            threads_born: 0,
+            listed: Vec::new(),
+            tids: Vec::new(),
+            pids: HashSet::new(),
+        })
+    }
+
+    /// Takes a sample now.
+    pub fn sample(&mut self) -> Sampled {
+        let cpu_before_ns = clock::thread_cpu_ns();
+        self.samples += 1;
+        let mut tally = Tally { now_ns: clock::monotonic_ns(), delta: Counters::ZERO, ..Tally::default() };
+        let mut listed = std::mem::take(&mut self.listed);
+        let kind = self.members.list(&mut self.reader, &mut listed);
+        self.pids.clear();
+        for number in listed.iter().filter(|_| kind.is_some()) {
+            match kind {
+                Some(Listed::Threads) => self.member_thread(*number, &mut tally),
+                _ => self.process(*number, &mut tally),
+            }
+        }
+        self.listed = listed;
+        self.retire(&mut tally);
+        tally.sampled.processes = self.pids.len() as u64;
+        let group_is_there = kind == Some(Listed::Threads);
+        tally.sampled.alive = group_is_there || tally.sampled.threads > 0;
+        self.note(&tally);
+
+        let cost_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
+        self.own_cpu_ns += cost_ns;
+        // Smoothed, so that one page fault does not change the period; the first sample, which opens everything, counts less.
+        self.smoothed_cost_ns = (self.smoothed_cost_ns * 3 + cost_ns) / 4;
+        tally.sampled
+    }
+
+    /// The time to let pass before the next sample: 100 ms, or so much that the sampling takes 1 % of a processor.
+    pub fn period(&self) -> Duration {
+        Duration::from_nanos(self.period_ns())
+    }
+
+    fn period_ns(&self) -> u64 {
+        period_for(self.smoothed_cost_ns)
+    }
+
+    /// Takes out the threads that ended and the intervals so far, so that a recording of days needs no more memory than one
+    /// of minutes. What is taken out is not in [`Collected`] any more; its sums are.
+    pub fn drain(&mut self) -> (Vec<Thread>, Vec<Interval>) {
+        let verdict = self.verdict();
+        let (mut threads, mut intervals) =
+            (std::mem::take(&mut self.finished), std::mem::take(&mut self.intervals));
+        for thread in &mut threads {
+            verdict.correct_thread(thread);
+        }
+        for interval in &mut intervals {
+            verdict.correct_interval(interval);
+        }
+        (threads, intervals)
+    }
+
+    /// Takes a last sample and ends the sampling.
+    pub fn finish(self) -> Collected {
+        self.finished(None)
+    }
+
+    /// As [`Sampler::finish`], for a child that was started for this recording ([`Target::Descendants`] with `since_birth`)
+    /// and has ended: `usage` is what wait4(2) says about it, and what no sample saw becomes the remainder.
+    ///
+    /// The least is lost when [`Sampler::sample`] is called once more between the child's end and its collection
+    /// (`waitid` with `WNOWAIT`, then `wait4`): the figures of a thread that has ended can be read until then.
+    pub fn finish_with_rusage(self, usage: &ChildUsage) -> Collected {
+        self.finished(Some(usage))
+    }
+
+    fn finished(mut self, usage: Option<&ChildUsage>) -> Collected {
+        self.sample();
+        let mut verdict = self.verdict();
+        let period_ns = self.period_ns();
+        let threads_created = forks(&self.root, &self.target)
+            .zip(self.forks_at_begin)
+            .map(|(now, begin)| now.saturating_sub(begin));
+        let still_there: Vec<Thread> = self.threads.values().map(|thread| thread.thread(false)).collect();
+        self.finished.extend(still_there);
+        let (mut threads, intervals) = self.drain();
+        threads.sort_by_key(|thread| (thread.pid, thread.tid, thread.first_ns));
+        verdict.unseen(&self.target, usage.is_some(), threads_created.is_some(), period_ns);
+        Collected {
+            remainder: usage.map(|usage| remainder(usage, &self.counted, &verdict)),
+            threads,
+            intervals,
+            processes_peak: self.most.processes,
+            threads_peak: self.most.threads,
+            threads_created,
+            threads_unseen: threads_created.map(|created| created.saturating_sub(self.threads_born)),
+            samples: self.samples,
+            period_ns,
+            own_cpu_ns: self.own_cpu_ns,
+            own_cpu_per_thread_ns: self.own_cpu_ns.checked_div(self.visits),
+            unavailable: verdict.rows,
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        Verdict::new(&self.root, &self.target, self.present, &self.evidence)
+    }
+
+    fn note(&mut self, tally: &Tally) {
+        let Sampled { processes, threads, .. } = tally.sampled;
+        self.most.processes = self.most.processes.max(processes);
+        self.most.threads = self.most.threads.max(threads);
+        self.counted = self.counted.plus(&tally.delta);
+        let earlier_ns = self.sampled_ns.replace(tally.now_ns);
+        let Some(at_ns) = earlier_ns else { return };
+        self.intervals.push(Interval {
+            at_ns,
+            length_ns: tally.now_ns.saturating_sub(at_ns),
+            voluntary: tally.delta.voluntary,
+            involuntary: tally.delta.involuntary,
+            run_ns: tally.delta.run_ns,
+            wait_ns: tally.delta.wait_ns,
+            user_ns: tally.delta.user_ns,
+            system_ns: tally.delta.system_ns,
+            migrations: tally.delta.migrations,
+            threads,
+            processes,
+            runnable: tally.sampled.runnable,
+            threads_new: tally.new,
+        });
+    }
+}
+
+/// The period at which samples of this cost take no more than their share.
+fn period_for(cost_ns: u64) -> u64 {
+    cost_ns.saturating_mul(COST_SHARE).clamp(SHORTEST_PERIOD_NS, LONGEST_PERIOD_NS)
+}
+
+/// Processes and threads created on the machine; nothing for a smaller target, of which the kernel keeps no such count.
+fn forks(root: &Path, target: &Target) -> Option<u64> {
+    let whole = matches!(target, Target::Machine);
+    let snapshot = || crate::system::Snapshot::read(root, None, crate::system::Detail::Totals);
+    whole.then(snapshot).and_then(|snapshot| snapshot.forks)
+}
+
+/// What the kernel's sum has and the samples have not.
+fn remainder(usage: &ChildUsage, seen: &Counters, verdict: &Verdict) -> Remainder {
+    let less = |kernel: u64, seen: Option<u64>| kernel.saturating_sub(seen.unwrap_or(0));
+    Remainder {
+        voluntary: (!verdict.no_voluntary).then(|| less(usage.voluntary, seen.voluntary)),
+        involuntary: (!verdict.no_involuntary).then(|| less(usage.involuntary, seen.involuntary)),
+        user_ns: less(usage.user_ns, seen.user_ns),
+        system_ns: less(usage.system_ns, seen.system_ns),
+        minor_faults: less(usage.minor_faults, seen.minor_faults),
+        major_faults: less(usage.major_faults, seen.major_faults),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_period_keeps_the_cost_at_one_percent() {
+        assert_eq!(period_for(0), 100_000_000);
+        assert_eq!(period_for(1_000_000), 100_000_000, "1 ms in 100 ms is 1 %");
+        assert_eq!(period_for(3_500_000), 350_000_000);
+        assert_eq!(period_for(u64::MAX), LONGEST_PERIOD_NS);
+    }
+}

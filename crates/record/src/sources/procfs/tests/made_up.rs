@@ -1,0 +1,210 @@
+//! What is counted from when to when, and what is not believed.
+
+use super::super::{ChildUsage, Collected, Target, Thread};
+use super::fixtures::{Machine, OLD, Shown, YOUNG};
+
+fn thread(collected: &Collected, tid: u32) -> &Thread {
+    collected.threads.iter().find(|thread| thread.tid == tid).unwrap()
+}
+
+fn why(collected: &Collected, what: &str) -> String {
+    let row = collected.unavailable.iter().find(|row| row.what == what);
+    row.unwrap_or_else(|| panic!("no {what} in {:?}", collected.unavailable)).why.clone()
+}
+
+fn later(shown: Shown) -> Shown {
+    Shown {
+        ticks: shown.ticks + 3,
+        run_ns: shown.run_ns + 4000,
+        wait_ns: shown.wait_ns + 60,
+        timeslices: shown.timeslices + 8,
+        voluntary: shown.voluntary + 5,
+        involuntary: shown.involuntary + 2,
+        migrations: shown.migrations + 1,
+        cpu: 1,
+        ..shown
+    }
+}
+
+#[test]
+fn an_old_thread_counts_from_the_first_sample_and_a_young_one_from_birth() {
+    let machine = Machine::new();
+    machine.show(7, 7, OLD);
+    let mut sampler = machine.sampler(Target::Processes(vec![7]));
+    sampler.sample();
+    machine.show(7, 7, later(OLD));
+    machine.show(7, 8, YOUNG);
+    sampler.sample();
+    let collected = sampler.finish();
+
+    let old = thread(&collected, 7);
+    assert_eq!((old.voluntary, old.involuntary, old.migrations), (Some(5), Some(2), Some(1)));
+    assert_eq!((old.run_ns, old.wait_ns, old.timeslices), (Some(4000), Some(60), Some(8)));
+    assert_eq!((old.migrations_at_least, old.since_birth, old.ended), (1, false, false));
+    assert_eq!((old.comm.as_str(), old.parent_pid, old.state), ("a) b", 1, 'S'));
+    let young = thread(&collected, 8);
+    assert_eq!((young.voluntary, young.run_ns, young.since_birth), (Some(30), Some(1_000_000), true));
+    assert_eq!((collected.threads_peak, collected.processes_peak, collected.samples), (2, 1, 3));
+
+    let interval = collected.intervals[0];
+    assert_eq!((interval.voluntary, interval.run_ns), (Some(35), Some(1_004_000)));
+    assert_eq!((interval.threads, interval.threads_new, interval.runnable), (2, 1, 0));
+    let quiet = collected.intervals[1];
+    assert_eq!((quiet.voluntary, quiet.involuntary, quiet.wait_ns), (Some(0), Some(0), Some(0)));
+    assert_eq!(collected.intervals.len(), 2);
+    assert!(why(&collected, "tasks.short_lived").contains("100 ms"));
+}
+
+#[test]
+fn a_thread_that_ends_keeps_its_last_sample() {
+    let machine = Machine::new();
+    machine.show(7, 7, OLD);
+    machine.show(7, 8, OLD);
+    let mut sampler = machine.sampler(Target::Processes(vec![7]));
+    sampler.sample();
+    machine.show(7, 8, later(OLD));
+    sampler.sample();
+    machine.end(7, 8);
+    assert_eq!(sampler.sample().threads, 1);
+    let (ended, intervals) = sampler.drain();
+    assert_eq!((ended.len(), intervals.len()), (1, 2));
+    assert_eq!((ended[0].tid, ended[0].ended, ended[0].voluntary, ended[0].samples), (8, true, Some(5), 2));
+    machine.end(7, 7);
+    let left = sampler.sample();
+    assert!(!left.alive);
+    let collected = sampler.finish();
+    assert_eq!(collected.threads.iter().map(|thread| thread.tid).collect::<Vec<_>>(), [7], "8 was taken out");
+}
+
+#[test]
+fn a_number_that_is_used_again_is_another_thread() {
+    let machine = Machine::new();
+    machine.show(7, 7, OLD);
+    let mut sampler = machine.sampler(Target::Machine);
+    sampler.sample();
+    machine.show(7, 7, Shown { timeslices: 1, voluntary: 1, ..YOUNG });
+    sampler.sample();
+    sampler.sample();
+    let collected = sampler.finish();
+    let counted: Vec<_> =
+        collected.threads.iter().map(|thread| (thread.tid, thread.ended, thread.voluntary)).collect();
+    assert_eq!(counted, [(7, true, Some(0)), (7, false, Some(1))]);
+}
+
+#[test]
+fn a_thread_that_ended_and_was_not_collected_counts_to_its_end() {
+    let machine = Machine::new();
+    machine.show(7, 7, YOUNG);
+    let mut sampler = machine.sampler(Target::Descendants { pid: 7, since_birth: true });
+    sampler.sample();
+    machine.show(7, 7, Shown { state: 'Z', ..later(YOUNG) });
+    let sampled = sampler.sample();
+    assert_eq!((sampled.alive, sampled.threads), (false, 0));
+    machine.end(7, 7);
+    let seen = ChildUsage { voluntary: 35, involuntary: 14, user_ns: 1_500_000_000, ..ChildUsage::default() };
+    let collected = sampler.finish_with_rusage(&seen);
+    assert_eq!((thread(&collected, 7).voluntary, thread(&collected, 7).ended), (Some(35), true));
+    let remainder = collected.remainder.unwrap();
+    assert_eq!((remainder.voluntary, remainder.involuntary), (Some(0), Some(3)));
+    assert_eq!((remainder.user_ns, remainder.system_ns), (470_000_000, 0), "103 ticks were seen");
+    assert!(why(&collected, "tasks.short_lived").contains("remainder"));
+}
+
+#[test]
+fn a_sleeper_is_read_again_only_when_it_has_run() {
+    let machine = Machine::new();
+    machine.show(7, 7, OLD);
+    let mut sampler = machine.sampler(Target::Machine);
+    sampler.sample();
+    // On its way to sleep at the first sample: the switch is counted though no turn is.
+    machine.show(7, 7, Shown { voluntary: 31, ..OLD });
+    sampler.sample();
+    machine.show(7, 7, Shown { voluntary: 1000, ..OLD });
+    sampler.sample();
+    let (_, intervals) = sampler.drain();
+    assert_eq!(intervals.iter().map(|row| row.voluntary).collect::<Vec<_>>(), [Some(1), Some(0)]);
+    machine.show(7, 7, later(OLD));
+    let collected = sampler.finish();
+    assert_eq!(thread(&collected, 7).voluntary, Some(5));
+}
+
+#[test]
+fn without_sched_the_switches_come_from_status_and_migrations_are_a_lower_bound() {
+    let machine = Machine { sched: false, ..Machine::new() };
+    machine.show(7, 7, OLD);
+    let mut sampler = machine.sampler(Target::Machine);
+    sampler.sample();
+    machine.show(7, 7, later(OLD));
+    let collected = sampler.finish();
+    let found = thread(&collected, 7);
+    assert_eq!((found.voluntary, found.migrations, found.migrations_at_least), (Some(5), None, 1));
+    assert_eq!(collected.intervals[0].migrations, None);
+    assert!(why(&collected, "tasks.migrations").contains("lower bound"));
+}
+
+/// As gVisor: no schedstat, no sched, switches zero or not there at all, and a machine that counts none.
+#[test]
+fn a_sandbox_that_counts_nothing_is_unavailable_and_never_zero() {
+    for status in [true, false] {
+        let machine = Machine { schedstat: false, sched: false, status, ..Machine::new() };
+        machine.write("proc/stat", "cpu  0 0 0 0\nctxt 0\nprocesses 0\n");
+        let silent = Shown { voluntary: 0, involuntary: 0, ..OLD };
+        machine.show(7, 7, silent);
+        let mut sampler = machine.sampler(Target::Machine);
+        sampler.sample();
+        machine.show(7, 7, Shown { ticks: 200, ..silent });
+        let collected = sampler.finish();
+        let found = thread(&collected, 7);
+        assert_eq!(
+            (found.voluntary, found.involuntary, found.wait_ns, found.timeslices),
+            (None, None, None, None)
+        );
+        assert_eq!(found.run_ns, Some(1_000_000_000), "100 ticks");
+        assert_eq!(collected.intervals[0].involuntary, None);
+        assert_eq!(collected.intervals[0].run_ns, Some(1_000_000_000));
+        assert_eq!((collected.threads_created, collected.threads_unseen), (None, None));
+        let expected = if status { "does not count" } else { "neither" };
+        assert!(why(&collected, "tasks.involuntary").contains(expected));
+        assert!(why(&collected, "tasks.voluntary").contains(expected));
+        assert!(why(&collected, "tasks.run_ns").contains("ticks of 10 ms"));
+    }
+}
+
+#[test]
+fn a_sandbox_may_count_voluntary_switches_only() {
+    let machine = Machine { schedstat: false, sched: false, ..Machine::new() };
+    machine.write("proc/stat", "ctxt 0\n");
+    machine.show(7, 7, Shown { involuntary: 0, ..OLD });
+    let mut sampler = machine.sampler(Target::Machine);
+    sampler.sample();
+    machine.show(7, 7, Shown { involuntary: 0, ticks: 300, voluntary: 33, ..OLD });
+    let collected = sampler.finish();
+    assert_eq!((thread(&collected, 7).voluntary, thread(&collected, 7).involuntary), (Some(3), None));
+}
+
+/// A thread that has a processor to itself is never switched: on a kernel that counts, that zero is true.
+#[test]
+fn a_zero_of_a_kernel_that_counts_is_a_zero() {
+    let machine = Machine::new();
+    machine.write("proc/stat", "ctxt 1234\n");
+    let alone = Shown { voluntary: 0, involuntary: 0, ..YOUNG };
+    machine.show(7, 7, alone);
+    let mut sampler = machine.sampler(Target::Machine);
+    sampler.sample();
+    machine.show(7, 7, Shown { run_ns: 9_000_000, ..alone });
+    let collected = sampler.finish();
+    assert_eq!((thread(&collected, 7).voluntary, thread(&collected, 7).involuntary), (Some(0), Some(0)));
+}
+
+#[test]
+fn garbage_is_counted_as_refused() {
+    let machine = Machine::new();
+    machine.show(7, 7, OLD);
+    machine.write("proc/8/task/8/stat", "8 (x");
+    machine.write("proc/9/task/9/stat", "");
+    let mut sampler = machine.sampler(Target::Machine);
+    sampler.sample();
+    let collected = sampler.finish();
+    assert_eq!(collected.threads.len(), 1);
+    assert!(why(&collected, "tasks").contains("4 readings"));
+}

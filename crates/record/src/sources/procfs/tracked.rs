@@ -1,0 +1,297 @@
+//! One thread as the samples see it.
+
+use super::collected::Thread;
+use super::parse::{self, Schedstat};
+use super::reading::{File, Kept, Reader};
+use rustix::io::Errno;
+
+/// A flag of a kernel thread (`PF_KTHREAD`, include/linux/sched.h).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// The counters of a thread since its birth, or the difference or sum of such. Missing is what no file gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    pub(super) voluntary: Option<u64>,
+    pub(super) involuntary: Option<u64>,
+    pub(super) migrations: Option<u64>,
+    pub(super) run_ns: Option<u64>,
+    pub(super) wait_ns: Option<u64>,
+    pub(super) timeslices: Option<u64>,
+    pub(super) user_ns: Option<u64>,
+    pub(super) system_ns: Option<u64>,
+    pub(super) minor_faults: Option<u64>,
+    pub(super) major_faults: Option<u64>,
+}
+
+impl Counters {
+    /// At the birth of a thread.
+    pub(super) const ZERO: Self = Self {
+        voluntary: Some(0),
+        involuntary: Some(0),
+        migrations: Some(0),
+        run_ns: Some(0),
+        wait_ns: Some(0),
+        timeslices: Some(0),
+        user_ns: Some(0),
+        system_ns: Some(0),
+        minor_faults: Some(0),
+        major_faults: Some(0),
+    };
+
+    /// What was counted since `earlier`, of what both have.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        self.combined(earlier, |later, earlier| Some(later?.saturating_sub(earlier?)))
+    }
+
+    /// The sum of what either has.
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        self.combined(other, |one, other| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        })
+    }
+
+    fn combined(&self, other: &Self, f: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+        Self {
+            voluntary: f(self.voluntary, other.voluntary),
+            involuntary: f(self.involuntary, other.involuntary),
+            migrations: f(self.migrations, other.migrations),
+            run_ns: f(self.run_ns, other.run_ns),
+            wait_ns: f(self.wait_ns, other.wait_ns),
+            timeslices: f(self.timeslices, other.timeslices),
+            user_ns: f(self.user_ns, other.user_ns),
+            system_ns: f(self.system_ns, other.system_ns),
+            minor_faults: f(self.minor_faults, other.minor_faults),
+            major_faults: f(self.major_faults, other.major_faults),
+        }
+    }
+
+    /// Time on a processor from either accounting.
+    pub(super) fn any_run_ns(&self) -> u64 {
+        self.run_ns.unwrap_or(0).max(self.ticked_ns().unwrap_or(0))
+    }
+
+    /// Time on a processor in ticks.
+    pub(super) fn ticked_ns(&self) -> Option<u64> {
+        Some(self.user_ns?.saturating_add(self.system_ns?))
+    }
+}
+
+/// Which files this kernel has, as found while reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    Unknown,
+    Yes,
+    No,
+}
+
+/// Presence of the files that not every kernel has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Present {
+    pub(super) schedstat: Presence,
+    pub(super) sched: Presence,
+    /// Switches in `status`.
+    pub(super) status: Presence,
+}
+
+impl Present {
+    pub(super) const UNKNOWN: Self =
+        Self { schedstat: Presence::Unknown, sched: Presence::Unknown, status: Presence::Unknown };
+}
+
+/// Remembers the first answer; a later failure is of one thread that ended meanwhile.
+fn learn(presence: &mut Presence, found: bool) {
+    if *presence == Presence::Unknown {
+        *presence = if found { Presence::Yes } else { Presence::No };
+    }
+}
+
+/// Why a thread could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It ended, or its number is another's by now.
+    Gone,
+    /// Not permitted, or not in the format that is known.
+    Refused,
+}
+
+/// A thread and its files.
+#[derive(Debug)]
+pub(super) struct Tracked {
+    pub(super) tid: u32,
+    pub(super) pid: u32,
+    pub(super) files: Kept,
+    /// The counters from which on it counts.
+    pub(super) first: Counters,
+    /// At the last sample.
+    pub(super) last: Counters,
+    pub(super) parent_pid: u32,
+    pub(super) state: u8,
+    pub(super) started_ticks: u64,
+    /// Threads of its process.
+    pub(super) siblings: u64,
+    pub(super) since_birth: bool,
+    /// The number of the last sample that saw it.
+    pub(super) seen: u64,
+    pub(super) first_ns: u64,
+    pub(super) last_ns: u64,
+    pub(super) samples: u64,
+    comm: Vec<u8>,
+    kernel_thread: bool,
+    cpu: Option<u32>,
+    cpu_changes: u64,
+    schedstat: Option<Schedstat>,
+    /// Asleep, and nothing changed between the last two samples: until `schedstat` changes, nothing else can.
+    settled: bool,
+}
+
+impl Tracked {
+    pub(super) fn new(pid: u32, tid: u32, now_ns: u64) -> Self {
+        Self {
+            tid,
+            pid,
+            files: Kept::default(),
+            first: Counters::default(),
+            last: Counters::default(),
+            parent_pid: 0,
+            state: b'?',
+            started_ticks: 0,
+            siblings: 0,
+            since_birth: false,
+            seen: 0,
+            first_ns: now_ns,
+            last_ns: now_ns,
+            samples: 0,
+            comm: Vec::new(),
+            kernel_thread: false,
+            cpu: None,
+            cpu_changes: 0,
+            schedstat: None,
+            settled: false,
+        }
+    }
+
+    /// Whether it has ended and only waits to be collected.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+
+    /// Reads its files as far as they can have changed; returns what it did since it was read last.
+    ///
+    /// A thread gets a processor before it can do anything, and `schedstat` counts that. A thread that sleeps and whose
+    /// `schedstat` has not changed therefore has not run. It is read in full once more after the sample that first finds it
+    /// so, since at that one it may still have been on its way to sleep.
+    pub(super) fn read(
+        &mut self,
+        reader: &mut Reader,
+        present: &mut Present,
+        tick_ns: u64,
+    ) -> Result<Counters, Unread> {
+        let mut schedstat = None;
+        if present.schedstat != Presence::No {
+            let text = reader.thread(self.pid, self.tid, File::Schedstat, &mut self.files);
+            schedstat = text.ok().and_then(parse::schedstat);
+        }
+        let same = schedstat.is_some() && schedstat == self.schedstat;
+        if same && self.settled {
+            return Ok(self.last.since(&self.last));
+        }
+        let before = self.last;
+        self.read_stat(reader, tick_ns)?;
+        // It was there after the attempt, so what failed is the file, not the thread.
+        learn(&mut present.schedstat, schedstat.is_some());
+        self.read_switches(reader, present);
+        if let Some(Schedstat { run_ns, wait_ns, timeslices }) = schedstat {
+            (self.last.run_ns, self.last.wait_ns) = (Some(run_ns), Some(wait_ns));
+            self.last.timeslices = Some(timeslices);
+        }
+        self.settled = same && self.state != b'R';
+        self.schedstat = schedstat;
+        Ok(self.last.since(&before))
+    }
+
+    fn read_stat(&mut self, reader: &mut Reader, tick_ns: u64) -> Result<(), Unread> {
+        let text =
+            reader.thread(self.pid, self.tid, File::Stat, &mut self.files).map_err(|error| match error {
+                Errno::NOENT | Errno::SRCH => Unread::Gone,
+                _ => Unread::Refused,
+            })?;
+        let stat = parse::stat(text).ok_or(Unread::Refused)?;
+        if self.samples > 0 && stat.started_ticks != self.started_ticks {
+            return Err(Unread::Gone);
+        }
+        if self.comm != stat.comm {
+            stat.comm.clone_into(&mut self.comm);
+        }
+        if self.cpu.is_some() && stat.cpu.is_some() && self.cpu != stat.cpu {
+            self.cpu_changes += 1;
+        }
+        self.cpu = stat.cpu;
+        self.state = stat.state;
+        self.parent_pid = stat.parent_pid;
+        self.kernel_thread = stat.flags & KERNEL_THREAD != 0;
+        self.started_ticks = stat.started_ticks;
+        self.siblings = stat.threads;
+        self.last.user_ns = Some(stat.user_ticks.saturating_mul(tick_ns));
+        self.last.system_ns = Some(stat.system_ticks.saturating_mul(tick_ns));
+        self.last.minor_faults = Some(stat.minor_faults);
+        self.last.major_faults = Some(stat.major_faults);
+        Ok(())
+    }
+
+    /// From `sched`, which also has the migrations and is no dearer than `status`, or from that.
+    fn read_switches(&mut self, reader: &mut Reader, present: &mut Present) {
+        let mut found = None;
+        if present.sched != Presence::No {
+            let text = reader.thread(self.pid, self.tid, File::Sched, &mut self.files);
+            found = text.ok().and_then(parse::sched);
+        }
+        if found.is_none() && present.status != Presence::No && present.sched != Presence::Yes {
+            let Ok(text) = reader.thread(self.pid, self.tid, File::Status, &mut self.files) else { return };
+            found = parse::status(text);
+            learn(&mut present.status, found.is_some());
+            learn(&mut present.sched, false);
+        } else if found.is_some() {
+            learn(&mut present.sched, true);
+        }
+        if let Some(switches) = found {
+            self.last.voluntary = Some(switches.voluntary);
+            self.last.involuntary = Some(switches.involuntary);
+            self.last.migrations = switches.migrations;
+        }
+    }
+
+    /// What it did while it was sampled.
+    pub(super) fn counted(&self) -> Counters {
+        self.last.since(&self.first)
+    }
+
+    /// The row of the result.
+    pub(super) fn thread(&self, ended: bool) -> Thread {
+        let counted = self.counted();
+        Thread {
+            tid: self.tid,
+            pid: self.pid,
+            parent_pid: self.parent_pid,
+            comm: String::from_utf8_lossy(&self.comm).into_owned(),
+            kernel_thread: self.kernel_thread,
+            state: self.state as char,
+            first_ns: self.first_ns,
+            last_ns: self.last_ns,
+            ended: ended || self.is_over(),
+            since_birth: self.since_birth,
+            samples: self.samples,
+            voluntary: counted.voluntary,
+            involuntary: counted.involuntary,
+            run_ns: counted.run_ns,
+            wait_ns: counted.wait_ns,
+            timeslices: counted.timeslices,
+            user_ns: counted.user_ns,
+            system_ns: counted.system_ns,
+            minor_faults: counted.minor_faults,
+            major_faults: counted.major_faults,
+            migrations: counted.migrations,
+            migrations_at_least: self.cpu_changes,
+        }
+    }
+}

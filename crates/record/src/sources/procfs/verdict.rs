@@ -1,0 +1,190 @@
+//! Which figures can be believed, and what is missing.
+
+use super::collected::{Interval, Thread};
+use super::tracked::{Counters, Presence, Present};
+use super::{Target, parse};
+use crate::{Unavailable, files};
+use std::path::Path;
+
+/// What the samples showed about the kernel's counting.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evidence {
+    /// Whether any thread ever had any switch.
+    switched: bool,
+    /// Whether any thread ever had an involuntary one.
+    switched_involuntarily: bool,
+    /// Whether any thread ever had a turn.
+    had_turn: bool,
+    /// Whether any thread showed its migrations.
+    migrated: bool,
+    /// Time that all threads ran during the sampling.
+    ran_ns: u64,
+    /// Threads that could not be read for want of permission or because of their format.
+    pub(super) refused: u64,
+}
+
+impl Evidence {
+    /// Takes a reading in: the counters since birth, and what was new in them.
+    pub(super) fn note(&mut self, last: &Counters, delta: &Counters) {
+        let some = |count: Option<u64>| count.unwrap_or(0) > 0;
+        self.switched |= some(last.voluntary) || some(last.involuntary);
+        self.switched_involuntarily |= some(last.involuntary);
+        self.had_turn |= some(last.timeslices) || some(last.run_ns);
+        self.migrated |= last.migrations.is_some();
+        self.ran_ns = self.ran_ns.saturating_add(delta.any_run_ns());
+    }
+}
+
+/// The figures to take out, with reasons.
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    pub(super) rows: Vec<Unavailable>,
+    pub(super) no_voluntary: bool,
+    pub(super) no_involuntary: bool,
+    no_schedstat: bool,
+    no_migrations: bool,
+}
+
+impl Verdict {
+    pub(super) fn new(root: &Path, target: &Target, present: Present, evidence: &Evidence) -> Self {
+        let mut verdict = Self::default();
+        verdict.switches(root, present, evidence);
+        verdict.schedstat(present, evidence);
+        if !evidence.migrated {
+            verdict.no_migrations = true;
+            verdict.row(
+                "tasks.migrations",
+                "the kernel shows no /proc/PID/sched (CONFIG_SCHED_DEBUG); changes of processor between samples are a lower bound",
+            );
+        }
+        if evidence.refused > 0 {
+            let why = format!("{} readings of threads were refused or not understood", evidence.refused);
+            verdict.row("tasks", why);
+        }
+        if matches!(target, Target::Machine) {
+            verdict.visibility(root);
+        }
+        verdict
+    }
+
+    fn row(&mut self, what: &str, why: impl Into<String>) {
+        self.rows.push(Unavailable::new(what, why));
+    }
+
+    /// A thread that ran and never switched is possible, on a kernel that counts. One that shows no switches of the whole
+    /// machine, or of the very thread that asks, does not count.
+    fn switches(&mut self, root: &Path, present: Present, evidence: &Evidence) {
+        if present.sched == Presence::No && present.status == Presence::No {
+            (self.no_voluntary, self.no_involuntary) = (true, true);
+            let why = "neither /proc/PID/sched nor /proc/PID/status shows switches on this kernel";
+            self.row("tasks.voluntary", why);
+            self.row("tasks.involuntary", why);
+            return;
+        }
+        let ran = evidence.ran_ns > 0;
+        if !ran || evidence.switched_involuntarily || kernel_counts(root) {
+            return;
+        }
+        let why =
+            "zero for every thread although they ran; this kernel, perhaps a sandbox, does not count them";
+        self.no_involuntary = true;
+        self.row("tasks.involuntary", why);
+        if !evidence.switched {
+            self.no_voluntary = true;
+            self.row("tasks.voluntary", why);
+        }
+    }
+
+    fn schedstat(&mut self, present: Present, evidence: &Evidence) {
+        let why = if present.schedstat == Presence::No {
+            "the kernel shows no /proc/PID/schedstat (CONFIG_SCHED_INFO)"
+        } else if evidence.ran_ns > 0 && !evidence.had_turn {
+            "/proc/PID/schedstat is zero for every thread although they ran; this kernel does not count"
+        } else {
+            return;
+        };
+        self.no_schedstat = true;
+        self.row("tasks.wait_ns", why);
+        self.row("tasks.timeslices", why);
+        self.row("tasks.run_ns", format!("{why}; the figure is user and system time, in ticks of 10 ms"));
+    }
+
+    /// A container and a mount option hide threads.
+    fn visibility(&mut self, root: &Path) {
+        /// The first process namespace of a machine (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
+        const FIRST: &str = "pid:[4026531836]";
+        let space = std::fs::read_link(files::locate(root, "proc/self/ns/pid"));
+        if space.is_ok_and(|space| space.as_os_str() != FIRST) {
+            self.row(
+                "machine.tasks",
+                "this is a container with processes of its own; those outside it cannot be seen",
+            );
+        }
+        let mounts = files::text(root, "proc/self/mountinfo").unwrap_or_default();
+        let hides = |line: &str| line.contains(" - proc ") && line.contains("hidepid=");
+        let shows_all = |line: &str| line.contains("hidepid=0") || line.contains("hidepid=off");
+        if mounts.lines().any(|line| hides(line) && !shows_all(line)) {
+            self.row(
+                "machine.tasks",
+                "procfs is mounted with hidepid: threads of other users may be missing",
+            );
+        }
+    }
+
+    /// Says what no sample can have seen.
+    pub(super) fn unseen(&mut self, target: &Target, has_remainder: bool, has_created: bool, period_ns: u64) {
+        let counted = match target {
+            _ if has_remainder => "the remainder has what they did, of those that were waited for",
+            Target::Machine if has_created => "threads_unseen says how many",
+            _ => "how many there were is not known",
+        };
+        self.row(
+            "tasks.short_lived",
+            format!(
+                "threads that live less than {} ms may come and go unseen; {counted}",
+                period_ns / 1_000_000
+            ),
+        );
+    }
+
+    pub(super) fn correct_thread(&self, thread: &mut Thread) {
+        if self.no_voluntary {
+            thread.voluntary = None;
+        }
+        if self.no_involuntary {
+            thread.involuntary = None;
+        }
+        if self.no_schedstat {
+            (thread.wait_ns, thread.timeslices) = (None, None);
+            thread.run_ns = sum(thread.user_ns, thread.system_ns);
+        }
+    }
+
+    pub(super) fn correct_interval(&self, interval: &mut Interval) {
+        if self.no_voluntary {
+            interval.voluntary = None;
+        }
+        if self.no_involuntary {
+            interval.involuntary = None;
+        }
+        if self.no_migrations {
+            interval.migrations = None;
+        }
+        if self.no_schedstat {
+            interval.wait_ns = None;
+            interval.run_ns = sum(interval.user_ns, interval.system_ns);
+        }
+    }
+}
+
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    Some(one?.saturating_add(other?))
+}
+
+/// Whether this kernel counts switches: of the machine, and of the thread that asks where it shows them.
+fn kernel_counts(root: &Path) -> bool {
+    let machine = crate::system::Snapshot::read(root, None, crate::system::Detail::Totals).context_switches;
+    let own =
+        files::text(root, "proc/thread-self/status").ok().and_then(|text| parse::status(text.as_bytes()));
+    machine.is_some() && own.is_none_or(|own| own.voluntary + own.involuntary > 0)
+}

@@ -1,0 +1,122 @@
+//! The kernel's own counters of the whole machine and of a control group: what a recording is reconciled with, and all there
+//! is to say about processor time, interrupts and pressure.
+//!
+//! [`Snapshot::read`] reads them at one moment under any root, [`difference`] says what happened between two moments. Names
+//! in `unavailable` begin with `machine`, `cpu`, `interrupts`, `softirqs`, `pressure`, `schedstat` or `cgroup`.
+
+#![forbid(unsafe_code)]
+
+// The crate `procfs` does not serve here: version 0.18 reads neither interrupts nor soft interrupts nor schedstat, loses the
+// numbers of processors when one is off, and fails on the whole of a file that lacks one line, as a sandbox's does.
+
+mod cgroup;
+mod counter_table;
+mod cpu_stat;
+mod difference;
+mod pressure;
+mod schedstat;
+mod stat;
+#[cfg(test)]
+mod tests;
+
+pub use cgroup::{Cgroup, CgroupError};
+pub use counter_table::{CounterRow, CounterTable};
+pub use cpu_stat::{CgroupCounters, Throttling};
+pub use difference::{Difference, difference};
+pub use pressure::{Pressure, Resource};
+pub use schedstat::RunQueue;
+pub use stat::CpuTimes;
+
+use crate::{Unavailable, clock, files};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// How much of the counters to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// All of them: for the two ends of a recording. `/proc/interrupts` of a large machine takes milliseconds.
+    Everything,
+    /// `/proc/stat`, pressure and the control group: for every interval over time.
+    Totals,
+}
+
+/// The counters at one moment. All count since the machine started (a control group: since it was made), except
+/// [`Snapshot::procs_running`] and [`Snapshot::procs_blocked`], which are of the moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// When, on the monotonic clock: right before `/proc/stat` was read.
+    pub monotonic_ns: u64,
+    /// Times of all processors together, also of those that are off by now.
+    pub total: CpuTimes,
+    /// Times of each processor that is on.
+    pub cpus: BTreeMap<u32, CpuTimes>,
+    /// Context switches of the whole machine.
+    pub context_switches: Option<u64>,
+    /// Hardware interrupts of the whole machine, architecture's own among them.
+    pub interrupts_total: Option<u64>,
+    /// Processes and threads created.
+    pub forks: Option<u64>,
+    /// Threads that run or are ready to run.
+    pub procs_running: Option<u64>,
+    /// Threads that wait for a disk.
+    pub procs_blocked: Option<u64>,
+    /// Hardware interrupts by line and processor.
+    pub interrupts: Option<CounterTable>,
+    /// Soft interrupts by kind and processor.
+    pub softirqs: Option<CounterTable>,
+    /// Time in which work waited for a resource, machine-wide.
+    pub pressure: BTreeMap<Resource, Pressure>,
+    /// The run queue of each processor.
+    pub run_queues: BTreeMap<u32, RunQueue>,
+    /// The counters of the control group that was asked for.
+    pub cgroup: Option<CgroupCounters>,
+    /// What is missing above, and why.
+    pub unavailable: Vec<Unavailable>,
+}
+
+impl Snapshot {
+    /// Reads the counters under `root` (`/` for this machine), and those of `cgroup`. What cannot be read is missing with its
+    /// reason; nothing is an error.
+    pub fn read(root: &Path, cgroup: Option<&Cgroup>, detail: Detail) -> Self {
+        // All files first, so that they are of nearly one moment; parsing comes after.
+        let monotonic_ns = clock::monotonic_ns();
+        let stat = files::text(root, "proc/stat");
+        let cgroup = cgroup.map(|group| cpu_stat::Files::read(root, group));
+        let pressure = Resource::ALL.map(|resource| (resource, files::text(root, &resource.path())));
+        let (interrupts, softirqs, run_queues) = match detail {
+            Detail::Totals => (None, None, None),
+            Detail::Everything => (
+                Some(files::text(root, "proc/interrupts")),
+                Some(files::text(root, "proc/softirqs")),
+                Some(files::text(root, "proc/schedstat")),
+            ),
+        };
+
+        let mut unavailable = Vec::new();
+        let stat = stat::judged(stat, clock::tick_ns(), &mut unavailable);
+        let snapshot = Self {
+            monotonic_ns,
+            total: stat.total,
+            cpus: stat.cpus,
+            context_switches: stat.context_switches,
+            interrupts_total: stat.interrupts,
+            forks: stat.forks,
+            procs_running: stat.running,
+            procs_blocked: stat.blocked,
+            interrupts: interrupts
+                .and_then(|text| counter_table::judged("interrupts", text, &mut unavailable)),
+            softirqs: softirqs.and_then(|text| counter_table::judged("softirqs", text, &mut unavailable)),
+            pressure: pressure
+                .into_iter()
+                .filter_map(|(resource, text)| {
+                    Some((resource, pressure::judged(resource, text, &mut unavailable)?))
+                })
+                .collect(),
+            run_queues: run_queues
+                .map_or_else(BTreeMap::new, |text| schedstat::judged(text, &mut unavailable)),
+            cgroup: cgroup.map(|files| files.judged(&mut unavailable)),
+            unavailable: Vec::new(),
+        };
+        Self { unavailable, ..snapshot }
+    }
+}

@@ -1,0 +1,162 @@
+//! Where the files of a control group are, versions 1 and 2.
+
+use crate::files;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a control group was not found.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CgroupError {
+    /// Neither a folder nor a path in a hierarchy.
+    #[error("no control group {wish}: looked for cgroup.procs in {}; 'cat /proc/PID/cgroup' shows a process's groups", tried.join(", "))]
+    NotFound {
+        /// What was asked for.
+        wish: String,
+        /// The folders that were looked into.
+        tried: Vec<String>,
+    },
+    /// The process has no control group that counts processor time.
+    #[error("process {pid} is in no control group with the cpu controller: {why}")]
+    NoGroup {
+        /// The process.
+        pid: u32,
+        /// What is missing.
+        why: String,
+    },
+}
+
+/// A control group. Its folders are written as the machine sees them (`/sys/fs/cgroup/web`), also under another root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cgroup {
+    /// 1 or 2.
+    pub version: u32,
+    /// The folder with `cgroup.procs`, and `cpu.stat` where the cpu controller is there.
+    pub folder: String,
+    /// Version 1 counts processor time in a hierarchy of its own, often the same as that of `cpu`.
+    pub cpuacct_folder: Option<String>,
+}
+
+impl Cgroup {
+    /// Finds the group that `wish` names: a folder (`/sys/fs/cgroup/web`) or a path in a hierarchy (`/web`, as
+    /// `/proc/PID/cgroup` gives it). Where both versions are mounted, the one with the cpu controller is taken.
+    ///
+    /// # Errors
+    /// When there is no such group.
+    pub fn locate(root: &Path, wish: &str) -> Result<Self, CgroupError> {
+        let mounts = mounts(root);
+        let name = wish.trim_matches('/');
+        let below_mounts = mounts
+            .iter()
+            .filter(|mount| mount.version == 2 || mount.has("cpu"))
+            .map(|mount| mount.group(name));
+        let candidates: Vec<String> = std::iter::once(format!("/{name}")).chain(below_mounts).collect();
+        let is_group = |folder: &&String| files::locate(root, folder).join("cgroup.procs").exists();
+        let has_cpu = |folder: &&String| files::locate(root, folder).join("cpu.stat").exists();
+        let found = candidates
+            .iter()
+            .filter(is_group)
+            .find(has_cpu)
+            .or_else(|| candidates.iter().find(is_group))
+            .ok_or_else(|| CgroupError::NotFound { wish: wish.to_owned(), tried: candidates.clone() })?;
+        Ok(Self::at(root, &mounts, found))
+    }
+
+    /// The group of a process in the hierarchy that limits processor time.
+    ///
+    /// # Errors
+    /// When there is no such process, or the hierarchy is not mounted here.
+    pub fn of_process(root: &Path, pid: u32) -> Result<Self, CgroupError> {
+        let fail = |why: String| CgroupError::NoGroup { pid, why };
+        let text = files::text(root, &format!("proc/{pid}/cgroup")).map_err(fail)?;
+        let paths: Vec<(&str, &str)> =
+            text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':')).collect();
+        let mounts = mounts(root);
+        let of_cpu = |mount: &&Mount| mount.version == 1 && mount.has("cpu");
+        let (mount, path) = mounts
+            .iter()
+            .find(of_cpu)
+            .and_then(|mount| {
+                let holds = |names: &str| names.split(',').any(|name| name == "cpu");
+                Some((mount, paths.iter().find(|(names, _)| holds(names))?.1))
+            })
+            .or_else(|| {
+                let mount = mounts.iter().find(|mount| mount.version == 2)?;
+                Some((mount, paths.iter().find(|(names, _)| names.is_empty())?.1))
+            })
+            .ok_or_else(|| fail("no such hierarchy is mounted".to_owned()))?;
+        // In a container the path may be that on the host; then the mounted group is the container's own.
+        let folder = [mount.group(path), mount.point.clone()]
+            .into_iter()
+            .find(|folder| files::locate(root, folder).join("cgroup.procs").exists())
+            .ok_or_else(|| fail(format!("{} is not there", mount.group(path))))?;
+        Ok(Self::at(root, &mounts, &folder))
+    }
+
+    fn at(root: &Path, mounts: &[Mount], folder: &str) -> Self {
+        let version = if files::locate(root, folder).join("cgroup.controllers").exists() { 2 } else { 1 };
+        let home = mounts
+            .iter()
+            .filter(|mount| Path::new(folder).starts_with(&mount.point))
+            .max_by_key(|mount| mount.point.len());
+        let name = home.and_then(|mount| folder.strip_prefix(mount.point.as_str())).unwrap_or_default();
+        let cpuacct_folder = mounts
+            .iter()
+            .filter(|mount| version == 1 && mount.version == 1 && mount.has("cpuacct"))
+            .map(|mount| mount.group(name))
+            .find(|folder| files::locate(root, folder).join("cpuacct.usage").exists());
+        Self { version, folder: folder.to_owned(), cpuacct_folder }
+    }
+
+    /// The file with the group's thread numbers.
+    pub(crate) fn threads_file(&self) -> &'static str {
+        if self.version == 2 { "cgroup.threads" } else { "tasks" }
+    }
+
+    /// The folder under another root.
+    pub(crate) fn located(&self, root: &Path) -> PathBuf {
+        files::locate(root, &self.folder)
+    }
+}
+
+/// A mounted hierarchy.
+struct Mount {
+    version: u32,
+    point: String,
+    options: String,
+}
+
+impl Mount {
+    fn has(&self, controller: &str) -> bool {
+        self.options.split(',').any(|option| option == controller)
+    }
+
+    fn group(&self, path: &str) -> String {
+        let path = path.trim_matches('/');
+        let point = self.point.trim_end_matches('/');
+        if path.is_empty() { point.to_owned() } else { format!("{point}/{path}") }
+    }
+}
+
+/// `32 31 0:29 ROOT POINT rw,relatime - cgroup cgroup rw,cpu,cpuacct`, with any number of fields before the hyphen
+/// (proc_pid_mountinfo(5)). Version 1 first.
+fn mounts(root: &Path) -> Vec<Mount> {
+    let text = files::text(root, "proc/self/mountinfo").unwrap_or_default();
+    let mut mounts: Vec<Mount> = text
+        .lines()
+        .filter_map(|line| {
+            let (place, system) = line.split_once(" - ")?;
+            let mut system = system.split(' ');
+            let version = match system.next()? {
+                "cgroup" => 1,
+                "cgroup2" => 2,
+                _ => return None,
+            };
+            // Blanks are written in octal; hierarchies are mounted at plain names, so nothing else is undone here.
+            let point = place.split(' ').nth(4)?.replace("\\040", " ");
+            Some(Mount { version, point, options: system.nth(1).unwrap_or_default().to_owned() })
+        })
+        .collect();
+    mounts.sort_by_key(|mount| mount.version);
+    mounts
+}

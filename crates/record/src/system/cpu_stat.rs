@@ -1,0 +1,138 @@
+//! A control group's processor time, throttling and pressure (Documentation/admin-guide/cgroup-v2.rst and
+//! Documentation/scheduler/sched-bwc.rst, Linux 6.18).
+
+use super::{Cgroup, Pressure, pressure};
+use crate::{Unavailable, files};
+use std::path::Path;
+
+/// What a control group counted. Groups below it are included, except in the throttling of version 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CgroupCounters {
+    /// Processor time of its threads, ns.
+    pub usage_ns: Option<u64>,
+    /// The part in programs, ns.
+    pub user_ns: Option<u64>,
+    /// The part in the kernel, ns.
+    pub system_ns: Option<u64>,
+    /// What its own quota did to it; zeros when it has none.
+    pub throttling: Option<Throttling>,
+    /// Time in which its threads waited for a processor (version 2).
+    pub cpu_pressure: Option<Pressure>,
+}
+
+/// What a quota of processor time did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods in which the group ran.
+    pub periods: u64,
+    /// Those in which its quota did not last.
+    pub throttled_periods: u64,
+    /// Time it was kept from running, ns; the sum over processors.
+    pub throttled_ns: u64,
+}
+
+impl CgroupCounters {
+    pub(super) fn both(&self, other: &Self, operation: impl Fn(u64, u64) -> u64 + Copy) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>| Some(operation(one?, other?));
+        Self {
+            usage_ns: both(self.usage_ns, other.usage_ns),
+            user_ns: both(self.user_ns, other.user_ns),
+            system_ns: both(self.system_ns, other.system_ns),
+            throttling: self.throttling.zip(other.throttling).map(|(one, other)| Throttling {
+                periods: operation(one.periods, other.periods),
+                throttled_periods: operation(one.throttled_periods, other.throttled_periods),
+                throttled_ns: operation(one.throttled_ns, other.throttled_ns),
+            }),
+            cpu_pressure: self
+                .cpu_pressure
+                .zip(other.cpu_pressure)
+                .map(|(one, other)| one.both(other, operation)),
+        }
+    }
+}
+
+/// The group's files, read and not yet parsed.
+pub(super) struct Files {
+    version: u32,
+    cpu_stat: Result<String, String>,
+    cpu_pressure: Result<String, String>,
+    /// Total, user and system of version 1.
+    cpuacct: [Result<String, String>; 3],
+}
+
+impl Files {
+    pub(super) fn read(root: &Path, group: &Cgroup) -> Self {
+        let of = |folder: &str, name: &str| files::text(root, &format!("{folder}/{name}"));
+        let cpuacct = ["cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys"].map(|name| {
+            match &group.cpuacct_folder {
+                Some(folder) => of(folder, name),
+                None => Err("the group has no folder in a hierarchy with the cpuacct controller".to_owned()),
+            }
+        });
+        let cpu_pressure = match group.version {
+            2 => of(&group.folder, "cpu.pressure"),
+            _ => Err("control groups of version 1 have no pressure information".to_owned()),
+        };
+        Self { version: group.version, cpu_stat: of(&group.folder, "cpu.stat"), cpu_pressure, cpuacct }
+    }
+
+    /// Parses them, and says what is missing.
+    pub(super) fn judged(&self, unavailable: &mut Vec<Unavailable>) -> CgroupCounters {
+        let mut row = |what: &str, why: &str| unavailable.push(Unavailable::new(what, why));
+        let mut counters = CgroupCounters::default();
+        match &self.cpu_stat {
+            Ok(text) => {
+                counters = parse(text);
+                if counters.throttling.is_none() {
+                    row(
+                        "cgroup.throttling",
+                        "cpu.stat has no 'nr_periods': the cpu controller is off in this group",
+                    );
+                }
+            }
+            Err(why) => row("cgroup.throttling", why),
+        }
+        if self.version == 1 {
+            let [usage, user, system] =
+                self.cpuacct.each_ref().map(|text| text.as_ref().ok()?.trim().parse().ok());
+            (counters.usage_ns, counters.user_ns, counters.system_ns) = (usage, user, system);
+        }
+        for (what, value, source) in [
+            ("cgroup.usage_ns", counters.usage_ns, &self.cpuacct[0]),
+            ("cgroup.user_ns", counters.user_ns, &self.cpuacct[1]),
+            ("cgroup.system_ns", counters.system_ns, &self.cpuacct[2]),
+        ] {
+            if value.is_none() {
+                let source = if self.version == 1 { source } else { &self.cpu_stat };
+                row(what, source.as_ref().err().map_or("the file holds no such number", String::as_str));
+            }
+        }
+        match &self.cpu_pressure {
+            Ok(text) => counters.cpu_pressure = Some(pressure::parse(text)),
+            Err(why) => row("cgroup.cpu_pressure", why),
+        }
+        counters
+    }
+}
+
+/// `NAME NUMBER` a line. Version 1 gives the throttled time in nanoseconds, version 2 everything in microseconds.
+pub(super) fn parse(text: &str) -> CgroupCounters {
+    let number = |name: &str| -> Option<u64> {
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+    };
+    let from_us = |name: &str| number(name).map(|us| us.saturating_mul(1000));
+    let throttling = || {
+        Some(Throttling {
+            periods: number("nr_periods")?,
+            throttled_periods: number("nr_throttled")?,
+            throttled_ns: number("throttled_time").or_else(|| from_us("throttled_usec"))?,
+        })
+    };
+    CgroupCounters {
+        usage_ns: from_us("usage_usec"),
+        user_ns: from_us("user_usec"),
+        system_ns: from_us("system_usec"),
+        throttling: throttling(),
+        cpu_pressure: None,
+    }
+}

@@ -1,0 +1,186 @@
+//! What happened between two snapshots.
+
+use super::{CgroupCounters, CounterRow, CounterTable, CpuTimes, Pressure, Resource, RunQueue, Snapshot};
+use crate::Unavailable;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What happened between two snapshots. Where one of them lacks a figure, the difference lacks it too.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Difference {
+    /// The time between the two, ns.
+    pub length_ns: u64,
+    /// Times of all processors together.
+    pub total: CpuTimes,
+    /// Times of each processor that was on at both ends.
+    pub cpus: BTreeMap<u32, CpuTimes>,
+    /// Processors that were on at the end only.
+    pub cpus_appeared: Vec<u32>,
+    /// Processors that were on at the beginning only.
+    pub cpus_gone: Vec<u32>,
+    /// Context switches of the whole machine.
+    pub context_switches: Option<u64>,
+    /// Hardware interrupts of the whole machine.
+    pub interrupts_total: Option<u64>,
+    /// Processes and threads created.
+    pub forks: Option<u64>,
+    /// Threads that ran or were ready to, at the end.
+    pub procs_running: Option<u64>,
+    /// Threads that waited for a disk, at the end.
+    pub procs_blocked: Option<u64>,
+    /// Hardware interrupts by line, of processors that were on at both ends.
+    pub interrupts: Option<CounterTable>,
+    /// Soft interrupts by kind.
+    pub softirqs: Option<CounterTable>,
+    /// Time in which work waited for a resource.
+    pub pressure: BTreeMap<Resource, Pressure>,
+    /// The run queue of each processor that was on at both ends.
+    pub run_queues: BTreeMap<u32, RunQueue>,
+    /// The counters of the control group.
+    pub cgroup: Option<CgroupCounters>,
+    /// What is missing above, and why.
+    pub unavailable: Vec<Unavailable>,
+}
+
+/// What happened between two snapshots, the earlier one first.
+///
+/// Times that went back, as the kernel's estimates of idle time may, count as nothing. A processor that came or went has no
+/// figures of its own, since what it counted outside the two snapshots is unknown; totals include it.
+pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
+    let mut rows: BTreeSet<Unavailable> =
+        earlier.unavailable.iter().chain(&later.unavailable).cloned().collect();
+    let (cpus_appeared, cpus_gone) = came_and_went(earlier, later, &mut rows);
+    let mut count = |what: &str, earlier: Option<u64>, later: Option<u64>| {
+        let (earlier, later) = (earlier?, later?);
+        if later < earlier {
+            let why = format!(
+                "the kernel's counter fell from {earlier} to {later}; was this a move to another machine?"
+            );
+            rows.insert(Unavailable::new(what, why));
+        }
+        later.checked_sub(earlier)
+    };
+    let context_switches =
+        count("machine.context_switches", earlier.context_switches, later.context_switches);
+    let interrupts_total = count("machine.interrupts", earlier.interrupts_total, later.interrupts_total);
+    let forks = count("machine.forks", earlier.forks, later.forks);
+    Difference {
+        length_ns: later.monotonic_ns.saturating_sub(earlier.monotonic_ns),
+        total: later.total.both(&earlier.total, u64::saturating_sub),
+        cpus: in_both(&earlier.cpus, &later.cpus, |earlier, later| later.both(earlier, u64::saturating_sub)),
+        cpus_appeared,
+        cpus_gone,
+        context_switches,
+        interrupts_total,
+        forks,
+        procs_running: later.procs_running,
+        procs_blocked: later.procs_blocked,
+        interrupts: tables(earlier.interrupts.as_ref(), later.interrupts.as_ref(), &mut rows),
+        softirqs: tables(earlier.softirqs.as_ref(), later.softirqs.as_ref(), &mut rows),
+        pressure: in_both(&earlier.pressure, &later.pressure, |earlier, later| {
+            later.both(*earlier, u64::saturating_sub)
+        }),
+        run_queues: in_both(&earlier.run_queues, &later.run_queues, |earlier, later| {
+            later.both(earlier, u64::saturating_sub)
+        }),
+        cgroup: earlier
+            .cgroup
+            .zip(later.cgroup)
+            .map(|(earlier, later)| later.both(&earlier, u64::saturating_sub)),
+        unavailable: rows.into_iter().collect(),
+    }
+}
+
+fn came_and_went(
+    earlier: &Snapshot,
+    later: &Snapshot,
+    rows: &mut BTreeSet<Unavailable>,
+) -> (Vec<u32>, Vec<u32>) {
+    let only = |one: &Snapshot, other: &Snapshot| -> Vec<u32> {
+        one.cpus.keys().filter(|cpu| !other.cpus.contains_key(cpu)).copied().collect()
+    };
+    // A snapshot without any processor lacks the file; its reason is there already.
+    if earlier.cpus.is_empty() || later.cpus.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let (appeared, gone) = (only(later, earlier), only(earlier, later));
+    for (cpus, what) in [(&appeared, "came on"), (&gone, "went off")] {
+        for cpu in cpus {
+            rows.insert(Unavailable::new(
+                format!("cpu.{cpu}"),
+                format!("processor {cpu} {what} meanwhile; what it counted is in the totals only"),
+            ));
+        }
+    }
+    (appeared, gone)
+}
+
+fn in_both<K: Ord + Copy, V>(
+    earlier: &BTreeMap<K, V>,
+    later: &BTreeMap<K, V>,
+    difference: impl Fn(&V, &V) -> V,
+) -> BTreeMap<K, V> {
+    later.iter().filter_map(|(key, after)| Some((*key, difference(earlier.get(key)?, after)))).collect()
+}
+
+fn tables(
+    earlier: Option<&CounterTable>,
+    later: Option<&CounterTable>,
+    rows: &mut BTreeSet<Unavailable>,
+) -> Option<CounterTable> {
+    let (earlier, later) = (earlier?, later?);
+    // Positions of each processor that both tables have.
+    let positions: BTreeMap<u32, usize> =
+        earlier.cpus.iter().enumerate().map(|(position, cpu)| (*cpu, position)).collect();
+    let shared: Vec<(u32, usize, usize)> = later
+        .cpus
+        .iter()
+        .enumerate()
+        .filter_map(|(after, cpu)| Some((*cpu, *positions.get(cpu)?, after)))
+        .collect();
+    let before: BTreeMap<&str, &CounterRow> =
+        earlier.rows.iter().map(|row| (row.line.as_str(), row)).collect();
+    let now: BTreeSet<&str> = later.rows.iter().map(|row| row.line.as_str()).collect();
+    for line in before.keys().filter(|line| !now.contains(*line)) {
+        rows.insert(Unavailable::new(
+            format!("interrupts.{line}"),
+            format!("line {line} was given up meanwhile; what it counted is in the total only"),
+        ));
+    }
+    let row = |after: &CounterRow| {
+        // A line that is new has counted since it was asked for.
+        let before = before.get(after.line.as_str());
+        let count_before =
+            |position: usize| before.and_then(|row| row.counts.get(position)).copied().unwrap_or(0);
+        let counts = if after.counts.is_empty() {
+            Vec::new()
+        } else {
+            shared
+                .iter()
+                .map(|(_, early, late)| {
+                    wrapped(count_before(*early), after.counts.get(*late).copied().unwrap_or(0))
+                })
+                .collect()
+        };
+        let machine_before = before.and_then(|row| row.machine).unwrap_or(0);
+        CounterRow {
+            counts,
+            machine: after.machine.map(|count| wrapped(machine_before, count)),
+            ..after.clone()
+        }
+    };
+    Some(CounterTable {
+        cpus: shared.iter().map(|(cpu, ..)| *cpu).collect(),
+        rows: later.rows.iter().map(row).collect(),
+    })
+}
+
+/// The growth of a counter that the kernel keeps in 32 bits (`struct irqstat`, `kernel_stat.softirqs`). One that fell either
+/// wrapped, which is a small step, or began again with another device, and then all of it is new.
+fn wrapped(earlier: u64, later: u64) -> u64 {
+    const PERIOD: u64 = 1 << 32;
+    match later.checked_sub(earlier) {
+        Some(growth) => growth,
+        None if earlier < PERIOD && PERIOD - earlier + later < PERIOD / 2 => PERIOD - earlier + later,
+        None => later,
+    }
+}
