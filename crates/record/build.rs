@@ -1,0 +1,30 @@
+//! Compiles the programs for the kernel, and their skeleton.
+
+use libbpf_cargo::SkeletonBuilder;
+use std::path::PathBuf;
+use std::process::Command;
+
+const SOURCE: &str = "src/bpf/record.bpf.c";
+
+fn main() {
+    println!("cargo:rerun-if-changed=src/bpf");
+    println!("cargo:rerun-if-env-changed=CLANG");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("record.skel.rs");
+    let clang = clang();
+    SkeletonBuilder::new()
+        .source(SOURCE)
+        .clang(&clang)
+        .clang_args(["-Wall", "-Werror", "-Wno-unused-function"])
+        .build_and_generate(&out)
+        .unwrap_or_else(|error| {
+            panic!("{clang} cannot compile {SOURCE} for the kernel: {error:#}; `make setup` installs clang-19")
+        });
+}
+
+/// `$CLANG`, or the newest that is known to do, or what is there.
+fn clang() -> String {
+    std::env::var("CLANG").unwrap_or_else(|_| {
+        let works = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
+        ["clang-19", "clang"].iter().find(works).unwrap_or(&"clang-19").to_string()
+    })
+}

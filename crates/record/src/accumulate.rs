@@ -1,0 +1,446 @@
+//! From events to tables. Pure: no clock, no files, the same events give the same tables.
+
+mod distribution;
+mod intervals;
+mod rows;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use rows::Tables;
+pub use task::Migrations;
+
+use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
+use distribution::Distribution;
+use intervals::Intervals;
+use std::collections::{HashMap, HashSet};
+use swtch_trace::tables::SwitchRow;
+use task::Task;
+
+/// Which CPUs share caches: a number for the level 2 and one for the level 3 cache of each CPU.
+#[derive(Clone, Debug, Default)]
+pub struct CacheGroups {
+    /// By CPU; CPUs with the same number share a level 2 cache.
+    pub l2: Vec<u32>,
+    /// By CPU; CPUs with the same number share a level 3 cache.
+    pub l3: Vec<u32>,
+}
+
+/// What is known of a task that was there before the recording began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The task.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its parent process.
+    pub parent_pid: Option<u32>,
+    /// Its name.
+    pub comm: String,
+    /// It has no user space.
+    pub kernel_thread: bool,
+}
+
+/// Sums over all tasks of the scope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Voluntary switches.
+    pub voluntary: u64,
+    /// Involuntary switches.
+    pub involuntary: u64,
+    /// Switches from the idle task.
+    pub idle: u64,
+    /// Switches that came as events.
+    pub switch_events: u64,
+    /// Wake-ups.
+    pub wakeups: u64,
+    /// Wake-ups by interrupts.
+    pub wakeups_by_interrupts: u64,
+    /// Migrations.
+    pub migrations: Migrations,
+    /// Processes created.
+    pub forked: u64,
+    /// Threads created, those of new processes among them.
+    pub threads_created: u64,
+    /// Programs executed.
+    pub execs: u64,
+    /// Processes ended.
+    pub exited: u64,
+    /// Most processes at once.
+    pub processes_peak: u64,
+    /// Time on CPUs, ns.
+    pub run_ns: u64,
+    /// Direct cost measured in place, ns, and of how many switches.
+    pub cost_ns: u64,
+    /// Switches whose cost was measured.
+    pub costs: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cpu {
+    switches: u64,
+    idle_switches: u64,
+    run_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Edge {
+    count: u64,
+    ns: u64,
+}
+
+/// Takes events in the order of time, gives tables at any moment.
+#[derive(Debug)]
+pub struct Accumulator {
+    start_ns: u64,
+    caches: CacheGroups,
+    /// The tasks that count, when not all do.
+    members: Option<HashSet<u32>>,
+    tasks: HashMap<u32, Task>,
+    ended: Vec<(u32, Task)>,
+    processes: HashSet<u32>,
+    cpus: Vec<Cpu>,
+    wakes: HashMap<(u32, u32), Edge>,
+    preemptions: HashMap<(u32, u32), Edge>,
+    thread_costs: Distribution,
+    process_costs: Distribution,
+    idle_costs: Distribution,
+    all_waits: Distribution,
+    all_slices: Distribution,
+    intervals: Intervals,
+    sums: Sums,
+}
+
+impl Accumulator {
+    /// Begins at `start_ns` (CLOCK_MONOTONIC). With `scoped`, only the tasks made known by [`follow`](Self::follow) and their descendants count;
+    /// the others are named where they preempt or wake one of those.
+    pub fn new(start_ns: u64, caches: CacheGroups, scoped: bool) -> Self {
+        Self {
+            start_ns,
+            caches,
+            members: scoped.then(HashSet::new),
+            tasks: HashMap::new(),
+            ended: Vec::new(),
+            processes: HashSet::new(),
+            cpus: Vec::new(),
+            wakes: HashMap::new(),
+            preemptions: HashMap::new(),
+            thread_costs: Distribution::default(),
+            process_costs: Distribution::default(),
+            idle_costs: Distribution::default(),
+            all_waits: Distribution::default(),
+            all_slices: Distribution::default(),
+            intervals: Intervals::new(start_ns),
+            sums: Sums::default(),
+        }
+    }
+
+    /// Names a task, whether it counts or not.
+    pub fn name(&mut self, known: &Known) {
+        let task = self.tasks.entry(known.tid).or_default();
+        task.pid = Some(known.pid);
+        task.parent_pid = known.parent_pid;
+        task.comm.clone_from(&known.comm);
+        task.kernel_thread = known.kernel_thread;
+    }
+
+    /// Names a task that counts and was there from the start.
+    pub fn follow(&mut self, known: &Known) {
+        self.name(known);
+        if let Some(members) = &mut self.members {
+            members.insert(known.tid);
+        }
+        self.exists(known.tid, known.pid, self.start_ns);
+    }
+
+    /// The tasks that have come up and that nobody has named.
+    pub fn nameless(&self) -> Vec<u32> {
+        self.tasks.iter().filter(|(_, task)| task.pid.is_none()).map(|(tid, _)| *tid).collect()
+    }
+
+    /// Sums so far.
+    pub fn sums(&self) -> Sums {
+        self.sums
+    }
+
+    /// Takes an event; a switch comes back as its row.
+    pub fn take(&mut self, event: &Event) -> Option<SwitchRow> {
+        match event {
+            Event::Switch(switch) => Some(self.switch(switch)),
+            Event::Wake(wake) => {
+                self.wake(wake);
+                None
+            }
+            Event::Life(life) => {
+                self.life(life);
+                None
+            }
+        }
+    }
+
+    fn counts(&self, tid: u32) -> bool {
+        tid != 0 && self.members.as_ref().is_none_or(|members| members.contains(&tid))
+    }
+
+    fn task(&mut self, tid: u32, at_ns: u64) -> &mut Task {
+        let since_ns = at_ns.saturating_sub(self.start_ns);
+        let task = self.tasks.entry(tid).or_insert_with(|| Task { first_ns: since_ns, ..Task::default() });
+        task.last_ns = since_ns;
+        task
+    }
+
+    fn switch(&mut self, switch: &Switch) -> SwitchRow {
+        self.sums.switch_events += 1;
+        let ran_ns = self.leaves(switch);
+        let (waited_ns, waker) = self.comes(switch);
+        self.cost(switch);
+        let index = switch.cpu as usize;
+        if index >= self.cpus.len() {
+            self.cpus.resize_with(index + 1, Cpu::default);
+        }
+        let cpu = &mut self.cpus[index];
+        cpu.switches += u64::from(switch.prev_tid != 0);
+        cpu.idle_switches += u64::from(switch.prev_tid == 0);
+        if switch.prev_tid == 0 && self.counts(switch.next_tid) {
+            self.sums.idle += 1;
+            self.intervals.at(switch.at_ns).idle += 1;
+        }
+        if switch.prev_state == PrevState::Dead {
+            self.ends(switch.prev_tid, switch.at_ns);
+        }
+        SwitchRow {
+            at_ns: switch.at_ns.saturating_sub(self.start_ns),
+            cpu: switch.cpu,
+            prev_tid: switch.prev_tid,
+            next_tid: switch.next_tid,
+            prev_state: switch.prev_state.into(),
+            ran_ns: ran_ns.unwrap_or(0),
+            waited_ns,
+            cost_ns: switch.cost_ns,
+            waker_tid: waker,
+        }
+    }
+
+    /// The part of a switch that concerns who leaves; how long it ran, where that is known.
+    fn leaves(&mut self, switch: &Switch) -> Option<u64> {
+        let tid = switch.prev_tid;
+        if tid == 0 {
+            return None;
+        }
+        let counts = self.counts(tid);
+        let runnable = switch.prev_state == PrevState::Runnable;
+        let task = self.task(tid, switch.at_ns);
+        let since_ns = task.now.running_since_ns.take().filter(|_| task.now.cpu == Some(switch.cpu));
+        let ran_ns = since_ns.map(|since_ns| switch.at_ns.saturating_sub(since_ns));
+        task.now.cpu = Some(switch.cpu);
+        task.now.left_ns = Some(switch.at_ns);
+        task.now.queued_ns = runnable.then_some(switch.at_ns).or(task.now.queued_ns);
+        task.now.preempted_by = (runnable && switch.next_tid != 0).then_some(switch.next_tid);
+        if !counts {
+            return ran_ns;
+        }
+        if let Some(ran_ns) = ran_ns {
+            task.slices.add(ran_ns);
+        }
+        let (voluntary, involuntary) = task.switches.add(switch.looks_voluntary(), switch.prev_counts);
+        self.sums.voluntary = self.sums.voluntary.saturating_add_signed(voluntary);
+        self.sums.involuntary = self.sums.involuntary.saturating_add_signed(involuntary);
+        let interval = self.intervals.at(switch.at_ns);
+        interval.voluntary = interval.voluntary.saturating_add_signed(voluntary);
+        interval.involuntary = interval.involuntary.saturating_add_signed(involuntary);
+        if let (Some(since_ns), Some(ran_ns)) = (since_ns, ran_ns) {
+            self.intervals.add_run(since_ns, switch.at_ns);
+            self.all_slices.add(ran_ns);
+            self.sums.run_ns += ran_ns;
+            if let Some(cpu) = self.cpus.get_mut(switch.cpu as usize) {
+                cpu.run_ns += ran_ns;
+            }
+        }
+        if runnable && switch.next_tid != 0 {
+            self.preemptions.entry((switch.next_tid, tid)).or_default().count += 1;
+        }
+        ran_ns
+    }
+
+    /// The part of a switch that concerns who comes; how long it waited and who woke it, where that is known.
+    fn comes(&mut self, switch: &Switch) -> (Option<u64>, Option<u32>) {
+        let tid = switch.next_tid;
+        if tid == 0 {
+            return (None, None);
+        }
+        let counts = self.counts(tid);
+        let caches = std::mem::take(&mut self.caches);
+        let task = self.task(tid, switch.at_ns);
+        // A task may be woken on its way out, before it left.
+        let queued_ns = task.now.queued_ns.take().map(|queued| queued.max(task.now.left_ns.unwrap_or(0)));
+        let waited_ns = queued_ns.map(|queued_ns| switch.at_ns.saturating_sub(queued_ns));
+        let (waker, preempted_by) = (task.now.waker.take(), task.now.preempted_by.take());
+        task.now.running_since_ns = Some(switch.at_ns + u64::from(switch.cost_ns.unwrap_or(0)));
+        let from = task.now.cpu.replace(switch.cpu);
+        let migrated = counts
+            && from.is_some_and(|from| {
+                let moved = from != switch.cpu;
+                if moved {
+                    for migrations in [&mut task.migrations, &mut self.sums.migrations] {
+                        *migrations.class(&caches, from, switch.cpu) += 1;
+                    }
+                }
+                moved
+            });
+        if let (true, Some(waited_ns)) = (counts, waited_ns) {
+            task.waits.add(waited_ns);
+            self.all_waits.add(waited_ns);
+            if let Some(edge) = preempted_by.and_then(|by| self.preemptions.get_mut(&(by, tid))) {
+                edge.ns += waited_ns;
+            }
+        }
+        if counts && let Some(waker) = waker {
+            // Where the woken one ran: `ns` of a wake's edge counts the times it was the waker's CPU.
+            let same = self.tasks.get(&waker).is_some_and(|task| task.now.cpu == Some(switch.cpu));
+            if let Some(edge) = self.wakes.get_mut(&(waker, tid)) {
+                edge.ns += u64::from(same);
+            }
+        }
+        if migrated {
+            self.intervals.at(switch.at_ns).migrations += 1;
+        }
+        self.caches = caches;
+        (waited_ns, waker)
+    }
+
+    /// The cost of a switch belongs to the task that left; when nobody did, to the one that came.
+    fn cost(&mut self, switch: &Switch) {
+        let tid = if switch.prev_tid == 0 { switch.next_tid } else { switch.prev_tid };
+        if !self.counts(tid) {
+            return;
+        }
+        let process = switch.address_space_changed == Some(true);
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            task.process_switches += u64::from(process);
+            task.thread_switches += u64::from(switch.address_space_changed == Some(false));
+            if let Some(cost_ns) = switch.cost_ns {
+                task.cost_ns += u64::from(cost_ns);
+                task.costs += 1;
+            }
+        }
+        if let Some(cost_ns) = switch.cost_ns {
+            self.sums.cost_ns += u64::from(cost_ns);
+            self.sums.costs += 1;
+            self.intervals.at(switch.at_ns).cost_ns += u64::from(cost_ns);
+            let kind = match (switch.prev_tid == 0 || switch.next_tid == 0, process) {
+                (true, _) => &mut self.idle_costs,
+                (false, true) => &mut self.process_costs,
+                (false, false) => &mut self.thread_costs,
+            };
+            kind.add(cost_ns.into());
+        }
+    }
+
+    fn wake(&mut self, wake: &Wake) {
+        let counts = self.counts(wake.wakee_tid);
+        let task = self.task(wake.wakee_tid, wake.at_ns);
+        task.now.queued_ns = Some(wake.at_ns);
+        task.now.waker = wake.waker_tid.filter(|waker| *waker != 0);
+        if counts {
+            task.wakeups += 1;
+            self.sums.wakeups += 1;
+            self.sums.wakeups_by_interrupts += u64::from(wake.waker_tid.is_none());
+            self.intervals.at(wake.at_ns).wakeups += 1;
+        }
+        if let Some(waker) = wake.waker_tid.filter(|waker| *waker != 0)
+            && (counts || self.counts(waker))
+        {
+            self.wakes.entry((waker, wake.wakee_tid)).or_default().count += 1;
+        }
+    }
+
+    fn life(&mut self, life: &Life) {
+        let is_process = life.tid == life.pid;
+        match life.kind {
+            LifeKind::Fork => {
+                if let Some(members) = &mut self.members {
+                    members.insert(life.tid);
+                }
+                // Its number may have been another's, whose last switch was lost.
+                if let Some(task) = self.tasks.remove(&life.tid) {
+                    self.retire(life.tid, task);
+                }
+                self.exists(life.tid, life.pid, life.at_ns);
+                self.sums.threads_created += 1;
+                self.sums.forked += u64::from(is_process);
+                self.intervals.at(life.at_ns).forks += u64::from(is_process);
+            }
+            LifeKind::Exec => self.sums.execs += 1,
+            LifeKind::Exit { run_ns, .. } => {
+                self.sums.exited += u64::from(is_process);
+                self.task(life.tid, life.at_ns).exit_run_ns = Some(run_ns);
+            }
+        }
+        let task = self.task(life.tid, life.at_ns);
+        task.pid = Some(life.pid);
+        task.parent_pid = Some(life.parent_pid);
+        task.comm.clone_from(&life.comm);
+        task.kernel_thread = life.kernel_thread;
+    }
+
+    fn exists(&mut self, tid: u32, pid: u32, at_ns: u64) {
+        self.task(tid, at_ns);
+        self.processes.insert(pid);
+        let (tasks, processes) = (self.tasks.len() as u64, self.processes.len() as u64);
+        self.sums.processes_peak = self.sums.processes_peak.max(processes);
+        let interval = self.intervals.at(at_ns);
+        (interval.tasks, interval.processes) = (tasks, processes);
+    }
+
+    /// A task has left for good.
+    fn ends(&mut self, tid: u32, at_ns: u64) {
+        if let Some(task) = self.tasks.remove(&tid) {
+            self.processes.remove(&tid);
+            self.retire(tid, task);
+            let (tasks, processes) = (self.tasks.len() as u64, self.processes.len() as u64);
+            let interval = self.intervals.at(at_ns);
+            (interval.tasks, interval.processes) = (tasks, processes);
+        }
+        if let Some(members) = &mut self.members {
+            members.remove(&tid);
+        }
+    }
+
+    fn retire(&mut self, tid: u32, task: Task) {
+        if self.counts(tid) {
+            self.ended.push((tid, task));
+        }
+    }
+}
+
+impl Migrations {
+    fn class(&mut self, caches: &CacheGroups, from: u32, to: u32) -> &mut u64 {
+        let share = |groups: &[u32]| {
+            let of = |cpu: u32| groups.get(cpu as usize);
+            of(from).is_some() && of(from) == of(to)
+        };
+        if share(&caches.l2) {
+            &mut self.same_l2
+        } else if share(&caches.l3) {
+            &mut self.same_l3
+        } else {
+            &mut self.across
+        }
+    }
+
+    /// Of all kinds.
+    pub fn all(&self) -> u64 {
+        self.same_l2 + self.same_l3 + self.across
+    }
+}
+
+impl From<PrevState> for swtch_trace::tables::PrevState {
+    fn from(state: PrevState) -> Self {
+        match state {
+            PrevState::Runnable => Self::Runnable,
+            PrevState::Sleeping => Self::Sleeping,
+            PrevState::Uninterruptible => Self::Uninterruptible,
+            PrevState::Dead | PrevState::Other => Self::Other,
+        }
+    }
+}

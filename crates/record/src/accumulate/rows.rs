@@ -1,0 +1,164 @@
+//! The tables, as they stand at a moment.
+
+use super::distribution::Distribution;
+use super::task::Task;
+use super::{Accumulator, Edge};
+use std::collections::HashMap;
+use swtch_trace::tables::{CpuRow, HistogramRow, IntervalRow, PreemptionRow, TaskRow, WakeRow};
+
+/// Most tasks whose own histograms are kept in the table; the busiest ones.
+const TASK_HISTOGRAMS: usize = 100;
+
+/// The small tables of a Trace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables {
+    /// Tasks, by their number.
+    pub tasks: Vec<TaskRow>,
+    /// CPUs.
+    pub cpus: Vec<CpuRow>,
+    /// Who woke whom.
+    pub wakes: Vec<WakeRow>,
+    /// Who preempted whom.
+    pub preemptions: Vec<PreemptionRow>,
+    /// Distributions.
+    pub histograms: Vec<HistogramRow>,
+    /// Counts over time.
+    pub intervals: Vec<IntervalRow>,
+}
+
+impl Accumulator {
+    /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC). Tasks that run then have run until then.
+    pub fn tables(&mut self, now_ns: u64) -> Tables {
+        let mut tasks: Vec<TaskRow> = self.ended.iter_mut().map(|(tid, task)| row(*tid, task, None)).collect();
+        let members = self.members.as_ref();
+        let counts = |tid: u32| tid != 0 && members.is_none_or(|members| members.contains(&tid));
+        tasks.extend(
+            self.tasks
+                .iter_mut()
+                .filter(|(tid, task)| counts(**tid) && task.last_ns > 0)
+                .map(|(tid, task)| row(*tid, task, Some(now_ns))),
+        );
+        tasks.sort_by_key(|row| (row.tid, row.first_ns));
+        Tables {
+            tasks,
+            cpus: self.cpu_rows(),
+            wakes: self.wake_rows(),
+            preemptions: self.preemption_rows(),
+            histograms: self.histogram_rows(),
+            intervals: self.intervals.rows(now_ns),
+        }
+    }
+
+    /// Names of tasks that are in no row of the tasks' table and stand in others: who preempted or woke from outside.
+    pub fn outsiders(&self) -> Vec<(u32, String)> {
+        let mentioned = self.preemptions.keys().chain(self.wakes.keys());
+        let mut tids: Vec<u32> = mentioned.flat_map(|(one, other)| [*one, *other]).filter(|tid| !self.counts(*tid)).collect();
+        tids.sort_unstable();
+        tids.dedup();
+        tids.into_iter().filter_map(|tid| Some((tid, self.tasks.get(&tid)?.comm.clone()))).collect()
+    }
+
+    fn cpu_rows(&self) -> Vec<CpuRow> {
+        let cpus = self.cpus.iter().zip(0..).filter(|(cpu, _)| cpu.switches + cpu.idle_switches > 0);
+        cpus.map(|(cpu, number)| CpuRow {
+            cpu: number,
+            switches: cpu.switches,
+            idle_switches: cpu.idle_switches,
+            run_ns: cpu.run_ns,
+            ..CpuRow::default()
+        })
+        .collect()
+    }
+
+    fn wake_rows(&self) -> Vec<WakeRow> {
+        edges(&self.wakes, |(waker_tid, wakee_tid), edge| WakeRow {
+            waker_tid,
+            wakee_tid,
+            count: edge.count,
+            same_cpu: Some(edge.ns),
+        })
+    }
+
+    fn preemption_rows(&self) -> Vec<PreemptionRow> {
+        edges(&self.preemptions, |(by_tid, of_tid), edge| PreemptionRow {
+            by_tid,
+            of_tid,
+            count: edge.count,
+            ns: Some(edge.ns),
+        })
+    }
+
+    fn histogram_rows(&self) -> Vec<HistogramRow> {
+        let mut rows = Vec::new();
+        let mut put = |metric: &str, of: &str, distribution: &Distribution| {
+            rows.extend(distribution.table().into_iter().map(|(from_ns, to_ns, count)| HistogramRow {
+                metric: metric.to_owned(),
+                of: of.to_owned(),
+                from_ns,
+                to_ns,
+                count,
+            }));
+        };
+        put("wait", "all", &self.all_waits);
+        put("slice", "all", &self.all_slices);
+        put("cost", "kind thread", &self.thread_costs);
+        put("cost", "kind process", &self.process_costs);
+        put("cost", "kind idle", &self.idle_costs);
+        let mut busiest: Vec<(u32, &Task)> = self
+            .tasks
+            .iter()
+            .map(|(tid, task)| (*tid, task))
+            .chain(self.ended.iter().map(|(tid, task)| (*tid, task)))
+            .filter(|(_, task)| task.slices.count() > 0)
+            .collect();
+        busiest.sort_by_key(|(tid, task)| (std::cmp::Reverse(task.slices.count()), *tid));
+        for (tid, task) in busiest.into_iter().take(TASK_HISTOGRAMS) {
+            let of = format!("task {tid}");
+            put("wait", &of, &task.waits);
+            put("slice", &of, &task.slices);
+        }
+        rows
+    }
+}
+
+/// Rows of a table of pairs, the most frequent first.
+fn edges<R>(edges: &HashMap<(u32, u32), Edge>, row: impl Fn((u32, u32), Edge) -> R) -> Vec<R> {
+    let mut sorted: Vec<((u32, u32), Edge)> = edges.iter().map(|(pair, edge)| (*pair, *edge)).collect();
+    sorted.sort_by_key(|(pair, edge)| (std::cmp::Reverse(edge.count), *pair));
+    sorted.into_iter().map(|(pair, edge)| row(pair, edge)).collect()
+}
+
+fn row(tid: u32, task: &mut Task, now_ns: Option<u64>) -> TaskRow {
+    let [wait_p50_ns, wait_p90_ns, wait_p99_ns] = task.waits.quantiles_ns([0.5, 0.9, 0.99]);
+    let [slice_p50_ns] = task.slices.quantiles_ns([0.5]);
+    let running_ns = now_ns.zip(task.now.running_since_ns).map_or(0, |(now, since)| now.saturating_sub(since));
+    TaskRow {
+        tid,
+        pid: task.pid.unwrap_or(tid),
+        parent_pid: task.parent_pid,
+        comm: if task.comm.is_empty() { format!("tid {tid}") } else { task.comm.clone() },
+        cgroup: None,
+        kernel_thread: task.kernel_thread,
+        first_ns: task.first_ns,
+        last_ns: task.last_ns,
+        voluntary: task.switches.voluntary(),
+        involuntary: task.switches.involuntary(),
+        wakeups: task.wakeups,
+        run_ns: task.slices.total_ns() + running_ns,
+        wait_ns: task.waits.total_ns(),
+        waits: task.waits.count(),
+        wait_p50_ns,
+        wait_p90_ns,
+        wait_p99_ns,
+        wait_max_ns: task.waits.max_ns(),
+        slice_p50_ns,
+        slice_max_ns: task.slices.max_ns(),
+        migrations_same_l2: Some(task.migrations.same_l2),
+        migrations_same_l3: Some(task.migrations.same_l3),
+        migrations_across: Some(task.migrations.across),
+        switch_cost_ns: (task.costs > 0).then_some(task.cost_ns),
+        process_switches: Some(task.process_switches),
+        thread_switches: Some(task.thread_switches),
+        ..TaskRow::default()
+    }
+}

@@ -1,0 +1,159 @@
+//! Hand-worked runs.
+
+use super::*;
+use crate::event::Counts;
+use proptest::prelude::*;
+
+fn switch(at_ns: u64, cpu: u32, prev_tid: u32, prev_state: PrevState, next_tid: u32) -> Event {
+    Event::Switch(Switch {
+        at_ns,
+        cpu,
+        prev_tid,
+        next_tid,
+        prev_state,
+        preempted: prev_state == PrevState::Runnable,
+        address_space_changed: Some(true),
+        cost_ns: Some(10),
+        prev_counts: None,
+    })
+}
+
+fn wake(at_ns: u64, cpu: u32, wakee_tid: u32, waker_tid: u32) -> Event {
+    Event::Wake(Wake { at_ns, cpu, wakee_tid, waker_tid: Some(waker_tid), new: false })
+}
+
+fn known(tid: u32) -> Known {
+    Known { tid, pid: tid, parent_pid: Some(1), comm: format!("task{tid}"), kernel_thread: false }
+}
+
+fn caches() -> CacheGroups {
+    CacheGroups { l2: vec![0, 0, 1, 2], l3: vec![0, 0, 0, 1] }
+}
+
+/// Two tasks on one CPU: 7 sleeps and is woken by 8, waits, preempts 8, sleeps again.
+fn two_tasks(scoped: bool, followed: &[u32]) -> (Accumulator, Vec<SwitchRow>) {
+    let mut accumulator = Accumulator::new(1000, caches(), scoped);
+    for tid in followed {
+        accumulator.follow(&known(*tid));
+    }
+    let events = [
+        switch(1100, 0, 0, PrevState::Runnable, 7),
+        switch(1200, 0, 7, PrevState::Sleeping, 8),
+        wake(1250, 0, 7, 8),
+        switch(1300, 0, 8, PrevState::Runnable, 7),
+        switch(1500, 0, 7, PrevState::Sleeping, 8),
+        switch(1600, 0, 8, PrevState::Sleeping, 0),
+    ];
+    let rows = events.iter().filter_map(|event| accumulator.take(event)).collect();
+    (accumulator, rows)
+}
+
+#[test]
+fn waits_runs_and_preemptions_are_told_apart() {
+    let (mut accumulator, rows) = two_tasks(false, &[7, 8]);
+    let sums = accumulator.sums();
+    assert_eq!((sums.voluntary, sums.involuntary, sums.idle, sums.wakeups), (3, 1, 1, 1));
+    assert_eq!(rows.iter().map(|row| row.ran_ns).collect::<Vec<_>>(), [0, 90, 90, 190, 90]);
+    assert_eq!((rows[2].waited_ns, rows[2].waker_tid), (Some(50), Some(8)));
+    assert_eq!(rows[3].waited_ns, Some(200), "who was preempted waits from then on");
+    let tables = accumulator.tables(2000);
+    let [seven, eight] = &tables.tasks[..] else { panic!("{:?}", tables.tasks) };
+    assert_eq!((seven.run_ns, seven.voluntary, seven.involuntary, seven.wait_ns), (280, 2, 0, 50));
+    assert_eq!((eight.run_ns, eight.voluntary, eight.involuntary, eight.wait_max_ns), (180, 1, 1, Some(200)));
+    let [preemption] = &tables.preemptions[..] else { panic!() };
+    assert_eq!((preemption.by_tid, preemption.of_tid, preemption.count, preemption.ns), (7, 8, 1, Some(200)));
+    let [wake] = &tables.wakes[..] else { panic!() };
+    assert_eq!((wake.waker_tid, wake.wakee_tid, wake.count, wake.same_cpu), (8, 7, 1, Some(1)));
+    assert_eq!(tables.cpus[0].run_ns, 280 + 180);
+    // run + switch + idle = time: from the first switch's end to the last switch.
+    assert_eq!(tables.cpus[0].run_ns + 4 * 10, 1600 - 1110 + 10);
+}
+
+#[test]
+fn only_the_scope_counts_and_the_rest_is_named() {
+    let (mut accumulator, _) = two_tasks(true, &[8]);
+    let sums = accumulator.sums();
+    assert_eq!((sums.voluntary, sums.involuntary, sums.idle, sums.wakeups), (1, 1, 0, 0));
+    let tables = accumulator.tables(2000);
+    assert_eq!(tables.tasks.iter().map(|row| row.tid).collect::<Vec<_>>(), [8]);
+    assert_eq!(tables.preemptions[0].by_tid, 7);
+    assert_eq!(accumulator.nameless(), [7]);
+    accumulator.name(&known(7));
+    assert_eq!(accumulator.outsiders(), [(7, "task7".to_owned())]);
+}
+
+#[test]
+fn migrations_have_their_class() {
+    let mut accumulator = Accumulator::new(0, caches(), false);
+    for (at_ns, cpu) in [(100, 0), (200, 1), (300, 2), (400, 3), (500, 3)] {
+        accumulator.take(&switch(at_ns, cpu, 0, PrevState::Runnable, 7));
+        accumulator.take(&switch(at_ns + 50, cpu, 7, PrevState::Sleeping, 0));
+    }
+    assert_eq!(accumulator.sums().migrations, Migrations { same_l2: 1, same_l3: 1, across: 1 });
+}
+
+#[test]
+fn a_number_given_again_is_another_task() {
+    let mut accumulator = Accumulator::new(0, caches(), true);
+    accumulator.follow(&known(5));
+    let life = |at_ns, kind| {
+        Event::Life(Life {
+            at_ns,
+            tid: 7,
+            pid: 7,
+            parent_pid: 5,
+            comm: "child".into(),
+            kernel_thread: false,
+            kind,
+        })
+    };
+    for at_ns in [100, 1100] {
+        accumulator.take(&life(at_ns, LifeKind::Fork));
+        accumulator.take(&switch(at_ns + 10, 0, 5, PrevState::Sleeping, 7));
+        accumulator.take(&life(at_ns + 40, LifeKind::Exit { voluntary: 0, involuntary: 0, run_ns: 30 }));
+        accumulator.take(&switch(at_ns + 50, 0, 7, PrevState::Dead, 5));
+    }
+    let sums = accumulator.sums();
+    assert_eq!((sums.forked, sums.exited, sums.processes_peak), (2, 2, 2));
+    let tables = accumulator.tables(2000);
+    assert_eq!(tables.tasks.iter().filter(|row| row.tid == 7 && row.comm == "child").count(), 2);
+}
+
+#[test]
+fn a_lost_event_makes_no_time_up() {
+    let mut accumulator = Accumulator::new(0, caches(), false);
+    accumulator.take(&switch(100, 0, 0, PrevState::Runnable, 7));
+    // The switch away from 7, and its move to CPU 1, were lost.
+    let row = accumulator.take(&switch(900, 1, 7, PrevState::Sleeping, 0)).unwrap();
+    assert_eq!(row.ran_ns, 0);
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let state = prop::sample::select(vec![PrevState::Runnable, PrevState::Sleeping, PrevState::Dead]);
+    let tid = 0_u32..5;
+    let counts = prop::option::of((any::<u32>(), any::<u16>()));
+    prop_oneof![
+        (any::<u64>(), 0_u32..3, tid.clone(), state, tid.clone(), counts).prop_map(
+            |(at_ns, cpu, prev, state, next, counts)| {
+                let Event::Switch(mut one) = switch(at_ns >> 20, cpu, prev, state, next) else { unreachable!() };
+                one.prev_counts = counts.map(|(voluntary, involuntary)| Counts { voluntary, involuntary });
+                Event::Switch(one)
+            }
+        ),
+        (any::<u64>(), 0_u32..3, tid.clone(), tid).prop_map(|(at_ns, cpu, a, b)| wake(at_ns >> 20, cpu, a, b)),
+    ]
+}
+
+proptest! {
+    /// A broken file or a lost event may bring anything in any order.
+    #[test]
+    fn nothing_panics(events in prop::collection::vec(any_event(), 0..200), scoped in any::<bool>()) {
+        let mut accumulator = Accumulator::new(500, caches(), scoped);
+        accumulator.follow(&known(3));
+        for event in &events {
+            accumulator.take(event);
+        }
+        let tables = accumulator.tables(u64::MAX >> 20);
+        prop_assert!(tables.tasks.iter().all(|row| row.tid != 0));
+    }
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The few kernel types the programs read, with only the fields they read. The loader finds each field's place in the running kernel's
+ * own BTF (CO-RE), so neither order nor size matters here.
+ */
+#ifndef SWTCH_KERNEL_H
+#define SWTCH_KERNEL_H
+
+typedef unsigned char __u8;
+typedef short int __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long int __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_ARRAY = 2,
+};
+enum { BPF_F_MMAPABLE = 1U << 10 };
+
+/* include/linux/sched.h, v6.18 */
+#define PF_KTHREAD 0x00200000
+#define TASK_DEAD 0x00000080
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct mm_struct;
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+};
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int pid;
+	int tgid;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	char comm[16];
+	struct mm_struct *mm;
+	struct mm_struct *active_mm;
+	struct sched_entity se;
+	struct task_struct *real_parent;
+};
+
+struct linux_binprm;
+struct irqaction;
+
+#pragma clang attribute pop
+
+#endif

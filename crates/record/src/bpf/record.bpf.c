@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Records context switches, wake-ups, lives of tasks, and interrupts. Each program does the least that is needed: what can be derived is
+ * derived by the recorder.
+ *
+ * A switch needs two programs, not three: `sched_entry_tp` notes who is about to leave, `sched_exit_tp` says who came and what it took, so
+ * that `sched_switch` need not be traced at all. Kernels without the two (before v6.15; see kernel/sched/core.c there) have `sched_switch`.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "record.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Events a ring holds, less one; a power of two, less one. */
+const volatile u32 ring_mask = 0;
+const volatile u32 ring_shift = 0;
+/* Whether only the tasks in `followed` are recorded, and how many bits it has. */
+const volatile bool scoped = false;
+const volatile u32 followed_words = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct event);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ring);
+} rings SEC(".maps");
+
+/* One bit a task. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} followed SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct info);
+} infos SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct interrupt);
+} interrupts SEC(".maps");
+
+static __always_inline struct ring *this_ring(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+static __always_inline u64 *followed_word(u32 tid)
+{
+	u32 word = tid >> 6;
+
+	return word < followed_words ? bpf_map_lookup_elem(&followed, &word) : NULL;
+}
+
+static __always_inline bool is_followed(u32 tid)
+{
+	u64 *word = followed_word(tid);
+
+	return word && (*word >> (tid & 63)) & 1;
+}
+
+/* Places that stay free, for interrupts that come between the check and the taking. */
+#define SLACK 8
+
+/* Takes the place of this CPU's next event; there is none when the recorder has fallen behind by a whole ring. */
+static __always_inline struct event *next_event(struct ring *ring, u64 *place)
+{
+	u32 cpu = bpf_get_smp_processor_id(), index;
+
+	if (*(volatile u64 *)&ring->head - *(volatile u64 *)&ring->tail > ring_mask - SLACK) {
+		__sync_fetch_and_add(&ring->lost, 1);
+		return NULL;
+	}
+	*place = __sync_fetch_and_add(&ring->head, 1);
+	index = (cpu << ring_shift) + ((u32)*place & ring_mask);
+	return bpf_map_lookup_elem(&events, &index);
+}
+
+/* Lets nothing that was written before be seen after what is written next. `any` is memory that may be touched. */
+static __always_inline void order_stores(u64 *any)
+{
+#if defined(__TARGET_ARCH_x86)
+	/* x86 keeps the order of stores; only the compiler must. */
+	barrier();
+#else
+	/* An atomic instruction that returns a value is a full barrier. */
+	__sync_fetch_and_add(any, 0);
+#endif
+}
+
+/* Makes the event complete for the recorder. */
+static __always_inline void complete(struct event *event, u64 place)
+{
+	order_stores(&event->at_ns);
+	*(volatile u16 *)&event->lap = (place >> ring_shift) + 1;
+}
+
+static __always_inline u8 mm_flag(struct task_struct *next, u64 mm_before)
+{
+	u64 mm = (u64)next->mm;
+
+	/* A kernel thread borrows the address space it finds. */
+	return mm && mm != mm_before ? EVENT_ADDRESS_SPACE : 0;
+}
+
+static __always_inline void unfollow_dead(u32 tid, u8 flags)
+{
+	u64 *word;
+
+	/* Its number may be given to another task. */
+	if (scoped && flags & EVENT_DEAD && (word = followed_word(tid)))
+		__sync_fetch_and_and(word, ~(1ULL << (tid & 63)));
+}
+
+/* Writes the switch that was entered on this CPU; `next` came. */
+static __always_inline void write_switch(struct ring *ring, struct task_struct *next, u32 cost_ns, u8 flags)
+{
+	u32 tid = ring->entered_tid, other = next->pid;
+	struct event *event;
+	u64 place;
+
+	if (scoped && !is_followed(tid) && !is_followed(other))
+		return;
+	event = next_event(ring, &place);
+	if (!event)
+		return;
+	event->at_ns = ring->entered_ns;
+	event->tid = tid;
+	event->other = other;
+	event->cost_ns = cost_ns;
+	event->state = ring->entered_state;
+	event->kind = EVENT_SWITCH;
+	event->flags = ring->entered_flags | flags | mm_flag(next, ring->entered_mm);
+	event->voluntary = ring->entered_voluntary;
+	event->involuntary = ring->entered_involuntary;
+	complete(event, place);
+}
+
+SEC("tp_btf/sched_entry_tp")
+int BPF_PROG(entered, bool preempt)
+{
+	struct ring *ring = this_ring();
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 state;
+
+	if (!ring)
+		return 0;
+	/*
+	 * A new task does not come out of the scheduler where others do (its first switch ends in schedule_tail), so that switch is written when
+	 * the task goes in for the first time: who goes in is who came. What it cost is not known.
+	 */
+	if (ring->entered_ns && ring->entered_tid != task->pid) {
+		write_switch(ring, task, 0, 0);
+		unfollow_dead(ring->entered_tid, ring->entered_flags);
+	}
+	state = task->__state;
+	ring->entered_tid = task->pid;
+	ring->entered_state = state;
+	ring->entered_flags = (preempt ? EVENT_PREEMPT : 0) | (state & TASK_DEAD ? EVENT_DEAD : 0);
+	ring->entered_voluntary = task->nvcsw;
+	ring->entered_involuntary = task->nivcsw;
+	ring->entered_mm = (u64)task->active_mm;
+	ring->entered_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sched_exit_tp")
+int BPF_PROG(left, bool is_switch)
+{
+	struct ring *ring;
+	u64 now_ns;
+
+	if (!is_switch)
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	ring = this_ring();
+	if (!ring || !ring->entered_ns)
+		return 0;
+	write_switch(ring, bpf_get_current_task_btf(), now_ns - ring->entered_ns, EVENT_COST);
+	unfollow_dead(ring->entered_tid, ring->entered_flags);
+	ring->entered_ns = 0;
+	return 0;
+}
+
+/* Instead of the two above, for kernels without them. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	struct ring *ring = this_ring();
+	bool voluntary = !preempt && prev_state;
+
+	if (!ring)
+		return 0;
+	ring->entered_tid = prev->pid;
+	ring->entered_state = prev_state;
+	ring->entered_flags = (preempt ? EVENT_PREEMPT : 0) | (prev_state & TASK_DEAD ? EVENT_DEAD : 0);
+	/* Here the kernel has counted this switch already; the event holds the counts from before it. */
+	ring->entered_voluntary = prev->nvcsw - voluntary;
+	ring->entered_involuntary = prev->nivcsw - !voluntary;
+	ring->entered_mm = (u64)prev->active_mm;
+	ring->entered_ns = bpf_ktime_get_ns();
+	write_switch(ring, next, 0, 0);
+	unfollow_dead(ring->entered_tid, ring->entered_flags);
+	ring->entered_ns = 0;
+	return 0;
+}
+
+static __always_inline void write_wake(struct task_struct *task, u8 flags)
+{
+	u32 waker = bpf_get_current_task_btf()->pid;
+	struct ring *ring;
+	struct event *event;
+	u64 place;
+
+	if (scoped && !is_followed(task->pid) && !is_followed(waker))
+		return;
+	ring = this_ring();
+	if (!ring)
+		return;
+	event = next_event(ring, &place);
+	if (!event)
+		return;
+	event->at_ns = bpf_ktime_get_ns();
+	event->tid = task->pid;
+	event->other = waker;
+	event->cost_ns = 0;
+	event->state = 0;
+	event->kind = EVENT_WAKE;
+	event->flags = flags | (ring->hard_began_ns | ring->soft_began_ns | ring->timer_began_ns ? EVENT_INTERRUPT : 0);
+	event->voluntary = 0;
+	event->involuntary = 0;
+	complete(event, place);
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(waking, struct task_struct *task)
+{
+	write_wake(task, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(woken_new, struct task_struct *task)
+{
+	write_wake(task, EVENT_NEW);
+	return 0;
+}
+
+static __always_inline void tell(struct task_struct *task, struct task_struct *parent, u32 kind)
+{
+	u32 cpu = bpf_get_smp_processor_id(), index;
+	struct ring *ring = this_ring();
+	struct info *info;
+	u64 place;
+
+	if (!ring)
+		return;
+	if (*(volatile u64 *)&ring->info_head - *(volatile u64 *)&ring->info_tail > (1 << INFO_SHIFT) - 1 - SLACK) {
+		__sync_fetch_and_add(&ring->infos_lost, 1);
+		return;
+	}
+	place = __sync_fetch_and_add(&ring->info_head, 1);
+	index = (cpu << INFO_SHIFT) + ((u32)place & ((1 << INFO_SHIFT) - 1));
+	info = bpf_map_lookup_elem(&infos, &index);
+	if (!info)
+		return;
+	info->at_ns = bpf_ktime_get_ns();
+	info->kind = kind;
+	info->tid = task->pid;
+	info->pid = task->tgid;
+	info->parent_pid = parent->tgid;
+	info->kernel_thread = task->flags & PF_KTHREAD ? 1 : 0;
+	info->voluntary = task->nvcsw;
+	info->involuntary = task->nivcsw;
+	info->run_ns = task->se.sum_exec_runtime;
+	__builtin_memcpy(info->comm, task->comm, sizeof(info->comm));
+	order_stores(&info->at_ns);
+	*(volatile u32 *)&info->lap = (place >> INFO_SHIFT) + 1;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+{
+	u64 *word;
+
+	if (scoped) {
+		if (!is_followed(parent->pid))
+			return 0;
+		word = followed_word(child->pid);
+		if (word)
+			__sync_fetch_and_or(word, 1ULL << (child->pid & 63));
+	}
+	tell(child, parent, INFO_FORK);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(execed, struct task_struct *task, int old_pid, struct linux_binprm *binprm)
+{
+	if (!scoped || is_followed(task->pid))
+		tell(task, task->real_parent, INFO_EXEC);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exited, struct task_struct *task)
+{
+	if (!scoped || is_followed(task->pid))
+		tell(task, task->real_parent, INFO_EXIT);
+	return 0;
+}
+
+static __always_inline void count_interrupt(u32 line, u64 ns)
+{
+	u32 index = bpf_get_smp_processor_id() * LINES + line;
+	struct interrupt *interrupt = bpf_map_lookup_elem(&interrupts, &index);
+
+	if (interrupt) {
+		interrupt->count++;
+		interrupt->ns += ns;
+	}
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(hard_began, int line, struct irqaction *action)
+{
+	struct ring *ring = this_ring();
+
+	if (ring)
+		ring->hard_began_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(hard_ended, int line, struct irqaction *action, int result)
+{
+	struct ring *ring = this_ring();
+	u64 ns;
+
+	if (!ring || !ring->hard_began_ns || line < 0 || line >= HARD_LINES)
+		return 0;
+	ns = bpf_ktime_get_ns() - ring->hard_began_ns;
+	ring->hard_began_ns = 0;
+	ring->hard_total_ns += ns;
+	count_interrupt(line, ns);
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(soft_began, unsigned int kind)
+{
+	struct ring *ring = this_ring();
+
+	if (!ring)
+		return 0;
+	ring->soft_hard_ns = ring->hard_total_ns;
+	ring->soft_began_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(soft_ended, unsigned int kind)
+{
+	struct ring *ring = this_ring();
+	u64 ns;
+
+	if (!ring || !ring->soft_began_ns || kind >= SOFT_KINDS)
+		return 0;
+	/* Hard interrupts came meanwhile; their time is theirs. */
+	ns = bpf_ktime_get_ns() - ring->soft_began_ns - (ring->hard_total_ns - ring->soft_hard_ns);
+	ring->soft_began_ns = 0;
+	count_interrupt(HARD_LINES + kind, ns);
+	return 0;
+}
+
+/* The timer of each CPU (line LOC) interrupts past the handlers above. */
+SEC("tp_btf/local_timer_entry")
+int BPF_PROG(timer_began, int vector)
+{
+	struct ring *ring = this_ring();
+
+	if (ring)
+		ring->timer_began_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/local_timer_exit")
+int BPF_PROG(timer_ended, int vector)
+{
+	struct ring *ring = this_ring();
+	u64 ns;
+
+	if (!ring || !ring->timer_began_ns)
+		return 0;
+	ns = bpf_ktime_get_ns() - ring->timer_began_ns;
+	ring->timer_began_ns = 0;
+	ring->hard_total_ns += ns;
+	count_interrupt(TIMER_LINE, ns);
+	return 0;
+}

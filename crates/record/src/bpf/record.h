@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the programs in the kernel and the recorder share; the recorder's half is src/sources/bpf/shared.rs. */
+#ifndef SWTCH_RECORD_H
+#define SWTCH_RECORD_H
+
+enum event_kind {
+	EVENT_SWITCH = 1,
+	EVENT_WAKE = 2,
+};
+
+enum event_flag {
+	/* Switch: the scheduler was entered to preempt, not because the task asked. */
+	EVENT_PREEMPT = 1 << 0,
+	/* Switch: the address space changed. */
+	EVENT_ADDRESS_SPACE = 1 << 1,
+	/* Switch: who left is gone for good. */
+	EVENT_DEAD = 1 << 2,
+	/* Switch: its cost was measured. */
+	EVENT_COST = 1 << 3,
+	/* Wake: from an interrupt; who ran then is not the cause. */
+	EVENT_INTERRUPT = 1 << 4,
+	/* Wake: of a task just made. */
+	EVENT_NEW = 1 << 5,
+};
+
+/* One event in a CPU's ring: 32 bytes, two to a cache line. */
+struct event {
+	u64 at_ns;   /* CLOCK_MONOTONIC */
+	u32 tid;     /* switch: who leaves; wake: who is woken */
+	u32 other;   /* switch: who comes; wake: who wakes */
+	u32 cost_ns; /* switch: from the scheduler's entry to its exit */
+	u16 state;   /* switch: state of who leaves, as the scheduler found it */
+	u8 kind;
+	u8 flags;
+	/* switch: the kernel's own counts of who leaves, from before this switch (their low bits) */
+	u32 voluntary;
+	u16 involuntary;
+	/* how often the ring was gone round, from 1; written last: with it the event is complete */
+	u16 lap;
+};
+
+/*
+ * One CPU's rings of events and of infos. The programs move the heads, the recorder the tails, each on cache lines of its own. The end of a switch is written with
+ * interrupts on, and an interrupt may write a wake-up meanwhile: so a place is taken first, and is complete when it has its `lap`.
+ */
+struct ring {
+	u64 head;
+	u64 lost;
+	u64 info_head;
+	u64 infos_lost;
+	/* the switch that was entered and is not yet left */
+	u64 entered_ns;
+	u64 entered_mm;
+	u32 entered_tid;
+	u32 entered_voluntary;
+	u32 entered_involuntary;
+	u16 entered_state;
+	u8 entered_flags;
+	u8 pad;
+	/* the interrupts that are being served */
+	u64 hard_began_ns;
+	u64 hard_total_ns;
+	u64 soft_began_ns;
+	u64 soft_hard_ns;
+	u64 timer_began_ns;
+	u64 pad0[3];
+	u64 tail;
+	u64 info_tail;
+	u64 pad1[14];
+};
+
+_Static_assert(sizeof(struct event) == 32, "two to a cache line");
+_Static_assert(sizeof(struct ring) == 256 && __builtin_offsetof(struct ring, tail) == 128, "as the recorder reads it");
+
+enum info_kind {
+	INFO_FORK = 1,
+	INFO_EXEC = 2,
+	INFO_EXIT = 3,
+};
+
+/* What is told of a task when it is made, renamed by exec, or gone. */
+struct info {
+	u64 at_ns;
+	u32 kind;
+	u32 tid;
+	u32 pid;
+	u32 parent_pid;
+	u64 voluntary;
+	u64 involuntary;
+	u64 run_ns;
+	char comm[16];
+	u32 kernel_thread;
+	u32 lap; /* as in an event */
+};
+
+/* Places in the ring of infos of each CPU; a power of two. */
+#define INFO_SHIFT 12
+
+/* Lines of hard interrupts that are told apart; the kinds of soft interrupts and the CPU's own timer follow them. */
+#define HARD_LINES 1024
+#define SOFT_KINDS 16
+#define TIMER_LINE (HARD_LINES + SOFT_KINDS)
+#define LINES (TIMER_LINE + 1)
+
+struct interrupt {
+	u64 count;
+	u64 ns;
+};
+
+#endif

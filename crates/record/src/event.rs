@@ -1,0 +1,143 @@
+//! What happened, whoever saw it: the one vocabulary of all sources.
+
+/// Something that happened at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A CPU went from one task to another.
+    Switch(Switch),
+    /// A task was made runnable.
+    Wake(Wake),
+    /// A task was made, renamed, or ended.
+    Life(Life),
+}
+
+impl Event {
+    /// When it happened, ns of CLOCK_MONOTONIC.
+    pub fn at_ns(&self) -> u64 {
+        match self {
+            Self::Switch(switch) => switch.at_ns,
+            Self::Wake(wake) => wake.at_ns,
+            Self::Life(life) => life.at_ns,
+        }
+    }
+}
+
+/// A context switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// When the scheduler was entered, ns.
+    pub at_ns: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// Who left; 0 is the idle task.
+    pub prev_tid: u32,
+    /// Who came; 0 is the idle task.
+    pub next_tid: u32,
+    /// In which state the one that left was.
+    pub prev_state: PrevState,
+    /// The scheduler was entered to preempt, not because the task asked.
+    pub preempted: bool,
+    /// Whether the address space changed, where the source says.
+    pub address_space_changed: Option<bool>,
+    /// From the scheduler's entry to its exit, ns, where it was measured.
+    pub cost_ns: Option<u32>,
+    /// The kernel's own counts of the one that left, from before this switch.
+    pub prev_counts: Option<Counts>,
+}
+
+impl Switch {
+    /// Whether this looks like a voluntary switch of the task that left. The kernel's counts, where there are any, decide: a task whose
+    /// sleep is cut off by a signal counts as having asked.
+    pub fn looks_voluntary(&self) -> bool {
+        !self.preempted && self.prev_state != PrevState::Runnable
+    }
+}
+
+/// Low bits of the kernel's counts of a task's switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// `nvcsw`.
+    pub voluntary: u32,
+    /// `nivcsw`.
+    pub involuntary: u16,
+}
+
+/// In which state a task left its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrevState {
+    /// It could go on: it was preempted, or it yielded.
+    Runnable,
+    /// It waits and can be interrupted.
+    Sleeping,
+    /// It waits, for the disk most often, and cannot be interrupted.
+    Uninterruptible,
+    /// It is gone for good.
+    Dead,
+    /// Stopped, traced, parked.
+    Other,
+}
+
+impl PrevState {
+    /// From `task_struct.__state` (include/linux/sched.h, v6.18).
+    pub fn from_kernel(state: u32) -> Self {
+        match state {
+            0 => Self::Runnable,
+            state if state & 0x80 != 0 => Self::Dead,
+            state if state & 0x1 != 0 => Self::Sleeping,
+            state if state & 0x2 != 0 => Self::Uninterruptible,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// When, ns.
+    pub at_ns: u64,
+    /// The CPU it was ordered on.
+    pub cpu: u32,
+    /// Who is woken.
+    pub wakee_tid: u32,
+    /// Who woke it; none for an interrupt.
+    pub waker_tid: Option<u32>,
+    /// The task was just made.
+    pub new: bool,
+}
+
+/// Something in the life of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// When, ns.
+    pub at_ns: u64,
+    /// The task.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its parent process.
+    pub parent_pid: u32,
+    /// Its name, at most 15 bytes.
+    pub comm: String,
+    /// It has no user space.
+    pub kernel_thread: bool,
+    /// What happened.
+    pub kind: LifeKind,
+}
+
+/// What happened in the life of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LifeKind {
+    /// It was made.
+    Fork,
+    /// It took another program.
+    Exec,
+    /// It ends; the kernel's own counts up to here, from which only its last switch is missing.
+    Exit {
+        /// `nvcsw`.
+        voluntary: u64,
+        /// `nivcsw`.
+        involuntary: u64,
+        /// Time on a CPU, ns.
+        run_ns: u64,
+    },
+}
