@@ -1,0 +1,215 @@
+//! Reads rows from a Parquet file that may be damaged: everything is checked before it is believed.
+//!
+//! The file's own schema is skipped, ours is used; ranges, counts and encodings are checked, so that no count makes more memory
+//! than a row group may take. The parquet crate still panics on some nonsense; that is caught and reported as damage.
+
+use super::{Columns, GROUP_ROWS, SIGNATURE_KEY, schema, signature};
+use crate::error::TraceError;
+use parquet::basic::{Compression, Encoding, Type as PhysicalType};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::serialized_reader::ReadOptionsBuilder;
+use parquet::schema::types::SchemaDescriptor;
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A table's file, read a row group at a time.
+pub(crate) struct TableFile<R> {
+    path: PathBuf,
+    reader: SerializedFileReader<File>,
+    next_group: usize,
+    rows: PhantomData<fn() -> R>,
+}
+
+impl<R: Columns> TableFile<R> {
+    /// Opens the file and checks what its footer says.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not a file of this table.
+    pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
+        let fail = |source| TraceError::Read { path: path.to_owned(), source };
+        // Asked before opening: opening a named pipe would wait for a writer.
+        if !std::fs::metadata(path).map_err(fail)?.is_file() {
+            return Err(fail(io::Error::other("it is not a file")));
+        }
+        let file = File::open(path).map_err(fail)?;
+        let length = file.metadata().map_err(fail)?.len();
+        let reader = guarded(path, || {
+            let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema::<R>()?)));
+            let options = ReadOptionsBuilder::new().with_parquet_schema(schema).build();
+            let reader = SerializedFileReader::new_with_options(file, options)?;
+            check_footer::<R>(&reader, length)?;
+            Ok(reader)
+        })?;
+        Ok(Self { path: path.to_owned(), reader, next_group: 0, rows: PhantomData })
+    }
+
+    /// The rows of the next row group; `None` after the last.
+    ///
+    /// # Errors
+    /// When they are damaged.
+    pub(crate) fn next_group(&mut self) -> Result<Option<Vec<R>>, TraceError> {
+        let index = self.next_group;
+        if index >= self.reader.num_row_groups() {
+            return Ok(None);
+        }
+        self.next_group += 1;
+        guarded(&self.path, || read_group(&self.reader, index)).map(Some)
+    }
+}
+
+/// Runs `read`; what it finds wrong, by error or by panic, becomes damage of the file.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, TraceError> {
+    let why = match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "its contents make no sense".to_owned(),
+    };
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    Err(TraceError::Damaged { path: path.to_owned(), why })
+}
+
+fn damage<T>(why: impl Into<String>) -> Result<T, ParquetError> {
+    Err(ParquetError::General(why.into()))
+}
+
+fn check_footer<R: Columns>(reader: &SerializedFileReader<File>, length: u64) -> Result<(), ParquetError> {
+    let file = reader.metadata().file_metadata();
+    let found = file
+        .key_value_metadata()
+        .and_then(|pairs| pairs.iter().find(|pair| pair.key == SIGNATURE_KEY))
+        .and_then(|pair| pair.value.as_deref());
+    if found != Some(signature::<R>().as_str()) {
+        return damage(format!("it does not have the columns of '{}' in this version", R::TABLE));
+    }
+    let mut sum: i64 = 0;
+    for group in reader.metadata().row_groups() {
+        let rows = group.num_rows();
+        if !(1..=GROUP_ROWS as i64).contains(&rows) {
+            return damage(format!("a row group claims {rows} rows"));
+        }
+        sum += rows;
+        for chunk in group.columns() {
+            check_chunk(chunk, rows, length)?;
+        }
+    }
+    if sum != file.num_rows() {
+        return damage(format!("it claims {} rows and has {sum}", file.num_rows()));
+    }
+    Ok(())
+}
+
+fn check_chunk(chunk: &ColumnChunkMetaData, rows: i64, length: u64) -> Result<(), ParquetError> {
+    let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+    let end = u64::try_from(start)
+        .ok()
+        .zip(u64::try_from(chunk.compressed_size()).ok())
+        .and_then(|(start, size)| start.checked_add(size));
+    if end.is_none_or(|end| end > length) {
+        return damage("a column lies outside the file");
+    }
+    if chunk.num_values() != rows || chunk.compression() != Compression::UNCOMPRESSED {
+        return damage("a column's description is wrong");
+    }
+    Ok(())
+}
+
+fn read_group<R: Columns>(reader: &SerializedFileReader<File>, index: usize) -> Result<Vec<R>, ParquetError> {
+    let group = reader.get_row_group(index)?;
+    let count = group.metadata().num_rows() as usize;
+    let mut rows = Vec::new();
+    for (index, column) in R::columns().iter().enumerate() {
+        let pages = CheckedPages {
+            pages: group.get_column_page_reader(index)?,
+            physical: column.physical(),
+            values_left: count,
+            has_dictionary: false,
+        };
+        let description = group.metadata().schema_descr().column(index);
+        column.read(description, Box::new(pages), count, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+/// Hands on the pages of a column, after a look at what they claim.
+struct CheckedPages {
+    pages: Box<dyn PageReader>,
+    physical: PhysicalType,
+    /// Values that the row group still lacks.
+    values_left: usize,
+    has_dictionary: bool,
+}
+
+impl CheckedPages {
+    fn check(&mut self, page: &Page) -> Result<(), ParquetError> {
+        match page {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                let smallest_bytes = match self.physical {
+                    PhysicalType::INT64 => 8,
+                    // A text has its length before it.
+                    PhysicalType::INT32 | PhysicalType::BYTE_ARRAY => 4,
+                    _ => return damage("a dictionary where none can be"),
+                };
+                if (*num_values as usize).saturating_mul(smallest_bytes) > buf.len() {
+                    return damage("a dictionary claims more values than it has");
+                }
+                self.has_dictionary = true;
+            }
+            Page::DataPage { num_values, encoding, def_level_encoding, .. } => {
+                let Some(left) = self.values_left.checked_sub(*num_values as usize) else {
+                    return damage("a page claims more values than there are rows");
+                };
+                self.values_left = left;
+                if !self.may_have(*encoding) || *def_level_encoding != Encoding::RLE {
+                    return damage(format!("a page has the unexpected encoding {encoding}"));
+                }
+            }
+            Page::DataPageV2 { .. } => return damage("a page of a kind that no Trace has"),
+        }
+        Ok(())
+    }
+
+    fn may_have(&self, encoding: Encoding) -> bool {
+        match encoding {
+            Encoding::PLAIN => true,
+            Encoding::RLE => self.physical == PhysicalType::BOOLEAN,
+            Encoding::DELTA_BINARY_PACKED => {
+                matches!(self.physical, PhysicalType::INT32 | PhysicalType::INT64)
+            }
+            Encoding::RLE_DICTIONARY => self.has_dictionary,
+            _ => false,
+        }
+    }
+}
+
+impl Iterator for CheckedPages {
+    type Item = Result<Page, ParquetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+        let page = self.pages.get_next_page()?;
+        if let Some(page) = &page {
+            self.check(page)?;
+        }
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<(), ParquetError> {
+        self.pages.skip_next_page()
+    }
+}

@@ -1,0 +1,32 @@
+//! The Trace: what ran where and when, recorded, imported or simulated.
+//!
+//! On disk a Trace is a folder `NAME.swtch/` with `header.json` (schema `swtch/trace/1`) and Parquet tables that DuckDB, pandas,
+//! Polars and Spark read. [`model`] holds the header's types, [`tables`] the rows, [`writer`] writes a Trace while it is being
+//! recorded, [`reader`] reads one.
+//!
+//! The header is the truth: a file that it does not name is no part of the Trace. Every file appears whole or not at all, so a
+//! recorder may be killed at any moment and what it wrote before can be read.
+#![forbid(unsafe_code)]
+
+mod columns;
+mod error;
+mod files;
+pub mod model;
+pub mod reader;
+pub mod tables;
+pub mod writer;
+
+pub use error::TraceError;
+pub use model::Header;
+pub use reader::Trace;
+pub use writer::Writer;
+
+/// The JSON Schema of the header, `swtch/trace/1`, generated from the types.
+///
+/// ```
+/// let schema = swtch_trace::json_schema();
+/// assert_eq!(schema["properties"]["tables"]["type"], "array");
+/// ```
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(Header).to_value()
+}

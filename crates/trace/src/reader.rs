@@ -1,0 +1,142 @@
+//! Reads a Trace, whole or damaged, finished or not.
+
+mod switches;
+
+pub use switches::Switches;
+
+use crate::columns::{Columns, decode::TableFile};
+use crate::error::TraceError;
+use crate::files::{self, HEADER};
+use crate::model::{Ended, Header, Table};
+use crate::tables::{
+    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, Row, SwitchRow, TaskRow,
+    WakeRow,
+};
+use std::path::{Path, PathBuf};
+
+/// A Trace: the header and the small tables in memory, the switches streamed from the disk. A table that the header does not name
+/// is empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// What is known about the whole run.
+    pub header: Header,
+    /// Threads.
+    pub tasks: Vec<TaskRow>,
+    /// Processors.
+    pub cpus: Vec<CpuRow>,
+    /// Control groups.
+    pub cgroups: Vec<CgroupRow>,
+    /// Who woke whom.
+    pub wakes: Vec<WakeRow>,
+    /// Who preempted whom.
+    pub preemptions: Vec<PreemptionRow>,
+    /// Interrupts.
+    pub interrupts: Vec<InterruptRow>,
+    /// The run over time.
+    pub intervals: Vec<IntervalRow>,
+    /// Distributions.
+    pub histograms: Vec<HistogramRow>,
+    folder: PathBuf,
+}
+
+impl Trace {
+    /// Reads the Trace in `folder`. While it is still being recorded ([`Ended::Recording`]) that shows the state of the last flush,
+    /// and its small tables may be newer than its header.
+    ///
+    /// # Errors
+    /// [`NotATrace`](TraceError::NotATrace), [`Foreign`](TraceError::Foreign) when another version wrote it,
+    /// [`Damaged`](TraceError::Damaged), or [`Read`](TraceError::Read).
+    pub fn open(folder: &Path) -> Result<Self, TraceError> {
+        let header = files::read_header(folder)?;
+        let place = Place { folder, header: &header };
+        Ok(Self {
+            tasks: place.rows()?,
+            cpus: place.rows()?,
+            cgroups: place.rows()?,
+            wakes: place.rows()?,
+            preemptions: place.rows()?,
+            interrupts: place.rows()?,
+            intervals: place.rows()?,
+            histograms: place.rows()?,
+            folder: folder.to_owned(),
+            header,
+        })
+    }
+
+    /// The folder it was read from.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether its recorder did not finish: it is still running, or was killed.
+    pub fn is_unfinished(&self) -> bool {
+        self.header.provenance.ended == Ended::Recording
+    }
+
+    /// The switches, in the order of their files and sorted by time within each. At most 65,536 are in memory at a time. After an
+    /// error nothing follows.
+    pub fn switches(&self) -> Switches<'_> {
+        Switches::new(Place { folder: &self.folder, header: &self.header })
+    }
+
+    /// How many switches there are; `None` when they were not recorded one by one.
+    pub fn switch_rows(&self) -> Option<u64> {
+        self.header.tables.iter().find(|table| table.name == SwitchRow::TABLE).map(|table| table.rows)
+    }
+}
+
+/// A header and where its files are.
+#[derive(Clone, Copy, Debug)]
+struct Place<'a> {
+    folder: &'a Path,
+    header: &'a Header,
+}
+
+impl<'a> Place<'a> {
+    fn table(&self, name: &str) -> Option<&'a Table> {
+        self.header.tables.iter().find(|table| table.name == name)
+    }
+
+    fn open<R: Columns>(&self, file: &str) -> Result<TableFile<R>, TraceError> {
+        if !files::is_table_file(R::TABLE, file) {
+            return self.damaged(format!("it names a file that table '{}' cannot have", R::TABLE));
+        }
+        TableFile::open(&self.folder.join(file)).map_err(|error| match error {
+            TraceError::Read { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
+                TraceError::Damaged { path, why: "it is missing".to_owned() }
+            }
+            other => other,
+        })
+    }
+
+    /// All rows of a small table.
+    fn rows<R: Row>(&self) -> Result<Vec<R>, TraceError> {
+        let Some(table) = self.table(R::TABLE) else { return Ok(Vec::new()) };
+        let mut rows = Vec::new();
+        for file in &table.files {
+            let mut file = self.open::<R>(file)?;
+            while let Some(more) = file.next_group()? {
+                rows.extend(more);
+            }
+        }
+        // A table is written before the header that counts its rows; a killed recorder did not come to the second.
+        if self.header.provenance.ended != Ended::Recording {
+            self.check_count(table, rows.len() as u64)?;
+        }
+        Ok(rows)
+    }
+
+    fn check_count(&self, table: &Table, found: u64) -> Result<(), TraceError> {
+        if found == table.rows {
+            return Ok(());
+        }
+        self.damaged(format!("it claims {} rows of '{}', and the files have {found}", table.rows, table.name))
+    }
+
+    fn damaged<T>(&self, why: String) -> Result<T, TraceError> {
+        Err(TraceError::Damaged { path: self.folder.join(HEADER), why })
+    }
+}
+
+#[cfg(test)]
+mod tests;

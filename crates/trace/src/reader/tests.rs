@@ -1,0 +1,122 @@
+use super::*;
+use crate::model::{Provenance, Scope};
+use crate::writer::Writer;
+use std::fs;
+use swtch_topology::Host;
+
+/// A finished Trace with two tasks and five switches.
+fn trace(place: &Path) -> PathBuf {
+    let folder = place.join("run.swtch");
+    let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
+    let mut writer = Writer::create(&folder, &header).unwrap().with_segment_rows(3);
+    writer.put(&[TaskRow::default(), TaskRow::default()]).unwrap();
+    writer.append_switches(&vec![SwitchRow::default(); 5]).unwrap();
+    header.provenance.ended = Ended::Complete;
+    writer.finish(&header).unwrap();
+    folder
+}
+
+fn change_header(folder: &Path, change: impl FnOnce(&mut Header)) {
+    let mut header = files::read_header(folder).unwrap();
+    change(&mut header);
+    fs::write(folder.join(HEADER), serde_json::to_vec(&header).unwrap()).unwrap();
+}
+
+/// The error that opening or streaming ends with.
+fn error(folder: &Path) -> TraceError {
+    let error = match Trace::open(folder) {
+        Err(error) => error,
+        Ok(trace) => trace.switches().find_map(Result::err).unwrap(),
+    };
+    assert!(!error.to_string().contains('\n'), "{error}");
+    error
+}
+
+#[test]
+fn what_is_no_trace_is_told_apart() {
+    let place = tempfile::tempdir().unwrap();
+    let text = |folder: &Path| error(folder).to_string();
+    assert!(text(Path::new("/nowhere/at/all")).starts_with("cannot read /nowhere/at/all"));
+    assert!(text(place.path()).contains("is not a Trace: it has no header.json"));
+    let folder = trace(place.path());
+    assert!(text(&folder.join(HEADER)).contains("it is not a folder"));
+    let contents = |contents: &str| {
+        fs::write(folder.join(HEADER), contents).unwrap();
+        text(&folder)
+    };
+    assert!(contents("").contains("damaged: EOF"));
+    assert!(contents("[]").contains("schema 'none'"));
+    assert!(contents("{\"schema\":\"a\\nb\"}").contains("schema 'ab'"));
+    assert!(contents("{\"schema\":\"swtch/trace/2\"}").contains("another version of swtch"));
+    assert!(contents("{\"schema\":\"swtch/trace/1\"}").contains("damaged: missing field"));
+    assert!(contents(&"[".repeat(100_000)).contains("recursion limit"));
+}
+
+#[test]
+fn a_missing_file_is_damage_and_a_missing_table_is_empty() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = trace(place.path());
+    fs::remove_file(folder.join("switches-000002.parquet")).unwrap();
+    let found = error(&folder).to_string();
+    assert!(found.contains("switches-000002.parquet is damaged: it is missing"), "{found}");
+    let read = Trace::open(&folder).unwrap();
+    assert_eq!(read.switches().filter(Result::is_ok).count(), 3, "what is there comes before the error");
+    assert_eq!(read.switches().count(), 4, "nothing comes after it");
+
+    change_header(&folder, |header| header.tables.clear());
+    let read = Trace::open(&folder).unwrap();
+    assert_eq!((read.tasks.len(), read.switch_rows(), read.switches().count()), (0, None, 0));
+}
+
+#[test]
+fn counts_must_agree_unless_the_recorder_did_not_finish() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = trace(place.path());
+    let claim = |table: usize, rows: u64, ended: Ended| {
+        change_header(&folder, |header| {
+            header.tables[table].rows = rows;
+            header.provenance.ended = ended;
+        });
+    };
+    claim(0, 7, Ended::Complete);
+    assert!(error(&folder).to_string().contains("it claims 7 rows of 'tasks', and the files have 2"));
+    claim(0, 7, Ended::Recording);
+    assert_eq!(Trace::open(&folder).unwrap().tasks.len(), 2);
+    claim(0, 2, Ended::Complete);
+    claim(1, 4, Ended::Complete);
+    assert!(matches!(error(&folder), TraceError::Damaged { .. }));
+    claim(1, 4, Ended::Recording);
+    assert_eq!(Trace::open(&folder).unwrap().switches().filter(Result::is_ok).count(), 5);
+    claim(1, 6, Ended::Recording);
+    assert!(
+        matches!(error(&folder), TraceError::Damaged { .. }),
+        "switches are written before they are counted"
+    );
+}
+
+#[test]
+fn a_header_cannot_lead_out_of_the_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = trace(place.path());
+    for name in
+        ["../tasks.parquet", "/etc/passwd", "cpus.parquet", "tasks-.parquet", "tasks-1/../x.parquet", ""]
+    {
+        change_header(&folder, |header| header.tables[0].files = vec![name.to_owned()]);
+        let found = error(&folder).to_string();
+        assert!(found.contains("names a file that table 'tasks' cannot have"), "{name}: {found}");
+    }
+}
+
+#[test]
+fn tables_of_later_versions_are_passed_over() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = trace(place.path());
+    change_header(&folder, |header| {
+        header.tables.push(Table {
+            name: "locks".to_owned(),
+            rows: 1,
+            files: vec!["locks.parquet".to_owned()],
+        });
+    });
+    assert_eq!(Trace::open(&folder).unwrap().tasks.len(), 2);
+}

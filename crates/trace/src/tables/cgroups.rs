@@ -1,0 +1,25 @@
+//! Control groups.
+
+use crate::columns::table;
+
+table! {
+    /// A control group over the whole run: the sums of its own tasks, without those of groups below it.
+    pub struct CgroupRow in "cgroups" {
+        /// Its path below the hierarchy's root.
+        pub path: String,
+        /// Voluntary switches.
+        pub voluntary: u64,
+        /// Involuntary switches.
+        pub involuntary: u64,
+        /// Time on processors, ns.
+        pub run_ns: u64,
+        /// Time in run queues, ns.
+        pub wait_ns: u64,
+        /// Threads seen in it.
+        pub tasks: u64,
+        /// Periods in which its quota stopped it.
+        pub throttled_periods: Option<u64>,
+        /// Time its quota stopped it, ns.
+        pub throttled_ns: Option<u64>,
+    }
+}

@@ -1,0 +1,84 @@
+//! Takes the place where a Trace is to be.
+
+use crate::error::TraceError;
+use crate::files;
+use crate::model::Header;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Puts a folder with only a header at `folder`. The new folder is made beside its place and renamed, so that what is there never
+/// lacks a header; an older Trace is moved away just before and deleted just after.
+pub(super) fn claim(folder: &Path, header: &Header) -> Result<PathBuf, TraceError> {
+    let fail = |source| TraceError::Write { path: folder.to_owned(), source };
+    let target = resolve(folder).map_err(fail)?;
+    let replaces = match fs::metadata(&target) {
+        Ok(_) => check_is_trace(&target, folder).map(|()| true)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(fail(error)),
+    };
+    let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let parent = target.parent().unwrap_or(Path::new("/"));
+    let beside = || {
+        let prefix = format!(".{name}-");
+        tempfile::Builder::new().prefix(&prefix).tempdir_in(parent).map_err(fail)
+    };
+    let new = beside()?;
+    files::replace(new.path(), files::HEADER, false, |sink| files::write_header(header, sink)).map_err(
+        |error| match error {
+            TraceError::Write { source, .. } => fail(source),
+            other => other,
+        },
+    )?;
+    // Temporary folders are private; a Trace is to be read by others too.
+    fs::set_permissions(new.path(), fs::Permissions::from_mode(0o755)).map_err(fail)?;
+    if replaces {
+        let aside = beside()?;
+        fs::rename(&target, aside.path()).map_err(fail)?;
+        if let Err(error) = fs::rename(new.path(), &target) {
+            // Back to its place, and out of the reach of the temporary folder's deletion, whether that succeeds or not.
+            let aside = aside.keep();
+            return Err(fail(fs::rename(&aside, &target).err().unwrap_or(error)));
+        }
+    } else {
+        fs::rename(new.path(), &target).map_err(fail)?;
+    }
+    // It has its place now: nothing is left to delete under its temporary name.
+    drop(new.keep());
+    Ok(target)
+}
+
+/// The place itself, where symbolic links lead, so that renaming replaces the Trace and not the link.
+fn resolve(folder: &Path) -> io::Result<PathBuf> {
+    if let Ok(found) = fs::canonicalize(folder) {
+        return Ok(found);
+    }
+    let name = folder.file_name().ok_or_else(|| io::Error::other("it is not a name for a folder"))?;
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(fs::canonicalize(parent)?.join(name))
+}
+
+/// Refuses what is no Trace, or a Trace with files that are not its own: they would be deleted with it.
+fn check_is_trace(target: &Path, folder: &Path) -> Result<(), TraceError> {
+    let occupied = |why: String| TraceError::Occupied { path: folder.to_owned(), why };
+    let contents = files::header_contents(target).map_err(|error| match error {
+        TraceError::NotATrace { why, .. } => occupied(format!("what is there is no Trace ({why})")),
+        other => other,
+    })?;
+    let is_header = files::schema_of(&contents).is_ok_and(|schema| schema.starts_with("swtch/trace/"));
+    if !is_header {
+        return Err(occupied("the header.json there is not a Trace's".to_owned()));
+    }
+    let fail = |source| TraceError::Read { path: folder.to_owned(), source };
+    for entry in fs::read_dir(target).map_err(fail)? {
+        let name = entry.map_err(fail)?.file_name();
+        if !name.to_str().is_some_and(files::is_own) {
+            return Err(occupied(format!(
+                "the Trace there has a file that is not its own, {}",
+                name.display()
+            )));
+        }
+    }
+    Ok(())
+}
