@@ -17,14 +17,17 @@ fn main() {
         .clang_args(["-Wall", "-Werror", "-Wno-unused-function"])
         .build_and_generate(&out)
         .unwrap_or_else(|error| {
-            panic!("{clang} cannot compile {SOURCE} for the kernel: {error:#}; `make setup` installs clang-19")
+            panic!(
+                "{clang} cannot compile {SOURCE} for the kernel: {error:#}; `make setup` installs clang-19"
+            )
         });
 }
 
 /// `$CLANG`, or the newest that is known to do, or what is there.
 fn clang() -> String {
     std::env::var("CLANG").unwrap_or_else(|_| {
-        let works = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
-        ["clang-19", "clang"].iter().find(works).unwrap_or(&"clang-19").to_string()
+        let works =
+            |name: &str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
+        ["clang-19", "clang"].into_iter().find(|name| works(name)).unwrap_or("clang-19").to_owned()
     })
 }

@@ -269,24 +269,13 @@ impl Accumulator {
             return (None, None);
         }
         let counts = self.counts(tid);
-        let caches = std::mem::take(&mut self.caches);
         let task = self.task(tid, switch.at_ns);
         // A task may be woken on its way out, before it left.
         let queued_ns = task.now.queued_ns.take().map(|queued| queued.max(task.now.left_ns.unwrap_or(0)));
         let waited_ns = queued_ns.map(|queued_ns| switch.at_ns.saturating_sub(queued_ns));
         let (waker, preempted_by) = (task.now.waker.take(), task.now.preempted_by.take());
         task.now.running_since_ns = Some(switch.at_ns + u64::from(switch.cost_ns.unwrap_or(0)));
-        let from = task.now.cpu.replace(switch.cpu);
-        let migrated = counts
-            && from.is_some_and(|from| {
-                let moved = from != switch.cpu;
-                if moved {
-                    for migrations in [&mut task.migrations, &mut self.sums.migrations] {
-                        *migrations.class(&caches, from, switch.cpu) += 1;
-                    }
-                }
-                moved
-            });
+        let from = task.now.cpu.replace(switch.cpu).filter(|from| *from != switch.cpu);
         if let (true, Some(waited_ns)) = (counts, waited_ns) {
             task.waits.add(waited_ns);
             self.all_waits.add(waited_ns);
@@ -301,11 +290,18 @@ impl Accumulator {
                 edge.ns += u64::from(same);
             }
         }
-        if migrated {
-            self.intervals.at(switch.at_ns).migrations += 1;
+        if let (true, Some(from)) = (counts, from) {
+            self.migrates(tid, from, switch);
         }
-        self.caches = caches;
         (waited_ns, waker)
+    }
+
+    fn migrates(&mut self, tid: u32, from: u32, switch: &Switch) {
+        *self.sums.migrations.class(&self.caches, from, switch.cpu) += 1;
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            *task.migrations.class(&self.caches, from, switch.cpu) += 1;
+        }
+        self.intervals.at(switch.at_ns).migrations += 1;
     }
 
     /// The cost of a switch belongs to the task that left; when nobody did, to the one that came.

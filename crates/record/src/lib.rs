@@ -17,6 +17,8 @@
 //! }
 //! ```
 
+pub mod accumulate;
+pub mod event;
 pub mod sources;
 pub mod system;
 

@@ -21,7 +21,9 @@ impl Distribution {
         self.total += ns;
         self.max = self.max.max(ns);
         match u32::try_from(ns) {
-            Ok(value) if self.classes.is_empty() && self.values.len() < EXACT_VALUES => self.values.push(value),
+            Ok(value) if self.classes.is_empty() && self.values.len() < EXACT_VALUES => {
+                self.values.push(value);
+            }
             _ => {
                 for value in std::mem::take(&mut self.values) {
                     self.add_to_class(value.into());
@@ -128,7 +130,9 @@ mod tests {
         #[test]
         fn quantiles_are_exact_while_values_are_few(mut values in prop::collection::vec(0_u32..1 << 30, 1..500)) {
             let mut distribution = Distribution::default();
-            values.iter().for_each(|value| distribution.add((*value).into()));
+            for value in &values {
+                distribution.add((*value).into());
+            }
             values.sort_unstable();
             let [median, most] = distribution.quantiles_ns([0.5, 1.0]);
             prop_assert_eq!(median, Some(values[values.len().div_ceil(2) - 1].into()));
@@ -142,7 +146,9 @@ mod tests {
     #[test]
     fn many_values_keep_within_a_percent() {
         let mut distribution = Distribution::default();
-        (0..200_000_u64).for_each(|i| distribution.add(i * 37));
+        for i in 0..200_000_u64 {
+            distribution.add(i * 37);
+        }
         let [p50, p99] = distribution.quantiles_ns([0.5, 0.99]);
         for (found, exact) in [(p50, 3_699_963.0), (p99, 7_325_963.0)] {
             assert!((found.unwrap() as f64 / exact - 1.0).abs() < 0.01, "{found:?} for {exact}");

@@ -64,7 +64,8 @@ impl Intervals {
     }
 
     fn halve(&mut self) {
-        self.list = self.list.chunks(2).map(|pair| pair[1..].iter().fold(pair[0], |a, b| a.joined(*b))).collect();
+        self.list =
+            self.list.chunks(2).map(|pair| pair[1..].iter().fold(pair[0], |a, b| a.joined(*b))).collect();
         self.length_ns *= 2;
     }
 

@@ -29,7 +29,8 @@ pub struct Tables {
 impl Accumulator {
     /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC). Tasks that run then have run until then.
     pub fn tables(&mut self, now_ns: u64) -> Tables {
-        let mut tasks: Vec<TaskRow> = self.ended.iter_mut().map(|(tid, task)| row(*tid, task, None)).collect();
+        let mut tasks: Vec<TaskRow> =
+            self.ended.iter_mut().map(|(tid, task)| row(*tid, task, None)).collect();
         let members = self.members.as_ref();
         let counts = |tid: u32| tid != 0 && members.is_none_or(|members| members.contains(&tid));
         tasks.extend(
@@ -52,7 +53,8 @@ impl Accumulator {
     /// Names of tasks that are in no row of the tasks' table and stand in others: who preempted or woke from outside.
     pub fn outsiders(&self) -> Vec<(u32, String)> {
         let mentioned = self.preemptions.keys().chain(self.wakes.keys());
-        let mut tids: Vec<u32> = mentioned.flat_map(|(one, other)| [*one, *other]).filter(|tid| !self.counts(*tid)).collect();
+        let mut tids: Vec<u32> =
+            mentioned.flat_map(|(one, other)| [*one, *other]).filter(|tid| !self.counts(*tid)).collect();
         tids.sort_unstable();
         tids.dedup();
         tids.into_iter().filter_map(|tid| Some((tid, self.tasks.get(&tid)?.comm.clone()))).collect()
@@ -131,7 +133,8 @@ fn edges<R>(edges: &HashMap<(u32, u32), Edge>, row: impl Fn((u32, u32), Edge) ->
 fn row(tid: u32, task: &mut Task, now_ns: Option<u64>) -> TaskRow {
     let [wait_p50_ns, wait_p90_ns, wait_p99_ns] = task.waits.quantiles_ns([0.5, 0.9, 0.99]);
     let [slice_p50_ns] = task.slices.quantiles_ns([0.5]);
-    let running_ns = now_ns.zip(task.now.running_since_ns).map_or(0, |(now, since)| now.saturating_sub(since));
+    let running_ns =
+        now_ns.zip(task.now.running_since_ns).map_or(0, |(now, since)| now.saturating_sub(since));
     TaskRow {
         tid,
         pid: task.pid.unwrap_or(tid),

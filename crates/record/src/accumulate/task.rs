@@ -86,6 +86,7 @@ impl SwitchCounts {
 mod tests {
     use super::*;
 
+    #[allow(clippy::unnecessary_wraps)]
     fn counts(voluntary: u32, involuntary: u16) -> Option<Counts> {
         Some(Counts { voluntary, involuntary })
     }

@@ -135,12 +135,19 @@ fn any_event() -> impl Strategy<Value = Event> {
     prop_oneof![
         (any::<u64>(), 0_u32..3, tid.clone(), state, tid.clone(), counts).prop_map(
             |(at_ns, cpu, prev, state, next, counts)| {
-                let Event::Switch(mut one) = switch(at_ns >> 20, cpu, prev, state, next) else { unreachable!() };
+                let Event::Switch(mut one) = switch(at_ns >> 20, cpu, prev, state, next) else {
+                    unreachable!()
+                };
                 one.prev_counts = counts.map(|(voluntary, involuntary)| Counts { voluntary, involuntary });
                 Event::Switch(one)
             }
         ),
-        (any::<u64>(), 0_u32..3, tid.clone(), tid).prop_map(|(at_ns, cpu, a, b)| wake(at_ns >> 20, cpu, a, b)),
+        (any::<u64>(), 0_u32..3, tid.clone(), tid).prop_map(|(at_ns, cpu, a, b)| wake(
+            at_ns >> 20,
+            cpu,
+            a,
+            b
+        )),
     ]
 }
 

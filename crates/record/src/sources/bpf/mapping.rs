@@ -47,9 +47,15 @@ impl<T: Shared> Mapping<T> {
 
     /// The number at `offset` bytes into a value, as something both sides change.
     pub(super) fn atomic(&self, index: usize, offset: usize) -> &AtomicU64 {
-        assert!(index < self.length && offset % 8 == 0 && offset + 8 <= size_of::<T>());
+        assert!(index < self.length && offset.is_multiple_of(8) && offset + 8 <= size_of::<T>());
         // SAFETY: inside the mapping and aligned to eight bytes.
-        unsafe { AtomicU64::from_ptr(self.start.as_ptr().cast::<u8>().add(index * size_of::<T>() + offset).cast()) }
+        unsafe {
+            AtomicU64::from_ptr(self.start.as_ptr().cast::<u8>().add(index * size_of::<T>() + offset).cast())
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn len(&self) -> usize {

@@ -2,8 +2,8 @@
 
 use super::mapping::Mapping;
 use super::shared::{
-    EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_INTERRUPT, FLAG_NEW, FLAG_PREEMPT,
-    INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_SHIFT, RawEvent, RawInfo, RawRing,
+    EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_INTERRUPT, FLAG_NEW,
+    FLAG_PREEMPT, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_SHIFT, RawEvent, RawInfo, RawRing,
 };
 use crate::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake};
 use std::mem::offset_of;
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 /// All CPUs' rings.
 pub(super) struct Rings {
-    pub(super) rings: Mapping<RawRing>,
+    pub(super) heads: Mapping<RawRing>,
     pub(super) events: Mapping<RawEvent>,
     pub(super) infos: Mapping<RawInfo>,
     /// Places in a ring of events, as a power of two.
@@ -22,15 +22,15 @@ impl Rings {
     /// Moves all complete events to `out`, CPU by CPU; says how full the fullest ring was, from 0 to 1.
     pub(super) fn drain(&self, out: &mut Vec<Event>) -> f64 {
         let mut fullest: f64 = 0.0;
-        for cpu in 0..self.rings.len() {
+        for cpu in 0..self.heads.len() {
             fullest = fullest.max(self.drain_events(cpu, out)).max(self.drain_infos(cpu, out));
         }
         fullest
     }
 
     fn drain_events(&self, cpu: usize, out: &mut Vec<Event>) -> f64 {
-        let head = self.rings.atomic(cpu, offset_of!(RawRing, head)).load(Ordering::Acquire);
-        let tail = self.rings.atomic(cpu, offset_of!(RawRing, tail));
+        let head = self.heads.atomic(cpu, offset_of!(RawRing, head)).load(Ordering::Acquire);
+        let tail = self.heads.atomic(cpu, offset_of!(RawRing, tail));
         let begin = tail.load(Ordering::Relaxed);
         let (places, base) = (1_u64 << self.shift, cpu << self.shift);
         let mut place = begin;
@@ -47,8 +47,8 @@ impl Rings {
     }
 
     fn drain_infos(&self, cpu: usize, out: &mut Vec<Event>) -> f64 {
-        let head = self.rings.atomic(cpu, offset_of!(RawRing, info_head)).load(Ordering::Acquire);
-        let tail = self.rings.atomic(cpu, offset_of!(RawRing, info_tail));
+        let head = self.heads.atomic(cpu, offset_of!(RawRing, info_head)).load(Ordering::Acquire);
+        let tail = self.heads.atomic(cpu, offset_of!(RawRing, info_tail));
         let begin = tail.load(Ordering::Relaxed);
         let (places, base) = (1_u64 << INFO_SHIFT, cpu << INFO_SHIFT);
         let mut place = begin;
@@ -66,16 +66,16 @@ impl Rings {
 
     /// Events that found their ring full, by CPU, and infos, altogether.
     pub(super) fn lost(&self) -> (Vec<u64>, u64) {
-        let of = |cpu, offset| self.rings.atomic(cpu, offset).load(Ordering::Relaxed);
-        let cpus = 0..self.rings.len();
+        let of = |cpu, offset| self.heads.atomic(cpu, offset).load(Ordering::Relaxed);
+        let cpus = 0..self.heads.len();
         let events = cpus.clone().map(|cpu| of(cpu, offset_of!(RawRing, lost))).collect();
         (events, cpus.map(|cpu| of(cpu, offset_of!(RawRing, infos_lost))).sum())
     }
 
     /// The switches into new tasks that have not gone into the scheduler since: who left, where and when. Who came is not known here.
     pub(super) fn pending(&self) -> Vec<(u32, u32, u64)> {
-        (0..self.rings.len())
-            .map(|cpu| (cpu as u32, self.rings.read(cpu)))
+        (0..self.heads.len())
+            .map(|cpu| (cpu as u32, self.heads.read(cpu)))
             .filter(|(_, ring)| ring.entered_ns > 0)
             .map(|(cpu, ring)| (cpu, ring.entered_tid, ring.entered_ns))
             .collect()
@@ -90,7 +90,11 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
             cpu,
             prev_tid: raw.tid,
             next_tid: raw.other,
-            prev_state: if has(FLAG_DEAD) { PrevState::Dead } else { PrevState::from_kernel(raw.state.into()) },
+            prev_state: if has(FLAG_DEAD) {
+                PrevState::Dead
+            } else {
+                PrevState::from_kernel(raw.state.into())
+            },
             preempted: has(FLAG_PREEMPT),
             address_space_changed: Some(has(FLAG_ADDRESS_SPACE)),
             cost_ns: has(FLAG_COST).then_some(raw.cost_ns),
@@ -112,7 +116,9 @@ fn life(raw: RawInfo) -> Option<Event> {
     let kind = match raw.kind {
         INFO_FORK => LifeKind::Fork,
         INFO_EXEC => LifeKind::Exec,
-        INFO_EXIT => LifeKind::Exit { voluntary: raw.voluntary, involuntary: raw.involuntary, run_ns: raw.run_ns },
+        INFO_EXIT => {
+            LifeKind::Exit { voluntary: raw.voluntary, involuntary: raw.involuntary, run_ns: raw.run_ns }
+        }
         _ => return None,
     };
     let length = raw.comm.iter().position(|byte| *byte == 0).unwrap_or(raw.comm.len());

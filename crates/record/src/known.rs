@@ -1,0 +1,71 @@
+//! Tasks that are there already, as `/proc` names them.
+
+use crate::accumulate::Known;
+use std::fs;
+use std::path::Path;
+
+/// Flag of a kernel thread in `/proc/PID/stat` (include/linux/sched.h, v6.18).
+const PF_KTHREAD: u64 = 0x0020_0000;
+
+/// A task by its number, if it is still there.
+pub(crate) fn task(tid: u32) -> Option<Known> {
+    let folder = format!("/proc/{tid}");
+    let status = fs::read_to_string(format!("{folder}/status")).ok()?;
+    let field = |name: &str| {
+        status.lines().find_map(|line| line.strip_prefix(name)).and_then(|value| value.trim().parse().ok())
+    };
+    Some(Known {
+        tid,
+        pid: field("Tgid:")?,
+        parent_pid: field("PPid:"),
+        comm: fs::read_to_string(format!("{folder}/comm")).ok()?.trim_end().to_owned(),
+        kernel_thread: is_kernel_thread(&folder),
+    })
+}
+
+fn is_kernel_thread(folder: &str) -> bool {
+    let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
+    let flags = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(6)?.parse::<u64>().ok());
+    flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
+}
+
+/// Numbers of the threads of a process.
+pub(crate) fn threads(pid: u32) -> Vec<u32> {
+    numbers(Path::new(&format!("/proc/{pid}/task")))
+}
+
+/// Numbers of all threads.
+pub(crate) fn all() -> Vec<u32> {
+    numbers(Path::new("/proc")).into_iter().flat_map(threads).collect()
+}
+
+/// Numbers of the threads in a control group and those below it.
+pub(crate) fn in_folder(folder: &Path) -> Vec<u32> {
+    let list = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    // Version 2 has threads, version 1 has tasks.
+    let text = list("cgroup.threads").or_else(|| list("tasks")).unwrap_or_default();
+    let mut found: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+    let below = fs::read_dir(folder).into_iter().flatten().flatten();
+    found.extend(below.filter(|entry| entry.path().is_dir()).flat_map(|entry| in_folder(&entry.path())));
+    found
+}
+
+fn numbers(folder: &Path) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn we_know_ourselves() {
+        let me = std::process::id();
+        let known = task(me).unwrap();
+        assert_eq!((known.tid, known.pid, known.kernel_thread), (me, me, false));
+        assert!(!known.comm.is_empty() && known.parent_pid.is_some());
+        assert!(threads(me).contains(&me) && all().contains(&me));
+        assert_eq!(task(u32::MAX), None);
+    }
+}

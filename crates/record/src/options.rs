@@ -1,0 +1,66 @@
+//! What is asked of a recording.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What to record, how, and where to.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose switches.
+    pub target: Target,
+    /// Folder of the Trace, `NAME.swtch`.
+    pub folder: PathBuf,
+    /// When to stop, if the target does not end before.
+    pub duration: Option<Duration>,
+    /// The source to use; the best that is allowed when absent.
+    pub source: Option<SourceKind>,
+    /// Memory for events that have not been read yet, over all CPUs, in bytes; chosen by the number of CPUs when absent.
+    pub buffer_bytes: Option<u64>,
+}
+
+/// Whose switches to record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Those of a command that is started for it, and its descendants.
+    Command(Vec<OsString>),
+    /// Those of running processes and what descends from them.
+    Processes(Vec<u32>),
+    /// Those of a control group, by its path below the hierarchy's root.
+    Cgroup(String),
+    /// All.
+    Machine,
+}
+
+/// Where the figures come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// BPF programs that write down every event.
+    BpfEvents,
+    /// Samples of `/proc`, without privilege.
+    Procfs,
+}
+
+impl SourceKind {
+    /// All, the best first.
+    pub const ALL: [Self; 2] = [Self::BpfEvents, Self::Procfs];
+
+    /// Its name in options and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BpfEvents => "bpf",
+            Self::Procfs => "procfs",
+        }
+    }
+
+    /// The source of a name.
+    ///
+    /// ```
+    /// use swtch_record::SourceKind;
+    /// assert_eq!(SourceKind::from_name("procfs"), Some(SourceKind::Procfs));
+    /// assert_eq!(SourceKind::from_name("magic"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}

@@ -1,0 +1,282 @@
+//! BPF programs at the scheduler's tracepoints: every switch and wake-up, its cost measured in place where the kernel allows.
+
+mod mapping;
+mod rings;
+mod shared;
+
+use crate::event::Event;
+use libbpf_rs::btf::{Btf, types::Typedef};
+use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
+use libbpf_rs::{OpenObject, OpenProgramMut};
+use mapping::Mapping;
+use rings::Rings;
+use shared::{HARD_LINES, INFO_SHIFT, LINES, RawEvent, RawInterrupt, SOFT_KINDS, TIMER_LINE};
+use skeleton::{RecordSkel, RecordSkelBuilder};
+use std::io;
+use std::mem::MaybeUninit;
+
+#[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
+#[allow(clippy::undocumented_unsafe_blocks)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/record.skel.rs"));
+}
+
+/// Why the programs cannot run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BpfError {
+    /// The kernel does not let us.
+    #[error(
+        "BPF is not permitted here: {0}; run as root, or allow it: setcap cap_bpf,cap_perfmon+ep \"$(command -v swtch)\""
+    )]
+    NotPermitted(io::Error),
+    /// The kernel describes none of its types, or has none of the tracepoints.
+    #[error("this kernel has no {0}; it needs CONFIG_DEBUG_INFO_BTF, and 5.5 or later")]
+    NoTracepoints(&'static str),
+    /// Something else.
+    #[error("the kernel refused the programs while {doing}: {why}")]
+    Refused {
+        /// What was tried.
+        doing: &'static str,
+        /// The library's words, in one line.
+        why: String,
+    },
+    /// Memory of a map could not be mapped.
+    #[error("cannot map the programs' memory: {0}; a smaller --buffer needs less")]
+    Memory(io::Error),
+}
+
+/// What is wanted of the programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish {
+    /// Bytes of the ring of events of each CPU; rounded down to a power of two.
+    pub buffer_bytes: u64,
+    /// Only the tasks told to [`Bpf::follow`] and their descendants are recorded.
+    pub scoped: bool,
+}
+
+/// What the running kernel has of what the programs use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tracepoints {
+    /// `sched_entry_tp` and `sched_exit_tp`, between which the cost of a switch is measured in place.
+    pub bracket: bool,
+    /// `irq_handler_entry`, `softirq_entry` and their exits.
+    pub interrupts: bool,
+    /// `local_timer_entry` and its exit.
+    pub timer: bool,
+}
+
+impl Tracepoints {
+    /// Reads the kernel's own description of its types.
+    ///
+    /// # Errors
+    /// When there is none, or the scheduler's tracepoints are not in it.
+    pub fn probe() -> Result<Self, BpfError> {
+        let types =
+            Btf::from_vmlinux().map_err(|_| BpfError::NoTracepoints("BTF (/sys/kernel/btf/vmlinux)"))?;
+        let has = |name: &str| types.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}")).is_some();
+        if !(has("sched_switch") && has("sched_waking")) {
+            return Err(BpfError::NoTracepoints("typed tracepoints of the scheduler"));
+        }
+        Ok(Self {
+            bracket: has("sched_entry_tp") && has("sched_exit_tp"),
+            interrupts: has("irq_handler_entry") && has("softirq_entry"),
+            timer: has("local_timer_entry"),
+        })
+    }
+}
+
+/// Time in the interrupts of one line on one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterruptTime {
+    /// Which.
+    pub line: Line,
+    /// Where.
+    pub cpu: u32,
+    /// How often.
+    pub count: u64,
+    /// For how long in all, ns.
+    pub ns: u64,
+}
+
+/// What interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Line {
+    /// A device, by its number in `/proc/interrupts`.
+    Hard(u32),
+    /// The CPU's own timer, `LOC` in `/proc/interrupts`.
+    Timer,
+    /// A soft interrupt, by its place in `/proc/softirqs`.
+    Soft(u32),
+}
+
+/// The programs, attached.
+pub struct Bpf {
+    rings: Rings,
+    followed: Mapping<u64>,
+    interrupts: Mapping<RawInterrupt>,
+    tracepoints: Tracepoints,
+    memory_bytes: u64,
+    /// Detaches the programs when it goes.
+    skeleton: RecordSkel<'static>,
+}
+
+impl std::fmt::Debug for Bpf {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Bpf").field("tracepoints", &self.tracepoints).finish_non_exhaustive()
+    }
+}
+
+impl Bpf {
+    /// Loads the programs without attaching them: nothing is seen yet, and tasks can be told to [`follow`](Self::follow).
+    ///
+    /// # Errors
+    /// When the kernel does not allow it or has not what it takes.
+    pub fn load(wish: Wish) -> Result<Self, BpfError> {
+        libbpf_rs::set_print(None);
+        let tracepoints = Tracepoints::probe()?;
+        let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
+        let shift = (wish.buffer_bytes / size_of::<RawEvent>() as u64).max(64).ilog2().min(26);
+        let words = task_limit().div_ceil(64);
+        // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
+        let place: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open =
+            RecordSkelBuilder::default().open(place).map_err(|error| refused("reading them", &error))?;
+        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.ring_mask = (1 << shift) - 1;
+            constants.ring_shift = shift;
+            constants.scoped = wish.scoped;
+            constants.followed_words = words;
+        }
+        let sizes = [
+            open.maps.events.set_max_entries((cpus as u32) << shift),
+            open.maps.rings.set_max_entries(cpus as u32),
+            open.maps.infos.set_max_entries((cpus as u32) << INFO_SHIFT),
+            open.maps.interrupts.set_max_entries(cpus as u32 * LINES),
+            open.maps.followed.set_max_entries(words),
+        ];
+        sizes
+            .into_iter()
+            .collect::<Result<Vec<()>, _>>()
+            .map_err(|error| refused("sizing their maps", &error))?;
+        choose(&mut open.progs, tracepoints);
+        let skeleton = open.load().map_err(|error| refused("loading them", &error))?;
+        let maps = &skeleton.maps;
+        let mapped = (|| {
+            let rings = Rings {
+                heads: Mapping::new(&maps.rings, cpus)?,
+                events: Mapping::new(&maps.events, cpus << shift)?,
+                infos: Mapping::new(&maps.infos, cpus << INFO_SHIFT)?,
+                shift,
+            };
+            let followed = Mapping::new(&maps.followed, words as usize)?;
+            let interrupts = Mapping::new(&maps.interrupts, cpus * LINES as usize)?;
+            Ok((rings, followed, interrupts))
+        })();
+        let (rings, followed, interrupts) = mapped.map_err(BpfError::Memory)?;
+        let memory_bytes = [
+            rings.events.bytes(),
+            rings.heads.bytes(),
+            rings.infos.bytes(),
+            followed.bytes(),
+            interrupts.bytes(),
+        ];
+        let memory_bytes = memory_bytes.iter().sum::<usize>() as u64;
+        Ok(Self { rings, followed, interrupts, tracepoints, memory_bytes, skeleton })
+    }
+
+    /// Attaches the programs: from here on they see.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn attach(&mut self) -> Result<(), BpfError> {
+        self.skeleton.attach().map_err(|error| refused("attaching them", &error))
+    }
+
+    /// Records a task and, from then on, its descendants.
+    pub fn follow(&self, tid: u32) {
+        self.followed.set_bit(tid);
+    }
+
+    /// Moves what the programs saw to `out`, CPU by CPU; says how full the fullest ring was, from 0 to 1.
+    pub fn drain(&self, out: &mut Vec<Event>) -> f64 {
+        self.rings.drain(out)
+    }
+
+    /// Events lost because a ring was full: by CPU, and those about the lives of tasks.
+    pub fn lost(&self) -> (Vec<u64>, u64) {
+        self.rings.lost()
+    }
+
+    /// Which tracepoints there are.
+    pub fn tracepoints(&self) -> Tracepoints {
+        self.tracepoints
+    }
+
+    /// The switches into new tasks that these have not ended yet: where, who left, when, ns.
+    pub fn pending(&self) -> Vec<(u32, u32, u64)> {
+        self.rings.pending()
+    }
+
+    /// Memory of the programs' maps.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// Count and time of all interrupts since the start, those without any left out.
+    pub fn interrupts(&self) -> Vec<InterruptTime> {
+        let lines = LINES as usize;
+        (0..self.interrupts.len())
+            .map(|index| (index, self.interrupts.read(index)))
+            .filter(|(_, raw)| raw.count > 0)
+            .map(|(index, raw)| InterruptTime {
+                line: line((index % lines) as u32),
+                cpu: (index / lines) as u32,
+                count: raw.count,
+                ns: raw.ns,
+            })
+            .collect()
+    }
+}
+
+fn line(index: u32) -> Line {
+    match index {
+        TIMER_LINE => Line::Timer,
+        index if index < HARD_LINES => Line::Hard(index),
+        index => Line::Soft((index - HARD_LINES).min(SOFT_KINDS - 1)),
+    }
+}
+
+/// Loads the programs that the kernel has tracepoints for.
+fn choose(programs: &mut skeleton::OpenRecordProgs<'_>, has: Tracepoints) {
+    let set = |program: &mut OpenProgramMut<'_>, wanted| program.set_autoload(wanted);
+    set(&mut programs.entered, has.bracket);
+    set(&mut programs.left, has.bracket);
+    set(&mut programs.switched, !has.bracket);
+    for program in [
+        &mut programs.hard_began,
+        &mut programs.hard_ended,
+        &mut programs.soft_began,
+        &mut programs.soft_ended,
+    ] {
+        set(program, has.interrupts);
+    }
+    set(&mut programs.timer_began, has.timer);
+    set(&mut programs.timer_ended, has.timer);
+}
+
+fn refused(doing: &'static str, error: &libbpf_rs::Error) -> BpfError {
+    match error.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => {
+            BpfError::NotPermitted(io::Error::from(io::ErrorKind::PermissionDenied))
+        }
+        libbpf_rs::ErrorKind::OutOfMemory => BpfError::Memory(io::Error::from(io::ErrorKind::OutOfMemory)),
+        _ => BpfError::Refused { doing, why: format!("{error:#}").replace('\n', " ") },
+    }
+}
+
+/// Numbers that tasks can have (`/proc/sys/kernel/pid_max`).
+fn task_limit() -> u32 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
+    text.trim().parse().unwrap_or(1 << 22).clamp(1 << 15, 1 << 22)
+}
