@@ -335,3 +335,6 @@ pub struct Table {
     /// Its files within the folder, in order.
     pub files: Vec<String>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ fn trace<R: Row>(folder: &Path, rows: &[R]) {
         let row = |index: u64| SwitchRow {
             at_ns: index * index,
             cpu: index as u32 % 2,
-            waited_ns: (index % 3 == 0).then_some(index),
+            waited_ns: (index.is_multiple_of(3)).then_some(index),
             ..SwitchRow::default()
         };
         writer.append_switches(&(0..100).map(row).collect::<Vec<_>>()).unwrap();
@@ -94,10 +94,10 @@ fn damaged_tasks() {
     let task = |tid: u32| TaskRow {
         tid,
         comm: format!("worker {tid}"),
-        cgroup: (tid % 2 == 0).then(|| "/system.slice".to_owned()),
+        cgroup: (tid.is_multiple_of(2)).then(|| "/system.slice".to_owned()),
         kernel_thread: tid == 2,
         run_ns: 1 << tid,
-        wait_max_ns: (tid % 3 == 0).then_some(5),
+        wait_max_ns: (tid.is_multiple_of(3)).then_some(5),
         ..TaskRow::default()
     };
     check_table("tasks.parquet", &(1..20).map(task).collect::<Vec<_>>());

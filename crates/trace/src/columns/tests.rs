@@ -18,10 +18,10 @@ fn row<R: Columns + DeserializeOwned>(numbers: &[u64]) -> R {
         let number = numbers[index % numbers.len()].rotate_left(index as u32);
         let kind = column.kind();
         let value = match kind.trim_end_matches('?') {
-            _ if kind.ends_with('?') && number % 3 == 0 => Json::Null,
+            _ if kind.ends_with('?') && number.is_multiple_of(3) => Json::Null,
             "u64" => json!(number),
             "u32" => json!(number as u32),
-            "bool" => json!(number % 2 == 0),
+            "bool" => json!(number.is_multiple_of(2)),
             "text" => json!(
                 ["", "nginx: worker", "/system.slice/a.service", "\u{1f600}\n\0\""][number as usize % 4]
             ),

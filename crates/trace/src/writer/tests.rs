@@ -151,6 +151,9 @@ fn an_older_trace_is_replaced_whole() {
     let mut older = Writer::create(&folder, &header()).unwrap();
     older.append_switches(&switches(0..9)).unwrap();
     older.finish(&complete()).unwrap();
+    // What a recorder leaves that is killed in the middle of a write.
+    fs::write(folder.join(".swtch-Ab12Cd"), "half a table").unwrap();
+    assert_eq!(switches_in(&folder), switches(0..9));
     let newer = Writer::create(&folder, &header()).unwrap();
     assert_eq!(
         (names(&folder), names(place.path())),
