@@ -78,6 +78,8 @@ pub struct Sums {
 
 #[derive(Clone, Debug, Default)]
 struct Cpu {
+    /// The last task that ran here; idle does not count, it leaves the caches alone.
+    last_tid: u32,
     switches: u64,
     idle_switches: u64,
     run_ns: u64,
@@ -158,6 +160,17 @@ impl Accumulator {
         self.tasks.iter().filter(|(_, task)| task.pid.is_none()).map(|(tid, _)| *tid).collect()
     }
 
+    /// How many tasks exist, of those that count or have come up.
+    pub fn task_count(&self) -> u64 {
+        self.members.as_ref().map_or(self.tasks.len(), HashSet::len) as u64
+    }
+
+    /// Whether a task was last seen to come to this CPU and not to leave it.
+    pub fn is_running(&self, tid: u32, cpu: u32) -> bool {
+        let now = self.tasks.get(&tid).map(|task| task.now);
+        now.is_some_and(|now| now.running_since_ns.is_some() && now.cpu == Some(cpu))
+    }
+
     /// Sums so far.
     pub fn sums(&self) -> Sums {
         self.sums
@@ -191,14 +204,17 @@ impl Accumulator {
 
     fn switch(&mut self, switch: &Switch) -> SwitchRow {
         self.sums.switch_events += 1;
-        let ran_ns = self.leaves(switch);
-        let (waited_ns, waker) = self.comes(switch);
-        self.cost(switch);
         let index = switch.cpu as usize;
         if index >= self.cpus.len() {
             self.cpus.resize_with(index + 1, Cpu::default);
         }
+        let ran_ns = self.leaves(switch);
+        let (waited_ns, waker) = self.comes(switch);
+        self.cost(switch);
         let cpu = &mut self.cpus[index];
+        if switch.next_tid != 0 {
+            cpu.last_tid = switch.next_tid;
+        }
         cpu.switches += u64::from(switch.prev_tid != 0);
         cpu.idle_switches += u64::from(switch.prev_tid == 0);
         if switch.prev_tid == 0 && self.counts(switch.next_tid) {
@@ -252,9 +268,7 @@ impl Accumulator {
             self.intervals.add_run(since_ns, switch.at_ns);
             self.all_slices.add(ran_ns);
             self.sums.run_ns += ran_ns;
-            if let Some(cpu) = self.cpus.get_mut(switch.cpu as usize) {
-                cpu.run_ns += ran_ns;
-            }
+            self.cpus[switch.cpu as usize].run_ns += ran_ns;
         }
         if runnable && switch.next_tid != 0 {
             self.preemptions.entry((switch.next_tid, tid)).or_default().count += 1;
@@ -269,7 +283,9 @@ impl Accumulator {
             return (None, None);
         }
         let counts = self.counts(tid);
+        let last_tid = self.cpus[switch.cpu as usize].last_tid;
         let task = self.task(tid, switch.at_ns);
+        task.displaced += u64::from(last_tid != tid);
         // A task may be woken on its way out, before it left.
         let queued_ns = task.now.queued_ns.take().map(|queued| queued.max(task.now.left_ns.unwrap_or(0)));
         let waited_ns = queued_ns.map(|queued_ns| switch.at_ns.saturating_sub(queued_ns));

@@ -19,6 +19,11 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
+/// Time that this process ran on processors, ns.
+pub(crate) fn process_cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
 /// The length of the tick in which `/proc/stat` and `/proc/PID/stat` give times (`USER_HZ`), ns: 10 ms on every common kernel.
 pub(crate) fn tick_ns() -> u64 {
     NS_PER_SECOND / rustix::param::clock_ticks_per_second().max(1)

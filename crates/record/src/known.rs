@@ -29,6 +29,12 @@ fn is_kernel_thread(folder: &str) -> bool {
     flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
 }
 
+/// Whether a process is there and has not ended; one that nobody collected yet has.
+pub(crate) fn exists(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+}
+
 /// Numbers of the threads of a process.
 pub(crate) fn threads(pid: u32) -> Vec<u32> {
     numbers(Path::new(&format!("/proc/{pid}/task")))

@@ -23,7 +23,16 @@ pub mod sources;
 pub mod system;
 
 mod clock;
+mod error;
 mod files;
+mod known;
+mod options;
+pub mod plan;
+mod session;
 mod unavailable;
+mod workload;
 
+pub use error::RecordError;
+pub use options::{Options, SourceKind, Target};
+pub use session::{Observer, Progress, Recording, record};
 pub use unavailable::Unavailable;

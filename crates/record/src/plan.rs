@@ -39,7 +39,8 @@ pub fn plan(wish: Option<SourceKind>, target: &Target, facts: &Facts) -> Plan {
             "this container numbers its tasks by itself, so BPF cannot tell which are meant".to_owned()
         }
         Ok(Tracepoints { bracket: true, .. }) => {
-            let why = "BPF is permitted, and the cost of every switch can be measured where it happens".to_owned();
+            let why =
+                "BPF is permitted, and the cost of every switch can be measured where it happens".to_owned();
             return Plan { source: SourceKind::BpfEvents, why };
         }
         Ok(_) => {

@@ -24,7 +24,8 @@ impl Workload {
         let (program, arguments) = command.split_first().ok_or(RecordError::NoCommand)?;
         let fail = |source| RecordError::Start { command: program.to_string_lossy().into_owned(), source };
         let child = Command::new(program).args(arguments).spawn().map_err(fail)?;
-        let handle = pidfd_open(pid_of(child.id()), PidfdFlags::empty()).map_err(|error| fail(error.into()))?;
+        let handle =
+            pidfd_open(pid_of(child.id()), PidfdFlags::empty()).map_err(|error| fail(error.into()))?;
         Ok(Self { child, handle })
     }
 

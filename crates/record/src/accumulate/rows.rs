@@ -4,7 +4,7 @@ use super::distribution::Distribution;
 use super::task::Task;
 use super::{Accumulator, Edge};
 use std::collections::HashMap;
-use swtch_trace::tables::{CpuRow, HistogramRow, IntervalRow, PreemptionRow, TaskRow, WakeRow};
+use swtch_trace::tables::{CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow};
 
 /// Most tasks whose own histograms are kept in the table; the busiest ones.
 const TASK_HISTOGRAMS: usize = 100;
@@ -24,6 +24,8 @@ pub struct Tables {
     pub histograms: Vec<HistogramRow>,
     /// Counts over time.
     pub intervals: Vec<IntervalRow>,
+    /// Interrupts; not of events, so the source adds them.
+    pub interrupts: Vec<InterruptRow>,
 }
 
 impl Accumulator {
@@ -39,6 +41,7 @@ impl Accumulator {
                 .filter(|(tid, task)| counts(**tid) && task.last_ns > 0)
                 .map(|(tid, task)| row(*tid, task, Some(now_ns))),
         );
+        tasks.extend(self.outsiders());
         tasks.sort_by_key(|row| (row.tid, row.first_ns));
         Tables {
             tasks,
@@ -47,17 +50,30 @@ impl Accumulator {
             preemptions: self.preemption_rows(),
             histograms: self.histogram_rows(),
             intervals: self.intervals.rows(now_ns),
+            interrupts: Vec::new(),
         }
     }
 
-    /// Names of tasks that are in no row of the tasks' table and stand in others: who preempted or woke from outside.
-    pub fn outsiders(&self) -> Vec<(u32, String)> {
+    /// Tasks that do not count and stand in other tables: who preempted or woke from outside, or was woken there.
+    fn outsiders(&self) -> Vec<TaskRow> {
         let mentioned = self.preemptions.keys().chain(self.wakes.keys());
         let mut tids: Vec<u32> =
             mentioned.flat_map(|(one, other)| [*one, *other]).filter(|tid| !self.counts(*tid)).collect();
         tids.sort_unstable();
         tids.dedup();
-        tids.into_iter().filter_map(|tid| Some((tid, self.tasks.get(&tid)?.comm.clone()))).collect()
+        let named = tids.into_iter().filter_map(|tid| Some((tid, self.tasks.get(&tid)?)));
+        named
+            .map(|(tid, task)| TaskRow {
+                tid,
+                pid: task.pid.unwrap_or(tid),
+                parent_pid: task.parent_pid,
+                comm: comm(tid, task),
+                kernel_thread: task.kernel_thread,
+                first_ns: task.first_ns,
+                last_ns: task.last_ns,
+                ..TaskRow::default()
+            })
+            .collect()
     }
 
     fn cpu_rows(&self) -> Vec<CpuRow> {
@@ -130,6 +146,11 @@ fn edges<R>(edges: &HashMap<(u32, u32), Edge>, row: impl Fn((u32, u32), Edge) ->
     sorted.into_iter().map(|(pair, edge)| row(pair, edge)).collect()
 }
 
+/// The name of a task; one that was gone before anybody could ask has a number only.
+fn comm(tid: u32, task: &Task) -> String {
+    if task.comm.is_empty() { format!("tid {tid}") } else { task.comm.clone() }
+}
+
 fn row(tid: u32, task: &mut Task, now_ns: Option<u64>) -> TaskRow {
     let [wait_p50_ns, wait_p90_ns, wait_p99_ns] = task.waits.quantiles_ns([0.5, 0.9, 0.99]);
     let [slice_p50_ns] = task.slices.quantiles_ns([0.5]);
@@ -139,9 +160,10 @@ fn row(tid: u32, task: &mut Task, now_ns: Option<u64>) -> TaskRow {
         tid,
         pid: task.pid.unwrap_or(tid),
         parent_pid: task.parent_pid,
-        comm: if task.comm.is_empty() { format!("tid {tid}") } else { task.comm.clone() },
+        comm: comm(tid, task),
         cgroup: None,
         kernel_thread: task.kernel_thread,
+        in_scope: true,
         first_ns: task.first_ns,
         last_ns: task.last_ns,
         voluntary: task.switches.voluntary(),
@@ -159,6 +181,7 @@ fn row(tid: u32, task: &mut Task, now_ns: Option<u64>) -> TaskRow {
         migrations_same_l2: Some(task.migrations.same_l2),
         migrations_same_l3: Some(task.migrations.same_l3),
         migrations_across: Some(task.migrations.across),
+        displaced: Some(task.displaced),
         switch_cost_ns: (task.costs > 0).then_some(task.cost_ns),
         process_switches: Some(task.process_switches),
         thread_switches: Some(task.thread_switches),

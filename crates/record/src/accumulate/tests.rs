@@ -60,6 +60,7 @@ fn waits_runs_and_preemptions_are_told_apart() {
     let [seven, eight] = &tables.tasks[..] else { panic!("{:?}", tables.tasks) };
     assert_eq!((seven.run_ns, seven.voluntary, seven.involuntary, seven.wait_ns), (280, 2, 0, 50));
     assert_eq!((eight.run_ns, eight.voluntary, eight.involuntary, eight.wait_max_ns), (180, 1, 1, Some(200)));
+    assert_eq!((seven.displaced, eight.displaced), (Some(2), Some(2)));
     let [preemption] = &tables.preemptions[..] else { panic!() };
     assert_eq!((preemption.by_tid, preemption.of_tid, preemption.count, preemption.ns), (7, 8, 1, Some(200)));
     let [wake] = &tables.wakes[..] else { panic!() };
@@ -75,11 +76,12 @@ fn only_the_scope_counts_and_the_rest_is_named() {
     let sums = accumulator.sums();
     assert_eq!((sums.voluntary, sums.involuntary, sums.idle, sums.wakeups), (1, 1, 0, 0));
     let tables = accumulator.tables(2000);
-    assert_eq!(tables.tasks.iter().map(|row| row.tid).collect::<Vec<_>>(), [8]);
     assert_eq!(tables.preemptions[0].by_tid, 7);
     assert_eq!(accumulator.nameless(), [7]);
     accumulator.name(&known(7));
-    assert_eq!(accumulator.outsiders(), [(7, "task7".to_owned())]);
+    let tables = accumulator.tables(2000);
+    let rows: Vec<_> = tables.tasks.iter().map(|row| (row.comm.as_str(), row.in_scope, row.run_ns)).collect();
+    assert_eq!(rows, [("task7", false, 0), ("task8", true, 180)]);
 }
 
 #[test]

@@ -198,6 +198,16 @@ impl Bpf {
         self.followed.set_bit(tid);
     }
 
+    /// Ends what [`follow`](Self::follow) began; descendants are still recorded.
+    pub fn unfollow(&self, tid: u32) {
+        self.followed.clear_bit(tid);
+    }
+
+    /// Takes the programs off: from here on they see nothing. What they saw can still be drained.
+    pub fn detach(&mut self) {
+        self.skeleton.links = skeleton::RecordLinks::default();
+    }
+
     /// Moves what the programs saw to `out`, CPU by CPU; says how full the fullest ring was, from 0 to 1.
     pub fn drain(&self, out: &mut Vec<Event>) -> f64 {
         self.rings.drain(out)

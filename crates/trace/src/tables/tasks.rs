@@ -17,6 +17,8 @@ table! {
         pub cgroup: Option<String>,
         /// Whether it is a thread of the kernel.
         pub kernel_thread: bool,
+        /// Whether it was to be recorded. The others are here only to be named: they preempted or woke one that was, and have no figures.
+        pub in_scope: bool,
         /// When it was first seen, ns since the start.
         pub first_ns: u64,
         /// When it was last seen, ns since the start.
@@ -51,7 +53,9 @@ table! {
         pub migrations_same_l3: Option<u64>,
         /// Moves to a processor that shares neither.
         pub migrations_across: Option<u64>,
-        /// Direct cost of the switches to this task, measured in place and summed, ns.
+        /// Times it came back to a CPU where another task had run meanwhile, or came to another CPU: only then can its caches be cold.
+        pub displaced: Option<u64>,
+        /// Direct cost of the switches from this task, and of those from idle to it, measured in place and summed, ns.
         pub switch_cost_ns: Option<u64>,
         /// Switches to it that changed the address space.
         pub process_switches: Option<u64>,

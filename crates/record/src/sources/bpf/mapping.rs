@@ -73,6 +73,16 @@ impl Mapping<u64> {
     }
 }
 
+impl Mapping<u64> {
+    /// Clears a bit of a map of bits.
+    pub(super) fn clear_bit(&self, bit: u32) {
+        let word = bit as usize / 64;
+        if word < self.length {
+            self.atomic(word, 0).fetch_and(!(1 << (bit % 64)), Ordering::Relaxed);
+        }
+    }
+}
+
 impl<T: Shared> Drop for Mapping<T> {
     fn drop(&mut self) {
         // SAFETY: made by `new`, and nothing borrows from it any more.

@@ -1,0 +1,318 @@
+//! The bill.
+
+use crate::model::{CostModel, Range};
+use crate::money::{Money, Price};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use swtch_trace::model::Header;
+use swtch_trace::tables::{PreemptionRow, TaskRow, WakeRow};
+
+/// What a bill is made from: the parts of a Trace that it needs, and the prices.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// Totals and circumstances.
+    pub header: &'a Header,
+    /// All tasks.
+    pub tasks: &'a [TaskRow],
+    /// Who woke whom.
+    pub wakes: &'a [WakeRow],
+    /// Who preempted whom.
+    pub preemptions: &'a [PreemptionRow],
+    /// The machine's price list, where there is one.
+    pub model: Option<&'a CostModel>,
+    /// What a processor costs, when money is asked for.
+    pub price: Option<Price>,
+}
+
+/// What the context switches of a Trace cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bill {
+    /// The switches themselves, ns; absent when nothing says what one costs.
+    pub direct_ns: Option<Range>,
+    /// Refilling caches after them, ns; absent without a Profile.
+    pub indirect_ns: Option<Range>,
+    /// Processor time of the tasks, switches included, ns.
+    pub cpu_ns: f64,
+    /// Both costs as a share of that time.
+    pub share: Option<Range>,
+    /// Whether the direct cost of every switch was measured where it happened; otherwise it is the Profile's times their number.
+    pub measured_in_place: bool,
+    /// Mean direct cost of one switch, ns.
+    pub switch_ns: Option<Range>,
+    /// Of tasks, the dearest first.
+    pub tasks: Vec<TaskBill>,
+    /// What most of the switches come from, the largest first.
+    pub causes: Vec<Cause>,
+    /// In money.
+    pub money: Option<Money>,
+}
+
+/// What the switches of one task cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskBill {
+    /// The task.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// The switches themselves, ns.
+    pub direct_ns: Option<Range>,
+    /// Refilling caches, ns.
+    pub indirect_ns: Option<Range>,
+}
+
+/// Something that many switches come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cause {
+    /// What it is.
+    pub kind: CauseKind,
+    /// Its share of all switches of the tasks.
+    pub share: f64,
+    /// Who: the task and its partner, or the task alone.
+    pub who: Vec<String>,
+}
+
+/// What a switch comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CauseKind {
+    /// Threads of one process wake each other: a lock or a queue between them.
+    ThreadsWakeEachOther,
+    /// Tasks of different processes wake each other: a pipe or a socket between them.
+    ProcessesWakeEachOther,
+    /// Interrupts wake tasks: timers, devices, the network.
+    Interrupts,
+    /// Tasks are preempted.
+    Preemption,
+}
+
+/// Prices the switches of a Trace.
+pub fn bill(inputs: Inputs<'_>) -> Bill {
+    let tasks: Vec<&TaskRow> = inputs.tasks.iter().filter(|task| task.in_scope).collect();
+    let in_place = inputs.header.totals.switch_cost_ns;
+    let mut priced: Vec<TaskBill> =
+        tasks.iter().map(|task| of_task(task, in_place.is_some(), inputs.model)).collect();
+    let sum = |of: fn(&TaskBill) -> Option<Range>| {
+        let parts: Option<Vec<Range>> = priced.iter().map(of).collect();
+        parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
+    };
+    let direct_ns = match in_place {
+        Some(ns) => Some(Range::exactly(ns as f64)),
+        None => sum(|task| task.direct_ns),
+    };
+    let indirect_ns = sum(|task| task.indirect_ns).filter(|_| inputs.model.is_some());
+    let run_ns = tasks.iter().map(|task| task.run_ns as f64).sum::<f64>();
+    // In place, time is divided into runs and switches; elsewhere a run includes its switches.
+    let cpu_ns = run_ns + in_place.unwrap_or(0) as f64;
+    let lost_ns = direct_ns.map(|direct| direct.plus(indirect_ns.unwrap_or_default()));
+    let share = lost_ns.filter(|_| cpu_ns > 0.0).map(|lost| {
+        let share = lost.times(1.0 / cpu_ns);
+        Range { low: share.low.min(1.0), high: share.high.min(1.0) }
+    });
+    let switches: u64 = tasks.iter().map(|task| switches_of(task)).sum();
+    priced.sort_by(|a, b| cost_of(b).total_cmp(&cost_of(a)).then(a.tid.cmp(&b.tid)));
+    Bill {
+        direct_ns,
+        indirect_ns,
+        cpu_ns,
+        share,
+        measured_in_place: in_place.is_some(),
+        switch_ns: direct_ns.filter(|_| switches > 0).map(|direct| direct.times(1.0 / switches as f64)),
+        tasks: priced,
+        causes: causes(inputs, switches),
+        money: inputs
+            .price
+            .zip(lost_ns)
+            .map(|(price, lost)| Money::of(price, lost, inputs.header.duration_ns)),
+    }
+}
+
+fn switches_of(task: &TaskRow) -> u64 {
+    task.voluntary + task.involuntary
+}
+
+fn cost_of(task: &TaskBill) -> f64 {
+    let high = |range: Option<Range>| range.map_or(0.0, |range| range.high);
+    high(task.direct_ns) + high(task.indirect_ns)
+}
+
+fn of_task(task: &TaskRow, in_place: bool, model: Option<&CostModel>) -> TaskBill {
+    let direct_ns = if in_place {
+        Some(Range::exactly(task.switch_cost_ns.unwrap_or(0) as f64))
+    } else {
+        model.and_then(|model| from_prices(task, model))
+    };
+    let indirect_ns = model.and_then(|model| model.most_indirect_ns).map(|most_ns| {
+        // Caches are cold only where another task ran meanwhile, and refilling them takes place while the task runs.
+        let times = task.displaced.unwrap_or_else(|| switches_of(task)) as f64;
+        Range { low: 0.0, high: (times * most_ns).min(task.run_ns as f64) }
+    });
+    TaskBill { tid: task.tid, comm: task.comm.clone(), direct_ns, indirect_ns }
+}
+
+/// Switches times c1 of their kind, where the kind is known.
+fn from_prices(task: &TaskRow, model: &CostModel) -> Option<Range> {
+    let any = model.any_switch_ns()?;
+    match (task.process_switches, task.thread_switches) {
+        (Some(process), Some(thread)) => {
+            let process = model.process_switch_ns.unwrap_or(any).times(process as f64);
+            Some(process.plus(model.thread_switch_ns.unwrap_or(any).times(thread as f64)))
+        }
+        _ => Some(any.times(switches_of(task) as f64)),
+    }
+}
+
+/// Where the switches come from. Every wake-up ends a sleep and stands for one voluntary switch.
+fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
+    if switches == 0 {
+        return Vec::new();
+    }
+    let by_tid: HashMap<u32, &TaskRow> = inputs.tasks.iter().map(|task| (task.tid, task)).collect();
+    let pid = |tid: u32| by_tid.get(&tid).map(|task| task.pid);
+    let counted = |tid: u32| by_tid.get(&tid).is_some_and(|task| task.in_scope);
+    let name = |tid: u32| by_tid.get(&tid).map_or_else(|| format!("tid {tid}"), |task| task.comm.clone());
+    let wakes: Vec<&WakeRow> = inputs.wakes.iter().filter(|wake| counted(wake.wakee_tid)).collect();
+    let (threads, processes): (Vec<&WakeRow>, Vec<&WakeRow>) = wakes.iter().partition(|wake| {
+        let (waker, wakee) = (pid(wake.waker_tid), pid(wake.wakee_tid));
+        waker.is_some() && waker == wakee
+    });
+    let top = |rows: &[&WakeRow]| {
+        let largest = rows.iter().max_by_key(|wake| (wake.count, wake.wakee_tid));
+        largest.map_or(Vec::new(), |wake| vec![name(wake.waker_tid), name(wake.wakee_tid)])
+    };
+    let count = |rows: &[&WakeRow]| rows.iter().map(|wake| wake.count).sum::<u64>();
+    let wakeups: u64 = inputs.tasks.iter().filter(|task| task.in_scope).map(|task| task.wakeups).sum();
+    let preempted: Vec<&PreemptionRow> =
+        inputs.preemptions.iter().filter(|row| counted(row.of_tid)).collect();
+    let worst = preempted.iter().max_by_key(|row| (row.count, row.of_tid));
+    let mut found = vec![
+        (CauseKind::ThreadsWakeEachOther, count(&threads), top(&threads)),
+        (CauseKind::ProcessesWakeEachOther, count(&processes), top(&processes)),
+        (CauseKind::Interrupts, wakeups.saturating_sub(count(&wakes)), Vec::new()),
+        (
+            CauseKind::Preemption,
+            preempted.iter().map(|row| row.count).sum(),
+            worst.map_or(Vec::new(), |row| vec![name(row.by_tid), name(row.of_tid)]),
+        ),
+    ];
+    found.retain(|(_, count, _)| *count > 0);
+    found.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+    let share = |count: u64| (count as f64 / switches as f64).min(1.0);
+    found.into_iter().map(|(kind, count, who)| Cause { kind, share: share(count), who }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swtch_topology::Host;
+    use swtch_trace::model::{Provenance, Scope};
+
+    fn header(in_place: Option<u64>) -> Header {
+        let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
+        header.totals.switch_cost_ns = in_place;
+        header.duration_ns = 1_000_000_000;
+        header
+    }
+
+    fn task(tid: u32, pid: u32, voluntary: u64, involuntary: u64) -> TaskRow {
+        TaskRow {
+            tid,
+            pid,
+            comm: format!("task{tid}"),
+            in_scope: true,
+            voluntary,
+            involuntary,
+            wakeups: voluntary,
+            run_ns: 1_000_000,
+            process_switches: Some(voluntary),
+            thread_switches: Some(involuntary),
+            displaced: Some(10),
+            switch_cost_ns: Some(40_000),
+            ..TaskRow::default()
+        }
+    }
+
+    fn model() -> CostModel {
+        CostModel {
+            thread_switch_ns: Some(Range { low: 1000.0, high: 1200.0 }),
+            process_switch_ns: Some(Range { low: 2000.0, high: 2400.0 }),
+            most_indirect_ns: Some(5000.0),
+        }
+    }
+
+    fn inputs<'a>(header: &'a Header, tasks: &'a [TaskRow], model: Option<&'a CostModel>) -> Inputs<'a> {
+        Inputs { header, tasks, wakes: &[], preemptions: &[], model, price: None }
+    }
+
+    #[test]
+    fn a_cost_measured_in_place_is_taken_as_it_is() {
+        let (header, tasks, model) =
+            (header(Some(80_000)), [task(1, 1, 30, 10), task(2, 2, 30, 10)], model());
+        let found = bill(inputs(&header, &tasks, Some(&model)));
+        assert_eq!(found.direct_ns, Some(Range::exactly(80_000.0)));
+        assert_eq!(found.indirect_ns, Some(Range { low: 0.0, high: 2.0 * 10.0 * 5000.0 }));
+        assert_eq!(found.cpu_ns, 2_080_000.0);
+        assert_eq!(found.share.unwrap().low, 80_000.0 / 2_080_000.0);
+        assert_eq!(found.share.unwrap().high, 180_000.0 / 2_080_000.0);
+        assert_eq!(found.switch_ns, Some(Range::exactly(1000.0)));
+        assert!(found.measured_in_place);
+    }
+
+    #[test]
+    fn elsewhere_the_profile_prices_each_kind() {
+        let (header, tasks, model) = (header(None), [task(1, 1, 30, 10)], model());
+        let found = bill(inputs(&header, &tasks, Some(&model)));
+        assert_eq!(found.direct_ns, Some(Range { low: 70_000.0, high: 84_000.0 }));
+        assert!(!found.measured_in_place);
+        let unknown = [TaskRow { process_switches: None, ..tasks[0].clone() }];
+        let found = bill(inputs(&header, &unknown, Some(&model)));
+        assert_eq!(found.direct_ns, Some(Range { low: 40_000.0, high: 96_000.0 }));
+    }
+
+    #[test]
+    fn without_prices_there_is_no_bill_and_no_zero() {
+        let (header, tasks) = (header(None), [task(1, 1, 30, 10)]);
+        let found = bill(inputs(&header, &tasks, None));
+        assert_eq!((found.direct_ns, found.indirect_ns, found.share), (None, None, None));
+    }
+
+    #[test]
+    fn refilling_cannot_take_longer_than_the_task_ran() {
+        let model = model();
+        let (header, tasks) = (header(Some(0)), [TaskRow { displaced: Some(1 << 40), ..task(1, 1, 30, 10) }]);
+        let found = bill(inputs(&header, &tasks, Some(&model)));
+        assert_eq!(found.indirect_ns.unwrap().high, 1_000_000.0);
+        assert_eq!(found.share.unwrap().high, 1.0);
+    }
+
+    #[test]
+    fn causes_are_named_with_their_share() {
+        let header = header(Some(1));
+        let tasks = [task(1, 1, 80, 20), task(2, 1, 100, 0)];
+        let wakes = [WakeRow { waker_tid: 1, wakee_tid: 2, count: 100, same_cpu: None }];
+        let preemptions = [PreemptionRow { by_tid: 2, of_tid: 1, count: 20, ns: None }];
+        let found =
+            bill(Inputs { wakes: &wakes, preemptions: &preemptions, ..inputs(&header, &tasks, None) });
+        let kinds: Vec<(CauseKind, f64)> =
+            found.causes.iter().map(|cause| (cause.kind, cause.share)).collect();
+        assert_eq!(
+            kinds,
+            [
+                (CauseKind::ThreadsWakeEachOther, 0.5),
+                (CauseKind::Interrupts, 0.4),
+                (CauseKind::Preemption, 0.1)
+            ]
+        );
+        assert_eq!(found.causes[0].who, ["task1", "task2"]);
+    }
+
+    #[test]
+    fn money_is_time_by_price() {
+        let header = header(Some(3_600_000));
+        let tasks = [task(1, 1, 1, 1)];
+        let price = Some(Price { per_vcpu_hour: 1000.0 });
+        let money = bill(Inputs { price, ..inputs(&header, &tasks, None) }).money.unwrap();
+        assert!((money.recording.low - 0.001).abs() < 1e-12);
+        assert!((money.month.high - 0.001 * 730.0 * 3600.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,12 @@
+//! Prices a Trace: what its context switches cost, as a range that holds the truth, never a single invented number.
+//!
+//! [`CostModel`] is a price list, taken from a machine's Profile; [`bill()`] applies it to a Trace's header and tasks.
+#![forbid(unsafe_code)]
+
+mod bill;
+mod model;
+mod money;
+
+pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill};
+pub use model::{CostModel, Range};
+pub use money::{Money, ParsePriceError, Price};

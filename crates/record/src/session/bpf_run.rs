@@ -1,0 +1,303 @@
+//! A recording by BPF programs that write down every event.
+
+use super::header::unavailable;
+use super::{Progress, Run};
+use crate::accumulate::{Accumulator, CacheGroups, Sums, Tables};
+use crate::clock::{monotonic_ns, process_cpu_ns};
+use crate::error::RecordError;
+use crate::event::{Event, PrevState, Switch};
+use crate::known;
+use crate::options::{Options, Target};
+use crate::sources::bpf::{Bpf, Line, Wish};
+use crate::system::Cgroup;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+use swtch_topology::Host;
+use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
+use swtch_trace::tables::{InterruptKind, InterruptRow, SwitchRow};
+
+/// Memory for unread events: so much a CPU, and at most so much in all, unless asked otherwise.
+const BUFFER_BYTES_PER_CPU: u64 = 16 << 20;
+const MOST_BUFFER_BYTES: u64 = 256 << 20;
+/// An event is complete only some time after the moment it tells of: the scheduler was entered then, and is left later, on a
+/// virtual machine perhaps much later. So long the order of events is left open, ns.
+const LAG_NS: u64 = 20_000_000;
+/// Between two looks, at most and at least.
+const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+
+pub(super) struct BpfRun {
+    bpf: Bpf,
+    accumulator: Accumulator,
+    /// Seen, and not yet old enough to be in order.
+    held: Vec<Event>,
+    ready: Vec<SwitchRow>,
+    period: Duration,
+    scoped: bool,
+    /// What is alive as long as one of these is.
+    pids: Vec<u32>,
+    group: Option<PathBuf>,
+    start_ns: u64,
+}
+
+impl BpfRun {
+    pub(super) fn begin(
+        options: &Options,
+        group: Option<&Cgroup>,
+        header: &mut Header,
+    ) -> Result<Self, RecordError> {
+        let scoped = options.target != Target::Machine;
+        let cpus = header.host.cpus.len().max(1) as u64;
+        let in_all = options.buffer_bytes.unwrap_or(MOST_BUFFER_BYTES.min(BUFFER_BYTES_PER_CPU * cpus));
+        let mut bpf = Bpf::load(Wish { buffer_bytes: in_all / cpus, scoped })?;
+        let start_ns = header.provenance.started_monotonic_ns;
+        let accumulator = Accumulator::new(start_ns, cache_groups(&header.host), scoped);
+        bpf.attach()?;
+        let (pids, group) = match &options.target {
+            Target::Processes(pids) => (pids.clone(), None),
+            Target::Cgroup(_) => (Vec::new(), group.map(|group| PathBuf::from(&group.folder))),
+            _ => (Vec::new(), None),
+        };
+        let mut run = Self {
+            bpf,
+            accumulator,
+            held: Vec::new(),
+            ready: Vec::new(),
+            period: PERIODS.0,
+            scoped,
+            pids,
+            group,
+            start_ns,
+        };
+        run.follow_those_there();
+        Ok(run)
+    }
+
+    /// Follows the tasks that were there before the programs. Those that are made meanwhile are children of these.
+    fn follow_those_there(&mut self) {
+        let tids = match (&self.group, self.scoped) {
+            (Some(folder), _) => known::in_folder(folder),
+            (None, true) => self.pids.iter().flat_map(|pid| known::threads(*pid)).collect(),
+            (None, false) => known::all(),
+        };
+        for tid in tids {
+            self.bpf.follow(tid);
+            if let Some(known) = known::task(tid) {
+                self.accumulator.follow(&known);
+            }
+        }
+    }
+
+    /// Takes what is older than `horizon_ns`, in order.
+    fn take(&mut self, horizon_ns: u64) {
+        // Nearly sorted already, ring by ring: a merge.
+        self.held.sort_by_key(Event::at_ns);
+        let old = self.held.partition_point(|event| event.at_ns() < horizon_ns);
+        for event in self.held.drain(..old) {
+            self.ready.extend(self.accumulator.take(&event));
+        }
+    }
+
+    fn name_the_nameless(&mut self) {
+        for tid in self.accumulator.nameless() {
+            if let Some(known) = known::task(tid) {
+                self.accumulator.name(&known);
+            }
+        }
+    }
+
+    fn add_lost(&self, header: &mut Header) {
+        let (by_cpu, infos) = self.bpf.lost();
+        header.lost = by_cpu
+            .iter()
+            .zip(0..)
+            .filter(|(events, _)| **events > 0)
+            .map(|(events, cpu)| Lost {
+                cpu: Some(cpu),
+                events: *events,
+                what: "switches and wake-ups, because the buffer was full; a larger --buffer holds more"
+                    .to_owned(),
+            })
+            .collect();
+        if infos > 0 {
+            let what = "forks, execs and exits, because their buffer was full".to_owned();
+            header.lost.push(Lost { cpu: None, events: infos, what });
+        }
+    }
+
+    fn interrupt_rows(&self) -> Vec<InterruptRow> {
+        let mut sums: BTreeMap<Line, (u64, u64)> = BTreeMap::new();
+        for one in self.bpf.interrupts() {
+            let sum = sums.entry(one.line).or_default();
+            *sum = (sum.0 + one.count, sum.1 + one.ns);
+        }
+        sums.into_iter()
+            .map(|(line, (count, ns))| {
+                let (kind, line) = match line {
+                    Line::Hard(number) => (InterruptKind::Hard, number.to_string()),
+                    Line::Timer => (InterruptKind::Hard, "LOC".to_owned()),
+                    Line::Soft(kind) => (InterruptKind::Soft, soft_name(kind)),
+                };
+                InterruptRow { kind, line, name: String::new(), cpu: None, count, ns: Some(ns) }
+            })
+            .collect()
+    }
+}
+
+impl Run for BpfRun {
+    fn before_start(&mut self) {
+        // The programs follow the children of those they follow: for a moment, of this thread.
+        self.bpf.follow(own_tid());
+    }
+
+    fn started(&mut self, pid: u32) -> Result<(), RecordError> {
+        self.bpf.unfollow(own_tid());
+        self.pids = vec![pid];
+        Ok(())
+    }
+
+    fn look(&mut self) {
+        let horizon_ns = monotonic_ns().saturating_sub(LAG_NS);
+        let full = self.bpf.drain(&mut self.held);
+        self.take(horizon_ns);
+        self.period = match full {
+            full if full > 0.2 => PERIODS.0,
+            full if full < 0.02 => (self.period * 2).min(PERIODS.1),
+            _ => self.period,
+        };
+    }
+
+    fn period(&self) -> Duration {
+        self.period
+    }
+
+    fn alive(&self) -> bool {
+        match &self.group {
+            Some(folder) => folder.exists(),
+            None => !self.scoped || self.pids.iter().any(|pid| known::exists(*pid)),
+        }
+    }
+
+    fn switches(&mut self) -> Vec<SwitchRow> {
+        std::mem::take(&mut self.ready)
+    }
+
+    fn finish(&mut self) {
+        self.bpf.detach();
+        self.bpf.drain(&mut self.held);
+        self.take(u64::MAX);
+        for (cpu, prev_tid, at_ns) in self.bpf.pending() {
+            // Into a task so new that it has not been in the scheduler since. Who it is, the kernel has not told.
+            let switch = Switch {
+                at_ns,
+                cpu,
+                prev_tid,
+                next_tid: 0,
+                prev_state: PrevState::Other,
+                preempted: false,
+                address_space_changed: None,
+                cost_ns: None,
+                prev_counts: None,
+            };
+            if prev_tid != 0 && self.accumulator.is_running(prev_tid, cpu) {
+                self.ready.extend(self.accumulator.take(&Event::Switch(switch)));
+            }
+        }
+        self.name_the_nameless();
+    }
+
+    fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        self.name_the_nameless();
+        let sums = self.accumulator.sums();
+        fill_totals(sums, header);
+        let bracket = self.bpf.tracepoints().bracket;
+        header.totals.switch_cost_ns = bracket.then_some(sums.cost_ns);
+        self.add_lost(header);
+        header.recorder = RecorderCost {
+            cpu_ns: Some(process_cpu_ns()),
+            bpf_ns: None,
+            memory_bytes: Some(self.bpf.memory_bytes()),
+        };
+        header.unavailable.clear();
+        if !bracket {
+            let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
+            header.unavailable.push(unavailable("switches.cost_ns", why));
+        }
+        for what in ["instructions", "cache_misses", "working_set_bytes"] {
+            let why = "hardware counters are not recorded yet";
+            header.unavailable.push(unavailable(&format!("tasks.{what}"), why));
+        }
+        for table in ["switches", "tasks", "wakes", "preemptions", "histograms", "intervals"] {
+            header.sources.insert(table.to_owned(), "bpf".to_owned());
+        }
+        let mut tables = self.accumulator.tables(now_ns);
+        tables.interrupts = self.interrupt_rows();
+        let (lost, _) = self.bpf.lost();
+        for row in &mut tables.cpus {
+            row.lost = lost.get(row.cpu as usize).copied().unwrap_or(0);
+        }
+        tables
+    }
+
+    fn progress(&self) -> Progress {
+        let sums = self.accumulator.sums();
+        let (lost, infos) = self.bpf.lost();
+        Progress {
+            elapsed_ns: monotonic_ns().saturating_sub(self.start_ns),
+            switches: sums.voluntary + sums.involuntary + sums.idle,
+            tasks: self.accumulator.task_count(),
+            lost: lost.iter().sum::<u64>() + infos,
+        }
+    }
+}
+
+fn fill_totals(sums: Sums, header: &mut Header) {
+    let totals = &mut header.totals;
+    totals.context_switches = SwitchTotals {
+        voluntary: Some(sums.voluntary),
+        involuntary: Some(sums.involuntary),
+        idle: Some(sums.idle),
+    };
+    totals.migrations = MigrationTotals {
+        same_l2: Some(sums.migrations.same_l2),
+        same_l3: Some(sums.migrations.same_l3),
+        across: Some(sums.migrations.across),
+    };
+    totals.wakeups = Some(sums.wakeups);
+    totals.processes = ProcessTotals {
+        forked: Some(sums.forked),
+        execs: Some(sums.execs),
+        exited: Some(sums.exited),
+        peak: Some(sums.processes_peak),
+    };
+    totals.threads_created = Some(sums.threads_created);
+}
+
+/// Kinds of soft interrupts in the order of the kernel (include/linux/interrupt.h, v6.18).
+fn soft_name(kind: u32) -> String {
+    const NAMES: [&str; 10] =
+        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    NAMES.get(kind as usize).map_or_else(|| kind.to_string(), |name| (*name).to_owned())
+}
+
+fn own_tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+fn cache_groups(host: &Host) -> CacheGroups {
+    let groups = |level: u32| {
+        let most = host.cpus.iter().map(|cpu| cpu.id).max().map_or(0, |id| id as usize + 1);
+        // A CPU whose cache is not known shares it with nobody.
+        let mut of: Vec<u32> = (0..most as u32).map(|cpu| cpu + (1 << 16)).collect();
+        let caches = host.caches.iter().filter(|cache| cache.level == level);
+        for (cache, number) in caches.zip(0..) {
+            for cpu in &cache.shared_by {
+                if let Some(slot) = of.get_mut(*cpu as usize) {
+                    *slot = number;
+                }
+            }
+        }
+        of
+    };
+    CacheGroups { l2: groups(2), l3: groups(3) }
+}

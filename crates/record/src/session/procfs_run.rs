@@ -1,0 +1,172 @@
+//! A recording by samples of `/proc`, for those who may do nothing else.
+
+use super::header::unavailable;
+use super::{Progress, Run};
+use crate::accumulate::Tables;
+use crate::clock::{monotonic_ns, process_cpu_ns};
+use crate::error::RecordError;
+use crate::options::Target;
+use crate::sources::procfs::{self, Collected, Interval, ProcfsError, Sampled, Sampler, Thread};
+use crate::system::Cgroup;
+use std::path::Path;
+use std::time::Duration;
+use swtch_trace::model::{Header, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
+use swtch_trace::tables::{IntervalRow, SwitchRow, TaskRow};
+
+pub(super) struct ProcfsRun {
+    /// None until the command is there, and after the end.
+    sampler: Option<Sampler>,
+    sampled: Option<Sampled>,
+    collected: Option<Collected>,
+    start_ns: u64,
+}
+
+impl ProcfsRun {
+    pub(super) fn begin(
+        target: &Target,
+        group: Option<&Cgroup>,
+        header: &mut Header,
+    ) -> Result<Self, RecordError> {
+        let target = match target {
+            Target::Command(_) => None,
+            Target::Processes(pids) => Some(procfs::Target::Processes(pids.clone())),
+            Target::Cgroup(_) => group.cloned().map(procfs::Target::Cgroup),
+            Target::Machine => Some(procfs::Target::Machine),
+        };
+        let mut run = Self {
+            sampler: target.map(|target| Sampler::new(Path::new("/"), target)).transpose()?,
+            sampled: None,
+            collected: None,
+            start_ns: header.provenance.started_monotonic_ns,
+        };
+        run.look();
+        Ok(run)
+    }
+}
+
+impl Run for ProcfsRun {
+    fn started(&mut self, pid: u32) -> Result<(), RecordError> {
+        let target = procfs::Target::Descendants { pid, since_birth: true };
+        match Sampler::new(Path::new("/"), target) {
+            Ok(sampler) => self.sampler = Some(sampler),
+            // It was over before we could look.
+            Err(ProcfsError::NoProcess { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.look();
+        Ok(())
+    }
+
+    fn look(&mut self) {
+        self.sampled = self.sampler.as_mut().map(Sampler::sample);
+    }
+
+    fn period(&self) -> Duration {
+        self.sampler.as_ref().map_or(Duration::from_millis(100), Sampler::period)
+    }
+
+    fn alive(&self) -> bool {
+        self.sampled.as_ref().is_some_and(|sampled| sampled.alive)
+    }
+
+    fn switches(&mut self) -> Vec<SwitchRow> {
+        Vec::new()
+    }
+
+    fn finish(&mut self) {
+        self.collected = self.sampler.take().map(Sampler::finish);
+    }
+
+    fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
+        header.recorder = RecorderCost { cpu_ns: Some(process_cpu_ns()), ..RecorderCost::default() };
+        let Some(collected) = &self.collected else {
+            // Until the end the samples are with the sampler.
+            return Tables::default();
+        };
+        fill_totals(collected, header);
+        header.unavailable.clear();
+        header
+            .unavailable
+            .extend(collected.unavailable.iter().map(|row| unavailable(&row.what, row.why.clone())));
+        let why = "samples of /proc do not see single events; BPF does";
+        for what in ["switches", "wakes", "preemptions", "histograms", "tasks.wakeups", "tasks.wait_p50_ns"] {
+            header.unavailable.push(unavailable(what, why));
+        }
+        for table in ["tasks", "intervals"] {
+            header.sources.insert(table.to_owned(), "procfs".to_owned());
+        }
+        Tables {
+            tasks: collected.threads.iter().map(|thread| task_row(thread, self.start_ns)).collect(),
+            intervals: collected
+                .intervals
+                .iter()
+                .map(|interval| interval_row(interval, self.start_ns))
+                .collect(),
+            ..Tables::default()
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            elapsed_ns: monotonic_ns().saturating_sub(self.start_ns),
+            switches: 0,
+            tasks: self.sampled.as_ref().map_or(0, |sampled| sampled.threads),
+            lost: 0,
+        }
+    }
+}
+
+fn fill_totals(collected: &Collected, header: &mut Header) {
+    let sum = |of: fn(&Thread) -> Option<u64>| {
+        let known: Vec<u64> = collected.threads.iter().filter_map(of).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<u64>())
+    };
+    header.totals.context_switches = SwitchTotals {
+        voluntary: sum(|thread| thread.voluntary),
+        involuntary: sum(|thread| thread.involuntary),
+        idle: None,
+    };
+    // Of which kind they were, nobody says.
+    header.totals.migrations = MigrationTotals::default();
+    header.totals.processes =
+        ProcessTotals { peak: Some(collected.processes_peak), ..ProcessTotals::default() };
+    header.totals.threads_created = collected.threads_created;
+}
+
+fn task_row(thread: &Thread, start_ns: u64) -> TaskRow {
+    TaskRow {
+        tid: thread.tid,
+        pid: thread.pid,
+        parent_pid: Some(thread.parent_pid),
+        comm: thread.comm.clone(),
+        kernel_thread: thread.kernel_thread,
+        in_scope: true,
+        first_ns: thread.first_ns.saturating_sub(start_ns),
+        last_ns: thread.last_ns.saturating_sub(start_ns),
+        voluntary: thread.voluntary.unwrap_or(0),
+        involuntary: thread.involuntary.unwrap_or(0),
+        run_ns: thread.run_ns.unwrap_or(0),
+        wait_ns: thread.wait_ns.unwrap_or(0),
+        waits: thread.timeslices.unwrap_or(0),
+        user_ns: thread.user_ns,
+        system_ns: thread.system_ns,
+        ..TaskRow::default()
+    }
+}
+
+fn interval_row(interval: &Interval, start_ns: u64) -> IntervalRow {
+    IntervalRow {
+        at_ns: interval.at_ns.saturating_sub(start_ns),
+        length_ns: interval.length_ns.max(1),
+        voluntary: interval.voluntary,
+        involuntary: interval.involuntary,
+        migrations: interval.migrations,
+        run_ns: interval.run_ns,
+        user_ns: interval.user_ns,
+        system_ns: interval.system_ns,
+        tasks: Some(interval.threads),
+        runnable: Some(interval.runnable),
+        processes: Some(interval.processes),
+        ..IntervalRow::default()
+    }
+}
