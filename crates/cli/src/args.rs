@@ -1,5 +1,7 @@
 //! Arguments in: the only place that knows the command line.
 
+pub(crate) mod record;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use swtch_units::Bytes;
 #[command(after_help = "Any program swtch-NAME on PATH runs as 'swtch NAME'.\n\nExamples:\n  \
     swtch doctor                      what this machine allows\n  \
     swtch measure --quick             what a switch costs here, in ten seconds\n  \
+    swtch record -- make -j4          what the switches of a command cost it\n  \
     swtch report -o report.html       the last measurement as a page")]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -27,6 +30,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// What a context switch costs here
     Measure(Box<MeasureArgs>),
+    /// What a workload does, and what its context switches cost it
+    Record(Box<record::RecordArgs>),
     /// One page from any number of profiles
     Report(ReportArgs),
     /// The JSON Schema of the files swtch writes

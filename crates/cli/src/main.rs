@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod live_line;
 mod output;
 mod progress;
 
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Measure(args) => commands::measure::run(&args),
+        Command::Record(args) => commands::record::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::External(words) => commands::external::run(&words),

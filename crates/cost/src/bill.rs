@@ -142,7 +142,9 @@ fn of_task(task: &TaskRow, in_place: bool, model: Option<&CostModel>) -> TaskBil
     } else {
         model.and_then(|model| from_prices(task, model))
     };
-    let indirect_ns = model.and_then(|model| model.most_indirect_ns).map(|most_ns| {
+    let slices = switches_of(task).max(1) as f64;
+    let most_ns = model.and_then(|model| model.most_refill_ns(task.run_ns as f64 / slices));
+    let indirect_ns = most_ns.map(|most_ns| {
         // Caches are cold only where another task ran meanwhile, and refilling them takes place while the task runs.
         let times = task.displaced.unwrap_or_else(|| switches_of(task)) as f64;
         Range { low: 0.0, high: (times * most_ns).min(task.run_ns as f64) }
@@ -204,6 +206,7 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Refill;
     use swtch_topology::Host;
     use swtch_trace::model::{Provenance, Scope};
 
@@ -236,7 +239,11 @@ mod tests {
         CostModel {
             thread_switch_ns: Some(Range { low: 1000.0, high: 1200.0 }),
             process_switch_ns: Some(Range { low: 2000.0, high: 2400.0 }),
-            most_indirect_ns: Some(5000.0),
+            refills: vec![
+                Refill { work_ns: 100.0, refill_ns: 50.0 },
+                Refill { work_ns: 20_000.0, refill_ns: 5000.0 },
+                Refill { work_ns: 1e6, refill_ns: 1e6 },
+            ],
         }
     }
 
@@ -252,10 +259,20 @@ mod tests {
         assert_eq!(found.direct_ns, Some(Range::exactly(80_000.0)));
         assert_eq!(found.indirect_ns, Some(Range { low: 0.0, high: 2.0 * 10.0 * 5000.0 }));
         assert_eq!(found.cpu_ns, 2_080_000.0);
-        assert_eq!(found.share.unwrap().low, 80_000.0 / 2_080_000.0);
-        assert_eq!(found.share.unwrap().high, 180_000.0 / 2_080_000.0);
+        let share = found.share.unwrap();
+        assert!((share.low - 80_000.0 / 2_080_000.0).abs() < 1e-12);
+        assert!((share.high - 180_000.0 / 2_080_000.0).abs() < 1e-12);
         assert_eq!(found.switch_ns, Some(Range::exactly(1000.0)));
         assert!(found.measured_in_place);
+    }
+
+    #[test]
+    fn what_is_missed_is_bounded_by_the_time_to_touch_it() {
+        let model = model();
+        assert_eq!(model.most_refill_ns(30.0), Some(30.0));
+        assert_eq!(model.most_refill_ns(19_999.0), Some(50.0));
+        assert_eq!(model.most_refill_ns(25_000.0), Some(5000.0));
+        assert_eq!(CostModel { refills: Vec::new(), ..model }.most_refill_ns(1.0), None);
     }
 
     #[test]

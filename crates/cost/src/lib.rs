@@ -8,5 +8,5 @@ mod model;
 mod money;
 
 pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill};
-pub use model::{CostModel, Range};
+pub use model::{CostModel, Range, Refill};
 pub use money::{Money, ParsePriceError, Price};

@@ -180,14 +180,16 @@ impl Accumulator {
     pub fn take(&mut self, event: &Event) -> Option<SwitchRow> {
         match event {
             Event::Switch(switch) => Some(self.switch(switch)),
-            Event::Wake(wake) => {
+            // The idle task is not woken, nor made; a damaged file may say so.
+            Event::Wake(wake) if wake.wakee_tid != 0 => {
                 self.wake(wake);
                 None
             }
-            Event::Life(life) => {
+            Event::Life(life) if life.tid != 0 => {
                 self.life(life);
                 None
             }
+            Event::Wake(_) | Event::Life(_) => None,
         }
     }
 

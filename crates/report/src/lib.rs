@@ -5,4 +5,5 @@
 #![forbid(unsafe_code)]
 
 pub mod html;
+pub mod recording;
 pub mod terminal;

@@ -3,5 +3,6 @@
 pub(crate) mod doctor;
 pub(crate) mod external;
 pub(crate) mod measure;
+pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod schema;

@@ -91,10 +91,8 @@ static __always_inline struct event *next_event(struct ring *ring, u64 *place)
 {
 	u32 cpu = bpf_get_smp_processor_id(), index;
 
-	if (*(volatile u64 *)&ring->head - *(volatile u64 *)&ring->tail > ring_mask - SLACK) {
-		__sync_fetch_and_add(&ring->lost, 1);
+	if (*(volatile u64 *)&ring->head - *(volatile u64 *)&ring->tail > ring_mask - SLACK)
 		return NULL;
-	}
 	*place = __sync_fetch_and_add(&ring->head, 1);
 	index = (cpu << ring_shift) + ((u32)*place & ring_mask);
 	return bpf_map_lookup_elem(&events, &index);
@@ -146,8 +144,10 @@ static __always_inline void write_switch(struct ring *ring, struct task_struct *
 	if (scoped && !is_followed(tid) && !is_followed(other))
 		return;
 	event = next_event(ring, &place);
-	if (!event)
+	if (!event) {
+		__sync_fetch_and_add(&ring->lost_switches, 1);
 		return;
+	}
 	event->at_ns = ring->entered_ns;
 	event->tid = tid;
 	event->other = other;
@@ -242,8 +242,10 @@ static __always_inline void write_wake(struct task_struct *task, u8 flags)
 	if (!ring)
 		return;
 	event = next_event(ring, &place);
-	if (!event)
+	if (!event) {
+		__sync_fetch_and_add(&ring->lost_wakes, 1);
 		return;
+	}
 	event->at_ns = bpf_ktime_get_ns();
 	event->tid = task->pid;
 	event->other = waker;

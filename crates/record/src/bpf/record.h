@@ -45,7 +45,8 @@ struct event {
  */
 struct ring {
 	u64 head;
-	u64 lost;
+	u64 lost_switches;
+	u64 lost_wakes;
 	u64 info_head;
 	u64 infos_lost;
 	/* the switch that was entered and is not yet left */
@@ -63,7 +64,7 @@ struct ring {
 	u64 soft_began_ns;
 	u64 soft_hard_ns;
 	u64 timer_began_ns;
-	u64 pad0[3];
+	u64 pad0[2];
 	u64 tail;
 	u64 info_tail;
 	u64 pad1[14];

@@ -8,7 +8,7 @@ use crate::error::RecordError;
 use crate::event::{Event, PrevState, Switch};
 use crate::known;
 use crate::options::{Options, Target};
-use crate::sources::bpf::{Bpf, Line, Wish};
+use crate::sources::bpf::{Bpf, Line, Losses, Wish};
 use crate::system::Cgroup;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -107,21 +107,20 @@ impl BpfRun {
     }
 
     fn add_lost(&self, header: &mut Header) {
-        let (by_cpu, infos) = self.bpf.lost();
-        header.lost = by_cpu
-            .iter()
-            .zip(0..)
-            .filter(|(events, _)| **events > 0)
-            .map(|(events, cpu)| Lost {
-                cpu: Some(cpu),
-                events: *events,
-                what: "switches and wake-ups, because the buffer was full; a larger --buffer holds more"
-                    .to_owned(),
-            })
-            .collect();
-        if infos > 0 {
-            let what = "forks, execs and exits, because their buffer was full".to_owned();
-            header.lost.push(Lost { cpu: None, events: infos, what });
+        header.lost.clear();
+        for (losses, cpu) in self.bpf.lost().into_iter().zip(0..) {
+            let kinds = [
+                (losses.switches, "switches"),
+                (losses.wakes, "wake-ups"),
+                (losses.lives, "forks, execs and exits"),
+            ];
+            header.lost.extend(kinds.into_iter().filter(|(events, _)| *events > 0).map(|(events, kind)| {
+                Lost {
+                    cpu: Some(cpu),
+                    events,
+                    what: format!("{kind}, because the buffer was full; a larger --buffer holds more"),
+                }
+            }));
         }
     }
 
@@ -232,21 +231,20 @@ impl Run for BpfRun {
         }
         let mut tables = self.accumulator.tables(now_ns);
         tables.interrupts = self.interrupt_rows();
-        let (lost, _) = self.bpf.lost();
+        let lost = self.bpf.lost();
         for row in &mut tables.cpus {
-            row.lost = lost.get(row.cpu as usize).copied().unwrap_or(0);
+            row.lost = lost.get(row.cpu as usize).map_or(0, Losses::all);
         }
         tables
     }
 
     fn progress(&self) -> Progress {
         let sums = self.accumulator.sums();
-        let (lost, infos) = self.bpf.lost();
         Progress {
             elapsed_ns: monotonic_ns().saturating_sub(self.start_ns),
             switches: sums.voluntary + sums.involuntary + sums.idle,
             tasks: self.accumulator.task_count(),
-            lost: lost.iter().sum::<u64>() + infos,
+            lost: self.bpf.lost().iter().map(Losses::all).sum(),
         }
     }
 }

@@ -9,6 +9,7 @@ use libbpf_rs::btf::{Btf, types::Typedef};
 use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
 use libbpf_rs::{OpenObject, OpenProgramMut};
 use mapping::Mapping;
+pub use rings::Losses;
 use rings::Rings;
 use shared::{HARD_LINES, INFO_SHIFT, LINES, RawEvent, RawInterrupt, SOFT_KINDS, TIMER_LINE};
 use skeleton::{RecordSkel, RecordSkelBuilder};
@@ -213,8 +214,8 @@ impl Bpf {
         self.rings.drain(out)
     }
 
-    /// Events lost because a ring was full: by CPU, and those about the lives of tasks.
-    pub fn lost(&self) -> (Vec<u64>, u64) {
+    /// Events lost because a ring was full, by CPU.
+    pub fn lost(&self) -> Vec<Losses> {
         self.rings.lost()
     }
 

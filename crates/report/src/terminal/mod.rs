@@ -1,6 +1,7 @@
 //! A Profile as text for a terminal: the answer first, then what it rests on.
 
 mod comparison;
+mod recording;
 mod table;
 
 use swtch_profile::Profile;
@@ -9,6 +10,7 @@ use swtch_units::{Bytes, format_ns};
 use table::Table;
 
 pub use comparison::comparison;
+pub use recording::recording;
 
 /// The whole Profile as lines of at most about 100 columns.
 pub fn profile(profile: &Profile) -> String {

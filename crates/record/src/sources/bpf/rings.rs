@@ -9,6 +9,24 @@ use crate::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake};
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
+/// Events of a CPU that were lost because its ring was full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Context switches.
+    pub switches: u64,
+    /// Wake-ups.
+    pub wakes: u64,
+    /// Forks, execs and exits.
+    pub lives: u64,
+}
+
+impl Losses {
+    /// Of all kinds.
+    pub fn all(&self) -> u64 {
+        self.switches + self.wakes + self.lives
+    }
+}
+
 /// All CPUs' rings.
 pub(super) struct Rings {
     pub(super) heads: Mapping<RawRing>,
@@ -64,12 +82,16 @@ impl Rings {
         (head - begin) as f64 / places as f64
     }
 
-    /// Events that found their ring full, by CPU, and infos, altogether.
-    pub(super) fn lost(&self) -> (Vec<u64>, u64) {
+    /// What found its ring full, by CPU.
+    pub(super) fn lost(&self) -> Vec<Losses> {
         let of = |cpu, offset| self.heads.atomic(cpu, offset).load(Ordering::Relaxed);
-        let cpus = 0..self.heads.len();
-        let events = cpus.clone().map(|cpu| of(cpu, offset_of!(RawRing, lost))).collect();
-        (events, cpus.map(|cpu| of(cpu, offset_of!(RawRing, infos_lost))).sum())
+        (0..self.heads.len())
+            .map(|cpu| Losses {
+                switches: of(cpu, offset_of!(RawRing, lost_switches)),
+                wakes: of(cpu, offset_of!(RawRing, lost_wakes)),
+                lives: of(cpu, offset_of!(RawRing, infos_lost)),
+            })
+            .collect()
     }
 
     /// The switches into new tasks that have not gone into the scheduler since: who left, where and when. Who came is not known here.

@@ -31,7 +31,8 @@ pub(super) const FLAG_NEW: u8 = 1 << 5;
 #[repr(C)]
 pub(super) struct RawRing {
     pub(super) head: u64,
-    pub(super) lost: u64,
+    pub(super) lost_switches: u64,
+    pub(super) lost_wakes: u64,
     pub(super) info_head: u64,
     pub(super) infos_lost: u64,
     pub(super) entered_ns: u64,
@@ -43,7 +44,7 @@ pub(super) struct RawRing {
     pub(super) entered_flags: u8,
     pub(super) pad: u8,
     pub(super) interrupts: [u64; 5],
-    pub(super) pad0: [u64; 3],
+    pub(super) pad0: [u64; 2],
     pub(super) tail: u64,
     pub(super) info_tail: u64,
     pub(super) pad1: [u64; 14],

@@ -1,0 +1,77 @@
+//! Arguments of `swtch record`.
+
+use super::{duration, size};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use swtch_cost::Price;
+use swtch_record::{SourceKind, Target};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch record -- make -j4                     a command and all it starts\n  \
+    swtch record -a --duration 10s               the whole machine\n  \
+    swtch record -p 1234 --duration 30s -o web.swtch\n  \
+    swtch record --cgroup /system.slice/web.service --duration 1m\n  \
+    swtch record --price 0.05/vcpu-hour --json -- ./server --selftest\n\n\
+    The command's own output and exit status pass through. The Trace is a folder, NAME.swtch.\n\
+    Exit status: the command's, 128 + N for signal N, 127 when it is not found; otherwise 0 done, 1 failed, 2 wrong usage.")]
+pub(crate) struct RecordArgs {
+    /// Record these running processes and what they start
+    #[arg(short, long, value_name = "PID,...", value_delimiter = ',', group = "target")]
+    pub(crate) pid: Vec<u32>,
+    /// Record a control group and those below it
+    #[arg(long, value_name = "PATH", group = "target")]
+    pub(crate) cgroup: Option<String>,
+    /// Record the whole machine
+    #[arg(short, long, group = "target")]
+    pub(crate) all: bool,
+    /// Stop after this long, e.g. 10s, 5m
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Where from: bpf or procfs; the best that is allowed when not given
+    #[arg(long, value_name = "SOURCE", value_parser = source)]
+    pub(crate) source: Option<SourceKind>,
+    /// Memory for events not yet read, all CPUs together, e.g. 64M
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) buffer: Option<u64>,
+    /// The Trace to write
+    #[arg(short, long, value_name = "NAME.swtch")]
+    pub(crate) out: Option<PathBuf>,
+    /// Price with this Profile instead of this machine's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// Do not price from a Profile, nor measure one when there is none
+    #[arg(long, conflicts_with = "profile")]
+    pub(crate) no_profile: bool,
+    /// Say it in money, e.g. 0.05/vcpu-hour
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    pub(crate) price: Option<Price>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The command to record
+    #[arg(last = true, value_name = "COMMAND", group = "target")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl RecordArgs {
+    pub(crate) fn target(&self) -> Option<Target> {
+        if !self.command.is_empty() {
+            return Some(Target::Command(self.command.clone()));
+        }
+        if !self.pid.is_empty() {
+            return Some(Target::Processes(self.pid.clone()));
+        }
+        self.cgroup.clone().map(Target::Cgroup).or_else(|| self.all.then_some(Target::Machine))
+    }
+}
+
+fn source(text: &str) -> Result<SourceKind, String> {
+    SourceKind::from_name(text).ok_or_else(|| format!("unknown source '{text}'; the sources are bpf, procfs"))
+}
+
+fn price(text: &str) -> Result<Price, String> {
+    text.parse().map_err(|error: swtch_cost::ParsePriceError| error.to_string())
+}

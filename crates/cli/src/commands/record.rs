@@ -1,0 +1,123 @@
+//! `swtch record`.
+
+use crate::args::record::RecordArgs;
+use crate::live_line::LiveLine;
+use crate::output::{self, WrongUsage};
+use crate::progress::Bar;
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use swtch_cost::{CostModel, Inputs, bill};
+use swtch_measure::{Options as MeasureOptions, Preset, measure};
+use swtch_profile::file;
+use swtch_record::{Options, RecordError, Recording, Target, record};
+use swtch_report::recording::Summary;
+use swtch_report::terminal;
+
+pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
+    let Some(target) = args.target() else {
+        return Err(WrongUsage(RecordError::NoCommand.to_string()).into());
+    };
+    if args.duration.is_some_and(|duration| duration.is_zero()) {
+        return Err(
+            WrongUsage("a duration of 0 s leaves nothing to record; write 10s or 5m".to_owned()).into()
+        );
+    }
+    // Read first: a mistyped name should not cost a recording.
+    let given = args.profile.as_deref().map(file::read).transpose()?;
+    let folder = args.out.clone().unwrap_or_else(|| folder(&target));
+    let is_command = matches!(target, Target::Command(_));
+    let options =
+        Options { target, folder, duration: args.duration, source: args.source, buffer_bytes: args.buffer };
+    let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
+    let recorded = record(&options, &mut line);
+    line.clear();
+    let recording = match recorded {
+        Ok(recording) => recording,
+        Err(error) => {
+            let status = error.shell_status();
+            output::complain(&error.into());
+            return Ok(ExitCode::from(status.unwrap_or(1)));
+        }
+    };
+    let model = match (given, args.no_profile) {
+        (Some(profile), _) => Some(CostModel::of(&profile)),
+        (None, true) => None,
+        (None, false) => own_model()?,
+    };
+    show(args, &recording, model.as_ref())?;
+    let status = recording.header.exit_status.unwrap_or(0);
+    Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
+}
+
+/// `make.swtch` for `/usr/bin/make`, `machine.swtch`, `pid-12.swtch`, `cgroup-web.swtch`, in this folder.
+fn folder(target: &Target) -> PathBuf {
+    let base = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = match target {
+        Target::Command(command) => command.first().and_then(|program| base(Path::new(program))),
+        Target::Processes(pids) => pids.first().map(|pid| format!("pid-{pid}")),
+        Target::Cgroup(path) => base(Path::new(path)).map(|name| format!("cgroup-{name}")),
+        Target::Machine => Some("machine".to_owned()),
+    };
+    PathBuf::from(format!("{}.swtch", name.unwrap_or_else(|| "record".to_owned())))
+}
+
+/// Prices of this machine: of its Profile, which is measured when there is none.
+fn own_model() -> anyhow::Result<Option<CostModel>> {
+    let Some(path) = output::own_profile() else { return Ok(None) };
+    if path.exists() {
+        return Ok(Some(CostModel::of(&file::read(&path)?)));
+    }
+    output::complain_text("swtch: this machine has no Profile yet; measuring one takes ten seconds, once");
+    let mut bar = Bar::new().context("cannot listen for Ctrl-C")?;
+    let measured = measure(&MeasureOptions::preset(Preset::Quick), &mut bar);
+    bar.clear();
+    let mut measurement = match measured {
+        Ok(measurement) => measurement,
+        Err(error) => bail!("no Profile to price with: {error}; --no-profile does without"),
+    };
+    if let Some(parent) = path.parent()
+        && std::fs::create_dir_all(parent).is_ok()
+    {
+        file::write(&mut measurement.profile, &measurement.samples, &path)?;
+    }
+    Ok(Some(CostModel::of(&measurement.profile)))
+}
+
+fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> anyhow::Result<()> {
+    let Recording { header, tables, folder } = recording;
+    let bill = bill(Inputs {
+        header,
+        tasks: &tables.tasks,
+        wakes: &tables.wakes,
+        preemptions: &tables.preemptions,
+        model,
+        price: args.price,
+    });
+    let summary = Summary {
+        header,
+        tasks: &tables.tasks,
+        preemptions: &tables.preemptions,
+        interrupts: &tables.interrupts,
+        bill: &bill,
+    };
+    if args.json {
+        output::print(&(serde_json::to_string_pretty(&summary.json())? + "\n"));
+        return Ok(());
+    }
+    // A command's own output goes to standard output; what is said about it must not get into it.
+    let text = format!("{}\nTrace: {}\n", terminal::recording(&summary), shown(folder));
+    if matches!(header.scope, swtch_trace::model::Scope::Command { .. }) {
+        output::complain_text(text.trim_end());
+    } else {
+        output::print(&text);
+    }
+    Ok(())
+}
+
+/// Relative to where we are, where that is shorter.
+fn shown(folder: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let short = here.as_deref().and_then(|here| folder.strip_prefix(here).ok()).unwrap_or(folder);
+    short.display().to_string()
+}

@@ -1,0 +1,130 @@
+//! What a recording came to, for people and for machines.
+
+use serde_json::{Value, json};
+use swtch_cost::Bill;
+use swtch_trace::model::Header;
+use swtch_trace::tables::{InterruptKind, InterruptRow, PreemptionRow, TaskRow};
+
+/// A Trace's figures beside its bill. What is shown of them is decided in one place, here.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary<'a> {
+    /// Totals and circumstances.
+    pub header: &'a Header,
+    /// All tasks.
+    pub tasks: &'a [TaskRow],
+    /// Who preempted whom, the most frequent first.
+    pub preemptions: &'a [PreemptionRow],
+    /// Interrupts, the most frequent first.
+    pub interrupts: &'a [InterruptRow],
+    /// What it cost.
+    pub bill: &'a Bill,
+}
+
+impl Summary<'_> {
+    /// The summary as `swtch record --json` prints it. A figure that is unavailable is `null` and has its reason in `unavailable`.
+    pub fn json(&self) -> Value {
+        let Self { header, bill, .. } = self;
+        let totals = &header.totals;
+        let command = match &header.scope {
+            swtch_trace::model::Scope::Command { command, .. } => json!(command),
+            _ => Value::Null,
+        };
+        json!({
+            "schema": "swtch/record/1",
+            "command": command,
+            "scope": header.scope,
+            "exit_status": header.exit_status,
+            "ended": header.provenance.ended,
+            "duration_ns": header.duration_ns,
+            "source": source(&header.provenance.recorder),
+            "why": header.provenance.why,
+            "context_switches": totals.context_switches,
+            "migrations": totals.migrations,
+            "wakeups": totals.wakeups,
+            "lost": header.lost.iter().map(|lost| lost.events).sum::<u64>(),
+            "losses": header.lost,
+            "cpu_ns": totals.cpu_ns,
+            "processes": totals.processes,
+            "throttled": totals.throttled,
+            "pressure": totals.pressure,
+            "interrupts": self.interrupts.iter().map(interrupt).collect::<Vec<_>>(),
+            "tasks": self.shown_tasks().into_iter().map(task).collect::<Vec<_>>(),
+            "preemptions": self.preemptions.iter().map(|row| self.preemption(row)).collect::<Vec<_>>(),
+            "reconciliation": header.reconciliation,
+            "recorder": header.recorder,
+            "cost": {
+                "direct_ns": bill.direct_ns,
+                "indirect_ns": bill.indirect_ns,
+                "share": bill.share,
+                "measured_in_place": bill.measured_in_place,
+                "switch_ns": bill.switch_ns,
+                "cpu_ns": bill.cpu_ns,
+                "tasks": bill.tasks,
+                "causes": bill.causes,
+                "money": bill.money,
+            },
+            "sources": header.sources,
+            "unavailable": header.unavailable,
+        })
+    }
+
+    /// The tasks of the scope, those with most switches first.
+    pub(crate) fn shown_tasks(&self) -> Vec<&TaskRow> {
+        let mut tasks: Vec<&TaskRow> = self.tasks.iter().filter(|task| task.in_scope).collect();
+        tasks.sort_by_key(|task| (std::cmp::Reverse(task.voluntary + task.involuntary), task.tid));
+        tasks
+    }
+
+    /// The name of a task.
+    pub(crate) fn name(&self, tid: u32) -> String {
+        let named = self.tasks.iter().find(|task| task.tid == tid);
+        named.map_or_else(|| format!("tid {tid}"), |task| task.comm.clone())
+    }
+
+    fn preemption(&self, row: &PreemptionRow) -> Value {
+        json!({
+            "by": self.name(row.by_tid),
+            "by_tid": row.by_tid,
+            "of": self.name(row.of_tid),
+            "of_tid": row.of_tid,
+            "count": row.count,
+            "ns": row.ns,
+        })
+    }
+}
+
+/// `bpf`, `perf` or `procfs`, whatever its mode.
+pub(crate) fn source(recorder: &str) -> &str {
+    recorder.split('-').next().unwrap_or(recorder)
+}
+
+fn interrupt(row: &InterruptRow) -> Value {
+    let kind = match row.kind {
+        InterruptKind::Hard => "hard",
+        InterruptKind::Soft => "soft",
+    };
+    json!({ "kind": kind, "line": row.line, "name": row.name, "count": row.count, "ns": row.ns })
+}
+
+fn task(row: &TaskRow) -> Value {
+    let migrations = [row.migrations_same_l2, row.migrations_same_l3, row.migrations_across];
+    let migrations: Option<u64> = migrations.into_iter().sum();
+    json!({
+        "tid": row.tid,
+        "pid": row.pid,
+        "comm": row.comm,
+        "voluntary": row.voluntary,
+        "involuntary": row.involuntary,
+        "run_ns": row.run_ns,
+        "wait_ns": {
+            "total": row.wait_ns,
+            "p50": row.wait_p50_ns,
+            "p90": row.wait_p90_ns,
+            "p99": row.wait_p99_ns,
+            "max": row.wait_max_ns,
+        },
+        "wakeups": row.wakeups,
+        "migrations": migrations,
+        "switch_cost_ns": row.switch_cost_ns,
+    })
+}

@@ -1,0 +1,267 @@
+//! A recording as text for a terminal: the bill first, within one screen.
+
+use super::table::Table;
+use crate::recording::{Summary, source};
+use swtch_cost::{Bill, Cause, CauseKind, Range};
+use swtch_trace::model::{Header, Scope};
+use swtch_units::format_ns;
+
+/// Tasks and pairs shown; the page and `--json` have all.
+const TASKS: usize = 8;
+const PAIRS: usize = 3;
+
+/// The summary as lines of at most about 100 columns.
+pub fn recording(summary: &Summary<'_>) -> String {
+    let mut text = answer(summary);
+    for cause in summary.bill.causes.iter().take(PAIRS) {
+        text.push_str(&format!("  {}\n", cause_text(cause)));
+    }
+    text.push('\n');
+    text.push_str(&totals(summary.header));
+    text.push('\n');
+    text.push_str(&tasks(summary));
+    text.push_str(&preemptions(summary));
+    text.push_str(&circumstances(summary.header));
+    text
+}
+
+/// The sentence that answers the question.
+fn answer(summary: &Summary<'_>) -> String {
+    let Bill { share, direct_ns, indirect_ns, switch_ns, measured_in_place, money, .. } = summary.bill;
+    let whose = match &summary.header.scope {
+        Scope::Command { .. } => "this command's CPU time",
+        Scope::Processes { .. } => "these processes' CPU time",
+        Scope::Cgroup { .. } => "this control group's CPU time",
+        Scope::Machine => "all tasks' CPU time",
+    };
+    let (Some(share), Some(direct), Some(switch)) = (share, direct_ns, switch_ns) else {
+        return "What the context switches cost is not known: nothing measured it, and there is no Profile to price them.\n"
+            .to_owned();
+    };
+    let how = if *measured_in_place {
+        "each, measured where they happened"
+    } else {
+        "each, as this machine's Profile has it"
+    };
+    let mut text = format!(
+        "Context switches took {} of {whose}:\n{} in the switches themselves ({} {how})",
+        percent_range(*share),
+        ns_range(*direct),
+        ns_range(*switch),
+    );
+    match indirect_ns {
+        Some(indirect) => {
+            text.push_str(&format!(",\nand {} in refilling caches after them.\n", at_most(*indirect)));
+        }
+        None => {
+            text.push_str(";\nwhat refilling caches after them took is not known without a Profile.\n");
+        }
+    }
+    if let Some(money) = money {
+        let range = |range: Range| {
+            if range.low >= 0.995 * range.high {
+                format!("{:.2}", range.high)
+            } else {
+                format!("{:.2} to {:.2}", range.low, range.high)
+            }
+        };
+        text.push_str(&format!(
+            "At {} a vCPU-hour that is {} a month, if it goes on like this.\n",
+            money.per_vcpu_hour,
+            range(money.month)
+        ));
+    }
+    text
+}
+
+fn cause_text(cause: &Cause) -> String {
+    let percent = format!("{:.0} %", 100.0 * cause.share);
+    let pair = |between: &str| match &cause.who[..] {
+        [one, other] => format!(" (most: {one} {between} {other})"),
+        _ => String::new(),
+    };
+    match cause.kind {
+        CauseKind::ThreadsWakeEachOther => {
+            format!("{percent} of the switches: threads of one process wait for each other{}", pair("wakes"))
+        }
+        CauseKind::ProcessesWakeEachOther => {
+            format!("{percent} of the switches: processes wait for each other{}", pair("wakes"))
+        }
+        CauseKind::Interrupts => {
+            format!("{percent} of the switches: waiting for timers, devices or the network")
+        }
+        CauseKind::Preemption => format!("{percent} of the switches: preemption{}", pair("preempts")),
+    }
+}
+
+fn totals(header: &Header) -> String {
+    let totals = &header.totals;
+    let seconds = header.duration_ns as f64 / 1e9;
+    let switches = &totals.context_switches;
+    let all = [switches.voluntary, switches.involuntary, switches.idle].into_iter().flatten().sum::<u64>();
+    let mut lines = vec![format!(
+        "switches    {} voluntary, {} involuntary, {} from idle; {:.0} a second over {:.2} s",
+        count(switches.voluntary),
+        count(switches.involuntary),
+        count(switches.idle),
+        all as f64 / seconds.max(1e-9),
+        seconds
+    )];
+    let moves = &totals.migrations;
+    lines.push(format!(
+        "wake-ups    {};  migrations {} within an L2, {} within an L3, {} across",
+        count(totals.wakeups),
+        count(moves.same_l2),
+        count(moves.same_l3),
+        count(moves.across)
+    ));
+    let processes = &totals.processes;
+    lines.push(format!(
+        "processes   {} forked, {} exited, {} at most at once",
+        count(processes.forked),
+        count(processes.exited),
+        count(processes.peak)
+    ));
+    if let Some(throttled) = totals.throttled.as_ref().filter(|throttled| throttled.throttled_periods > 0) {
+        lines.push(format!(
+            "throttled   {} in {} of {} periods: the control group's quota stopped it",
+            format_ns(throttled.throttled_ns as f64),
+            throttled.throttled_periods,
+            throttled.periods
+        ));
+    }
+    format!("  {}\n", lines.join("\n  "))
+}
+
+fn tasks(summary: &Summary<'_>) -> String {
+    let mut table = Table::new(&[
+        "task",
+        "tid",
+        "CPU time",
+        "voluntary",
+        "involuntary",
+        "wait p50",
+        "p99",
+        "max",
+        "switch cost",
+    ]);
+    let shown = summary.shown_tasks();
+    for task in shown.iter().take(TASKS) {
+        let time = |ns: Option<u64>| ns.map_or_else(|| "n/a".to_owned(), |ns| format_ns(ns as f64));
+        table.row([
+            task.comm.clone(),
+            task.tid.to_string(),
+            format_ns(task.run_ns as f64),
+            grouped(task.voluntary),
+            grouped(task.involuntary),
+            time(task.wait_p50_ns),
+            time(task.wait_p99_ns),
+            time(task.wait_max_ns),
+            time(task.switch_cost_ns),
+        ]);
+    }
+    let more = shown.len().saturating_sub(TASKS);
+    let heading = if more > 0 {
+        format!("Tasks with most switches ({more} more in the Trace); wait: ready, and no CPU free")
+    } else {
+        "Tasks; wait: ready, and no CPU free".to_owned()
+    };
+    table.render(&heading, &[1, 2, 3, 4, 5, 6, 7, 8])
+}
+
+fn preemptions(summary: &Summary<'_>) -> String {
+    let shown: Vec<String> = summary
+        .preemptions
+        .iter()
+        .take(PAIRS)
+        .map(|row| {
+            let waited =
+                row.ns.map_or(String::new(), |ns| format!(", which then waited {}", format_ns(ns as f64)));
+            format!(
+                "  {} preempted {} {} times{waited}\n",
+                summary.name(row.by_tid),
+                summary.name(row.of_tid),
+                grouped(row.count)
+            )
+        })
+        .collect();
+    if shown.is_empty() { String::new() } else { format!("Preemptions\n{}", shown.concat()) }
+}
+
+fn circumstances(header: &Header) -> String {
+    let provenance = &header.provenance;
+    let mut text = format!("Seen by {}: {}.\n", source(&provenance.recorder), provenance.why);
+    let lost: u64 = header.lost.iter().map(|lost| lost.events).sum();
+    match header.lost.first() {
+        Some(first) => text.push_str(&format!("LOST: {} events ({}).\n", grouped(lost), first.what)),
+        None if provenance.recorder == "procfs" => {}
+        None => text.push_str("No event was lost.\n"),
+    }
+    for row in &header.reconciliation {
+        text.push_str(&format!(
+            "{}: {} counted, the kernel says {} ({}), a difference of {}.\n",
+            row.what,
+            grouped(row.counted),
+            grouped(row.kernel),
+            row.source,
+            row.difference()
+        ));
+    }
+    if !matches!(provenance.ended, swtch_trace::model::Ended::Complete | swtch_trace::model::Ended::Duration)
+    {
+        text.push_str(&format!("It ended early: {}.\n", provenance.ended));
+    }
+    text
+}
+
+fn count(value: Option<u64>) -> String {
+    value.map_or_else(|| "n/a".to_owned(), grouped)
+}
+
+/// `1,234,567`.
+fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn percent_range(share: Range) -> String {
+    let text = |share: f64| {
+        if share < 0.0995 { format!("{:.2}", 100.0 * share) } else { format!("{:.1}", 100.0 * share) }
+    };
+    let (low, high) = (text(share.low), text(share.high));
+    if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
+}
+
+fn ns_range(range: Range) -> String {
+    let (low, high) = (format_ns(range.low), format_ns(range.high));
+    if low == high { high } else { format!("{low} to {high}") }
+}
+
+fn at_most(range: Range) -> String {
+    if range.low > 0.0 { ns_range(range) } else { format!("at most {}", format_ns(range.high)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn ranges_collapse_when_both_ends_read_alike() {
+        assert_eq!(percent_range(Range { low: 0.031, high: 0.049 }), "3.10 to 4.90 %");
+        assert_eq!(percent_range(Range::exactly(0.25)), "25.0 %");
+        assert_eq!(ns_range(Range { low: 1200.0, high: 1200.4 }), "1.20 µs");
+        assert_eq!(at_most(Range { low: 0.0, high: 5e6 }), "at most 5.00 ms");
+    }
+}

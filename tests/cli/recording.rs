@@ -1,0 +1,279 @@
+//! `swtch record` from end to end: what passes through, what is counted, what is left when something goes wrong.
+#![allow(missing_docs, clippy::print_stderr)]
+
+mod common;
+
+use common::{fixture, home, run, skip, stderr, stdout, swtch};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use swtch_trace::Trace;
+
+/// A home with a Profile to price with: nothing is measured on the spot.
+fn priced() -> tempfile::TempDir {
+    let home = home();
+    fs::create_dir(home.path().join("swtch")).unwrap();
+    fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
+    home
+}
+
+fn record(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = swtch(home);
+    command.arg("record").args(arguments);
+    command
+}
+
+/// Why BPF cannot be tested here, if it cannot.
+fn without_bpf() -> Option<String> {
+    let facts = swtch_record::plan::Facts::read();
+    facts
+        .bpf
+        .err()
+        .or_else(|| facts.own_task_numbers.then(|| "a container that numbers its own tasks".to_owned()))
+}
+
+/// The summary after the command's own output, which is `ahead`.
+fn summary(text: &str, ahead: &str) -> Value {
+    let json = text.strip_prefix(ahead).unwrap_or_else(|| panic!("not first: {text}"));
+    serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn output_and_end_of_the_command_pass_through() {
+    let home = priced();
+    for source in ["procfs", "bpf"] {
+        if let (Some(why), "bpf") = (without_bpf(), source) {
+            skip("output_and_end_of_the_command_pass_through (bpf)", &why);
+            continue;
+        }
+        for (script, status) in
+            [("echo out; echo err >&2; exit 7", 7), ("kill -9 $$", 137), ("cat; exit 0", 0)]
+        {
+            let output = run(&mut record(home.path(), &["--source", source, "--", "sh", "-c", script]));
+            assert_eq!(output.status.code(), Some(status), "{source} {script}: {}", stderr(&output));
+            if script.starts_with("echo") {
+                // The bill goes where it does not mix with the output.
+                assert_eq!(stdout(&output), "out\n");
+                assert!(stderr(&output).starts_with("err\n"), "{}", stderr(&output));
+                assert!(stderr(&output).contains("Trace: sh.swtch"), "{}", stderr(&output));
+            }
+            let trace = Trace::open(&home.path().join("sh.swtch")).unwrap();
+            assert_eq!(trace.header.exit_status, Some(status));
+        }
+    }
+    assert_eq!(run(&mut record(home.path(), &["--", "/no/such/program"])).status.code(), Some(127));
+    assert_eq!(run(&mut record(home.path(), &["--", "/etc"])).status.code(), Some(126));
+    assert_eq!(
+        common::names(home.path()),
+        ["sh.swtch", "swtch"],
+        "a command that did not start leaves no Trace"
+    );
+}
+
+#[test]
+fn the_summary_has_the_names_it_promises() {
+    let home = priced();
+    for source in ["procfs", "bpf"] {
+        if let (Some(why), "bpf") = (without_bpf(), source) {
+            skip("the_summary_has_the_names_it_promises (bpf)", &why);
+            continue;
+        }
+        let arguments = ["--json", "--price", "0.05/vcpu-hour", "--source", source, "--", "sleep", "0.4"];
+        let output = run(&mut record(home.path(), &arguments));
+        let found = summary(&stdout(&output), "");
+        for name in
+            ["command", "exit_status", "duration_ns", "source", "lost", "unavailable", "tasks", "preemptions"]
+        {
+            assert!(!found[name].is_null(), "{source}: {name} in {found}");
+        }
+        assert_eq!(found["source"], source);
+        for (group, names) in [
+            ("context_switches", &["voluntary", "involuntary", "idle"][..]),
+            ("cpu_ns", &["user", "system", "irq", "idle", "steal"]),
+            ("processes", &["forked", "exited", "peak"]),
+            ("cost", &["direct_ns", "indirect_ns", "share", "measured_in_place", "money"]),
+        ] {
+            for name in names {
+                assert!(found[group].get(name).is_some(), "{source}: {group}.{name}");
+            }
+        }
+        let task = &found["tasks"][0];
+        assert_eq!(task["comm"], "sleep");
+        for name in ["tid", "pid", "voluntary", "involuntary", "run_ns", "migrations"] {
+            assert!(task.get(name).is_some(), "{source}: tasks[].{name}");
+        }
+        assert!(found["cost"]["direct_ns"]["low"].as_f64().unwrap() > 0.0);
+        assert!(found["cost"]["indirect_ns"]["high"].is_number());
+        // What this source does not see is null, and has a reason.
+        if found["wakeups"].is_null() {
+            assert!(!found["unavailable"].as_array().unwrap().is_empty());
+        }
+    }
+}
+
+/// The kernel's own count, printed by the shell that is recorded, is what the Trace has, but for what it did after printing.
+#[test]
+fn switches_are_those_the_kernel_counts() {
+    const TEST: &str = "switches_are_those_the_kernel_counts";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let home = priced();
+    let script = "i=0; while [ $i -lt 40 ]; do sleep 0.001; i=$((i+1)); done; while read -r name count; do case $name in \
+         *ctxt*) echo $count;; esac; done < /proc/$$/status";
+    let output = run(&mut record(home.path(), &["--json", "--", "sh", "-c", script]));
+    let text = stdout(&output);
+    let printed: Vec<u64> = text.lines().take(2).map(|line| line.parse().unwrap()).collect();
+    let found = summary(&text, &format!("{}\n{}\n", printed[0], printed[1]));
+    let tasks = found["tasks"].as_array().unwrap();
+    let shell =
+        tasks.iter().find(|task| task["comm"] == "sh" && task["voluntary"].as_u64() > Some(30)).unwrap();
+    let (voluntary, involuntary) =
+        (shell["voluntary"].as_u64().unwrap(), shell["involuntary"].as_u64().unwrap());
+    // After it printed: the output may block, and the end is a switch.
+    assert!((printed[0]..=printed[0] + 4).contains(&voluntary), "{voluntary} for {printed:?}");
+    assert!((printed[1]..=printed[1] + 20).contains(&involuntary), "{involuntary} for {printed:?}");
+    assert_eq!(found["processes"]["forked"], 41, "{}", found["processes"]);
+    assert_eq!(found["processes"]["exited"], 41);
+    assert_eq!(found["lost"], 0);
+}
+
+#[test]
+fn the_whole_machine_is_reconciled_with_the_kernel() {
+    const TEST: &str = "the_whole_machine_is_reconciled_with_the_kernel";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let home = priced();
+    let mut load = Command::new("sh")
+        .args(["-c", "while :; do sleep 0.001; done"])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let output = run(&mut record(home.path(), &["-a", "--duration", "1500ms", "--json"]));
+    load.kill().unwrap();
+    load.wait().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found = summary(&stdout(&output), "");
+    let row = &found["reconciliation"][0];
+    let (counted, kernel) = (row["counted"].as_f64().unwrap(), row["kernel"].as_f64().unwrap());
+    assert!(kernel > 500.0 && (counted / kernel - 1.0).abs() < 0.1, "{row}");
+    assert_eq!(found["ended"], "duration");
+    assert!(found["interrupts"].as_array().unwrap().iter().any(|row| row["ns"].as_u64() > Some(0)));
+}
+
+/// A buffer that is far too small loses events; what is said to be lost and what came make up what happened.
+#[test]
+fn losses_are_counted() {
+    const TEST: &str = "losses_are_counted";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let home = priced();
+    let script = "import os, threading\n\
+        a, b = os.pipe(), os.pipe()\n\
+        def echo():\n    for _ in range(30000): os.write(b[1], os.read(a[0], 1))\n\
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})\n\
+        thread = threading.Thread(target=echo); thread.start()\n\
+        for _ in range(30000): os.write(a[1], b'x'); os.read(b[0], 1)\n\
+        thread.join()\n\
+        import resource; usage = resource.getrusage(resource.RUSAGE_SELF); print(usage.ru_nvcsw + usage.ru_nivcsw)\n";
+    let arguments = ["--json", "--buffer", "8K", "--", "python3", "-c", script];
+    let output = run(&mut record(home.path(), &arguments));
+    let text = stdout(&output);
+    let Some(happened) = text.lines().next().and_then(|line| line.parse::<f64>().ok()) else {
+        return skip(TEST, "no python3 here");
+    };
+    let found = summary(&text, &format!("{happened}\n"));
+    let of = |kind: &str| -> f64 {
+        let rows = found["losses"].as_array().unwrap();
+        let of_kind = rows.iter().filter(|row| row["what"].as_str().unwrap().starts_with(kind));
+        of_kind.map(|row| row["events"].as_f64().unwrap()).sum()
+    };
+    assert!(of("switches") > 0.0, "{}", found["losses"]);
+    let trace = Trace::open(&home.path().join("python3.swtch")).unwrap();
+    // Those from idle are no switches of the tasks.
+    let came = trace.switches().filter(|row| row.as_ref().unwrap().prev_tid != 0).count() as f64;
+    let made_up = came + of("switches");
+    assert!(
+        (made_up / happened - 1.0).abs() < 0.03,
+        "{came} came, {} lost, {happened} happened",
+        of("switches")
+    );
+}
+
+#[test]
+fn a_killed_recorder_leaves_what_it_saw() {
+    let home = priced();
+    let mut recorder = record(home.path(), &["-a", "-o", "cut.swtch"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let path = home.path().join("cut.swtch");
+    // It brings the folder up to date every two seconds.
+    for _ in 0..600 {
+        std::thread::sleep(Duration::from_millis(50));
+        if Trace::open(&path).is_ok_and(|trace| trace.header.duration_ns > 0) {
+            break;
+        }
+    }
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    let trace = Trace::open(&path).unwrap();
+    assert!(trace.is_unfinished() && trace.header.duration_ns > 0);
+    if without_bpf().is_none() {
+        assert!(!trace.tasks.is_empty() && trace.switches().all(|row| row.is_ok()));
+    }
+}
+
+#[test]
+fn wrong_wishes_are_one_line_and_leave_nothing() {
+    let home = priced();
+    for (arguments, status, words) in [
+        (&[][..], 2, "no command given"),
+        (&["-p", "4194303"], 1, "no process 4194303"),
+        (&["-p", "web"], 2, "invalid value 'web'"),
+        (&["--cgroup", "/no/such/group"], 1, "/no/such/group"),
+        (&["-a", "--", "true"], 2, "cannot be used with"),
+        (&["--source", "magic", "-a"], 2, "unknown source 'magic'"),
+        (&["--price", "cheap", "-a"], 2, "'cheap' is not a price"),
+        (&["--duration", "0s", "-a"], 2, "leaves nothing to record"),
+        (&["--profile", "/no/such.json", "--", "true"], 1, "cannot read /no/such.json"),
+        (&["-o", "/no/such/place/x.swtch", "--", "true"], 1, "/no/such/place"),
+    ] {
+        let output = run(&mut record(home.path(), arguments));
+        let complaint = stderr(&output);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {complaint}");
+        assert_eq!(complaint.trim_end().lines().count(), 1, "{arguments:?}: {complaint}");
+        assert!(complaint.contains(words), "{arguments:?}: {complaint}");
+        assert_eq!(common::names(home.path()), ["swtch"], "{arguments:?}");
+    }
+    // What is no Trace is not overwritten.
+    fs::write(home.path().join("true.swtch"), "mine").unwrap();
+    let output = run(&mut record(home.path(), &["--", "true"]));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(home.path().join("true.swtch")).unwrap(), "mine");
+}
+
+#[test]
+fn a_termination_signal_reaches_the_command() {
+    let home = priced();
+    let recorder = record(home.path(), &["--", "sleep", "1000"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let path = home.path().join("sleep.swtch");
+    while !path.exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(Command::new("kill").args(["-TERM", &recorder.id().to_string()]).status().unwrap().success());
+    let output = recorder.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(128 + 15), "{}", stderr(&output));
+    assert_eq!(Trace::open(&path).unwrap().header.exit_status, Some(128 + 15));
+}
