@@ -5,6 +5,9 @@ use crate::traversal::{Access, ELEMENT_BYTES};
 use std::time::Duration;
 use swtch_topology::Placement;
 
+/// Longest time limit. A mistyped unit should not run for a year, and a deadline beyond the clock's range does not exist.
+const LONGEST_TIME_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
 /// How thorough a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
@@ -135,6 +138,9 @@ pub enum OptionsError {
     /// No time at all.
     #[error("a time limit of {0} s leaves no time to measure; give at least 1s")]
     TimeLimit(f64),
+    /// More time than a clock can be asked to count, or than anyone waits.
+    #[error("a time limit of {0} s is longer than a day; give at most 24h")]
+    TimeLimitTooLong(f64),
     /// The same word twice, or nothing, in a list.
     #[error("the list of {0} is empty; leave the option out to measure all of them")]
     Empty(&'static str),
@@ -197,6 +203,9 @@ impl Options {
             Some(limit) if limit < Duration::from_millis(500) => {
                 Err(OptionsError::TimeLimit(limit.as_secs_f64()))
             }
+            Some(limit) if limit > LONGEST_TIME_LIMIT => {
+                Err(OptionsError::TimeLimitTooLong(limit.as_secs_f64()))
+            }
             _ => Ok(()),
         }
     }
@@ -253,6 +262,11 @@ mod tests {
         assert!(matches!(with(|o| o.precision = Some(0.0)), Err(OptionsError::Precision(_))));
         assert!(matches!(with(|o| o.precision = Some(f64::NAN)), Err(OptionsError::Precision(_))));
         assert!(matches!(with(|o| o.time_limit = Some(Duration::ZERO)), Err(OptionsError::TimeLimit(_))));
+        assert!(matches!(
+            with(|o| o.time_limit = Some(Duration::MAX)),
+            Err(OptionsError::TimeLimitTooLong(_))
+        ));
+        assert_eq!(with(|o| o.time_limit = Some(LONGEST_TIME_LIMIT)), Ok(()));
         assert!(matches!(with(|o| o.methods = Some(vec![])), Err(OptionsError::Empty("methods"))));
     }
 }

@@ -37,6 +37,16 @@ pub(crate) struct Planned {
     pub(crate) weight: f64,
 }
 
+impl Planned {
+    /// The stride, for a condition of the total cost.
+    fn stride_of_total(&self) -> Option<u64> {
+        match self.condition.work {
+            Work::Switch { pattern, .. } if self.part == Part::Total => Some(pattern.stride_bytes),
+            _ => None,
+        }
+    }
+}
+
 /// Everything that will be measured and what will not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -65,6 +75,7 @@ impl Plan {
                 if options.methods.is_none() {
                     plan.add_references(&cpus);
                 }
+                plan.say_what_was_not_asked_for(options);
             }
             _ => plan.unavailable(
                 "total cost, ring and references",
@@ -90,7 +101,7 @@ impl Plan {
             let why = probes.realtime.why.clone().unwrap_or_default();
             self.unavailable(
                 "class fifo",
-                format!("{why}; run as root, or allow it: sudo setcap cap_sys_nice+ep $(command -v swtch)"),
+                format!("{why}; run as root, or allow it: `sudo setcap cap_sys_nice+ep $(command -v swtch)`"),
             );
             classes.retain(|class| *class != Class::Fifo);
         }
@@ -288,6 +299,30 @@ impl Plan {
                     weight: 0.5,
                 });
             }
+        }
+    }
+
+    /// A part of the Profile that stays empty because of the caller's own wishes says so.
+    fn say_what_was_not_asked_for(&mut self, options: &Options) {
+        let has = |part: Part| self.conditions.iter().any(|planned| planned.part == part);
+        let mut strides: Vec<u64> = self.conditions.iter().filter_map(Planned::stride_of_total).collect();
+        strides.sort_unstable();
+        strides.dedup();
+        let methods = "only some methods were asked for";
+        let one_stride = match &options.strides_bytes {
+            Some(_) => "only one was asked for, or only one is within the arrays",
+            None => {
+                "this run goes through its arrays from end to end; leave --quick out or give --strides 8,64,4K"
+            }
+        };
+        let rows = [
+            (has(Part::Total), "total cost", methods),
+            (strides.len() != 1, "strides", one_stride),
+            (has(Part::Ring), "ring of processes", "only some methods or sizes were asked for"),
+            (has(Part::Reference), "references", methods),
+        ];
+        for (_, what, why) in rows.into_iter().filter(|(there, ..)| !there) {
+            self.unavailable(what, why);
         }
     }
 
