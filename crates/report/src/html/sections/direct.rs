@@ -1,5 +1,6 @@
 //! Direct cost c1 by placement, method, tasks and class.
 
+use std::cmp::Reverse;
 use swtch_profile::model::Direct;
 
 use super::super::charts::dots::{self, Dot, Facet, Group};
@@ -59,10 +60,12 @@ fn rows(subjects: Subjects<'_>) -> Vec<(usize, &Direct)> {
     let mut rows: Vec<(usize, &Direct)> =
         subjects.iter().flat_map(|(i, named)| named.profile.direct.iter().map(move |row| (i, row))).collect();
     rows.sort_by(|(i, a), (j, b)| {
-        let key = |row: &Direct| {
+        let key = |index: usize, row: &Direct| {
             (
                 naming::placement_rank(&row.placement),
                 row.placement.clone(),
+                // The performance cores first.
+                Reverse(core(subjects, index, row)),
                 naming::method_rank(&row.method),
                 row.method.clone(),
                 naming::tasks_rank(&row.tasks),
@@ -71,9 +74,13 @@ fn rows(subjects: Subjects<'_>) -> Vec<(usize, &Direct)> {
                 row.class.clone(),
             )
         };
-        key(a).cmp(&key(b)).then(i.cmp(j))
+        key(*i, a).cmp(&key(*j, b)).then(i.cmp(j))
     });
     rows
+}
+
+fn core(subjects: Subjects<'_>, index: usize, row: &Direct) -> Option<&'static str> {
+    subjects.0[index].profile.core_of(row)
 }
 
 fn kind(row: &Direct) -> usize {
@@ -130,10 +137,15 @@ fn legend(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<LegendItem> 
 }
 
 fn facets(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<Facet> {
-    let by_placement = rows.chunk_by(|(_, a), (_, b)| a.placement == b.placement);
+    let by_placement = rows.chunk_by(|(i, a), (j, b)| {
+        a.placement == b.placement && core(subjects, *i, a) == core(subjects, *j, b)
+    });
     by_placement
         .map(|rows| Facet {
-            title: naming::placement_title(&rows[0].1.placement),
+            title: match core(subjects, rows[0].0, rows[0].1) {
+                Some(core) => format!("{}, {core}", naming::placement_title(&rows[0].1.placement)),
+                None => naming::placement_title(&rows[0].1.placement),
+            },
             detail: processors(subjects, rows),
             groups: rows
                 .chunk_by(|(_, a), (_, b)| a.method == b.method)
