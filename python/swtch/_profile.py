@@ -163,7 +163,7 @@ class Profile:
         return _native.summary(self.to_json())
 
     def _answer(self) -> str:
-        return _native.summary(self.to_json()).split("\n", 1)[0]
+        return _native.summary(self.to_json()).split("\n\n", 1)[0].replace("\n", " ")
 
     def _repr_html_(self) -> str:
         """The answer and the direct costs, for a notebook."""

@@ -5,7 +5,7 @@
 
 pub(crate) mod answer;
 mod charts;
-mod naming;
+pub(crate) mod naming;
 mod page;
 mod scale;
 mod sections;

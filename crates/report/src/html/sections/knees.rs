@@ -3,7 +3,7 @@
 use swtch_profile::Profile;
 use swtch_profile::model::{Knee, RegionKind};
 
-use super::super::charts::caches::region_name;
+use super::super::naming::region_name;
 use super::super::page::{Block, Cell, Section, Table};
 use super::super::text;
 use super::Subjects;
@@ -54,39 +54,31 @@ fn verdict(subjects: Subjects<'_>, index: usize, profile: &Profile) -> Option<St
     Some(subjects.prefixed(index, &sentence))
 }
 
-fn judgement(knee: &Knee) -> String {
-    let verb = match knee.kind.as_str() {
-        "rise" => "begins to rise",
-        "plateau" => "levels off",
-        _ => "turns",
-    };
-    let at = text::bytes(knee.array_bytes);
-    match (knee.cache_level, knee.cache_bytes, knee.predicted_bytes) {
-        (Some(level), Some(bytes), Some(predicted)) => {
-            let cache = format!("L{level} ({})", text::bytes(bytes));
-            let predicted = text::bytes(predicted);
-            if knee.agrees {
-                format!(
-                    "Yes: the curve {verb} at {at}; {cache} predicts {predicted}, within one measured step."
-                )
-            } else {
-                format!(
-                    "No: the curve {verb} at {at}, more than one measured step from the {predicted} that {cache} predicts."
-                )
-            }
-        }
-        _ => format!("No: the curve {verb} at {at}, and no reported cache is near."),
+/// The row's other cells say what was found and what was predicted.
+fn judgement(knee: &Knee) -> &'static str {
+    match (knee.agrees, knee.cache_level) {
+        (true, _) => "yes, within a factor of two",
+        (false, Some(_)) => "no, further than a factor of two",
+        (false, None) => "no reported cache is near",
+    }
+}
+
+fn turn(kind: &str) -> String {
+    match kind {
+        "rise" => "begins to rise".to_owned(),
+        "plateau" => "levels off".to_owned(),
+        other => other.to_owned(),
     }
 }
 
 fn knees(subjects: Subjects<'_>) -> Table {
-    let head = subjects.head("Border at", &["Kind", "Cache", "Cache size", "Predicted", "Agrees?"]);
+    let head = subjects.head("Border at", &["The curve", "Cache", "Cache size", "Predicted", "Agrees?"]);
     let mut table = Table::new("Borders found in the curve and the nearest cache", &head);
     for (index, named) in subjects.iter() {
         for knee in &named.profile.knees {
             let size = |bytes: Option<u64>| Cell::number(bytes.map_or_else(|| "–".to_owned(), text::bytes));
             let cells = vec![
-                Cell::text(&knee.kind),
+                Cell::text(turn(&knee.kind)),
                 Cell::text(
                     knee.cache_level.map_or_else(|| "none near".to_owned(), |level| format!("L{level}")),
                 ),

@@ -2,7 +2,7 @@
 
 use swtch_profile::model::{RegionKind, Total};
 
-use super::super::charts::caches::{Lane, region_name};
+use super::super::charts::caches::Lane;
 use super::super::charts::lines::{Point, Series, any_off_axis};
 use super::super::charts::markers::{Shape, block_item, line_item, off_axis_item, shape_item};
 use super::super::charts::size_curve::SizeCurve;
@@ -161,7 +161,7 @@ fn legend(subjects: Subjects<'_>, off_axis: bool) -> Vec<LegendItem> {
         (RegionKind::Exceeds, "exceeds: one task alone misses too"),
     ] {
         if regions().any(|region| region.kind == kind) {
-            items.push(block_item(&format!("region {}", region_name(kind)), meaning));
+            items.push(block_item(&format!("region {}", naming::region_name(kind)), meaning));
         }
     }
     if off_axis {
