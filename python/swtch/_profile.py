@@ -93,6 +93,7 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the Profile to `path` and its samples beside it as `NAME.samples.parquet`, each whole or not at all.
+        A device or a pipe gets the Profile only.
 
         A Profile that was read without its samples (only the JSON was at hand) is written without. Raises `OSError` when the
         folder cannot be written to; what was there before is then still there.
