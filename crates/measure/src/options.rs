@@ -139,7 +139,7 @@ pub enum OptionsError {
     #[error("a time limit of {0} s leaves no time to measure; give at least 1s")]
     TimeLimit(f64),
     /// More time than a clock can be asked to count, or than anyone waits.
-    #[error("a time limit of {0} s is longer than a day; give at most 24h")]
+    #[error("a time limit of {0} s is longer than a day; give for example 15 minutes")]
     TimeLimitTooLong(f64),
     /// The same word twice, or nothing, in a list.
     #[error("the list of {0} is empty; leave the option out to measure all of them")]

@@ -197,6 +197,9 @@ fn references(profile: &Profile) -> String {
 fn circumstances(profile: &Profile) -> String {
     let noise = &profile.noise;
     let mut lines = Vec::new();
+    if profile.provenance.source != "measured" {
+        lines.push(format!("These figures are {}, not measured.", profile.provenance.source));
+    }
     let kernel = &profile.host.kernel;
     lines.push(format!(
         "{}, Linux {}{}, clock {}",

@@ -66,6 +66,26 @@ fn every_flag_is_explained_beneath_its_table() {
 }
 
 #[test]
+fn an_invented_profile_is_not_taken_for_a_measurement() {
+    assert!(super::profile(&fixture("server.json")).contains("These figures are invented, not measured."));
+    assert!(!super::profile(&fixture("vm.json")).contains("not measured."));
+}
+
+/// The README's sample is what the program prints for the profile that it names.
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    let (_, sample) = readme.split_once("$ swtch measure\n").unwrap();
+    let (sample, _) = sample.split_once("```").unwrap();
+    let text = super::profile(&fixture("vm.json"));
+    assert!(sample.lines().count() > 8);
+    for line in sample.lines().filter(|line| line.trim() != "...") {
+        assert!(text.lines().any(|printed| printed == line), "not printed: {line}");
+    }
+}
+
+#[test]
 fn kinds_of_core_stand_apart() {
     let mut profile = fixture("vm.json");
     let mut slow = profile.direct[0].clone();
