@@ -29,6 +29,8 @@ fn wrong_usage_is_status_2_and_one_line() {
     refused(&["measure", "--sizes", "99999999T"], 2, &["larger than any memory"]);
     refused(&["measure", "--sizes", "64X"], 2, &["unknown suffix"]);
     refused(&["measure", "--sizes", "1K", "--strides", "4K"], 2, &["stride 4 KiB", "larger"]);
+    refused(&["measure", "--strides", "512G", "--max-array", "1M"], 2, &["stride 512 GiB", "array of 1 MiB"]);
+    refused(&["measure", "--max-array", "0"], 2, &["--max-array 0 B", "8M"]);
     refused(&["measure", "--strides", "12"], 2, &["stride 12 B", "multiple"]);
     refused(&["measure", "--access", "peek"], 2, &["unknown access 'peek'", "read-modify-write"]);
     refused(&["measure", "--placement", "moon"], 2, &["moon", "same-cpu"]);

@@ -1,7 +1,7 @@
 //! From wishes and facts to conditions: what will be measured, what cannot be, and why.
 
 use crate::condition::{Class, Condition, Method, Reference, Tasks, Work};
-use crate::options::{Options, OptionsError, Preset};
+use crate::options::{Options, OptionsError, Preset, SMALLEST_ARRAY_BYTES};
 use crate::traversal::{Access, ELEMENT_BYTES, Pattern};
 use swtch_profile::model::Unavailable;
 use swtch_topology::Placement;
@@ -10,8 +10,6 @@ use swtch_topology::host::Host;
 
 /// Tasks in the ring of the direct cost.
 const DIRECT_RING_TASKS: u32 = 8;
-/// First array size of the sweep.
-const SMALLEST_ARRAY_BYTES: u64 = 1 << 10;
 /// The sweep ends at this multiple of the last-level cache.
 const LARGEST_ARRAY_CACHES: u64 = 4;
 /// Assumed when the machine does not tell its caches.
@@ -67,7 +65,7 @@ impl Plan {
         match home {
             Some((_, cpus)) if classes.contains(&Class::Normal) => {
                 if pipes_wanted {
-                    plan.add_total(options, host, &cpus);
+                    plan.add_total(options, host, &cpus)?;
                 }
                 if rings_wanted && options.sizes_bytes.is_none() {
                     plan.add_rings(options, &cpus);
@@ -185,7 +183,7 @@ impl Plan {
         }
     }
 
-    fn add_total(&mut self, options: &Options, host: &Host, cpus: &[u32]) {
+    fn add_total(&mut self, options: &Options, host: &Host, cpus: &[u32]) -> Result<(), OptionsError> {
         let sizes = options.sizes_bytes.clone().unwrap_or_else(|| self.default_sizes(options, host));
         let mut patterns: Vec<Pattern> = Vec::new();
         let accesses = options.accesses.clone();
@@ -216,6 +214,12 @@ impl Plan {
         }
         patterns.sort_unstable();
         patterns.dedup();
+        let bytes = swtch_units::Bytes::new;
+        if let (Some(stride), Some(size), true) =
+            (strides.iter().flatten().min(), sizes.iter().max(), patterns.is_empty())
+        {
+            return Err(OptionsError::StrideTooLarge { stride: bytes(*stride), size: bytes(*size) });
+        }
         self.ensure_direct_reference(cpus);
         self.conditions.extend(patterns.into_iter().map(|pattern| Planned {
             part: Part::Total,
@@ -227,6 +231,7 @@ impl Plan {
             },
             weight: if pattern.stride_bytes == ELEMENT_BYTES { 1.0 } else { 0.4 },
         }));
+        Ok(())
     }
 
     /// c2 - c1 needs its c1, whatever methods were asked for.
