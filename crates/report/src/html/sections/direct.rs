@@ -43,11 +43,8 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
         blocks.push(Block::Figure(figure(subjects, &rows)));
     }
     blocks.extend(subjects.missing("direct cost", about, |p| !p.direct.is_empty()).map(Block::Notice));
-    let reasons: Vec<String> = subjects
-        .iter()
-        .filter(|(_, named)| !named.profile.direct.is_empty())
-        .flat_map(|(i, _)| subjects.reasons(i, about))
-        .collect();
+    let measured = subjects.iter().filter(|(_, named)| !named.profile.direct.is_empty());
+    let reasons = subjects.reasons(measured.map(|(i, _)| i), about);
     if !reasons.is_empty() {
         let text = "What could not be measured here:".to_owned();
         blocks.push(Block::Notice(Notice { text, items: reasons }));

@@ -14,7 +14,7 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
         "Two tasks share a cache of size L as long as both arrays fit (each at most L/2): the curve is flat. Beyond \
          that it rises, and when one array alone outgrows the cache it levels off, as the lone task misses as often \
          (Li, Ding and Shen 2007, section 3.1). The borders found in the measured curve are set beside the caches the \
-         machine reports.",
+         machine reports; one agrees when it lies within a factor of two of what a cache predicts.",
     )];
     for (index, named) in subjects.iter() {
         blocks.extend(verdict(subjects, index, &named.profile).map(Block::paragraph));
@@ -45,6 +45,7 @@ fn verdict(subjects: Subjects<'_>, index: usize, profile: &Profile) -> Option<St
         n if n == all && all == 1 => {
             "The one border found agrees with a cache the machine reports.".to_owned()
         }
+        2 if all == 2 => "Both borders found agree with caches the machine reports.".to_owned(),
         n if n == all => format!("All {all} {borders} found agree with caches the machine reports."),
         n => format!(
             "{n} of the {all} {borders} found {} with a cache the machine reports.",
@@ -57,15 +58,15 @@ fn verdict(subjects: Subjects<'_>, index: usize, profile: &Profile) -> Option<St
 /// The row's other cells say what was found and what was predicted.
 fn judgement(knee: &Knee) -> &'static str {
     match (knee.agrees, knee.cache_level) {
-        (true, _) => "yes, within a factor of two",
-        (false, Some(_)) => "no, further than a factor of two",
+        (true, _) => "yes",
+        (false, Some(_)) => "no",
         (false, None) => "no reported cache is near",
     }
 }
 
 fn turn(kind: &str) -> String {
     match kind {
-        "rise" => "begins to rise".to_owned(),
+        "rise" => "rises".to_owned(),
         "plateau" => "levels off".to_owned(),
         other => other.to_owned(),
     }
