@@ -48,7 +48,7 @@ fn row(change: &Change) -> [String; 6] {
         (None, _) => "not judged",
     };
     [
-        figure(&change.what).to_owned(),
+        figure(&change.what),
         format_ns(change.old_ns),
         format_ns(change.new_ns),
         number(change.ratio),
@@ -58,7 +58,8 @@ fn row(change: &Change) -> [String; 6] {
 }
 
 /// A figure's name without what most of them share, so that the longest leaves room for its numbers.
-fn figure(what: &str) -> &str {
+fn figure(what: &str) -> String {
     let what = what.strip_prefix("switch, ").unwrap_or(what);
-    what.strip_suffix(", normal").unwrap_or(what)
+    let what = what.strip_suffix(", normal").unwrap_or(what);
+    what.replace(" (performance core)", " (P)").replace(" (efficiency core)", " (E)")
 }

@@ -34,11 +34,15 @@ fn widest() -> Profile {
 #[test]
 fn no_line_is_wider_than_a_terminal() {
     let (vm, server, widest) = (fixture("vm.json"), fixture("server.json"), widest());
+    let mut hybrid = vm.clone();
+    hybrid.host.cpus[1].kind = CoreKind::Performance;
     let texts = [
         super::profile(&vm),
         super::profile(&server),
         super::profile(&widest),
+        super::profile(&hybrid),
         comparison(&compare(&vm, &vm)),
+        comparison(&compare(&hybrid, &hybrid)),
         comparison(&compare(&widest, &widest)),
     ];
     for line in texts.iter().flat_map(|text| text.lines()) {
