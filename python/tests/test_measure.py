@@ -176,7 +176,7 @@ def test_a_handler_of_the_callers_decides_what_is_raised() -> None:
         ({"sizes": 0}, "array size 0 B is smaller than one element"),
         ({"sizes": "1Q"}, "'1Q' has an unknown suffix"),
         ({"sizes": [-1]}, "'-1' is not a size"),
-        ({"sizes": ["1K"], "strides": ["4K"]}, "stride 4 KiB is larger than the smallest array"),
+        ({"sizes": ["1K"], "strides": ["4K"]}, "stride 4 KiB is larger than an array of 1 KiB"),
         ({"strides": 12}, "stride 12 B is not a multiple of the element"),
         ({"accesses": "peek"}, "unknown access 'peek'"),
         ({"placements": "moon"}, "'moon' is not a placement; there are same-cpu, "),
