@@ -93,6 +93,7 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the Profile to `path` and its samples beside it as `NAME.samples.parquet`, each whole or not at all.
+        A device or a pipe gets the Profile only.
 
         A Profile that was read without its samples (only the JSON was at hand) is written without. Raises `OSError` when the
         folder cannot be written to; what was there before is then still there.
@@ -163,7 +164,7 @@ class Profile:
         return _native.summary(self.to_json())
 
     def _answer(self) -> str:
-        return _native.summary(self.to_json()).split("\n", 1)[0]
+        return _native.summary(self.to_json()).split("\n\n", 1)[0].replace("\n", " ")
 
     def _repr_html_(self) -> str:
         """The answer and the direct costs, for a notebook."""

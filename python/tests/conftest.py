@@ -15,7 +15,7 @@ SHORT = {"methods": "pipe", "placements": "same-cpu", "time_limit": 2.0}
 
 @pytest.fixture
 def golden() -> Path:
-    """A recorded Profile, without its samples."""
+    """An invented Profile (`fixtures/profiles/README.md`), without samples."""
     return ROOT / "fixtures" / "profiles" / "server.json"
 
 

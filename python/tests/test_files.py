@@ -40,6 +40,14 @@ def test_a_loaded_profile_takes_its_samples_along(measured: swtch.Profile, tmp_p
     assert names[0].read_bytes() == names[1].read_bytes()
 
 
+def test_a_device_gets_the_profile_and_no_file_beside_it(measured: swtch.Profile, tmp_path: Path) -> None:
+    # A link stands for the device, so that a mistake cannot replace the real one.
+    device = tmp_path / "null"
+    device.symlink_to("/dev/null")
+    measured.save(device)
+    assert device.is_symlink() and [file.name for file in tmp_path.iterdir()] == ["null"]
+
+
 def test_the_file_is_what_the_command_writes(golden: Path, tmp_path: Path) -> None:
     swtch.Profile.load(golden).save(tmp_path / "copy.json")
     assert json.loads((tmp_path / "copy.json").read_text()) == {

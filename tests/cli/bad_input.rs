@@ -29,6 +29,8 @@ fn wrong_usage_is_status_2_and_one_line() {
     refused(&["measure", "--sizes", "99999999T"], 2, &["larger than any memory"]);
     refused(&["measure", "--sizes", "64X"], 2, &["unknown suffix"]);
     refused(&["measure", "--sizes", "1K", "--strides", "4K"], 2, &["stride 4 KiB", "larger"]);
+    refused(&["measure", "--strides", "512G", "--max-array", "1M"], 2, &["stride 512 GiB", "array of 1 MiB"]);
+    refused(&["measure", "--max-array", "0"], 2, &["--max-array 0 B", "8M"]);
     refused(&["measure", "--strides", "12"], 2, &["stride 12 B", "multiple"]);
     refused(&["measure", "--access", "peek"], 2, &["unknown access 'peek'", "read-modify-write"]);
     refused(&["measure", "--placement", "moon"], 2, &["moon", "same-cpu"]);
@@ -36,6 +38,7 @@ fn wrong_usage_is_status_2_and_one_line() {
     refused(&["measure", "--precision", "0"], 2, &["precision 0"]);
     refused(&["measure", "--time-limit", "soon"], 2, &["'soon' is not a time"]);
     refused(&["measure", "--time-limit", "0s"], 2, &["time limit of 0 s"]);
+    refused(&["measure", "--time-limit", "18446744073709549568s"], 2, &["longer than a day", "15 minutes"]);
     refused(&["measure", "--quick", "--full"], 2, &["cannot be used with"]);
     refused(&["measure", "--frobnicate"], 2, &["--frobnicate", "--help"]);
     refused(&["teleport"], 2, &["unknown command 'teleport'", "swtch-teleport"]);

@@ -5,6 +5,11 @@ use crate::traversal::{Access, ELEMENT_BYTES};
 use std::time::Duration;
 use swtch_topology::Placement;
 
+/// First array size of the sweep.
+pub(crate) const SMALLEST_ARRAY_BYTES: u64 = 1 << 10;
+/// Longest time limit. A mistyped unit should not run for a year, and a deadline beyond the clock's range does not exist.
+const LONGEST_TIME_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
 /// How thorough a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
@@ -99,6 +104,14 @@ pub enum OptionsError {
         /// The size given.
         bytes: u64,
     },
+    /// A bound below the first size of the sweep.
+    #[error(
+        "--max-array {bytes} B is below the sweep's first array ({SMALLEST_ARRAY_BYTES} B); give for example 8M"
+    )]
+    MaxArrayTooSmall {
+        /// The bound given.
+        bytes: u64,
+    },
     /// Two arrays of this size do not fit.
     #[error(
         "two arrays of {size} need {needed} but {available} of memory is available; give a smaller size to --sizes \
@@ -120,13 +133,13 @@ pub enum OptionsError {
     },
     /// A stride that leaves the array at its first step.
     #[error(
-        "stride {stride} is larger than the smallest array ({size}), so nothing would be stepped over; give a \
-         smaller --strides or larger --sizes"
+        "stride {stride} is larger than an array of {size}, so nothing would be stepped over; give a smaller --strides \
+         or larger --sizes"
     )]
     StrideTooLarge {
         /// The stride given.
         stride: swtch_units::Bytes,
-        /// The smallest array.
+        /// The smallest array asked for; without sizes, the largest of the sweep.
         size: swtch_units::Bytes,
     },
     /// A precision that is not between 0 and 1.
@@ -135,6 +148,9 @@ pub enum OptionsError {
     /// No time at all.
     #[error("a time limit of {0} s leaves no time to measure; give at least 1s")]
     TimeLimit(f64),
+    /// More time than a clock can be asked to count, or than anyone waits.
+    #[error("a time limit of {0} s is longer than a day; give for example 15 minutes")]
+    TimeLimitTooLong(f64),
     /// The same word twice, or nothing, in a list.
     #[error("the list of {0} is empty; leave the option out to measure all of them")]
     Empty(&'static str),
@@ -169,6 +185,9 @@ impl Options {
                 return Err(OptionsError::SizeTooSmall { bytes: size });
             }
         }
+        if let Some(bytes) = self.max_array_bytes.filter(|bytes| *bytes < SMALLEST_ARRAY_BYTES) {
+            return Err(OptionsError::MaxArrayTooSmall { bytes });
+        }
         for size in self.sizes_bytes.iter().flatten().chain(&self.max_array_bytes).copied() {
             let needed = size.saturating_mul(2);
             match available_bytes {
@@ -196,6 +215,9 @@ impl Options {
         match self.time_limit {
             Some(limit) if limit < Duration::from_millis(500) => {
                 Err(OptionsError::TimeLimit(limit.as_secs_f64()))
+            }
+            Some(limit) if limit > LONGEST_TIME_LIMIT => {
+                Err(OptionsError::TimeLimitTooLong(limit.as_secs_f64()))
             }
             _ => Ok(()),
         }
@@ -253,6 +275,15 @@ mod tests {
         assert!(matches!(with(|o| o.precision = Some(0.0)), Err(OptionsError::Precision(_))));
         assert!(matches!(with(|o| o.precision = Some(f64::NAN)), Err(OptionsError::Precision(_))));
         assert!(matches!(with(|o| o.time_limit = Some(Duration::ZERO)), Err(OptionsError::TimeLimit(_))));
+        assert!(matches!(
+            with(|o| o.max_array_bytes = Some(0)),
+            Err(OptionsError::MaxArrayTooSmall { bytes: 0 })
+        ));
+        assert!(matches!(
+            with(|o| o.time_limit = Some(Duration::MAX)),
+            Err(OptionsError::TimeLimitTooLong(_))
+        ));
+        assert_eq!(with(|o| o.time_limit = Some(LONGEST_TIME_LIMIT)), Ok(()));
         assert!(matches!(with(|o| o.methods = Some(vec![])), Err(OptionsError::Empty("methods"))));
     }
 }

@@ -1,7 +1,7 @@
 //! From wishes and facts to conditions: what will be measured, what cannot be, and why.
 
 use crate::condition::{Class, Condition, Method, Reference, Tasks, Work};
-use crate::options::{Options, OptionsError, Preset};
+use crate::options::{Options, OptionsError, Preset, SMALLEST_ARRAY_BYTES};
 use crate::traversal::{Access, ELEMENT_BYTES, Pattern};
 use swtch_profile::model::Unavailable;
 use swtch_topology::Placement;
@@ -10,8 +10,6 @@ use swtch_topology::host::Host;
 
 /// Tasks in the ring of the direct cost.
 const DIRECT_RING_TASKS: u32 = 8;
-/// First array size of the sweep.
-const SMALLEST_ARRAY_BYTES: u64 = 1 << 10;
 /// The sweep ends at this multiple of the last-level cache.
 const LARGEST_ARRAY_CACHES: u64 = 4;
 /// Assumed when the machine does not tell its caches.
@@ -37,6 +35,16 @@ pub(crate) struct Planned {
     pub(crate) weight: f64,
 }
 
+impl Planned {
+    /// The stride, for a condition of the total cost.
+    fn stride_of_total(&self) -> Option<u64> {
+        match self.condition.work {
+            Work::Switch { pattern, .. } if self.part == Part::Total => Some(pattern.stride_bytes),
+            _ => None,
+        }
+    }
+}
+
 /// Everything that will be measured and what will not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
@@ -57,7 +65,7 @@ impl Plan {
         match home {
             Some((_, cpus)) if classes.contains(&Class::Normal) => {
                 if pipes_wanted {
-                    plan.add_total(options, host, &cpus);
+                    plan.add_total(options, host, &cpus)?;
                 }
                 if rings_wanted && options.sizes_bytes.is_none() {
                     plan.add_rings(options, &cpus);
@@ -65,6 +73,7 @@ impl Plan {
                 if options.methods.is_none() {
                     plan.add_references(&cpus);
                 }
+                plan.say_what_was_not_asked_for(options);
             }
             _ => plan.unavailable(
                 "total cost, ring and references",
@@ -90,7 +99,7 @@ impl Plan {
             let why = probes.realtime.why.clone().unwrap_or_default();
             self.unavailable(
                 "class fifo",
-                format!("{why}; run as root, or allow it: sudo setcap cap_sys_nice+ep $(command -v swtch)"),
+                format!("{why}; run as root, or allow it: `sudo setcap cap_sys_nice+ep $(command -v swtch)`"),
             );
             classes.retain(|class| *class != Class::Fifo);
         }
@@ -174,7 +183,7 @@ impl Plan {
         }
     }
 
-    fn add_total(&mut self, options: &Options, host: &Host, cpus: &[u32]) {
+    fn add_total(&mut self, options: &Options, host: &Host, cpus: &[u32]) -> Result<(), OptionsError> {
         let sizes = options.sizes_bytes.clone().unwrap_or_else(|| self.default_sizes(options, host));
         let mut patterns: Vec<Pattern> = Vec::new();
         let accesses = options.accesses.clone();
@@ -205,6 +214,12 @@ impl Plan {
         }
         patterns.sort_unstable();
         patterns.dedup();
+        let bytes = swtch_units::Bytes::new;
+        if let (Some(stride), Some(size), true) =
+            (strides.iter().flatten().min(), sizes.iter().max(), patterns.is_empty())
+        {
+            return Err(OptionsError::StrideTooLarge { stride: bytes(*stride), size: bytes(*size) });
+        }
         self.ensure_direct_reference(cpus);
         self.conditions.extend(patterns.into_iter().map(|pattern| Planned {
             part: Part::Total,
@@ -216,6 +231,7 @@ impl Plan {
             },
             weight: if pattern.stride_bytes == ELEMENT_BYTES { 1.0 } else { 0.4 },
         }));
+        Ok(())
     }
 
     /// c2 - c1 needs its c1, whatever methods were asked for.
@@ -288,6 +304,30 @@ impl Plan {
                     weight: 0.5,
                 });
             }
+        }
+    }
+
+    /// A part of the Profile that stays empty because of the caller's own wishes says so.
+    fn say_what_was_not_asked_for(&mut self, options: &Options) {
+        let has = |part: Part| self.conditions.iter().any(|planned| planned.part == part);
+        let mut strides: Vec<u64> = self.conditions.iter().filter_map(Planned::stride_of_total).collect();
+        strides.sort_unstable();
+        strides.dedup();
+        let methods = "only some methods were asked for";
+        let one_stride = match &options.strides_bytes {
+            Some(_) => "only one was asked for, or only one is within the arrays",
+            None => {
+                "this run goes through its arrays from end to end; leave --quick out or give --strides 8,64,4K"
+            }
+        };
+        let rows = [
+            (has(Part::Total), "total cost", methods),
+            (strides.len() != 1, "strides", one_stride),
+            (has(Part::Ring), "ring of processes", "only some methods or sizes were asked for"),
+            (has(Part::Reference), "references", methods),
+        ];
+        for (_, what, why) in rows.into_iter().filter(|(there, ..)| !there) {
+            self.unavailable(what, why);
         }
     }
 

@@ -147,6 +147,10 @@ impl Figures {
         let cpu = self.direct.iter().find_map(|row| row.cpus.first()).copied().unwrap_or(0);
         let caches = host.data_caches_of(swtch_units::CpuId::new(cpu));
         (self.regions, self.knees) = regions::find(&points, &caches);
+        if self.regions.is_empty() && !self.total.is_empty() {
+            let why = format!("fewer than {} array sizes show no shape", regions::FEWEST_POINTS);
+            self.unavailable.push(Unavailable { what: "regions of the curve".to_owned(), why });
+        }
     }
 }
 

@@ -26,7 +26,7 @@ const NOISE_OCTAVES: f64 = 0.3;
 /// some sets of a physically indexed cache overflow when it is half full (Kessler and Hill, ACM TOCS 10 (1992)).
 const AGREEMENT_OCTAVES: f64 = 1.0;
 /// Fewer points than this show no shape.
-const FEWEST_POINTS: usize = 5;
+pub(crate) const FEWEST_POINTS: usize = 5;
 /// Most stretches looked for: flat, a rise at each of three caches, plateaus between and after.
 const MOST_SEGMENTS: usize = 6;
 

@@ -76,7 +76,8 @@ fn change(what: &str, before: &Estimate, after: &Estimate) -> Change {
 fn figures(profile: &Profile) -> Vec<(String, &Estimate)> {
     let mut rows = Vec::new();
     for row in &profile.direct {
-        let name = format!("switch, {}, {}, {}, {}", row.method, row.tasks, row.placement, row.class);
+        let core = profile.core_of(row).map(|core| format!(" ({core})")).unwrap_or_default();
+        let name = format!("switch, {}, {}, {}{core}, {}", row.method, row.tasks, row.placement, row.class);
         rows.push((name, &row.switch_cost_ns));
     }
     for row in &profile.total {

@@ -96,12 +96,31 @@ pub fn parse(contents: &[u8], path: &Path) -> Result<Profile, FileError> {
 /// # Errors
 /// When the folder cannot be written to, or the disk is full. An older Profile at `path` is then untouched.
 pub fn write(profile: &mut Profile, rows: &[Sample], path: &Path) -> Result<(), FileError> {
+    write_both(
+        profile,
+        Some(|sink: &mut fs::File| samples::write(rows, sink).map_err(io::Error::other)),
+        path,
+    )
+}
+
+/// As [`write()`], from samples that are a table (Parquet) already, or without any.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_table(profile: &mut Profile, table: Option<&[u8]>, path: &Path) -> Result<(), FileError> {
+    write_both(profile, table.map(|table| |sink: &mut fs::File| sink.write_all(table)), path)
+}
+
+fn write_both(
+    profile: &mut Profile,
+    write_samples: Option<impl FnOnce(&mut fs::File) -> io::Result<()>>,
+    path: &Path,
+) -> Result<(), FileError> {
     profile.samples = None;
-    if !is_device(path) {
+    if let Some(write_samples) = write_samples.filter(|_| !is_device(path)) {
         let samples_path = path.with_extension("samples.parquet");
-        let name = samples_path.file_name().map(|name| name.to_string_lossy().into_owned());
-        replace(&samples_path, |sink| samples::write(rows, sink).map_err(io::Error::other))?;
-        profile.samples = name;
+        replace(&samples_path, write_samples)?;
+        profile.samples = samples_path.file_name().map(|name| name.to_string_lossy().into_owned());
     }
     replace(path, |sink| {
         serde_json::to_writer_pretty(&mut *sink, &profile)?;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_topology::Host;
+use swtch_topology::host::CoreKind;
 
 /// The value of [`Profile::schema`].
 pub const SCHEMA: &str = "swtch/profile/1";
@@ -36,6 +37,19 @@ pub struct Profile {
     pub unavailable: Vec<Unavailable>,
     /// File name of the batches' raw samples (Parquet), beside this file.
     pub samples: Option<String>,
+}
+
+impl Profile {
+    /// `performance core` or `efficiency core`: the kind of core that a direct cost on one processor is of, where the machine has
+    /// several kinds.
+    pub fn core_of(&self, row: &Direct) -> Option<&'static str> {
+        let [cpu] = row.cpus[..] else { return None };
+        match self.host.cpus.iter().find(|known| known.id == cpu)?.kind {
+            CoreKind::Uniform => None,
+            CoreKind::Performance => Some("performance core"),
+            CoreKind::Efficiency => Some("efficiency core"),
+        }
+    }
 }
 
 /// How the figures came about.

@@ -4,8 +4,8 @@ use crate::errors::{UsageError, file_error, mistake};
 use crate::reading::parse;
 use pyo3::prelude::*;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use swtch_profile::{FileError, Profile, file};
+use std::path::PathBuf;
+use swtch_profile::file;
 use swtch_report::html::{NamedProfile, ReportError, render};
 
 /// Reads a Profile file and returns it as JSON in which every field is present.
@@ -19,21 +19,8 @@ pub(crate) fn load(path: PathBuf) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn save(py: Python<'_>, profile: String, samples: Option<Vec<u8>>, path: PathBuf) -> PyResult<()> {
     let mut profile = parse(&profile)?;
-    py.detach(|| write(&mut profile, samples.as_deref(), &path)).map_err(|error| file_error(&error))
-}
-
-/// As `swtch_profile::file::write`, from samples that are already a table.
-fn write(profile: &mut Profile, samples: Option<&[u8]>, path: &Path) -> Result<(), FileError> {
-    profile.samples = None;
-    if let Some(table) = samples {
-        let samples_path = path.with_extension("samples.parquet");
-        file::replace(&samples_path, |sink| sink.write_all(table))?;
-        profile.samples = samples_path.file_name().map(|name| name.to_string_lossy().into_owned());
-    }
-    file::replace(path, |sink| {
-        serde_json::to_writer_pretty(&mut *sink, profile)?;
-        sink.write_all(b"\n")
-    })
+    py.detach(|| file::write_table(&mut profile, samples.as_deref(), &path))
+        .map_err(|error| file_error(&error))
 }
 
 /// Writes one HTML page of any number of named Profiles (JSON).

@@ -12,7 +12,7 @@ pub(crate) fn parse(document: &str) -> PyResult<Profile> {
     file::parse(document.as_bytes(), Path::new("this object")).map_err(|error| file_error(&error))
 }
 
-/// A Profile (JSON) as text for a terminal; its first line is the answer.
+/// A Profile (JSON) as text for a terminal; its first paragraph is the answer.
 #[pyfunction]
 pub(crate) fn summary(profile: String) -> PyResult<String> {
     Ok(terminal::profile(&parse(&profile)?))

@@ -73,22 +73,14 @@ fn size(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     text.parse::<Bytes>().map(Bytes::get).map_err(|error| UsageError::new_err(error.to_string()))
 }
 
-/// Longer than anybody waits, and short enough to be added to the clock.
-const LONGEST_S: f64 = 1e9;
-
 fn time_limit(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let seconds = number("time limit", value)?;
     if seconds < 0.0 {
         return Err(UsageError::new_err(OptionsError::TimeLimit(seconds).to_string()));
     }
-    Some(seconds)
-        .filter(|seconds| *seconds <= LONGEST_S)
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| {
-            UsageError::new_err(format!(
-                "a time limit of {value} s is no length of time; give for example 30"
-            ))
-        })
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        UsageError::new_err(format!("a time limit of {value} s is no length of time; give for example 30"))
+    })
 }
 
 fn number(what: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {

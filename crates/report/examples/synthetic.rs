@@ -1,4 +1,4 @@
-//! Writes the invented profiles of the tests as JSON into a folder: `synthetic fixtures/profiles`.
+//! Writes the invented profile of the tests as JSON into a folder: `synthetic fixtures/profiles`.
 
 #[path = "../tests/synthetic/mod.rs"]
 mod synthetic;
@@ -8,10 +8,8 @@ use std::path::PathBuf;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name the folder to write to")?);
     std::fs::create_dir_all(&folder)?;
-    for (name, machine) in [("vm", synthetic::VM), ("server", synthetic::SERVER)] {
-        let mut json = serde_json::to_string_pretty(&synthetic::full(machine))?;
-        json.push('\n');
-        std::fs::write(folder.join(format!("{name}.json")), json)?;
-    }
+    let mut json = serde_json::to_string_pretty(&synthetic::full(synthetic::SERVER))?;
+    json.push('\n');
+    std::fs::write(folder.join("server.json"), json)?;
     Ok(())
 }

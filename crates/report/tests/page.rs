@@ -160,6 +160,14 @@ fn several_profiles_stand_side_by_side() {
 }
 
 #[test]
+fn a_reason_that_profiles_share_stands_once() {
+    let mut profile = full(VM);
+    profile.unavailable = vec![unavailable("placement shared-l2", "no two cores share an L2")];
+    let text = visible(&render(&[named("one", profile.clone()), named("two", profile)]).unwrap());
+    assert!(text.contains("one and two: placement shared-l2: no two cores share an L2"), "{text}");
+}
+
+#[test]
 fn many_profiles_repeat_colours_rather_than_fail() {
     let all: Vec<NamedProfile> = (0..8).map(|i| named(&format!("machine-{i}"), full(VM))).collect();
     let html = render(&all).unwrap();

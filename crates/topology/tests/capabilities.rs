@@ -97,7 +97,10 @@ fn every_machine_has_the_same_rows_and_each_loss_has_a_price() {
 fn a_user_on_a_laptop_is_told_the_commands() {
     let rows = rows("laptop-hybrid", &all_refused());
     assert_eq!(row(&rows, "processors").finding, "8 processors, 4 performance + 4 efficiency");
-    assert_eq!(row(&rows, "caches").finding, "L1d 48 KiB, L2 1.2 MiB, L3 18 MiB");
+    assert_eq!(
+        row(&rows, "caches").finding,
+        "L1d 48 KiB shared by 2-3, L2 1.2 MiB shared by 2-3, L3 18 MiB shared by 0-7"
+    );
     assert_eq!(enable(&rows, "frequency-governor"), "`sudo cpupower frequency-set -g performance`");
     assert!(enable(&rows, "realtime-class").starts_with("`sudo setcap cap_sys_nice+ep $(command -v swtch)`"));
     assert_eq!(enable(&rows, "perf-events"), "`sudo sysctl kernel.perf_event_paranoid=1`");
@@ -171,6 +174,6 @@ fn a_virtual_machine_needs_its_hypervisor_for_counters() {
     assert_eq!(row(&rows, "frequency-governor").state, State::Missing);
     assert_eq!(
         row(&rows, "caches").finding,
-        "L1d 48 KiB, L2 1 MiB, L3 32 MiB (as the hypervisor reports them)"
+        "L1d 48 KiB, L2 1 MiB, L3 32 MiB shared by 0-1; lines of 64 B (as the hypervisor reports them)"
     );
 }

@@ -1,10 +1,10 @@
 //! `swtch doctor`: the capabilities of this machine as a table of at most 100 columns.
 
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
+use swtch_report::terminal::paragraph;
 use swtch_topology::Host;
 use swtch_topology::capability::{Capability, State, judge};
 
@@ -30,7 +30,6 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-const WIDTH: usize = 100;
 /// A symbol, a blank, the longest word for a state, two blanks.
 const STATE_WIDTH: usize = 11;
 const LABEL_WIDTH: usize = 8;
@@ -39,16 +38,16 @@ const LABEL_WIDTH: usize = 8;
 /// full, what that costs and what would enable it. `colour` paints the states for a terminal.
 pub(crate) fn render(host: &Host, rows: &[Capability], colour: bool) -> String {
     let mut out = format!("{}\n", verdict(rows));
-    paragraph(&mut out, "", &machine(host), 0);
+    out.push_str(&paragraph("", &machine(host), 0));
     out.push('\n');
     let name_width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0) + 2;
     for row in rows {
         let head = format!("{}{:name_width$}", state(row.state, colour), row.name);
-        paragraph(&mut out, &head, &row.finding, STATE_WIDTH + name_width);
+        out.push_str(&paragraph(&head, &row.finding, STATE_WIDTH + name_width));
         for (label, text) in [("costs", &row.costs), ("enable", &row.enable)] {
             if let Some(text) = text {
                 let head = format!("{:STATE_WIDTH$}{label:LABEL_WIDTH$}", "");
-                paragraph(&mut out, &head, text, STATE_WIDTH + LABEL_WIDTH);
+                out.push_str(&paragraph(&head, text, STATE_WIDTH + LABEL_WIDTH));
             }
         }
     }
@@ -83,44 +82,6 @@ fn state(state: State, colour: bool) -> String {
     };
     let blanks = " ".repeat(STATE_WIDTH.saturating_sub(text.chars().count()));
     if colour { format!("\x1b[{paint}m{text}\x1b[0m{blanks}") } else { format!("{text}{blanks}") }
-}
-
-/// Appends `head` and the text, wrapped so that its lines begin in column `indent`, which is where `head` ends.
-fn paragraph(out: &mut String, head: &str, text: &str, indent: usize) {
-    out.push_str(head);
-    for (at, line) in wrap(text, WIDTH - indent.min(WIDTH / 2)).iter().enumerate() {
-        let blanks = if at == 0 { 0 } else { indent };
-        let _ = writeln!(out, "{:blanks$}{line}", "");
-    }
-}
-
-/// Breaks a text into lines of at most `width` characters. A command in backticks stays on one line as long as it fits, so that
-/// it can be copied; one that is longer than a line is left whole and sticks out.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in words(text) {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
-/// The words of a text, with what stands in backticks as a part of one word.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    text.split(move |c: char| {
-        quoted ^= c == '`';
-        c.is_whitespace() && !quoted
-    })
-    .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -191,20 +152,8 @@ AMD EPYC, x86_64, 2 processors, Linux 6.18.44
         let text = "word ".repeat(60);
         let rows = [row("page-table-isolation", State::Missing, &text, Some(&text), Some(&text))];
         let table = render(&host(), &rows, false);
-        assert!(table.lines().all(|line| line.chars().count() <= WIDTH), "{table}");
+        assert!(table.lines().all(|line| line.chars().count() <= swtch_report::terminal::WIDTH), "{table}");
         assert_eq!(table.matches("word").count(), 180);
-    }
-
-    #[test]
-    fn commands_are_not_broken() {
-        assert_eq!(wrap("run `sudo a b c` now", 12), ["run", "`sudo a b c`", "now"]);
-        assert_eq!(wrap("`a very long command`, or", 10), ["`a very long command`,", "or"]);
-    }
-
-    #[test]
-    fn an_odd_backtick_or_an_empty_text_is_harmless() {
-        assert_eq!(wrap("a ` b", 80), ["a ` b"]);
-        assert_eq!(wrap("", 80), [""]);
     }
 
     #[test]

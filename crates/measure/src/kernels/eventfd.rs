@@ -1,50 +1,29 @@
 //! Two eventfds; the baseline writes to and reads from a third.
 
-use super::{Side, Signal, broken};
+use super::{Channel, Pair, broken};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
-pub(crate) struct EventfdPair {
-    follower: OwnedFd,
-    leader: OwnedFd,
-    own: OwnedFd,
-}
+pub(crate) type EventfdPair = Pair<Eventfd>;
 
-impl EventfdPair {
-    pub(crate) fn new() -> Result<Self, i32> {
-        let make = || eventfd(0, EventfdFlags::CLOEXEC).map_err(rustix::io::Errno::raw_os_error);
-        Ok(Self { follower: make()?, leader: make()?, own: make()? })
-    }
-}
+pub(crate) struct Eventfd(OwnedFd);
 
-#[inline(always)]
-fn put(fd: &OwnedFd) {
-    if rustix::io::write(fd, &1u64.to_ne_bytes()) != Ok(8) {
-        broken();
-    }
-}
-
-#[inline(always)]
-fn take(fd: &OwnedFd) {
-    if rustix::io::read(fd, &mut [0u8; 8]) != Ok(8) {
-        broken();
-    }
-}
-
-impl Signal for EventfdPair {
-    #[inline(always)]
-    fn send(&self, from: Side) {
-        put(if from == Side::Leader { &self.follower } else { &self.leader });
+impl Channel for Eventfd {
+    fn new() -> Result<Self, i32> {
+        eventfd(0, EventfdFlags::CLOEXEC).map(Self).map_err(rustix::io::Errno::raw_os_error)
     }
 
     #[inline(always)]
-    fn receive(&self, by: Side) {
-        take(if by == Side::Leader { &self.leader } else { &self.follower });
+    fn put(&self) {
+        if rustix::io::write(&self.0, &1u64.to_ne_bytes()) != Ok(8) {
+            broken();
+        }
     }
 
     #[inline(always)]
-    fn loop_back(&self) {
-        put(&self.own);
-        take(&self.own);
+    fn take(&self) {
+        if rustix::io::read(&self.0, &mut [0u8; 8]) != Ok(8) {
+            broken();
+        }
     }
 }

@@ -47,6 +47,47 @@ pub(crate) trait Signal: Sync {
     fn loop_back(&self);
 }
 
+/// Holds what is put in until it is taken out; a task that takes from an empty one sleeps.
+pub(crate) trait Channel: Sync + Sized {
+    /// An empty one, or the system's error number.
+    fn new() -> Result<Self, i32>;
+    fn put(&self);
+    fn take(&self);
+}
+
+/// A channel each way; the baseline puts into a third one and takes from it.
+pub(crate) struct Pair<C> {
+    follower: C,
+    leader: C,
+    own: C,
+}
+
+impl<C: Channel> Pair<C> {
+    pub(crate) fn new() -> Result<Self, i32> {
+        Ok(Self { follower: C::new()?, leader: C::new()?, own: C::new()? })
+    }
+}
+
+impl<C: Channel> Signal for Pair<C> {
+    #[inline(always)]
+    fn send(&self, from: Side) {
+        let channel = if from == Side::Leader { &self.follower } else { &self.leader };
+        channel.put();
+    }
+
+    #[inline(always)]
+    fn receive(&self, by: Side) {
+        let channel = if by == Side::Leader { &self.leader } else { &self.follower };
+        channel.take();
+    }
+
+    #[inline(always)]
+    fn loop_back(&self) {
+        self.own.put();
+        self.own.take();
+    }
+}
+
 /// Two tasks that wake each other in turn.
 impl<S: Signal> Kernel for S {
     #[inline(always)]

@@ -131,6 +131,23 @@ fn the_total_cost_always_has_its_direct_cost() {
 }
 
 #[test]
+fn parts_that_were_not_asked_for_say_so() {
+    let what = |options: &Options| -> Vec<String> {
+        let plan = plan(options, "vm-firecracker", true);
+        plan.unavailable.into_iter().map(|row| row.what).filter(|what| !what.contains(' ')).collect()
+    };
+    assert_eq!(what(&Options::preset(Preset::Quick)), ["strides"]);
+    assert!(what(&Options::default()).is_empty());
+    let strides = Options { strides_bytes: Some(vec![8, 64]), ..Options::preset(Preset::Quick) };
+    assert!(what(&strides).is_empty());
+    let futex = Options { methods: Some(vec![Method::Futex]), ..Options::default() };
+    let plan = plan(&futex, "vm-firecracker", true);
+    for part in ["total cost", "ring of processes", "references"] {
+        assert!(plan.unavailable.iter().any(|row| row.what == part), "{part}");
+    }
+}
+
+#[test]
 fn what_leaves_nothing_is_an_error_with_the_reason() {
     let options = Options { classes: Some(vec![Class::Fifo]), ..Options::default() };
     let error = Plan::new(&options, &machine("vm-firecracker"), &probes(false)).unwrap_err();

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::profile_with;
+use swtch_topology::host::{CoreKind, Cpu};
 
 #[test]
 fn a_change_larger_than_the_noise_is_told_from_one_within_it() {
@@ -31,6 +32,23 @@ fn figures_of_one_side_and_circumstances_are_named() {
     assert_eq!(found.only_old, ["switch, pipe, thread, same-cpu, normal"]);
     assert_eq!(found.only_new, ["switch, pipe, thread, same-cpu, fifo"]);
     assert_eq!(found.circumstances, ["kernel:  -> 6.18", "clock: tsc -> clock_gettime"]);
+}
+
+#[test]
+fn each_kind_of_core_is_compared_with_its_own() {
+    let hybrid = |fast_ns: f64, slow_ns: f64| {
+        let mut profile = profile_with(fast_ns);
+        let mut slow = profile_with(slow_ns).direct.remove(0);
+        slow.cpus = vec![2];
+        profile.direct.push(slow);
+        let core = |id, kind| Cpu { id, kind, ..Cpu::default() };
+        profile.host.cpus = vec![core(1, CoreKind::Performance), core(2, CoreKind::Efficiency)];
+        profile
+    };
+    let changes = compare(&hybrid(1000.0, 2000.0), &hybrid(1000.0, 3000.0)).changes;
+    assert_eq!(changes[0].larger_than_noise, Some(false));
+    assert_eq!(changes[1].what, "switch, pipe, thread, same-cpu (efficiency core), normal");
+    assert_eq!(changes[1].larger_than_noise, Some(true));
 }
 
 #[test]

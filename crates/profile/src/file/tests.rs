@@ -79,8 +79,11 @@ fn a_link_stays_a_link_and_a_device_a_device() {
     // A link stands for a device here, so that a mistake cannot replace the real one.
     let full = folder.path().join("full");
     symlink("/dev/full", &full).unwrap();
-    let error = write(&mut profile, &[Sample::default()], &full).unwrap_err();
-    assert!(error.to_string().contains("No space left on device"), "{error}");
+    let rows = write(&mut profile, &[Sample::default()], &full).unwrap_err();
+    let table = write_table(&mut profile, Some(b"PAR1"), &full).unwrap_err();
+    for error in [rows, table] {
+        assert!(error.to_string().contains("No space left on device"), "{error}");
+    }
     assert!(!folder.path().join("full.samples.parquet").exists());
 }
 

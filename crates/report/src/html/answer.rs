@@ -76,8 +76,9 @@ pub(crate) fn sentence(profile: &Profile) -> String {
         "fifo" => ", in the real-time FIFO class,".to_owned(),
         other => format!(", in class {other},"),
     };
+    let core = profile.core_of(row).map(|core| format!(" ({core})")).unwrap_or_default();
     let who = format!(
-        "A switch between two {} {}{class}{method}",
+        "A switch between two {} {}{core}{class}{method}",
         naming::plural(&row.tasks),
         naming::placement_phrase(&row.placement)
     );

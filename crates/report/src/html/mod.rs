@@ -5,7 +5,7 @@
 
 pub(crate) mod answer;
 mod charts;
-mod naming;
+pub(crate) mod naming;
 mod page;
 mod scale;
 mod sections;
@@ -120,6 +120,10 @@ fn machine(profile: &Profile) -> String {
     }
     parts.extend(host.virtualisation.hypervisor.as_ref().map(|hypervisor| format!("under {hypervisor}")));
     parts.push(text::date(profile.provenance.started_unix_s));
+    let source = &profile.provenance.source;
+    if source != "measured" {
+        parts.insert(0, format!("{source}, not measured"));
+    }
     parts.join(" · ")
 }
 

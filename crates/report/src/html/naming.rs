@@ -1,6 +1,6 @@
 //! The profile's terms in words, and the order in which a reader expects them.
 
-use swtch_profile::model::Direct;
+use swtch_profile::model::{Direct, RegionKind};
 use swtch_topology::host::{Cache, CacheKind, Host};
 
 /// From the plainest method to the one that says least about a switch.
@@ -108,8 +108,17 @@ pub(super) fn plural(tasks: &str) -> String {
     }
 }
 
+/// Name and style class of a region.
+pub(crate) fn region_name(kind: RegionKind) -> &'static str {
+    match kind {
+        RegionKind::Fits => "fits",
+        RegionKind::Interferes => "interferes",
+        RegionKind::Exceeds => "exceeds",
+    }
+}
+
 /// What a flag warns of.
-pub(super) fn flag_meaning(flag: &str) -> &'static str {
+pub(crate) fn flag_meaning(flag: &str) -> &'static str {
     match flag {
         "negative" => {
             "the work without switches took longer than the work with them: noise is larger than the figure"

@@ -1,22 +1,28 @@
 //! A Profile as text for a terminal: the answer first, then what it rests on.
 
 mod comparison;
+mod flags;
 mod recording;
 mod table;
+#[cfg(test)]
+mod tests;
+mod wrap;
 
+use crate::html::naming::region_name;
+use flags::Flags;
 use swtch_profile::Profile;
-use swtch_profile::model::{Direct, Ended, Estimate, Knee, Ring, Total};
+use swtch_profile::model::{Direct, Ended, Estimate, Knee, Ring, Total, Unavailable};
 use swtch_units::{Bytes, format_ns};
 use table::Table;
 
 pub use comparison::comparison;
 pub use recording::recording;
+pub use wrap::{WIDTH, paragraph};
 
-/// The whole Profile as lines of at most about 100 columns.
+/// The whole Profile as lines of at most [`WIDTH`] columns; the answer is the first paragraph.
 pub fn profile(profile: &Profile) -> String {
-    let mut text = crate::html::answer::sentence(profile);
-    text.push('\n');
-    for section in [direct(&profile.direct), total(profile), ring(&profile.ring), references(profile)] {
+    let mut text = paragraph("", &crate::html::answer::sentence(profile), 0);
+    for section in [direct(profile), total(profile), ring(&profile.ring), references(profile)] {
         if !section.is_empty() {
             text.push('\n');
             text.push_str(&section);
@@ -36,52 +42,61 @@ fn plus_minus(estimate: &Estimate) -> String {
     }
 }
 
-fn direct(rows: &[Direct]) -> String {
-    let mut table = Table::new(&[
-        "method",
-        "tasks",
-        "where",
-        "class",
-        "median",
-        "95 % interval",
-        "low",
-        "mean",
-        "switches",
-        "",
-    ]);
-    for row in rows {
-        let cost = &row.switch_cost_ns;
-        let switches =
-            row.switches_per_round_trip.map_or_else(|| "n/a".to_owned(), |count| format!("{count:.2}"));
-        table.row([
-            row.method.clone(),
-            row.tasks.clone(),
-            place(row),
-            row.class.clone(),
-            format_ns(cost.median),
-            plus_minus(cost),
-            format_ns(cost.low),
-            format_ns(cost.mean),
-            switches,
-            cost.flags.join(" "),
-        ]);
+/// Rows of one placement under its name.
+fn direct(profile: &Profile) -> String {
+    let titles = ["method", "tasks", "class", "median", "95 % interval", "low", "mean", "switches", ""];
+    let mut table = Table::new(&titles);
+    let mut flags = Flags::default();
+    let mut places: Vec<(&str, &[u32])> = Vec::new();
+    for row in &profile.direct {
+        if !places.contains(&(&row.placement, &row.cpus)) {
+            places.push((&row.placement, &row.cpus));
+        }
+    }
+    for place in places {
+        let rows = || profile.direct.iter().filter(|row| (row.placement.as_str(), &row.cpus[..]) == place);
+        table.heading(rows().next().map(|row| place_name(profile, row)).unwrap_or_default());
+        for row in rows() {
+            let cost = &row.switch_cost_ns;
+            let switches =
+                row.switches_per_round_trip.map_or_else(|| "n/a".to_owned(), |count| format!("{count:.2}"));
+            table.row([
+                row.method.clone(),
+                row.tasks.clone(),
+                row.class.clone(),
+                format_ns(cost.median),
+                plus_minus(cost),
+                format_ns(cost.low),
+                format_ns(cost.mean),
+                switches,
+                flags.letters(&cost.flags),
+            ]);
+        }
     }
     table.render(
         "Direct cost of a switch (c1), baseline subtracted; switches: counted, per round trip",
-        &[4, 5, 6, 7, 8],
-    )
+        &[3, 4, 5, 6, 7],
+    ) + &flags.legend()
 }
 
-fn place(row: &Direct) -> String {
-    if row.cpus.is_empty() {
-        return row.placement.clone();
-    }
+/// `same-cpu, CPU 1, efficiency core`, `shared-l3, CPUs 0 and 1`, `unpinned`.
+fn place_name(profile: &Profile, row: &Direct) -> String {
     let cpus: Vec<String> = row.cpus.iter().map(ToString::to_string).collect();
-    format!("{} ({})", row.placement, cpus.join(","))
+    let mut name = match cpus.len() {
+        0 => row.placement.clone(),
+        1 => format!("{}, CPU {}", row.placement, cpus[0]),
+        _ => format!("{}, CPUs {}", row.placement, cpus.join(" and ")),
+    };
+    if let Some(core) = profile.core_of(row) {
+        name.push_str(&format!(", {core}"));
+    }
+    name
 }
 
 fn total(profile: &Profile) -> String {
-    let mut table = Table::new(&["array", "stride", "access", "c2", "95 % interval", "c2 - c1", "low", ""]);
+    let titles = ["array", "stride", "access", "c2", "95 % interval", "c2 - c1", "low", "region"];
+    let mut table = Table::new(&titles);
+    let mut flags = Flags::default();
     for row in &profile.total {
         let cost = &row.total_cost_ns;
         table.row([
@@ -92,29 +107,27 @@ fn total(profile: &Profile) -> String {
             plus_minus(cost),
             format_ns(row.indirect_cost_ns.median),
             format_ns(row.indirect_cost_ns.low),
-            remark(profile, row),
+            format!("{} {}", region(profile, row), flags.letters(&cost.flags)).trim().to_owned(),
         ]);
     }
-    table.render(
+    let mut text = table.render(
         "Cost of a switch whose tasks go through an array each (c2); c2 - c1 is the refilling of caches",
         &[0, 1, 3, 4, 5, 6],
-    )
+    );
+    text.push_str(&flags.legend());
+    if !profile.regions.is_empty() {
+        let kinds = "fits: both arrays stay in the cache; interferes: they displace each other; exceeds: one alone misses \
+                     too";
+        text.push_str(&paragraph("  ", kinds, 2));
+    }
+    text
 }
 
-/// Where a region begins on the sequential curve, and the row's warnings.
-fn remark(profile: &Profile, row: &Total) -> String {
-    let mut words = row.total_cost_ns.flags.clone();
+/// The region that begins with this row of the sequential curve.
+fn region(profile: &Profile, row: &Total) -> &'static str {
     let sequential = row.stride_bytes == 8 && row.access == "read-modify-write";
-    let begins = profile.regions.iter().find(|region| region.from_bytes == row.array_bytes);
-    if let (true, Some(region)) = (sequential, begins) {
-        let kind = match region.kind {
-            swtch_profile::model::RegionKind::Fits => "from here: both arrays fit",
-            swtch_profile::model::RegionKind::Interferes => "from here: they displace each other",
-            swtch_profile::model::RegionKind::Exceeds => "from here: one alone misses too",
-        };
-        words.push(kind.to_owned());
-    }
-    words.join(" ")
+    let begins = profile.regions.iter().find(|region| sequential && region.from_bytes == row.array_bytes);
+    begins.map_or("", |region| region_name(region.kind))
 }
 
 /// Processes across, array sizes down, as `lat_ctx` prints it.
@@ -125,24 +138,45 @@ fn ring(rows: &[Ring]) -> String {
     let mut sizes: Vec<u64> = rows.iter().map(|row| row.array_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
+    let flagged = rows.iter().any(|row| !row.switch_cost_ns.flags.is_empty());
     let titles: Vec<String> =
         std::iter::once("array".to_owned()).chain(lengths.iter().map(ToString::to_string)).collect();
     let mut table = Table::new(&titles.iter().map(String::as_str).collect::<Vec<_>>());
     for size in sizes {
-        let cell = |length: &u32| {
+        let at = |length: &u32| {
             rows.iter()
                 .find(|row| row.processes == *length && row.array_bytes == size)
-                .map_or_else(|| "-".to_owned(), |row| format_ns(row.switch_cost_ns.median))
+                .map_or_else(|| "-".to_owned(), |row| cell(row, flagged))
         };
-        table.row(std::iter::once(Bytes::new(size).to_string()).chain(lengths.iter().map(cell)));
+        table.row(std::iter::once(Bytes::new(size).to_string()).chain(lengths.iter().map(at)));
     }
     let right: Vec<usize> = (0..=lengths.len()).collect();
-    table.render("Ring of processes: a hop, by array size (down) and number of processes (across)", &right)
+    let heading = "Ring of processes: a hop, by array size (down) and number of processes (across)";
+    let mut text = table.render(heading, &right);
+    if flagged {
+        let mut kinds: Vec<&str> =
+            rows.iter().flat_map(|row| &row.switch_cost_ns.flags).map(String::as_str).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        text.push_str(&paragraph("  *: ", &kinds.join(" or "), 5));
+    }
+    text
+}
+
+/// With a star, or room for one, where a row of the ring has a flag.
+fn cell(row: &Ring, flagged: bool) -> String {
+    let star = match (flagged, row.switch_cost_ns.flags.is_empty()) {
+        (false, _) => "",
+        (true, true) => " ",
+        (true, false) => "*",
+    };
+    format_ns(row.switch_cost_ns.median) + star
 }
 
 fn references(profile: &Profile) -> String {
     let references = &profile.references;
-    let mut table = Table::new(&["operation", "median", "95 % interval", "low"]);
+    let mut table = Table::new(&["operation", "median", "95 % interval", "low", ""]);
+    let mut flags = Flags::default();
     let rows = [
         ("system call (getppid)", &references.syscall_ns),
         ("thread create + join", &references.thread_create_ns),
@@ -155,21 +189,25 @@ fn references(profile: &Profile) -> String {
                 format_ns(estimate.median),
                 plus_minus(estimate),
                 format_ns(estimate.low),
+                flags.letters(&estimate.flags),
             ]);
         }
     }
-    table.render("For scale", &[1, 2, 3])
+    table.render("For scale", &[1, 2, 3]) + &flags.legend()
 }
 
 fn circumstances(profile: &Profile) -> String {
     let noise = &profile.noise;
     let mut lines = Vec::new();
+    if profile.provenance.source != "measured" {
+        lines.push(format!("These figures are {}, not measured.", profile.provenance.source));
+    }
     let kernel = &profile.host.kernel;
     lines.push(format!(
-        "{}, {} {}, clock {}",
+        "{}, Linux {}{}, clock {}",
         profile.host.cpu_model.as_deref().unwrap_or("unknown processor"),
         kernel.release,
-        kernel.preemption.as_deref().map(|model| format!("(preemption {model})")).unwrap_or_default(),
+        kernel.preemption.as_deref().map(|model| format!(" (preemption {model})")).unwrap_or_default(),
         profile.clock.source,
     ));
     for knee in &profile.knees {
@@ -199,9 +237,9 @@ fn circumstances(profile: &Profile) -> String {
     }
     if !profile.unavailable.is_empty() {
         lines.push("Not measured:".to_owned());
-        lines.extend(profile.unavailable.iter().map(|row| format!("  {}: {}", row.what, row.why)));
     }
-    lines.join("\n") + "\n"
+    let row = |row: &Unavailable| paragraph("  ", &format!("{}: {}", row.what, row.why), 4);
+    lines.iter().map(|line| paragraph("", line, 2)).chain(profile.unavailable.iter().map(row)).collect()
 }
 
 fn knee_line(knee: &Knee) -> String {

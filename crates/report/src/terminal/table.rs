@@ -14,6 +14,11 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
+    /// A line of its own above the rows that follow.
+    pub(super) fn heading(&mut self, text: String) {
+        self.rows.push(vec![text]);
+    }
+
     /// The table under `heading`, with the columns of `right` flushed right; nothing when it has no rows.
     pub(super) fn render(&self, heading: &str, right: &[usize]) -> String {
         if self.rows.len() < 2 {
@@ -21,13 +26,17 @@ impl Table {
         }
         let columns = self.rows[0].len();
         let width = |column: usize| {
-            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+            let cells = self.rows.iter().filter(|row| row.len() > 1).filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max()
         };
         let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         let mut text = format!("{heading}\n");
         for row in &self.rows {
             let mut line = String::from(" ");
-            for (column, cell) in row.iter().enumerate() {
+            if let [heading] = &row[..] {
+                line.push_str(&format!(" {heading}"));
+            }
+            for (column, cell) in row.iter().enumerate().filter(|_| row.len() > 1) {
                 let padding = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
                 let (before, after) =
                     if right.contains(&column) { (padding.as_str(), "") } else { ("", padding.as_str()) };

@@ -3,7 +3,7 @@
 use swtch_units::{Bytes, CpuId, CpuList};
 
 use super::Capability;
-use crate::host::{CacheKind, CoreKind, Host};
+use crate::host::{Cache, CacheKind, CoreKind, Host};
 use crate::placement::Placement;
 
 fn list(numbers: &[u32]) -> String {
@@ -123,17 +123,20 @@ pub(super) fn caches(host: &Host) -> Capability {
             _ => row,
         };
     };
-    let sizes: Vec<String> = host
-        .data_caches_of(CpuId::new(first.id))
-        .iter()
-        .map(|cache| {
-            let data = if cache.kind == CacheKind::Data { "d" } else { "" };
-            format!("L{}{data} {}", cache.level, Bytes::new(cache.bytes))
-        })
-        .collect();
+    let caches = host.data_caches_of(CpuId::new(first.id));
+    let names: Vec<String> = caches.iter().map(|cache| described(cache)).collect();
+    let line = caches.first().and_then(|cache| cache.line_bytes);
+    let lines = line.map(|bytes| format!("; lines of {bytes} B")).unwrap_or_default();
     let whose =
         if host.virtualisation.hypervisor.is_some() { " (as the hypervisor reports them)" } else { "" };
-    Capability::ok(name, format!("{}{whose}", sizes.join(", ")))
+    Capability::ok(name, format!("{}{lines}{whose}", names.join(", ")))
+}
+
+/// `L1d 48 KiB`, `L3 32 MiB shared by 0-7`.
+fn described(cache: &Cache) -> String {
+    let data = if cache.kind == CacheKind::Data { "d" } else { "" };
+    let size = format!("L{}{data} {}", cache.level, Bytes::new(cache.bytes));
+    if cache.shared_by.len() < 2 { size } else { format!("{size} shared by {}", list(&cache.shared_by)) }
 }
 
 pub(super) fn frequency_governor(host: &Host) -> Capability {

@@ -1,7 +1,8 @@
 //! Above a curve over array size: the regions found in it as a strip, and the caches' sizes as lines through the plot.
 
-use swtch_profile::model::{Region, RegionKind};
+use swtch_profile::model::Region;
 
+use super::super::naming::region_name;
 use super::super::scale::Log;
 use super::super::svg::Svg;
 use super::super::text;
@@ -31,15 +32,6 @@ impl Lane {
 /// Height the lanes need above the plot.
 pub(in crate::html) fn height(lanes: &[Lane]) -> f64 {
     lanes.iter().map(Lane::height).sum()
-}
-
-/// Name and style class of a region.
-pub(in crate::html) fn region_name(kind: RegionKind) -> &'static str {
-    match kind {
-        RegionKind::Fits => "fits",
-        RegionKind::Interferes => "interferes",
-        RegionKind::Exceeds => "exceeds",
-    }
 }
 
 /// Draws the lanes from `top` down, and their lines through the spans (top, bottom) of the plots below.

@@ -9,6 +9,8 @@ use super::markers::{Look, draw, draw_off_axis};
 const LANE_ROW: f64 = 11.0;
 /// Rows the lane has room for at that distance; more stand closer.
 const LANE_ROWS: usize = 4;
+/// Least space between two tick labels: without it 24 and 32 read as one number.
+const LABEL_GAP: f64 = 5.0;
 /// A cautious guess at the width of a letter of a tick label; fonts differ between machines.
 const LETTER: f64 = 7.2;
 
@@ -125,7 +127,7 @@ impl Plot {
             let half = label.chars().count() as f64 * LETTER / 2.0;
             if x - half > free_from {
                 svg.text((x, bottom + 18.0), "tick mid", label);
-                free_from = x + half;
+                free_from = x + half + LABEL_GAP;
             }
         }
     }

@@ -23,6 +23,8 @@ pub(in crate::html) struct SizeCurve {
 }
 
 const TITLE: f64 = 24.0;
+/// Room for the longest name, `read-modify-write`, in the widest of the usual fonts.
+const END_LABELS: f64 = 144.0;
 
 impl SizeCurve {
     /// The chart as SVG; empty when no point is positive.
@@ -30,7 +32,7 @@ impl SizeCurve {
         let sizes = self.total.iter().chain(&self.indirect).flat_map(|series| &series.points).map(|p| p.x);
         let Some(domain) = extent(sizes) else { return String::new() };
         let left = size.pick(64.0, 52.0);
-        let right = if self.end_labels && size == Size::Wide { 128.0 } else { 16.0 };
+        let right = if self.end_labels && size == Size::Wide { END_LABELS } else { 16.0 };
         let width = size.width() - left - right;
         let top = caches::height(&self.lanes) + TITLE;
         let upper = Frame { left, top, width, height: size.pick(270.0, 220.0) };

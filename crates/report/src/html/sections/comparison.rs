@@ -83,7 +83,7 @@ fn cells(change: &Change) -> Vec<Cell> {
     cells.push(Cell::text(match change.larger_than_noise {
         Some(true) if dearer => "dearer",
         Some(true) => "cheaper",
-        Some(false) => "within the noise",
+        Some(false) => "within noise",
         None if change.old_ns <= 0.0 || change.new_ns <= 0.0 => "no ratio: a cost is not positive",
         None => "not judged: too few launches",
     }));

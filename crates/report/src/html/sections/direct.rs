@@ -1,5 +1,6 @@
 //! Direct cost c1 by placement, method, tasks and class.
 
+use std::cmp::Reverse;
 use swtch_profile::model::Direct;
 
 use super::super::charts::dots::{self, Dot, Facet, Group};
@@ -42,11 +43,8 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
         blocks.push(Block::Figure(figure(subjects, &rows)));
     }
     blocks.extend(subjects.missing("direct cost", about, |p| !p.direct.is_empty()).map(Block::Notice));
-    let reasons: Vec<String> = subjects
-        .iter()
-        .filter(|(_, named)| !named.profile.direct.is_empty())
-        .flat_map(|(i, _)| subjects.reasons(i, about))
-        .collect();
+    let measured = subjects.iter().filter(|(_, named)| !named.profile.direct.is_empty());
+    let reasons = subjects.reasons(measured.map(|(i, _)| i), about);
     if !reasons.is_empty() {
         let text = "What could not be measured here:".to_owned();
         blocks.push(Block::Notice(Notice { text, items: reasons }));
@@ -59,10 +57,12 @@ fn rows(subjects: Subjects<'_>) -> Vec<(usize, &Direct)> {
     let mut rows: Vec<(usize, &Direct)> =
         subjects.iter().flat_map(|(i, named)| named.profile.direct.iter().map(move |row| (i, row))).collect();
     rows.sort_by(|(i, a), (j, b)| {
-        let key = |row: &Direct| {
+        let key = |index: usize, row: &Direct| {
             (
                 naming::placement_rank(&row.placement),
                 row.placement.clone(),
+                // The performance cores first.
+                Reverse(core(subjects, index, row)),
                 naming::method_rank(&row.method),
                 row.method.clone(),
                 naming::tasks_rank(&row.tasks),
@@ -71,9 +71,13 @@ fn rows(subjects: Subjects<'_>) -> Vec<(usize, &Direct)> {
                 row.class.clone(),
             )
         };
-        key(a).cmp(&key(b)).then(i.cmp(j))
+        key(*i, a).cmp(&key(*j, b)).then(i.cmp(j))
     });
     rows
+}
+
+fn core(subjects: Subjects<'_>, index: usize, row: &Direct) -> Option<&'static str> {
+    subjects.0[index].profile.core_of(row)
 }
 
 fn kind(row: &Direct) -> usize {
@@ -130,10 +134,15 @@ fn legend(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<LegendItem> 
 }
 
 fn facets(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<Facet> {
-    let by_placement = rows.chunk_by(|(_, a), (_, b)| a.placement == b.placement);
+    let by_placement = rows.chunk_by(|(i, a), (j, b)| {
+        a.placement == b.placement && core(subjects, *i, a) == core(subjects, *j, b)
+    });
     by_placement
         .map(|rows| Facet {
-            title: naming::placement_title(&rows[0].1.placement),
+            title: match core(subjects, rows[0].0, rows[0].1) {
+                Some(core) => format!("{}, {core}", naming::placement_title(&rows[0].1.placement)),
+                None => naming::placement_title(&rows[0].1.placement),
+            },
             detail: processors(subjects, rows),
             groups: rows
                 .chunk_by(|(_, a), (_, b)| a.method == b.method)

@@ -3,7 +3,7 @@
 use swtch_profile::Profile;
 use swtch_profile::model::{Knee, RegionKind};
 
-use super::super::charts::caches::region_name;
+use super::super::naming::region_name;
 use super::super::page::{Block, Cell, Section, Table};
 use super::super::text;
 use super::Subjects;
@@ -14,7 +14,7 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
         "Two tasks share a cache of size L as long as both arrays fit (each at most L/2): the curve is flat. Beyond \
          that it rises, and when one array alone outgrows the cache it levels off, as the lone task misses as often \
          (Li, Ding and Shen 2007, section 3.1). The borders found in the measured curve are set beside the caches the \
-         machine reports.",
+         machine reports; one agrees when it lies within a factor of two of what a cache predicts.",
     )];
     for (index, named) in subjects.iter() {
         blocks.extend(verdict(subjects, index, &named.profile).map(Block::paragraph));
@@ -45,6 +45,7 @@ fn verdict(subjects: Subjects<'_>, index: usize, profile: &Profile) -> Option<St
         n if n == all && all == 1 => {
             "The one border found agrees with a cache the machine reports.".to_owned()
         }
+        2 if all == 2 => "Both borders found agree with caches the machine reports.".to_owned(),
         n if n == all => format!("All {all} {borders} found agree with caches the machine reports."),
         n => format!(
             "{n} of the {all} {borders} found {} with a cache the machine reports.",
@@ -54,39 +55,31 @@ fn verdict(subjects: Subjects<'_>, index: usize, profile: &Profile) -> Option<St
     Some(subjects.prefixed(index, &sentence))
 }
 
-fn judgement(knee: &Knee) -> String {
-    let verb = match knee.kind.as_str() {
-        "rise" => "begins to rise",
-        "plateau" => "levels off",
-        _ => "turns",
-    };
-    let at = text::bytes(knee.array_bytes);
-    match (knee.cache_level, knee.cache_bytes, knee.predicted_bytes) {
-        (Some(level), Some(bytes), Some(predicted)) => {
-            let cache = format!("L{level} ({})", text::bytes(bytes));
-            let predicted = text::bytes(predicted);
-            if knee.agrees {
-                format!(
-                    "Yes: the curve {verb} at {at}; {cache} predicts {predicted}, within one measured step."
-                )
-            } else {
-                format!(
-                    "No: the curve {verb} at {at}, more than one measured step from the {predicted} that {cache} predicts."
-                )
-            }
-        }
-        _ => format!("No: the curve {verb} at {at}, and no reported cache is near."),
+/// The row's other cells say what was found and what was predicted.
+fn judgement(knee: &Knee) -> &'static str {
+    match (knee.agrees, knee.cache_level) {
+        (true, _) => "yes",
+        (false, Some(_)) => "no",
+        (false, None) => "no reported cache is near",
+    }
+}
+
+fn turn(kind: &str) -> String {
+    match kind {
+        "rise" => "rises".to_owned(),
+        "plateau" => "levels off".to_owned(),
+        other => other.to_owned(),
     }
 }
 
 fn knees(subjects: Subjects<'_>) -> Table {
-    let head = subjects.head("Border at", &["Kind", "Cache", "Cache size", "Predicted", "Agrees?"]);
+    let head = subjects.head("Border at", &["The curve", "Cache", "Cache size", "Predicted", "Agrees?"]);
     let mut table = Table::new("Borders found in the curve and the nearest cache", &head);
     for (index, named) in subjects.iter() {
         for knee in &named.profile.knees {
             let size = |bytes: Option<u64>| Cell::number(bytes.map_or_else(|| "–".to_owned(), text::bytes));
             let cells = vec![
-                Cell::text(&knee.kind),
+                Cell::text(turn(&knee.kind)),
                 Cell::text(
                     knee.cache_level.map_or_else(|| "none near".to_owned(), |level| format!("L{level}")),
                 ),

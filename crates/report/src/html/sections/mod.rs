@@ -83,7 +83,7 @@ impl<'a> Subjects<'a> {
         if lacking.is_empty() {
             return None;
         }
-        let items: Vec<String> = lacking.iter().flat_map(|(i, _)| self.reasons(*i, about)).collect();
+        let items = self.reasons(lacking.iter().map(|(i, _)| *i), about);
         let whose: Vec<String> = lacking
             .iter()
             .map(|(i, named)| {
@@ -101,23 +101,44 @@ impl<'a> Subjects<'a> {
         Some(Notice { text, items })
     }
 
-    /// What a profile could not measure, of the subjects that are `about` something; one line a reason.
-    pub(super) fn reasons(self, index: usize, about: fn(&str) -> bool) -> Vec<String> {
-        let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
-        for missing in &self.0[index].profile.unavailable {
-            if !about(&missing.what.to_lowercase()) {
-                continue;
-            }
-            match by_reason.iter_mut().find(|(why, _)| *why == missing.why) {
-                Some((_, subjects)) => subjects.push(missing.what.clone()),
-                None => by_reason.push((&missing.why, vec![missing.what.clone()])),
+    /// What profiles could not measure, of the subjects that are `about` something; one line a reason, with the names of those
+    /// that give it.
+    pub(super) fn reasons(
+        self,
+        indices: impl Iterator<Item = usize>,
+        about: fn(&str) -> bool,
+    ) -> Vec<String> {
+        let mut by_line: Vec<(String, Vec<String>)> = Vec::new();
+        for index in indices {
+            let names = || self.name(index).into_iter();
+            for line in reasons_of(&self.0[index].profile, about) {
+                match by_line.iter_mut().find(|(known, _)| *known == line) {
+                    Some((_, givers)) => givers.extend(names()),
+                    None => by_line.push((line, names().collect())),
+                }
             }
         }
-        by_reason
+        by_line
             .into_iter()
-            .map(|(why, subjects)| self.prefixed(index, &format!("{}: {why}", subjects.join(", "))))
+            .map(
+                |(line, names)| {
+                    if names.is_empty() { line } else { format!("{}: {line}", text::joined(&names)) }
+                },
+            )
             .collect()
     }
+}
+
+/// A profile's reasons, each with all the subjects it is given for.
+fn reasons_of(profile: &Profile, about: fn(&str) -> bool) -> Vec<String> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for missing in profile.unavailable.iter().filter(|missing| about(&missing.what.to_lowercase())) {
+        match by_reason.iter_mut().find(|(why, _)| *why == missing.why) {
+            Some((_, subjects)) => subjects.push(&missing.what),
+            None => by_reason.push((&missing.why, vec![&missing.what])),
+        }
+    }
+    by_reason.into_iter().map(|(why, subjects)| format!("{}: {why}", subjects.join(", "))).collect()
 }
 
 /// Whether a subject mentions one of the words.

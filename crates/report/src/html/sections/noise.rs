@@ -128,7 +128,8 @@ fn ended(ended: Ended) -> &'static str {
 fn estimates(profile: &Profile) -> Vec<(String, &Estimate)> {
     let mut all: Vec<(String, &Estimate)> = Vec::new();
     for row in &profile.direct {
-        let name = format!("c1, {}, {}, {}", row.method, naming::tasks_and_class(row), row.placement);
+        let core = profile.core_of(row).map(|core| format!(" ({core})")).unwrap_or_default();
+        let name = format!("c1, {}, {}, {}{core}", row.method, naming::tasks_and_class(row), row.placement);
         all.push((name, &row.switch_cost_ns));
     }
     for row in &profile.total {

@@ -8,8 +8,8 @@ use super::super::charts::small_multiples::{self, Multiple, Shared};
 use super::super::naming;
 use super::super::page::{Block, Cell, Figure, LegendItem, Section, Table};
 use super::super::text;
-use super::total::{about, row_cells};
-use super::{ESTIMATE_HEAD, Subjects, tip};
+use super::total::{about, row_cells, row_head};
+use super::{Subjects, tip};
 
 /// The section.
 pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
@@ -121,15 +121,7 @@ fn series(subjects: Subjects<'_>, index: usize, rows: &[&Total]) -> Series {
 }
 
 fn table(subjects: Subjects<'_>) -> Table {
-    let mut rest = vec!["Stride", "Access"];
-    rest.extend(ESTIMATE_HEAD);
-    rest.extend([
-        "Indirect",
-        "95\u{a0}% interval",
-        "Indirect, undisturbed",
-        "Baseline",
-        "Switches / round trip",
-    ]);
+    let rest = [vec!["Stride"], row_head()].concat();
     let mut table = Table::new("Total cost c2 over stride", &subjects.head("Array", &rest));
     for (index, named) in subjects.iter() {
         for row in strided(&named.profile.total).concat() {

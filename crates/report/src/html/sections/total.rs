@@ -2,7 +2,7 @@
 
 use swtch_profile::model::{RegionKind, Total};
 
-use super::super::charts::caches::{Lane, region_name};
+use super::super::charts::caches::Lane;
 use super::super::charts::lines::{Point, Series, any_off_axis};
 use super::super::charts::markers::{Shape, block_item, line_item, off_axis_item, shape_item};
 use super::super::charts::size_curve::SizeCurve;
@@ -161,7 +161,7 @@ fn legend(subjects: Subjects<'_>, off_axis: bool) -> Vec<LegendItem> {
         (RegionKind::Exceeds, "exceeds: one task alone misses too"),
     ] {
         if regions().any(|region| region.kind == kind) {
-            items.push(block_item(&format!("region {}", region_name(kind)), meaning));
+            items.push(block_item(&format!("region {}", naming::region_name(kind)), meaning));
         }
     }
     if off_axis {
@@ -192,15 +192,7 @@ fn beyond(subjects: Subjects<'_>, index: usize, profile: &swtch_profile::Profile
 }
 
 fn table(subjects: Subjects<'_>) -> Table {
-    let mut rest = vec!["Access"];
-    rest.extend(ESTIMATE_HEAD);
-    rest.extend([
-        "Indirect",
-        "95\u{a0}% interval",
-        "Indirect, undisturbed",
-        "Baseline",
-        "Switches / round trip",
-    ]);
+    let rest = row_head();
     let mut table =
         Table::new("Total cost c2 and indirect cost c2 − c1 per switch", &subjects.head("Array", &rest));
     for (index, named) in subjects.iter() {
@@ -209,6 +201,12 @@ fn table(subjects: Subjects<'_>) -> Table {
         }
     }
     table
+}
+
+/// Titles of the columns that [`row_cells`] fills.
+pub(in crate::html) fn row_head() -> Vec<&'static str> {
+    let indirect = ["Indirect", "95\u{a0}% interval", "Indirect, undisturbed"];
+    [&["Access"], &ESTIMATE_HEAD[..], &indirect, &["Baseline", "Switches / round trip"]].concat()
 }
 
 /// The cells of one row of c2, the access first.
