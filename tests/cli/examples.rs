@@ -5,6 +5,7 @@ mod common;
 
 use common::{fixture, home, run, stderr, stdout, swtch};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -32,15 +33,26 @@ fn furnished() -> tempfile::TempDir {
     }
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
+    fs::write(home.path().join("Makefile"), "all:\n\t@sleep 0.1\n").unwrap();
+    let server = home.path().join("server");
+    fs::write(&server, "#!/bin/sh\nsleep 0.1\n").unwrap();
+    fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
     home
 }
 
+/// The example as it stands, but with a second to measure instead of a minute, and of a process and a control group that are there.
+fn made_short(example: &str) -> String {
+    match example.strip_prefix("swtch measure") {
+        Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 1s{rest}"),
+        _ => {}
+    }
+    let durations = ["--duration 10s", "--duration 30s", "--duration 1m"];
+    let short = durations.iter().fold(example.to_owned(), |text, long| text.replace(long, "--duration 1s"));
+    short.replace("-p 1234", &format!("-p {}", std::process::id())).replace("/system.slice/web.service", "/")
+}
+
 fn runs(example: &str, home: &Path) {
-    // The example as it stands, but with a second to measure instead of a minute.
-    let command = match example.strip_prefix("swtch measure") {
-        Some(rest) if !rest.contains("--with") => format!("swtch measure --time-limit 1s{rest}"),
-        _ => example.to_owned(),
-    };
+    let command = made_short(example);
     let command = command.split(" | jq ").next().unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
@@ -60,7 +72,7 @@ fn the_examples_of_every_help_text_run() {
     let home = furnished();
     let top = stdout(&run(swtch(home.path()).arg("--help")));
     let mut all = examples(&top);
-    for command in ["doctor", "measure", "report", "schema"] {
+    for command in ["doctor", "measure", "record", "report", "schema"] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home.path()).args([command, "--help"])));
         let found = examples(&help);

@@ -61,6 +61,10 @@ fn the_published_schema_is_the_one_the_types_give_and_the_program_keeps_to_it() 
     let published = common::fixture("../docs/schemas/profile-1.json");
     let published: Value = serde_json::from_slice(&fs::read(published).unwrap()).unwrap();
     assert_eq!(printed, published, "update it: swtch schema profile > docs/schemas/profile-1.json");
+    let printed = json(swtch(home.path()).args(["schema", "trace"]));
+    let of_traces = common::fixture("../docs/schemas/trace-1.json");
+    let of_traces: Value = serde_json::from_slice(&fs::read(of_traces).unwrap()).unwrap();
+    assert_eq!(printed, of_traces, "update it: swtch schema trace > docs/schemas/trace-1.json");
     let profile = json(swtch(home.path()).args(SMALL).arg("--json"));
     for value in [&profile, &json_file("profiles/vm.json"), &json_file("profiles/server.json")] {
         let errors: Vec<String> = jsonschema::validator_for(&published)

@@ -149,7 +149,8 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  swtch schema profile > profile-1.schema.json")]
+#[command(after_help = "Examples:\n  swtch schema profile > profile-1.schema.json\n  \
+    swtch schema trace > trace-1.schema.json")]
 pub(crate) struct SchemaArgs {
     /// Which file
     #[arg(value_enum)]
@@ -160,6 +161,8 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaOf {
     /// `swtch/profile/1`
     Profile,
+    /// `swtch/trace/1`, the header
+    Trace,
 }
 
 fn size(text: &str) -> Result<u64, String> {

@@ -27,8 +27,10 @@ typedef _Bool bool;
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
-enum { BPF_F_MMAPABLE = 1U << 10 };
+enum { BPF_F_NO_PREALLOC = 1U << 0, BPF_F_MMAPABLE = 1U << 10 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 /* include/linux/sched.h, v6.18 */
 #define PF_KTHREAD 0x00200000
@@ -40,6 +42,11 @@ struct mm_struct;
 
 struct sched_entity {
 	u64 sum_exec_runtime;
+	u64 nr_migrations;
+};
+
+struct sched_info {
+	unsigned long long run_delay;
 };
 
 struct task_struct {
@@ -53,7 +60,17 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct mm_struct *active_mm;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	struct task_struct *real_parent;
+};
+
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 struct linux_binprm;
