@@ -4,23 +4,24 @@ use libbpf_cargo::SkeletonBuilder;
 use std::path::PathBuf;
 use std::process::Command;
 
-const SOURCE: &str = "src/bpf/record.bpf.c";
+const SOURCES: [&str; 2] = ["record", "counts"];
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");
     println!("cargo:rerun-if-env-changed=CLANG");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("record.skel.rs");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let clang = clang();
-    SkeletonBuilder::new()
-        .source(SOURCE)
-        .clang(&clang)
-        .clang_args(["-Wall", "-Werror", "-Wno-unused-function"])
-        .build_and_generate(&out)
-        .unwrap_or_else(|error| {
-            panic!(
-                "{clang} cannot compile {SOURCE} for the kernel: {error:#}; `make setup` installs clang-19"
-            )
-        });
+    for name in SOURCES {
+        let source = format!("src/bpf/{name}.bpf.c");
+        SkeletonBuilder::new()
+            .source(&source)
+            .clang(&clang)
+            .clang_args(["-Wall", "-Werror", "-Wno-unused-function"])
+            .build_and_generate(out.join(format!("{name}.skel.rs")))
+            .unwrap_or_else(|error| {
+                panic!("{clang} cannot compile {source} for the kernel: {error:#}; `make setup` installs clang-19")
+            });
+    }
 }
 
 /// `$CLANG`, or the newest that is known to do, or what is there.

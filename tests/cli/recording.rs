@@ -34,6 +34,17 @@ fn without_bpf() -> Option<String> {
         .or_else(|| facts.own_task_numbers.then(|| "a container that numbers its own tasks".to_owned()))
 }
 
+/// The ways to record that work here, as options; the others are skipped.
+fn usable(test: &str) -> Vec<&'static str> {
+    match without_bpf() {
+        None => vec!["--source=procfs", "--events", "--counts"],
+        Some(why) => {
+            skip(&format!("{test} (bpf)"), &why);
+            vec!["--source=procfs"]
+        }
+    }
+}
+
 /// The summary after the command's own output, which is `ahead`.
 fn summary(text: &str, ahead: &str) -> Value {
     let json = text.strip_prefix(ahead).unwrap_or_else(|| panic!("not first: {text}"));
@@ -43,15 +54,11 @@ fn summary(text: &str, ahead: &str) -> Value {
 #[test]
 fn output_and_end_of_the_command_pass_through() {
     let home = priced();
-    for source in ["procfs", "bpf"] {
-        if let (Some(why), "bpf") = (without_bpf(), source) {
-            skip("output_and_end_of_the_command_pass_through (bpf)", &why);
-            continue;
-        }
+    for source in usable("output_and_end_of_the_command_pass_through") {
         for (script, status) in
             [("echo out; echo err >&2; exit 7", 7), ("kill -9 $$", 137), ("cat; exit 0", 0)]
         {
-            let output = run(&mut record(home.path(), &["--source", source, "--", "sh", "-c", script]));
+            let output = run(&mut record(home.path(), &[source, "--", "sh", "-c", script]));
             assert_eq!(output.status.code(), Some(status), "{source} {script}: {}", stderr(&output));
             if script.starts_with("echo") {
                 // The bill goes where it does not mix with the output.
@@ -75,12 +82,8 @@ fn output_and_end_of_the_command_pass_through() {
 #[test]
 fn the_summary_has_the_names_it_promises() {
     let home = priced();
-    for source in ["procfs", "bpf"] {
-        if let (Some(why), "bpf") = (without_bpf(), source) {
-            skip("the_summary_has_the_names_it_promises (bpf)", &why);
-            continue;
-        }
-        let arguments = ["--json", "--price", "0.05/vcpu-hour", "--source", source, "--", "sleep", "0.4"];
+    for source in usable("the_summary_has_the_names_it_promises") {
+        let arguments = ["--json", "--price", "0.05/vcpu-hour", source, "--", "sleep", "0.4"];
         let output = run(&mut record(home.path(), &arguments));
         let found = summary(&stdout(&output), "");
         for name in
@@ -88,7 +91,7 @@ fn the_summary_has_the_names_it_promises() {
         {
             assert!(!found[name].is_null(), "{source}: {name} in {found}");
         }
-        assert_eq!(found["source"], source);
+        assert_eq!(found["source"], if source == "--source=procfs" { "procfs" } else { "bpf" });
         for (group, names) in [
             ("context_switches", &["voluntary", "involuntary", "idle"][..]),
             ("cpu_ns", &["user", "system", "irq", "idle", "steal"]),
@@ -123,10 +126,15 @@ fn switches_are_those_the_kernel_counts() {
     let home = priced();
     let script = "i=0; while [ $i -lt 40 ]; do sleep 0.001; i=$((i+1)); done; while read -r name count; do case $name in \
          *ctxt*) echo $count;; esac; done < /proc/$$/status";
-    let output = run(&mut record(home.path(), &["--json", "--", "sh", "-c", script]));
-    let text = stdout(&output);
+    for mode in ["--events", "--counts"] {
+        let output = run(&mut record(home.path(), &["--json", mode, "--", "sh", "-c", script]));
+        as_the_kernel_counts(&stdout(&output));
+    }
+}
+
+fn as_the_kernel_counts(text: &str) {
     let printed: Vec<u64> = text.lines().take(2).map(|line| line.parse().unwrap()).collect();
-    let found = summary(&text, &format!("{}\n{}\n", printed[0], printed[1]));
+    let found = summary(text, &format!("{}\n{}\n", printed[0], printed[1]));
     let tasks = found["tasks"].as_array().unwrap();
     let shell =
         tasks.iter().find(|task| task["comm"] == "sh" && task["voluntary"].as_u64() > Some(30)).unwrap();
@@ -152,16 +160,21 @@ fn the_whole_machine_is_reconciled_with_the_kernel() {
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
-    let output = run(&mut record(home.path(), &["-a", "--duration", "1500ms", "--json"]));
+    let found = ["--events", "--counts"].map(|mode| {
+        let output = run(&mut record(home.path(), &["-a", mode, "--duration", "1500ms", "--json"]));
+        assert!(output.status.success(), "{}", stderr(&output));
+        summary(&stdout(&output), "")
+    });
     load.kill().unwrap();
     load.wait().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let found = summary(&stdout(&output), "");
-    let row = &found["reconciliation"][0];
-    let (counted, kernel) = (row["counted"].as_f64().unwrap(), row["kernel"].as_f64().unwrap());
-    assert!(kernel > 500.0 && (counted / kernel - 1.0).abs() < 0.1, "{row}");
-    assert_eq!(found["ended"], "duration");
-    assert!(found["interrupts"].as_array().unwrap().iter().any(|row| row["ns"].as_u64() > Some(0)));
+    for found in &found {
+        let row = &found["reconciliation"][0];
+        let (counted, kernel) = (row["counted"].as_f64().unwrap(), row["kernel"].as_f64().unwrap());
+        assert!(kernel > 500.0 && (counted / kernel - 1.0).abs() < 0.1, "{row}");
+        assert_eq!(found["ended"], "duration");
+    }
+    // Only with every event are interrupts timed.
+    assert!(found[0]["interrupts"].as_array().unwrap().iter().any(|row| row["ns"].as_u64() > Some(0)));
 }
 
 /// A buffer that is far too small loses events; what is said to be lost and what came make up what happened.

@@ -169,6 +169,14 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
     if switches == 0 {
         return Vec::new();
     }
+    if inputs.header.totals.wakeups.is_none() {
+        // Nobody saw who woke and who preempted whom; how many were preempted is known.
+        let involuntary: u64 =
+            inputs.tasks.iter().filter(|task| task.in_scope).map(|task| task.involuntary).sum();
+        let share = involuntary as f64 / switches as f64;
+        let preemption = Cause { kind: CauseKind::Preemption, share, who: Vec::new() };
+        return if involuntary > 0 { vec![preemption] } else { Vec::new() };
+    }
     let by_tid: HashMap<u32, &TaskRow> = inputs.tasks.iter().map(|task| (task.tid, task)).collect();
     let pid = |tid: u32| by_tid.get(&tid).map(|task| task.pid);
     let counted = |tid: u32| by_tid.get(&tid).is_some_and(|task| task.in_scope);
@@ -214,6 +222,7 @@ mod tests {
         let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
         header.totals.switch_cost_ns = in_place;
         header.duration_ns = 1_000_000_000;
+        header.totals.wakeups = Some(1);
         header
     }
 
@@ -321,6 +330,15 @@ mod tests {
             ]
         );
         assert_eq!(found.causes[0].who, ["task1", "task2"]);
+    }
+
+    #[test]
+    fn without_wake_ups_only_preemption_is_known() {
+        let mut header = header(Some(1));
+        header.totals.wakeups = None;
+        let found = bill(inputs(&header, &[task(1, 1, 75, 25)], None));
+        let preemption = Cause { kind: CauseKind::Preemption, share: 0.25, who: Vec::new() };
+        assert_eq!(found.causes, [preemption]);
     }
 
     #[test]

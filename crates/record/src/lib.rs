@@ -33,6 +33,6 @@ mod unavailable;
 mod workload;
 
 pub use error::RecordError;
-pub use options::{Options, SourceKind, Target};
+pub use options::{Mode, Options, SourceKind, Target};
 pub use session::{Observer, Progress, Recording, record};
 pub use unavailable::Unavailable;

@@ -15,6 +15,8 @@ pub struct Options {
     pub duration: Option<Duration>,
     /// The source to use; the best that is allowed when absent.
     pub source: Option<SourceKind>,
+    /// With BPF, whether to keep every event or only to count; by the length of the recording when absent.
+    pub mode: Option<Mode>,
     /// Memory for events that have not been read yet, over all CPUs, in bytes; chosen by the number of CPUs when absent.
     pub buffer_bytes: Option<u64>,
 }
@@ -37,23 +39,14 @@ pub enum Target {
 pub enum SourceKind {
     /// BPF programs that write down every event.
     BpfEvents,
+    /// BPF programs that only count.
+    BpfCounts,
     /// Samples of `/proc`, without privilege.
     Procfs,
 }
 
 impl SourceKind {
-    /// All, the best first.
-    pub const ALL: [Self; 2] = [Self::BpfEvents, Self::Procfs];
-
-    /// Its name in options and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BpfEvents => "bpf",
-            Self::Procfs => "procfs",
-        }
-    }
-
-    /// The source of a name.
+    /// What somebody who asks for a name gets; the mode of BPF is chosen apart.
     ///
     /// ```
     /// use swtch_record::SourceKind;
@@ -61,6 +54,19 @@ impl SourceKind {
     /// assert_eq!(SourceKind::from_name("magic"), None);
     /// ```
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        match name {
+            "bpf" => Some(Self::BpfEvents),
+            "procfs" => Some(Self::Procfs),
+            _ => None,
+        }
     }
+}
+
+/// What BPF programs do with what they see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Keep it: every switch and wake-up.
+    Events,
+    /// Count it, in the kernel.
+    Counts,
 }

@@ -1,7 +1,8 @@
 //! From facts to the source that is used, and why.
 
-use crate::options::{SourceKind, Target};
+use crate::options::{Mode, Options, SourceKind, Target};
 use crate::sources::bpf::{BpfError, Tracepoints};
+use std::time::Duration;
 
 /// The source of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,24 +29,38 @@ impl Facts {
     }
 }
 
+/// A recording that takes longer is counted, not kept, unless asked otherwise.
+const LONGEST_OF_EVENTS: Duration = Duration::from_secs(60);
+
 /// The source asked for, or the best one the facts allow.
-pub fn plan(wish: Option<SourceKind>, target: &Target, facts: &Facts) -> Plan {
-    if let Some(source) = wish {
-        return Plan { source, why: "asked for".to_owned() };
+pub fn plan(options: &Options, facts: &Facts) -> Plan {
+    let bpf = match options.mode {
+        Some(Mode::Counts) => SourceKind::BpfCounts,
+        // How long a command takes is not known; most take less than a minute.
+        None if options.duration.is_some_and(|duration| duration > LONGEST_OF_EVENTS) => {
+            SourceKind::BpfCounts
+        }
+        Some(Mode::Events) | None => SourceKind::BpfEvents,
+    };
+    match options.source {
+        Some(SourceKind::Procfs) => {
+            return Plan { source: SourceKind::Procfs, why: "asked for".to_owned() };
+        }
+        Some(_) => return Plan { source: bpf, why: "asked for".to_owned() },
+        None => {}
     }
     let without_bpf = match &facts.bpf {
         Err(why) => why.clone(),
-        Ok(_) if facts.own_task_numbers && *target != Target::Machine => {
+        Ok(_) if facts.own_task_numbers && options.target != Target::Machine => {
             "this container numbers its tasks by itself, so BPF cannot tell which are meant".to_owned()
         }
-        Ok(Tracepoints { bracket: true, .. }) => {
-            let why =
-                "BPF is permitted, and the cost of every switch can be measured where it happens".to_owned();
-            return Plan { source: SourceKind::BpfEvents, why };
-        }
-        Ok(_) => {
-            let why = "BPF is permitted; this kernel lacks sched_entry_tp and sched_exit_tp, so costs come from the Profile";
-            return Plan { source: SourceKind::BpfEvents, why: why.to_owned() };
+        Ok(has) => {
+            let why = if has.bracket {
+                "BPF is permitted, and the cost of every switch can be measured where it happens"
+            } else {
+                "BPF is permitted; this kernel lacks sched_entry_tp and sched_exit_tp, so costs come from the Profile"
+            };
+            return Plan { source: bpf, why: why.to_owned() };
         }
     };
     Plan { source: SourceKind::Procfs, why: without_bpf }
@@ -84,28 +99,51 @@ mod tests {
         Facts { bpf: Ok(Tracepoints { bracket, interrupts: true, timer: true }), own_task_numbers: false }
     }
 
+    fn asked(target: Target) -> Options {
+        Options {
+            target,
+            folder: "x.swtch".into(),
+            duration: None,
+            source: None,
+            mode: None,
+            buffer_bytes: None,
+        }
+    }
+
     #[test]
     fn the_best_that_is_allowed_is_chosen_and_says_why() {
-        let chosen = plan(None, &Target::Machine, &facts(true));
+        let machine = asked(Target::Machine);
+        let chosen = plan(&machine, &facts(true));
         assert_eq!(chosen.source, SourceKind::BpfEvents);
         assert!(chosen.why.contains("where it happens"));
-        assert!(plan(None, &Target::Machine, &facts(false)).why.contains("the Profile"));
+        assert!(plan(&machine, &facts(false)).why.contains("the Profile"));
         let none = Facts { bpf: Err("not permitted".into()), own_task_numbers: false };
-        let chosen = plan(None, &Target::Machine, &none);
+        let chosen = plan(&machine, &none);
         assert_eq!((chosen.source, chosen.why.as_str()), (SourceKind::Procfs, "not permitted"));
+    }
+
+    #[test]
+    fn long_recordings_are_counted() {
+        let long = Options { duration: Some(Duration::from_secs(3600)), ..asked(Target::Machine) };
+        assert_eq!(plan(&long, &facts(true)).source, SourceKind::BpfCounts);
+        let kept = Options { mode: Some(Mode::Events), ..long.clone() };
+        assert_eq!(plan(&kept, &facts(true)).source, SourceKind::BpfEvents);
+        let counted = Options { mode: Some(Mode::Counts), duration: None, ..long };
+        assert_eq!(plan(&counted, &facts(true)).source, SourceKind::BpfCounts);
     }
 
     #[test]
     fn a_container_with_its_own_numbers_is_not_asked_of_bpf() {
         let inside = Facts { own_task_numbers: true, ..facts(true) };
-        assert_eq!(plan(None, &Target::Processes(vec![1]), &inside).source, SourceKind::Procfs);
-        assert_eq!(plan(None, &Target::Machine, &inside).source, SourceKind::BpfEvents);
+        assert_eq!(plan(&asked(Target::Processes(vec![1])), &inside).source, SourceKind::Procfs);
+        assert_eq!(plan(&asked(Target::Machine), &inside).source, SourceKind::BpfEvents);
     }
 
     #[test]
     fn a_wish_is_a_wish() {
         let none = Facts { bpf: Err("not permitted".into()), own_task_numbers: false };
-        let chosen = plan(Some(SourceKind::BpfEvents), &Target::Machine, &none);
+        let wish = Options { source: Some(SourceKind::BpfEvents), ..asked(Target::Machine) };
+        let chosen = plan(&wish, &none);
         assert_eq!((chosen.source, chosen.why.as_str()), (SourceKind::BpfEvents, "asked for"));
     }
 }

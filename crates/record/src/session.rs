@@ -1,7 +1,9 @@
 //! A recording from its beginning to its end: the same for every source.
 
 mod bpf_run;
+mod counts_run;
 mod header;
+mod members;
 mod procfs_run;
 
 use crate::accumulate::Tables;
@@ -12,6 +14,7 @@ use crate::plan::{Facts, Plan, plan};
 use crate::system::{Cgroup, Detail, Snapshot};
 use crate::workload::Workload;
 use bpf_run::BpfRun;
+use counts_run::CountsRun;
 use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,7 +93,7 @@ trait Run {
 /// error: the Trace says so, and holds everything up to then.
 pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recording, RecordError> {
     let host = Host::read(Path::new("/"))?;
-    let Plan { source, why } = plan(options.source, &options.target, &Facts::read());
+    let Plan { source, why } = plan(options, &Facts::read());
     let group = match &options.target {
         Target::Cgroup(path) => Some(Cgroup::locate(Path::new("/"), path)?),
         // What limits the recorder's group limits the command in it.
@@ -146,6 +149,7 @@ fn begin(
 ) -> Result<Begun, RecordError> {
     let mut run: Box<dyn Run> = match source {
         SourceKind::BpfEvents => Box::new(BpfRun::begin(options, group, header)?),
+        SourceKind::BpfCounts => Box::new(CountsRun::begin(options, group, header)?),
         SourceKind::Procfs => Box::new(ProcfsRun::begin(&options.target, group, header)?),
     };
     let Target::Command(command) = &options.target else { return Ok((run, None)) };

@@ -1,4 +1,6 @@
 //! The ways to see what single threads do.
 
 pub mod bpf;
+pub mod counts;
+mod mapping;
 pub mod procfs;

@@ -6,12 +6,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use swtch_cost::Price;
-use swtch_record::{SourceKind, Target};
+use swtch_record::{Mode, SourceKind, Target};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch record -- make -j4                     a command and all it starts\n  \
     swtch record -a --duration 10s               the whole machine\n  \
+    swtch record -a --counts --duration 10s      the same, counted in the kernel: for hours and days\n  \
     swtch record -p 1234 --duration 30s -o web.swtch\n  \
     swtch record --cgroup /system.slice/web.service --duration 1m\n  \
     swtch record --price 0.05/vcpu-hour --json -- ./server --selftest\n\n\
@@ -33,6 +34,12 @@ pub(crate) struct RecordArgs {
     /// Where from: bpf or procfs; the best that is allowed when not given
     #[arg(long, value_name = "SOURCE", value_parser = source)]
     pub(crate) source: Option<SourceKind>,
+    /// Keep every event; the default for commands, and for a minute at most
+    #[arg(long, conflicts_with = "counts")]
+    pub(crate) events: bool,
+    /// Only count, in the kernel: for hours and days, at the least cost
+    #[arg(long)]
+    pub(crate) counts: bool,
     /// Memory for events not yet read, all CPUs together, e.g. 64M
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) buffer: Option<u64>,
@@ -57,6 +64,14 @@ pub(crate) struct RecordArgs {
 }
 
 impl RecordArgs {
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        match (self.events, self.counts) {
+            (true, _) => Some(Mode::Events),
+            (_, true) => Some(Mode::Counts),
+            _ => None,
+        }
+    }
+
     pub(crate) fn target(&self) -> Option<Target> {
         if !self.command.is_empty() {
             return Some(Target::Command(self.command.clone()));

@@ -27,8 +27,14 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let given = args.profile.as_deref().map(file::read).transpose()?;
     let folder = args.out.clone().unwrap_or_else(|| folder(&target));
     let is_command = matches!(target, Target::Command(_));
-    let options =
-        Options { target, folder, duration: args.duration, source: args.source, buffer_bytes: args.buffer };
+    let options = Options {
+        target,
+        folder,
+        duration: args.duration,
+        source: args.source,
+        mode: args.mode(),
+        buffer_bytes: args.buffer,
+    };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
     let recorded = record(&options, &mut line);
     line.clear();

@@ -1,6 +1,7 @@
 //! A recording by BPF programs that write down every event.
 
 use super::header::unavailable;
+use super::members::Members;
 use super::{Progress, Run};
 use crate::accumulate::{Accumulator, CacheGroups, Sums, Tables};
 use crate::clock::{monotonic_ns, process_cpu_ns};
@@ -11,7 +12,6 @@ use crate::options::{Options, Target};
 use crate::sources::bpf::{Bpf, Line, Losses, Wish};
 use crate::system::Cgroup;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 use swtch_topology::Host;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
@@ -33,10 +33,7 @@ pub(super) struct BpfRun {
     held: Vec<Event>,
     ready: Vec<SwitchRow>,
     period: Duration,
-    scoped: bool,
-    /// What is alive as long as one of these is.
-    pids: Vec<u32>,
-    group: Option<PathBuf>,
+    members: Members,
     start_ns: u64,
 }
 
@@ -53,20 +50,13 @@ impl BpfRun {
         let start_ns = header.provenance.started_monotonic_ns;
         let accumulator = Accumulator::new(start_ns, cache_groups(&header.host), scoped);
         bpf.attach()?;
-        let (pids, group) = match &options.target {
-            Target::Processes(pids) => (pids.clone(), None),
-            Target::Cgroup(_) => (Vec::new(), group.map(|group| PathBuf::from(&group.folder))),
-            _ => (Vec::new(), None),
-        };
         let mut run = Self {
             bpf,
             accumulator,
             held: Vec::new(),
             ready: Vec::new(),
             period: PERIODS.0,
-            scoped,
-            pids,
-            group,
+            members: Members::of(&options.target, group),
             start_ns,
         };
         run.follow_those_there();
@@ -75,12 +65,7 @@ impl BpfRun {
 
     /// Follows the tasks that were there before the programs. Those that are made meanwhile are children of these.
     fn follow_those_there(&mut self) {
-        let tids = match (&self.group, self.scoped) {
-            (Some(folder), _) => known::in_folder(folder),
-            (None, true) => self.pids.iter().flat_map(|pid| known::threads(*pid)).collect(),
-            (None, false) => known::all(),
-        };
-        for tid in tids {
+        for tid in self.members.tids() {
             self.bpf.follow(tid);
             if let Some(known) = known::task(tid) {
                 self.accumulator.follow(&known);
@@ -151,7 +136,7 @@ impl Run for BpfRun {
 
     fn started(&mut self, pid: u32) -> Result<(), RecordError> {
         self.bpf.unfollow(own_tid());
-        self.pids = vec![pid];
+        self.members.add(pid);
         Ok(())
     }
 
@@ -171,10 +156,7 @@ impl Run for BpfRun {
     }
 
     fn alive(&self) -> bool {
-        match &self.group {
-            Some(folder) => folder.exists(),
-            None => !self.scoped || self.pids.iter().any(|pid| known::exists(*pid)),
-        }
+        self.members.alive()
     }
 
     fn switches(&mut self) -> Vec<SwitchRow> {
@@ -278,11 +260,12 @@ fn soft_name(kind: u32) -> String {
     NAMES.get(kind as usize).map_or_else(|| kind.to_string(), |name| (*name).to_owned())
 }
 
-fn own_tid() -> u32 {
+pub(super) fn own_tid() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-fn cache_groups(host: &Host) -> CacheGroups {
+/// Which CPUs share caches, by the machine's facts.
+pub(super) fn cache_groups(host: &Host) -> CacheGroups {
     let groups = |level: u32| {
         let most = host.cpus.iter().map(|cpu| cpu.id).max().map_or(0, |id| id as usize + 1);
         // A CPU whose cache is not known shares it with nobody.

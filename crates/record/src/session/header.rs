@@ -22,6 +22,7 @@ pub(super) fn begin(target: &Target, host: Host, source: SourceKind, why: String
         swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
         recorder: match source {
             SourceKind::BpfEvents => "bpf-events".to_owned(),
+            SourceKind::BpfCounts => "bpf-counts".to_owned(),
             SourceKind::Procfs => "procfs".to_owned(),
         },
         why,

@@ -1,14 +1,13 @@
 //! BPF programs at the scheduler's tracepoints: every switch and wake-up, its cost measured in place where the kernel allows.
 
-mod mapping;
 mod rings;
 mod shared;
 
 use crate::event::Event;
+use crate::sources::mapping::Mapping;
 use libbpf_rs::btf::{Btf, types::Typedef};
 use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
 use libbpf_rs::{OpenObject, OpenProgramMut};
-use mapping::Mapping;
 pub use rings::Losses;
 use rings::Rings;
 use shared::{HARD_LINES, INFO_SHIFT, LINES, RawEvent, RawInterrupt, SOFT_KINDS, TIMER_LINE};
@@ -276,7 +275,7 @@ fn choose(programs: &mut skeleton::OpenRecordProgs<'_>, has: Tracepoints) {
     set(&mut programs.timer_ended, has.timer);
 }
 
-fn refused(doing: &'static str, error: &libbpf_rs::Error) -> BpfError {
+pub(super) fn refused(doing: &'static str, error: &libbpf_rs::Error) -> BpfError {
     match error.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => {
             BpfError::NotPermitted(io::Error::from(io::ErrorKind::PermissionDenied))
@@ -287,7 +286,7 @@ fn refused(doing: &'static str, error: &libbpf_rs::Error) -> BpfError {
 }
 
 /// Numbers that tasks can have (`/proc/sys/kernel/pid_max`).
-fn task_limit() -> u32 {
+pub(super) fn task_limit() -> u32 {
     let text = std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
     text.trim().parse().unwrap_or(1 << 22).clamp(1 << 15, 1 << 22)
 }

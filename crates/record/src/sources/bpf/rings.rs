@@ -1,11 +1,11 @@
 //! The rings in which the programs leave what they saw.
 
-use super::mapping::Mapping;
 use super::shared::{
     EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_INTERRUPT, FLAG_NEW,
     FLAG_PREEMPT, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_SHIFT, RawEvent, RawInfo, RawRing,
 };
 use crate::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake};
+use crate::sources::mapping::Mapping;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 

@@ -1,5 +1,7 @@
 //! What the programs in the kernel and the recorder share; the programs' half is `src/bpf/record.h`.
 
+use crate::sources::mapping::Shared;
+
 /// An event in a CPU's ring.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -86,12 +88,6 @@ pub(super) const SOFT_KINDS: u32 = 16;
 pub(super) const TIMER_LINE: u32 = HARD_LINES + SOFT_KINDS;
 pub(super) const LINES: u32 = TIMER_LINE + 1;
 
-/// What a value in memory that the kernel writes too must be: plain numbers without padding, whatever they are.
-///
-/// # Safety
-/// Every bit pattern must be a value of the type.
-pub(super) unsafe trait Shared: Copy {}
-
 // SAFETY: integers and arrays of integers only.
 unsafe impl Shared for RawEvent {}
 // SAFETY: integers and arrays of integers only.
@@ -100,8 +96,6 @@ unsafe impl Shared for RawRing {}
 unsafe impl Shared for RawInfo {}
 // SAFETY: integers only.
 unsafe impl Shared for RawInterrupt {}
-// SAFETY: an integer.
-unsafe impl Shared for u64 {}
 
 // As the other half asserts.
 const _: () = assert!(size_of::<RawEvent>() == 32 && size_of::<RawRing>() == 256);

@@ -1,12 +1,20 @@
 //! A map's memory, mapped: read and written without a system call.
 
-use super::shared::Shared;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a value in memory that the kernel writes too must be: plain numbers without padding, whatever they are.
+///
+/// # Safety
+/// Every bit pattern must be a value of the type.
+pub(super) unsafe trait Shared: Copy {}
+
+// SAFETY: an integer.
+unsafe impl Shared for u64 {}
 
 /// An array map of `T` in our address space.
 pub(super) struct Mapping<T: Shared> {

@@ -1,0 +1,388 @@
+//! A recording by BPF programs that only count.
+
+use super::bpf_run::{cache_groups, own_tid};
+use super::header::unavailable;
+use super::members::Members;
+use super::{Progress, Run};
+use crate::accumulate::Tables;
+use crate::clock::{monotonic_ns, process_cpu_ns};
+use crate::error::RecordError;
+use crate::options::{Options, Target};
+use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
+use crate::system::Cgroup;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
+use swtch_trace::tables::{CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
+
+const PERIOD: Duration = Duration::from_millis(500);
+/// So many ended tasks have rows of their own; of more, those of one name share one, without a number.
+const MOST_ENDED: usize = 20_000;
+/// So many intervals at most; then two become one.
+const MOST_INTERVALS: usize = 1024;
+/// Tasks whose own histograms are kept; the busiest ones.
+const TASK_HISTOGRAMS: usize = 100;
+
+pub(super) struct CountsRun {
+    counter: Counter,
+    members: Members,
+    alive: Vec<TaskCounts>,
+    ended: Vec<TaskRow>,
+    folded: BTreeMap<String, TaskRow>,
+    ended_histograms: Vec<(TaskCounts, u64)>,
+    intervals: Vec<IntervalRow>,
+    before: Before,
+    start_ns: u64,
+    peak: u64,
+}
+
+/// The sums at the end of the last interval.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    at_ns: u64,
+    voluntary: u64,
+    involuntary: u64,
+    idle: u64,
+    run_ns: u64,
+    forks: u64,
+}
+
+impl CountsRun {
+    pub(super) fn begin(
+        options: &Options,
+        group: Option<&Cgroup>,
+        header: &mut Header,
+    ) -> Result<Self, RecordError> {
+        let scoped = options.target != Target::Machine;
+        let mut counter = Counter::load(scoped, true, &cache_groups(&header.host))?;
+        let members = Members::of(&options.target, group);
+        for tid in members.tids() {
+            counter.follow(tid);
+        }
+        counter.attach()?;
+        let start_ns = header.provenance.started_monotonic_ns;
+        let before = Before { at_ns: start_ns, ..Before::default() };
+        Ok(Self {
+            counter,
+            members,
+            alive: Vec::new(),
+            ended: Vec::new(),
+            folded: BTreeMap::new(),
+            ended_histograms: Vec::new(),
+            intervals: Vec::new(),
+            before,
+            start_ns,
+            peak: 0,
+        })
+    }
+
+    fn row(&self, task: &TaskCounts) -> TaskRow {
+        let cost = self.counter.measures_cost() && task.costs > 0;
+        TaskRow {
+            tid: task.tid,
+            pid: task.pid,
+            parent_pid: Some(task.parent_pid),
+            comm: task.comm.clone(),
+            kernel_thread: task.kernel_thread,
+            in_scope: true,
+            first_ns: task.first_ns.saturating_sub(self.start_ns),
+            last_ns: task.last_ns.saturating_sub(self.start_ns),
+            voluntary: task.voluntary,
+            involuntary: task.involuntary,
+            // Not traced: every sleep ends in one, and nothing else does.
+            wakeups: task.voluntary,
+            run_ns: task.run_ns,
+            wait_ns: task.wait_ns,
+            waits: task.arrivals,
+            wait_p50_ns: task.waits.quantile_ns(0.5),
+            wait_p90_ns: task.waits.quantile_ns(0.9),
+            wait_p99_ns: task.waits.quantile_ns(0.99),
+            wait_max_ns: (task.arrivals > 0).then_some(task.wait_max_ns),
+            slice_p50_ns: task.slices.quantile_ns(0.5),
+            slice_max_ns: (task.arrivals > 1).then_some(task.slice_max_ns),
+            migrations_same_l2: Some(task.migrations[0]),
+            migrations_same_l3: Some(task.migrations[1]),
+            migrations_across: Some(task.migrations[2]),
+            displaced: Some(task.displaced),
+            switch_cost_ns: cost.then_some(task.cost_ns),
+            process_switches: Some(task.process_switches),
+            thread_switches: Some(task.arrivals.saturating_sub(task.process_switches)),
+            ..TaskRow::default()
+        }
+    }
+
+    fn take_ended(&mut self) {
+        for task in self.counter.ended() {
+            let row = self.row(&task);
+            if self.ended.len() < MOST_ENDED {
+                self.ended.push(row);
+                self.ended_histograms.push((task.clone(), task.arrivals));
+                keep_busiest(&mut self.ended_histograms);
+            } else {
+                fold(self.folded.entry(row.comm.clone()).or_default(), &row);
+            }
+        }
+    }
+
+    fn rows(&self) -> Vec<TaskRow> {
+        let mut rows = self.ended.clone();
+        rows.extend(self.folded.values().cloned());
+        rows.extend(self.alive.iter().map(|task| self.row(task)));
+        rows.sort_by_key(|row| (row.tid, row.first_ns));
+        rows
+    }
+
+    fn add_interval(&mut self, rows: &[TaskRow], cpus: &CpuCounts) {
+        let sum = |of: fn(&TaskRow) -> u64| rows.iter().map(of).sum::<u64>();
+        let now = Before {
+            at_ns: monotonic_ns(),
+            voluntary: sum(|row| row.voluntary),
+            involuntary: sum(|row| row.involuntary),
+            idle: cpus.idle_switches.iter().sum(),
+            run_ns: sum(|row| row.run_ns),
+            forks: cpus.forks,
+        };
+        let before = std::mem::replace(&mut self.before, now);
+        self.intervals.push(IntervalRow {
+            at_ns: before.at_ns - self.start_ns,
+            length_ns: (now.at_ns - before.at_ns).max(1),
+            voluntary: Some(now.voluntary.saturating_sub(before.voluntary)),
+            involuntary: Some(now.involuntary.saturating_sub(before.involuntary)),
+            idle_switches: self.members.is_all().then_some(now.idle.saturating_sub(before.idle)),
+            run_ns: Some(now.run_ns.saturating_sub(before.run_ns)),
+            forks: Some(now.forks.saturating_sub(before.forks)),
+            tasks: Some(self.alive.len() as u64),
+            ..IntervalRow::default()
+        });
+        if self.intervals.len() > MOST_INTERVALS {
+            self.intervals = self.intervals.chunks(2).map(joined).collect();
+        }
+    }
+
+    fn histograms(&self, cpus: &CpuCounts) -> Vec<HistogramRow> {
+        let mut rows = Vec::new();
+        let mut put = |metric: &str, of: &str, classes: &Classes| {
+            rows.extend(classes.rows().map(|(from_ns, to_ns, count)| HistogramRow {
+                metric: metric.to_owned(),
+                of: of.to_owned(),
+                from_ns,
+                to_ns,
+                count,
+            }));
+        };
+        for (of, classes) in ["kind thread", "kind process", "kind idle"].iter().zip(&cpus.costs_by_kind) {
+            put("cost", of, classes);
+        }
+        let mut busiest: Vec<(TaskCounts, u64)> = self.ended_histograms.clone();
+        busiest.extend(self.alive.iter().map(|task| (task.clone(), task.arrivals)));
+        busiest.sort_by_key(|(_, arrivals)| std::cmp::Reverse(*arrivals));
+        for (task, _) in busiest.iter().take(TASK_HISTOGRAMS) {
+            let of = format!("task {}", task.tid);
+            put("wait", &of, &task.waits);
+            put("slice", &of, &task.slices);
+        }
+        rows
+    }
+
+    fn fill_totals(&self, rows: &[TaskRow], cpus: &CpuCounts, header: &mut Header) {
+        let sum = |of: fn(&TaskRow) -> Option<u64>| rows.iter().map(of).sum::<Option<u64>>();
+        let all = self.members.is_all();
+        let totals = &mut header.totals;
+        totals.context_switches = SwitchTotals {
+            voluntary: sum(|row| Some(row.voluntary)),
+            involuntary: sum(|row| Some(row.involuntary)),
+            idle: all.then(|| cpus.idle_switches.iter().sum()),
+        };
+        totals.migrations = MigrationTotals {
+            same_l2: sum(|row| row.migrations_same_l2),
+            same_l3: sum(|row| row.migrations_same_l3),
+            across: sum(|row| row.migrations_across),
+        };
+        totals.processes = ProcessTotals {
+            forked: Some(cpus.forks),
+            execs: Some(cpus.execs),
+            exited: Some(cpus.exits),
+            peak: Some(self.peak),
+        };
+        totals.threads_created = Some(cpus.threads);
+        let of_tasks = rows.iter().filter_map(|row| row.switch_cost_ns).sum();
+        totals.switch_cost_ns =
+            self.counter.measures_cost().then_some(if all { cpus.cost_ns } else { of_tasks });
+        header.lost.clear();
+        for (events, what) in [
+            (cpus.refused, "arrivals of tasks, because the kernel had no memory to count them"),
+            (cpus.ended_lost, "ends of tasks, because too many ended at once"),
+        ] {
+            if events > 0 {
+                header.lost.push(Lost { cpu: None, events, what: what.to_owned() });
+            }
+        }
+    }
+
+    fn fill_gaps(&self, header: &mut Header) {
+        header.unavailable.clear();
+        let why = "events are counted, not kept; --events keeps them";
+        for what in [
+            "switches",
+            "wakes",
+            "preemptions",
+            "totals.wakeups",
+            "intervals.wakeups",
+            "intervals.migrations",
+        ] {
+            header.unavailable.push(unavailable(what, why));
+        }
+        if !self.members.is_all() {
+            let why = "counted for the whole machine only";
+            header.unavailable.push(unavailable("totals.context_switches.idle", why));
+        }
+        if !self.counter.measures_cost() {
+            let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
+            header.unavailable.push(unavailable("tasks.switch_cost_ns", why));
+        }
+        for table in ["tasks", "cpus", "histograms", "intervals"] {
+            header.sources.insert(table.to_owned(), "bpf, counts".to_owned());
+        }
+        let source = "the kernel's own sums, read by bpf";
+        for column in ["voluntary", "involuntary", "run_ns", "wait_ns"] {
+            header.sources.insert(format!("tasks.{column}"), source.to_owned());
+        }
+        let source = "bpf, counts; in classes of half an octave";
+        for column in ["wait_p50_ns", "wait_p90_ns", "wait_p99_ns", "slice_p50_ns"] {
+            header.sources.insert(format!("tasks.{column}"), source.to_owned());
+        }
+        header.sources.insert("tasks.wakeups".to_owned(), "as many as voluntary switches".to_owned());
+    }
+}
+
+impl Run for CountsRun {
+    fn before_start(&mut self) {
+        self.counter.follow(own_tid());
+    }
+
+    fn started(&mut self, pid: u32) -> Result<(), RecordError> {
+        self.counter.unfollow(own_tid());
+        self.members.add(pid);
+        Ok(())
+    }
+
+    fn look(&mut self) {
+        self.take_ended();
+        // A look that fails leaves the older figures; the next one, or the last, may do.
+        if let Ok(alive) = self.counter.tasks() {
+            let own = own_tid();
+            // Followed for a moment only, to start the command.
+            self.alive = alive.into_iter().filter(|task| self.members.is_all() || task.tid != own).collect();
+        }
+        let processes = self.alive.iter().filter(|task| task.tid == task.pid).count() as u64;
+        self.peak = self.peak.max(processes);
+        let (rows, cpus) = (self.rows(), self.counter.cpus());
+        self.add_interval(&rows, &cpus);
+    }
+
+    fn period(&self) -> Duration {
+        PERIOD
+    }
+
+    fn alive(&self) -> bool {
+        self.members.alive()
+    }
+
+    fn switches(&mut self) -> Vec<SwitchRow> {
+        Vec::new()
+    }
+
+    fn finish(&mut self) {
+        self.look();
+    }
+
+    fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
+        let (rows, cpus) = (self.rows(), self.counter.cpus());
+        self.fill_totals(&rows, &cpus, header);
+        self.fill_gaps(header);
+        header.recorder = RecorderCost {
+            cpu_ns: Some(process_cpu_ns()),
+            bpf_ns: None,
+            memory_bytes: Some(self.counter.memory_bytes()),
+        };
+        let cpu_rows = cpus.switches.iter().zip(&cpus.idle_switches).zip(0..);
+        Tables {
+            cpus: cpu_rows
+                .filter(|((switches, idle), _)| *switches + *idle > 0)
+                .map(|((switches, idle_switches), cpu)| CpuRow {
+                    cpu,
+                    switches: *switches,
+                    idle_switches: *idle_switches,
+                    ..CpuRow::default()
+                })
+                .collect(),
+            histograms: self.histograms(&cpus),
+            intervals: self.intervals.clone(),
+            tasks: rows,
+            ..Tables::default()
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        let cpus = self.counter.cpus();
+        Progress {
+            elapsed_ns: monotonic_ns().saturating_sub(self.start_ns),
+            switches: if self.members.is_all() {
+                cpus.switches.iter().chain(&cpus.idle_switches).sum()
+            } else {
+                self.before.voluntary + self.before.involuntary
+            },
+            tasks: self.alive.len() as u64,
+            lost: cpus.refused + cpus.ended_lost,
+        }
+    }
+}
+
+/// Adds a task's figures to those of others of its name.
+fn fold(sum: &mut TaskRow, row: &TaskRow) {
+    if sum.comm.is_empty() {
+        *sum = TaskRow { tid: 0, pid: 0, parent_pid: None, ..row.clone() };
+        return;
+    }
+    let add = |sum: &mut Option<u64>, more: Option<u64>| *sum = sum.zip(more).map(|(a, b)| a + b);
+    sum.voluntary += row.voluntary;
+    sum.involuntary += row.involuntary;
+    sum.wakeups += row.wakeups;
+    sum.run_ns += row.run_ns;
+    sum.wait_ns += row.wait_ns;
+    sum.waits += row.waits;
+    sum.last_ns = sum.last_ns.max(row.last_ns);
+    add(&mut sum.migrations_same_l2, row.migrations_same_l2);
+    add(&mut sum.migrations_same_l3, row.migrations_same_l3);
+    add(&mut sum.migrations_across, row.migrations_across);
+    add(&mut sum.displaced, row.displaced);
+    add(&mut sum.switch_cost_ns, row.switch_cost_ns);
+    add(&mut sum.process_switches, row.process_switches);
+    add(&mut sum.thread_switches, row.thread_switches);
+    sum.wait_max_ns = sum.wait_max_ns.max(row.wait_max_ns);
+    sum.slice_max_ns = sum.slice_max_ns.max(row.slice_max_ns);
+    // Quantiles of several tasks cannot be made of theirs.
+    (sum.wait_p50_ns, sum.wait_p90_ns, sum.wait_p99_ns, sum.slice_p50_ns) = (None, None, None, None);
+}
+
+fn keep_busiest(tasks: &mut Vec<(TaskCounts, u64)>) {
+    if tasks.len() > 2 * TASK_HISTOGRAMS {
+        tasks.sort_by_key(|(_, arrivals)| std::cmp::Reverse(*arrivals));
+        tasks.truncate(TASK_HISTOGRAMS);
+    }
+}
+
+fn joined(pair: &[IntervalRow]) -> IntervalRow {
+    let [one, other] = pair else { return pair[0].clone() };
+    let add = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+    IntervalRow {
+        at_ns: one.at_ns,
+        length_ns: one.length_ns + other.length_ns,
+        voluntary: add(one.voluntary, other.voluntary),
+        involuntary: add(one.involuntary, other.involuntary),
+        idle_switches: add(one.idle_switches, other.idle_switches),
+        run_ns: add(one.run_ns, other.run_ns),
+        forks: add(one.forks, other.forks),
+        ..other.clone()
+    }
+}

@@ -1,0 +1,338 @@
+//! BPF programs that only count: nothing per event crosses to the recorder, whatever the rate and however long.
+
+mod shared;
+
+use crate::accumulate::CacheGroups;
+use crate::sources::bpf::{BpfError, Tracepoints, refused, task_limit};
+use crate::sources::mapping::Mapping;
+use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
+use libbpf_rs::{Iter, OpenObject};
+use shared::{CLASSES, ENDED_SHIFT, RawCpu, RawRecord};
+use skeleton::{CountsSkel, CountsSkelBuilder};
+use std::io::Read;
+use std::mem::{MaybeUninit, offset_of};
+use std::sync::atomic::Ordering;
+
+#[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
+#[allow(clippy::undocumented_unsafe_blocks)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/counts.skel.rs"));
+}
+
+/// A task, since it was first seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskCounts {
+    /// The task.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its parent process.
+    pub parent_pid: u32,
+    /// Its name.
+    pub comm: String,
+    /// It has no user space.
+    pub kernel_thread: bool,
+    /// When it was first and last looked at, ns of CLOCK_MONOTONIC.
+    pub first_ns: u64,
+    /// See `first_ns`.
+    pub last_ns: u64,
+    /// It has ended; its last switch, always a voluntary one, is counted.
+    pub ended: bool,
+    /// Voluntary switches, by the kernel's count.
+    pub voluntary: u64,
+    /// Involuntary switches, by the kernel's count.
+    pub involuntary: u64,
+    /// Time on a CPU, ns, by the kernel's sum.
+    pub run_ns: u64,
+    /// Time in run queues, ns, by the kernel's sum.
+    pub wait_ns: u64,
+    /// Times it came to a CPU.
+    pub arrivals: u64,
+    /// Of those, times another task had run there meanwhile, or it was another CPU.
+    pub displaced: u64,
+    /// Of those, times the address space changed.
+    pub process_switches: u64,
+    /// Longest wait, ns.
+    pub wait_max_ns: u64,
+    /// Longest slice, ns.
+    pub slice_max_ns: u64,
+    /// Direct cost of the switches to it, ns, and of how many it was measured.
+    pub cost_ns: u64,
+    /// See `cost_ns`.
+    pub costs: u64,
+    /// Migrations within a level 2 cache, within a level 3 cache, across.
+    pub migrations: [u64; 3],
+    /// Waits, in classes.
+    pub waits: Classes,
+    /// Slices, in classes.
+    pub slices: Classes,
+}
+
+/// Counts in classes, two an octave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classes([u32; CLASSES]);
+
+impl Default for Classes {
+    fn default() -> Self {
+        Self([0; CLASSES])
+    }
+}
+
+impl Classes {
+    /// From (ns), to (exclusive) and count of each class that has any.
+    pub fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let bounds = |class: usize| match class {
+            0 => (0, 1),
+            1 => (1, 2),
+            class => {
+                let (octave, half) = (class as u32 / 2, class as u64 % 2);
+                let step = 1_u64 << (octave - 1);
+                ((2 + half) * step, (3 + half) * step)
+            }
+        };
+        let counted = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
+        counted.map(move |(class, count)| {
+            let (from, to) = bounds(class);
+            (from, to, u64::from(*count))
+        })
+    }
+
+    /// The middle of the class that holds the quantile, ns.
+    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
+        let all: u64 = self.0.iter().map(|count| u64::from(*count)).sum();
+        let rank = ((share * all as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        let (from, to, _) = self.rows().find(|(_, _, count)| {
+            seen += count;
+            seen >= rank
+        })?;
+        Some(from + (to - from) / 2)
+    }
+
+    fn add(&mut self, counts: &[u32; CLASSES]) {
+        for (sum, count) in self.0.iter_mut().zip(counts) {
+            *sum = sum.saturating_add(*count);
+        }
+    }
+}
+
+/// All CPUs together, and each by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuCounts {
+    /// Switches from a task, by CPU.
+    pub switches: Vec<u64>,
+    /// Switches from the idle task, by CPU.
+    pub idle_switches: Vec<u64>,
+    /// Direct cost of all, ns.
+    pub cost_ns: u64,
+    /// Of how many switches.
+    pub costs: u64,
+    /// Processes created.
+    pub forks: u64,
+    /// Threads created, those of new processes among them.
+    pub threads: u64,
+    /// Programs executed.
+    pub execs: u64,
+    /// Processes ended.
+    pub exits: u64,
+    /// Times a task could not be counted, because the kernel gave no memory for it.
+    pub refused: u64,
+    /// Tasks whose end came when nobody read.
+    pub ended_lost: u64,
+    /// Costs between threads, between processes, from or to idle.
+    pub costs_by_kind: [Classes; 3],
+}
+
+/// The programs, loaded.
+pub struct Counter {
+    cpus: Mapping<RawCpu>,
+    ended: Mapping<RawRecord>,
+    followed: Mapping<u64>,
+    bracket: bool,
+    memory_bytes: u64,
+    skeleton: CountsSkel<'static>,
+}
+
+impl std::fmt::Debug for Counter {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Counter").field("bracket", &self.bracket).finish_non_exhaustive()
+    }
+}
+
+impl Counter {
+    /// Loads the programs without attaching them.
+    ///
+    /// # Errors
+    /// When the kernel does not allow it or has not what it takes.
+    pub fn load(scoped: bool, cost: bool, groups: &CacheGroups) -> Result<Self, BpfError> {
+        libbpf_rs::set_print(None);
+        let bracket = Tracepoints::probe()?.bracket && cost;
+        let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
+        let words = task_limit().div_ceil(64);
+        // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
+        let place: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+        let mut open =
+            CountsSkelBuilder::default().open(place).map_err(|error| refused("reading them", &error))?;
+        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.scoped = scoped;
+            constants.followed_words = words;
+            constants.bracket = bracket;
+        }
+        let sizes = [
+            open.maps.cpus.set_max_entries(cpus as u32),
+            open.maps.caches.set_max_entries(cpus as u32),
+            open.maps.ended.set_max_entries((cpus as u32) << ENDED_SHIFT),
+            open.maps.followed.set_max_entries(words),
+        ];
+        sizes
+            .into_iter()
+            .collect::<Result<Vec<()>, _>>()
+            .map_err(|error| refused("sizing their maps", &error))?;
+        open.progs.entered.set_autoload(bracket);
+        open.progs.left.set_autoload(bracket);
+        open.progs.switched.set_autoload(!bracket);
+        let skeleton = open.load().map_err(|error| refused("loading them", &error))?;
+        let maps = &skeleton.maps;
+        let caches: Mapping<u64> = Mapping::new(&maps.caches, cpus).map_err(BpfError::Memory)?;
+        for cpu in 0..cpus {
+            let of = |numbers: &[u32]| u64::from(numbers.get(cpu).copied().unwrap_or(u32::MAX - cpu as u32));
+            caches.atomic(cpu, 0).store(of(&groups.l2) | of(&groups.l3) << 32, Ordering::Relaxed);
+        }
+        let ended = Mapping::new(&maps.ended, cpus << ENDED_SHIFT).map_err(BpfError::Memory)?;
+        let followed = Mapping::new(&maps.followed, words as usize).map_err(BpfError::Memory)?;
+        let cpus: Mapping<RawCpu> = Mapping::new(&maps.cpus, cpus).map_err(BpfError::Memory)?;
+        let memory_bytes = (ended.bytes() + followed.bytes() + cpus.bytes()) as u64;
+        Ok(Self { cpus, ended, followed, bracket, memory_bytes, skeleton })
+    }
+
+    /// Attaches the programs and begins to count the tasks that are there.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn attach(&mut self) -> Result<(), BpfError> {
+        self.skeleton.attach().map_err(|error| refused("attaching them", &error))?;
+        self.tasks().map(drop)
+    }
+
+    /// Counts a task and, from then on, its descendants.
+    pub fn follow(&self, tid: u32) {
+        self.followed.set_bit(tid);
+    }
+
+    /// Ends what [`follow`](Self::follow) began; descendants are still counted.
+    pub fn unfollow(&self, tid: u32) {
+        self.followed.clear_bit(tid);
+    }
+
+    /// Whether the cost of every switch is measured.
+    pub fn measures_cost(&self) -> bool {
+        self.bracket
+    }
+
+    /// Memory of the programs' maps; each counted task takes some 700 bytes more.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// The tasks that exist, as they stand.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn tasks(&mut self) -> Result<Vec<TaskCounts>, BpfError> {
+        let Some(link) = &self.skeleton.links.dump else { return Ok(Vec::new()) };
+        let mut iter = Iter::new(link).map_err(|error| refused("asking for the tasks", &error))?;
+        let mut bytes = Vec::new();
+        iter.read_to_end(&mut bytes)
+            .map_err(|error| BpfError::Refused { doing: "reading the tasks", why: error.to_string() })?;
+        let whole = bytes.chunks_exact(size_of::<RawRecord>());
+        // SAFETY: so many bytes, and every bit pattern is a record; they need not be aligned.
+        let records = whole.map(|bytes| unsafe { bytes.as_ptr().cast::<RawRecord>().read_unaligned() });
+        Ok(records.map(|raw| task(&raw, false)).collect())
+    }
+
+    /// The tasks that ended since this was last called.
+    pub fn ended(&self) -> Vec<TaskCounts> {
+        let mut found = Vec::new();
+        for cpu in 0..self.cpus.len() {
+            let head = self.cpus.atomic(cpu, offset_of!(RawCpu, ended_head)).load(Ordering::Acquire);
+            let tail = self.cpus.atomic(cpu, offset_of!(RawCpu, ended_tail));
+            let mut place = tail.load(Ordering::Relaxed);
+            while place < head {
+                let raw = self.ended.read((cpu << ENDED_SHIFT) + (place & ((1 << ENDED_SHIFT) - 1)) as usize);
+                if raw.lap != (place >> ENDED_SHIFT) + 1 {
+                    break; // Taken and not yet written.
+                }
+                found.push(task(&raw, true));
+                place += 1;
+            }
+            tail.store(place, Ordering::Release);
+        }
+        found
+    }
+
+    /// The CPUs, as they stand.
+    pub fn cpus(&self) -> CpuCounts {
+        let mut sums = CpuCounts::default();
+        for raw in (0..self.cpus.len()).map(|cpu| self.cpus.read(cpu)) {
+            sums.switches.push(raw.switches);
+            sums.idle_switches.push(raw.idle_switches);
+            sums.cost_ns += raw.cost_ns;
+            sums.costs += raw.costs;
+            sums.forks += raw.forks;
+            sums.threads += raw.threads;
+            sums.execs += raw.execs;
+            sums.exits += raw.exits;
+            sums.refused += raw.refused;
+            sums.ended_lost += raw.ended_lost;
+            for (sum, kind) in sums.costs_by_kind.iter_mut().zip(&raw.costs_by_kind) {
+                sum.add(kind);
+            }
+        }
+        sums
+    }
+}
+
+fn task(raw: &RawRecord, ended: bool) -> TaskCounts {
+    let counts = &raw.counts;
+    let length = raw.comm.iter().position(|byte| *byte == 0).unwrap_or(raw.comm.len());
+    TaskCounts {
+        tid: raw.tid,
+        pid: raw.pid,
+        parent_pid: raw.parent_pid,
+        comm: String::from_utf8_lossy(&raw.comm[..length]).into_owned(),
+        kernel_thread: raw.kernel_thread != 0,
+        first_ns: counts.first_ns,
+        last_ns: raw.now_ns,
+        ended,
+        voluntary: raw.voluntary.saturating_sub(counts.first_voluntary) + u64::from(ended),
+        involuntary: raw.involuntary.saturating_sub(counts.first_involuntary),
+        run_ns: raw.run_ns.saturating_sub(counts.first_run_ns),
+        wait_ns: raw.delay_ns.saturating_sub(counts.first_delay_ns),
+        arrivals: counts.arrivals,
+        displaced: counts.displaced,
+        process_switches: counts.process_switches,
+        wait_max_ns: counts.wait_max_ns,
+        slice_max_ns: counts.slice_max_ns,
+        cost_ns: counts.cost_ns,
+        costs: counts.costs,
+        migrations: counts.migrations.map(u64::from),
+        waits: Classes(counts.waits),
+        slices: Classes(counts.slices),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_follow_each_other_and_quantiles_lie_inside() {
+        let classes = Classes([1; CLASSES]);
+        let rows: Vec<(u64, u64, u64)> = classes.rows().collect();
+        assert_eq!(rows[..5], [(0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (4, 6, 1)]);
+        assert!(rows.windows(2).all(|pair| pair[0].1 == pair[1].0));
+        assert_eq!(Classes::default().quantile_ns(0.5), None);
+        let median = classes.quantile_ns(0.5).unwrap();
+        assert!((rows[31].0..rows[31].1).contains(&median));
+    }
+}
