@@ -97,7 +97,8 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
         parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
     };
     let direct_ns = match in_place {
-        Some(ns) => Some(Range::exactly(ns as f64)),
+        // Those of a machine include the switches from and to idle that belong to no task of ours.
+        Some(ns) => Some(Range { low: ns as f64, high: ns as f64 + wake_ups_ns(&priced) }),
         None => sum(|task| task.direct_ns),
     };
     let indirect_ns = sum(|task| task.indirect_ns).filter(|_| inputs.model.is_some());
@@ -138,7 +139,7 @@ fn cost_of(task: &TaskBill) -> f64 {
 
 fn of_task(task: &TaskRow, in_place: bool, model: Option<&CostModel>) -> TaskBill {
     let direct_ns = if in_place {
-        Some(Range::exactly(task.switch_cost_ns.unwrap_or(0) as f64))
+        Some(in_place_and_wake_up(task, model))
     } else {
         model.and_then(|model| from_prices(task, model))
     };
@@ -150,6 +151,20 @@ fn of_task(task: &TaskRow, in_place: bool, model: Option<&CostModel>) -> TaskBil
         Range { low: 0.0, high: (times * most_ns).min(task.run_ns as f64) }
     });
     TaskBill { tid: task.tid, comm: task.comm.clone(), direct_ns, indirect_ns }
+}
+
+/// What was measured between the scheduler's entry and exit, and at most what waking the task took beside: c1, which a Profile measures from
+/// outside, has both.
+fn in_place_and_wake_up(task: &TaskRow, model: Option<&CostModel>) -> Range {
+    let measured_ns = task.switch_cost_ns.unwrap_or(0) as f64;
+    let mean_ns = measured_ns / switches_of(task).max(1) as f64;
+    let whole_ns = model.and_then(CostModel::any_switch_ns).map_or(0.0, |range| range.high);
+    let wake_up_ns = (whole_ns - mean_ns).max(0.0);
+    Range { low: measured_ns, high: measured_ns + task.voluntary as f64 * wake_up_ns }
+}
+
+fn wake_ups_ns(tasks: &[TaskBill]) -> f64 {
+    tasks.iter().filter_map(|task| task.direct_ns).map(|range| range.high - range.low).sum()
 }
 
 /// Switches times c1 of their kind, where the kind is known.
@@ -265,13 +280,15 @@ mod tests {
         let (header, tasks, model) =
             (header(Some(80_000)), [task(1, 1, 30, 10), task(2, 2, 30, 10)], model());
         let found = bill(inputs(&header, &tasks, Some(&model)));
-        assert_eq!(found.direct_ns, Some(Range::exactly(80_000.0)));
+        // 40,000 ns of 40 switches are 1,000 each; the most that a whole one takes is 2,400, for the 30 that were wake-ups.
+        let wake_ups_ns = 2.0 * 30.0 * 1400.0;
+        assert_eq!(found.direct_ns, Some(Range { low: 80_000.0, high: 80_000.0 + wake_ups_ns }));
         assert_eq!(found.indirect_ns, Some(Range { low: 0.0, high: 2.0 * 10.0 * 5000.0 }));
         assert_eq!(found.cpu_ns, 2_080_000.0);
         let share = found.share.unwrap();
         assert!((share.low - 80_000.0 / 2_080_000.0).abs() < 1e-12);
-        assert!((share.high - 180_000.0 / 2_080_000.0).abs() < 1e-12);
-        assert_eq!(found.switch_ns, Some(Range::exactly(1000.0)));
+        assert!((share.high - (180_000.0 + wake_ups_ns) / 2_080_000.0).abs() < 1e-12);
+        assert_eq!(found.switch_ns.unwrap().low, 1000.0);
         assert!(found.measured_in_place);
     }
 

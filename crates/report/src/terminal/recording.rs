@@ -39,7 +39,7 @@ fn answer(summary: &Summary<'_>) -> String {
             .to_owned();
     };
     let how = if *measured_in_place {
-        "each, measured where they happened"
+        "each; the least measured where they happened, the most with their wake-ups"
     } else {
         "each, as this machine's Profile has it"
     };

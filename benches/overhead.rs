@@ -1,0 +1,194 @@
+//! What recording costs what is recorded: processor time that each recorder adds to a switch of `perf bench sched pipe`, pinned to one
+//! processor, and the size of what it writes.
+//!
+//! `cargo bench -p swtch --bench overhead` runs every recorder 12 times in random order, each beside a run without one, and then says how long
+//! the kernel says that swtch's programs ran (`kernel.bpf_stats_enabled`, root only). Among the tests it runs one short launch.
+//! A recorder that is not there or not permitted is left out, and said so. It asserts nothing about time.
+#![allow(missing_docs, clippy::print_stdout)]
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use swtch_stats::{Rng, bootstrap_interval, median, median_in_place};
+
+const SWTCH: &str = env!("CARGO_BIN_EXE_swtch");
+
+/// A recorder of the whole machine: how it is started, and what it writes.
+struct Recorder {
+    name: &'static str,
+    words: &'static [&'static str],
+    writes: Option<&'static str>,
+}
+
+const RECORDERS: [Recorder; 4] = [
+    Recorder {
+        name: "swtch --counts",
+        words: &[SWTCH, "record", "-a", "--counts", "--no-profile", "-o", "counts.swtch"],
+        writes: Some("counts.swtch"),
+    },
+    Recorder {
+        name: "swtch --events",
+        words: &[SWTCH, "record", "-a", "--events", "--no-profile", "-o", "events.swtch"],
+        writes: Some("events.swtch"),
+    },
+    Recorder {
+        name: "perf sched record",
+        words: &["perf", "sched", "record", "-o", "perf.data"],
+        writes: Some("perf.data"),
+    },
+    Recorder { name: "perf stat", words: &["perf", "stat", "-a", "-e", "context-switches"], writes: None },
+];
+
+struct Launch {
+    cpu_ns_per_switch: f64,
+    bytes_per_switch: f64,
+}
+
+fn main() {
+    let full = std::env::args().any(|argument| argument == "--bench");
+    let (launches, round_trips) = if full { (12, 300_000) } else { (1, 5_000) };
+    let cpu = last_allowed_cpu();
+    let folder = tempfile::tempdir().expect("a folder to record into");
+    let mut rng = Rng::new(std::process::id().into());
+    let mut added: Vec<Vec<f64>> = RECORDERS.iter().map(|_| Vec::new()).collect();
+    let mut ratios = added.clone();
+    let mut sizes = added.clone();
+    let mut base = Vec::new();
+    for launch in 1..=launches {
+        let mut order: Vec<usize> = (0..RECORDERS.len()).collect();
+        rng.shuffle(&mut order);
+        for index in order {
+            let Some(bare) = pipe(&cpu, round_trips) else {
+                println!("left out: perf bench sched pipe does not run here");
+                return;
+            };
+            let recorder = &RECORDERS[index];
+            match beside(recorder, &cpu, round_trips, folder.path()) {
+                Some(found) => {
+                    base.push(bare);
+                    added[index].push(found.cpu_ns_per_switch - bare);
+                    ratios[index].push(found.cpu_ns_per_switch / bare);
+                    sizes[index].push(found.bytes_per_switch);
+                }
+                None if launch == 1 => println!("left out: {} does not run here", recorder.name),
+                None => {}
+            }
+        }
+    }
+    println!("\nprocessor {cpu}; without a recorder {:.0} ns of processor time a switch", median(&base));
+    println!("{:20} {:>34} {:>7} {:>18}", "recorder", "added ns a switch (95 %)", "ratio", "MB a million");
+    for (index, recorder) in RECORDERS.iter().enumerate().filter(|(index, _)| !added[*index].is_empty()) {
+        let interval = bootstrap_interval(&added[index], median_in_place, 2000, 0.95, 1);
+        println!(
+            "{:20} {:>12.0} ({:>7.0} to {:>7.0}) {:>7.3} {:>18.1}",
+            recorder.name,
+            median(&added[index]),
+            interval.low,
+            interval.high,
+            median(&ratios[index]),
+            median(&sizes[index])
+        );
+    }
+    if full {
+        program_times(&cpu, folder.path());
+    }
+}
+
+/// Processor time of a switch of the benchmark, ns. Bash's `time` gives it to the millisecond, of all its children.
+fn pipe(cpu: &str, round_trips: u32) -> Option<f64> {
+    let script = format!(
+        "TIMEFORMAT='%U %S'; time taskset -c {cpu} perf bench sched pipe -l {round_trips} >/dev/null 2>&1 || echo failed"
+    );
+    let output = Command::new("bash").args(["-c", &script]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let seconds: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let failed = !output.stdout.is_empty() || seconds.len() != 2;
+    (!failed).then(|| seconds.iter().sum::<f64>() * 1e9 / (2.0 * f64::from(round_trips)))
+}
+
+/// The benchmark beside a recorder.
+fn beside(recorder: &Recorder, cpu: &str, round_trips: u32, folder: &Path) -> Option<Launch> {
+    let mut child = start(recorder, folder)?;
+    let cpu_ns_per_switch = pipe(cpu, round_trips);
+    if child.try_wait().ok()?.is_some() {
+        return None; // It gave up, for want of permission perhaps.
+    }
+    stop(&mut child);
+    let bytes = recorder.writes.map_or(0, |name| size(&folder.join(name)));
+    Some(Launch {
+        cpu_ns_per_switch: cpu_ns_per_switch?,
+        bytes_per_switch: bytes as f64 / (2.0 * f64::from(round_trips)),
+    })
+}
+
+fn start(recorder: &Recorder, folder: &Path) -> Option<Child> {
+    let child = Command::new(recorder.words[0])
+        .args(&recorder.words[1..])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    // Until it records.
+    std::thread::sleep(Duration::from_millis(700));
+    Some(child)
+}
+
+fn stop(child: &mut Child) {
+    let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    let until = Instant::now() + Duration::from_secs(30);
+    while child.try_wait().is_ok_and(|ended| ended.is_none()) {
+        if Instant::now() > until {
+            let _ = child.kill();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let inside: u64 = files.filter_map(|file| file.metadata().ok()).map(|found| found.len()).sum();
+    if path.is_dir() { inside } else { std::fs::metadata(path).map_or(0, |found| found.len()) }
+}
+
+/// How long the kernel says that the programs ran. Taking that time costs time itself, so it is a run of its own.
+fn program_times(cpu: &str, folder: &Path) {
+    const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
+    if std::fs::write(SWITCH, "1").is_err() {
+        println!("left out: run times of the programs need root");
+        return;
+    }
+    for recorder in &RECORDERS[..2] {
+        let Some(mut child) = start(recorder, folder) else { continue };
+        let _ = pipe(cpu, 200_000);
+        let listed = Command::new("bpftool").args(["prog", "show"]).output();
+        stop(&mut child);
+        let Ok(listed) = listed else {
+            println!("left out: run times of the programs need bpftool");
+            break;
+        };
+        println!("\nprograms of {}, ns a run, by the kernel:", recorder.name);
+        for line in
+            String::from_utf8_lossy(&listed.stdout).lines().filter(|line| line.contains("run_time_ns"))
+        {
+            let after = |name: &str| {
+                let rest = line.split(name).nth(1)?;
+                rest.split_whitespace().next().map(str::to_owned)
+            };
+            let number = |name| after(name).and_then(|word| word.parse::<f64>().ok());
+            if let (Some(name), Some(ns), Some(runs)) =
+                (after(" name "), number("run_time_ns "), number("run_cnt "))
+            {
+                println!("  {name:16} {:>6.0} in {runs} runs", ns / runs);
+            }
+        }
+    }
+    let _ = std::fs::write(SWITCH, "0");
+}
+
+fn last_allowed_cpu() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("0");
+    list.trim().rsplit([',', '-']).next().unwrap_or("0").to_owned()
+}
