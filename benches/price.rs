@@ -3,7 +3,8 @@
 //!
 //! `cargo bench -p swtch --bench price` does some work, then hands a byte to another process and waits for it to come back, again and again;
 //! beside it, the same with a pipe to itself, where nothing switches. What the first takes longer, less the time the other process ran, is
-//! lost to switching. Several lengths of work give several rates. Among the tests it runs one short length. It asserts nothing about time.
+//! lost to switching. Recording has a cost of its own, so the time is taken from a run that is not recorded, and the bill from one that
+//! is. Several lengths of work give several rates. Among the tests it runs one short length. It asserts nothing about time.
 #![allow(missing_docs, clippy::print_stdout)]
 
 use serde_json::Value;
@@ -86,9 +87,10 @@ fn compare(full: bool) {
     for steps in lengths {
         let mut found: Vec<[f64; 4]> = Vec::new();
         for _ in 0..launches {
-            let base_ns = plain(&cpu, rounds, *steps);
+            let base_ns = plain("own", &cpu, rounds, *steps);
+            let took_ns = plain("other", &cpu, rounds, *steps);
             match recorded(&cpu, rounds, *steps) {
-                Ok(summary) => found.push(shares(base_ns, rounds, &summary)),
+                Ok(summary) => found.push(shares(base_ns, took_ns, rounds, &summary)),
                 Err(why) => {
                     println!("left out: {why}");
                     return;
@@ -111,19 +113,19 @@ fn compare(full: bool) {
     }
 }
 
-fn plain(cpu: &str, rounds: u64, steps: u64) -> f64 {
+fn plain(kind: &str, cpu: &str, rounds: u64, steps: u64) -> f64 {
     let me = std::env::current_exe().expect("this program");
     let output = Command::new("taskset")
         .args(["-c", cpu])
         .arg(me)
-        .args(["work", "own", &rounds.to_string(), &steps.to_string()])
+        .args(["work", kind, &rounds.to_string(), &steps.to_string()])
         .output()
         .expect("taskset is there");
     String::from_utf8_lossy(&output.stdout).trim().parse().expect("a time")
 }
 
-/// The time it took, and the summary of the recording of it.
-fn recorded(cpu: &str, rounds: u64, steps: u64) -> Result<(f64, Value), String> {
+/// The summary of a recording of it.
+fn recorded(cpu: &str, rounds: u64, steps: u64) -> Result<Value, String> {
     let me = std::env::current_exe().expect("this program");
     let folder = tempfile::tempdir().expect("a folder to record into");
     let output = Command::new(env!("CARGO_BIN_EXE_swtch"))
@@ -137,12 +139,12 @@ fn recorded(cpu: &str, rounds: u64, steps: u64) -> Result<(f64, Value), String> 
         .expect("swtch is there");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
-    let took = first.parse::<f64>().map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())?;
+    first.parse::<f64>().map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())?;
     let summary: Value = serde_json::from_str(rest).map_err(|error| error.to_string())?;
     if summary["cost"]["measured_in_place"] != true {
         return Err("this kernel does not let the cost be measured in place".to_owned());
     }
-    Ok((took, summary))
+    Ok(summary)
 }
 
 /// Among the tests no Profile is measured for this.
@@ -151,7 +153,7 @@ fn own_profile_or_none() -> &'static [&'static str] {
 }
 
 /// Switches a second; the share of the time lost as measured; as the bill has it, at least and at most.
-fn shares(base_ns: f64, rounds: u64, (took_ns, summary): &(f64, Value)) -> [f64; 4] {
+fn shares(base_ns: f64, took_ns: f64, rounds: u64, summary: &Value) -> [f64; 4] {
     let tasks = summary["tasks"].as_array().cloned().unwrap_or_default();
     // The one that works ran longest; what else ran is the other one.
     let mut runs: Vec<f64> = tasks.iter().filter_map(|task| task["run_ns"].as_f64()).collect();
