@@ -10,7 +10,7 @@
 use serde_json::Value;
 use std::hint::black_box;
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 use swtch_stats::{bootstrap_interval, median, median_in_place};
 
@@ -39,7 +39,7 @@ fn echo() {
 /// Something to send a byte through.
 enum Way {
     Own(PipeWriter, PipeReader),
-    Other(ChildStdin, ChildStdout),
+    Other(ChildStdin, ChildStdout, Child),
 }
 
 impl Way {
@@ -47,7 +47,7 @@ impl Way {
         let mut byte = [1];
         let done = match self {
             Self::Own(to, from) => to.write_all(&byte).and_then(|()| from.read_exact(&mut byte)),
-            Self::Other(to, from) => to.write_all(&byte).and_then(|()| from.read_exact(&mut byte)),
+            Self::Other(to, from, _) => to.write_all(&byte).and_then(|()| from.read_exact(&mut byte)),
         };
         done.expect("the other process goes on");
     }
@@ -59,7 +59,7 @@ fn work(kind: &str, rounds: u64, steps: u64) {
         let me = std::env::current_exe().expect("this program");
         let child = Command::new(me).arg("echo").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.expect("this program starts");
-        Way::Other(child.stdin.take().expect("piped"), child.stdout.take().expect("piped"))
+        Way::Other(child.stdin.take().expect("piped"), child.stdout.take().expect("piped"), child)
     } else {
         let (from, to) = pipe().expect("a pipe");
         Way::Own(to, from)
@@ -75,6 +75,11 @@ fn work(kind: &str, rounds: u64, steps: u64) {
         way.there_and_back();
     }
     println!("{}", began.elapsed().as_nanos());
+    if let Way::Other(to, _, mut child) = way {
+        // Its input ends, and with it the other process.
+        drop(to);
+        let _ = child.wait();
+    }
 }
 
 fn compare(full: bool) {

@@ -3,10 +3,12 @@
 //! [`CostModel`] is a price list, taken from a machine's Profile; [`bill()`] applies it to a Trace's header and tasks.
 #![forbid(unsafe_code)]
 
+mod advice;
 mod bill;
 mod model;
 mod money;
 
+pub use advice::{Advice, advise};
 pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill};
 pub use model::{CostModel, Range, Refill};
 pub use money::{Money, ParsePriceError, Price};

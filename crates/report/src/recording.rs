@@ -1,7 +1,7 @@
 //! What a recording came to, for people and for machines.
 
 use serde_json::{Value, json};
-use swtch_cost::Bill;
+use swtch_cost::{Advice, Bill};
 use swtch_trace::model::Header;
 use swtch_trace::tables::{InterruptKind, InterruptRow, PreemptionRow, TaskRow};
 
@@ -18,6 +18,8 @@ pub struct Summary<'a> {
     pub interrupts: &'a [InterruptRow],
     /// What it cost.
     pub bill: &'a Bill,
+    /// What stands out, where that was asked for.
+    pub advice: Option<&'a [Advice]>,
 }
 
 impl Summary<'_> {
@@ -63,6 +65,7 @@ impl Summary<'_> {
                 "causes": bill.causes,
                 "money": bill.money,
             },
+            "advice": self.advice,
             "sources": header.sources,
             "unavailable": header.unavailable,
         })

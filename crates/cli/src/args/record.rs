@@ -13,6 +13,7 @@ use swtch_record::{Mode, SourceKind, Target};
     swtch record -- make -j4                     a command and all it starts\n  \
     swtch record -a --duration 10s               the whole machine\n  \
     swtch record -a --counts --duration 10s      the same, counted in the kernel: for hours and days\n  \
+    swtch record --advise -- ./server --selftest  and what to try\n  \
     swtch record -p 1234 --duration 30s -o web.swtch\n  \
     swtch record --cgroup /system.slice/web.service --duration 1m\n  \
     swtch record --price 0.05/vcpu-hour --json -- ./server --selftest\n\n\
@@ -55,6 +56,9 @@ pub(crate) struct RecordArgs {
     /// Say it in money, e.g. 0.05/vcpu-hour
     #[arg(long, value_name = "PRICE", value_parser = price)]
     pub(crate) price: Option<Price>,
+    /// Name what stands out, with its evidence and what to try
+    #[arg(long)]
+    pub(crate) advise: bool,
     /// Print the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use swtch_cost::{CostModel, Inputs, bill};
+use swtch_cost::{CostModel, Inputs, advise, bill};
 use swtch_measure::{Options as MeasureOptions, Preset, measure};
 use swtch_profile::file;
 use swtch_record::{Options, RecordError, Recording, Target, record};
@@ -92,20 +92,23 @@ fn own_model() -> anyhow::Result<Option<CostModel>> {
 
 fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> anyhow::Result<()> {
     let Recording { header, tables, folder } = recording;
-    let bill = bill(Inputs {
+    let inputs = Inputs {
         header,
         tasks: &tables.tasks,
         wakes: &tables.wakes,
         preemptions: &tables.preemptions,
         model,
         price: args.price,
-    });
+    };
+    let bill = bill(inputs);
+    let advice = args.advise.then(|| advise(inputs, &bill));
     let summary = Summary {
         header,
         tasks: &tables.tasks,
         preemptions: &tables.preemptions,
         interrupts: &tables.interrupts,
         bill: &bill,
+        advice: advice.as_deref(),
     };
     if args.json {
         output::print(&(serde_json::to_string_pretty(&summary.json())? + "\n"));

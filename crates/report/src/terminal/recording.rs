@@ -1,8 +1,9 @@
 //! A recording as text for a terminal: the bill first, within one screen.
 
+use super::paragraph;
 use super::table::Table;
 use crate::recording::{Summary, source};
-use swtch_cost::{Bill, Cause, CauseKind, Range};
+use swtch_cost::{Advice, Bill, Cause, CauseKind, Range};
 use swtch_trace::model::{Header, Scope};
 use swtch_units::format_ns;
 
@@ -22,6 +23,25 @@ pub fn recording(summary: &Summary<'_>) -> String {
     text.push_str(&tasks(summary));
     text.push_str(&preemptions(summary));
     text.push_str(&circumstances(summary.header));
+    if let Some(found) = summary.advice {
+        text.push_str(&advice(found));
+    }
+    text
+}
+
+/// What stands out, what shows it, what to try and what that would save.
+fn advice(found: &[Advice]) -> String {
+    if found.is_empty() {
+        return "\nNothing stands out.\n".to_owned();
+    }
+    let mut text = String::new();
+    for one in found {
+        let gain = one.gain.map_or(String::new(), |gain| {
+            format!(" It would save at most {} of the CPU time.", percent_range(Range::exactly(gain.high)))
+        });
+        let words = format!("{}: {}. Try: {}.{gain}", one.what, one.evidence, one.try_this);
+        text.push_str(&format!("\n{}", paragraph("", &words, 2)));
+    }
     text
 }
 
