@@ -290,3 +290,62 @@ fn a_termination_signal_reaches_the_command() {
     assert_eq!(output.status.code(), Some(128 + 15), "{}", stderr(&output));
     assert_eq!(Trace::open(&path).unwrap().header.exit_status, Some(128 + 15));
 }
+
+#[test]
+fn thousands_of_short_processes_are_all_there() {
+    const TEST: &str = "thousands_of_short_processes_are_all_there";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let home = priced();
+    let script = "i=0; while [ $i -lt 500 ]; do /bin/true & /bin/true & /bin/true & /bin/true & wait; i=$((i+1)); done";
+    for mode in ["--events", "--counts"] {
+        let output = run(&mut record(home.path(), &["--json", mode, "--", "sh", "-c", script]));
+        let found = summary(&stdout(&output), "");
+        assert_eq!((&found["processes"]["forked"], &found["lost"]), (&2001.into(), &0.into()), "{mode}");
+        assert_eq!(found["processes"]["exited"], 2001, "{mode}");
+        let trace = Trace::open(&home.path().join("sh.swtch")).unwrap();
+        assert_eq!(trace.tasks.iter().filter(|task| task.in_scope).count(), 2001, "{mode}");
+    }
+}
+
+/// A control group of its own, which goes away while it is recorded.
+#[test]
+fn a_control_group_that_goes_away_ends_the_recording() {
+    const TEST: &str = "a_control_group_that_goes_away_ends_the_recording";
+    let name = format!("swtch-test-record-{}", std::process::id());
+    let mounts = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
+    let Some(group) =
+        mounts.iter().map(|mount| Path::new(mount).join(&name)).find(|path| fs::create_dir(path).is_ok())
+    else {
+        return skip(TEST, "no control group can be made here");
+    };
+    let mut inside = Command::new("sh")
+        .args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec sleep 1000"])
+        .arg(&group)
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let home = priced();
+    let recorder = record(home.path(), &["--json", "-o", "group.swtch", "--cgroup", group.to_str().unwrap()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    inside.kill().unwrap();
+    inside.wait().unwrap();
+    // The kernel may still be letting go of the task.
+    let gone = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        fs::remove_dir(&group).is_ok()
+    });
+    assert!(gone, "{} could not be removed", group.display());
+    let output = recorder.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found = summary(&stdout(&output), "");
+    assert_eq!(found["ended"], "target-gone");
+    let trace = Trace::open(&home.path().join("group.swtch")).unwrap();
+    assert!(trace.tasks.iter().any(|task| task.comm == "sleep"), "{:?}", trace.tasks);
+}

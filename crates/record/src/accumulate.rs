@@ -372,12 +372,12 @@ impl Accumulator {
         let is_process = life.tid == life.pid;
         match life.kind {
             LifeKind::Fork => {
-                if let Some(members) = &mut self.members {
-                    members.insert(life.tid);
-                }
-                // Its number may have been another's, whose last switch was lost.
+                // Its number may have been another's, whose last switch was lost, or who was of no concern.
                 if let Some(task) = self.tasks.remove(&life.tid) {
                     self.retire(life.tid, task);
+                }
+                if let Some(members) = &mut self.members {
+                    members.insert(life.tid);
                 }
                 self.exists(life.tid, life.pid, life.at_ns);
                 self.sums.threads_created += 1;

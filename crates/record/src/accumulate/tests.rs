@@ -109,6 +109,8 @@ fn a_number_given_again_is_another_task() {
             kind,
         })
     };
+    // Before, the number was that of somebody who was not to be recorded.
+    accumulator.take(&switch(50, 0, 7, PrevState::Sleeping, 5));
     for at_ns in [100, 1100] {
         accumulator.take(&life(at_ns, LifeKind::Fork));
         accumulator.take(&switch(at_ns + 10, 0, 5, PrevState::Sleeping, 7));
@@ -118,7 +120,7 @@ fn a_number_given_again_is_another_task() {
     let sums = accumulator.sums();
     assert_eq!((sums.forked, sums.exited, sums.processes_peak), (2, 2, 2));
     let tables = accumulator.tables(2000);
-    assert_eq!(tables.tasks.iter().filter(|row| row.tid == 7 && row.comm == "child").count(), 2);
+    assert_eq!(tables.tasks.iter().filter(|row| row.tid == 7 && row.in_scope).count(), 2);
 }
 
 #[test]
