@@ -26,7 +26,7 @@ pub fn recording(summary: &Summary<'_>) -> String {
 }
 
 /// The sentence that answers the question.
-fn answer(summary: &Summary<'_>) -> String {
+pub(crate) fn answer(summary: &Summary<'_>) -> String {
     let Bill { share, direct_ns, indirect_ns, switch_ns, measured_in_place, money, .. } = summary.bill;
     let whose = match &summary.header.scope {
         Scope::Command { .. } => "this command's CPU time",
@@ -38,11 +38,8 @@ fn answer(summary: &Summary<'_>) -> String {
         return "What the context switches cost is not known: nothing measured it, and there is no Profile to price them.\n"
             .to_owned();
     };
-    let how = if *measured_in_place {
-        "each, measured where they happened"
-    } else {
-        "each, as this machine's Profile has it"
-    };
+    let how =
+        if *measured_in_place { "each, measured where they happened" } else { "each, as the Profile has it" };
     let mut text = format!(
         "Context switches took {} of {whose}:\n{} in the switches themselves ({} {how})",
         percent_range(*share),
@@ -74,7 +71,8 @@ fn answer(summary: &Summary<'_>) -> String {
     text
 }
 
-fn cause_text(cause: &Cause) -> String {
+/// A cause with its share and its largest pair.
+pub(crate) fn cause_text(cause: &Cause) -> String {
     let percent = format!("{:.0} %", 100.0 * cause.share);
     let pair = |between: &str| match &cause.who[..] {
         [one, other] => format!(" (most: {one} {between} {other})"),
