@@ -73,6 +73,12 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
+/// A tick of an axis of shares: `0 %`, `2 %`, `0.5 %`.
+pub(super) fn percent_tick(share: f64) -> String {
+    // Rounding removes what powers of ten leave behind.
+    format!("{}{NO_BREAK}%", (share * 1e6).round() / 1e4)
+}
+
 /// `12,345`.
 pub(super) fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -118,15 +124,16 @@ pub(super) fn moment(ns: f64) -> String {
     format!("{minutes:.0}{NO_BREAK}min {:.1}{NO_BREAK}s", seconds - 60.0 * minutes)
 }
 
-/// Spaces between a number and its unit that do not break a line, in a text made for a terminal.
+/// A text made for a terminal, with typographic apostrophes and with spaces before units that do not break a line.
 pub(super) fn flowing(text: &str) -> String {
-    let mut text = text.trim_end().replace('\n', " ");
+    // A space at the end, so that a unit there is one, too.
+    let mut text = format!("{} ", text.trim_end().replace('\n', " ").replace('\'', "’"));
     for unit in ["ns", "µs", "ms", "s", "%"] {
         for end in [" ", ",", ".", ";", ")", ":"] {
             text = text.replace(&format!(" {unit}{end}"), &format!("{NO_BREAK}{unit}{end}"));
         }
     }
-    text
+    text.trim_end().to_owned()
 }
 
 /// `21 November 2025, 04:02 UTC`.

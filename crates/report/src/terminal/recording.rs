@@ -229,7 +229,8 @@ fn grouped(value: u64) -> String {
     text
 }
 
-fn percent_range(share: Range) -> String {
+/// A share from the least to the most, as the answer gives it.
+pub(crate) fn percent_range(share: Range) -> String {
     let text = |share: f64| {
         if share < 0.0995 { format!("{:.2}", 100.0 * share) } else { format!("{:.1}", 100.0 * share) }
     };

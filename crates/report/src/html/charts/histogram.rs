@@ -1,6 +1,6 @@
 //! Distributions of times, one below the other on a shared logarithmic axis.
 
-use super::super::scale::{Linear, Log, even_ticks, extent, ticks};
+use super::super::scale::{Linear, Log, extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
 use super::Size;
@@ -35,10 +35,9 @@ const AXIS: f64 = 40.0;
 pub(in crate::html) fn draw(all: &[Distribution], x_name: &str, label: &str, size: Size) -> String {
     let bins = || all.iter().flat_map(|one| &one.bins);
     let Some((low, high)) = extent(bins().flat_map(|bin| [bin.from, bin.to])) else { return String::new() };
-    let (left, right) = (size.pick(52.0, 40.0), size.width() - size.pick(16.0, 14.0));
+    let (left, right) = (size.pick(24.0, 16.0), size.width() - size.pick(24.0, 16.0));
     let x = Log::new((low, high), (left, right));
     let most = bins().map(|bin| bin.density).fold(0.0, f64::max);
-    let y_ticks = even_ticks(most, 0.01, 3);
     let height = size.pick(110.0, 96.0);
     let mut svg = Svg::default();
     let mut top = 0.0;
@@ -48,14 +47,11 @@ pub(in crate::html) fn draw(all: &[Distribution], x_name: &str, label: &str, siz
         let rows = placed.iter().map(|(_, _, row)| row + 1).max().unwrap_or(0);
         let plot_top = top + TITLE + rows as f64 * LABEL_ROW + 6.0;
         let bottom = plot_top + height;
-        let y = Linear::new((0.0, y_ticks.last().copied().unwrap_or(1.0)), (bottom, plot_top));
+        // Without figures: the areas compare, and a height by itself is no share of anything.
+        let y = Linear::new((0.0, most), (bottom, plot_top));
         for tick in ticks((low, high), size.pick(9, 4)) {
             svg.line((x.at(tick), plot_top), (x.at(tick), bottom + 4.0), "grid");
             svg.text((x.at(tick), bottom + 16.0), "tick mid", &text::ns_tick(tick));
-        }
-        for tick in &y_ticks {
-            svg.line((left, y.at(*tick)), (right, y.at(*tick)), "grid");
-            svg.text((left - 6.0, y.at(*tick) + 4.0), "tick end", &text::percent(*tick));
         }
         svg.line((left, bottom), (right, bottom), "axis");
         for bin in &one.bins {
@@ -67,11 +63,13 @@ pub(in crate::html) fn draw(all: &[Distribution], x_name: &str, label: &str, siz
                 svg.rect((from, peak), (width, (bottom - peak).max(0.8)), &format!("fill {}", one.colour));
             });
         }
-        for ((label, anchor, row), (_, value)) in placed.iter().zip(&one.quantiles) {
-            let y_label = top + TITLE + *row as f64 * LABEL_ROW + 10.0;
-            let at = x.at(*value);
-            svg.line((at, y_label + 3.0), (at, bottom), "quantile");
-            svg.text((*anchor, y_label), "tick", label);
+        let label_y = |row: usize| top + TITLE + row as f64 * LABEL_ROW + 10.0;
+        for ((_, _, row), (_, value)) in placed.iter().zip(&one.quantiles) {
+            svg.line((x.at(*value), label_y(*row) + 3.0), (x.at(*value), bottom), "quantile");
+        }
+        // Later, so that no line runs through a label.
+        for (label, start, row) in &placed {
+            svg.text((*start, label_y(*row)), "tick halo", label);
         }
         top = bottom + AXIS;
     }

@@ -28,10 +28,12 @@ const TOP: f64 = 44.0;
 impl Matrix {
     /// The square as SVG.
     pub(in crate::html) fn draw(&self, size: Size) -> String {
-        let left = size.pick(186.0, 112.0);
-        let letters = size.pick(23, 14);
-        let columns = self.names.len().max(1) as f64;
-        let cell_width = ((size.width() - left) / columns).min(size.pick(74.0, 60.0));
+        let left = size.pick(186.0, 118.0);
+        let letters = size.pick(22, 13);
+        // A column without a count would say nothing; a row still names its number.
+        let columns: Vec<usize> =
+            (0..self.names.len()).filter(|i| self.cells.iter().any(|cell| cell.column == *i)).collect();
+        let cell_width = ((size.width() - left) / columns.len().max(1) as f64).min(size.pick(74.0, 60.0));
         let cell_height = size.pick(28.0, 30.0);
         let low = self.cells.iter().map(|cell| cell.count).min().unwrap_or(1).max(1);
         let high = self.cells.iter().map(|cell| cell.count).max().unwrap_or(1);
@@ -39,15 +41,18 @@ impl Matrix {
         let mut svg = Svg::default();
         svg.text((left, 14.0), "axis-name", self.columns_name);
         svg.text((0.0, TOP - 10.0), "axis-name", self.rows_name);
+        for (place, i) in columns.iter().enumerate() {
+            let x = left + (place as f64 + 0.5) * cell_width;
+            svg.text((x, TOP - 10.0), "tick mid", &self.number(*i));
+        }
         for (i, name) in self.names.iter().enumerate() {
             let number = self.number(i);
-            svg.text((left + (i as f64 + 0.5) * cell_width, TOP - 10.0), "tick mid", &number);
             let y = TOP + (i as f64 + 0.5) * cell_height + 4.0;
             svg.text((left - 10.0, y), "tick end", &number);
             svg.text((0.0, y), "row-name", &text::shortened(name, letters));
-            for column in 0..self.names.len() {
-                let at = (left + column as f64 * cell_width, TOP + i as f64 * cell_height);
-                let cell = self.cells.iter().find(|cell| cell.row == i && cell.column == column);
+            for (place, column) in columns.iter().enumerate() {
+                let at = (left + place as f64 * cell_width, TOP + i as f64 * cell_height);
+                let cell = self.cells.iter().find(|cell| cell.row == i && cell.column == *column);
                 draw_cell(&mut svg, cell, at, (cell_width, cell_height), span);
             }
         }

@@ -37,7 +37,7 @@ pub(in crate::html) fn draw(stacks: &[Stack], label: &str, size: Size) -> String
         svg.line((at, AXIS - 6.0), (at, bottom), "grid");
         // On a phone the axis begins at the border, where a centred label would be cut.
         let anchor = if at < 12.0 { "tick" } else { "tick mid" };
-        svg.text((at, AXIS - 11.0), anchor, &text::percent(share));
+        svg.text((at, AXIS - 11.0), anchor, &text::percent_tick(share));
     }
     for (i, stack) in stacks.iter().enumerate() {
         let top = AXIS + i as f64 * row;

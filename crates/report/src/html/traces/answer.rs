@@ -94,8 +94,10 @@ fn one_switch(named: &NamedTrace) -> Option<(String, String)> {
 pub(super) fn range(range: Range) -> String {
     if text::ns(range.low) == text::ns(range.high) {
         text::ns(range.high)
-    } else {
+    } else if range.low > 0.0 {
         text::ns_range(range.low, range.high)
+    } else {
+        format!("at most {}", text::ns(range.high))
     }
 }
 

@@ -42,8 +42,8 @@ const KINDS: [Kind; 3] = [
     Kind {
         metric: "cost",
         of: &[
-            ("kind thread", "Between threads of one process"),
-            ("kind process", "Between processes"),
+            ("kind thread", "Thread to thread"),
+            ("kind process", "Process to process"),
             ("kind idle", "From idle"),
         ],
         id: "figure-cost",
@@ -56,7 +56,7 @@ const KINDS: [Kind; 3] = [
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let mut blocks = vec![Block::paragraph(
-        "The height of a bar is the share of values in it for each doubling of the time, so that areas can be compared. A \
+        "The area of a bar shows how many of the values lie in it, on this axis of time. A \
          percentile is the upper end of the class it lies in: so many of a hundred were at most that long.",
     )];
     for kind in &KINDS {

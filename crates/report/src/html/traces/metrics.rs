@@ -10,7 +10,7 @@ pub(super) struct Metric {
     /// Above its plot.
     pub(super) title: &'static str,
     /// After its figure.
-    unit: &'static str,
+    pub(super) unit: &'static str,
     of: fn(&IntervalRow) -> Option<u64>,
 }
 

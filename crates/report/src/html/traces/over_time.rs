@@ -54,13 +54,13 @@ fn figure(
     })
     .legend(subjects.legend());
     let together = subjects.iter().zip(points).find(|((_, named), points)| {
-        named.trace.intervals.iter().filter(|row| row.cpu.is_none()).count() > points.len()
+        named.trace.intervals.iter().filter(|row| row.cpu.is_none()).count() > points.len() + 1
     });
     if together.is_some() {
-        figure = figure.note("Neighbouring intervals are summed, so that the chart has at most 400.");
+        figure = figure.note("Neighbouring intervals are summed, so that the chart has at most 400 of them.");
     }
     let absent: Vec<String> =
-        metrics.iter().filter(|metric| !known(metric)).map(|metric| metric.title.to_lowercase()).collect();
+        metrics.iter().filter(|metric| !known(metric)).map(|metric| metric.unit.to_owned()).collect();
     if !absent.is_empty() {
         figure = figure.note(format!("Not recorded over time: {}.", text::joined(&absent)));
     }

@@ -178,7 +178,8 @@ fn square(kind: &Kind, pairs: &[Pair], names: &Names<'_>, most: usize) -> Matrix
     }
     let mut order: Vec<(String, u64)> = weights.into_iter().collect();
     order.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let rest = order.split_off(order.len().min(most));
+    // One other has a name.
+    let rest = if order.len() > most + 1 { order.split_off(most) } else { Vec::new() };
     let mut shown: Vec<String> = order.into_iter().map(|(name, _)| name).collect();
     let place: HashMap<String, usize> = shown.iter().enumerate().map(|(i, name)| (name.clone(), i)).collect();
     if !rest.is_empty() {

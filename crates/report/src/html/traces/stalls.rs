@@ -37,7 +37,10 @@ fn pressure(subjects: Traces<'_>) -> Table {
                 let cell = |of: fn(f64, f64) -> String| {
                     Cell::number(ns.map_or_else(|| "–".to_owned(), |ns| of(ns as f64, named.duration_ns())))
                 };
-                [cell(|ns, _| text::ns(ns)), cell(|ns, duration_ns| text::percent(ns / duration_ns))]
+                [
+                    cell(|ns, _| if ns > 0.0 { text::ns(ns) } else { "none".to_owned() }),
+                    cell(|ns, duration_ns| text::percent(ns / duration_ns)),
+                ]
             });
             table.row(&row.resource, subjects.cells(i, cells.collect()));
         }

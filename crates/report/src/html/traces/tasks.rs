@@ -45,13 +45,24 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     let has = |named: &NamedTrace| named.trace.tasks.iter().any(|task| task.in_scope);
     blocks.extend(subjects.lacking("tasks", |what| what.starts_with("tasks"), has).map(Block::Notice));
     for (i, named) in subjects.iter() {
-        let reasons = subjects.reasons(std::iter::once(i), |what| what.starts_with("tasks."));
+        let reasons = subjects.reasons(std::iter::once(i), in_the_table);
         if has(named) && !reasons.is_empty() {
             let text = subjects.prefixed(i, "Not known of these tasks:");
             blocks.push(Block::Notice(super::Notice { text, items: reasons }));
         }
     }
     Section { id: "tasks", title: "Tasks", blocks }
+}
+
+/// Whether a reason is about tasks that are not in the table, or about one of its columns.
+fn in_the_table(what: &str) -> bool {
+    let columns = ["wake", "wait", "slice", "migrations", "displaced", "switch", "short_lived"];
+    what.strip_prefix("tasks.").is_some_and(|column| columns.iter().any(|known| column.starts_with(known)))
+}
+
+/// Whether a column's zero is a count and no gap.
+fn counted(named: &NamedTrace, column: &str) -> bool {
+    !named.trace.header.unavailable.iter().any(|missing| missing.what == column)
 }
 
 fn table(named: &NamedTrace, title: &str) -> Table {
@@ -81,11 +92,11 @@ fn table(named: &NamedTrace, title: &str) -> Table {
     table.head.extend(HEAD.iter().map(|&title| Cell::text(title)));
     table.sortable = true;
     for (task, bill) in &tasks {
-        table.row(&task.comm, cells(task, *bill));
+        table.row(&task.comm, cells(named, task, *bill));
     }
     if !rest.is_empty() {
         let head = format!("{} more tasks", text::count(rest.len() as u64));
-        table.sum(head, sums(&rest));
+        table.sum(head, sums(named, &rest));
     }
     table
 }
@@ -110,18 +121,16 @@ fn time(value: u64) -> Cell {
     Cell::sorted(text::ns(value as f64), value as f64)
 }
 
-fn cells(task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cell> {
+fn cells(named: &NamedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cell> {
     let known = |value: Option<u64>| value.map_or_else(dash, time);
-    // Waits that were not seen one by one are counted where the kernel counts them, and zero of them is not a measured zero.
-    let waited = if task.waits > 0 { time(task.wait_ns) } else { dash() };
     vec![
         Cell::sorted(task.pid.to_string(), f64::from(task.pid)),
         Cell::sorted(task.tid.to_string(), f64::from(task.tid)),
         time(task.run_ns),
         count(task.voluntary),
         count(task.involuntary),
-        if task.wakeups > 0 { count(task.wakeups) } else { dash() },
-        waited,
+        if counted(named, "tasks.wakeups") { count(task.wakeups) } else { dash() },
+        if counted(named, "tasks.wait_ns") { time(task.wait_ns) } else { dash() },
         known(task.wait_p50_ns),
         known(task.wait_p90_ns),
         known(task.wait_p99_ns),
@@ -135,18 +144,11 @@ fn cells(task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cell> {
 }
 
 fn priced(range: Option<Range>) -> Cell {
-    range.map_or_else(dash, |range| {
-        let text = if range.low > 0.0 || range.high <= 0.0 {
-            answer::range(range)
-        } else {
-            format!("at most {}", text::ns(range.high))
-        };
-        Cell::sorted(text, range.high)
-    })
+    range.map_or_else(dash, |range| Cell::sorted(answer::range(range), range.high))
 }
 
 /// Sums of what can be summed; percentiles cannot.
-fn sums(rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell> {
+fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell> {
     let sum = |of: fn(&TaskRow) -> u64| rest.iter().map(|(task, _)| of(task)).sum::<u64>();
     let bills = |of: fn(&TaskBill) -> Option<Range>| {
         let parts: Option<Vec<Range>> = rest.iter().map(|(_, bill)| bill.and_then(of)).collect();
@@ -162,8 +164,8 @@ fn sums(rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell> {
         time(sum(|task| task.run_ns)),
         count(sum(|task| task.voluntary)),
         count(sum(|task| task.involuntary)),
-        count(sum(|task| task.wakeups)),
-        time(sum(|task| task.wait_ns)),
+        if counted(named, "tasks.wakeups") { count(sum(|task| task.wakeups)) } else { dash() },
+        if counted(named, "tasks.wait_ns") { time(sum(|task| task.wait_ns)) } else { dash() },
         dash(),
         dash(),
         dash(),

@@ -5,6 +5,7 @@ use swtch_cost::Range;
 use super::super::page::{Block, Section};
 use super::super::text;
 use super::{NamedTrace, Traces, answer, scope_phrase};
+use crate::terminal::recording::percent_range;
 
 /// What stands for a figure that is not known.
 const UNKNOWN: &str = "–";
@@ -26,10 +27,7 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
 fn bill(named: &NamedTrace) -> Vec<(&'static str, String)> {
     let bill = &named.bill;
     let range = |range: Option<Range>| range.map_or_else(|| UNKNOWN.to_owned(), answer::range);
-    let percent = |range: Range| {
-        let (low, high) = (text::percent(range.low), text::percent(range.high));
-        if low == high { high } else { format!("{low} to {high}") }
-    };
+    let percent = |range: Range| text::flowing(&percent_range(range));
     let priced = match (&named.prices, bill.measured_in_place) {
         (Some(prices), true) => format!("measured in place; caches by {}", prices.name),
         (None, true) => "measured in place; no Profile for the caches".to_owned(),
