@@ -51,7 +51,11 @@ pub(in crate::html) fn draw(all: &[Distribution], x_name: &str, label: &str, siz
         let y = Linear::new((0.0, most), (bottom, plot_top));
         for tick in ticks((low, high), size.pick(9, 4)) {
             svg.line((x.at(tick), plot_top), (x.at(tick), bottom + 4.0), "grid");
-            svg.text((x.at(tick), bottom + 16.0), "tick mid", &text::ns_tick(tick));
+            let label = text::ns_tick(tick);
+            let half = label.chars().count() as f64 * LETTER / 2.0;
+            // At a border a centred label would be cut.
+            let middle = x.at(tick).clamp(half, size.width() - half);
+            svg.text((middle, bottom + 16.0), "tick mid", &label);
         }
         svg.line((left, bottom), (right, bottom), "axis");
         for bin in &one.bins {

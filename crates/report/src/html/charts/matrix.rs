@@ -6,7 +6,7 @@ use super::Size;
 use super::heat_map::shade;
 
 /// One count.
-pub(in crate::html) struct Count {
+pub(in crate::html) struct Cell {
     pub(in crate::html) row: usize,
     pub(in crate::html) column: usize,
     pub(in crate::html) count: u64,
@@ -16,7 +16,7 @@ pub(in crate::html) struct Count {
 /// The square: names, and the cells that are not zero.
 pub(in crate::html) struct Matrix {
     pub(in crate::html) names: Vec<String>,
-    pub(in crate::html) cells: Vec<Count>,
+    pub(in crate::html) cells: Vec<Cell>,
     pub(in crate::html) rows_name: &'static str,
     pub(in crate::html) columns_name: &'static str,
     /// The picture's accessible name.
@@ -67,7 +67,7 @@ impl Matrix {
     }
 }
 
-fn draw_cell(svg: &mut Svg, cell: Option<&Count>, at: (f64, f64), size: (f64, f64), span: (f64, f64)) {
+fn draw_cell(svg: &mut Svg, cell: Option<&Cell>, at: (f64, f64), size: (f64, f64), span: (f64, f64)) {
     let inner = (size.0 - 2.0, size.1 - 2.0);
     let Some(cell) = cell else {
         svg.rect((at.0 + 1.0, at.1 + 1.0), inner, "cell");

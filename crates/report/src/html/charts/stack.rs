@@ -27,7 +27,7 @@ const AXIS: f64 = 24.0;
 /// The chart as SVG.
 pub(in crate::html) fn draw(stacks: &[Stack], label: &str, size: Size) -> String {
     let left = size.pick(150.0, 1.0);
-    let x = Linear::new((0.0, 1.0), (left, size.width() - 18.0));
+    let x = Linear::new((0.0, 1.0), (left, size.width() - 24.0));
     let row = size.pick(BAR + 7.0, NAME + BAR + 8.0);
     let bottom = AXIS + stacks.len() as f64 * row;
     let mut svg = Svg::default();

@@ -130,9 +130,8 @@ fn time_ticks(end_ns: f64, most: usize) -> Vec<(f64, String)> {
         Some(step) if *step <= 20.0 => *step,
         _ => LONG_STEPS_S.into_iter().find(|step| *step >= wanted_s).unwrap_or(wanted_s),
     };
-    (0..)
+    (0..=(end_s / step_s + 1e-9) as u32)
         .map(|i| f64::from(i) * step_s)
-        .take_while(|at| *at <= end_s * (1.0 + 1e-9))
         .map(|at| (at * 1e9, tick_label(at, step_s)))
         .collect()
 }

@@ -13,11 +13,14 @@ use super::{NamedTrace, Traces};
 /// Lines in a chart; the rest is summed as one.
 const MOST: usize = 14;
 
+/// Count and time, ns.
+type Figures = (u64, Option<u64>);
+
 /// A line, by what it is called.
 struct Line {
     label: String,
-    /// Count and time for each Trace.
-    figures: Vec<Option<(u64, Option<u64>)>>,
+    /// For each Trace.
+    figures: Vec<Option<Figures>>,
 }
 
 /// The section.
@@ -46,9 +49,9 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
 }
 
 /// The sums over processors by line. Rows of single processors count where there is no row for all.
-fn of_trace(trace: &Trace) -> BTreeMap<String, (u64, Option<u64>)> {
-    let mut sums: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
-    let mut single: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
+fn of_trace(trace: &Trace) -> BTreeMap<String, Figures> {
+    let mut sums: BTreeMap<String, Figures> = BTreeMap::new();
+    let mut single: BTreeMap<String, Figures> = BTreeMap::new();
     for row in &trace.interrupts {
         let what = match row.kind {
             InterruptKind::Hard => row.name.as_str(),
@@ -70,7 +73,7 @@ fn of_trace(trace: &Trace) -> BTreeMap<String, (u64, Option<u64>)> {
 }
 
 fn lines(subjects: Traces<'_>) -> Vec<Line> {
-    let mut by_label: BTreeMap<String, Vec<Option<(u64, Option<u64>)>>> = BTreeMap::new();
+    let mut by_label: BTreeMap<String, Vec<Option<Figures>>> = BTreeMap::new();
     for (i, named) in subjects.iter() {
         for (label, figures) in of_trace(&named.trace) {
             by_label.entry(label).or_insert_with(|| vec![None; subjects.0.len()])[i] = Some(figures);

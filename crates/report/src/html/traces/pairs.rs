@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use swtch_trace::Trace;
 
-use super::super::charts::matrix::{Count, Matrix};
+use super::super::charts::matrix::{self, Matrix};
 use super::super::page::{Block, Cell, Figure, Section, Table};
 use super::super::text;
 use super::{NamedTrace, Traces};
@@ -191,14 +191,14 @@ fn square(kind: &Kind, pairs: &[Pair], names: &Names<'_>, most: usize) -> Matrix
         let at = |name: &str| place.get(name).copied().unwrap_or(others);
         *sums.entry((at(&from), at(&to))).or_default() += count;
     }
-    let mut cells: Vec<Count> = sums
+    let mut cells: Vec<matrix::Cell> = sums
         .into_iter()
         .map(|((row, column), count)| {
             let tip = vec![
                 format!("{} {} {}", shown[row], kind.verb, shown[column]),
                 format!("{} times", text::count(count)),
             ];
-            Count { row, column, count, tip }
+            matrix::Cell { row, column, count, tip }
         })
         .collect();
     cells.sort_by_key(|cell| (cell.row, cell.column));
