@@ -86,7 +86,9 @@ def test_tasks_can_be_sorted(browser, trace_pages):
 def test_missing_figures_are_sorted_to_the_end(browser, trace_pages):
     driver = browser.open(trace_pages["machine"])
     column = column_of(driver, "p99")
-    button = driver.find_elements(By.CSS_SELECTOR, "#tasks thead th")[column].find_element(By.TAG_NAME, "button")
+    button = driver.find_elements(By.CSS_SELECTOR, "#tasks thead th")[column].find_element(
+        By.TAG_NAME, "button"
+    )
     for _ in range(2):
         driver.execute_script("arguments[0].click()", button)
         keys = driver.execute_script(FIRST_CELLS, column)
