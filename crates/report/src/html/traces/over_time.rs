@@ -79,7 +79,11 @@ fn panel(subjects: Traces<'_>, points: &[Vec<IntervalRow>], metric: &Metric, ser
             })
             .collect(),
     });
-    let least = if metric.kind == Kind::Level { 1.0 } else { 1e-6 };
+    let least = match metric.kind {
+        Kind::Level => 1.0,
+        Kind::Rate | Kind::Cpus => 0.1,
+        Kind::Share => 0.01,
+    };
     Panel { title: metric.title.to_owned(), lines: lines.collect(), least }
 }
 

@@ -122,13 +122,10 @@ fn figure(subjects: Traces<'_>, all: &[(usize, Times)]) -> Figure {
     if left_out > 0 {
         figure = figure.note(format!("{left_out} more CPUs are in the table only."));
     }
-    for (i, _) in subjects.iter() {
-        let about = |what: &str| what.starts_with("cpu.") || what.starts_with("cpus.");
-        for reason in subjects.reasons(std::iter::once(i), about) {
-            figure = figure.note(format!("Not known: {reason}."));
-        }
+    let about = |what: &str| what.starts_with("cpu.") || what.starts_with("cpus.");
+    for reason in subjects.reasons(subjects.iter().map(|(i, _)| i), about) {
+        figure = figure.note(format!("Not known: {reason}."));
     }
-    figure.notes.dedup();
     figure
 }
 
