@@ -135,8 +135,8 @@ impl MeasureArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  swtch report -o report.html\n  \
-    swtch report board.json server.json -o side-by-side.html\n\n\
-    Traces, as 'swtch record' writes them: swtch report before.swtch after.swtch")]
+    swtch report board.json server.json -o side-by-side.html\n  \
+    swtch report before.swtch after.swtch -o traces.html")]
 pub(crate) struct ReportArgs {
     /// Profiles, or Traces (folders NAME.swtch); this machine's Profile when none is given
     #[arg(value_name = "FILE")]
