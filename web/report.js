@@ -1,5 +1,5 @@
-// Adds to a page that is complete without it: a tooltip for every mark, arrow keys to walk along them, and one
-// switch for all tables.
+// Adds to a page that is complete without it: a tooltip for every mark, arrow keys to walk along them, one switch for
+// all tables, and another order for the rows of long ones.
 "use strict";
 (() => {
   const tip = document.getElementById("tip");
@@ -129,6 +129,44 @@
     for (const table of tables) table.addEventListener("toggle", label);
     label();
     document.querySelector("nav").append(button);
+  }
+
+  /** What a row is sorted by in a column: a number where there is one, else its text; nothing for a missing figure. */
+  function key(row, column) {
+    const cell = row.cells[column];
+    if (cell.dataset.key !== undefined) return Number(cell.dataset.key);
+    return cell.classList.contains("n") ? null : cell.textContent;
+  }
+
+  function compare(a, b) {
+    return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en");
+  }
+
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const number = head.classList.contains("n");
+        // The largest numbers first, and names from A.
+        const order = head.getAttribute("aria-sort") || (number ? "ascending" : "descending");
+        const down = order !== "descending";
+        for (const other of heads) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const body = table.tBodies[0];
+        const keyed = [...body.rows].map((row) => ({ row, key: key(row, column) }));
+        // Missing figures stay at the end, whatever the order.
+        keyed.sort((a, b) => {
+          if (a.key === null || b.key === null) return (a.key === null) - (b.key === null);
+          return down ? compare(b.key, a.key) : compare(a.key, b.key);
+        });
+        body.append(...keyed.map((entry) => entry.row));
+      });
+    });
   }
 
   // The style opens tables in print where the browser can; this serves those that cannot.

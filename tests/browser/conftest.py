@@ -14,6 +14,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
 ROOT = Path(__file__).resolve().parents[2]
+TRACES = sorted((ROOT / "fixtures" / "traces").glob("*.swtch"))
 PROFILES = sorted((ROOT / "fixtures" / "profiles").glob("*.json"))
 FLAGS = [
     "--headless=new",
@@ -31,12 +32,12 @@ def swtch_binary() -> Path:
     return Path(os.environ.get("SWTCH_BIN", ROOT / "target" / "release" / "swtch")).resolve()
 
 
-def render(profiles: list[Path], page: Path) -> Path:
-    """Writes the report of the profiles with the swtch binary."""
+def render(files: list[Path], page: Path, *options: str | Path) -> Path:
+    """Writes the report of Profiles or Traces with the swtch binary."""
     binary = swtch_binary()
     if not binary.exists():
         pytest.fail(f"{binary} is missing: build it, or name another in SWTCH_BIN")
-    command = [binary, "report", *profiles, "-o", page]
+    command = [binary, "report", *files, *options, "-o", page]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, f"swtch report failed: {done.stderr}"
     return page
@@ -62,6 +63,16 @@ def single_report(
     """The page of one golden profile, and its name."""
     source = next(path for path in PROFILES if path.stem == request.param)
     return request.param, render([source], tmp_path_factory.mktemp("single") / "report.html")
+
+
+@pytest.fixture(scope="session")
+def trace_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The page of each recorded Trace by its name, and that of all under `all`."""
+    assert TRACES, "fixtures/traces holds no Trace"
+    folder = tmp_path_factory.mktemp("traces")
+    priced = ["--profile", ROOT / "fixtures" / "profiles" / "vm.json"]
+    pages = {path.stem: render([path], folder / f"{path.stem}.html", *priced) for path in TRACES}
+    return pages | {"all": render(TRACES, folder / "all.html", *priced)}
 
 
 class Browser:

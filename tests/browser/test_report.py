@@ -8,15 +8,12 @@ from pathlib import Path
 
 import pytest
 from figures import every_direct, ns, plain
+from looks import CUT_OR_TINY, OVERLAPS, VISIBLE_CHARTS, WIDTHS
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 CHARTS = "svg.chart"
-VISIBLE_CHARTS = (
-    "return [...document.querySelectorAll('svg.chart')].filter(s => s.getBoundingClientRect().width > 0)"
-)
-WIDTHS = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 BACKGROUND = "return getComputedStyle(document.documentElement).backgroundColor"
 CLOSED_TABLES = """
   return [...document.querySelectorAll('details')]
@@ -147,23 +144,7 @@ def test_no_page_scrolls_sideways(browser, report_html, single_report, width):
 @pytest.mark.parametrize("width", [360, 1100])
 def test_nothing_in_a_chart_is_cut_or_tiny(browser, report_html, width):
     driver = browser.open(report_html, width, 740)
-    problems = driver.execute_script(
-        """
-        const found = [];
-        for (const svg of arguments[0]) {
-          const frame = svg.getBoundingClientRect();
-          for (const text of svg.querySelectorAll('text')) {
-            const box = text.getBoundingClientRect();
-            if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1) {
-              found.push(`cut: ${text.textContent}`);
-            }
-            if (text.textContent && box.height < 9) found.push(`tiny: ${text.textContent}`);
-          }
-        }
-        return found;
-        """,
-        driver.execute_script(VISIBLE_CHARTS),
-    )
+    problems = driver.execute_script(CUT_OR_TINY, driver.execute_script(VISIBLE_CHARTS))
     assert problems == []
 
 
@@ -171,24 +152,7 @@ def test_nothing_in_a_chart_is_cut_or_tiny(browser, report_html, width):
 def test_no_labels_overlap(browser, report_html, single_report, width):
     for page in (report_html, single_report[1]):
         driver = browser.open(page, width, 740)
-        overlaps = driver.execute_script(
-            """
-            const found = [];
-            for (const svg of arguments[0]) {
-              const texts = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim());
-              const boxes = texts.map(t => t.getBoundingClientRect());
-              for (let i = 0; i < texts.length; i++) for (let j = 0; j < i; j++) {
-                const [a, b] = [boxes[i], boxes[j]];
-                const x = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-                const y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-                // Boxes include the room of letters that reach below the line.
-                if (x > 1 && y > 4) found.push(`${texts[i].textContent} / ${texts[j].textContent}`);
-              }
-            }
-            return found;
-            """,
-            driver.execute_script(VISIBLE_CHARTS),
-        )
+        overlaps = driver.execute_script(OVERLAPS, driver.execute_script(VISIBLE_CHARTS))
         assert overlaps == []
 
 

@@ -22,7 +22,7 @@ fn commands(document: &str) -> Vec<String> {
     document.lines().filter_map(|line| line.strip_prefix("$ ")).map(str::to_owned).collect()
 }
 
-/// A home with what the examples name: profiles of other machines, and one of this machine.
+/// A home with what the examples name: profiles of other machines, one of this machine, and Traces.
 fn furnished() -> tempfile::TempDir {
     let home = home();
     for (name, source) in
@@ -30,6 +30,14 @@ fn furnished() -> tempfile::TempDir {
     {
         let source = fixture(&format!("profiles/{source}.json"));
         fs::copy(source, home.path().join(format!("{name}.json"))).unwrap();
+    }
+    for (name, source) in [("before", "machine"), ("after", "procfs")] {
+        let folder = home.path().join(format!("{name}.swtch"));
+        fs::create_dir(&folder).unwrap();
+        for file in fs::read_dir(fixture(&format!("traces/{source}.swtch"))).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+        }
     }
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Measure(Box<MeasureArgs>),
     /// What a workload does, and what its context switches cost it
     Record(Box<record::RecordArgs>),
-    /// One page from any number of profiles
+    /// One page from any number of Profiles, or of Traces
     Report(ReportArgs),
     /// The JSON Schema of the files swtch writes
     Schema(SchemaArgs),
@@ -135,11 +135,15 @@ impl MeasureArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  swtch report -o report.html\n  \
-    swtch report board.json server.json -o side-by-side.html")]
+    swtch report board.json server.json -o side-by-side.html\n  \
+    swtch report before.swtch after.swtch -o traces.html")]
 pub(crate) struct ReportArgs {
-    /// Profiles; this machine's when none is given
-    #[arg(value_name = "PROFILE")]
-    pub(crate) profiles: Vec<PathBuf>,
+    /// Profiles, or Traces (folders NAME.swtch); this machine's Profile when none is given
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Price Traces by this Profile, not by this machine's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
     /// The page to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub(crate) out: PathBuf,

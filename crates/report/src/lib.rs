@@ -1,7 +1,7 @@
-//! One self-contained page from profiles.
+//! One self-contained page from Profiles, or from Traces.
 //!
-//! [`html::render`] writes the page: charts as inline SVG with their numbers as tables, readable without a network,
-//! without a script and on paper.
+//! [`html::render`] and [`html::render_traces`] write the page: charts as inline SVG with their numbers as tables, readable
+//! without a network, without a script and on paper.
 #![forbid(unsafe_code)]
 
 pub mod html;

@@ -1,31 +1,66 @@
 //! `swtch report`.
 
 use crate::args::ReportArgs;
-use crate::output;
+use crate::output::{self, WrongUsage};
 use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_profile::file;
-use swtch_report::html::{NamedProfile, render};
+use swtch_report::html::{NamedProfile, NamedTrace, render, render_traces};
+use swtch_trace::Trace;
 
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let paths = if args.profiles.is_empty() { vec![own()?] } else { args.profiles.clone() };
-    let profiles = paths
-        .iter()
-        .map(|path| Ok(NamedProfile { name: name(path), profile: file::read(path)? }))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let page = render(&profiles)?;
+    let paths = if args.files.is_empty() { vec![own()?] } else { args.files.clone() };
+    let traces = paths.iter().filter(|path| is_trace(path)).count();
+    let (kind, page) = if traces == 0 {
+        if args.profile.is_some() {
+            return Err(
+                WrongUsage("--profile prices Traces, and there is none among the files".to_owned()).into()
+            );
+        }
+        ("profiles", render(&profiles(&paths)?)?)
+    } else if traces == paths.len() {
+        ("traces", render_traces(&priced(&paths, args.profile.as_deref())?)?)
+    } else {
+        return Err(WrongUsage(
+            "Profiles and Traces do not go into one page; name the one or the other, and a Profile to price Traces by with --profile"
+                .to_owned(),
+        )
+        .into());
+    };
     file::replace(&args.out, |sink| sink.write_all(page.as_bytes()))?;
     let written = args.out.display();
     if args.json {
-        let summary =
-            serde_json::json!({ "page": written.to_string(), "bytes": page.len(), "profiles": paths });
+        let summary = serde_json::json!({ "page": written.to_string(), "bytes": page.len(), kind: paths });
         output::print(&format!("{summary}\n"));
     } else {
         output::print(&format!("Page: {written}\n"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A folder called `NAME.swtch`, or any with a header in it; what is neither is read as a Profile.
+fn is_trace(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "swtch") || path.join("header.json").is_file()
+}
+
+fn profiles(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedProfile>> {
+    paths.iter().map(|path| Ok(NamedProfile { name: name(path), profile: file::read(path)? })).collect()
+}
+
+/// Traces with their bills. Nothing is measured for them: without a Profile the bill says what it lacks.
+fn priced(paths: &[PathBuf], given: Option<&Path>) -> anyhow::Result<Vec<NamedTrace>> {
+    let prices = match (given, output::own_profile()) {
+        (Some(path), _) => {
+            Some(NamedProfile { name: format!("the Profile {}", path.display()), profile: file::read(path)? })
+        }
+        (None, Some(path)) if path.exists() => {
+            Some(NamedProfile { name: "this machine’s Profile".to_owned(), profile: file::read(&path)? })
+        }
+        _ => None,
+    };
+    paths.iter().map(|path| Ok(NamedTrace::new(name(path), Trace::open(path)?, prices.as_ref()))).collect()
 }
 
 fn own() -> anyhow::Result<PathBuf> {
@@ -37,7 +72,7 @@ fn own() -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// A profile is called by its file's name; this machine's by the machine.
+/// A Profile is called by its file's name, this machine's by the machine, and a Trace by its folder's.
 fn name(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     if stem == "profile" { "this machine".to_owned() } else { stem }

@@ -1,7 +1,7 @@
 //! The report as one HTML file that needs nothing else: no network, no fonts, and no script to be read.
 //!
-//! [`render`] turns profiles into the page. The profiles' texts (names, kernel versions, reasons) are untrusted and are
-//! escaped, in the page by the template engine and in the pictures by `svg`.
+//! [`render`] turns profiles into the page, [`render_traces`] Traces. Their texts (names, kernel versions, reasons) are
+//! untrusted and are escaped, in the page by the template engine and in the pictures by `svg`.
 
 pub(crate) mod answer;
 mod charts;
@@ -11,6 +11,7 @@ mod scale;
 mod sections;
 mod svg;
 mod text;
+mod traces;
 
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -20,6 +21,7 @@ use thiserror::Error;
 use charts::markers::block_item;
 use page::{Page, Section};
 use sections::Subjects;
+pub use traces::NamedTrace;
 
 const TEMPLATE: &str = include_str!("../../../../web/report.html.j2");
 const STYLE: &str = include_str!("../../../../web/report.css");
@@ -41,6 +43,9 @@ pub enum ReportError {
     /// There is nothing to report on.
     #[error("no profile to report on; name at least one, as `swtch measure` writes it")]
     NoProfiles,
+    /// There is no Trace to report on.
+    #[error("no Trace to report on; name at least one, as `swtch record` writes it")]
+    NoTraces,
     /// The template could not be laid out, which is a mistake in swtch.
     #[error("the page could not be laid out; this is a mistake in swtch's template")]
     Template(#[from] minijinja::Error),
@@ -56,10 +61,27 @@ pub fn render(profiles: &[NamedProfile]) -> Result<String, ReportError> {
     if profiles.is_empty() {
         return Err(ReportError::NoProfiles);
     }
+    laid_out(page(Subjects(profiles)))
+}
+
+/// Renders Traces as one HTML page; several stand side by side.
+///
+/// The same Traces give the same bytes. Only the small tables are read, whatever the number of switches.
+///
+/// # Errors
+/// [`ReportError::NoTraces`] when `traces` is empty.
+pub fn render_traces(traces: &[NamedTrace]) -> Result<String, ReportError> {
+    if traces.is_empty() {
+        return Err(ReportError::NoTraces);
+    }
+    laid_out(traces::page(Subjects(traces)))
+}
+
+fn laid_out(page: Page) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     // The name's ending switches HTML escaping on.
     environment.add_template("report.html", TEMPLATE)?;
-    Ok(environment.get_template("report.html")?.render(Serde(page(Subjects(profiles))))?)
+    Ok(environment.get_template("report.html")?.render(Serde(page))?)
 }
 
 fn page(subjects: Subjects<'_>) -> Page {
@@ -79,6 +101,7 @@ fn page(subjects: Subjects<'_>) -> Page {
     Page {
         title: format!("What a context switch costs on {}", text::joined(&names)),
         subtitle,
+        notices: Vec::new(),
         sentences: answer::sentences(subjects),
         tiles: answer::tiles(subjects),
         profiles,

@@ -10,6 +10,8 @@ use super::charts::Size;
 pub(super) struct Page {
     pub(super) title: String,
     pub(super) subtitle: String,
+    /// What the reader must know before anything else.
+    pub(super) notices: Vec<Notice>,
     pub(super) sentences: Vec<Sentence>,
     pub(super) tiles: Vec<Tile>,
     pub(super) profiles: Vec<LegendItem>,
@@ -19,10 +21,10 @@ pub(super) struct Page {
     pub(super) script: &'static str,
 }
 
-/// One profile's answer.
+/// The answer of one profile or Trace.
 #[derive(Serialize)]
 pub(super) struct Sentence {
-    /// The profile's name when there are several.
+    /// Its name when there are several.
     pub(super) profile: Option<String>,
     pub(super) text: String,
 }
@@ -161,6 +163,10 @@ pub(super) struct Table {
     pub(super) caption: String,
     pub(super) head: Vec<Cell>,
     pub(super) rows: Vec<Row>,
+    /// Rows that sum up, kept below the others.
+    pub(super) foot: Vec<Row>,
+    /// Whether the script may put the rows in another order.
+    pub(super) sortable: bool,
 }
 
 impl Table {
@@ -168,7 +174,7 @@ impl Table {
         Self {
             caption: caption.into(),
             head: head.iter().map(|&text| Cell::text(text)).collect(),
-            rows: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -177,8 +183,12 @@ impl Table {
         for (title, cell) in self.head.iter_mut().skip(1).zip(&cells) {
             title.number |= cell.number;
         }
-        let head = head.into();
-        self.rows.push(Row { long: head.chars().count() >= LONG / 2, head, cells });
+        self.rows.push(Row::new(head.into(), cells));
+    }
+
+    /// A row that sums up others.
+    pub(super) fn sum(&mut self, head: impl Into<String>, cells: Vec<Cell>) {
+        self.foot.push(Row::new(head.into(), cells));
     }
 }
 
@@ -191,13 +201,21 @@ pub(super) struct Row {
     pub(super) long: bool,
 }
 
+impl Row {
+    fn new(head: String, cells: Vec<Cell>) -> Self {
+        Self { long: head.chars().count() >= LONG / 2, head, cells }
+    }
+}
+
 /// A cell; numbers are set to the right.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Cell {
     pub(super) text: String,
     pub(super) number: bool,
     /// Needs room, lest it become a tall thin column on a phone.
     pub(super) long: bool,
+    /// What to sort by, where the text does not say it.
+    pub(super) key: Option<f64>,
 }
 
 /// Letters from which a cell counts as long.
@@ -206,10 +224,15 @@ const LONG: usize = 40;
 impl Cell {
     pub(super) fn text(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { long: text.chars().count() >= LONG, text, number: false }
+        Self { long: text.chars().count() >= LONG, text, number: false, key: None }
     }
 
     pub(super) fn number(text: impl Into<String>) -> Self {
-        Self { text: text.into(), number: true, long: false }
+        Self { text: text.into(), number: true, long: false, key: None }
+    }
+
+    /// A number that a table can be sorted by.
+    pub(super) fn sorted(text: impl Into<String>, key: f64) -> Self {
+        Self { key: Some(key), ..Self::number(text) }
     }
 }

@@ -1,4 +1,4 @@
-//! Logarithmic scales, and ticks that people can read.
+//! Scales, and ticks that people can read.
 
 /// Maps a positive domain to a range of pixels, logarithmically.
 #[derive(Clone, Copy)]
@@ -31,6 +31,39 @@ impl Log {
     pub(super) fn domain(&self) -> (f64, f64) {
         self.domain
     }
+}
+
+/// Maps a domain to a range of pixels, evenly.
+#[derive(Clone, Copy)]
+pub(super) struct Linear {
+    domain: (f64, f64),
+    range: (f64, f64),
+}
+
+impl Linear {
+    /// `domain` is ascending; an empty one is widened.
+    pub(super) fn new(domain: (f64, f64), range: (f64, f64)) -> Self {
+        let domain = if domain.1 > domain.0 { domain } else { (domain.0, domain.0 + 1.0) };
+        Self { domain, range }
+    }
+
+    /// Where `value` lies; what lies outside the domain is put on its border.
+    pub(super) fn at(&self, value: f64) -> f64 {
+        // A value that is no number is put at the beginning.
+        let value = if value > self.domain.0 { value.min(self.domain.1) } else { self.domain.0 };
+        let share = (value - self.domain.0) / (self.domain.1 - self.domain.0);
+        self.range.0 + share * (self.range.1 - self.range.0)
+    }
+}
+
+/// Round values from zero to the first that is not below `high`: 1, 2 or 5 times a power of ten apart, never less than `least`,
+/// and at most `most` steps.
+pub(super) fn even_ticks(high: f64, least: f64, most: usize) -> Vec<f64> {
+    let high = if high.is_finite() && high > 0.0 { high } else { least };
+    let wanted = (high / most.max(1) as f64).max(least);
+    let step = steps(wanted, wanted * 10.0).next().unwrap_or(wanted);
+    let count = (high / step - 1e-9).ceil().max(1.0) as usize;
+    (0..=count).map(|i| i as f64 * step).collect()
 }
 
 /// The smallest and largest positive value; `None` when there is none.
@@ -100,6 +133,16 @@ mod tests {
         assert_eq!(scale.at(-5.0), 0.0);
         assert_eq!(scale.at(1e9), 200.0);
         assert!(scale.holds(10.0) && !scale.holds(9.0));
+    }
+
+    #[test]
+    fn an_even_scale_begins_at_zero_and_ends_at_a_round_value() {
+        assert_eq!(even_ticks(950.0, 1.0, 4), [0.0, 500.0, 1000.0]);
+        assert_eq!(even_ticks(2.0, 1.0, 4), [0.0, 1.0, 2.0]);
+        assert_eq!(even_ticks(0.0, 1.0, 4), [0.0, 1.0]);
+        assert_eq!(even_ticks(f64::NAN, 1.0, 4), [0.0, 1.0]);
+        let scale = Linear::new((0.0, 10.0), (100.0, 0.0));
+        assert_eq!([-1.0, 5.0, 99.0, f64::NAN].map(|value| scale.at(value)), [100.0, 50.0, 0.0, 100.0]);
     }
 
     #[test]

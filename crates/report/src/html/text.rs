@@ -73,6 +73,12 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
+/// A tick of an axis of shares: `0 %`, `2 %`, `0.5 %`.
+pub(super) fn percent_tick(share: f64) -> String {
+    // Rounding removes what powers of ten leave behind.
+    format!("{}{NO_BREAK}%", (share * 1e6).round() / 1e4)
+}
+
 /// `12,345`.
 pub(super) fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -84,6 +90,50 @@ pub(super) fn count(value: u64) -> String {
         out.push(c);
     }
     out
+}
+
+/// `950`, `1.2k`, `34k`, `5.6M`: for axes and cells.
+pub(super) fn compact(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        v if v < 999.5 => (value, ""),
+        v if v < 999.5e3 => (value / 1e3, "k"),
+        v if v < 999.5e6 => (value / 1e6, "M"),
+        _ => (value / 1e9, "G"),
+    };
+    let text = format!("{scaled:.0$}", usize::from(scaled.abs() < 9.95));
+    format!("{}{unit}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// A frequency or a mean, without digits that mean nothing: `0.25`, `3.1`, `12,345`.
+pub(super) fn amount(value: f64) -> String {
+    match value.abs() {
+        v if v < 0.005 => "0".to_owned(),
+        v if v < 0.995 => format!("{value:.2}"),
+        v if v < 9.95 => format!("{value:.1}"),
+        _ => count(value.round().max(0.0) as u64),
+    }
+}
+
+/// A moment of a run: `0.35 s`, `2 min 5.0 s`.
+pub(super) fn moment(ns: f64) -> String {
+    let seconds = ns / 1e9;
+    if seconds < 60.0 {
+        return format!("{seconds:.2}{NO_BREAK}s");
+    }
+    let minutes = (seconds / 60.0).floor();
+    format!("{minutes:.0}{NO_BREAK}min {:.1}{NO_BREAK}s", seconds - 60.0 * minutes)
+}
+
+/// A text made for a terminal, with typographic apostrophes and with spaces before units that do not break a line.
+pub(super) fn flowing(text: &str) -> String {
+    // A space at the end, so that a unit there is one, too.
+    let mut text = format!("{} ", text.trim_end().replace('\n', " ").replace('\'', "’"));
+    for unit in ["ns", "µs", "ms", "s", "%"] {
+        for end in [" ", ",", ".", ";", ")", ":"] {
+            text = text.replace(&format!(" {unit}{end}"), &format!("{NO_BREAK}{unit}{end}"));
+        }
+    }
+    text.trim_end().to_owned()
 }
 
 /// `21 November 2025, 04:02 UTC`.
@@ -184,6 +234,17 @@ mod tests {
             [0.2, 500.0, 1e3, 2e6].map(ns_tick),
             ["0.2\u{a0}ns", "500\u{a0}ns", "1\u{a0}µs", "2\u{a0}ms"]
         );
+    }
+
+    #[test]
+    fn amounts_are_as_long_as_they_are_exact() {
+        assert_eq!(
+            [0.0, 950.0, 1234.0, 34_000.0, 5.6e6, 999_600.0].map(compact),
+            ["0", "950", "1.2k", "34k", "5.6M", "1M"]
+        );
+        assert_eq!([0.0, 0.254, 3.12, 12_345.4].map(amount), ["0", "0.25", "3.1", "12,345"]);
+        assert_eq!([350e6, 125e9].map(moment), ["0.35\u{a0}s", "2\u{a0}min 5.0\u{a0}s"]);
+        assert_eq!(flowing("took 3.10 %:\n1.2 µs each.\n"), "took 3.10\u{a0}%: 1.2\u{a0}µs each.");
     }
 
     #[test]

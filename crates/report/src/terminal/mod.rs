@@ -2,7 +2,7 @@
 
 mod comparison;
 mod flags;
-mod recording;
+pub(crate) mod recording;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -46,7 +46,7 @@ fn advice(found: &[Advice]) -> String {
 }
 
 /// The sentence that answers the question.
-fn answer(summary: &Summary<'_>) -> String {
+pub(crate) fn answer(summary: &Summary<'_>) -> String {
     let Bill { share, direct_ns, indirect_ns, switch_ns, measured_in_place, money, .. } = summary.bill;
     let whose = match &summary.header.scope {
         Scope::Command { .. } => "this command's CPU time",
@@ -58,10 +58,12 @@ fn answer(summary: &Summary<'_>) -> String {
         return "What the context switches cost is not known: nothing measured it, and there is no Profile to price them.\n"
             .to_owned();
     };
-    let how = if *measured_in_place {
-        "each; the least measured where they happened, the most with their wake-ups"
-    } else {
-        "each, as this machine's Profile has it"
+    let how = match measured_in_place {
+        false => "each, as the Profile has it",
+        true if direct.low < direct.high => {
+            "each; the least measured where they happened, the most with their wake-ups"
+        }
+        true => "each, measured where they happened",
     };
     let mut text = format!(
         "Context switches took {} of {whose}:\n{} in the switches themselves ({} {how})",
@@ -94,7 +96,8 @@ fn answer(summary: &Summary<'_>) -> String {
     text
 }
 
-fn cause_text(cause: &Cause) -> String {
+/// A cause with its share and its largest pair.
+pub(crate) fn cause_text(cause: &Cause) -> String {
     let percent = format!("{:.0} %", 100.0 * cause.share);
     let pair = |between: &str| match &cause.who[..] {
         [one, other] => format!(" (most: {one} {between} {other})"),
@@ -251,7 +254,8 @@ fn grouped(value: u64) -> String {
     text
 }
 
-fn percent_range(share: Range) -> String {
+/// A share from the least to the most, as the answer gives it.
+pub(crate) fn percent_range(share: Range) -> String {
     let text = |share: f64| {
         if share < 0.0995 { format!("{:.2}", 100.0 * share) } else { format!("{:.1}", 100.0 * share) }
     };

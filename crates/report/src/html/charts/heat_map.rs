@@ -71,13 +71,18 @@ impl HeatMap {
     }
 
     fn shade(&self, value: f64) -> String {
-        if value <= 0.0 {
-            return "off-scale".to_owned();
-        }
-        let (low, high) = self.span;
-        let share = if high > low { (value / low).ln() / (high / low).ln() } else { 0.0 };
-        format!("q{}", ((share * SHADES as f64) as usize).min(SHADES - 1))
+        shade(value, self.span)
     }
+}
+
+/// The class of a value's shade within a span, by the logarithm.
+pub(super) fn shade(value: f64, span: (f64, f64)) -> String {
+    if value <= 0.0 {
+        return "off-scale".to_owned();
+    }
+    let (low, high) = span;
+    let share = if high > low { (value / low).ln() / (high / low).ln() } else { 0.0 };
+    format!("q{}", ((share * SHADES as f64) as usize).min(SHADES - 1))
 }
 
 fn cell_of(

@@ -1,13 +1,18 @@
 //! The charts: figures in, SVG out. Nothing here decides what is shown; the sections do.
 
+pub(super) mod amounts;
 pub(super) mod bars;
 pub(super) mod caches;
 pub(super) mod dots;
 pub(super) mod heat_map;
+pub(super) mod histogram;
 pub(super) mod lines;
 pub(super) mod markers;
+pub(super) mod matrix;
 pub(super) mod size_curve;
 pub(super) mod small_multiples;
+pub(super) mod stack;
+pub(super) mod time_series;
 
 /// Which of a chart's two drawings.
 #[derive(Clone, Copy, PartialEq, Eq)]

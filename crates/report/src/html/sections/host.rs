@@ -1,6 +1,5 @@
 //! The machines, a column for each profile.
 
-use swtch_profile::Profile;
 use swtch_topology::host::Host;
 use swtch_units::{CpuId, CpuList};
 
@@ -8,11 +7,10 @@ use super::super::naming;
 use super::super::page::{Block, Section};
 use super::super::text;
 use super::Subjects;
-use super::noise::fact_table;
 
 /// The section.
 pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
-    let table = fact_table(subjects, "Facts about the machine", |profile: &Profile| facts(&profile.host));
+    let table = subjects.fact_table("Facts about the machine", |named| facts(&named.profile.host));
     Section { id: "machine", title: "The machine", blocks: vec![Block::Table(table)] }
 }
 
@@ -26,7 +24,8 @@ fn yes_no(value: Option<bool>) -> String {
     said(value.map(|value| if value { "yes" } else { "no" }.to_owned()))
 }
 
-fn facts(host: &Host) -> Vec<(&'static str, String)> {
+/// The machine as names and values.
+pub(in crate::html) fn facts(host: &Host) -> Vec<(&'static str, String)> {
     let kernel = &host.kernel;
     vec![
         ("Processor", said(host.cpu_model.clone())),

@@ -16,70 +16,139 @@ use swtch_profile::model::Estimate;
 
 use super::NamedProfile;
 use super::charts::markers::{Look, Shape, block_item};
-use super::page::{Cell, LegendItem, Notice};
+use super::page::{Cell, LegendItem, Notice, Table};
 use super::text;
 
-/// The profiles on the page.
-#[derive(Clone, Copy)]
-pub(super) struct Subjects<'a>(pub(super) &'a [NamedProfile]);
+/// The profiles on the page, or the Traces.
+pub(super) struct Subjects<'a, T = NamedProfile>(pub(super) &'a [T]);
 
-impl<'a> Subjects<'a> {
-    /// Whether figures need to say which profile they belong to.
-    pub(super) fn several(self) -> bool {
-        self.0.len() > 1
+// Derived, they would ask the same of T.
+impl<T> Clone for Subjects<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Subjects<'_, T> {}
+
+/// What a page is about.
+pub(super) trait Subject {
+    /// What such a thing is called.
+    const KIND: &'static str;
+
+    /// The name it goes by on the page.
+    fn name(&self) -> &str;
+
+    /// How it came about, in two words.
+    fn origin(&self) -> String;
+
+    /// What it lacks, and why.
+    fn unavailable(&self) -> Vec<(&str, &str)>;
+}
+
+impl Subject for NamedProfile {
+    const KIND: &'static str = "profile";
+
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The profiles by position.
-    pub(super) fn iter(self) -> impl Iterator<Item = (usize, &'a NamedProfile)> {
-        self.0.iter().enumerate()
+    fn origin(&self) -> String {
+        format!("preset {}", self.profile.provenance.preset)
     }
 
-    /// The profile's name where one is needed.
-    pub(super) fn name(self, index: usize) -> Option<String> {
-        self.several().then(|| self.0[index].name.clone())
+    fn unavailable(&self) -> Vec<(&str, &str)> {
+        self.profile.unavailable.iter().map(|missing| (&*missing.what, &*missing.why)).collect()
     }
+}
 
-    /// `text`, with the profile's name before it where one is needed.
-    pub(super) fn prefixed(self, index: usize, text: &str) -> String {
-        self.name(index).map_or_else(|| text.to_owned(), |name| format!("{name}: {text}"))
-    }
-
-    /// Colour stands for the profile when there are several, and for the series when there is one.
-    pub(super) fn look(self, index: usize, series: usize) -> Look {
-        let dash = if self.several() { series } else { 0 };
-        Look { colour: if self.several() { index } else { series }, shape: Shape::nth(series), dash }
-    }
-
-    /// One colour for each profile; nothing for a profile alone.
-    pub(super) fn legend(self) -> Vec<LegendItem> {
-        if !self.several() {
-            return Vec::new();
-        }
-        self.iter()
-            .map(|(i, named)| block_item(&format!("fill {}", self.look(i, 0).class()), &named.name))
-            .collect()
-    }
-
-    /// A table's columns, the profile's among them where needed.
-    pub(super) fn head<'h>(self, first: &'h str, rest: &[&'h str]) -> Vec<&'h str> {
-        let profile = self.several().then_some("Profile");
-        std::iter::once(first).chain(profile).chain(rest.iter().copied()).collect()
-    }
-
-    /// A row's cells, the profile's name among them where needed.
-    pub(super) fn cells(self, index: usize, rest: Vec<Cell>) -> Vec<Cell> {
-        self.name(index).map(Cell::text).into_iter().chain(rest).collect()
-    }
-
-    /// Says which profiles lack a kind of figures, and what their runs say about it: those of their reasons whose subject is
-    /// `about` it. Nothing when every profile has them.
+impl Subjects<'_> {
+    /// As [`Subjects::lacking`], by what a profile holds.
     pub(super) fn missing(
         self,
         what: &str,
         about: fn(&str) -> bool,
         has: impl Fn(&Profile) -> bool,
     ) -> Option<Notice> {
-        let lacking: Vec<_> = self.iter().filter(|(_, named)| !has(&named.profile)).collect();
+        self.lacking(what, about, |named| has(&named.profile))
+    }
+}
+
+impl<'a, T: Subject> Subjects<'a, T> {
+    /// Whether figures need to say which subject they belong to.
+    pub(super) fn several(self) -> bool {
+        self.0.len() > 1
+    }
+
+    /// The subjects by position.
+    pub(super) fn iter(self) -> impl Iterator<Item = (usize, &'a T)> {
+        self.0.iter().enumerate()
+    }
+
+    /// The subject's name where one is needed.
+    pub(super) fn name(self, index: usize) -> Option<String> {
+        self.several().then(|| self.0[index].name().to_owned())
+    }
+
+    /// `text`, with the subject's name before it where one is needed.
+    pub(super) fn prefixed(self, index: usize, text: &str) -> String {
+        self.name(index).map_or_else(|| text.to_owned(), |name| format!("{name}: {text}"))
+    }
+
+    /// Colour stands for the subject when there are several, and for the series when there is one.
+    pub(super) fn look(self, index: usize, series: usize) -> Look {
+        let dash = if self.several() { series } else { 0 };
+        Look { colour: if self.several() { index } else { series }, shape: Shape::nth(series), dash }
+    }
+
+    /// One colour for each subject; nothing for one alone.
+    pub(super) fn legend(self) -> Vec<LegendItem> {
+        if !self.several() {
+            return Vec::new();
+        }
+        self.iter()
+            .map(|(i, named)| block_item(&format!("fill {}", self.look(i, 0).class()), named.name()))
+            .collect()
+    }
+
+    /// A table's columns, the subject's among them where needed.
+    pub(super) fn head<'h>(self, first: &'h str, rest: &[&'h str]) -> Vec<&'h str> {
+        let subject = self.several().then_some(if T::KIND == "profile" { "Profile" } else { T::KIND });
+        std::iter::once(first).chain(subject).chain(rest.iter().copied()).collect()
+    }
+
+    /// A row's cells, the subject's name among them where needed.
+    pub(super) fn cells(self, index: usize, rest: Vec<Cell>) -> Vec<Cell> {
+        self.name(index).map(Cell::text).into_iter().chain(rest).collect()
+    }
+
+    /// A table with facts as rows and a column for each subject.
+    pub(super) fn fact_table(
+        self,
+        caption: &str,
+        facts: impl Fn(&T) -> Vec<(&'static str, String)>,
+    ) -> Table {
+        let columns: Vec<_> = self.iter().map(|(_, named)| facts(named)).collect();
+        let mut table = Table::new(caption, &["Fact"]);
+        let names = self.iter().map(|(i, _)| self.name(i).unwrap_or_else(|| "Value".to_owned()));
+        table.head.extend(names.map(Cell::text));
+        let rows = columns.first().map_or(0, Vec::len);
+        for i in 0..rows {
+            let cells = columns.iter().map(|facts| Cell::text(facts[i].1.clone())).collect();
+            table.row(columns[0][i].0, cells);
+        }
+        table
+    }
+
+    /// Says which subjects lack a kind of figures, and what they say about it: those of their reasons whose subject is
+    /// `about` it. Nothing when every one has them.
+    pub(super) fn lacking(
+        self,
+        what: &str,
+        about: fn(&str) -> bool,
+        has: impl Fn(&T) -> bool,
+    ) -> Option<Notice> {
+        let lacking: Vec<_> = self.iter().filter(|(_, named)| !has(named)).collect();
         if lacking.is_empty() {
             return None;
         }
@@ -87,8 +156,8 @@ impl<'a> Subjects<'a> {
         let whose: Vec<String> = lacking
             .iter()
             .map(|(i, named)| {
-                let name = self.name(*i).unwrap_or_else(|| "This profile".to_owned());
-                format!("{name} (preset {})", named.profile.provenance.preset)
+                let name = self.name(*i).unwrap_or_else(|| format!("This {}", T::KIND));
+                format!("{name} ({})", named.origin())
             })
             .collect();
         let whose = text::joined(&whose);
@@ -101,7 +170,7 @@ impl<'a> Subjects<'a> {
         Some(Notice { text, items })
     }
 
-    /// What profiles could not measure, of the subjects that are `about` something; one line a reason, with the names of those
+    /// What could not be measured, of the subjects that are `about` something; one line a reason, with the names of those
     /// that give it.
     pub(super) fn reasons(
         self,
@@ -111,7 +180,7 @@ impl<'a> Subjects<'a> {
         let mut by_line: Vec<(String, Vec<String>)> = Vec::new();
         for index in indices {
             let names = || self.name(index).into_iter();
-            for line in reasons_of(&self.0[index].profile, about) {
+            for line in reasons_of(&self.0[index].unavailable(), about) {
                 match by_line.iter_mut().find(|(known, _)| *known == line) {
                     Some((_, givers)) => givers.extend(names()),
                     None => by_line.push((line, names().collect())),
@@ -129,13 +198,13 @@ impl<'a> Subjects<'a> {
     }
 }
 
-/// A profile's reasons, each with all the subjects it is given for.
-fn reasons_of(profile: &Profile, about: fn(&str) -> bool) -> Vec<String> {
+/// Reasons, each with all the subjects it is given for.
+fn reasons_of(unavailable: &[(&str, &str)], about: fn(&str) -> bool) -> Vec<String> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-    for missing in profile.unavailable.iter().filter(|missing| about(&missing.what.to_lowercase())) {
-        match by_reason.iter_mut().find(|(why, _)| *why == missing.why) {
-            Some((_, subjects)) => subjects.push(&missing.what),
-            None => by_reason.push((&missing.why, vec![&missing.what])),
+    for (what, why) in unavailable.iter().filter(|(what, _)| about(&what.to_lowercase())) {
+        match by_reason.iter_mut().find(|(known, _)| known == why) {
+            Some((_, subjects)) => subjects.push(what),
+            None => by_reason.push((why, vec![what])),
         }
     }
     by_reason.into_iter().map(|(why, subjects)| format!("{}: {why}", subjects.join(", "))).collect()

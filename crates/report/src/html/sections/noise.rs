@@ -55,30 +55,9 @@ fn throttled(ns: u64) -> String {
     if ns == 0 { "never".to_owned() } else { text::ns(ns as f64) }
 }
 
-/// A table with the facts as rows and a column for each profile.
-pub(super) fn fact_table(
-    subjects: Subjects<'_>,
-    caption: &str,
-    facts: impl Fn(&Profile) -> Vec<(&'static str, String)>,
-) -> Table {
-    let columns: Vec<_> = subjects.iter().map(|(_, named)| facts(&named.profile)).collect();
-    let names: Vec<String> = if subjects.several() {
-        subjects.iter().map(|(_, named)| named.name.clone()).collect()
-    } else {
-        vec!["Value".to_owned()]
-    };
-    let mut table = Table::new(caption, &["Fact"]);
-    table.head.extend(names.into_iter().map(Cell::text));
-    let rows = columns.first().map_or(0, Vec::len);
-    for i in 0..rows {
-        let cells = columns.iter().map(|facts| Cell::text(facts[i].1.clone())).collect();
-        table.row(columns[0][i].0, cells);
-    }
-    table
-}
-
 fn run_table(subjects: Subjects<'_>) -> Table {
-    fact_table(subjects, "The run and its clock", |p| {
+    subjects.fact_table("The run and its clock", |named| {
+        let p = &named.profile;
         let run = &p.provenance;
         let clock = &p.clock;
         let or = |value: Option<String>, none: &str| value.unwrap_or_else(|| none.to_owned());

@@ -1,0 +1,83 @@
+//! A square of counts: who did it, and to whom. Both sides have the same names in the same order, so that a number stands for a name.
+
+use super::super::svg::Svg;
+use super::super::text;
+use super::Size;
+use super::heat_map::shade;
+
+/// One count.
+pub(in crate::html) struct Cell {
+    pub(in crate::html) row: usize,
+    pub(in crate::html) column: usize,
+    pub(in crate::html) count: u64,
+    pub(in crate::html) tip: Vec<String>,
+}
+
+/// The square: names, and the cells that are not zero.
+pub(in crate::html) struct Matrix {
+    pub(in crate::html) names: Vec<String>,
+    pub(in crate::html) cells: Vec<Cell>,
+    pub(in crate::html) rows_name: &'static str,
+    pub(in crate::html) columns_name: &'static str,
+    /// The picture's accessible name.
+    pub(in crate::html) label: String,
+}
+
+const TOP: f64 = 44.0;
+
+impl Matrix {
+    /// The square as SVG.
+    pub(in crate::html) fn draw(&self, size: Size) -> String {
+        let left = size.pick(186.0, 118.0);
+        let letters = size.pick(22, 13);
+        // A column without a count would say nothing; a row still names its number.
+        let columns: Vec<usize> =
+            (0..self.names.len()).filter(|i| self.cells.iter().any(|cell| cell.column == *i)).collect();
+        let cell_width = ((size.width() - left) / columns.len().max(1) as f64).min(size.pick(74.0, 60.0));
+        let cell_height = size.pick(28.0, 30.0);
+        let low = self.cells.iter().map(|cell| cell.count).min().unwrap_or(1).max(1);
+        let high = self.cells.iter().map(|cell| cell.count).max().unwrap_or(1);
+        let span = (low as f64, high as f64);
+        let mut svg = Svg::default();
+        svg.text((left, 14.0), "axis-name", self.columns_name);
+        svg.text((0.0, TOP - 10.0), "axis-name", self.rows_name);
+        for (place, i) in columns.iter().enumerate() {
+            let x = left + (place as f64 + 0.5) * cell_width;
+            svg.text((x, TOP - 10.0), "tick mid", &self.number(*i));
+        }
+        for (i, name) in self.names.iter().enumerate() {
+            let number = self.number(i);
+            let y = TOP + (i as f64 + 0.5) * cell_height + 4.0;
+            svg.text((left - 10.0, y), "tick end", &number);
+            svg.text((0.0, y), "row-name", &text::shortened(name, letters));
+            for (place, column) in columns.iter().enumerate() {
+                let at = (left + place as f64 * cell_width, TOP + i as f64 * cell_height);
+                let cell = self.cells.iter().find(|cell| cell.row == i && cell.column == *column);
+                draw_cell(&mut svg, cell, at, (cell_width, cell_height), span);
+            }
+        }
+        let height = TOP + self.names.len() as f64 * cell_height + 2.0;
+        svg.finish((size.width(), height), size.class(), &self.label)
+    }
+
+    /// What stands for a name at the head of a column: its number, or an ellipsis for the rest.
+    fn number(&self, index: usize) -> String {
+        let rest = index + 1 == self.names.len() && self.names[index].ends_with("others");
+        if rest { "…".to_owned() } else { (index + 1).to_string() }
+    }
+}
+
+fn draw_cell(svg: &mut Svg, cell: Option<&Cell>, at: (f64, f64), size: (f64, f64), span: (f64, f64)) {
+    let inner = (size.0 - 2.0, size.1 - 2.0);
+    let Some(cell) = cell else {
+        svg.rect((at.0 + 1.0, at.1 + 1.0), inner, "cell");
+        return;
+    };
+    let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
+    let shade = shade(cell.count as f64, span);
+    svg.mark(middle, "area", &cell.tip, |svg| {
+        svg.rect((at.0 + 1.0, at.1 + 1.0), inner, &format!("cell {shade}"));
+        let class = format!("cell-text small mid t{shade}");
+        svg.text((middle.0, middle.1 + 4.0), &class, &text::compact(cell.count as f64));
+    });
+}

@@ -1,0 +1,124 @@
+//! The bill in a sentence, and the key figures.
+
+use swtch_cost::Range;
+
+use super::super::page::{Sentence, Tile, TileValue};
+use super::super::text;
+use super::{NamedTrace, Traces, distributions};
+use crate::terminal::recording;
+
+/// Causes named beside the bill.
+const CAUSES: usize = 2;
+
+/// One answer for each Trace.
+pub(super) fn sentences(subjects: Traces<'_>) -> Vec<Sentence> {
+    subjects
+        .iter()
+        .map(|(index, named)| Sentence { profile: subjects.name(index), text: sentence(named) })
+        .collect()
+}
+
+/// As the terminal words it, so that the two never say different things.
+fn sentence(named: &NamedTrace) -> String {
+    let mut words = recording::answer(&named.summary());
+    let causes: Vec<String> = named.bill.causes.iter().take(CAUSES).map(recording::cause_text).collect();
+    if !causes.is_empty() {
+        words.push_str(&format!("{}.", text::capitalised(&causes.join("; "))));
+    }
+    text::flowing(&words)
+}
+
+/// The key figures.
+pub(super) fn tiles(subjects: Traces<'_>) -> Vec<Tile> {
+    vec![
+        tile(subjects, "Context switches", "Each stops one task and starts another.", switches),
+        tile(
+            subjects,
+            "One switch",
+            "The switch itself, on average; what refilling caches takes comes on top.",
+            one_switch,
+        ),
+        tile(
+            subjects,
+            "Wait for a CPU",
+            "Ready to run, and no CPU free: 99 waits of 100 were at most this long.",
+            wait,
+        ),
+        tile(subjects, "CPUs in use", "Time on CPUs divided by time on the clock.", cpus),
+    ]
+}
+
+fn tile(
+    subjects: Traces<'_>,
+    label: &str,
+    meaning: &str,
+    figure: fn(&NamedTrace) -> Option<(String, String)>,
+) -> Tile {
+    let values = subjects
+        .iter()
+        .map(|(index, named)| {
+            let profile = subjects.name(index);
+            match figure(named) {
+                Some((value, detail)) => TileValue { profile, value: Some(value), detail },
+                None => TileValue { profile, value: None, detail: "not in this Trace".to_owned() },
+            }
+        })
+        .collect();
+    Tile { label: label.to_owned(), values, meaning: meaning.to_owned() }
+}
+
+fn switches(named: &NamedTrace) -> Option<(String, String)> {
+    let totals = &named.trace.header.totals.context_switches;
+    let voluntary = totals.voluntary?;
+    let all = voluntary + totals.involuntary.unwrap_or(0);
+    let rate = text::amount(all as f64 / (named.duration_ns() / 1e9));
+    let involuntary = totals.involuntary.map_or_else(
+        || "involuntary ones are not counted".to_owned(),
+        |involuntary| format!("{} of them involuntary", text::count(involuntary)),
+    );
+    Some((format!("{rate}/s"), format!("{} in all, {involuntary}", text::count(all))))
+}
+
+fn one_switch(named: &NamedTrace) -> Option<(String, String)> {
+    let switch = named.bill.switch_ns?;
+    let detail = if named.bill.measured_in_place {
+        "measured where it happened".to_owned()
+    } else {
+        let name = named.prices.as_ref().map_or("a Profile", |prices| &prices.name);
+        format!("as {name} has it")
+    };
+    Some((range(switch), detail))
+}
+
+/// From the least to the most; one figure where both read alike.
+pub(super) fn range(range: Range) -> String {
+    if text::ns(range.low) == text::ns(range.high) {
+        text::ns(range.high)
+    } else if range.low > 0.0 {
+        text::ns_range(range.low, range.high)
+    } else {
+        format!("at most {}", text::ns(range.high))
+    }
+}
+
+fn wait(named: &NamedTrace) -> Option<(String, String)> {
+    let quantiles = distributions::quantiles(&distributions::classes(&named.trace, "wait", "all"));
+    let value = |name: &str| quantiles.iter().find(|(known, _)| *known == name).map(|(_, ns)| text::ns(*ns));
+    Some((value("p99")?, format!("median {}, longest {}", value("p50")?, value("max")?)))
+}
+
+fn cpus(named: &NamedTrace) -> Option<(String, String)> {
+    let tasks: Vec<_> = named.trace.tasks.iter().filter(|task| task.in_scope).collect();
+    if tasks.is_empty() {
+        return None;
+    }
+    let used = named.bill.cpu_ns / named.duration_ns();
+    let online = named.trace.header.host.cpus.iter().filter(|cpu| cpu.online).count();
+    let of = if online > 0 { format!("of {online}; ") } else { String::new() };
+    let who = if tasks.len() == 1 {
+        "one task".to_owned()
+    } else {
+        format!("{} tasks", text::count(tasks.len() as u64))
+    };
+    Some((text::amount(used), format!("{of}{who} took {}", text::ns(named.bill.cpu_ns))))
+}

@@ -1,0 +1,220 @@
+//! How long waits and slices are and what switches cost, as distributions.
+
+use swtch_trace::Trace;
+
+use super::super::charts::histogram::{self, Bin, Distribution};
+use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::text;
+use super::{NamedTrace, Traces};
+
+/// A class: from, to, count.
+pub(super) type Class = (u64, u64, u64);
+
+/// What is distributed, and of what.
+struct Kind {
+    metric: &'static str,
+    /// `all`, or the kinds of switches.
+    of: &'static [(&'static str, &'static str)],
+    id: &'static str,
+    caption: &'static str,
+    x_name: &'static str,
+    /// In the tips.
+    values: &'static str,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind {
+        metric: "wait",
+        of: &[("all", "All waits")],
+        id: "figure-wait",
+        caption: "How long tasks that were ready waited for a CPU.",
+        x_name: "wait, logarithmic",
+        values: "waits",
+    },
+    Kind {
+        metric: "slice",
+        of: &[("all", "All slices")],
+        id: "figure-slice",
+        caption: "How long tasks were on a CPU until the next switch. Short slices leave little time between switches.",
+        x_name: "slice, logarithmic",
+        values: "slices",
+    },
+    Kind {
+        metric: "cost",
+        of: &[
+            ("kind thread", "Thread to thread"),
+            ("kind process", "Process to process"),
+            ("kind idle", "From idle"),
+        ],
+        id: "figure-cost",
+        caption: "What each switch itself cost, measured where it happened.",
+        x_name: "cost of one switch, logarithmic",
+        values: "switches",
+    },
+];
+
+/// The section.
+pub(super) fn section(subjects: Traces<'_>) -> Section {
+    let mut blocks = vec![Block::paragraph(
+        "The area of a bar shows how many of the values lie in it, on this axis of time. A \
+         percentile is the upper end of the class it lies in: so many of a hundred were at most that long.",
+    )];
+    for kind in &KINDS {
+        blocks.extend(figure(subjects, kind).map(Block::Figure));
+    }
+    let about = |what: &str| what.starts_with("histograms") || what.starts_with("tasks.wait");
+    let has = |named: &NamedTrace| !named.trace.histograms.is_empty();
+    blocks.extend(subjects.lacking("distributions", about, has).map(Block::Notice));
+    let no_cost =
+        |named: &NamedTrace| has(named) && !named.trace.histograms.iter().any(|row| row.metric == "cost");
+    for (i, _) in subjects.iter().filter(|(_, named)| no_cost(named)) {
+        let text = subjects.prefixed(
+            i,
+            "The cost of single switches is not known: this Trace holds no figures that were measured in place.",
+        );
+        let items = subjects.reasons(std::iter::once(i), |what| what.contains("cost"));
+        blocks.push(Block::Notice(super::Notice { text, items }));
+    }
+    Section { id: "distributions", title: "Waits, slices and costs", blocks }
+}
+
+/// The classes of a distribution, ascending.
+pub(super) fn classes(trace: &Trace, metric: &str, of: &str) -> Vec<Class> {
+    let mut classes: Vec<Class> = trace
+        .histograms
+        .iter()
+        .filter(|row| row.metric == metric && row.of == of && row.count > 0)
+        .map(|row| (row.from_ns, row.to_ns.max(row.from_ns + 1), row.count))
+        .collect();
+    classes.sort_unstable();
+    classes
+}
+
+/// The median, two high percentiles and the maximum: upper ends of the classes they lie in, ns. Nothing without values.
+pub(super) fn quantiles(classes: &[Class]) -> Vec<(&'static str, f64)> {
+    let total: u64 = classes.iter().map(|class| class.2).sum();
+    if total == 0 {
+        return Vec::new();
+    }
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)]
+        .into_iter()
+        .filter_map(|(name, share)| {
+            let rank = (total as f64 * share).ceil() as u64;
+            let mut before = 0;
+            let class = classes.iter().find(|class| {
+                before += class.2;
+                before >= rank
+            })?;
+            Some((name, class.1 as f64))
+        })
+        .collect()
+}
+
+/// Two classes to a doubling at most, so that chance makes no comb of a small recording: [2^k, 1.5 * 2^k) and [1.5 * 2^k, 2^(k+1)).
+fn merged(classes: &[Class]) -> Vec<Class> {
+    let half = |from: u64| {
+        let power = 1_u64 << from.max(1).ilog2();
+        let middle = power + power / 2;
+        if from.max(1) < middle.max(power + 1) {
+            (power, middle.max(power + 1))
+        } else {
+            (middle, power.saturating_mul(2))
+        }
+    };
+    let mut bins: Vec<Class> = Vec::new();
+    for (from, to, count) in classes {
+        let (low, high) = half(*from);
+        match bins.last_mut() {
+            Some(last) if last.0 == low => {
+                last.1 = last.1.max(*to);
+                last.2 += count;
+            }
+            // A class that is wider than a bin keeps its width.
+            _ => bins.push((low, high.max(*to), *count)),
+        }
+    }
+    bins
+}
+
+fn figure(subjects: Traces<'_>, kind: &Kind) -> Option<Figure> {
+    let mut shown = Vec::new();
+    let mut table = Table::new(
+        format!("Classes of {}", kind.values),
+        &subjects.head("From", &["To", "Of", "Count", "Share", "Up to here"]),
+    );
+    for (i, named) in subjects.iter() {
+        for (series, (of, name)) in kind.of.iter().enumerate() {
+            let classes = classes(&named.trace, kind.metric, of);
+            if classes.is_empty() {
+                continue;
+            }
+            let total: u64 = classes.iter().map(|class| class.2).sum();
+            let mut before = 0;
+            for (from, to, count) in &classes {
+                before += count;
+                let share = |part: u64| Cell::number(text::percent(part as f64 / total as f64));
+                let cells = vec![
+                    Cell::number(text::ns(*to as f64)),
+                    Cell::text(*name),
+                    Cell::number(text::count(*count)),
+                    share(*count),
+                    share(before),
+                ];
+                table.row(text::ns(*from as f64), subjects.cells(i, cells));
+            }
+            let title = format!("{}: {} {}", subjects.prefixed(i, name), text::count(total), kind.values);
+            shown.push(Distribution {
+                title,
+                colour: subjects.look(i, series).class(),
+                bins: bins(&merged(&classes), total, kind.values),
+                quantiles: quantiles(&classes),
+            });
+        }
+    }
+    if shown.is_empty() {
+        return None;
+    }
+    let label = format!("{} Bars on a logarithmic axis of time", kind.caption);
+    Some(
+        Figure::new(kind.id, kind.caption, table, |size| histogram::draw(&shown, kind.x_name, &label, size))
+            .legend(subjects.legend()),
+    )
+}
+
+fn bins(classes: &[Class], total: u64, values: &str) -> Vec<Bin> {
+    let mut before = 0;
+    classes
+        .iter()
+        .map(|(from, to, count)| {
+            before += count;
+            let share = *count as f64 / total as f64;
+            let doublings = (*to as f64 / *from as f64).log2();
+            let tip = vec![
+                text::ns_range(*from as f64, *to as f64),
+                format!("{} of the {values}", text::percent(share)),
+                format!("{} {values}", text::count(*count)),
+                format!("{} at most {}", text::percent(before as f64 / total as f64), text::ns(*to as f64)),
+            ];
+            Bin { from: *from as f64, to: *to as f64, density: share / doublings.max(1e-9), tip }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_the_upper_ends_of_their_classes() {
+        let classes = [(100, 110, 50), (110, 120, 40), (120, 130, 9), (1000, 1100, 1)];
+        assert_eq!(quantiles(&classes), [("p50", 110.0), ("p90", 120.0), ("p99", 130.0), ("max", 1100.0)]);
+        assert!(quantiles(&[]).is_empty());
+    }
+
+    #[test]
+    fn classes_are_merged_to_halves_of_doublings() {
+        let fine = [(0, 1, 1), (1, 2, 1), (1024, 1152, 2), (1408, 1536, 3), (1536, 1664, 4), (4096, 8192, 5)];
+        assert_eq!(merged(&fine), [(1, 2, 2), (1024, 1536, 5), (1536, 2048, 4), (4096, 8192, 5)]);
+        assert_eq!(merged(&[(u64::MAX - 1, u64::MAX, 1)]).len(), 1);
+    }
+}

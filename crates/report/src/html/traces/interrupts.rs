@@ -1,0 +1,155 @@
+//! Interrupts by line: how often, and how long.
+
+use std::collections::BTreeMap;
+
+use swtch_trace::Trace;
+use swtch_trace::tables::InterruptKind;
+
+use super::super::charts::amounts::{self, Amount, Thing};
+use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::text;
+use super::{NamedTrace, Traces};
+
+/// Lines in a chart; the rest is summed as one.
+const MOST: usize = 14;
+
+/// Count and time, ns.
+type Figures = (u64, Option<u64>);
+
+/// A line, by what it is called.
+struct Line {
+    label: String,
+    /// For each Trace.
+    figures: Vec<Option<Figures>>,
+}
+
+/// The section.
+pub(super) fn section(subjects: Traces<'_>) -> Section {
+    let mut blocks = vec![Block::paragraph(
+        "Hardware interrupts stop whatever runs; soft interrupts are the work they leave for later. They are everybody’s on the \
+         machine, not only the recorded tasks’.",
+    )];
+    let lines = lines(subjects);
+    let count = |line: &Line, i: usize| line.figures[i].map(|(count, _)| count as f64);
+    let time = |line: &Line, i: usize| line.figures[i].and_then(|(_, ns)| ns).map(|ns| ns as f64);
+    let captions = ["How often each interrupt came.", "Time in the handlers of each interrupt."];
+    let many = |value: f64| text::count(value as u64);
+    blocks
+        .extend(figure(subjects, &lines, ("figure-interrupts", captions[0]), count, many).map(Block::Figure));
+    blocks.extend(
+        figure(subjects, &lines, ("figure-interrupt-time", captions[1]), time, text::ns).map(Block::Figure),
+    );
+    let about = |what: &str| what.starts_with("interrupts");
+    let has = |named: &NamedTrace| !named.trace.interrupts.is_empty();
+    blocks.extend(subjects.lacking("interrupts", about, has).map(Block::Notice));
+    let timed = |named: &NamedTrace| !has(named) || named.trace.interrupts.iter().any(|row| row.ns.is_some());
+    let about_time = |what: &str| what.starts_with("interrupts.ns");
+    blocks.extend(subjects.lacking("time in interrupts", about_time, timed).map(Block::Notice));
+    Section { id: "interrupts", title: "Interrupts", blocks }
+}
+
+/// The sums over processors by line. Rows of single processors count where there is no row for all.
+fn of_trace(trace: &Trace) -> BTreeMap<String, Figures> {
+    let mut sums: BTreeMap<String, Figures> = BTreeMap::new();
+    let mut single: BTreeMap<String, Figures> = BTreeMap::new();
+    for row in &trace.interrupts {
+        let what = match row.kind {
+            InterruptKind::Hard => row.name.as_str(),
+            InterruptKind::Soft => "soft",
+        };
+        let label = if what.is_empty() { row.line.clone() } else { format!("{} {what}", row.line) };
+        let into = if row.cpu.is_none() { &mut sums } else { &mut single };
+        let sum = into.entry(label).or_insert((0, None));
+        let ns = match (sum.1, row.ns) {
+            (Some(before), Some(more)) => Some(before + more),
+            (one, other) => one.or(other),
+        };
+        *sum = (sum.0 + row.count, ns);
+    }
+    for (label, figures) in single {
+        sums.entry(label).or_insert(figures);
+    }
+    sums
+}
+
+fn lines(subjects: Traces<'_>) -> Vec<Line> {
+    let mut by_label: BTreeMap<String, Vec<Option<Figures>>> = BTreeMap::new();
+    for (i, named) in subjects.iter() {
+        for (label, figures) in of_trace(&named.trace) {
+            by_label.entry(label).or_insert_with(|| vec![None; subjects.0.len()])[i] = Some(figures);
+        }
+    }
+    by_label.into_iter().map(|(label, figures)| Line { label, figures }).collect()
+}
+
+/// A chart of one of the two figures; nothing when no line has it.
+fn figure(
+    subjects: Traces<'_>,
+    lines: &[Line],
+    (id, caption): (&str, &str),
+    value: impl Fn(&Line, usize) -> Option<f64>,
+    in_words: impl Fn(f64) -> String,
+) -> Option<Figure> {
+    let all = 0..subjects.0.len();
+    let sum = |line: &Line| all.clone().filter_map(|i| value(line, i)).sum::<f64>();
+    let mut known: Vec<&Line> =
+        lines.iter().filter(|line| all.clone().any(|i| value(line, i).is_some())).collect();
+    known.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
+    if known.is_empty() {
+        return None;
+    }
+    let table = table(subjects, &known);
+    let rest = known.split_off(known.len().min(MOST));
+    let bar = |label: &str, i: usize, value: f64| {
+        let seconds = subjects.0[i].duration_ns() / 1e9;
+        let every = if id == "figure-interrupts" {
+            format!("{} a second", text::amount(value / seconds))
+        } else {
+            format!("{} of one CPU’s time", text::percent(value / subjects.0[i].duration_ns()))
+        };
+        let tip = vec![subjects.prefixed(i, label), in_words(value), every];
+        Amount { colour: subjects.look(i, 0).class(), value, figure: in_words(value), tip }
+    };
+    let mut things: Vec<Thing> = known
+        .iter()
+        .map(|line| Thing {
+            label: line.label.clone(),
+            bars: all
+                .clone()
+                .filter_map(|i| value(line, i).map(|value| bar(&line.label, i, value)))
+                .collect(),
+        })
+        .collect();
+    if !rest.is_empty() {
+        let label = format!("{} others", rest.len());
+        let bars = all
+            .clone()
+            .map(|i| bar(&label, i, rest.iter().filter_map(|line| value(line, i)).sum()))
+            .collect();
+        things.push(Thing { label, bars });
+    }
+    let label = format!("{caption} Bars from zero");
+    Some(
+        Figure::new(id, caption, table, |size| amounts::draw(&things, &label, size))
+            .legend(subjects.legend()),
+    )
+}
+
+fn table(subjects: Traces<'_>, lines: &[&Line]) -> Table {
+    let columns = ["Count", "A second", "Time", "Of one CPU’s time"];
+    let mut table = Table::new("Interrupts by line", &subjects.head("Line", &columns));
+    for line in lines {
+        for (i, named) in subjects.iter() {
+            let Some((count, ns)) = line.figures[i] else { continue };
+            let dash = || Cell::number("–");
+            let cells = vec![
+                Cell::number(text::count(count)),
+                Cell::number(text::amount(count as f64 / (named.duration_ns() / 1e9))),
+                ns.map_or_else(dash, |ns| Cell::number(text::ns(ns as f64))),
+                ns.map_or_else(dash, |ns| Cell::number(text::percent(ns as f64 / named.duration_ns()))),
+            ];
+            table.row(&line.label, subjects.cells(i, cells));
+        }
+    }
+    table
+}

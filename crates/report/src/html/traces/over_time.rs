@@ -1,0 +1,135 @@
+//! Rates, processor time and tasks over time.
+
+use swtch_trace::tables::IntervalRow;
+
+use super::super::charts::time_series::{Line, Moment, Panel, Step, TimeSeries};
+use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::text;
+use super::metrics::{Kind, Metric, RATES, TASKS, TIMES};
+use super::{Traces, timeline};
+
+/// The section.
+pub(super) fn section(subjects: Traces<'_>) -> Section {
+    let points: Vec<Vec<IntervalRow>> =
+        subjects.iter().map(|(_, named)| timeline::points(&named.trace.intervals)).collect();
+    let charts: [(&'static str, &str, &[Metric]); 3] = [
+        (
+            "rates",
+            "Switches, wake-ups and migrations by the second. A voluntary switch is a task that waits for something; an \
+             involuntary one a task that could have gone on.",
+            &RATES,
+        ),
+        ("cpu-time", "Time on CPUs: 1 is one CPU kept busy all the time.", &TIMES),
+        ("tasks-over-time", "Threads and processes that exist at the end of each interval.", &TASKS),
+    ];
+    let mut blocks = Vec::new();
+    for (id, caption, metrics) in charts {
+        blocks.extend(figure(subjects, &points, id, caption, metrics).map(Block::Figure));
+    }
+    let about = |what: &str| what.starts_with("intervals");
+    let has = |named: &super::NamedTrace| !named.trace.intervals.is_empty();
+    blocks.extend(subjects.lacking("figures over time", about, has).map(Block::Notice));
+    Section { id: "over-time", title: "Over time", blocks }
+}
+
+fn figure(
+    subjects: Traces<'_>,
+    points: &[Vec<IntervalRow>],
+    id: &str,
+    caption: &str,
+    metrics: &[Metric],
+) -> Option<Figure> {
+    let known = |metric: &&Metric| points.iter().flatten().any(|row| metric.value(row).is_some());
+    let shown: Vec<&Metric> = metrics.iter().filter(known).collect();
+    if shown.is_empty() {
+        return None;
+    }
+    let chart = TimeSeries {
+        panels: shown.iter().enumerate().map(|(i, metric)| panel(subjects, points, metric, i)).collect(),
+        moments: moments(subjects, points, &shown),
+        label: format!("{caption} One plot each, over time"),
+    };
+    let mut figure = Figure::new(format!("figure-{id}"), caption, table(subjects, points, &shown), |size| {
+        chart.draw(size)
+    })
+    .legend(subjects.legend());
+    let together = subjects.iter().zip(points).find(|((_, named), points)| {
+        named.trace.intervals.iter().filter(|row| row.cpu.is_none()).count() > points.len() + 1
+    });
+    if together.is_some() {
+        figure = figure.note("Neighbouring intervals are summed, so that the chart has at most 400 of them.");
+    }
+    let absent: Vec<String> =
+        metrics.iter().filter(|metric| !known(metric)).map(|metric| metric.unit.to_owned()).collect();
+    if !absent.is_empty() {
+        figure = figure.note(format!("Not recorded over time: {}.", text::joined(&absent)));
+    }
+    Some(figure)
+}
+
+fn panel(subjects: Traces<'_>, points: &[Vec<IntervalRow>], metric: &Metric, series: usize) -> Panel {
+    let lines = points.iter().enumerate().map(|(i, rows)| Line {
+        colour: subjects.look(i, series).class(),
+        steps: rows
+            .iter()
+            .map(|row| Step {
+                from: row.at_ns as f64,
+                to: (row.at_ns + row.length_ns) as f64,
+                value: metric.value(row),
+            })
+            .collect(),
+    });
+    let least = match metric.kind {
+        Kind::Level => 1.0,
+        Kind::Rate | Kind::Cpus => 0.1,
+        Kind::Share => 0.01,
+    };
+    Panel { title: metric.title.to_owned(), lines: lines.collect(), least }
+}
+
+/// What was the case when. The longest run's intervals divide the axis; in each, every Trace says what it had in its middle.
+fn moments(subjects: Traces<'_>, points: &[Vec<IntervalRow>], shown: &[&Metric]) -> Vec<Moment> {
+    let end = |rows: &&Vec<IntervalRow>| rows.last().map_or(0, |row| row.at_ns + row.length_ns);
+    let Some(longest) = points.iter().max_by_key(end) else { return Vec::new() };
+    longest
+        .iter()
+        .map(|row| {
+            let (from, to) = (row.at_ns, row.at_ns + row.length_ns);
+            let middle = from + row.length_ns / 2;
+            let mut tip = vec![format!("{} to {}", text::moment(from as f64), text::moment(to as f64))];
+            for (i, rows) in points.iter().enumerate() {
+                let Some(row) = at(rows, middle) else { continue };
+                let phrases: Vec<String> = shown
+                    .iter()
+                    .filter_map(|metric| metric.value(row).map(|value| metric.phrase(value)))
+                    .collect();
+                match subjects.name(i) {
+                    Some(name) => tip.push(format!("{name}: {}", phrases.join(", "))),
+                    None => tip.extend(phrases),
+                }
+            }
+            Moment { from: from as f64, to: to as f64, tip }
+        })
+        .collect()
+}
+
+/// The interval that a moment lies in.
+fn at(rows: &[IntervalRow], at_ns: u64) -> Option<&IntervalRow> {
+    let row = &rows[rows.partition_point(|row| row.at_ns <= at_ns).checked_sub(1)?];
+    (at_ns < row.at_ns + row.length_ns).then_some(row)
+}
+
+fn table(subjects: Traces<'_>, points: &[Vec<IntervalRow>], shown: &[&Metric]) -> Table {
+    let mut table = Table::new("The intervals", &subjects.head("From", &["To"]));
+    table.head.extend(shown.iter().map(|metric| Cell::text(metric.column())));
+    for (i, rows) in points.iter().enumerate() {
+        for row in rows {
+            let mut cells = vec![Cell::number(text::moment((row.at_ns + row.length_ns) as f64))];
+            cells.extend(shown.iter().map(|metric| {
+                Cell::number(metric.value(row).map_or_else(|| "–".to_owned(), |value| metric.figure(value)))
+            }));
+            table.row(text::moment(row.at_ns as f64), subjects.cells(i, cells));
+        }
+    }
+    table
+}

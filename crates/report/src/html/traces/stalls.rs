@@ -1,0 +1,97 @@
+//! Time in which tasks could not go on: pressure, and the quota of a control group.
+
+use super::super::page::{Block, Cell, Section, Table};
+use super::super::text;
+use super::{NamedTrace, Traces};
+
+/// Control groups in a table; the rest is summed below it.
+const MOST: usize = 200;
+
+/// The section.
+pub(super) fn section(subjects: Traces<'_>) -> Section {
+    let mut blocks = vec![Block::paragraph(
+        "Pressure is the time in which at least one task (some), or every one (full), waited for a resource; it is the whole \
+         machine’s, or the control group’s that was recorded. A quota stops a control group until its next period.",
+    )];
+    if subjects.iter().any(|(_, named)| !named.trace.header.totals.pressure.is_empty()) {
+        blocks.push(Block::Table(pressure(subjects)));
+    }
+    let about = |what: &str| what.contains("pressure");
+    let has = |named: &NamedTrace| !named.trace.header.totals.pressure.is_empty();
+    blocks.extend(subjects.lacking("pressure", about, has).map(Block::Notice));
+    for (i, named) in subjects.iter() {
+        blocks.push(Block::paragraph(subjects.prefixed(i, &throttling(named))));
+    }
+    for (i, named) in subjects.iter().filter(|(_, named)| !named.trace.cgroups.is_empty()) {
+        blocks.push(Block::Table(cgroups(named, &subjects.prefixed(i, "Control groups"))));
+    }
+    Section { id: "stalls", title: "Pressure and throttling", blocks }
+}
+
+fn pressure(subjects: Traces<'_>) -> Table {
+    let columns = ["Some waited", "Share of the run", "All waited", "Share of the run"];
+    let mut table = Table::new("Pressure", &subjects.head("Resource", &columns));
+    for (i, named) in subjects.iter() {
+        for row in &named.trace.header.totals.pressure {
+            let cells = [row.some_ns, row.full_ns].into_iter().flat_map(|ns| {
+                let cell = |of: fn(f64, f64) -> String| {
+                    Cell::number(ns.map_or_else(|| "–".to_owned(), |ns| of(ns as f64, named.duration_ns())))
+                };
+                [
+                    cell(|ns, _| if ns > 0.0 { text::ns(ns) } else { "none".to_owned() }),
+                    cell(|ns, duration_ns| text::percent(ns / duration_ns)),
+                ]
+            });
+            table.row(&row.resource, subjects.cells(i, cells.collect()));
+        }
+    }
+    table
+}
+
+fn throttling(named: &NamedTrace) -> String {
+    let Some(throttled) = &named.trace.header.totals.throttled else {
+        return "No quota was seen: the control group has none, or its files do not say.".to_owned();
+    };
+    if throttled.throttled_periods == 0 {
+        return "No quota stopped these tasks.".to_owned();
+    }
+    format!(
+        "A quota stopped the control group in {} of {} periods, for {} in all, summed over CPUs.",
+        text::count(throttled.throttled_periods),
+        text::count(throttled.periods),
+        text::ns(throttled.throttled_ns as f64)
+    )
+}
+
+fn cgroups(named: &NamedTrace, title: &str) -> Table {
+    let columns = ["Threads", "CPU time", "Waited in all", "Voluntary", "Involuntary", "Throttled"];
+    let mut rows: Vec<_> = named.trace.cgroups.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.voluntary + row.involuntary));
+    let rest = rows.split_off(rows.len().min(MOST));
+    let mut table = Table::new(title, &["Control group"]);
+    table.head.extend(columns.iter().map(|&column| Cell::text(column)));
+    table.sortable = true;
+    let count = |value: u64| Cell::sorted(text::count(value), value as f64);
+    let time = |ns: u64| Cell::sorted(text::ns(ns as f64), ns as f64);
+    let throttled = |ns: Option<u64>| ns.map_or_else(|| Cell::number("–"), time);
+    for row in rows {
+        let (run, wait) = (time(row.run_ns), time(row.wait_ns));
+        let switches = (count(row.voluntary), count(row.involuntary));
+        let cells = vec![count(row.tasks), run, wait, switches.0, switches.1, throttled(row.throttled_ns)];
+        table.row(&row.path, cells);
+    }
+    if !rest.is_empty() {
+        let sum =
+            |of: fn(&swtch_trace::tables::CgroupRow) -> u64| rest.iter().map(|row| of(row)).sum::<u64>();
+        let cells = vec![
+            count(sum(|row| row.tasks)),
+            time(sum(|row| row.run_ns)),
+            time(sum(|row| row.wait_ns)),
+            count(sum(|row| row.voluntary)),
+            count(sum(|row| row.involuntary)),
+            throttled(rest.iter().map(|row| row.throttled_ns).sum()),
+        ];
+        table.sum(format!("{} more control groups", text::count(rest.len() as u64)), cells);
+    }
+    table
+}

@@ -1,0 +1,179 @@
+//! Every task and what it paid, the dearest first.
+
+use std::collections::HashMap;
+
+use swtch_cost::{Range, TaskBill};
+use swtch_trace::tables::TaskRow;
+
+use super::super::page::{Block, Cell, Section, Table};
+use super::super::text;
+use super::{NamedTrace, Traces, answer};
+
+/// Rows of the table; the rest is summed below it.
+const MOST: usize = 200;
+
+const HEAD: [&str; 16] = [
+    "Process",
+    "Thread",
+    "CPU time",
+    "Voluntary",
+    "Involuntary",
+    "Wake-ups",
+    "Waited in all",
+    "Wait p50",
+    "p90",
+    "p99",
+    "Longest wait",
+    "Slice p50",
+    "Longest slice",
+    "Migrations",
+    "Cost of switches",
+    "Refilling caches",
+];
+
+/// The section.
+pub(super) fn section(subjects: Traces<'_>) -> Section {
+    let mut blocks = vec![Block::paragraph(
+        "The tasks whose switches cost most come first. A wait is time in which a task was ready and had no CPU; a slice is time \
+         on a CPU without a switch. Refilling caches is a range from nothing to the most it can be.",
+    )];
+    for (i, named) in subjects.iter() {
+        if named.trace.tasks.iter().any(|task| task.in_scope) {
+            blocks.push(Block::Table(table(named, &subjects.prefixed(i, "Tasks"))));
+        }
+    }
+    let has = |named: &NamedTrace| named.trace.tasks.iter().any(|task| task.in_scope);
+    blocks.extend(subjects.lacking("tasks", |what| what.starts_with("tasks"), has).map(Block::Notice));
+    for (i, named) in subjects.iter() {
+        let reasons = subjects.reasons(std::iter::once(i), in_the_table);
+        if has(named) && !reasons.is_empty() {
+            let text = subjects.prefixed(i, "Not known of these tasks:");
+            blocks.push(Block::Notice(super::Notice { text, items: reasons }));
+        }
+    }
+    Section { id: "tasks", title: "Tasks", blocks }
+}
+
+/// Whether a reason is about tasks that are not in the table, or about one of its columns.
+fn in_the_table(what: &str) -> bool {
+    let columns = ["wake", "wait", "slice", "migrations", "displaced", "switch", "short_lived"];
+    what.strip_prefix("tasks.").is_some_and(|column| columns.iter().any(|known| column.starts_with(known)))
+}
+
+/// Whether a column's zero is a count and no gap.
+fn counted(named: &NamedTrace, column: &str) -> bool {
+    !named.trace.header.unavailable.iter().any(|missing| missing.what == column)
+}
+
+fn table(named: &NamedTrace, title: &str) -> Table {
+    let bills: HashMap<u32, &TaskBill> = named.bill.tasks.iter().map(|bill| (bill.tid, bill)).collect();
+    let mut tasks: Vec<(&TaskRow, Option<&TaskBill>)> = named
+        .trace
+        .tasks
+        .iter()
+        .filter(|task| task.in_scope)
+        .map(|task| (task, bills.get(&task.tid).copied()))
+        .collect();
+    let cost = |bill: Option<&TaskBill>| {
+        let high = |range: Option<Range>| range.map_or(0.0, |range| range.high);
+        bill.map_or(0.0, |bill| high(bill.direct_ns) + high(bill.indirect_ns))
+    };
+    // Where nothing has a price, those that switch most come first.
+    tasks.sort_by(|(a, bill_a), (b, bill_b)| {
+        cost(*bill_b).total_cmp(&cost(*bill_a)).then(switches(b).cmp(&switches(a))).then(a.tid.cmp(&b.tid))
+    });
+    let rest = tasks.split_off(tasks.len().min(MOST));
+    let caption = if rest.is_empty() {
+        format!("{title}: {}", text::count(tasks.len() as u64))
+    } else {
+        format!("{title}: the {} dearest of {}", tasks.len(), text::count((tasks.len() + rest.len()) as u64))
+    };
+    let mut table = Table::new(caption, &["Task"]);
+    table.head.extend(HEAD.iter().map(|&title| Cell::text(title)));
+    table.sortable = true;
+    for (task, bill) in &tasks {
+        table.row(&task.comm, cells(named, task, *bill));
+    }
+    if !rest.is_empty() {
+        let head = format!("{} more tasks", text::count(rest.len() as u64));
+        table.sum(head, sums(named, &rest));
+    }
+    table
+}
+
+fn switches(task: &TaskRow) -> u64 {
+    task.voluntary + task.involuntary
+}
+
+fn migrations(task: &TaskRow) -> Option<u64> {
+    [task.migrations_same_l2, task.migrations_same_l3, task.migrations_across].into_iter().sum()
+}
+
+fn dash() -> Cell {
+    Cell::number("–")
+}
+
+fn count(value: u64) -> Cell {
+    Cell::sorted(text::count(value), value as f64)
+}
+
+fn time(value: u64) -> Cell {
+    Cell::sorted(text::ns(value as f64), value as f64)
+}
+
+fn cells(named: &NamedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cell> {
+    let known = |value: Option<u64>| value.map_or_else(dash, time);
+    vec![
+        Cell::sorted(task.pid.to_string(), f64::from(task.pid)),
+        Cell::sorted(task.tid.to_string(), f64::from(task.tid)),
+        time(task.run_ns),
+        count(task.voluntary),
+        count(task.involuntary),
+        if counted(named, "tasks.wakeups") { count(task.wakeups) } else { dash() },
+        if counted(named, "tasks.wait_ns") { time(task.wait_ns) } else { dash() },
+        known(task.wait_p50_ns),
+        known(task.wait_p90_ns),
+        known(task.wait_p99_ns),
+        known(task.wait_max_ns),
+        known(task.slice_p50_ns),
+        known(task.slice_max_ns),
+        migrations(task).map_or_else(dash, count),
+        priced(bill.and_then(|bill| bill.direct_ns)),
+        priced(bill.and_then(|bill| bill.indirect_ns)),
+    ]
+}
+
+fn priced(range: Option<Range>) -> Cell {
+    range.map_or_else(dash, |range| Cell::sorted(answer::range(range), range.high))
+}
+
+/// Sums of what can be summed; percentiles cannot.
+fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell> {
+    let sum = |of: fn(&TaskRow) -> u64| rest.iter().map(|(task, _)| of(task)).sum::<u64>();
+    let bills = |of: fn(&TaskBill) -> Option<Range>| {
+        let parts: Option<Vec<Range>> = rest.iter().map(|(_, bill)| bill.and_then(of)).collect();
+        parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
+    };
+    let moves: Option<u64> = rest.iter().map(|(task, _)| migrations(task)).sum();
+    let longest = |of: fn(&TaskRow) -> Option<u64>| {
+        rest.iter().filter_map(|(task, _)| of(task)).max().map_or_else(dash, time)
+    };
+    vec![
+        dash(),
+        dash(),
+        time(sum(|task| task.run_ns)),
+        count(sum(|task| task.voluntary)),
+        count(sum(|task| task.involuntary)),
+        if counted(named, "tasks.wakeups") { count(sum(|task| task.wakeups)) } else { dash() },
+        if counted(named, "tasks.wait_ns") { time(sum(|task| task.wait_ns)) } else { dash() },
+        dash(),
+        dash(),
+        dash(),
+        longest(|task| task.wait_max_ns),
+        dash(),
+        longest(|task| task.slice_max_ns),
+        moves.map_or_else(dash, count),
+        priced(bills(|bill| bill.direct_ns)),
+        priced(bills(|bill| bill.indirect_ns)),
+    ]
+}

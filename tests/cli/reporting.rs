@@ -1,0 +1,82 @@
+//! `swtch report` from files: which are Profiles, which are Traces, and what it refuses.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{fixture, home, run, stderr, stdout, swtch};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// Runs `swtch report` in `home` and expects its exit status.
+fn report(home: &Path, arguments: &[&str], status: i32) -> (String, String) {
+    let output = run(swtch(home).current_dir(home).arg("report").args(arguments));
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", stderr(&output));
+    (stdout(&output), stderr(&output))
+}
+
+fn machine() -> String {
+    fixture("traces/machine.swtch").display().to_string()
+}
+
+fn profile() -> String {
+    fixture("profiles/vm.json").display().to_string()
+}
+
+#[test]
+fn a_trace_is_known_by_its_folder() {
+    let home = home();
+    let folder = home.path().join("renamed");
+    fs::create_dir(&folder).unwrap();
+    for file in fs::read_dir(fixture("traces/procfs.swtch")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+    }
+    let (out, _) = report(home.path(), &[&machine(), "renamed", "-o", "page.html", "--json"], 0);
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(summary["page"], "page.html");
+    assert_eq!(summary["traces"].as_array().unwrap().len(), 2);
+    let page = fs::read_to_string(home.path().join("page.html")).unwrap();
+    assert!(page.contains("What context switches cost machine and renamed"));
+}
+
+#[test]
+fn prices_are_those_at_hand_and_nothing_is_measured() {
+    let home = home();
+    report(home.path(), &[&machine(), "-o", "none.html"], 0);
+    let page = |name: &str| fs::read_to_string(home.path().join(name)).unwrap();
+    assert!(page("none.html").contains("measured in place; no Profile for the caches"));
+    assert!(!home.path().join("swtch/profile.json").exists());
+
+    report(home.path(), &[&machine(), "--profile", &profile(), "-o", "given.html"], 0);
+    assert!(page("given.html").contains("measured in place; caches by the Profile"));
+
+    fs::create_dir_all(home.path().join("swtch")).unwrap();
+    fs::copy(profile(), home.path().join("swtch/profile.json")).unwrap();
+    report(home.path(), &[&machine(), "-o", "own.html"], 0);
+    assert!(page("own.html").contains("measured in place; caches by this machine’s Profile"));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_in_one_line() {
+    let home = home();
+    let damaged = home.path().join("damaged.swtch");
+    fs::create_dir(&damaged).unwrap();
+    fs::write(damaged.join("header.json"), "{").unwrap();
+    fs::create_dir(home.path().join("folder")).unwrap();
+    let (machine, profile) = (machine(), profile());
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&[&machine, &profile], 2, "Profiles and Traces do not go into one page"),
+        (&[&profile, "--profile", &profile], 2, "there is none among the files"),
+        (&[&machine, "--profile", "/nowhere.json"], 1, "/nowhere.json"),
+        (&["gone.swtch"], 1, "gone.swtch"),
+        (&["damaged.swtch"], 1, "damaged.swtch"),
+        (&["folder"], 1, "folder"),
+    ];
+    for (arguments, status, words) in cases {
+        let (_, complaint) = report(home.path(), arguments, status);
+        assert!(complaint.contains(words), "{arguments:?}: {complaint}");
+        assert_eq!(complaint.trim_end().lines().count(), 1, "{complaint}");
+        assert!(!home.path().join("report.html").exists());
+    }
+}
