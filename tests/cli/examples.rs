@@ -21,7 +21,7 @@ fn commands(document: &str) -> Vec<String> {
     document.lines().filter_map(|line| line.strip_prefix("$ ")).map(str::to_owned).collect()
 }
 
-/// A home with what the examples name: profiles of other machines, and one of this machine.
+/// A home with what the examples name: profiles of other machines, and one of this machine; a Trace.
 fn furnished() -> tempfile::TempDir {
     let home = home();
     for (name, source) in
@@ -32,6 +32,10 @@ fn furnished() -> tempfile::TempDir {
     }
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
+    // A Trace, and the text that it was made of.
+    fs::copy(fixture("imports/ftrace.txt"), home.path().join("trace.txt")).unwrap();
+    let imported = run(swtch(home.path()).args(["import", "trace.txt", "-o", "run.swtch"]));
+    assert!(imported.status.success(), "{}", stderr(&imported));
     home
 }
 
@@ -60,7 +64,7 @@ fn the_examples_of_every_help_text_run() {
     let home = furnished();
     let top = stdout(&run(swtch(home.path()).arg("--help")));
     let mut all = examples(&top);
-    for command in ["doctor", "measure", "report", "schema"] {
+    for command in ["doctor", "measure", "report", "export", "import", "schema"] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home.path()).args([command, "--help"])));
         let found = examples(&help);

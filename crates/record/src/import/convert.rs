@@ -1,6 +1,6 @@
 //! From lines to events, and from those to a Trace.
 
-use super::body::Told;
+use super::body::{Named, Told};
 use super::error::ImportError;
 use super::figures::Figures;
 use super::line::Line;
@@ -9,7 +9,7 @@ use super::tasks::Tasks;
 use super::{Counts, Format};
 use crate::accumulate::{Accumulator, CacheGroups, Known};
 use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
@@ -24,7 +24,7 @@ const BATCH: usize = 4096;
 #[derive(Debug)]
 struct Step {
     event: Event,
-    /// What its line newly says about tasks, the one that runs first.
+    /// What its line, and those before it that had no event, newly say about tasks.
     news: Vec<Known>,
 }
 
@@ -34,6 +34,8 @@ pub(super) struct Converter {
     writer: Writer,
     order: Order<Step>,
     tasks: Tasks,
+    /// What was newly said about tasks since the last event.
+    news: HashMap<u32, Known>,
     format: Option<Format>,
     first_ns: Option<u64>,
     /// From the first event that is in order.
@@ -51,6 +53,7 @@ impl Converter {
             writer,
             order: Order::default(),
             tasks: Tasks::default(),
+            news: HashMap::new(),
             format: None,
             first_ns: None,
             accumulator: None,
@@ -93,23 +96,34 @@ impl Converter {
         };
         self.counts.lines += 1;
         self.format.get_or_insert(line.format);
-        let mut news = Vec::new();
-        news.extend(self.tasks.runs(line.tid, line.comm, line.pid));
-        let Some(event) = self.event(line, told, &mut news) else { return Ok(()) };
+        let known = self.tasks.runs(line.tid, line.comm, line.pid);
+        self.learn(known);
+        let Some(event) = self.event(line, told) else { return Ok(()) };
         self.first_ns = Some(first_ns);
+        let news = self.news.drain().map(|(_, known)| known).collect();
         if !self.order.push(line.at_ns, Step { event, news }) {
             self.counts.misplaced += 1;
         }
         self.drain(false)
     }
 
+    /// A task is named, and that is new.
+    fn name(&mut self, named: Named<'_>) {
+        let known = self.tasks.name(named);
+        self.learn(known);
+    }
+
+    fn learn(&mut self, known: Option<Known>) {
+        self.news.extend(known.map(|known| (known.tid, known)));
+    }
+
     /// The event of a line, if it adds one; counts it.
-    fn event(&mut self, line: &Line<'_>, told: Told<'_>, news: &mut Vec<Known>) -> Option<Event> {
+    fn event(&mut self, line: &Line<'_>, told: Told<'_>) -> Option<Event> {
         match told {
             Told::Switch { prev, state, preempted, next } => {
                 self.counts.switches += 1;
-                news.extend(self.tasks.name(prev));
-                news.extend(self.tasks.name(next));
+                self.name(prev);
+                self.name(next);
                 if state == PrevState::Dead {
                     self.tasks.gone(prev.tid);
                 }
@@ -126,7 +140,7 @@ impl Converter {
                 }))
             }
             Told::Waking(task) | Told::Wakeup(task) | Told::WakeupNew(task) => {
-                news.extend(self.tasks.name(task));
+                self.name(task);
                 match told {
                     Told::Waking(_) => self.tasks.waking(task.tid),
                     // The other half of a wake-up that is told already.
@@ -145,7 +159,7 @@ impl Converter {
             }
             Told::Fork { parent, child } => {
                 self.counts.forks += 1;
-                news.extend(self.tasks.name(parent));
+                self.name(parent);
                 Some(life(line.at_ns, self.tasks.made(parent, child), LifeKind::Fork))
             }
             Told::Exec { tid } => {
@@ -155,7 +169,7 @@ impl Converter {
             Told::Exit { task, last } => {
                 self.counts.exits += 1;
                 self.figures.exits(last);
-                news.extend(self.tasks.name(task));
+                self.name(task);
                 // Such a text has none of the kernel's own counts.
                 let kind = LifeKind::Exit { voluntary: 0, involuntary: 0, run_ns: 0 };
                 Some(life(line.at_ns, self.tasks.known(task.tid), kind))

@@ -58,6 +58,8 @@ fn counts_are_those_of_the_text() {
         assert_eq!(totals.wakeups, Some(counts.wakeups), "{name}");
         assert_eq!(trace.header.provenance.origin, Origin::Imported);
         assert_eq!(trace.header.provenance.recorder, format.name());
+        let nameless: Vec<_> = trace.tasks.iter().filter(|task| task.comm.starts_with("tid ")).collect();
+        assert!(nameless.is_empty(), "{name}: {nameless:?}");
     }
 }
 
