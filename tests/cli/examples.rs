@@ -32,6 +32,7 @@ fn furnished() -> tempfile::TempDir {
     }
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
+    fs::write(home.path().join("Makefile"), "all:\n\t@sleep 0.1\n").unwrap();
     // A Trace, and the text that it was made of.
     fs::copy(fixture("imports/ftrace.txt"), home.path().join("trace.txt")).unwrap();
     let imported = run(swtch(home.path()).args(["import", "trace.txt", "-o", "run.swtch"]));

@@ -47,6 +47,9 @@ pub trait Column<R>: Send {
     fn kind(&self) -> String;
 
     /// Its Parquet type.
+    ///
+    /// # Errors
+    /// Never, for the types that there are.
     fn field(&self) -> Result<Type, ParquetError>;
 
     /// Its physical type.
@@ -56,9 +59,15 @@ pub trait Column<R>: Send {
     fn cell<'r>(&self, row: &'r R) -> Option<Cell<'r>>;
 
     /// Writes it for all `rows`.
+    ///
+    /// # Errors
+    /// When a text is too long, or the sink does not take it.
     fn write(&self, rows: &[R], writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError>;
 
     /// Reads it from `pages` into `rows`, of which there are `count`; makes the rows when there are none yet.
+    ///
+    /// # Errors
+    /// When what is there is not such a column.
     fn read(
         &self,
         description: ColumnDescPtr,

@@ -232,7 +232,7 @@ impl Converter {
         let mut tables = accumulator.tables(self.figures.last_ns());
         let mut header = self.figures.header(format, path);
         self.figures.fill_totals(sums, &counts, &mut header);
-        self.figures.fill_lost(&self.lost, self.losses_without_number, format, &mut header);
+        Figures::fill_lost(&self.lost, self.losses_without_number, format, &mut header);
         self.figures.fill_unavailable(&counts, format, self.tasks.processes_are_told, &mut header);
         self.figures.clean(&counts, &self.lost, &mut tables);
         writer.put(&tables.tasks)?;

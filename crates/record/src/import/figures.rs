@@ -91,13 +91,7 @@ impl Figures {
     }
 
     /// Events that the recorder itself lost.
-    pub(super) fn fill_lost(
-        &self,
-        lost: &BTreeMap<u32, u64>,
-        more: u64,
-        format: Format,
-        header: &mut Header,
-    ) {
+    pub(super) fn fill_lost(lost: &BTreeMap<u32, u64>, more: u64, format: Format, header: &mut Header) {
         header.lost.extend(lost.iter().map(|(cpu, events)| Lost {
             cpu: Some(*cpu),
             events: *events,

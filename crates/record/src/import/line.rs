@@ -83,12 +83,11 @@ impl<'a> Line<'a> {
         let (cpu, rest) = text[open + 1..].split_once(']')?;
         let cpu = digits(cpu)?.parse().ok().filter(|cpu| *cpu < MOST_CPUS)?;
         let (first, rest) = word(rest);
-        let (flags, at_ns, rest) = match time_ns(first) {
-            Some(at_ns) => ("", at_ns, rest),
-            None => {
-                let (second, rest) = word(rest);
-                (first, time_ns(second)?, rest)
-            }
+        let (flags, at_ns, rest) = if let Some(at_ns) = time_ns(first) {
+            ("", at_ns, rest)
+        } else {
+            let (second, rest) = word(rest);
+            (first, time_ns(second)?, rest)
         };
         let (mut event, mut body) = word(rest);
         if digits(event).is_some() {

@@ -116,7 +116,7 @@ fn damage_is_counted_and_said() {
         damaged.extend(line.as_bytes().iter().take(if cut { 90 } else { usize::MAX }));
         damaged.push(b'\n');
     }
-    damaged.extend([b'x'; 200_000]);
+    damaged.extend(vec![b'x'; 200_000]);
     let (found, trace, _place) = imported(&damaged).unwrap();
     assert!(found.counts.malformed >= 2 && found.counts.switches > 50, "{:?}", found.counts);
     let unavailable = &trace.header.unavailable;
@@ -138,7 +138,7 @@ fn a_time_far_off_is_damage_and_does_not_stretch_the_trace() {
 
 #[test]
 fn recordings_and_other_files_are_told_from_texts() {
-    let refused = |bytes: &[u8]| imported(bytes).err().expect("refused").to_string();
+    let refused = |bytes: &[u8]| imported(bytes).unwrap_err().to_string();
     assert!(refused(b"PERFILE2\x68\0\0\0").contains("perf script -i text > TEXT"));
     assert!(refused(b"\x17\x08Dtracing7\0").contains("trace-cmd report -i text > TEXT"));
     assert!(refused(&[0x1f, 0x8b, 8, 0]).contains("zcat"));

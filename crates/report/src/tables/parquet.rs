@@ -64,20 +64,17 @@ fn is_optional<R>(column: &dyn Column<R>) -> bool {
 }
 
 fn schema<R: Columns>(columns: &[Box<dyn Column<R>>]) -> Result<Type, ParquetError> {
-    let field = |column: &Box<dyn Column<R>>| {
-        let physical = physical(column.as_ref());
+    let field = |column: &dyn Column<R>| {
+        let physical = physical(column);
         let text = physical == PhysicalType::BYTE_ARRAY;
+        let repetition = if is_optional(column) { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         Type::primitive_type_builder(column.name(), physical)
             .with_converted_type(if text { ConvertedType::UTF8 } else { ConvertedType::NONE })
-            .with_repetition(if is_optional(column.as_ref()) {
-                Repetition::OPTIONAL
-            } else {
-                Repetition::REQUIRED
-            })
+            .with_repetition(repetition)
             .build()
             .map(Arc::new)
     };
-    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    let fields = columns.iter().map(|column| field(column.as_ref())).collect::<Result<Vec<_>, _>>()?;
     Type::group_type_builder(R::TABLE).with_fields(fields).build()
 }
 

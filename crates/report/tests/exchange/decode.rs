@@ -55,9 +55,7 @@ pub(crate) fn messages(message: &[Field], number: u32) -> Vec<Vec<Field>> {
 
 /// The only field of this number. It must be there: readers of Perfetto's format refuse events without some that are zero.
 pub(crate) fn number(message: &[Field], number: u32) -> u64 {
-    one(message, number)
-        .map(|field| field.value)
-        .unwrap_or_else(|| panic!("no field {number} in {message:?}"))
+    one(message, number).unwrap_or_else(|| panic!("no field {number} in {message:?}")).value
 }
 
 pub(crate) fn double(message: &[Field], field: u32) -> f64 {
