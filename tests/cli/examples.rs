@@ -45,6 +45,10 @@ fn furnished() -> tempfile::TempDir {
     let server = home.path().join("server");
     fs::write(&server, "#!/bin/sh\nsleep 0.1\n").unwrap();
     fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
+    // A Trace, and the text that it was made of.
+    fs::copy(fixture("imports/ftrace.txt"), home.path().join("trace.txt")).unwrap();
+    let imported = run(swtch(home.path()).args(["import", "trace.txt", "-o", "run.swtch"]));
+    assert!(imported.status.success(), "{}", stderr(&imported));
     home
 }
 
@@ -80,7 +84,7 @@ fn the_examples_of_every_help_text_run() {
     let home = furnished();
     let top = stdout(&run(swtch(home.path()).arg("--help")));
     let mut all = examples(&top);
-    for command in ["doctor", "measure", "record", "report", "schema"] {
+    for command in ["doctor", "measure", "record", "report", "export", "import", "schema"] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home.path()).args([command, "--help"])));
         let found = examples(&help);

@@ -1,5 +1,7 @@
 //! Arguments in: the only place that knows the command line.
 
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod record;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -34,6 +36,10 @@ pub(crate) enum Command {
     Record(Box<record::RecordArgs>),
     /// One page from any number of Profiles, or of Traces
     Report(ReportArgs),
+    /// A Trace in other programs' formats: Perfetto, Parquet, CSV
+    Export(export::ExportArgs),
+    /// A Trace from what perf or ftrace recorded
+    Import(import::ImportArgs),
     /// The JSON Schema of the files swtch writes
     Schema(SchemaArgs),
     #[command(external_subcommand)]

@@ -19,6 +19,7 @@
 
 pub mod accumulate;
 pub mod event;
+pub mod import;
 pub mod sources;
 pub mod system;
 

@@ -1,9 +1,12 @@
 //! One self-contained page from Profiles, or from Traces.
 //!
 //! [`html::render`] and [`html::render_traces`] write the page: charts as inline SVG with their numbers as tables, readable
-//! without a network, without a script and on paper.
+//! without a network, without a script and on paper. [`perfetto`] and [`tables`] put a Trace into other programs' formats.
 #![forbid(unsafe_code)]
 
+pub mod export;
 pub mod html;
+pub mod perfetto;
 pub mod recording;
+pub mod tables;
 pub mod terminal;

@@ -11,6 +11,7 @@ pub(crate) mod decode;
 pub(crate) mod encode;
 mod values;
 
+pub use values::Cell;
 pub(crate) use values::Scalar;
 
 use parquet::basic::{ConvertedType, Repetition, Type as PhysicalType};
@@ -34,7 +35,6 @@ pub trait Columns: Clone + Default + 'static {
     const TABLE: &'static str;
 
     /// The columns, in order.
-    #[doc(hidden)]
     fn columns() -> Vec<Box<dyn Column<Self>>>;
 }
 
@@ -43,19 +43,31 @@ pub trait Column<R>: Send {
     /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Its type as Rust names it, for the table's signature.
+    /// Its type: `u64`, `u32`, `bool`, `text`, or `state` and `kind`, which are words; with a `?` where it may be absent.
     fn kind(&self) -> String;
 
     /// Its Parquet type.
+    ///
+    /// # Errors
+    /// Never, for the types that there are.
     fn field(&self) -> Result<Type, ParquetError>;
 
     /// Its physical type.
     fn physical(&self) -> PhysicalType;
 
+    /// Its value in a row; `None` when absent.
+    fn cell<'r>(&self, row: &'r R) -> Option<Cell<'r>>;
+
     /// Writes it for all `rows`.
+    ///
+    /// # Errors
+    /// When a text is too long, or the sink does not take it.
     fn write(&self, rows: &[R], writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError>;
 
     /// Reads it from `pages` into `rows`, of which there are `count`; makes the rows when there are none yet.
+    ///
+    /// # Errors
+    /// When what is there is not such a column.
     fn read(
         &self,
         description: ColumnDescPtr,
@@ -89,7 +101,7 @@ where
 impl<R, V, G, S> Column<R> for Field<R, V, G, S>
 where
     R: Default,
-    V: Value,
+    V: Value + 'static,
     G: Fn(&R) -> &V + Send,
     S: Fn(&mut R, V) + Send,
 {
@@ -115,6 +127,10 @@ where
 
     fn physical(&self) -> PhysicalType {
         V::Physical::get_physical_type()
+    }
+
+    fn cell<'r>(&self, row: &'r R) -> Option<Cell<'r>> {
+        (self.get)(row).cell()
     }
 
     fn write(&self, rows: &[R], writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {

@@ -10,6 +10,7 @@ mod switches;
 mod tasks;
 mod wakes;
 
+pub use crate::columns::{Cell, Column, Columns};
 pub use cgroups::CgroupRow;
 pub use cpus::CpuRow;
 pub use histograms::HistogramRow;
@@ -19,8 +20,6 @@ pub use preemptions::PreemptionRow;
 pub use switches::{PrevState, SwitchRow};
 pub use tasks::TaskRow;
 pub use wakes::WakeRow;
-
-use crate::columns::Columns;
 
 /// A row of a table that is small enough to be written and read whole: all but [`SwitchRow`]. Nothing else can implement it.
 pub trait Row: Columns {}

@@ -7,10 +7,12 @@ use crate::error::TraceError;
 use crate::files::{self, HEADER, table_file};
 use crate::model::{Header, SCHEMA, Table};
 use crate::tables::{Row, SwitchRow};
+use claim::Place;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Writes a Trace.
 ///
@@ -53,6 +55,8 @@ pub struct Writer {
     /// Rows in those.
     segments_rows: u64,
     segment_rows: usize,
+    /// Where the folder goes when it is whole, if it is not there yet.
+    aside: Option<(Place, TempDir)>,
 }
 
 /// Switches in a segment: some ten megabytes on the disk, some seventy in memory.
@@ -68,6 +72,21 @@ impl Writer {
     pub fn create(folder: &Path, header: &Header) -> Result<Self, TraceError> {
         let header = Header { schema: SCHEMA.to_owned(), tables: Vec::new(), ..header.clone() };
         let folder = claim::claim(folder, &header)?;
+        Self::of(folder, header, None)
+    }
+
+    /// As [`create`](Self::create), but what is at `folder` stays there until [`finish`](Self::finish) has the whole new Trace; a
+    /// writer that is dropped before leaves nothing. For a conversion, which can be repeated, and not for a recording, which cannot.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn create_aside(folder: &Path, header: &Header) -> Result<Self, TraceError> {
+        let header = Header { schema: SCHEMA.to_owned(), tables: Vec::new(), ..header.clone() };
+        let (place, new) = claim::beside(folder, &header)?;
+        Self::of(new.path().to_owned(), header, Some((place, new)))
+    }
+
+    fn of(folder: PathBuf, header: Header, aside: Option<(Place, TempDir)>) -> Result<Self, TraceError> {
         let identity =
             identity(&folder).map_err(|source| TraceError::Read { path: folder.clone(), source })?;
         Ok(Self {
@@ -79,6 +98,7 @@ impl Writer {
             segments: 0,
             segments_rows: 0,
             segment_rows: SEGMENT_ROWS,
+            aside,
         })
     }
 
@@ -155,7 +175,8 @@ impl Writer {
         }
         self.take(header);
         let header = self.write_header(true).and_then(|()| files::sync(self.folder.clone()));
-        rest.and(header)
+        rest.and(header)?;
+        self.aside.take().map_or(Ok(()), |(place, new)| place.take(new).map(drop))
     }
 
     /// Drops the switches that could not be written, and says how many they were: they belong into

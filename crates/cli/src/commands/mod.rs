@@ -1,7 +1,9 @@
 //! One file a command: a call into a library, and output.
 
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod external;
+pub(crate) mod import;
 pub(crate) mod measure;
 pub(crate) mod record;
 pub(crate) mod report;

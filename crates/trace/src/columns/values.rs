@@ -6,6 +6,17 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type
 /// from being multiplied by the rows that refer to it.
 pub(super) const MAX_TEXT_BYTES: usize = 4096;
 
+/// A value of a row, for people and for other formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// A number.
+    Number(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// A text, or the word for a state.
+    Text(&'a str),
+}
+
 /// The type that Parquet stores a `V` as.
 type Stored<V> = <<V as Value>::Physical as DataType>::T;
 
@@ -21,6 +32,9 @@ pub(crate) trait Value: Sized {
     /// As Parquet stores it; `None` when absent.
     fn store(&self) -> Result<Option<Stored<Self>>, &'static str>;
 
+    /// For other formats; `None` when absent.
+    fn cell(&self) -> Option<Cell<'_>>;
+
     /// From what Parquet stored.
     fn load(stored: Option<Stored<Self>>) -> Result<Self, &'static str>;
 }
@@ -35,6 +49,9 @@ pub(crate) trait Scalar: Sized {
     /// As Parquet stores it.
     fn to_stored(&self) -> Result<<Self::Physical as DataType>::T, &'static str>;
 
+    /// For other formats.
+    fn to_cell(&self) -> Cell<'_>;
+
     /// From what Parquet stored.
     fn from_stored(stored: <Self::Physical as DataType>::T) -> Result<Self, &'static str>;
 }
@@ -46,6 +63,10 @@ impl<S: Scalar> Value for S {
 
     fn store(&self) -> Result<Option<Stored<Self>>, &'static str> {
         self.to_stored().map(Some)
+    }
+
+    fn cell(&self) -> Option<Cell<'_>> {
+        Some(self.to_cell())
     }
 
     fn load(stored: Option<Stored<Self>>) -> Result<Self, &'static str> {
@@ -62,6 +83,10 @@ impl<S: Scalar> Value for Option<S> {
         self.as_ref().map(S::to_stored).transpose()
     }
 
+    fn cell(&self) -> Option<Cell<'_>> {
+        self.as_ref().map(S::to_cell)
+    }
+
     fn load(stored: Option<Stored<Self>>) -> Result<Self, &'static str> {
         stored.map(S::from_stored).transpose()
     }
@@ -73,6 +98,10 @@ impl Scalar for u64 {
 
     fn to_stored(&self) -> Result<i64, &'static str> {
         Ok(*self as i64)
+    }
+
+    fn to_cell(&self) -> Cell<'_> {
+        Cell::Number(*self)
     }
 
     fn from_stored(stored: i64) -> Result<Self, &'static str> {
@@ -88,6 +117,10 @@ impl Scalar for u32 {
         Ok(*self as i32)
     }
 
+    fn to_cell(&self) -> Cell<'_> {
+        Cell::Number(u64::from(*self))
+    }
+
     fn from_stored(stored: i32) -> Result<Self, &'static str> {
         Ok(stored as u32)
     }
@@ -99,6 +132,10 @@ impl Scalar for bool {
 
     fn to_stored(&self) -> Result<bool, &'static str> {
         Ok(*self)
+    }
+
+    fn to_cell(&self) -> Cell<'_> {
+        Cell::Flag(*self)
     }
 
     fn from_stored(stored: bool) -> Result<Self, &'static str> {
@@ -115,6 +152,10 @@ impl Scalar for String {
             return Err("a text has more than 4096 bytes");
         }
         Ok(ByteArray::from(self.as_str()))
+    }
+
+    fn to_cell(&self) -> Cell<'_> {
+        Cell::Text(self)
     }
 
     fn from_stored(stored: ByteArray) -> Result<Self, &'static str> {

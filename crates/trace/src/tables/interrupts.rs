@@ -1,6 +1,6 @@
 //! Interrupts.
 
-use crate::columns::{Scalar, table};
+use crate::columns::{Cell, Scalar, table};
 use parquet::data_type::{ByteArray, ByteArrayType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,15 +34,25 @@ pub enum InterruptKind {
     Soft,
 }
 
+impl InterruptKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hard => "hard",
+            Self::Soft => "soft",
+        }
+    }
+}
+
 impl Scalar for InterruptKind {
     type Physical = ByteArrayType;
     const KIND: &'static str = "kind";
 
     fn to_stored(&self) -> Result<ByteArray, &'static str> {
-        Ok(ByteArray::from(match self {
-            Self::Hard => "hard",
-            Self::Soft => "soft",
-        }))
+        Ok(ByteArray::from(self.name()))
+    }
+
+    fn to_cell(&self) -> Cell<'_> {
+        Cell::Text(self.name())
     }
 
     fn from_stored(stored: ByteArray) -> Result<Self, &'static str> {

@@ -1,6 +1,6 @@
 //! Context switches, one by one.
 
-use crate::columns::{Scalar, table};
+use crate::columns::{Cell, Scalar, table};
 use parquet::data_type::Int32Type;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,12 +44,32 @@ pub enum PrevState {
     Other,
 }
 
+impl PrevState {
+    /// The word for it, as in JSON.
+    ///
+    /// ```
+    /// assert_eq!(swtch_trace::tables::PrevState::Sleeping.name(), "sleeping");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runnable => "runnable",
+            Self::Sleeping => "sleeping",
+            Self::Uninterruptible => "uninterruptible",
+            Self::Other => "other",
+        }
+    }
+}
+
 impl Scalar for PrevState {
     type Physical = Int32Type;
     const KIND: &'static str = "state";
 
     fn to_stored(&self) -> Result<i32, &'static str> {
         Ok(*self as i32)
+    }
+
+    fn to_cell(&self) -> Cell<'_> {
+        Cell::Text(self.name())
     }
 
     fn from_stored(stored: i32) -> Result<Self, &'static str> {

@@ -7,10 +7,28 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Where a Trace is to be.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// As it was asked for; for messages.
+    asked: PathBuf,
+    /// The place itself.
+    target: PathBuf,
+    /// Whether an older Trace is there.
+    replaces: bool,
+}
 
 /// Puts a folder with only a header at `folder`. The new folder is made beside its place and renamed, so that what is there never
 /// lacks a header; an older Trace is moved away just before and deleted just after.
 pub(super) fn claim(folder: &Path, header: &Header) -> Result<PathBuf, TraceError> {
+    let (place, new) = beside(folder, header)?;
+    place.take(new)
+}
+
+/// Makes a folder with only a header beside the place where a Trace is to be.
+pub(super) fn beside(folder: &Path, header: &Header) -> Result<(Place, TempDir), TraceError> {
     let fail = |source| TraceError::Write { path: folder.to_owned(), source };
     let target = resolve(folder).map_err(fail)?;
     let replaces = match fs::metadata(&target) {
@@ -18,13 +36,8 @@ pub(super) fn claim(folder: &Path, header: &Header) -> Result<PathBuf, TraceErro
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(fail(error)),
     };
-    let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let parent = target.parent().unwrap_or(Path::new("/"));
-    let beside = || {
-        let prefix = format!(".{name}-");
-        tempfile::Builder::new().prefix(&prefix).tempdir_in(parent).map_err(fail)
-    };
-    let new = beside()?;
+    let place = Place { asked: folder.to_owned(), target, replaces };
+    let new = place.beside()?;
     files::replace(new.path(), files::HEADER, false, |sink| files::write_header(header, sink)).map_err(
         |error| match error {
             TraceError::Write { source, .. } => fail(source),
@@ -33,20 +46,42 @@ pub(super) fn claim(folder: &Path, header: &Header) -> Result<PathBuf, TraceErro
     )?;
     // Temporary folders are private; a Trace is to be read by others too.
     fs::set_permissions(new.path(), fs::Permissions::from_mode(0o755)).map_err(fail)?;
-    if replaces {
-        let aside = beside()?;
-        fs::rename(&target, aside.path()).map_err(fail)?;
-        if let Err(error) = fs::rename(new.path(), &target) {
-            // Back to its place, and out of the reach of the temporary folder's deletion, whether that succeeds or not.
-            let aside = aside.keep();
-            return Err(fail(fs::rename(&aside, &target).err().unwrap_or(error)));
-        }
-    } else {
-        fs::rename(new.path(), &target).map_err(fail)?;
+    Ok((place, new))
+}
+
+impl Place {
+    fn fail(&self, source: io::Error) -> TraceError {
+        TraceError::Write { path: self.asked.clone(), source }
     }
-    // It has its place now: nothing is left to delete under its temporary name.
-    drop(new.keep());
-    Ok(target)
+
+    fn beside(&self) -> Result<TempDir, TraceError> {
+        let name =
+            self.target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let parent = self.target.parent().unwrap_or(Path::new("/"));
+        tempfile::Builder::new()
+            .prefix(&format!(".{name}-"))
+            .tempdir_in(parent)
+            .map_err(|error| self.fail(error))
+    }
+
+    /// Renames `new` to the place.
+    pub(super) fn take(self, new: TempDir) -> Result<PathBuf, TraceError> {
+        let fail = |source| self.fail(source);
+        if self.replaces {
+            let aside = self.beside()?;
+            fs::rename(&self.target, aside.path()).map_err(fail)?;
+            if let Err(error) = fs::rename(new.path(), &self.target) {
+                // Back to its place, and out of the reach of the temporary folder's deletion, whether that succeeds or not.
+                let aside = aside.keep();
+                return Err(fail(fs::rename(&aside, &self.target).err().unwrap_or(error)));
+            }
+        } else {
+            fs::rename(new.path(), &self.target).map_err(fail)?;
+        }
+        // It has its place now: nothing is left to delete under its temporary name.
+        drop(new.keep());
+        Ok(self.target)
+    }
 }
 
 /// The place itself, where symbolic links lead, so that renaming replaces the Trace and not the link.

@@ -1,0 +1,26 @@
+//! Arguments of `swtch import`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch import trace.txt -o old.swtch          text of ftrace, trace-cmd report or perf script\n  \
+    swtch import - -o old.swtch < trace.txt      from standard input\n  \
+    swtch import trace.txt --json\n\n\
+    To make such a text:\n    \
+    perf sched record -- make && perf script > trace.txt\n    \
+    trace-cmd record -e sched make && trace-cmd report > trace.txt\n\n\
+    Lines that cannot be understood are counted and left out. An older NAME.swtch is replaced when the new one is whole.\n\
+    Exit status: 0 done, 1 failed, 2 wrong usage.")]
+pub(crate) struct ImportArgs {
+    /// The text; - for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The Trace to write; FILE.swtch in this folder when not given
+    #[arg(short, long, value_name = "NAME.swtch")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,259 @@
+//! From lines to events, and from those to a Trace.
+
+use super::body::{Named, Told};
+use super::error::ImportError;
+use super::figures::Figures;
+use super::line::Line;
+use super::order::Order;
+use super::tasks::Tasks;
+use super::{Counts, Format};
+use crate::accumulate::{Accumulator, CacheGroups, Known};
+use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use swtch_trace::model::Header;
+use swtch_trace::tables::SwitchRow;
+use swtch_trace::{TraceError, Writer};
+
+/// Longest time a text may tell of. What is further from its first event is a damaged number, and sums of such times would not fit.
+const LONGEST_NS: u64 = 366 * 86_400 * 1_000_000_000;
+/// So many switches go to the writer at once.
+const BATCH: usize = 4096;
+
+/// An event in its line's company.
+#[derive(Debug)]
+struct Step {
+    event: Event,
+    /// What its line, and those before it that had no event, newly say about tasks.
+    news: Vec<Known>,
+}
+
+/// Takes lines, gives a Trace.
+#[derive(Debug)]
+pub(super) struct Converter {
+    writer: Writer,
+    order: Order<Step>,
+    tasks: Tasks,
+    /// What was newly said about tasks since the last event.
+    news: HashMap<u32, Known>,
+    format: Option<Format>,
+    first_ns: Option<u64>,
+    /// From the first event that is in order.
+    accumulator: Option<Accumulator>,
+    rows: Vec<SwitchRow>,
+    figures: Figures,
+    counts: Counts,
+    lost: BTreeMap<u32, u64>,
+    losses_without_number: u64,
+}
+
+impl Converter {
+    pub(super) fn new(writer: Writer) -> Self {
+        Self {
+            writer,
+            order: Order::default(),
+            tasks: Tasks::default(),
+            news: HashMap::new(),
+            format: None,
+            first_ns: None,
+            accumulator: None,
+            rows: Vec::new(),
+            figures: Figures::default(),
+            counts: Counts::default(),
+            lost: BTreeMap::new(),
+            losses_without_number: 0,
+        }
+    }
+
+    pub(super) fn remark(&mut self) {
+        self.counts.lines += 1;
+    }
+
+    pub(super) fn malformed(&mut self) {
+        self.counts.lines += 1;
+        self.counts.malformed += 1;
+    }
+
+    pub(super) fn lost(&mut self, cpu: u32, events: Option<u64>) {
+        self.counts.lines += 1;
+        match events {
+            Some(events) => {
+                let sum = self.lost.entry(cpu).or_default();
+                *sum = sum.saturating_add(events);
+            }
+            None => self.losses_without_number += 1,
+        }
+    }
+
+    /// Takes an event's line.
+    pub(super) fn take(&mut self, line: &Line<'_>) -> Result<(), TraceError> {
+        let first_ns = self.first_ns.unwrap_or(line.at_ns);
+        let Some(told) =
+            Told::of(line.event, line.body).filter(|_| line.at_ns.abs_diff(first_ns) < LONGEST_NS)
+        else {
+            self.malformed();
+            return Ok(());
+        };
+        self.counts.lines += 1;
+        self.format.get_or_insert(line.format);
+        let known = self.tasks.runs(line.tid, line.comm, line.pid);
+        self.learn(known);
+        let Some(event) = self.event(line, told) else { return Ok(()) };
+        self.first_ns = Some(first_ns);
+        let news = self.news.drain().map(|(_, known)| known).collect();
+        if !self.order.push(line.at_ns, Step { event, news }) {
+            self.counts.misplaced += 1;
+        }
+        self.drain(false)
+    }
+
+    /// A task is named, and that is new.
+    fn name(&mut self, named: Named<'_>) {
+        let known = self.tasks.name(named);
+        self.learn(known);
+    }
+
+    fn learn(&mut self, known: Option<Known>) {
+        self.news.extend(known.map(|known| (known.tid, known)));
+    }
+
+    /// The event of a line, if it adds one; counts it.
+    fn event(&mut self, line: &Line<'_>, told: Told<'_>) -> Option<Event> {
+        match told {
+            Told::Switch { prev, state, preempted, next } => {
+                self.counts.switches += 1;
+                self.name(prev);
+                self.name(next);
+                if state == PrevState::Dead {
+                    self.tasks.gone(prev.tid);
+                }
+                Some(Event::Switch(Switch {
+                    at_ns: line.at_ns,
+                    cpu: line.cpu,
+                    prev_tid: prev.tid,
+                    next_tid: next.tid,
+                    prev_state: state,
+                    preempted,
+                    address_space_changed: None,
+                    cost_ns: None,
+                    prev_counts: None,
+                }))
+            }
+            Told::Waking(task) | Told::Wakeup(task) | Told::WakeupNew(task) => {
+                self.name(task);
+                match told {
+                    Told::Waking(_) => self.tasks.waking(task.tid),
+                    // The other half of a wake-up that is told already.
+                    Told::Wakeup(_) if self.tasks.woken(task.tid) => return None,
+                    _ => {}
+                }
+                self.counts.wakeups += 1;
+                Some(Event::Wake(Wake {
+                    at_ns: line.at_ns,
+                    cpu: line.cpu,
+                    wakee_tid: task.tid,
+                    // Who an interrupt came upon has woken nobody, and the idle task never does.
+                    waker_tid: (!line.in_interrupt && line.tid != 0).then_some(line.tid),
+                    new: matches!(told, Told::WakeupNew(_)),
+                }))
+            }
+            Told::Fork { parent, child } => {
+                self.counts.forks += 1;
+                self.name(parent);
+                Some(life(line.at_ns, self.tasks.made(parent, child), LifeKind::Fork))
+            }
+            Told::Exec { tid } => {
+                self.counts.execs += 1;
+                Some(life(line.at_ns, self.tasks.known(tid), LifeKind::Exec))
+            }
+            Told::Exit { task, last } => {
+                self.counts.exits += 1;
+                self.figures.exits(last);
+                self.name(task);
+                // Such a text has none of the kernel's own counts.
+                let kind = LifeKind::Exit { voluntary: 0, involuntary: 0, run_ns: 0 };
+                Some(life(line.at_ns, self.tasks.known(task.tid), kind))
+            }
+            Told::Other => {
+                self.counts.other_events += 1;
+                None
+            }
+        }
+    }
+
+    /// Hands on what is in order.
+    fn drain(&mut self, all: bool) -> Result<(), TraceError> {
+        while let Some(step) = self.order.pop(all) {
+            self.step(&step);
+            if self.rows.len() >= BATCH {
+                self.writer.append_switches(&self.rows)?;
+                self.rows.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step) {
+        let at_ns = step.event.at_ns();
+        let accumulator =
+            self.accumulator.get_or_insert_with(|| Accumulator::new(at_ns, CacheGroups::default(), false));
+        self.figures.sees(&step.event);
+        // Who runs was there before this event; who comes up in it is seen from this event on, and named after it.
+        let runs = match &step.event {
+            Event::Switch(switch) => Some(switch.prev_tid),
+            Event::Wake(wake) => wake.waker_tid,
+            Event::Life(_) => None,
+        };
+        for known in step.news.iter().filter(|known| Some(known.tid) == runs) {
+            accumulator.name(known);
+        }
+        self.rows.extend(accumulator.take(&step.event));
+        for known in step.news.iter().filter(|known| Some(known.tid) != runs) {
+            accumulator.name(known);
+        }
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self, path: &Path) -> Result<(Header, Format, Counts), ImportError> {
+        self.drain(true)?;
+        let counts = self.counts;
+        let (Some(mut accumulator), Some(format)) =
+            (self.accumulator.filter(|_| counts.switches > 0), self.format)
+        else {
+            return Err(ImportError::NoSwitch {
+                path: path.to_owned(),
+                lines: counts.lines,
+                malformed: counts.malformed,
+            });
+        };
+        let mut writer = self.writer;
+        writer.append_switches(&self.rows)?;
+        let sums = accumulator.sums();
+        let mut tables = accumulator.tables(self.figures.last_ns());
+        let mut header = self.figures.header(format, path);
+        self.figures.fill_totals(sums, &counts, &mut header);
+        Figures::fill_lost(&self.lost, self.losses_without_number, format, &mut header);
+        self.figures.fill_unavailable(&counts, format, self.tasks.processes_are_told, &mut header);
+        self.figures.clean(&counts, &self.lost, &mut tables);
+        writer.put(&tables.tasks)?;
+        writer.put(&tables.cpus)?;
+        writer.put(&tables.wakes)?;
+        writer.put(&tables.preemptions)?;
+        writer.put(&tables.histograms)?;
+        writer.put(&tables.intervals)?;
+        writer.finish(&header)?;
+        Ok((header, format, counts))
+    }
+}
+
+fn life(at_ns: u64, known: Known, kind: LifeKind) -> Event {
+    Event::Life(Life {
+        at_ns,
+        tid: known.tid,
+        pid: known.pid,
+        parent_pid: known.parent_pid.unwrap_or(0),
+        comm: known.comm,
+        kernel_thread: known.kernel_thread,
+        kind,
+    })
+}

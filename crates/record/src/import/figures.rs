@@ -1,0 +1,217 @@
+//! What the header and the tables say, and what they must not.
+
+use super::{Counts, Format};
+use crate::accumulate::{Sums, Tables};
+use crate::event::{Event, Switch};
+use std::collections::BTreeMap;
+use std::path::Path;
+use swtch_topology::Host;
+use swtch_topology::host::Cpu;
+use swtch_trace::model::{Ended, Header, Lost, Origin, Provenance, Scope, SwitchTotals, Unavailable};
+
+/// What is gathered beside the events.
+#[derive(Debug, Default)]
+pub(super) struct Figures {
+    span_ns: Option<(u64, u64)>,
+    cpus: BTreeMap<u32, Idle>,
+    /// Processes that ended, while every exit says whether it was a process's last.
+    processes_exited: Option<u64>,
+    exits_are_silent: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Idle {
+    since_ns: Option<u64>,
+    ns: u64,
+}
+
+impl Figures {
+    /// Takes note of an event, in the order of time.
+    pub(super) fn sees(&mut self, event: &Event) {
+        let at_ns = event.at_ns();
+        self.span_ns = Some((self.span_ns.map_or(at_ns, |(first_ns, _)| first_ns), at_ns));
+        if let Event::Switch(Switch { cpu, prev_tid, next_tid, .. }) = event {
+            let idle = self.cpus.entry(*cpu).or_default();
+            if let (0, Some(since_ns)) = (*prev_tid, idle.since_ns) {
+                idle.ns += at_ns - since_ns;
+            }
+            idle.since_ns = (*next_tid == 0).then_some(at_ns);
+        }
+    }
+
+    /// Takes note of an exit; `last` says whether no thread of the process was left.
+    pub(super) fn exits(&mut self, last: Option<bool>) {
+        match last {
+            Some(last) => *self.processes_exited.get_or_insert(0) += u64::from(last),
+            None => self.exits_are_silent = true,
+        }
+    }
+
+    pub(super) fn last_ns(&self) -> u64 {
+        self.span_ns.map_or(0, |(_, last_ns)| last_ns)
+    }
+
+    pub(super) fn header(&self, format: Format, path: &Path) -> Header {
+        let (first_ns, last_ns) = self.span_ns.unwrap_or_default();
+        let made_by = match format {
+            Format::PerfScript => "perf script",
+            Format::Ftrace => "ftrace",
+        };
+        let from =
+            if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+        let provenance = Provenance {
+            origin: Origin::Imported,
+            swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
+            recorder: format.name().to_owned(),
+            why: format!("imported from {from}, the text of {made_by}"),
+            started_monotonic_ns: first_ns,
+            ended: Ended::Complete,
+            ..Provenance::default()
+        };
+        let cpus = self.cpus.keys().map(|id| Cpu { id: *id, online: true, ..Cpu::default() }).collect();
+        let mut header = Header::new(provenance, Host { cpus, ..Host::default() }, Scope::Machine);
+        header.duration_ns = last_ns - first_ns;
+        for table in ["switches", "tasks", "cpus", "wakes", "preemptions", "histograms", "intervals"] {
+            header.sources.insert(table.to_owned(), format.name().to_owned());
+        }
+        header
+    }
+
+    pub(super) fn fill_totals(&self, sums: Sums, counts: &Counts, header: &mut Header) {
+        let totals = &mut header.totals;
+        totals.context_switches = SwitchTotals {
+            voluntary: Some(sums.voluntary),
+            involuntary: Some(sums.involuntary),
+            idle: Some(sums.idle),
+        };
+        totals.wakeups = (counts.wakeups > 0).then_some(sums.wakeups);
+        totals.threads_created = (counts.forks > 0).then_some(sums.threads_created);
+        totals.processes.execs = (counts.execs > 0).then_some(sums.execs);
+        totals.processes.exited = self.processes_exited.filter(|_| !self.exits_are_silent);
+    }
+
+    /// Events that the recorder itself lost.
+    pub(super) fn fill_lost(lost: &BTreeMap<u32, u64>, more: u64, format: Format, header: &mut Header) {
+        header.lost.extend(lost.iter().map(|(cpu, events)| Lost {
+            cpu: Some(*cpu),
+            events: *events,
+            what: "events of all kinds, lost by the recorder".to_owned(),
+        }));
+        if more > 0 {
+            let why = format!("the text says {more} times that events were lost, and not how many");
+            header.unavailable.push(unavailable("lost", &why));
+        } else if format == Format::PerfScript {
+            let why =
+                "the text of perf script does not say what perf lost; perf sched record prints it at its end";
+            header.unavailable.push(unavailable("lost", why));
+        }
+    }
+
+    pub(super) fn fill_unavailable(
+        &self,
+        counts: &Counts,
+        format: Format,
+        processes: bool,
+        header: &mut Header,
+    ) {
+        let mut say = |what: &str, why: &str| header.unavailable.push(unavailable(what, why));
+        if counts.malformed > 0 {
+            let of = format!(
+                "{} of {} lines could not be understood and were left out",
+                counts.malformed, counts.lines
+            );
+            say("switches", &of);
+        }
+        if counts.misplaced > 0 {
+            let of = format!(
+                "{} events stood thousands of lines after later ones and were left out",
+                counts.misplaced
+            );
+            say("switches", &of);
+        }
+        say("provenance.started_unix_ns", "the text has the time since the machine's start only");
+        say("host", "the text does not describe the machine beyond the CPUs that had switches");
+        say("switches.cost_ns", "only BPF programs see what a switch takes; the Profile gives the cost");
+        say(
+            "totals.migrations",
+            "the text does not say which caches CPUs share; intervals.migrations has all moves",
+        );
+        say("tasks.process_switches", "the text does not say whether a switch changed the address space");
+        say(
+            "tasks.kernel_thread",
+            "the text does not tell threads of the kernel from others; all are taken for others",
+        );
+        if !processes {
+            say(
+                "tasks.pid",
+                "the text does not say which thread belongs to which process; every thread stands by itself",
+            );
+        }
+        say(
+            "totals.processes.forked",
+            "a fork in the text may have made a thread or a process; totals.threads_created has both",
+        );
+        say("totals.processes.peak", "tasks that were there before the text and did not run are not in it");
+        if header_lacks_exits(self) {
+            say("totals.processes.exited", "no exit in the text says whether it was a process's last");
+        }
+        if counts.wakeups == 0 {
+            say(
+                "totals.wakeups",
+                "the text has neither sched_waking nor sched_wakeup; waits and wakers are unknown too",
+            );
+        }
+        if counts.forks == 0 {
+            say(
+                "totals.threads_created",
+                "the text has no sched_process_fork: there was none, or it was not recorded",
+            );
+        }
+        if counts.execs == 0 {
+            say(
+                "totals.processes.execs",
+                "the text has no sched_process_exec: there was none, or it was not recorded",
+            );
+        }
+        if format == Format::PerfScript {
+            say(
+                "wakes.interrupts",
+                "the text of perf does not mark interrupts: who one came upon counts as the waker",
+            );
+        }
+        say("totals.cpu_ns", "the text has events of the scheduler only");
+        say("interrupts", "the text has events of the scheduler only");
+    }
+
+    /// Takes out what the events cannot have told, so that no zero stands for it.
+    pub(super) fn clean(&self, counts: &Counts, lost: &BTreeMap<u32, u64>, tables: &mut Tables) {
+        for task in &mut tables.tasks {
+            task.migrations_same_l2 = None;
+            task.migrations_same_l3 = None;
+            task.migrations_across = None;
+            task.process_switches = None;
+            task.thread_switches = None;
+            // What stood for an unknown parent.
+            task.parent_pid = task.parent_pid.filter(|pid| *pid != 0);
+        }
+        for row in &mut tables.intervals {
+            row.wakeups = row.wakeups.filter(|_| counts.wakeups > 0);
+            row.forks = None;
+            row.tasks = None;
+            row.processes = None;
+        }
+        for row in &mut tables.cpus {
+            let idle = self.cpus.get(&row.cpu).copied().unwrap_or_default();
+            row.idle_ns = idle.ns + idle.since_ns.map_or(0, |since_ns| self.last_ns() - since_ns);
+            row.lost = lost.get(&row.cpu).copied().unwrap_or(0);
+        }
+    }
+}
+
+fn header_lacks_exits(figures: &Figures) -> bool {
+    figures.processes_exited.is_none() || figures.exits_are_silent
+}
+
+fn unavailable(what: &str, why: &str) -> Unavailable {
+    Unavailable { what: what.to_owned(), why: why.to_owned() }
+}

@@ -1,0 +1,188 @@
+//! A Trace as Perfetto's viewer (ui.perfetto.dev) opens it: which thread runs on each CPU, what state each thread is in and who
+//! woke it, processes and threads by name, and counters over time.
+//!
+//! The messages are written by hand, from protos/perfetto/trace/ of Perfetto v59 (trace_packet.proto, ftrace/sched.proto,
+//! ps/process_tree.proto, track_event/): the crates that generate them compile for minutes. Switches are written as they are read, so
+//! memory is bounded by the number of tasks.
+//!
+//! What goes where:
+//! - a switch is an ftrace event `sched_switch` on its CPU. A state `other` is shown as ended when it is the last that was seen of the
+//!   task, else as stopped. Priorities are not in a Trace; the viewer shows 0.
+//! - a wake-up is an ftrace event `sched_waking` at the moment from which the task waited, since that is all a switch tells of it. One
+//!   without a waker is marked as done in an interrupt. It stands near the switch that ended the wait; the viewer sorts.
+//! - times are CLOCK_MONOTONIC, and stand for CLOCK_BOOTTIME, which ftrace events have: the two differ by time asleep only.
+
+mod counters;
+mod events;
+mod names;
+mod proto;
+mod tasks;
+
+use crate::export::ExportError;
+use events::Events;
+use names::Names;
+use proto::Message;
+use std::io::{self, Write};
+use swtch_trace::Trace;
+use swtch_trace::model::{Header, Scope};
+
+/// Numbers of fields in `TracePacket`.
+mod packet {
+    pub(super) const FTRACE_EVENTS: u32 = 1;
+    pub(super) const PROCESS_TREE: u32 = 2;
+    pub(super) const CLOCK_SNAPSHOT: u32 = 6;
+    pub(super) const TIMESTAMP: u32 = 8;
+    pub(super) const TRUSTED_PACKET_SEQUENCE_ID: u32 = 10;
+    pub(super) const TRACK_EVENT: u32 = 11;
+    pub(super) const SEQUENCE_FLAGS: u32 = 13;
+    pub(super) const SYSTEM_INFO: u32 = 45;
+    pub(super) const TRACK_DESCRIPTOR: u32 = 60;
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Size of the file.
+    pub bytes: u64,
+    /// Switches.
+    pub switches: u64,
+    /// Wake-ups.
+    pub wakeups: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Counter tracks.
+    pub counters: u64,
+    /// What is in the Trace and has no place in this format, or not in this Trace although the format has a place; in words.
+    pub left_out: Vec<String>,
+}
+
+/// Writes `trace` to `sink`.
+///
+/// # Errors
+/// When the Trace is damaged, or `sink` does not take it.
+pub fn write(trace: &Trace, sink: impl Write) -> Result<Written, ExportError> {
+    let mut packets = Packets { sink, bytes: 0 };
+    let start_ns = trace.header.provenance.started_monotonic_ns;
+    let names = Names::of(&trace.tasks);
+    clocks(&trace.header, &mut packets)?;
+    system(&trace.header, &mut packets)?;
+    let threads = tasks::write(&trace.tasks, start_ns, &mut packets)?;
+    let counters = counters::write(&trace.intervals, start_ns, &mut packets)?;
+    let mut events = Events::new(start_ns, &names);
+    events.reused_numbers(&trace.tasks);
+    for row in trace.switches() {
+        events.take(&row?);
+        if events.is_full() {
+            events.flush(&mut packets)?;
+        }
+    }
+    events.flush(&mut packets)?;
+    packets.sink.flush()?;
+    Ok(Written {
+        bytes: packets.bytes,
+        switches: events.switches,
+        wakeups: events.wakeups,
+        threads,
+        counters,
+        left_out: left_out(trace),
+    })
+}
+
+/// Writes packets, one after the other: a file is one message `Trace`, whose only field repeats.
+struct Packets<W> {
+    sink: W,
+    bytes: u64,
+}
+
+impl<W: Write> Packets<W> {
+    fn put(&mut self, build: impl FnOnce(&mut Message)) -> io::Result<()> {
+        let mut message = Message::default();
+        message.message(1, |packet| {
+            packet.number(packet::TRUSTED_PACKET_SEQUENCE_ID, 1);
+            build(packet);
+        });
+        self.bytes += message.bytes().len() as u64;
+        self.sink.write_all(message.bytes())
+    }
+}
+
+/// Says that the clocks agree, and which time of day it was, where that is known.
+fn clocks(header: &Header, packets: &mut Packets<impl Write>) -> io::Result<()> {
+    // protos/perfetto/common/builtin_clock.proto.
+    const REALTIME: u64 = 1;
+    const MONOTONIC: u64 = 3;
+    const BOOTTIME: u64 = 6;
+    const SEQ_INCREMENTAL_STATE_CLEARED: u64 = 1;
+    let provenance = &header.provenance;
+    packets.put(|packet| {
+        packet.number(packet::TIMESTAMP, provenance.started_monotonic_ns);
+        packet.number(packet::SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
+        packet.message(packet::CLOCK_SNAPSHOT, |snapshot| {
+            let mut clock = |id, ns| {
+                snapshot.message(1, |clock| {
+                    clock.number(1, id);
+                    clock.number(2, ns);
+                });
+            };
+            clock(BOOTTIME, provenance.started_monotonic_ns);
+            clock(MONOTONIC, provenance.started_monotonic_ns);
+            if provenance.started_unix_ns > 0 {
+                clock(REALTIME, provenance.started_unix_ns);
+            }
+            snapshot.number(2, BOOTTIME);
+        });
+    })
+}
+
+/// The kernel's version: the viewer reads task states by it.
+fn system(header: &Header, packets: &mut Packets<impl Write>) -> io::Result<()> {
+    let host = &header.host;
+    if host.kernel.release.is_empty() {
+        return Ok(());
+    }
+    packets.put(|packet| {
+        packet.message(packet::SYSTEM_INFO, |info| {
+            info.message(1, |name| {
+                name.text(1, "Linux");
+                name.text(3, &host.kernel.release);
+                name.text(4, &host.architecture);
+            });
+            info.number(8, host.cpus.len() as u64);
+        });
+    })
+}
+
+fn left_out(trace: &Trace) -> Vec<String> {
+    let mut left_out = Vec::new();
+    if trace.switch_rows().is_none() {
+        left_out.push(format!(
+            "single switches and wake-ups, which {} does not see",
+            trace.header.provenance.recorder
+        ));
+    } else {
+        left_out.push("priorities, which are not in a Trace (0 is shown)".to_owned());
+        if !trace.header.unavailable.iter().any(|row| row.what == "switches.cost_ns") {
+            left_out.push("the cost of each switch".to_owned());
+        }
+    }
+    if trace.switch_rows().is_some() && trace.header.scope != Scope::Machine {
+        left_out
+            .push("tasks that were not recorded, but where they follow or precede one that was".to_owned());
+    }
+    let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
+    if lost > 0 {
+        left_out.push(format!("{lost} events that the recorder lost"));
+    }
+    let tables = [
+        ("cpus", trace.cpus.len()),
+        ("cgroups", trace.cgroups.len()),
+        ("preemptions", trace.preemptions.len()),
+        ("interrupts", trace.interrupts.len()),
+        ("histograms", trace.histograms.len()),
+    ];
+    let tables: Vec<&str> = tables.iter().filter(|(_, rows)| *rows > 0).map(|(name, _)| *name).collect();
+    if !tables.is_empty() {
+        left_out.push(format!("the tables {} ('--to csv --table NAME' has them)", tables.join(", ")));
+    }
+    left_out
+}

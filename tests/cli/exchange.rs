@@ -1,0 +1,210 @@
+//! `swtch import` and `swtch export` from end to end.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{fixture, home, json, names, run, stderr, stdout, swtch};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use swtch_trace::Trace;
+use swtch_trace::tables::SwitchRow;
+
+fn with(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = swtch(home);
+    command.args(arguments);
+    command
+}
+
+/// A home with the text of a fixture, imported.
+fn imported(name: &str) -> tempfile::TempDir {
+    let home = home();
+    fs::copy(fixture(&format!("imports/{name}")), home.path().join("trace.txt")).unwrap();
+    let found = json(&mut with(home.path(), &["import", "trace.txt", "-o", "run.swtch", "--json"]));
+    assert_eq!(found["schema"], "swtch/import/1");
+    assert_eq!(found["malformed"], 0);
+    home
+}
+
+fn rows(home: &Path) -> Vec<SwitchRow> {
+    Trace::open(&home.join("run.swtch")).unwrap().switches().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn a_text_comes_out_again_as_csv() {
+    for name in ["perf-script.txt", "ftrace.txt", "trace-cmd.txt"] {
+        let home = imported(name);
+        let output = run(&mut with(home.path(), &["export", "run.swtch", "--to", "csv"]));
+        assert!(output.status.success() && stderr(&output).is_empty(), "{}", stderr(&output));
+        let text = stdout(&output);
+        let mut lines = text.lines();
+        let heading = "at_ns,cpu,prev_tid,next_tid,prev_state,ran_ns,waited_ns,cost_ns,waker_tid";
+        assert_eq!(lines.next(), Some(heading));
+        let some = |text: &str| (!text.is_empty()).then(|| text.parse().unwrap());
+        let found: Vec<SwitchRow> = lines
+            .map(|line| {
+                let cells: Vec<&str> = line.split(',').collect();
+                let state = format!("\"{}\"", cells[4]);
+                SwitchRow {
+                    at_ns: cells[0].parse().unwrap(),
+                    cpu: cells[1].parse().unwrap(),
+                    prev_tid: cells[2].parse().unwrap(),
+                    next_tid: cells[3].parse().unwrap(),
+                    prev_state: serde_json::from_str(&state).unwrap(),
+                    ran_ns: cells[5].parse().unwrap(),
+                    waited_ns: some(cells[6]),
+                    cost_ns: some(cells[7]).map(|ns| ns as u32),
+                    waker_tid: some(cells[8]).map(|tid| tid as u32),
+                }
+            })
+            .collect();
+        assert_eq!(found, rows(home.path()), "{name}");
+        // Into a file it is the same.
+        let summary = json(&mut with(
+            home.path(),
+            &["export", "run.swtch", "--to", "csv", "-o", "switches.csv", "--json"],
+        ));
+        assert_eq!(summary["rows"], found.len());
+        assert_eq!(fs::read_to_string(home.path().join("switches.csv")).unwrap(), text);
+    }
+}
+
+#[test]
+fn every_table_goes_into_parquet_and_csv() {
+    let home = imported("ftrace-tgid.txt");
+    for table in swtch_trace::tables::TABLES {
+        let arguments =
+            ["export", "run.swtch", "--to", "parquet", "--table", table, "-o", "out.parquet", "--json"];
+        let found = json(&mut with(home.path(), &arguments));
+        let bytes = fs::read(home.path().join("out.parquet")).unwrap();
+        assert_eq!(found["bytes"], bytes.len());
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let rows = reader.metadata().file_metadata().num_rows();
+        assert_eq!(found["rows"], rows, "{table}");
+        let output = run(&mut with(home.path(), &["export", "run.swtch", "--to", "csv", "--table", table]));
+        assert_eq!(stdout(&output).lines().count() as i64, rows + 1, "{table}");
+        let heading = stdout(&output).lines().next().unwrap().to_owned();
+        let columns = reader.metadata().file_metadata().schema_descr().columns().to_vec();
+        let columns: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+        assert_eq!(columns.join(","), heading, "{table}");
+    }
+}
+
+#[test]
+fn a_perfetto_trace_is_written_and_says_what_it_lacks() {
+    let home = imported("perf-script.txt");
+    let output =
+        run(&mut with(home.path(), &["export", "run.swtch", "--to", "perfetto", "-o", "run.pftrace"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("ui.perfetto.dev"), "{}", stdout(&output));
+    let said = stderr(&output);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("priorities") && said.contains("preemptions"), "{said}");
+    let found =
+        json(&mut with(home.path(), &["export", "run.swtch", "--to", "perfetto", "-o", "again", "--json"]));
+    assert_eq!(found["switches"], rows(home.path()).len());
+    assert!(found["wakeups"].as_u64() > Some(40), "{found}");
+    assert_eq!(
+        fs::read(home.path().join("run.pftrace")).unwrap(),
+        fs::read(home.path().join("again")).unwrap()
+    );
+}
+
+#[test]
+fn standard_input_can_be_imported() {
+    let home = home();
+    let text = fs::File::open(fixture("imports/perf-script.txt")).unwrap();
+    let output = run(with(home.path(), &["import", "-"]).stdin(Stdio::from(text)));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("Trace: import.swtch"), "{}", stdout(&output));
+    assert_eq!(names(home.path()), ["import.swtch"]);
+    let header = Trace::open(&home.path().join("import.swtch")).unwrap().header;
+    assert!(header.provenance.why.contains("standard input"), "{}", header.provenance.why);
+}
+
+#[test]
+fn lines_that_are_not_understood_are_said() {
+    let home = home();
+    let text = fs::read_to_string(fixture("imports/ftrace.txt")).unwrap();
+    fs::write(home.path().join("trace.txt"), text.replacen("prev_state=", "prev_stat", 3)).unwrap();
+    let output = run(&mut with(home.path(), &["import", "trace.txt"]));
+    assert!(stdout(&output).contains("3 lines could not be understood"), "{}", stdout(&output));
+    let header = Trace::open(&home.path().join("trace.swtch")).unwrap().header;
+    assert!(header.unavailable.iter().any(|row| row.why.starts_with("3 of ")), "{:?}", header.unavailable);
+}
+
+#[test]
+fn a_reader_that_has_had_enough_is_no_failure() {
+    let home = imported("trace-cmd.txt");
+    let bin = env!("CARGO_BIN_EXE_swtch");
+    // Much more than a pipe holds, since the reader ends at once.
+    let script =
+        format!("for i in $(seq 40); do {bin} export run.swtch --to csv || echo failed >&2; done | head -1");
+    let output = run(Command::new("bash").args(["-c", &script]).current_dir(home.path()));
+    assert_eq!(stderr(&output), "");
+    assert!(stdout(&output).starts_with("at_ns,"));
+}
+
+/// Runs with `arguments` and checks status, that the complaint is one line with `words`, and that nothing changed.
+fn refused(home: &Path, arguments: &[&str], status: i32, words: &[&str]) {
+    let before = names(home);
+    let output = run(&mut with(home, arguments));
+    let complaint = stderr(&output);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {complaint}");
+    assert_eq!(complaint.trim_end().lines().count(), 1, "{arguments:?}: {complaint}");
+    for word in words {
+        assert!(complaint.contains(word), "{arguments:?}: no '{word}' in {complaint}");
+    }
+    assert!(output.stdout.is_empty());
+    assert_eq!(names(home), before, "{arguments:?}");
+}
+
+#[test]
+fn wrong_wishes_and_files_are_one_line() {
+    let home = imported("ftrace.txt");
+    let home = home.path();
+    fs::write(home.join("perf.data"), b"PERFILE2\x68\0\0\0\0\0\0\0and so on").unwrap();
+    fs::write(home.join("none.txt"), "nothing\nat all\n").unwrap();
+    refused(home, &["import", "perf.data"], 1, &["recording of perf", "perf script -i perf.data"]);
+    refused(home, &["import", "none.txt", "-o", "run.swtch"], 1, &["none.txt", "no sched_switch", "2 lines"]);
+    refused(home, &["import", "no.txt"], 1, &["cannot read no.txt"]);
+    refused(home, &["import", "run.swtch"], 1, &["cannot read run.swtch"]);
+    refused(home, &["import", "trace.txt", "-o", "perf.data"], 1, &["perf.data", "nothing was changed"]);
+    refused(home, &["import", "trace.txt", "-o", "no/such/place.swtch"], 1, &["no/such/place.swtch"]);
+    refused(home, &["import", "trace.txt", "-o", "-"], 2, &["-o NAME.swtch"]);
+    refused(home, &["import"], 2, &["--help"]);
+    assert!(Trace::open(&home.join("run.swtch")).is_ok(), "the older Trace is still there");
+    refused(home, &["export", "run.swtch", "--to", "perfetto"], 2, &["-o FILE"]);
+    refused(home, &["export", "run.swtch", "--to", "parquet", "-o", "-"], 2, &["-o FILE"]);
+    refused(home, &["export", "run.swtch", "--to", "csv", "--json"], 2, &["--json", "-o FILE"]);
+    refused(
+        home,
+        &["export", "run.swtch", "--to", "csv", "--table", "chairs"],
+        2,
+        &["'chairs'", "switches, tasks"],
+    );
+    refused(
+        home,
+        &["export", "run.swtch", "--to", "perfetto", "--table", "tasks", "-o", "x"],
+        2,
+        &["--table"],
+    );
+    refused(home, &["export", "run.swtch", "--to", "pdf", "-o", "x"], 2, &["pdf", "perfetto"]);
+    refused(home, &["export", "trace.txt", "--to", "csv"], 1, &["not a Trace"]);
+    refused(home, &["export", "run.swtch", "--to", "csv", "-o", "no/such/x.csv"], 1, &["no/such/x.csv"]);
+}
+
+/// A Trace that turns out to be damaged half-way leaves an older output as it was.
+#[test]
+fn an_older_file_is_replaced_only_by_a_whole_one() {
+    let home = imported("ftrace.txt");
+    fs::write(home.path().join("out"), "mine").unwrap();
+    let table = home.path().join("run.swtch/switches-000001.parquet");
+    let bytes = fs::read(&table).unwrap();
+    fs::write(&table, &bytes[..bytes.len() / 2]).unwrap();
+    for format in ["perfetto", "csv", "parquet"] {
+        refused(home.path(), &["export", "run.swtch", "--to", format, "-o", "out"], 1, &["out", "damaged"]);
+        assert_eq!(fs::read_to_string(home.path().join("out")).unwrap(), "mine");
+    }
+}
