@@ -207,14 +207,11 @@ fn losses_are_counted() {
     };
     assert!(of("switches") > 0.0, "{}", found["losses"]);
     let trace = Trace::open(&home.path().join("python3.swtch")).unwrap();
-    // Those from idle are no switches of the tasks.
-    let came = trace.switches().filter(|row| row.as_ref().unwrap().prev_tid != 0).count() as f64;
-    let made_up = came + of("switches");
-    assert!(
-        (made_up / happened - 1.0).abs() < 0.03,
-        "{came} came, {} lost, {happened} happened",
-        of("switches")
-    );
+    let ours: Vec<u32> = trace.tasks.iter().filter(|task| task.in_scope).map(|task| task.tid).collect();
+    let came = trace.switches().filter(|row| ours.contains(&row.as_ref().unwrap().prev_tid)).count() as f64;
+    // Among the lost are also those from other tasks to these, as many as others ran in between.
+    let share = (came + of("switches")) / happened;
+    assert!((0.97..1.2).contains(&share), "{came} came, {} lost, {happened} happened", of("switches"));
 }
 
 #[test]
@@ -326,6 +323,10 @@ fn a_control_group_that_goes_away_ends_the_recording() {
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
+    let members = || fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    while members().is_empty() && inside.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let home = priced();
     let recorder = record(home.path(), &["--json", "-o", "group.swtch", "--cgroup", group.to_str().unwrap()])
         .stdin(Stdio::null())

@@ -195,6 +195,50 @@ static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *t
 	cpu->last_tid = tid;
 }
 
+static __always_inline void describe(struct task_record *record, struct task_struct *task, struct task_counts *counts)
+{
+	record->now_ns = bpf_ktime_get_ns();
+	record->tid = task->pid;
+	record->pid = task->tgid;
+	record->parent_pid = BPF_CORE_READ(task, real_parent, tgid);
+	record->kernel_thread = task->flags & PF_KTHREAD ? 1 : 0;
+	record->voluntary = task->nvcsw;
+	record->involuntary = task->nivcsw;
+	record->run_ns = task->se.sum_exec_runtime;
+	record->delay_ns = task->sched_info.run_delay;
+	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
+	__builtin_memcpy(&record->counts, counts, sizeof(*counts));
+}
+
+/* A task goes for good: what is known of it is told, for its storage goes with it. `counted` of its voluntary switches is this one. */
+static __always_inline void tell_end(struct cpu_counts *cpu, struct task_struct *task, u64 counted)
+{
+	u32 number = bpf_get_smp_processor_id(), index;
+	struct task_counts *counts = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct task_record *record;
+	u64 place;
+
+	/* Its number may be given to another task. */
+	if (scoped)
+		set_followed(task->pid, false);
+	if (!counts)
+		return;
+	if (*(volatile u64 *)&cpu->ended_head - *(volatile u64 *)&cpu->ended_tail > (1 << ENDED_SHIFT) - 8) {
+		__sync_fetch_and_add(&cpu->ended_lost, 1);
+		return;
+	}
+	place = __sync_fetch_and_add(&cpu->ended_head, 1);
+	index = (number << ENDED_SHIFT) + ((u32)place & ((1 << ENDED_SHIFT) - 1));
+	record = bpf_map_lookup_elem(&ended, &index);
+	if (!record)
+		return;
+	describe(record, task, counts);
+	record->voluntary -= counted;
+	/* An atomic instruction that returns a value is a full barrier: the record is whole before its lap is there. */
+	__sync_fetch_and_add(&record->now_ns, 0);
+	*(volatile u64 *)&record->lap = (place >> ENDED_SHIFT) + 1;
+}
+
 SEC("tp_btf/sched_entry_tp")
 int BPF_PROG(entered, bool preempt)
 {
@@ -203,6 +247,8 @@ int BPF_PROG(entered, bool preempt)
 
 	if (!cpu)
 		return 0;
+	if (task->__state & TASK_DEAD)
+		tell_end(cpu, task, 0);
 	cpu->entered_tid = task->pid;
 	cpu->entered_mm = (u64)task->active_mm;
 	cpu->entered_ns = bpf_ktime_get_ns();
@@ -226,30 +272,17 @@ int BPF_PROG(left, bool is_switch)
 
 /* Instead of the two above where they are missing. The sums of the one that comes are up to date here (kernel/sched/core.c, v6.18). */
 SEC("tp_btf/sched_switch")
-int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next)
+int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
 	struct cpu_counts *cpu = this_cpu();
 
 	if (!cpu)
 		return 0;
+	if (prev_state & TASK_DEAD)
+		tell_end(cpu, prev, 1);
 	cpu->entered_tid = prev->pid;
 	arrive(cpu, next, bpf_ktime_get_ns(), 0, (u64)prev->active_mm);
 	return 0;
-}
-
-static __always_inline void describe(struct task_record *record, struct task_struct *task, struct task_counts *counts)
-{
-	record->now_ns = bpf_ktime_get_ns();
-	record->tid = task->pid;
-	record->pid = task->tgid;
-	record->parent_pid = BPF_CORE_READ(task, real_parent, tgid);
-	record->kernel_thread = task->flags & PF_KTHREAD ? 1 : 0;
-	record->voluntary = task->nvcsw;
-	record->involuntary = task->nivcsw;
-	record->run_ns = task->se.sum_exec_runtime;
-	record->delay_ns = task->sched_info.run_delay;
-	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
-	__builtin_memcpy(&record->counts, counts, sizeof(*counts));
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -285,32 +318,10 @@ int BPF_PROG(execed, struct task_struct *task, int old_pid, struct linux_binprm 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *task)
 {
-	u32 number = bpf_get_smp_processor_id(), index;
-	struct task_counts *counts = bpf_task_storage_get(&tasks, task, 0, 0);
 	struct cpu_counts *cpu = this_cpu();
-	struct task_record *record;
-	u64 place;
 
-	/* Its number may be given to another task; its last switch is still to come. */
-	if (scoped)
-		set_followed(task->pid, false);
-	if (!counts || !cpu)
-		return 0;
-	if (task->pid == task->tgid)
+	if (cpu && task->pid == task->tgid && (!scoped || is_followed(task->pid)))
 		__sync_fetch_and_add(&cpu->exits, 1);
-	if (*(volatile u64 *)&cpu->ended_head - *(volatile u64 *)&cpu->ended_tail > (1 << ENDED_SHIFT) - 8) {
-		__sync_fetch_and_add(&cpu->ended_lost, 1);
-		return 0;
-	}
-	place = __sync_fetch_and_add(&cpu->ended_head, 1);
-	index = (number << ENDED_SHIFT) + ((u32)place & ((1 << ENDED_SHIFT) - 1));
-	record = bpf_map_lookup_elem(&ended, &index);
-	if (!record)
-		return 0;
-	describe(record, task, counts);
-	/* An atomic instruction that returns a value is a full barrier: the record is whole before its lap is there. */
-	__sync_fetch_and_add(&record->now_ns, 0);
-	*(volatile u64 *)&record->lap = (place >> ENDED_SHIFT) + 1;
 	return 0;
 }
 
@@ -324,8 +335,8 @@ int dump(struct bpf_iter__task *ctx)
 	struct cpu_counts *cpu = this_cpu();
 	struct task_counts *counts;
 
-	/* Who ends has been, or will be, told of at its end; it may stay for its parent to collect. */
-	if (task && task->flags & PF_EXITING)
+	/* Who ended was told of then, and may stay for its parent to collect. */
+	if (task && task->__state & TASK_DEAD)
 		return 0;
 	/* The first time round, this makes the counts of the tasks that are there already. */
 	counts = task && task->pid && cpu ? counts_of(task, cpu, bpf_ktime_get_ns()) : NULL;

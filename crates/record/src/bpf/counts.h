@@ -74,6 +74,6 @@ _Static_assert(sizeof(struct task_counts) == 640 && sizeof(struct task_record) =
 _Static_assert(sizeof(struct cpu_counts) == 1024 && __builtin_offsetof(struct cpu_counts, ended_tail) == 128, "likewise");
 
 /* Places in the ring of ended tasks of each CPU; a power of two. */
-#define ENDED_SHIFT 9
+#define ENDED_SHIFT 10
 
 #endif

@@ -33,7 +33,6 @@ enum { BPF_F_NO_PREALLOC = 1U << 0, BPF_F_MMAPABLE = 1U << 10 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 /* include/linux/sched.h, v6.18 */
-#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 #define TASK_DEAD 0x00000080
 

@@ -59,15 +59,16 @@ impl BpfRun {
             members: Members::of(&options.target, group),
             start_ns,
         };
-        run.follow_those_there();
+        let there = run.members.tids();
+        run.follow(&there);
         Ok(run)
     }
 
-    /// Follows the tasks that were there before the programs. Those that are made meanwhile are children of these.
-    fn follow_those_there(&mut self) {
-        for tid in self.members.tids() {
-            self.bpf.follow(tid);
-            if let Some(known) = known::task(tid) {
+    /// Follows tasks that were there before the programs, or came otherwise than by birth. Those that they make meanwhile are followed too.
+    fn follow(&mut self, tids: &[u32]) {
+        for tid in tids {
+            self.bpf.follow(*tid);
+            if let Some(known) = known::task(*tid) {
                 self.accumulator.follow(&known);
             }
         }
@@ -141,7 +142,10 @@ impl Run for BpfRun {
     }
 
     fn look(&mut self) {
-        let horizon_ns = monotonic_ns().saturating_sub(LAG_NS);
+        let now_ns = monotonic_ns();
+        let horizon_ns = now_ns.saturating_sub(LAG_NS);
+        let newcomers = self.members.newcomers(now_ns);
+        self.follow(&newcomers);
         let full = self.bpf.drain(&mut self.held);
         self.take(horizon_ns);
         self.period = match full {

@@ -15,7 +15,10 @@ use std::time::Duration;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
 
-const PERIOD: Duration = Duration::from_millis(500);
+/// How often it is looked who has ended: their place is needed for others.
+const PERIOD: Duration = Duration::from_millis(50);
+/// How often all tasks are asked for, ns; that costs some microseconds a task.
+const ASK_EVERY_NS: u64 = 500_000_000;
 /// So many ended tasks have rows of their own; of more, those of one name share one, without a number.
 const MOST_ENDED: usize = 20_000;
 /// So many intervals at most; then two become one.
@@ -55,7 +58,7 @@ impl CountsRun {
     ) -> Result<Self, RecordError> {
         let scoped = options.target != Target::Machine;
         let mut counter = Counter::load(scoped, true, &cache_groups(&header.host))?;
-        let members = Members::of(&options.target, group);
+        let mut members = Members::of(&options.target, group);
         for tid in members.tids() {
             counter.follow(tid);
         }
@@ -122,6 +125,20 @@ impl CountsRun {
                 fold(self.folded.entry(row.comm.clone()).or_default(), &row);
             }
         }
+    }
+
+    /// Asks for all tasks.
+    fn ask(&mut self) {
+        // A look that fails leaves the older figures; the next one, or the last, may do.
+        if let Ok(alive) = self.counter.tasks() {
+            let own = own_tid();
+            // Followed for a moment only, to start the command.
+            self.alive = alive.into_iter().filter(|task| self.members.is_all() || task.tid != own).collect();
+        }
+        let processes = self.alive.iter().filter(|task| task.tid == task.pid).count() as u64;
+        self.peak = self.peak.max(processes);
+        let (rows, cpus) = (self.rows(), self.counter.cpus());
+        self.add_interval(&rows, &cpus);
     }
 
     fn rows(&self) -> Vec<TaskRow> {
@@ -268,16 +285,13 @@ impl Run for CountsRun {
 
     fn look(&mut self) {
         self.take_ended();
-        // A look that fails leaves the older figures; the next one, or the last, may do.
-        if let Ok(alive) = self.counter.tasks() {
-            let own = own_tid();
-            // Followed for a moment only, to start the command.
-            self.alive = alive.into_iter().filter(|task| self.members.is_all() || task.tid != own).collect();
+        let now_ns = monotonic_ns();
+        for tid in self.members.newcomers(now_ns) {
+            self.counter.follow(tid);
         }
-        let processes = self.alive.iter().filter(|task| task.tid == task.pid).count() as u64;
-        self.peak = self.peak.max(processes);
-        let (rows, cpus) = (self.rows(), self.counter.cpus());
-        self.add_interval(&rows, &cpus);
+        if now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS {
+            self.ask();
+        }
     }
 
     fn period(&self) -> Duration {
@@ -293,7 +307,12 @@ impl Run for CountsRun {
     }
 
     fn finish(&mut self) {
-        self.look();
+        self.ask();
+        let before = self.ended.len();
+        self.take_ended();
+        // Who ended between the two is told of by both.
+        let since = &self.ended[before.min(self.ended.len())..];
+        self.alive.retain(|task| since.iter().all(|row| row.tid != task.tid));
     }
 
     fn fill(&mut self, _: u64, header: &mut Header) -> Tables {

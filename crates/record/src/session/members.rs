@@ -1,13 +1,26 @@
 //! Whose switches are recorded, as far as it is known beforehand.
 
+use crate::clock::monotonic_ns;
 use crate::known;
 use crate::options::Target;
 use crate::system::Cgroup;
+use std::collections::HashSet;
 use std::path::PathBuf;
+
+/// How often it is looked who has moved into a control group since, ns.
+const LOOK_EVERY_NS: u64 = 200_000_000;
 
 /// The tasks of a target.
 #[derive(Debug)]
-pub(super) enum Members {
+pub(super) struct Members {
+    kind: Kind,
+    /// Those of a control group that were found already, and when it was last looked.
+    found: HashSet<u32>,
+    looked_ns: u64,
+}
+
+#[derive(Debug)]
+enum Kind {
     All,
     Processes(Vec<u32>),
     Group(PathBuf),
@@ -15,40 +28,54 @@ pub(super) enum Members {
 
 impl Members {
     pub(super) fn of(target: &Target, group: Option<&Cgroup>) -> Self {
-        match (target, group) {
-            (Target::Machine, _) => Self::All,
-            (Target::Cgroup(_), Some(group)) => Self::Group(PathBuf::from(&group.folder)),
-            (Target::Processes(pids), _) => Self::Processes(pids.clone()),
-            (Target::Command(_) | Target::Cgroup(_), _) => Self::Processes(Vec::new()),
-        }
+        let kind = match (target, group) {
+            (Target::Machine, _) => Kind::All,
+            (Target::Cgroup(_), Some(group)) => Kind::Group(PathBuf::from(&group.folder)),
+            (Target::Processes(pids), _) => Kind::Processes(pids.clone()),
+            (Target::Command(_) | Target::Cgroup(_), _) => Kind::Processes(Vec::new()),
+        };
+        Self { kind, found: HashSet::new(), looked_ns: 0 }
     }
 
     /// A process that was started since.
     pub(super) fn add(&mut self, pid: u32) {
-        if let Self::Processes(pids) = self {
+        if let Kind::Processes(pids) = &mut self.kind {
             pids.push(pid);
         }
     }
 
-    /// Numbers of the tasks that are there now.
-    pub(super) fn tids(&self) -> Vec<u32> {
-        match self {
-            Self::All => known::all(),
-            Self::Processes(pids) => pids.iter().flat_map(|pid| known::threads(*pid)).collect(),
-            Self::Group(folder) => known::in_folder(folder),
+    /// Numbers of the tasks that are there now, at the beginning.
+    pub(super) fn tids(&mut self) -> Vec<u32> {
+        match &self.kind {
+            Kind::All => known::all(),
+            Kind::Processes(pids) => pids.iter().flat_map(|pid| known::threads(*pid)).collect(),
+            Kind::Group(_) => self.newcomers(monotonic_ns()),
         }
     }
 
+    /// Numbers of the tasks that moved into the control group since this was last called: no event tells of that.
+    pub(super) fn newcomers(&mut self, now_ns: u64) -> Vec<u32> {
+        let Kind::Group(folder) = &self.kind else { return Vec::new() };
+        if self.looked_ns > 0 && now_ns.saturating_sub(self.looked_ns) < LOOK_EVERY_NS {
+            return Vec::new();
+        }
+        self.looked_ns = now_ns;
+        let there: HashSet<u32> = known::in_folder(folder).into_iter().collect();
+        let new = there.difference(&self.found).copied().collect();
+        self.found = there;
+        new
+    }
+
     pub(super) fn is_all(&self) -> bool {
-        matches!(self, Self::All)
+        matches!(self.kind, Kind::All)
     }
 
     /// Whether there is still something to record.
     pub(super) fn alive(&self) -> bool {
-        match self {
-            Self::All => true,
-            Self::Processes(pids) => pids.iter().any(|pid| known::exists(*pid)),
-            Self::Group(folder) => folder.exists(),
+        match &self.kind {
+            Kind::All => true,
+            Kind::Processes(pids) => pids.iter().any(|pid| known::exists(*pid)),
+            Kind::Group(folder) => folder.exists(),
         }
     }
 }

@@ -71,7 +71,7 @@ pub(super) struct RawCpu {
 }
 
 /// Places in the ring of ended tasks of each CPU, as a power of two.
-pub(super) const ENDED_SHIFT: u32 = 9;
+pub(super) const ENDED_SHIFT: u32 = 10;
 
 // SAFETY: integers and arrays of integers only.
 unsafe impl Shared for RawRecord {}
