@@ -170,7 +170,12 @@ fn the_whole_machine_is_reconciled_with_the_kernel() {
     for found in &found {
         let row = &found["reconciliation"][0];
         let (counted, kernel) = (row["counted"].as_f64().unwrap(), row["kernel"].as_f64().unwrap());
-        assert!(kernel > 500.0 && (counted / kernel - 1.0).abs() < 0.1, "{row}");
+        assert!(
+            kernel > 500.0 && (counted / kernel - 1.0).abs() < 0.1,
+            "{} {row} {}",
+            found["context_switches"],
+            found["losses"]
+        );
         assert_eq!(found["ended"], "duration");
     }
     // Only with every event are interrupts timed.

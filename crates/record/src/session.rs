@@ -78,8 +78,8 @@ trait Run {
     fn alive(&self) -> bool;
     /// Switches since they were last taken; none where the source does not see single ones.
     fn switches(&mut self) -> Vec<SwitchRow>;
-    /// Looks for the last time.
-    fn finish(&mut self);
+    /// Looks for the last time. What came after `end_ns` is no part of the recording: taking programs off can last.
+    fn finish(&mut self, end_ns: u64);
     /// Everything so far.
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables;
     /// For the one who waits.
@@ -120,8 +120,8 @@ pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recordin
     let (ended, disk_full) =
         watch(options, observer, run.as_mut(), workload.as_ref(), &mut writer, &mut header)?;
     header.provenance.ended = ended;
-    run.finish();
     let later = Snapshot::read(Path::new("/"), group.as_ref(), Detail::Everything);
+    run.finish(later.monotonic_ns);
     if let Some(workload) = workload {
         header.exit_status = header::collect(workload, observer)?;
     }

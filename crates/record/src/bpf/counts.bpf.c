@@ -247,6 +247,9 @@ int BPF_PROG(entered, bool preempt)
 
 	if (!cpu)
 		return 0;
+	/* The first switch to a new task does not come out of the scheduler here: it is counted when that task goes in for the first time. */
+	if (cpu->entered_ns && cpu->entered_tid != task->pid)
+		arrive(cpu, task, bpf_ktime_get_ns(), 0, cpu->entered_mm);
 	if (task->__state & TASK_DEAD)
 		tell_end(cpu, task, 0);
 	cpu->entered_tid = task->pid;
@@ -265,8 +268,10 @@ int BPF_PROG(left, bool is_switch)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	cpu = this_cpu();
-	if (cpu && cpu->entered_ns)
-		arrive(cpu, bpf_get_current_task_btf(), now_ns, now_ns - cpu->entered_ns, cpu->entered_mm);
+	if (!cpu || !cpu->entered_ns)
+		return 0;
+	arrive(cpu, bpf_get_current_task_btf(), now_ns, now_ns - cpu->entered_ns, cpu->entered_mm);
+	cpu->entered_ns = 0;
 	return 0;
 }
 

@@ -46,10 +46,9 @@ impl BpfRun {
         let scoped = options.target != Target::Machine;
         let cpus = header.host.cpus.len().max(1) as u64;
         let in_all = options.buffer_bytes.unwrap_or(MOST_BUFFER_BYTES.min(BUFFER_BYTES_PER_CPU * cpus));
-        let mut bpf = Bpf::load(Wish { buffer_bytes: in_all / cpus, scoped })?;
+        let bpf = Bpf::load(Wish { buffer_bytes: in_all / cpus, scoped })?;
         let start_ns = header.provenance.started_monotonic_ns;
         let accumulator = Accumulator::new(start_ns, cache_groups(&header.host), scoped);
-        bpf.attach()?;
         let mut run = Self {
             bpf,
             accumulator,
@@ -59,8 +58,16 @@ impl BpfRun {
             members: Members::of(&options.target, group),
             start_ns,
         };
+        if scoped {
+            // Those that are made between the two are children of some that are there.
+            run.bpf.attach()?;
+        }
         let there = run.members.tids();
         run.follow(&there);
+        if !scoped {
+            // The list only names them; events that come meanwhile would be none of the recording.
+            run.bpf.attach()?;
+        }
         Ok(run)
     }
 
@@ -167,10 +174,13 @@ impl Run for BpfRun {
         std::mem::take(&mut self.ready)
     }
 
-    fn finish(&mut self) {
-        self.bpf.detach();
+    fn finish(&mut self, end_ns: u64) {
+        // An event of before may be completed only after; some milliseconds are enough, or else it is of a task that is still in a switch.
+        std::thread::sleep(Duration::from_millis(2));
         self.bpf.drain(&mut self.held);
-        self.take(u64::MAX);
+        self.bpf.detach();
+        self.take(end_ns);
+        self.held.clear();
         for (cpu, prev_tid, at_ns) in self.bpf.pending() {
             // Into a task so new that it has not been in the scheduler since. Who it is, the kernel has not told.
             let switch = Switch {

@@ -306,7 +306,7 @@ impl Run for CountsRun {
         Vec::new()
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self, _: u64) {
         self.ask();
         let before = self.ended.len();
         self.take_ended();

@@ -73,7 +73,7 @@ impl Run for ProcfsRun {
         Vec::new()
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self, _: u64) {
         self.collected = self.sampler.take().map(Sampler::finish);
     }
 
