@@ -50,12 +50,8 @@ pub struct Sums {
     pub involuntary: u64,
     /// Switches from the idle task.
     pub idle: u64,
-    /// Switches that came as events.
-    pub switch_events: u64,
     /// Wake-ups.
     pub wakeups: u64,
-    /// Wake-ups by interrupts.
-    pub wakeups_by_interrupts: u64,
     /// Migrations.
     pub migrations: Migrations,
     /// Processes created.
@@ -205,7 +201,6 @@ impl Accumulator {
     }
 
     fn switch(&mut self, switch: &Switch) -> SwitchRow {
-        self.sums.switch_events += 1;
         let index = switch.cpu as usize;
         if index >= self.cpus.len() {
             self.cpus.resize_with(index + 1, Cpu::default);
@@ -358,7 +353,6 @@ impl Accumulator {
         if counts {
             task.wakeups += 1;
             self.sums.wakeups += 1;
-            self.sums.wakeups_by_interrupts += u64::from(wake.waker_tid.is_none());
             self.intervals.at(wake.at_ns).wakeups += 1;
         }
         if let Some(waker) = wake.waker_tid.filter(|waker| *waker != 0)
@@ -385,10 +379,7 @@ impl Accumulator {
                 self.intervals.at(life.at_ns).forks += u64::from(is_process);
             }
             LifeKind::Exec => self.sums.execs += 1,
-            LifeKind::Exit { run_ns, .. } => {
-                self.sums.exited += u64::from(is_process);
-                self.task(life.tid, life.at_ns).exit_run_ns = Some(run_ns);
-            }
+            LifeKind::Exit => self.sums.exited += u64::from(is_process),
         }
         let task = self.task(life.tid, life.at_ns);
         task.pid = Some(life.pid);

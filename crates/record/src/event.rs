@@ -131,13 +131,6 @@ pub enum LifeKind {
     Fork,
     /// It took another program.
     Exec,
-    /// It ends; the kernel's own counts up to here, from which only its last switch is missing.
-    Exit {
-        /// `nvcsw`.
-        voluntary: u64,
-        /// `nivcsw`.
-        involuntary: u64,
-        /// Time on a CPU, ns.
-        run_ns: u64,
-    },
+    /// It ends; only its last switch is still to come.
+    Exit,
 }

@@ -82,7 +82,7 @@ trait Run {
     fn finish(&mut self, end_ns: u64);
     /// Everything so far.
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables;
-    /// For the one who waits.
+    /// For the one who waits; the time that passed is filled in for it.
     fn progress(&self) -> Progress;
 }
 

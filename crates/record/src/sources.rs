@@ -4,3 +4,4 @@ pub mod bpf;
 pub mod counts;
 mod mapping;
 pub mod procfs;
+mod ring;

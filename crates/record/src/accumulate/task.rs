@@ -33,8 +33,6 @@ pub(super) struct Task {
     pub(super) costs: u64,
     pub(super) process_switches: u64,
     pub(super) thread_switches: u64,
-    /// Time on a CPU before this recording saw it leave one, ns: known only from the kernel's count at its exit.
-    pub(super) exit_run_ns: Option<u64>,
     pub(super) now: Now,
 }
 

@@ -114,7 +114,7 @@ fn a_number_given_again_is_another_task() {
     for at_ns in [100, 1100] {
         accumulator.take(&life(at_ns, LifeKind::Fork));
         accumulator.take(&switch(at_ns + 10, 0, 5, PrevState::Sleeping, 7));
-        accumulator.take(&life(at_ns + 40, LifeKind::Exit { voluntary: 0, involuntary: 0, run_ns: 30 }));
+        accumulator.take(&life(at_ns + 40, LifeKind::Exit));
         accumulator.take(&switch(at_ns + 50, 0, 7, PrevState::Dead, 5));
     }
     let sums = accumulator.sums();

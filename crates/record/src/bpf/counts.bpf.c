@@ -11,22 +11,9 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "counts.h"
+#include "followed.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-const volatile bool scoped = false;
-const volatile u32 followed_words = 0;
-/* Whether sched_entry_tp is there, so that the cost of each switch is known. */
-const volatile bool bracket = false;
-
-/* Shared with the other programs in form: one bit a task. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} followed SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -65,27 +52,6 @@ static __always_inline struct cpu_counts *this_cpu(void)
 	u32 cpu = bpf_get_smp_processor_id();
 
 	return bpf_map_lookup_elem(&cpus, &cpu);
-}
-
-static __always_inline bool is_followed(u32 tid)
-{
-	u32 word = tid >> 6;
-	u64 *bits = word < followed_words ? bpf_map_lookup_elem(&followed, &word) : NULL;
-
-	return bits && (*bits >> (tid & 63)) & 1;
-}
-
-static __always_inline void set_followed(u32 tid, bool value)
-{
-	u32 word = tid >> 6;
-	u64 *bits = word < followed_words ? bpf_map_lookup_elem(&followed, &word) : NULL;
-
-	if (!bits)
-		return;
-	if (value)
-		__sync_fetch_and_or(bits, 1ULL << (tid & 63));
-	else
-		__sync_fetch_and_and(bits, ~(1ULL << (tid & 63)));
 }
 
 static __always_inline u32 class_of(u64 ns)

@@ -11,15 +11,13 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "record.h"
+#include "followed.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Events a ring holds, less one; a power of two, less one. */
 const volatile u32 ring_mask = 0;
 const volatile u32 ring_shift = 0;
-/* Whether only the tasks in `followed` are recorded, and how many bits it has. */
-const volatile bool scoped = false;
-const volatile u32 followed_words = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -36,15 +34,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct ring);
 } rings SEC(".maps");
-
-/* One bit a task. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} followed SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -67,20 +56,6 @@ static __always_inline struct ring *this_ring(void)
 	u32 cpu = bpf_get_smp_processor_id();
 
 	return bpf_map_lookup_elem(&rings, &cpu);
-}
-
-static __always_inline u64 *followed_word(u32 tid)
-{
-	u32 word = tid >> 6;
-
-	return word < followed_words ? bpf_map_lookup_elem(&followed, &word) : NULL;
-}
-
-static __always_inline bool is_followed(u32 tid)
-{
-	u64 *word = followed_word(tid);
-
-	return word && (*word >> (tid & 63)) & 1;
 }
 
 /* Places that stay free, for interrupts that come between the check and the taking. */
@@ -127,11 +102,9 @@ static __always_inline u8 mm_flag(struct task_struct *next, u64 mm_before)
 
 static __always_inline void unfollow_dead(u32 tid, u8 flags)
 {
-	u64 *word;
-
 	/* Its number may be given to another task. */
-	if (scoped && flags & EVENT_DEAD && (word = followed_word(tid)))
-		__sync_fetch_and_and(word, ~(1ULL << (tid & 63)));
+	if (scoped && flags & EVENT_DEAD)
+		set_followed(tid, false);
 }
 
 /* Writes the switch that was entered on this CPU; `next` came. */
@@ -296,9 +269,6 @@ static __always_inline void tell(struct task_struct *task, struct task_struct *p
 	info->pid = task->tgid;
 	info->parent_pid = parent->tgid;
 	info->kernel_thread = task->flags & PF_KTHREAD ? 1 : 0;
-	info->voluntary = task->nvcsw;
-	info->involuntary = task->nivcsw;
-	info->run_ns = task->se.sum_exec_runtime;
 	__builtin_memcpy(info->comm, task->comm, sizeof(info->comm));
 	order_stores(&info->at_ns);
 	*(volatile u32 *)&info->lap = (place >> INFO_SHIFT) + 1;
@@ -307,14 +277,10 @@ static __always_inline void tell(struct task_struct *task, struct task_struct *p
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
-	u64 *word;
-
 	if (scoped) {
 		if (!is_followed(parent->pid))
 			return 0;
-		word = followed_word(child->pid);
-		if (word)
-			__sync_fetch_and_or(word, 1ULL << (child->pid & 63));
+		set_followed(child->pid, true);
 	}
 	tell(child, parent, INFO_FORK);
 	return 0;

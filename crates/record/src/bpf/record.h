@@ -86,9 +86,6 @@ struct info {
 	u32 tid;
 	u32 pid;
 	u32 parent_pid;
-	u64 voluntary;
-	u64 involuntary;
-	u64 run_ns;
 	char comm[16];
 	u32 kernel_thread;
 	u32 lap; /* as in an event */

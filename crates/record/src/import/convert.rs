@@ -171,7 +171,7 @@ impl Converter {
                 self.figures.exits(last);
                 self.name(task);
                 // Such a text has none of the kernel's own counts.
-                let kind = LifeKind::Exit { voluntary: 0, involuntary: 0, run_ns: 0 };
+                let kind = LifeKind::Exit;
                 Some(life(line.at_ns, self.tasks.known(task.tid), kind))
             }
             Told::Other => {

@@ -34,7 +34,6 @@ pub(super) struct BpfRun {
     ready: Vec<SwitchRow>,
     period: Duration,
     members: Members,
-    start_ns: u64,
 }
 
 impl BpfRun {
@@ -56,7 +55,6 @@ impl BpfRun {
             ready: Vec::new(),
             period: PERIODS.0,
             members: Members::of(&options.target, group),
-            start_ns,
         };
         if scoped {
             // Those that are made between the two are children of some that are there.
@@ -198,7 +196,6 @@ impl Run for BpfRun {
                 self.ready.extend(self.accumulator.take(&Event::Switch(switch)));
             }
         }
-        self.name_the_nameless();
     }
 
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
@@ -237,10 +234,10 @@ impl Run for BpfRun {
     fn progress(&self) -> Progress {
         let sums = self.accumulator.sums();
         Progress {
-            elapsed_ns: monotonic_ns().saturating_sub(self.start_ns),
             switches: sums.voluntary + sums.involuntary + sums.idle,
             tasks: self.accumulator.task_count(),
             lost: self.bpf.lost().iter().map(Losses::all).sum(),
+            ..Progress::default()
         }
     }
 }

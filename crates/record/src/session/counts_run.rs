@@ -32,7 +32,7 @@ pub(super) struct CountsRun {
     alive: Vec<TaskCounts>,
     ended: Vec<TaskRow>,
     folded: BTreeMap<String, TaskRow>,
-    ended_histograms: Vec<(TaskCounts, u64)>,
+    ended_histograms: Vec<TaskCounts>,
     intervals: Vec<IntervalRow>,
     before: Before,
     start_ns: u64,
@@ -57,7 +57,7 @@ impl CountsRun {
         header: &mut Header,
     ) -> Result<Self, RecordError> {
         let scoped = options.target != Target::Machine;
-        let mut counter = Counter::load(scoped, true, &cache_groups(&header.host))?;
+        let mut counter = Counter::load(scoped, &cache_groups(&header.host))?;
         let mut members = Members::of(&options.target, group);
         for tid in members.tids() {
             counter.follow(tid);
@@ -119,7 +119,7 @@ impl CountsRun {
             let row = self.row(&task);
             if self.ended.len() < MOST_ENDED {
                 self.ended.push(row);
-                self.ended_histograms.push((task.clone(), task.arrivals));
+                self.ended_histograms.push(task);
                 keep_busiest(&mut self.ended_histograms);
             } else {
                 fold(self.folded.entry(row.comm.clone()).or_default(), &row);
@@ -190,10 +190,9 @@ impl CountsRun {
         for (of, classes) in ["kind thread", "kind process", "kind idle"].iter().zip(&cpus.costs_by_kind) {
             put("cost", of, classes);
         }
-        let mut busiest: Vec<(TaskCounts, u64)> = self.ended_histograms.clone();
-        busiest.extend(self.alive.iter().map(|task| (task.clone(), task.arrivals)));
-        busiest.sort_by_key(|(_, arrivals)| std::cmp::Reverse(*arrivals));
-        for (task, _) in busiest.iter().take(TASK_HISTOGRAMS) {
+        let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(&self.alive).collect();
+        busiest.sort_by_key(|task| std::cmp::Reverse(task.arrivals));
+        for task in busiest.into_iter().take(TASK_HISTOGRAMS) {
             let of = format!("task {}", task.tid);
             put("wait", &of, &task.waits);
             put("slice", &of, &task.slices);
@@ -345,7 +344,6 @@ impl Run for CountsRun {
     fn progress(&self) -> Progress {
         let cpus = self.counter.cpus();
         Progress {
-            elapsed_ns: monotonic_ns().saturating_sub(self.start_ns),
             switches: if self.members.is_all() {
                 cpus.switches.iter().chain(&cpus.idle_switches).sum()
             } else {
@@ -353,6 +351,7 @@ impl Run for CountsRun {
             },
             tasks: self.alive.len() as u64,
             lost: cpus.refused + cpus.ended_lost,
+            ..Progress::default()
         }
     }
 }
@@ -384,9 +383,9 @@ fn fold(sum: &mut TaskRow, row: &TaskRow) {
     (sum.wait_p50_ns, sum.wait_p90_ns, sum.wait_p99_ns, sum.slice_p50_ns) = (None, None, None, None);
 }
 
-fn keep_busiest(tasks: &mut Vec<(TaskCounts, u64)>) {
+fn keep_busiest(tasks: &mut Vec<TaskCounts>) {
     if tasks.len() > 2 * TASK_HISTOGRAMS {
-        tasks.sort_by_key(|(_, arrivals)| std::cmp::Reverse(*arrivals));
+        tasks.sort_by_key(|task| std::cmp::Reverse(task.arrivals));
         tasks.truncate(TASK_HISTOGRAMS);
     }
 }

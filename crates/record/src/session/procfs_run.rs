@@ -3,7 +3,7 @@
 use super::header::unavailable;
 use super::{Progress, Run};
 use crate::accumulate::Tables;
-use crate::clock::{monotonic_ns, process_cpu_ns};
+use crate::clock::process_cpu_ns;
 use crate::error::RecordError;
 use crate::options::Target;
 use crate::sources::procfs::{self, Collected, Interval, ProcfsError, Sampled, Sampler, Thread};
@@ -107,12 +107,8 @@ impl Run for ProcfsRun {
     }
 
     fn progress(&self) -> Progress {
-        Progress {
-            elapsed_ns: monotonic_ns().saturating_sub(self.start_ns),
-            switches: 0,
-            tasks: self.sampled.as_ref().map_or(0, |sampled| sampled.threads),
-            lost: 0,
-        }
+        let tasks = self.sampled.as_ref().map_or(0, |sampled| sampled.threads);
+        Progress { tasks, ..Progress::default() }
     }
 }
 

@@ -5,6 +5,7 @@ mod shared;
 use crate::accumulate::CacheGroups;
 use crate::sources::bpf::{BpfError, Tracepoints, refused, task_limit};
 use crate::sources::mapping::Mapping;
+use crate::sources::ring::Ring;
 use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
 use libbpf_rs::{Iter, OpenObject};
 use shared::{CLASSES, ENDED_SHIFT, RawCpu, RawRecord};
@@ -164,9 +165,9 @@ impl Counter {
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
-    pub fn load(scoped: bool, cost: bool, groups: &CacheGroups) -> Result<Self, BpfError> {
+    pub fn load(scoped: bool, groups: &CacheGroups) -> Result<Self, BpfError> {
         libbpf_rs::set_print(None);
-        let bracket = Tracepoints::probe()?.bracket && cost;
+        let bracket = Tracepoints::probe()?.bracket;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let words = task_limit().div_ceil(64);
         // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
@@ -176,7 +177,6 @@ impl Counter {
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.scoped = scoped;
             constants.followed_words = words;
-            constants.bracket = bracket;
         }
         let sizes = [
             open.maps.cpus.set_max_entries(cpus as u32),
@@ -254,18 +254,10 @@ impl Counter {
     pub fn ended(&self) -> Vec<TaskCounts> {
         let mut found = Vec::new();
         for cpu in 0..self.cpus.len() {
-            let head = self.cpus.atomic(cpu, offset_of!(RawCpu, ended_head)).load(Ordering::Acquire);
+            let head = self.cpus.atomic(cpu, offset_of!(RawCpu, ended_head));
             let tail = self.cpus.atomic(cpu, offset_of!(RawCpu, ended_tail));
-            let mut place = tail.load(Ordering::Relaxed);
-            while place < head {
-                let raw = self.ended.read((cpu << ENDED_SHIFT) + (place & ((1 << ENDED_SHIFT) - 1)) as usize);
-                if raw.lap != (place >> ENDED_SHIFT) + 1 {
-                    break; // Taken and not yet written.
-                }
-                found.push(task(&raw, true));
-                place += 1;
-            }
-            tail.store(place, Ordering::Release);
+            let ring = Ring { values: &self.ended, cpu, shift: ENDED_SHIFT, head, tail };
+            ring.drain(|raw| found.push(task(&raw, true)));
         }
         found
     }

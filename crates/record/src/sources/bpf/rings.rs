@@ -6,6 +6,7 @@ use super::shared::{
 };
 use crate::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake};
 use crate::sources::mapping::Mapping;
+use crate::sources::ring::Ring;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
@@ -47,39 +48,17 @@ impl Rings {
     }
 
     fn drain_events(&self, cpu: usize, out: &mut Vec<Event>) -> f64 {
-        let head = self.heads.atomic(cpu, offset_of!(RawRing, head)).load(Ordering::Acquire);
+        let head = self.heads.atomic(cpu, offset_of!(RawRing, head));
         let tail = self.heads.atomic(cpu, offset_of!(RawRing, tail));
-        let begin = tail.load(Ordering::Relaxed);
-        let (places, base) = (1_u64 << self.shift, cpu << self.shift);
-        let mut place = begin;
-        while place < head {
-            let raw = self.events.read(base + (place & (places - 1)) as usize);
-            if raw.lap != ((place >> self.shift) + 1) as u16 {
-                break; // Taken and not yet written.
-            }
-            out.extend(event(cpu as u32, raw));
-            place += 1;
-        }
-        tail.store(place, Ordering::Release);
-        (head - begin) as f64 / places as f64
+        let ring = Ring { values: &self.events, cpu, shift: self.shift, head, tail };
+        ring.drain(|raw| out.extend(event(cpu as u32, raw)))
     }
 
     fn drain_infos(&self, cpu: usize, out: &mut Vec<Event>) -> f64 {
-        let head = self.heads.atomic(cpu, offset_of!(RawRing, info_head)).load(Ordering::Acquire);
+        let head = self.heads.atomic(cpu, offset_of!(RawRing, info_head));
         let tail = self.heads.atomic(cpu, offset_of!(RawRing, info_tail));
-        let begin = tail.load(Ordering::Relaxed);
-        let (places, base) = (1_u64 << INFO_SHIFT, cpu << INFO_SHIFT);
-        let mut place = begin;
-        while place < head {
-            let raw = self.infos.read(base + (place & (places - 1)) as usize);
-            if raw.lap != ((place >> INFO_SHIFT) + 1) as u32 {
-                break;
-            }
-            out.extend(life(raw));
-            place += 1;
-        }
-        tail.store(place, Ordering::Release);
-        (head - begin) as f64 / places as f64
+        let ring = Ring { values: &self.infos, cpu, shift: INFO_SHIFT, head, tail };
+        ring.drain(|raw| out.extend(life(raw)))
     }
 
     /// What found its ring full, by CPU.
@@ -138,9 +117,7 @@ fn life(raw: RawInfo) -> Option<Event> {
     let kind = match raw.kind {
         INFO_FORK => LifeKind::Fork,
         INFO_EXEC => LifeKind::Exec,
-        INFO_EXIT => {
-            LifeKind::Exit { voluntary: raw.voluntary, involuntary: raw.involuntary, run_ns: raw.run_ns }
-        }
+        INFO_EXIT => LifeKind::Exit,
         _ => return None,
     };
     let length = raw.comm.iter().position(|byte| *byte == 0).unwrap_or(raw.comm.len());

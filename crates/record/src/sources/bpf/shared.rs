@@ -1,6 +1,7 @@
 //! What the programs in the kernel and the recorder share; the programs' half is `src/bpf/record.h`.
 
 use crate::sources::mapping::Shared;
+use crate::sources::ring::Lapped;
 
 /// An event in a CPU's ring.
 #[derive(Clone, Copy)]
@@ -61,9 +62,6 @@ pub(super) struct RawInfo {
     pub(super) tid: u32,
     pub(super) pid: u32,
     pub(super) parent_pid: u32,
-    pub(super) voluntary: u64,
-    pub(super) involuntary: u64,
-    pub(super) run_ns: u64,
     pub(super) comm: [u8; 16],
     pub(super) kernel_thread: u32,
     pub(super) lap: u32,
@@ -97,7 +95,19 @@ unsafe impl Shared for RawInfo {}
 // SAFETY: integers only.
 unsafe impl Shared for RawInterrupt {}
 
+impl Lapped for RawEvent {
+    fn is_of_lap(&self, lap: u64) -> bool {
+        self.lap == lap as u16
+    }
+}
+
+impl Lapped for RawInfo {
+    fn is_of_lap(&self, lap: u64) -> bool {
+        self.lap == lap as u32
+    }
+}
+
 // As the other half asserts.
 const _: () = assert!(size_of::<RawEvent>() == 32 && size_of::<RawRing>() == 256);
 const _: () = assert!(std::mem::offset_of!(RawRing, tail) == 128);
-const _: () = assert!(size_of::<RawInfo>() == 72 && std::mem::offset_of!(RawInfo, lap) == 68);
+const _: () = assert!(size_of::<RawInfo>() == 48 && std::mem::offset_of!(RawInfo, lap) == 44);

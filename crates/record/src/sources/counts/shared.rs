@@ -1,6 +1,7 @@
 //! What the counting programs and the recorder share; the programs' half is `src/bpf/counts.h`.
 
 use crate::sources::mapping::Shared;
+use crate::sources::ring::Lapped;
 
 /// Classes of a histogram: two an octave.
 pub(super) const CLASSES: usize = 64;
@@ -77,6 +78,12 @@ pub(super) const ENDED_SHIFT: u32 = 10;
 unsafe impl Shared for RawRecord {}
 // SAFETY: integers and arrays of integers only.
 unsafe impl Shared for RawCpu {}
+
+impl Lapped for RawRecord {
+    fn is_of_lap(&self, lap: u64) -> bool {
+        self.lap == lap
+    }
+}
 
 // As the other half asserts.
 const _: () = assert!(size_of::<RawCounts>() == 640 && size_of::<RawRecord>() == 720);
