@@ -6,6 +6,9 @@
 //! A recorder that is not there or not permitted is left out, and said so. It asserts nothing about time.
 #![allow(missing_docs, clippy::print_stdout)]
 
+mod common;
+
+use common::last_allowed_cpu;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -185,10 +188,4 @@ fn program_times(cpu: &str, folder: &Path) {
         }
     }
     let _ = std::fs::write(SWITCH, "0");
-}
-
-fn last_allowed_cpu() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("0");
-    list.trim().rsplit([',', '-']).next().unwrap_or("0").to_owned()
 }

@@ -6,6 +6,9 @@
 //! It prints ratios and coefficients of variation, and asserts nothing about time.
 #![allow(missing_docs, clippy::print_stdout)]
 
+mod common;
+
+use common::last_allowed_cpu;
 use std::process::{Command, Stdio};
 use swtch_stats::{Rng, bootstrap_interval, coefficient_of_variation, median, median_in_place};
 
@@ -100,13 +103,6 @@ fn pinned(setting: &Setting, program: &str) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", &setting.cpu, program]);
     command
-}
-
-/// The processor that `same-cpu` takes on a machine with one kind of core.
-fn last_allowed_cpu() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("0");
-    list.trim().rsplit([',', '-']).next().unwrap_or("0").to_owned()
 }
 
 fn swtch(setting: &Setting) -> Option<Vec<f64>> {

@@ -7,6 +7,9 @@
 //! is. Several lengths of work give several rates. Among the tests it runs one short length. It asserts nothing about time.
 #![allow(missing_docs, clippy::print_stdout)]
 
+mod common;
+
+use common::last_allowed_cpu;
 use serde_json::Value;
 use std::hint::black_box;
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
@@ -170,10 +173,4 @@ fn shares(base_ns: f64, took_ns: f64, rounds: u64, summary: &Value) -> [f64; 4] 
     let bill = |which: &str| (end("direct_ns", which) + end("indirect_ns", which)) / took_ns;
     let switches = 2.0 * rounds as f64 / (took_ns / 1e9);
     [switches, lost_ns / took_ns, bill("low"), bill("high")]
-}
-
-fn last_allowed_cpu() -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("0");
-    list.trim().rsplit([',', '-']).next().unwrap_or("0").to_owned()
 }

@@ -2,10 +2,12 @@
 #![allow(missing_docs, reason = "a test")]
 
 mod synthetic;
+mod visible;
 
 use swtch_profile::Profile;
 use swtch_report::html::{NamedProfile, ReportError, render};
 use synthetic::{SERVER, VM, bare, estimate, full, unavailable};
+use visible::visible;
 
 fn named(name: &str, profile: Profile) -> NamedProfile {
     NamedProfile { name: name.to_owned(), profile }
@@ -13,23 +15,6 @@ fn named(name: &str, profile: Profile) -> NamedProfile {
 
 fn page(profile: Profile) -> String {
     render(&[named("vm", profile)]).unwrap()
-}
-
-/// The page without the style, the script and the tags; spaces that do not break become plain ones.
-fn visible(page: &str) -> String {
-    let body = &page[page.find("<body>").unwrap()..page.rfind("<script>").unwrap()];
-    let mut text = String::new();
-    let mut inside_tag = false;
-    for c in body.chars() {
-        match c {
-            '<' => inside_tag = true,
-            '>' => inside_tag = false,
-            '\u{a0}' => text.push(' '),
-            c if !inside_tag => text.push(c),
-            _ => {}
-        }
-    }
-    text
 }
 
 #[test]

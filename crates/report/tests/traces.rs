@@ -1,6 +1,8 @@
 //! The page of Traces, from recordings with everything, with little, with nothing, and with malice.
 #![allow(missing_docs, reason = "a test")]
 
+mod visible;
+
 use std::path::{Path, PathBuf};
 
 use swtch_profile::file;
@@ -8,6 +10,7 @@ use swtch_report::html::{NamedProfile, NamedTrace, ReportError, render_traces};
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Lost, Throttled, Unavailable};
 use swtch_trace::tables::{IntervalRow, TaskRow, WakeRow};
+use visible::visible;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
@@ -39,23 +42,6 @@ fn bare() -> Trace {
     bare.intervals.clear();
     bare.interrupts.clear();
     bare
-}
-
-/// The page without the style, the script and the tags; spaces that do not break become plain ones.
-fn visible(page: &str) -> String {
-    let body = &page[page.find("<body>").unwrap()..page.rfind("<script>").unwrap()];
-    let mut text = String::new();
-    let mut inside_tag = false;
-    for c in body.chars() {
-        match c {
-            '<' => inside_tag = true,
-            '>' => inside_tag = false,
-            '\u{a0}' => text.push(' '),
-            c if !inside_tag => text.push(c),
-            _ => {}
-        }
-    }
-    text
 }
 
 /// The wide drawing of a figure.

@@ -10,7 +10,7 @@ mod page;
 mod scale;
 mod sections;
 mod svg;
-mod text;
+pub(crate) mod text;
 mod traces;
 
 use minijinja::Environment;

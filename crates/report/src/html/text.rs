@@ -80,7 +80,7 @@ pub(super) fn percent_tick(share: f64) -> String {
 }
 
 /// `12,345`.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {

@@ -2,6 +2,7 @@
 
 use super::paragraph;
 use super::table::Table;
+use crate::html::text::count as grouped;
 use crate::recording::{Summary, source};
 use swtch_cost::{Advice, Bill, Cause, CauseKind, Range};
 use swtch_trace::model::{Header, Scope};
@@ -239,19 +240,6 @@ fn circumstances(header: &Header) -> String {
 
 fn count(value: Option<u64>) -> String {
     value.map_or_else(|| "n/a".to_owned(), grouped)
-}
-
-/// `1,234,567`.
-fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A share from the least to the most, as the answer gives it.
