@@ -27,6 +27,7 @@ mod clock;
 mod error;
 mod files;
 mod known;
+pub mod live;
 mod options;
 pub mod plan;
 mod session;

@@ -65,7 +65,7 @@ pub struct Recording {
 }
 
 /// What a source gives, all at once or little by little.
-trait Run {
+pub(crate) trait Run {
     /// What is to be done right before the command is started.
     fn before_start(&mut self) {}
     /// The command was started.
@@ -92,19 +92,7 @@ trait Run {
 /// When the target is not there, the source cannot be used, or nothing can be written. A disk that becomes full ends the recording without an
 /// error: the Trace says so, and holds everything up to then.
 pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recording, RecordError> {
-    let host = Host::read(Path::new("/"))?;
-    let Plan { source, why } = plan(options, &Facts::read());
-    let group = match &options.target {
-        Target::Cgroup(path) => Some(Cgroup::locate(Path::new("/"), path)?),
-        // What limits the recorder's group limits the command in it.
-        _ => Cgroup::of_process(Path::new("/"), std::process::id()).ok(),
-    };
-    if let Target::Processes(pids) = &options.target
-        && let Some(missing) = pids.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists())
-    {
-        return Err(RecordError::NoProcess(*missing));
-    }
-    let mut header = header::begin(&options.target, host, source, why);
+    let (mut header, source, group) = prepare(options)?;
     let mut writer = Writer::create(&options.folder, &header)?;
     let begun = begin(options, source, group.as_ref(), &mut header);
     let (mut run, workload) = match begun {
@@ -138,10 +126,27 @@ pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recordin
     Ok(Recording { header, tables, folder })
 }
 
-type Begun = (Box<dyn Run>, Option<Workload>);
+/// Looks at the machine and the target, chooses the source, and begins the header.
+pub(crate) fn prepare(options: &Options) -> Result<(Header, SourceKind, Option<Cgroup>), RecordError> {
+    let host = Host::read(Path::new("/"))?;
+    let Plan { source, why } = plan(options, &Facts::read());
+    let group = match &options.target {
+        Target::Cgroup(path) => Some(Cgroup::locate(Path::new("/"), path)?),
+        // What limits the recorder's group limits the command in it.
+        _ => Cgroup::of_process(Path::new("/"), std::process::id()).ok(),
+    };
+    if let Target::Processes(pids) = &options.target
+        && let Some(missing) = pids.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+    {
+        return Err(RecordError::NoProcess(*missing));
+    }
+    Ok((header::begin(&options.target, host, source, why), source, group))
+}
+
+pub(crate) type Begun = (Box<dyn Run>, Option<Workload>);
 
 /// Starts the source, then the command.
-fn begin(
+pub(crate) fn begin(
     options: &Options,
     source: SourceKind,
     group: Option<&Cgroup>,

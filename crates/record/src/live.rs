@@ -1,0 +1,80 @@
+//! Recording without writing: what was seen so far, whenever it is asked for.
+
+use crate::accumulate::Tables;
+use crate::clock::monotonic_ns;
+use crate::error::RecordError;
+use crate::options::{Mode, Options, SourceKind, Target};
+use crate::session::{self, Run};
+use crate::system::{Cgroup, Detail, Snapshot};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use swtch_trace::model::Header;
+
+/// A recording that nobody writes down. Programs in the kernel are taken off when it is dropped.
+pub struct Live {
+    run: Box<dyn Run>,
+    header: Header,
+    group: Option<Cgroup>,
+}
+
+/// What was seen from the beginning to now, in the types of a Trace; all figures are sums since the beginning.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Totals and circumstances; what the system counts is in `system` only.
+    pub header: Header,
+    /// The small tables.
+    pub tables: Tables,
+    /// The kernel's own counters as they stand now, since the machine was started.
+    pub system: Snapshot,
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Live").field("scope", &self.header.scope).finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    /// Begins to look at running tasks; a command is not started.
+    ///
+    /// # Errors
+    /// When the target is not there or the source cannot be used.
+    pub fn begin(
+        target: Target,
+        source: Option<SourceKind>,
+        mode: Option<Mode>,
+    ) -> Result<Self, RecordError> {
+        let options =
+            Options { target, folder: PathBuf::new(), duration: None, source, mode, buffer_bytes: None };
+        let (mut header, source, group) = session::prepare(&options)?;
+        let (run, _) = session::begin(&options, source, group.as_ref(), &mut header)?;
+        Ok(Self { run, header, group })
+    }
+
+    /// When to look again, at the latest.
+    pub fn period(&self) -> Duration {
+        self.run.period()
+    }
+
+    /// Takes in what happened since the last time.
+    pub fn look(&mut self) {
+        self.run.look();
+    }
+
+    /// Whether what is looked at is still there.
+    pub fn alive(&self) -> bool {
+        self.run.alive()
+    }
+
+    /// Everything so far.
+    pub fn sample(&mut self) -> Sample {
+        self.run.look();
+        // Single switches are for those who write them down.
+        drop(self.run.switches());
+        let now_ns = monotonic_ns();
+        let tables = self.run.fill(now_ns, &mut self.header);
+        self.header.duration_ns = now_ns - self.header.provenance.started_monotonic_ns;
+        let system = Snapshot::read(Path::new("/"), self.group.as_ref(), Detail::Everything);
+        Sample { header: self.header.clone(), tables, system }
+    }
+}
