@@ -70,7 +70,11 @@ def trace_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The page of each recorded Trace by its name, and that of all under `all`."""
     assert TRACES, "fixtures/traces holds no Trace"
     folder = tmp_path_factory.mktemp("traces")
-    priced = ["--profile", ROOT / "fixtures" / "profiles" / "vm.json"]
+    # Its path is shown; one that is long and has no place to break must not widen the page.
+    profile = folder / ("a_checkout_in_a_folder_with_a_long_name_" * 3) / "vm.json"
+    profile.parent.mkdir()
+    shutil.copy(ROOT / "fixtures" / "profiles" / "vm.json", profile)
+    priced = ["--profile", profile]
     pages = {path.stem: render([path], folder / f"{path.stem}.html", *priced) for path in TRACES}
     return pages | {"all": render(TRACES, folder / "all.html", *priced)}
 
