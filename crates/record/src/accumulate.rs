@@ -161,6 +161,11 @@ impl Accumulator {
         self.members.as_ref().map_or(self.tasks.len(), HashSet::len) as u64
     }
 
+    /// The tasks that count and exist; none when all count.
+    pub fn members(&self) -> Vec<u32> {
+        self.members.iter().flatten().copied().collect()
+    }
+
     /// Whether a task was last seen to come to this CPU and not to leave it.
     pub fn is_running(&self, tid: u32, cpu: u32) -> bool {
         let now = self.tasks.get(&tid).map(|task| task.now);

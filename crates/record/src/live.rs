@@ -44,8 +44,15 @@ impl Live {
         source: Option<SourceKind>,
         mode: Option<Mode>,
     ) -> Result<Self, RecordError> {
-        let options =
-            Options { target, folder: PathBuf::new(), duration: None, source, mode, buffer_bytes: None };
+        let options = Options {
+            target,
+            folder: PathBuf::new(),
+            duration: None,
+            source,
+            mode,
+            events_for: None,
+            buffer_bytes: None,
+        };
         let (mut header, source, group) = session::prepare(&options)?;
         let (run, _) = session::begin(&options, source, group.as_ref(), &mut header)?;
         Ok(Self { run, header, group })

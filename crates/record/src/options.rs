@@ -17,6 +17,8 @@ pub struct Options {
     pub source: Option<SourceKind>,
     /// With BPF, whether to keep every event or only to count; by the length of the recording when absent.
     pub mode: Option<Mode>,
+    /// For how long BPF keeps single events before it only counts; for as long as it lasts when absent.
+    pub events_for: Option<Duration>,
     /// Memory for events that have not been read yet, over all CPUs, in bytes; chosen by the number of CPUs when absent.
     pub buffer_bytes: Option<u64>,
 }

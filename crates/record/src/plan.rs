@@ -36,7 +36,7 @@ const LONGEST_OF_EVENTS: Duration = Duration::from_secs(60);
 pub fn plan(options: &Options, facts: &Facts) -> Plan {
     let bpf = match options.mode {
         Some(Mode::Counts) => SourceKind::BpfCounts,
-        // How long a command takes is not known; most take less than a minute.
+        // How long a command takes is not known: events at first, and counts when it lasts (`Options::events_for`).
         None if options.duration.is_some_and(|duration| duration > LONGEST_OF_EVENTS) => {
             SourceKind::BpfCounts
         }
@@ -106,6 +106,7 @@ mod tests {
             duration: None,
             source: None,
             mode: None,
+            events_for: None,
             buffer_bytes: None,
         }
     }

@@ -2,7 +2,9 @@
 
 mod bpf_run;
 mod counts_run;
+mod events_then_counts;
 mod header;
+mod joined;
 mod members;
 mod procfs_run;
 
@@ -15,6 +17,7 @@ use crate::system::{Cgroup, Detail, Snapshot};
 use crate::workload::Workload;
 use bpf_run::BpfRun;
 use counts_run::CountsRun;
+use events_then_counts::EventsThenCounts;
 use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -153,8 +156,11 @@ pub(crate) fn begin(
     header: &mut Header,
 ) -> Result<Begun, RecordError> {
     let mut run: Box<dyn Run> = match source {
-        SourceKind::BpfEvents => Box::new(BpfRun::begin(options, group, header)?),
-        SourceKind::BpfCounts => Box::new(CountsRun::begin(options, group, header)?),
+        SourceKind::BpfEvents => match options.events_for {
+            Some(time) => Box::new(EventsThenCounts::begin(options, time, group, header)?),
+            None => Box::new(BpfRun::begin(options, group, header)?),
+        },
+        SourceKind::BpfCounts => Box::new(CountsRun::begin(options, group, &[], header)?),
         SourceKind::Procfs => Box::new(ProcfsRun::begin(&options.target, group, header)?),
     };
     let Target::Command(command) = &options.target else { return Ok((run, None)) };

@@ -35,9 +35,12 @@ pub(crate) struct RecordArgs {
     /// Where from: bpf or procfs; the best that is allowed when not given
     #[arg(long, value_name = "SOURCE", value_parser = source)]
     pub(crate) source: Option<SourceKind>,
-    /// Keep every event; the default for commands, and for a minute at most
+    /// Keep every event, however long it takes; the default is a minute of them, then counts
     #[arg(long, conflicts_with = "counts")]
     pub(crate) events: bool,
+    /// Keep single events for this long, then only count
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m", conflicts_with_all = ["events", "counts"])]
+    pub(crate) events_for: Duration,
     /// Only count, in the kernel: for hours and days, at the least cost
     #[arg(long)]
     pub(crate) counts: bool,

@@ -33,6 +33,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         duration: args.duration,
         source: args.source,
         mode: args.mode(),
+        events_for: (!args.events).then_some(args.events_for),
         buffer_bytes: args.buffer,
     };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;

@@ -79,6 +79,11 @@ impl BpfRun {
         }
     }
 
+    /// The tasks that are recorded now; none when all are.
+    pub(super) fn members(&self) -> Vec<u32> {
+        self.accumulator.members()
+    }
+
     /// Takes what is older than `horizon_ns`, in order.
     fn take(&mut self, horizon_ns: u64) {
         // Nearly sorted already, ring by ring: a merge.

@@ -10,7 +10,7 @@ use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
@@ -37,6 +37,13 @@ pub(super) struct CountsRun {
     before: Before,
     start_ns: u64,
     peak: u64,
+    handover: Option<Handover>,
+}
+
+/// What was counted before a recording was taken over, which is none of it.
+struct Handover {
+    tasks: HashMap<u32, TaskCounts>,
+    cpus: CpuCounts,
 }
 
 /// The sums at the end of the last interval.
@@ -51,16 +58,18 @@ struct Before {
 }
 
 impl CountsRun {
+    /// Counts the target's tasks and those in `also`.
     pub(super) fn begin(
         options: &Options,
         group: Option<&Cgroup>,
-        header: &mut Header,
+        also: &[u32],
+        header: &Header,
     ) -> Result<Self, RecordError> {
         let scoped = options.target != Target::Machine;
         let mut counter = Counter::load(scoped, &cache_groups(&header.host))?;
         let mut members = Members::of(&options.target, group);
-        for tid in members.tids() {
-            counter.follow(tid);
+        for tid in members.tids().iter().chain(also) {
+            counter.follow(*tid);
         }
         counter.attach()?;
         let start_ns = header.provenance.started_monotonic_ns;
@@ -76,7 +85,51 @@ impl CountsRun {
             before,
             start_ns,
             peak: 0,
+            handover: None,
         })
+    }
+
+    /// Counts only from now on, for before that it was recorded otherwise. Says when now is (CLOCK_MONOTONIC).
+    pub(super) fn take_over(&mut self, started: Option<u32>) -> u64 {
+        if let Some(pid) = started {
+            self.members.add(pid);
+        }
+        drop(self.counter.ended());
+        let tasks = self.counter.tasks().unwrap_or_default();
+        let cpus = self.counter.cpus();
+        self.handover = Some(Handover { tasks: by_tid(tasks), cpus });
+        self.before.at_ns = monotonic_ns();
+        self.before.at_ns
+    }
+
+    /// Counts these tasks, too.
+    pub(super) fn follow(&self, tids: &[u32]) {
+        for tid in tids {
+            self.counter.follow(*tid);
+        }
+    }
+
+    fn tasks(&mut self) -> Option<Vec<TaskCounts>> {
+        // A look that fails leaves the older figures; the next one, or the last, may do.
+        let tasks = self.counter.tasks().ok()?;
+        Some(tasks.into_iter().map(|task| self.since_handover(task)).collect())
+    }
+
+    fn since_handover(&self, task: TaskCounts) -> TaskCounts {
+        let before = self.handover.as_ref().and_then(|handover| handover.tasks.get(&task.tid));
+        // Its number may have been another's before.
+        match before.filter(|before| before.first_ns == task.first_ns) {
+            Some(before) => task.since(before),
+            None => task,
+        }
+    }
+
+    fn cpus(&self) -> CpuCounts {
+        let cpus = self.counter.cpus();
+        match &self.handover {
+            Some(handover) => cpus.since(&handover.cpus),
+            None => cpus,
+        }
     }
 
     fn row(&self, task: &TaskCounts) -> TaskRow {
@@ -116,6 +169,7 @@ impl CountsRun {
 
     fn take_ended(&mut self) {
         for task in self.counter.ended() {
+            let task = self.since_handover(task);
             let row = self.row(&task);
             if self.ended.len() < MOST_ENDED {
                 self.ended.push(row);
@@ -129,15 +183,14 @@ impl CountsRun {
 
     /// Asks for all tasks.
     fn ask(&mut self) {
-        // A look that fails leaves the older figures; the next one, or the last, may do.
-        if let Ok(alive) = self.counter.tasks() {
+        if let Some(alive) = self.tasks() {
             let own = own_tid();
             // Followed for a moment only, to start the command.
             self.alive = alive.into_iter().filter(|task| self.members.is_all() || task.tid != own).collect();
         }
         let processes = self.alive.iter().filter(|task| task.tid == task.pid).count() as u64;
         self.peak = self.peak.max(processes);
-        let (rows, cpus) = (self.rows(), self.counter.cpus());
+        let (rows, cpus) = (self.rows(), self.cpus());
         self.add_interval(&rows, &cpus);
     }
 
@@ -315,7 +368,7 @@ impl Run for CountsRun {
     }
 
     fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
-        let (rows, cpus) = (self.rows(), self.counter.cpus());
+        let (rows, cpus) = (self.rows(), self.cpus());
         self.fill_totals(&rows, &cpus, header);
         self.fill_gaps(header);
         header.recorder = RecorderCost {
@@ -342,7 +395,7 @@ impl Run for CountsRun {
     }
 
     fn progress(&self) -> Progress {
-        let cpus = self.counter.cpus();
+        let cpus = self.cpus();
         Progress {
             switches: if self.members.is_all() {
                 cpus.switches.iter().chain(&cpus.idle_switches).sum()
@@ -354,6 +407,10 @@ impl Run for CountsRun {
             ..Progress::default()
         }
     }
+}
+
+fn by_tid(tasks: Vec<TaskCounts>) -> HashMap<u32, TaskCounts> {
+    tasks.into_iter().map(|task| (task.tid, task)).collect()
 }
 
 /// Adds a task's figures to those of others of its name.

@@ -110,6 +110,12 @@ impl Classes {
         Some(from + (to - from) / 2)
     }
 
+    fn subtract(&mut self, earlier: &Self) {
+        for (now, before) in self.0.iter_mut().zip(&earlier.0) {
+            *now = now.saturating_sub(*before);
+        }
+    }
+
     fn add(&mut self, counts: &[u32; CLASSES]) {
         for (sum, count) in self.0.iter_mut().zip(counts) {
             *sum = sum.saturating_add(*count);
@@ -142,6 +148,58 @@ pub struct CpuCounts {
     pub ended_lost: u64,
     /// Costs between threads, between processes, from or to idle.
     pub costs_by_kind: [Classes; 3],
+}
+
+impl TaskCounts {
+    /// What came after `earlier`, of the same task.
+    #[must_use]
+    pub fn since(mut self, earlier: &Self) -> Self {
+        for (now, before) in [
+            (&mut self.voluntary, earlier.voluntary),
+            (&mut self.involuntary, earlier.involuntary),
+            (&mut self.run_ns, earlier.run_ns),
+            (&mut self.wait_ns, earlier.wait_ns),
+            (&mut self.arrivals, earlier.arrivals),
+            (&mut self.displaced, earlier.displaced),
+            (&mut self.process_switches, earlier.process_switches),
+            (&mut self.cost_ns, earlier.cost_ns),
+            (&mut self.costs, earlier.costs),
+        ] {
+            *now = now.saturating_sub(before);
+        }
+        for (now, before) in self.migrations.iter_mut().zip(earlier.migrations) {
+            *now = now.saturating_sub(before);
+        }
+        self.waits.subtract(&earlier.waits);
+        self.slices.subtract(&earlier.slices);
+        self
+    }
+}
+
+impl CpuCounts {
+    /// What came after `earlier`.
+    #[must_use]
+    pub fn since(mut self, earlier: &Self) -> Self {
+        let of_cpus =
+            [(&mut self.switches, &earlier.switches), (&mut self.idle_switches, &earlier.idle_switches)];
+        for (now, before) in of_cpus {
+            now.iter_mut().zip(before).for_each(|(now, before)| *now = now.saturating_sub(*before));
+        }
+        for (now, before) in [
+            (&mut self.cost_ns, earlier.cost_ns),
+            (&mut self.costs, earlier.costs),
+            (&mut self.forks, earlier.forks),
+            (&mut self.threads, earlier.threads),
+            (&mut self.execs, earlier.execs),
+            (&mut self.exits, earlier.exits),
+        ] {
+            *now = now.saturating_sub(before);
+        }
+        for (now, before) in self.costs_by_kind.iter_mut().zip(&earlier.costs_by_kind) {
+            now.subtract(before);
+        }
+        self
+    }
 }
 
 /// The programs, loaded.
