@@ -109,11 +109,11 @@ struct Step {
 impl Step {
     fn by(seconds: i64) -> Result<Self, String> {
         let step = Self { seconds };
-        step.shift(seconds)?;
+        Self::shift(seconds)?;
         Ok(step)
     }
 
-    fn shift(&self, seconds: i64) -> Result<(), String> {
+    fn shift(seconds: i64) -> Result<(), String> {
         let output = run(Command::new("date").arg("-s").arg(format!("{seconds} seconds")));
         output.status.success().then_some(()).ok_or_else(|| stderr(&output).trim().to_owned())
     }
@@ -121,7 +121,7 @@ impl Step {
 
 impl Drop for Step {
     fn drop(&mut self) {
-        let _ = self.shift(-self.seconds);
+        let _ = Self::shift(-self.seconds);
     }
 }
 

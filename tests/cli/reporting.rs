@@ -80,3 +80,16 @@ fn what_does_not_fit_is_refused_in_one_line() {
         assert!(!home.path().join("report.html").exists());
     }
 }
+
+#[test]
+fn a_page_says_it_in_money_when_asked() {
+    let home = home();
+    report(home.path(), &[&machine(), "--profile", &profile(), "--price", "0.05/vcpu-hour"], 0);
+    let page = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    assert!(page.contains("At 0.05 a vCPU-hour that is"), "no money on the page");
+    report(home.path(), &[&machine(), "--profile", &profile()], 0);
+    let page = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    assert!(!page.contains("vCPU-hour"));
+    let (_, complaint) = report(home.path(), &[&profile(), "--price", "0.05/vcpu-hour"], 2);
+    assert!(complaint.contains("--price prices Traces"), "{complaint}");
+}

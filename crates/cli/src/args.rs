@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use swtch_cost::Price;
 use swtch_measure::{Access, Class, Method, Preset};
 use swtch_topology::Placement;
 use swtch_units::Bytes;
@@ -150,6 +151,9 @@ pub(crate) struct ReportArgs {
     /// Price Traces by this Profile, not by this machine's
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
+    /// Say what Traces cost in money too, e.g. 0.05/vcpu-hour
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    pub(crate) price: Option<Price>,
     /// The page to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub(crate) out: PathBuf,
@@ -173,6 +177,10 @@ pub(crate) enum SchemaOf {
     Profile,
     /// `swtch/trace/1`, the header
     Trace,
+}
+
+fn price(text: &str) -> Result<Price, String> {
+    text.parse().map_err(|error: swtch_cost::ParsePriceError| error.to_string())
 }
 
 fn size(text: &str) -> Result<u64, String> {

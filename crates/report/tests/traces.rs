@@ -26,7 +26,7 @@ fn prices() -> NamedProfile {
 }
 
 fn priced(name: &str, trace: Trace) -> NamedTrace {
-    NamedTrace::new(name, trace, Some(&prices()))
+    NamedTrace::new(name, trace, Some(&prices()), None)
 }
 
 fn page(trace: Trace) -> String {
@@ -63,7 +63,7 @@ fn the_bill_comes_first_with_its_range_and_causes() {
 
 #[test]
 fn without_prices_the_cost_is_unknown_and_no_zero() {
-    let html = render_traces(&[NamedTrace::new("run", trace("procfs"), None)]).unwrap();
+    let html = render_traces(&[NamedTrace::new("run", trace("procfs"), None, None)]).unwrap();
     let text = visible(&html);
     assert!(text.contains("What the context switches cost is not known"));
     assert!(text.contains("nothing: no Profile was at hand"));

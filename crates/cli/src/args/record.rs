@@ -1,6 +1,6 @@
 //! Arguments of `swtch record`.
 
-use super::{duration, size};
+use super::{duration, price, size};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -92,8 +92,4 @@ impl RecordArgs {
 
 fn source(text: &str) -> Result<SourceKind, String> {
     SourceKind::from_name(text).ok_or_else(|| format!("unknown source '{text}'; the sources are bpf, procfs"))
-}
-
-fn price(text: &str) -> Result<Price, String> {
-    text.parse().map_err(|error: swtch_cost::ParsePriceError| error.to_string())
 }

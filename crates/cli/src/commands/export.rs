@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     let Some(out) = out else { return to_standard_output(args, &trace) };
     let mut done = None;
     file::replace(out, |sink| {
-        let sink = BufWriter::with_capacity(1 << 18, Interruptible::new(sink)?);
+        let sink = BufWriter::with_capacity(1 << 18, Interruptible::new(sink, None)?);
         done = Some(export(args, &trace, sink)?);
         Ok(())
     })?;

@@ -5,7 +5,7 @@ use crate::interrupt::Interruptible;
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use serde_json::json;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,13 +19,16 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
         )
         .into());
     }
-    let input: Box<dyn Read> = if args.file == Path::new("-") {
-        Box::new(io::stdin())
+    let (input, in_all): (Box<dyn Read>, Option<u64>) = if args.file == Path::new("-") {
+        (Box::new(io::stdin()), None)
     } else {
         let read = |source| ImportError::Read { path: args.file.clone(), source };
-        Box::new(File::open(&args.file).map_err(read)?)
+        let file = File::open(&args.file).map_err(read)?;
+        // Of a pipe it is not known how much will come.
+        let in_all = file.metadata().ok().filter(Metadata::is_file).map(|found| found.len());
+        (Box::new(file), in_all)
     };
-    let input = Interruptible::new(input).context("cannot listen for Ctrl-C")?;
+    let input = Interruptible::new(input, in_all).context("cannot listen for Ctrl-C")?;
     let imported = import(input, &args.file, &out)?;
     if args.json {
         output::print(&(serde_json::to_string_pretty(&summary(&imported))? + "\n"));

@@ -14,14 +14,15 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let paths = if args.files.is_empty() { vec![own()?] } else { args.files.clone() };
     let traces = paths.iter().filter(|path| is_trace(path)).count();
     let (kind, page) = if traces == 0 {
-        if args.profile.is_some() {
+        let given = [(args.profile.is_some(), "--profile"), (args.price.is_some(), "--price")];
+        if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
             return Err(
-                WrongUsage("--profile prices Traces, and there is none among the files".to_owned()).into()
+                WrongUsage(format!("{option} prices Traces, and there is none among the files")).into()
             );
         }
         ("profiles", render(&profiles(&paths)?)?)
     } else if traces == paths.len() {
-        ("traces", render_traces(&priced(&paths, args.profile.as_deref())?)?)
+        ("traces", render_traces(&priced(&paths, args)?)?)
     } else {
         return Err(WrongUsage(
             "Profiles and Traces do not go into one page; name the one or the other, and a Profile to price Traces by with --profile"
@@ -50,8 +51,8 @@ fn profiles(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedProfile>> {
 }
 
 /// Traces with their bills. Nothing is measured for them: without a Profile the bill says what it lacks.
-fn priced(paths: &[PathBuf], given: Option<&Path>) -> anyhow::Result<Vec<NamedTrace>> {
-    let prices = match (given, output::own_profile()) {
+fn priced(paths: &[PathBuf], args: &ReportArgs) -> anyhow::Result<Vec<NamedTrace>> {
+    let prices = match (&args.profile, output::own_profile()) {
         (Some(path), _) => {
             Some(NamedProfile { name: format!("the Profile {}", path.display()), profile: file::read(path)? })
         }
@@ -60,7 +61,9 @@ fn priced(paths: &[PathBuf], given: Option<&Path>) -> anyhow::Result<Vec<NamedTr
         }
         _ => None,
     };
-    paths.iter().map(|path| Ok(NamedTrace::new(name(path), Trace::open(path)?, prices.as_ref()))).collect()
+    let priced =
+        |path: &PathBuf| Ok(NamedTrace::new(name(path), Trace::open(path)?, prices.as_ref(), args.price));
+    paths.iter().map(priced).collect()
 }
 
 fn own() -> anyhow::Result<PathBuf> {

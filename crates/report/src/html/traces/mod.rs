@@ -13,7 +13,7 @@ mod tasks;
 mod timeline;
 mod totals;
 
-use swtch_cost::{Bill, CostModel, Inputs, bill};
+use swtch_cost::{Bill, CostModel, Inputs, Price, bill};
 use swtch_topology::Host;
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Origin, Scope};
@@ -44,8 +44,13 @@ struct Prices {
 }
 
 impl NamedTrace {
-    /// Prices `trace` by a Profile, where there is one.
-    pub fn new(name: impl Into<String>, trace: Trace, prices: Option<&NamedProfile>) -> Self {
+    /// Prices `trace` by a Profile, where there is one, and in money, where a price is given.
+    pub fn new(
+        name: impl Into<String>,
+        trace: Trace,
+        prices: Option<&NamedProfile>,
+        price: Option<Price>,
+    ) -> Self {
         let model = prices.map(|prices| CostModel::of(&prices.profile));
         let bill = bill(Inputs {
             header: &trace.header,
@@ -53,7 +58,7 @@ impl NamedTrace {
             wakes: &trace.wakes,
             preemptions: &trace.preemptions,
             model: model.as_ref(),
-            price: None,
+            price,
         });
         let prices =
             prices.map(|prices| Prices { name: prices.name.clone(), host: prices.profile.host.clone() });
