@@ -71,17 +71,9 @@ impl Observer for LiveLine {
             return;
         }
         self.drawn = Some(Instant::now());
-        let seconds = (progress.elapsed_ns.saturating_sub(self.before.elapsed_ns)) as f64 / 1e9;
-        let rate = (progress.switches.saturating_sub(self.before.switches)) as f64 / seconds.max(1e-3);
+        let message = message(&self.before, progress, self.duration);
         self.before = *progress;
-        let elapsed = progress.elapsed_ns as f64 / 1e9;
-        let of = self.duration.map_or(String::new(), |duration| format!(" of {:.0}", duration.as_secs_f64()));
-        let lost =
-            if progress.lost > 0 { format!("   {} events lost", progress.lost) } else { String::new() };
-        self.line.set_message(format!(
-            "{elapsed:.1}{of} s   {rate:.0} switches/s   {} tasks{lost}",
-            progress.tasks
-        ));
+        self.line.set_message(message);
     }
 
     fn stop(&mut self) -> bool {
@@ -92,5 +84,55 @@ impl Observer for LiveLine {
     fn signal(&mut self) -> Option<i32> {
         let (signal, _) = self.passed_on.iter().find(|(_, came)| came.swap(false, Ordering::Relaxed))?;
         Some(*signal)
+    }
+}
+
+/// How long, how fast, how busy, how many, and what was lost. What the source does not know meanwhile is left out.
+fn message(before: &Progress, now: &Progress, duration: Option<Duration>) -> String {
+    let passed_ns = now.elapsed_ns.saturating_sub(before.elapsed_ns).max(1) as f64;
+    let grown = |of: fn(&Progress) -> Option<u64>| {
+        Some(of(now)?.saturating_sub(of(before).unwrap_or(0)) as f64 / passed_ns)
+    };
+    let mut parts = vec![format!(
+        "{:.1}{} s",
+        now.elapsed_ns as f64 / 1e9,
+        duration.map_or(String::new(), |duration| format!(" of {:.0}", duration.as_secs_f64()))
+    )];
+    parts.extend(grown(|progress| progress.switches).map(|rate| format!("{:.0} switches/s", rate * 1e9)));
+    parts.extend(grown(|progress| progress.run_ns).map(|cpus| format!("{cpus:.2} CPUs")));
+    parts.push(format!("{} tasks", now.tasks));
+    if now.lost > 0 {
+        parts.push(format!("{} events lost", now.lost));
+    }
+    parts.join("   ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_rates_since_it_was_last_drawn() {
+        let before = Progress {
+            elapsed_ns: 1_000_000_000,
+            switches: Some(500),
+            run_ns: Some(7),
+            ..Progress::default()
+        };
+        let now = Progress {
+            elapsed_ns: 3_000_000_000,
+            switches: Some(2500),
+            run_ns: Some(3_000_000_007),
+            tasks: 4,
+            lost: 1,
+        };
+        let line = message(&before, &now, Some(Duration::from_secs(10)));
+        assert_eq!(line, "3.0 of 10 s   1000 switches/s   1.50 CPUs   4 tasks   1 events lost");
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let now = Progress { elapsed_ns: 1_000_000_000, tasks: 2, ..Progress::default() };
+        assert_eq!(message(&Progress::default(), &now, None), "1.0 s   2 tasks");
     }
 }

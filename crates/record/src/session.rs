@@ -48,8 +48,10 @@ pub trait Observer {
 pub struct Progress {
     /// Time since the beginning.
     pub elapsed_ns: u64,
-    /// Switches so far.
-    pub switches: u64,
+    /// Switches so far; absent where the source does not count them while it records.
+    pub switches: Option<u64>,
+    /// Time on CPUs of what is recorded so far, ns; absent likewise.
+    pub run_ns: Option<u64>,
     /// Tasks that exist.
     pub tasks: u64,
     /// Events lost so far.

@@ -239,7 +239,8 @@ impl Run for BpfRun {
     fn progress(&self) -> Progress {
         let sums = self.accumulator.sums();
         Progress {
-            switches: sums.voluntary + sums.involuntary + sums.idle,
+            switches: Some(sums.voluntary + sums.involuntary + sums.idle),
+            run_ns: Some(sums.run_ns),
             tasks: self.accumulator.task_count(),
             lost: self.bpf.lost().iter().map(Losses::all).sum(),
             ..Progress::default()

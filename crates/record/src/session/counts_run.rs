@@ -397,11 +397,12 @@ impl Run for CountsRun {
     fn progress(&self) -> Progress {
         let cpus = self.cpus();
         Progress {
-            switches: if self.members.is_all() {
+            switches: Some(if self.members.is_all() {
                 cpus.switches.iter().chain(&cpus.idle_switches).sum()
             } else {
                 self.before.voluntary + self.before.involuntary
-            },
+            }),
+            run_ns: Some(self.before.run_ns),
             tasks: self.alive.len() as u64,
             lost: cpus.refused + cpus.ended_lost,
             ..Progress::default()

@@ -35,7 +35,7 @@ struct Counting {
     tables: Tables,
     header: Header,
     handover_ns: u64,
-    switches: u64,
+    before: Progress,
     /// The last of the switches that are kept.
     ready: Vec<SwitchRow>,
 }
@@ -72,11 +72,11 @@ impl EventsThenCounts {
         // Those among them that were born meanwhile.
         run.follow(&events.members());
         let ready = events.switches();
-        let switches = events.progress().switches;
+        let before = events.progress();
         let mut header = self.header.clone();
         let tables = events.fill(now_ns, &mut header);
         let handover_ns = now_ns.saturating_sub(header.provenance.started_monotonic_ns);
-        self.now = Part::Counts(Box::new(Counting { run, tables, header, handover_ns, switches, ready }));
+        self.now = Part::Counts(Box::new(Counting { run, tables, header, handover_ns, before, ready }));
     }
 }
 
@@ -148,7 +148,14 @@ impl Run for EventsThenCounts {
             Part::Events(run) => run.progress(),
             Part::Counts(counting) => {
                 let progress = counting.run.progress();
-                Progress { switches: progress.switches + counting.switches, ..progress }
+                let before = counting.before;
+                let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+                Progress {
+                    switches: sum(progress.switches, before.switches),
+                    run_ns: sum(progress.run_ns, before.run_ns),
+                    lost: progress.lost + before.lost,
+                    ..progress
+                }
             }
         }
     }
