@@ -46,6 +46,7 @@ from ._model import (
 )
 from ._profile import Profile, TableName
 from ._report import report
+from ._shares import Shares, shares
 
 __all__ = [
     "Cache",
@@ -82,6 +83,7 @@ __all__ = [
     "Region",
     "RegionKind",
     "Ring",
+    "Shares",
     "State",
     "TableName",
     "Total",
@@ -91,4 +93,5 @@ __all__ = [
     "doctor",
     "measure",
     "report",
+    "shares",
 ]

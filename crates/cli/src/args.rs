@@ -3,6 +3,7 @@
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod record;
+pub(crate) mod shares;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     /// A Trace from what perf or ftrace recorded
     Import(import::ImportArgs),
+    /// Who gets how much of the fast cores, by the fair policies
+    Shares(Box<shares::SharesArgs>),
     /// The JSON Schema of the files swtch writes
     Schema(SchemaArgs),
     #[command(external_subcommand)]

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Import(args) => commands::import::run(&args),
+        Command::Shares(args) => commands::shares::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::External(words) => commands::external::run(&words),
     };

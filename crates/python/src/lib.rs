@@ -11,6 +11,7 @@ mod files;
 mod listener;
 mod measuring;
 mod reading;
+mod sharing;
 mod wishes;
 
 use pyo3::prelude::*;
@@ -29,6 +30,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(reading::compare, module)?)?;
     module.add_function(wrap_pyfunction!(reading::profile_schema, module)?)?;
     module.add_function(wrap_pyfunction!(reading::comparison_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(sharing::shares, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor_schema, module)?)?;
     Ok(())

@@ -8,5 +8,6 @@ pub mod export;
 pub mod html;
 pub mod perfetto;
 pub mod recording;
+pub mod shares;
 pub mod tables;
 pub mod terminal;

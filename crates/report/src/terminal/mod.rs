@@ -3,7 +3,7 @@
 mod comparison;
 mod flags;
 pub(crate) mod recording;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod wrap;

@@ -1,26 +1,26 @@
 //! Columns that line up.
 
 /// Rows of text under titles.
-pub(super) struct Table {
+pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(super) fn new(titles: &[&str]) -> Self {
+    pub(crate) fn new(titles: &[&str]) -> Self {
         Self { rows: vec![titles.iter().map(|title| (*title).to_owned()).collect()] }
     }
 
-    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
     /// A line of its own above the rows that follow.
-    pub(super) fn heading(&mut self, text: String) {
+    pub(crate) fn heading(&mut self, text: String) {
         self.rows.push(vec![text]);
     }
 
     /// The table under `heading`, with the columns of `right` flushed right; nothing when it has no rows.
-    pub(super) fn render(&self, heading: &str, right: &[usize]) -> String {
+    pub(crate) fn render(&self, heading: &str, right: &[usize]) -> String {
         if self.rows.len() < 2 {
             return String::new();
         }

@@ -1,0 +1,101 @@
+//! Arguments of `swtch shares`.
+
+use clap::Args;
+use std::path::PathBuf;
+use swtch_fairness::{Ddof, FairnessError, Parameters, Policy, Variant};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch shares --fast 2 --slow 4 --speedups 3,2.5,2,1.5,1.2,1 --policy min-fair --min-fairness 0.85\n  \
+    swtch shares --fast 1 --slow 2 --speedups 3,2.9,1.5 --policy similar-min-fair --similarity 0.2\n  \
+    swtch shares --fast 2 --slow 4 --speedups 3,2.5,2,1.5 --policy guaranteed --threshold 0.85 --json\n  \
+    swtch shares --types kinds.json --min-fairness 0.85\n\n\
+    Policies: max-fair, max-perf, min-fair, similar-min-fair, uni-fair, r-fair, guaranteed, scaled-load,\n\
+    equal-speedup, equal-slowdown.\n\
+    A share is the part of an application's own CPU time on fast cores; performance is relative to max-fair.\n\
+    The file of --types: {\"types\": [{\"name\": \"big\", \"cores\": 1}, ...], \"speeds\": [[3, 2, 1], ...]}\n\
+    with a row of speeds for each application.\n\
+    Exit status: 0 done, 1 failed, 2 wrong usage.")]
+pub(crate) struct SharesArgs {
+    /// Fast cores
+    #[arg(long, value_name = "N", required_unless_present = "types")]
+    pub(crate) fast: Option<u32>,
+    /// Slow cores
+    #[arg(long, value_name = "N", required_unless_present = "types")]
+    pub(crate) slow: Option<u32>,
+    /// Speed of each application on a fast core over that on a slow one
+    #[arg(long, value_name = "S,...", value_delimiter = ',', required_unless_present = "types")]
+    pub(crate) speedups: Vec<f64>,
+    /// How the fast cores are shared
+    #[arg(long, value_name = "POLICY", default_value = "min-fair", value_parser = policy)]
+    pub(crate) policy: Policy,
+    /// What each keeps of its performance under max-fair (min-fair, similar-min-fair, uni-fair); 0.85 when not given, for uni-fair 0
+    #[arg(long, value_name = "M")]
+    pub(crate) min_fairness: Option<f64>,
+    /// Speedups that differ by less are similar (similar-min-fair); 0.2 when not given
+    #[arg(long, value_name = "D")]
+    pub(crate) similarity: Option<f64>,
+    /// Share alike among similar ones as published, which may break the guarantee (similar-min-fair)
+    #[arg(long)]
+    pub(crate) published: bool,
+    /// Least uniformity (uni-fair); 0.85 when not given
+    #[arg(long, value_name = "U")]
+    pub(crate) uniformity: Option<f64>,
+    /// The part that is shared alike (r-fair); 0.5 when not given
+    #[arg(long, value_name = "R")]
+    pub(crate) r: Option<f64>,
+    /// How the rest is handed out (r-fair)
+    #[arg(long, value_name = "greedy|mix", value_parser = variant)]
+    pub(crate) variant: Option<Variant>,
+    /// Least uniformity (guaranteed); 0.85 when not given
+    #[arg(long, value_name = "U")]
+    pub(crate) threshold: Option<f64>,
+    /// So many first intervals are shown (guaranteed); 20 when not given
+    #[arg(long, value_name = "N")]
+    pub(crate) intervals: Option<usize>,
+    /// Deviations divided by n (0, as the published controller) or by n - 1 (1, as the published figures)
+    #[arg(long, value_name = "0|1", default_value = "1", value_parser = ddof)]
+    pub(crate) ddof: Ddof,
+    /// A machine with any number of kinds of cores, from a file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fast", "slow", "speedups"])]
+    pub(crate) types: Option<PathBuf>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl SharesArgs {
+    /// The policy with what was given for it.
+    pub(crate) fn chosen(&self) -> Result<Policy, FairnessError> {
+        if self.intervals.is_some() && self.policy.name() != "guaranteed" {
+            let (parameter, own) = ("intervals", "guaranteed has it".to_owned());
+            return Err(FairnessError::NotOfPolicy { parameter, policy: self.policy.name(), own });
+        }
+        self.policy.with(&Parameters {
+            min_fairness: self.min_fairness,
+            similarity: self.similarity,
+            published: self.published.then_some(true),
+            uniformity: self.uniformity,
+            r: self.r,
+            variant: self.variant,
+            threshold: self.threshold,
+            ddof: Some(self.ddof),
+        })
+    }
+}
+
+fn policy(name: &str) -> Result<Policy, String> {
+    Policy::from_name(name).map_err(|error| error.to_string())
+}
+
+fn variant(name: &str) -> Result<Variant, String> {
+    Variant::from_name(name).map_err(|error| error.to_string())
+}
+
+fn ddof(text: &str) -> Result<Ddof, String> {
+    match text {
+        "0" => Ok(Ddof::Zero),
+        "1" => Ok(Ddof::One),
+        _ => Err(format!("'{text}' is neither 0 nor 1")),
+    }
+}

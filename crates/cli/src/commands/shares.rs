@@ -1,0 +1,80 @@
+//! `swtch shares`.
+
+use crate::args::shares::SharesArgs;
+use crate::output::{self, WrongUsage};
+use anyhow::Context;
+use serde::Deserialize;
+use std::path::Path;
+use std::process::ExitCode;
+use swtch_fairness::{CoreTypes, Cores, FairnessError, Policy, Solution};
+use swtch_report::shares::{self, Asked};
+
+/// First intervals of guaranteed fairness, when nobody says how many.
+const INTERVALS: usize = 20;
+
+pub(crate) fn run(args: &SharesArgs) -> anyhow::Result<ExitCode> {
+    // What cannot be shared was asked for on the command line.
+    let wrong = |error: FairnessError| WrongUsage(error.to_string());
+    let policy = args.chosen().map_err(wrong)?;
+    if let Some(file) = &args.types {
+        return typed(args, file, policy);
+    }
+    let (fast, slow) = (args.fast.unwrap_or(0), args.slow.unwrap_or(0));
+    let intervals = args.intervals.unwrap_or(INTERVALS);
+    let cores = Cores::new(fast, slow).map_err(wrong)?;
+    let solution = Solution::of(cores, &args.speedups, &policy, args.ddof, intervals).map_err(wrong)?;
+    let asked = Asked { policy: policy.name(), fast, slow, speedups: &args.speedups };
+    if args.json {
+        print_json(&shares::json(&asked, &solution))?;
+    } else {
+        output::print(&shares::text(&asked, &solution));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The file of `--types`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kinds {
+    types: Vec<Kind>,
+    speeds: Vec<Vec<f64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kind {
+    name: String,
+    cores: u32,
+}
+
+fn typed(args: &SharesArgs, file: &Path, policy: Policy) -> anyhow::Result<ExitCode> {
+    let Policy::MinFair { min_fairness } = policy else {
+        let words = format!(
+            "machines with several kinds of cores are shared by min-fair only, not by {}",
+            policy.name()
+        );
+        return Err(WrongUsage(words).into());
+    };
+    let name = file.display();
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+    let kinds: Kinds = serde_json::from_str(&text).with_context(|| {
+        format!(
+            "{name} is not a machine: expected {{\"types\": [{{\"name\", \"cores\"}}], \"speeds\": [[...]]}}"
+        )
+    })?;
+    let counts = kinds.types.iter().map(|kind| kind.cores).collect();
+    let machine = CoreTypes::new(counts, kinds.speeds).with_context(|| format!("{name} cannot be shared"))?;
+    let found = machine.min_fair(min_fairness).map_err(|error| WrongUsage(error.to_string()))?;
+    if args.json {
+        print_json(&shares::typed_json(min_fairness, &found, args.ddof))?;
+    } else {
+        let names: Vec<String> = kinds.types.into_iter().map(|kind| kind.name).collect();
+        output::print(&shares::typed_text(&names, &found, args.ddof));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_json(found: &serde_json::Value) -> anyhow::Result<()> {
+    output::print(&(serde_json::to_string_pretty(found)? + "\n"));
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! The same speedup, or the same slowdown, for all.
+
+use super::Ranked;
+use crate::cores::gain;
+
+/// `phi = Phi (1/e) / sum(1/e)`: everybody runs at the same multiple of its speed on a slow core. Whoever would need more than all of its
+/// time has all of it, and the others share the rest likewise. Source: Kim and Huh (ICS 2016), section 3.
+pub(super) fn speedup(
+    order: &[Ranked],
+    speedups: &[f64],
+    budget: f64,
+    inverse: &mut Vec<f64>,
+    shares: &mut [f64],
+) {
+    sum_inverse_gains(order, speedups, inverse);
+    let mut left = budget;
+    // Those who gain least need most: they are the first to have all of their time.
+    let mut full = 0;
+    while full < inverse.len() {
+        let (place, gain) = from_last(order, speedups, inverse.len(), full);
+        if left / (gain * inverse[inverse.len() - 1 - full]) <= 1.0 {
+            break;
+        }
+        shares[place] = 1.0;
+        left -= 1.0;
+        full += 1;
+    }
+    if let Some(sum) = inverse.len().checked_sub(1 + full).map(|last| inverse[last]) {
+        for other in full..inverse.len() {
+            let (place, gain) = from_last(order, speedups, inverse.len(), other);
+            shares[place] = (left / (gain * sum)).clamp(0.0, 1.0);
+        }
+        left = 0.0;
+    }
+    spread(order, inverse.len(), left, shares);
+}
+
+/// `phi = (m s - 1) / e` with `m = (Phi + sum(1/e)) / sum(s/e)`: everybody runs at the same fraction of its speed on a fast core. Whoever is
+/// faster than that on slow cores alone stays there. Source: Van Craeynest et al. (PACT 2013), in the notation of Kim and Huh.
+pub(super) fn slowdown(
+    order: &[Ranked],
+    speedups: &[f64],
+    budget: f64,
+    inverse: &mut Vec<f64>,
+    shares: &mut [f64],
+) {
+    sum_inverse_gains(order, speedups, inverse);
+    let count = inverse.len();
+    // s/e is 1/e + 1.
+    let fraction = |slow: usize| {
+        let sum = inverse[count - 1 - slow];
+        (budget + sum) / (sum + (count - slow) as f64)
+    };
+    let mut slow = 0;
+    while slow < count {
+        let (place, gain) = from_last(order, speedups, count, slow);
+        if fraction(slow) * (1.0 + gain) >= 1.0 {
+            break;
+        }
+        shares[place] = 0.0;
+        slow += 1;
+    }
+    let mut left = budget;
+    if slow < count {
+        let fraction = fraction(slow);
+        for other in slow..count {
+            let (place, gain) = from_last(order, speedups, count, other);
+            shares[place] = ((fraction * (1.0 + gain) - 1.0) / gain).clamp(0.0, 1.0);
+            left -= shares[place];
+        }
+    }
+    spread(order, count, left.max(0.0), shares);
+}
+
+/// Sums of 1/e from the first of the order on, for as many as gain at all: the small terms come first, so that they are not lost.
+fn sum_inverse_gains(order: &[Ranked], speedups: &[f64], inverse: &mut Vec<f64>) {
+    inverse.clear();
+    let gains = order.iter().map(|ranked| gain(speedups[ranked.index as usize]));
+    let mut sum = 0.0;
+    inverse.extend(gains.take_while(|gain| *gain > 0.0).map(|gain| {
+        sum += 1.0 / gain;
+        sum
+    }));
+}
+
+/// Whose share, and its gain, counted from the last that gains.
+fn from_last(order: &[Ranked], speedups: &[f64], count: usize, from_last: usize) -> (usize, f64) {
+    let index = order[count - 1 - from_last].index as usize;
+    (index, gain(speedups[index]))
+}
+
+/// What is left goes evenly to those who gain nothing: they have the same speed anywhere.
+fn spread(order: &[Ranked], gaining: usize, left: f64, shares: &mut [f64]) {
+    let others = &order[gaining..];
+    for ranked in others {
+        shares[ranked.index as usize] = (left / others.len() as f64).clamp(0.0, 1.0);
+    }
+}

@@ -1,0 +1,60 @@
+//! Everything about an allocation at once, for those who look at it; [`Allocator`] is for those who need it often.
+
+use crate::Allocator;
+use crate::cores::{Cores, performance};
+use crate::error::FairnessError;
+use crate::guaranteed::{Guaranteed, Interval};
+use crate::metrics::{Ddof, Metrics};
+use crate::policy::Policy;
+
+/// Shares, and what they achieve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    /// Of its own CPU time, what each application spends on fast cores (`phi`).
+    pub shares: Vec<f64>,
+    /// What each achieves, relative to max-fair (`P`).
+    pub performance: Vec<f64>,
+    /// The share that the guarantee takes for each; all 0 where the policy has none.
+    pub required: Vec<f64>,
+    /// What the allocation is measured by.
+    pub metrics: Metrics,
+    /// The part of the throughput allocation in a mix with max-fair (`a`); of uni-fair and guaranteed fairness.
+    pub mix: Option<f64>,
+    /// The first intervals; of guaranteed fairness.
+    pub sequence: Vec<Interval>,
+}
+
+impl Solution {
+    /// Shares by `policy`, with so many first `intervals` where it decides interval by interval.
+    ///
+    /// # Errors
+    /// As [`Allocator::allocate`].
+    pub fn of(
+        cores: Cores,
+        speedups: &[f64],
+        policy: &Policy,
+        ddof: Ddof,
+        intervals: usize,
+    ) -> Result<Self, FairnessError> {
+        let mut allocator = Allocator::with_capacity(speedups.len());
+        let mut shares = vec![0.0; speedups.len()];
+        allocator.allocate(cores, speedups, policy, &mut shares)?;
+        let mix = allocator.last_mix();
+        let required = allocator.required().to_vec();
+        let mut achieved = vec![0.0; speedups.len()];
+        performance(cores, speedups, &shares, &mut achieved);
+        let sequence = match *policy {
+            Policy::Guaranteed { threshold, ddof } => {
+                Guaranteed::new(cores, speedups, threshold, ddof)?.take(intervals).collect()
+            }
+            _ => Vec::new(),
+        };
+        let metrics = Metrics::of(&achieved, ddof);
+        Ok(Self { shares, performance: achieved, required, metrics, mix, sequence })
+    }
+
+    /// The intervals as letters, `P` for max-perf and `f` for max-fair.
+    pub fn letters(&self) -> String {
+        self.sequence.iter().map(|interval| interval.letter()).collect()
+    }
+}

@@ -1,0 +1,45 @@
+"""Shares of fast cores."""
+
+from __future__ import annotations
+
+import pytest
+
+import swtch
+
+
+def test_every_policy_spends_the_budget():
+    for policy in swtch._shares.Policy.__args__:
+        found = swtch.shares(2, 4, (3, 2.5, 2, 1.5, 1.2, 1), policy)
+        assert found.policy == policy
+        assert sum(found.shares) == pytest.approx(2)
+        assert (found.sequence is not None) == (policy == "guaranteed")
+        assert found.to_dict()["shares"] == list(found.shares)
+
+
+def test_parameters_reach_the_policy():
+    assert swtch.shares(1, 2, [3, 2.9, 1.5], min_fairness=0.95).min_fairness == pytest.approx(0.95)
+    assert swtch.shares(1, 2, [3, 2.9, 1.5], "r-fair", r=0.5, variant="greedy").throughput == pytest.approx(
+        1.044898
+    )
+    assert swtch.shares(1, 2, [3, 2.9, 1.5], "max-perf", ddof=0).uniformity == pytest.approx(
+        0.530145, abs=1e-6
+    )
+    assert len(swtch.shares(1, 2, [3, 2.9, 1.5], "guaranteed", intervals=7).sequence) == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wishes", "words"),
+    [
+        ((0, 0, [2]), {}, "a machine needs a core"),
+        ((1, 1, []), {}, "name at least one"),
+        ((1, 1, [float("nan")]), {}, "the speedup of application 0 is NaN"),
+        ((1, 1, [2], "fair"), {}, "the policies are max-fair"),
+        ((1, 1, [2], "max-fair"), {"r": 0.5}, "r is no parameter of max-fair"),
+        ((1, 1, [2], "r-fair"), {"variant": "odd"}, "unknown variant 'odd'"),
+        ((1, 1, [2]), {"min_fairness": 2.0}, "must be from 0 to 1"),
+        ((1, 1, [2]), {"ddof": 2}, "ddof is 2"),
+    ],
+)
+def test_what_cannot_be_shared_is_a_usage_error(arguments, wishes, words):
+    with pytest.raises(swtch.UsageError, match=words):
+        swtch.shares(*arguments, **wishes)
