@@ -87,6 +87,7 @@ struct info {
 	u32 pid;
 	u32 parent_pid;
 	char comm[16];
+	u64 group;
 	u32 kernel_thread;
 	u32 lap; /* as in an event */
 };

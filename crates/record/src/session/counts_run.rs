@@ -1,6 +1,7 @@
 //! A recording by BPF programs that only count.
 
 use super::bpf_run::{cache_groups, own_tid};
+use super::group_names::{GroupNames, OTHERS};
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
@@ -13,14 +14,16 @@ use crate::system::Cgroup;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
-use swtch_trace::tables::{CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
+use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
 
 /// How often it is looked who has ended: their place is needed for others.
 const PERIOD: Duration = Duration::from_millis(50);
 /// How often all tasks are asked for, ns; that costs some microseconds a task.
 const ASK_EVERY_NS: u64 = 500_000_000;
-/// So many ended tasks have rows of their own; of more, those of one name share one, without a number.
+/// So many ended tasks have rows of their own; of more, those of one control group and name share one, without a number.
 const MOST_ENDED: usize = 20_000;
+/// So many such rows at most; then those of one name share one, whatever their group.
+const MOST_FOLDED: usize = 20_000;
 /// So many intervals at most; then two become one.
 const MOST_INTERVALS: usize = 1024;
 /// Tasks whose own histograms are kept; the busiest ones.
@@ -30,13 +33,22 @@ pub(super) struct CountsRun {
     counter: Counter,
     members: Members,
     alive: Vec<TaskCounts>,
-    ended: Vec<TaskRow>,
-    folded: BTreeMap<String, TaskRow>,
+    /// With the numbers of their control groups.
+    ended: Vec<(u64, TaskRow)>,
+    folded: BTreeMap<(u64, String), Folded>,
+    groups: GroupNames,
     ended_histograms: Vec<TaskCounts>,
     intervals: Vec<IntervalRow>,
     before: Before,
     start_ns: u64,
     peak: u64,
+}
+
+/// Tasks that share a row, and how many they are.
+#[derive(Default)]
+struct Folded {
+    row: TaskRow,
+    tasks: u64,
 }
 
 /// The sums at the end of the last interval.
@@ -57,7 +69,8 @@ impl CountsRun {
         header: &mut Header,
     ) -> Result<Self, RecordError> {
         let scoped = options.target != Target::Machine;
-        let mut counter = Counter::load(scoped, &cache_groups(&header.host))?;
+        let groups = GroupNames::begin();
+        let mut counter = Counter::load(scoped, groups.is_of_cpu(), &cache_groups(&header.host))?;
         let mut members = Members::of(&options.target, group);
         for tid in members.tids() {
             counter.follow(tid);
@@ -71,6 +84,7 @@ impl CountsRun {
             alive: Vec::new(),
             ended: Vec::new(),
             folded: BTreeMap::new(),
+            groups,
             ended_histograms: Vec::new(),
             intervals: Vec::new(),
             before,
@@ -117,12 +131,17 @@ impl CountsRun {
     fn take_ended(&mut self) {
         for task in self.counter.ended() {
             let row = self.row(&task);
+            self.groups.note(task.group);
             if self.ended.len() < MOST_ENDED {
-                self.ended.push(row);
+                self.ended.push((task.group, row));
                 self.ended_histograms.push(task);
                 keep_busiest(&mut self.ended_histograms);
             } else {
-                fold(self.folded.entry(row.comm.clone()).or_default(), &row);
+                let mut key = (task.group, row.comm.clone());
+                if self.folded.len() >= MOST_FOLDED && !self.folded.contains_key(&key) {
+                    key.0 = OTHERS;
+                }
+                self.folded.entry(key).or_default().add(&row);
             }
         }
     }
@@ -134,22 +153,25 @@ impl CountsRun {
             let own = own_tid();
             // Followed for a moment only, to start the command.
             self.alive = alive.into_iter().filter(|task| self.members.is_all() || task.tid != own).collect();
+            self.alive.iter().for_each(|task| self.groups.note(task.group));
         }
         let processes = self.alive.iter().filter(|task| task.tid == task.pid).count() as u64;
         self.peak = self.peak.max(processes);
         let (rows, cpus) = (self.rows(), self.counter.cpus());
-        self.add_interval(&rows, &cpus);
+        self.add_interval(&rows, &cpus, processes);
     }
 
     fn rows(&self) -> Vec<TaskRow> {
-        let mut rows = self.ended.clone();
-        rows.extend(self.folded.values().cloned());
-        rows.extend(self.alive.iter().map(|task| self.row(task)));
+        let named = |number: u64, row: TaskRow| TaskRow { cgroup: self.groups.name(number), ..row };
+        let mut rows: Vec<TaskRow> =
+            self.ended.iter().map(|(number, row)| named(*number, row.clone())).collect();
+        rows.extend(self.folded.iter().map(|((number, _), folded)| named(*number, folded.row.clone())));
+        rows.extend(self.alive.iter().map(|task| named(task.group, self.row(task))));
         rows.sort_by_key(|row| (row.tid, row.first_ns));
         rows
     }
 
-    fn add_interval(&mut self, rows: &[TaskRow], cpus: &CpuCounts) {
+    fn add_interval(&mut self, rows: &[TaskRow], cpus: &CpuCounts, processes: u64) {
         let sum = |of: fn(&TaskRow) -> u64| rows.iter().map(of).sum::<u64>();
         let now = Before {
             at_ns: monotonic_ns(),
@@ -169,11 +191,21 @@ impl CountsRun {
             run_ns: Some(now.run_ns.saturating_sub(before.run_ns)),
             forks: Some(now.forks.saturating_sub(before.forks)),
             tasks: Some(self.alive.len() as u64),
+            processes: Some(processes),
             ..IntervalRow::default()
         });
         if self.intervals.len() > MOST_INTERVALS {
             self.intervals = self.intervals.chunks(2).map(joined).collect();
         }
+    }
+
+    /// How many tasks of each control group have no row of their own.
+    fn unlisted(&self) -> Vec<CgroupRow> {
+        let shared = self.folded.iter().filter_map(|((number, _), folded)| {
+            let (path, tasks) = (self.groups.name(*number)?, folded.tasks - 1);
+            Some(CgroupRow { path, tasks, ..CgroupRow::default() })
+        });
+        shared.collect()
     }
 
     fn histograms(&self, cpus: &CpuCounts) -> Vec<HistogramRow> {
@@ -291,6 +323,7 @@ impl Run for CountsRun {
         if now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS {
             self.ask();
         }
+        self.groups.look(now_ns);
     }
 
     fn period(&self) -> Duration {
@@ -311,7 +344,8 @@ impl Run for CountsRun {
         self.take_ended();
         // Who ended between the two is told of by both.
         let since = &self.ended[before.min(self.ended.len())..];
-        self.alive.retain(|task| since.iter().all(|row| row.tid != task.tid));
+        self.alive.retain(|task| since.iter().all(|(_, row)| row.tid != task.tid));
+        self.groups.look_again();
     }
 
     fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
@@ -334,6 +368,7 @@ impl Run for CountsRun {
                     ..CpuRow::default()
                 })
                 .collect(),
+            cgroups: self.unlisted(),
             histograms: self.histograms(&cpus),
             intervals: self.intervals.clone(),
             tasks: rows,
@@ -356,12 +391,19 @@ impl Run for CountsRun {
     }
 }
 
-/// Adds a task's figures to those of others of its name.
-fn fold(sum: &mut TaskRow, row: &TaskRow) {
-    if sum.comm.is_empty() {
-        *sum = TaskRow { tid: 0, pid: 0, parent_pid: None, ..row.clone() };
-        return;
+impl Folded {
+    /// Adds a task's figures to those of others.
+    fn add(&mut self, row: &TaskRow) {
+        self.tasks += 1;
+        if self.tasks == 1 {
+            self.row = TaskRow { tid: 0, pid: 0, parent_pid: None, ..row.clone() };
+        } else {
+            fold(&mut self.row, row);
+        }
     }
+}
+
+fn fold(sum: &mut TaskRow, row: &TaskRow) {
     let add = |sum: &mut Option<u64>, more: Option<u64>| *sum = sum.zip(more).map(|(a, b)| a + b);
     sum.voluntary += row.voluntary;
     sum.involuntary += row.involuntary;
