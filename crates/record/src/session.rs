@@ -2,6 +2,7 @@
 
 mod bpf_run;
 mod counts_run;
+mod folded;
 mod group_names;
 mod groups;
 mod header;

@@ -77,10 +77,7 @@ pub(super) fn on_the_busy_cpu(inputs: Inputs<'_>, bill: &Bill) -> Option<Advice>
 fn busiest(cpus: &[CpuRow]) -> Option<(u32, u64)> {
     let recorded = cpus.iter().any(|row| row.run_ns > 0);
     // Where the tasks' own time is not known by CPU, that of all tasks is.
-    let time = |row: &CpuRow| match recorded {
-        true => Some(row.run_ns),
-        false => Some(row.user_ns? + row.system_ns?),
-    };
+    let time = |row: &CpuRow| if recorded { Some(row.run_ns) } else { Some(row.user_ns? + row.system_ns?) };
     cpus.iter().filter_map(|row| Some((row.cpu, time(row)?))).max_by_key(|(_, ns)| *ns)
 }
 

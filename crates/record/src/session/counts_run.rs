@@ -1,7 +1,8 @@
 //! A recording by BPF programs that only count.
 
 use super::bpf_run::{cache_groups, own_tid};
-use super::group_names::{GroupNames, OTHERS};
+use super::folded::Folded;
+use super::group_names::GroupNames;
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
@@ -11,7 +12,6 @@ use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
-use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
@@ -22,8 +22,6 @@ const PERIOD: Duration = Duration::from_millis(50);
 const ASK_EVERY_NS: u64 = 500_000_000;
 /// So many ended tasks have rows of their own; of more, those of one control group and name share one, without a number.
 const MOST_ENDED: usize = 20_000;
-/// So many such rows at most; then those of one name share one, whatever their group.
-const MOST_FOLDED: usize = 20_000;
 /// So many intervals at most; then two become one.
 const MOST_INTERVALS: usize = 1024;
 /// Tasks whose own histograms are kept; the busiest ones.
@@ -35,20 +33,13 @@ pub(super) struct CountsRun {
     alive: Vec<TaskCounts>,
     /// With the numbers of their control groups.
     ended: Vec<(u64, TaskRow)>,
-    folded: BTreeMap<(u64, String), Folded>,
+    folded: Folded,
     groups: GroupNames,
     ended_histograms: Vec<TaskCounts>,
     intervals: Vec<IntervalRow>,
     before: Before,
     start_ns: u64,
     peak: u64,
-}
-
-/// Tasks that share a row, and how many they are.
-#[derive(Default)]
-struct Folded {
-    row: TaskRow,
-    tasks: u64,
 }
 
 /// The sums at the end of the last interval.
@@ -83,7 +74,7 @@ impl CountsRun {
             members,
             alive: Vec::new(),
             ended: Vec::new(),
-            folded: BTreeMap::new(),
+            folded: Folded::default(),
             groups,
             ended_histograms: Vec::new(),
             intervals: Vec::new(),
@@ -137,11 +128,7 @@ impl CountsRun {
                 self.ended_histograms.push(task);
                 keep_busiest(&mut self.ended_histograms);
             } else {
-                let mut key = (task.group, row.comm.clone());
-                if self.folded.len() >= MOST_FOLDED && !self.folded.contains_key(&key) {
-                    key.0 = OTHERS;
-                }
-                self.folded.entry(key).or_default().add(&row);
+                self.folded.add(task.group, &row);
             }
         }
     }
@@ -165,7 +152,7 @@ impl CountsRun {
         let named = |number: u64, row: TaskRow| TaskRow { cgroup: self.groups.name(number), ..row };
         let mut rows: Vec<TaskRow> =
             self.ended.iter().map(|(number, row)| named(*number, row.clone())).collect();
-        rows.extend(self.folded.iter().map(|((number, _), folded)| named(*number, folded.row.clone())));
+        rows.extend(self.folded.rows().map(|(number, row)| named(number, row.clone())));
         rows.extend(self.alive.iter().map(|task| named(task.group, self.row(task))));
         rows.sort_by_key(|row| (row.tid, row.first_ns));
         rows
@@ -201,9 +188,8 @@ impl CountsRun {
 
     /// How many tasks of each control group have no row of their own.
     fn unlisted(&self) -> Vec<CgroupRow> {
-        let shared = self.folded.iter().filter_map(|((number, _), folded)| {
-            let (path, tasks) = (self.groups.name(*number)?, folded.tasks - 1);
-            Some(CgroupRow { path, tasks, ..CgroupRow::default() })
+        let shared = self.folded.more_tasks().filter_map(|(number, tasks)| {
+            Some(CgroupRow { path: self.groups.name(number)?, tasks, ..CgroupRow::default() })
         });
         shared.collect()
     }
@@ -389,40 +375,6 @@ impl Run for CountsRun {
             ..Progress::default()
         }
     }
-}
-
-impl Folded {
-    /// Adds a task's figures to those of others.
-    fn add(&mut self, row: &TaskRow) {
-        self.tasks += 1;
-        if self.tasks == 1 {
-            self.row = TaskRow { tid: 0, pid: 0, parent_pid: None, ..row.clone() };
-        } else {
-            fold(&mut self.row, row);
-        }
-    }
-}
-
-fn fold(sum: &mut TaskRow, row: &TaskRow) {
-    let add = |sum: &mut Option<u64>, more: Option<u64>| *sum = sum.zip(more).map(|(a, b)| a + b);
-    sum.voluntary += row.voluntary;
-    sum.involuntary += row.involuntary;
-    sum.wakeups += row.wakeups;
-    sum.run_ns += row.run_ns;
-    sum.wait_ns += row.wait_ns;
-    sum.waits += row.waits;
-    sum.last_ns = sum.last_ns.max(row.last_ns);
-    add(&mut sum.migrations_same_l2, row.migrations_same_l2);
-    add(&mut sum.migrations_same_l3, row.migrations_same_l3);
-    add(&mut sum.migrations_across, row.migrations_across);
-    add(&mut sum.displaced, row.displaced);
-    add(&mut sum.switch_cost_ns, row.switch_cost_ns);
-    add(&mut sum.process_switches, row.process_switches);
-    add(&mut sum.thread_switches, row.thread_switches);
-    sum.wait_max_ns = sum.wait_max_ns.max(row.wait_max_ns);
-    sum.slice_max_ns = sum.slice_max_ns.max(row.slice_max_ns);
-    // Quantiles of several tasks cannot be made of theirs.
-    (sum.wait_p50_ns, sum.wait_p90_ns, sum.wait_p99_ns, sum.slice_p50_ns) = (None, None, None, None);
 }
 
 fn keep_busiest(tasks: &mut Vec<TaskCounts>) {

@@ -160,7 +160,7 @@ impl SystemIntervals {
     /// A counter at any moment: on the line between the two readings around it.
     fn at(&self, column: usize, at_ns: u64) -> Option<u64> {
         let later = self.readings.partition_point(|reading| reading.at_ns <= at_ns);
-        let Some(before) = self.readings.get(later.checked_sub(1).unwrap_or_default()) else { return None };
+        let before = self.readings.get(later.saturating_sub(1))?;
         let after = self.readings.get(later).filter(|_| later > 0).unwrap_or(before);
         let (from, to) = (before.counters[column]?, after.counters[column]?);
         let length_ns = u128::from(after.at_ns - before.at_ns).max(1);
