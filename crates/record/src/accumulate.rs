@@ -411,7 +411,7 @@ impl Accumulator {
     fn exists(&mut self, tid: u32, pid: u32, at_ns: u64) {
         self.task(tid, at_ns);
         self.processes.insert(pid);
-        let (tasks, processes) = (self.tasks.len() as u64, self.processes.len() as u64);
+        let (tasks, processes) = (self.task_count(), self.processes.len() as u64);
         self.sums.processes_peak = self.sums.processes_peak.max(processes);
         let interval = self.intervals.at(at_ns);
         (interval.tasks, interval.processes) = (tasks, processes);
@@ -419,15 +419,19 @@ impl Accumulator {
 
     /// A task has left for good.
     fn ends(&mut self, tid: u32, at_ns: u64) {
-        if let Some(task) = self.tasks.remove(&tid) {
+        let ended = self.tasks.remove(&tid);
+        let there = ended.is_some();
+        if let Some(task) = ended {
             self.processes.remove(&tid);
             self.retire(tid, task);
-            let (tasks, processes) = (self.tasks.len() as u64, self.processes.len() as u64);
-            let interval = self.intervals.at(at_ns);
-            (interval.tasks, interval.processes) = (tasks, processes);
         }
         if let Some(members) = &mut self.members {
             members.remove(&tid);
+        }
+        if there {
+            let (tasks, processes) = (self.task_count(), self.processes.len() as u64);
+            let interval = self.intervals.at(at_ns);
+            (interval.tasks, interval.processes) = (tasks, processes);
         }
     }
 

@@ -120,8 +120,14 @@ fn a_number_given_again_is_another_task() {
     }
     let sums = accumulator.sums();
     assert_eq!((sums.forked, sums.exited, sums.processes_peak), (2, 2, 2));
-    let tables = accumulator.tables(2000, &|_| None);
-    assert_eq!(tables.tasks.iter().filter(|row| row.tid == 7 && row.in_scope).count(), 2);
+    accumulator.regroup(5, "/moved".into());
+    let tables = accumulator.tables(2000, &|number| Some(format!("/number{number}")));
+    let groups = |tid: u32| tables.tasks.iter().filter(move |row| row.tid == tid && row.in_scope);
+    assert!(groups(7).count() == 2 && groups(7).all(|row| row.cgroup.as_deref() == Some("/number9")));
+    assert!(groups(5).all(|row| row.cgroup.as_deref() == Some("/moved")));
+    // Only those that count: the one that is left.
+    assert_eq!(tables.intervals[0].tasks, Some(1));
+    assert_eq!(accumulator.living(), [5]);
 }
 
 #[test]
