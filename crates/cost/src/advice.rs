@@ -1,5 +1,7 @@
 //! What stands out in a Trace, and what to try.
 
+mod interrupts;
+
 use crate::bill::{Bill, Inputs};
 use crate::model::Range;
 use schemars::JsonSchema;
@@ -40,6 +42,7 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
     found.extend(case.ping_pong());
     found.extend(case.handed_round());
     found.extend(case.throttled());
+    found.extend(interrupts::on_the_busy_cpu(inputs, bill));
     found
 }
 
@@ -212,7 +215,16 @@ mod tests {
     }
 
     fn advice(header: &Header, tasks: &[TaskRow], wakes: &[WakeRow]) -> Vec<Advice> {
-        let inputs = Inputs { header, tasks, wakes, preemptions: &[], model: None, price: None };
+        let inputs = Inputs {
+            header,
+            tasks,
+            wakes,
+            preemptions: &[],
+            interrupts: &[],
+            cpus: &[],
+            model: None,
+            price: None,
+        };
         advise(inputs, &bill(inputs))
     }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use swtch_trace::model::Header;
-use swtch_trace::tables::{PreemptionRow, TaskRow, WakeRow};
+use swtch_trace::tables::{CpuRow, InterruptRow, PreemptionRow, TaskRow, WakeRow};
 
 /// What a bill is made from: the parts of a Trace that it needs, and the prices.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,10 @@ pub struct Inputs<'a> {
     pub wakes: &'a [WakeRow],
     /// Who preempted whom.
     pub preemptions: &'a [PreemptionRow],
+    /// Interrupts: sums over CPUs, and rows of single CPUs.
+    pub interrupts: &'a [InterruptRow],
+    /// Processors.
+    pub cpus: &'a [CpuRow],
     /// The machine's price list, where there is one.
     pub model: Option<&'a CostModel>,
     /// What a processor costs, when money is asked for.
@@ -272,7 +276,7 @@ mod tests {
     }
 
     fn inputs<'a>(header: &'a Header, tasks: &'a [TaskRow], model: Option<&'a CostModel>) -> Inputs<'a> {
-        Inputs { header, tasks, wakes: &[], preemptions: &[], model, price: None }
+        Inputs { header, tasks, wakes: &[], preemptions: &[], interrupts: &[], cpus: &[], model, price: None }
     }
 
     #[test]

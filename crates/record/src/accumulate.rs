@@ -15,7 +15,7 @@ use distribution::Distribution;
 use intervals::Intervals;
 use std::collections::{HashMap, HashSet};
 use swtch_trace::tables::SwitchRow;
-use task::Task;
+use task::{Group, Task};
 
 /// Which CPUs share caches: a number for the level 2 and one for the level 3 cache of each CPU.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +39,8 @@ pub struct Known {
     pub comm: String,
     /// It has no user space.
     pub kernel_thread: bool,
+    /// The path of its control group.
+    pub group: Option<String>,
 }
 
 /// Sums over all tasks of the scope.
@@ -140,6 +142,9 @@ impl Accumulator {
         task.parent_pid = known.parent_pid;
         task.comm.clone_from(&known.comm);
         task.kernel_thread = known.kernel_thread;
+        if let Some(path) = &known.group {
+            task.group = Some(Group::Path(path.clone()));
+        }
     }
 
     /// Names a task that counts and was there from the start.
@@ -154,6 +159,18 @@ impl Accumulator {
     /// The tasks that have come up and that nobody has named.
     pub fn nameless(&self) -> Vec<u32> {
         self.tasks.iter().filter(|(_, task)| task.pid.is_none()).map(|(tid, _)| *tid).collect()
+    }
+
+    /// The tasks that count and exist.
+    pub fn living(&self) -> Vec<u32> {
+        self.tasks.keys().copied().filter(|tid| self.counts(*tid)).collect()
+    }
+
+    /// Says in which control group a task is now: no event tells of a move.
+    pub fn regroup(&mut self, tid: u32, path: String) {
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            task.group = Some(Group::Path(path));
+        }
     }
 
     /// How many tasks exist, of those that count or have come up.
@@ -391,12 +408,15 @@ impl Accumulator {
         task.parent_pid = Some(life.parent_pid);
         task.comm.clone_from(&life.comm);
         task.kernel_thread = life.kernel_thread;
+        if let Some(number) = life.group {
+            task.group = Some(Group::Number(number));
+        }
     }
 
     fn exists(&mut self, tid: u32, pid: u32, at_ns: u64) {
         self.task(tid, at_ns);
         self.processes.insert(pid);
-        let (tasks, processes) = (self.tasks.len() as u64, self.processes.len() as u64);
+        let (tasks, processes) = (self.task_count(), self.processes.len() as u64);
         self.sums.processes_peak = self.sums.processes_peak.max(processes);
         let interval = self.intervals.at(at_ns);
         (interval.tasks, interval.processes) = (tasks, processes);
@@ -404,15 +424,19 @@ impl Accumulator {
 
     /// A task has left for good.
     fn ends(&mut self, tid: u32, at_ns: u64) {
-        if let Some(task) = self.tasks.remove(&tid) {
+        let ended = self.tasks.remove(&tid);
+        let there = ended.is_some();
+        if let Some(task) = ended {
             self.processes.remove(&tid);
             self.retire(tid, task);
-            let (tasks, processes) = (self.tasks.len() as u64, self.processes.len() as u64);
-            let interval = self.intervals.at(at_ns);
-            (interval.tasks, interval.processes) = (tasks, processes);
         }
         if let Some(members) = &mut self.members {
             members.remove(&tid);
+        }
+        if there {
+            let (tasks, processes) = (self.task_count(), self.processes.len() as u64);
+            let interval = self.intervals.at(at_ns);
+            (interval.tasks, interval.processes) = (tasks, processes);
         }
     }
 

@@ -1,14 +1,15 @@
 //! Tasks that are there already, as `/proc` names them.
 
 use crate::accumulate::Known;
+use crate::system::Hierarchy;
 use std::fs;
 use std::path::Path;
 
 /// Flag of a kernel thread in `/proc/PID/stat` (include/linux/sched.h, v6.18).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
-/// A task by its number, if it is still there.
-pub(crate) fn task(tid: u32) -> Option<Known> {
+/// A task by its number, if it is still there. `hierarchy` is that of its control group.
+pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<Known> {
     let folder = format!("/proc/{tid}");
     let status = fs::read_to_string(format!("{folder}/status")).ok()?;
     let field = |name: &str| {
@@ -20,7 +21,17 @@ pub(crate) fn task(tid: u32) -> Option<Known> {
         parent_pid: field("PPid:"),
         comm: fs::read_to_string(format!("{folder}/comm")).ok()?.trim_end().to_owned(),
         kernel_thread: is_kernel_thread(&folder),
+        group: hierarchy.and_then(|hierarchy| group(tid, hierarchy)),
     })
+}
+
+/// The path of a task's control group, if the task is still there. Of one that has ended and waits to be collected, version 1 does not say.
+pub(crate) fn group(tid: u32, hierarchy: &Hierarchy) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{tid}/cgroup")).ok()?;
+    if hierarchy.is_of_cpu() && !exists(tid) {
+        return None;
+    }
+    hierarchy.path_in(&text)
 }
 
 fn is_kernel_thread(folder: &str) -> bool {
@@ -68,10 +79,12 @@ mod tests {
     #[test]
     fn we_know_ourselves() {
         let me = std::process::id();
-        let known = task(me).unwrap();
+        let hierarchy = Hierarchy::find(Path::new("/"));
+        let known = task(me, hierarchy.as_ref()).unwrap();
         assert_eq!((known.tid, known.pid, known.kernel_thread), (me, me, false));
         assert!(!known.comm.is_empty() && known.parent_pid.is_some());
+        assert_eq!(known.group.is_some(), hierarchy.is_some());
         assert!(threads(me).contains(&me) && all().contains(&me));
-        assert_eq!(task(u32::MAX), None);
+        assert_eq!(task(u32::MAX, None), None);
     }
 }

@@ -4,7 +4,7 @@ use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Mode, Options, SourceKind, Target};
-use crate::session::{self, Run};
+use crate::session::{self, Groups, Run};
 use crate::system::{Cgroup, Detail, Snapshot};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +15,7 @@ pub struct Live {
     run: Box<dyn Run>,
     header: Header,
     group: Option<Cgroup>,
+    groups: Groups,
 }
 
 /// What was seen from the beginning to now, in the types of a Trace; all figures are sums since the beginning.
@@ -54,8 +55,9 @@ impl Live {
             buffer_bytes: None,
         };
         let (mut header, source, group) = session::prepare(&options)?;
+        let groups = Groups::begin();
         let (run, _) = session::begin(&options, source, group.as_ref(), &mut header)?;
-        Ok(Self { run, header, group })
+        Ok(Self { run, header, group, groups })
     }
 
     /// When to look again, at the latest.
@@ -79,7 +81,8 @@ impl Live {
         // Single switches are for those who write them down.
         drop(self.run.switches());
         let now_ns = monotonic_ns();
-        let tables = self.run.fill(now_ns, &mut self.header);
+        let mut tables = self.run.fill(now_ns, &mut self.header);
+        self.groups.fill(&mut self.header, &mut tables);
         self.header.duration_ns = now_ns - self.header.provenance.started_monotonic_ns;
         let system = Snapshot::read(Path::new("/"), self.group.as_ref(), Detail::Everything);
         Sample { header: self.header.clone(), tables, system }

@@ -3,10 +3,15 @@
 mod bpf_run;
 mod counts_run;
 mod events_then_counts;
+mod folded;
+mod group_names;
+mod groups;
 mod header;
+mod interrupts;
 mod joined;
 mod members;
 mod procfs_run;
+mod system_intervals;
 
 use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
@@ -18,6 +23,7 @@ use crate::workload::Workload;
 use bpf_run::BpfRun;
 use counts_run::CountsRun;
 use events_then_counts::EventsThenCounts;
+pub(crate) use groups::Groups;
 use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,6 +31,7 @@ use swtch_topology::Host;
 use swtch_trace::model::{Ended, Header, Lost, Scope};
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
+use system_intervals::SystemIntervals;
 
 /// How often what is on the disk is brought up to date, ns.
 const SAVE_EVERY_NS: u64 = 2_000_000_000;
@@ -91,6 +98,23 @@ pub(crate) trait Run {
     fn progress(&self) -> Progress;
 }
 
+/// What is read beside the source, whichever that is.
+struct Beside {
+    /// What limits the target, or is it.
+    group: Option<Cgroup>,
+    groups: Groups,
+    over_time: SystemIntervals,
+}
+
+impl Beside {
+    fn fill(&mut self, run: &mut dyn Run, now_ns: u64, header: &mut Header) -> Tables {
+        let mut tables = run.fill(now_ns, header);
+        self.groups.fill(header, &mut tables);
+        self.over_time.fill(&mut tables.intervals, header);
+        tables
+    }
+}
+
 /// Records.
 ///
 /// # Errors
@@ -99,6 +123,7 @@ pub(crate) trait Run {
 pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recording, RecordError> {
     let (mut header, source, group) = prepare(options)?;
     let mut writer = Writer::create(&options.folder, &header)?;
+    let groups = Groups::begin();
     let begun = begin(options, source, group.as_ref(), &mut header);
     let (mut run, workload) = match begun {
         Ok(begun) => begun,
@@ -110,16 +135,18 @@ pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recordin
     };
     let earlier = Snapshot::read(Path::new("/"), group.as_ref(), Detail::Everything);
     let start_ns = header.provenance.started_monotonic_ns;
+    let mut beside = Beside { group, groups, over_time: SystemIntervals::begin(start_ns, &earlier) };
     let (ended, disk_full) =
-        watch(options, observer, run.as_mut(), workload.as_ref(), &mut writer, &mut header)?;
+        watch(options, observer, run.as_mut(), workload.as_ref(), &mut beside, &mut writer, &mut header)?;
     header.provenance.ended = ended;
-    let later = Snapshot::read(Path::new("/"), group.as_ref(), Detail::Everything);
+    let later = Snapshot::read(Path::new("/"), beside.group.as_ref(), Detail::Everything);
+    beside.over_time.add(&later);
     run.finish(later.monotonic_ns);
     if let Some(workload) = workload {
         header.exit_status = header::collect(workload, observer)?;
     }
     header.duration_ns = monotonic_ns() - start_ns;
-    let mut tables = run.fill(monotonic_ns(), &mut header);
+    let mut tables = beside.fill(run.as_mut(), later.monotonic_ns, &mut header);
     header::add_system(
         &crate::system::difference(&earlier, &later),
         &options.target,
@@ -181,6 +208,7 @@ fn watch(
     observer: &mut dyn Observer,
     run: &mut dyn Run,
     workload: Option<&Workload>,
+    beside: &mut Beside,
     writer: &mut Writer,
     header: &mut Header,
 ) -> Result<(Ended, bool), RecordError> {
@@ -201,11 +229,12 @@ fn watch(
         }
         run.look();
         let now_ns = monotonic_ns();
+        beside.over_time.look(now_ns, beside.group.as_ref());
         observer.progress(&Progress { elapsed_ns: now_ns - start_ns, ..run.progress() });
         while let (Some(workload), Some(signal)) = (workload, observer.signal()) {
             workload.signal(signal);
         }
-        let written = write(run, writer, header, now_ns, &mut saved_ns);
+        let written = write(run, beside, writer, header, now_ns, &mut saved_ns);
         let ended = match written {
             Err(error) if error.is_disk_full() => return Ok((Ended::DiskFull, true)),
             Err(error) => return Err(error.into()),
@@ -222,6 +251,7 @@ fn watch(
 /// Writes the switches, and every few seconds the rest, so that a recorder that is killed leaves what it saw.
 fn write(
     run: &mut dyn Run,
+    beside: &mut Beside,
     writer: &mut Writer,
     header: &mut Header,
     now_ns: u64,
@@ -231,7 +261,7 @@ fn write(
     if now_ns - *saved_ns >= SAVE_EVERY_NS {
         *saved_ns = now_ns;
         header.duration_ns = now_ns - header.provenance.started_monotonic_ns;
-        let tables = run.fill(now_ns, header);
+        let tables = beside.fill(run, now_ns, header);
         put(writer, &tables)?;
         writer.flush()?;
         writer.save(header)?;
@@ -242,6 +272,7 @@ fn write(
 fn put(writer: &mut Writer, tables: &Tables) -> Result<(), TraceError> {
     writer.put(&tables.tasks)?;
     writer.put(&tables.cpus)?;
+    writer.put(&tables.cgroups)?;
     writer.put(&tables.wakes)?;
     writer.put(&tables.preemptions)?;
     writer.put(&tables.histograms)?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use swtch_cost::{Advice, Bill};
 use swtch_trace::model::Header;
-use swtch_trace::tables::{InterruptKind, InterruptRow, PreemptionRow, TaskRow};
+use swtch_trace::tables::{CgroupRow, InterruptKind, InterruptRow, PreemptionRow, TaskRow};
 
 /// A Trace's figures beside its bill. What is shown of them is decided in one place, here.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,9 @@ pub struct Summary<'a> {
     pub tasks: &'a [TaskRow],
     /// Who preempted whom, the most frequent first.
     pub preemptions: &'a [PreemptionRow],
-    /// Interrupts, the most frequent first.
+    /// Control groups, those with most switches first.
+    pub cgroups: &'a [CgroupRow],
+    /// Interrupts, the most frequent first; rows of single CPUs may be among them.
     pub interrupts: &'a [InterruptRow],
     /// What it cost.
     pub bill: &'a Bill,
@@ -49,8 +51,9 @@ impl Summary<'_> {
             "processes": totals.processes,
             "throttled": totals.throttled,
             "pressure": totals.pressure,
-            "interrupts": self.interrupts.iter().map(interrupt).collect::<Vec<_>>(),
+            "interrupts": self.interrupts.iter().filter(|row| row.cpu.is_none()).map(interrupt).collect::<Vec<_>>(),
             "tasks": self.shown_tasks().into_iter().map(task).collect::<Vec<_>>(),
+            "cgroups": self.cgroups.iter().map(cgroup).collect::<Vec<_>>(),
             "preemptions": self.preemptions.iter().map(|row| self.preemption(row)).collect::<Vec<_>>(),
             "reconciliation": header.reconciliation,
             "recorder": header.recorder,
@@ -107,6 +110,19 @@ fn interrupt(row: &InterruptRow) -> Value {
         InterruptKind::Soft => "soft",
     };
     json!({ "kind": kind, "line": row.line, "name": row.name, "count": row.count, "ns": row.ns })
+}
+
+fn cgroup(row: &CgroupRow) -> Value {
+    json!({
+        "path": row.path,
+        "voluntary": row.voluntary,
+        "involuntary": row.involuntary,
+        "run_ns": row.run_ns,
+        "wait_ns": row.wait_ns,
+        "tasks": row.tasks,
+        "throttled_periods": row.throttled_periods,
+        "throttled_ns": row.throttled_ns,
+    })
 }
 
 fn task(row: &TaskRow) -> Value {

@@ -9,7 +9,7 @@ use swtch_profile::file;
 use swtch_report::html::{NamedProfile, NamedTrace, ReportError, render_traces};
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Lost, Throttled, Unavailable};
-use swtch_trace::tables::{IntervalRow, TaskRow, WakeRow};
+use swtch_trace::tables::{CgroupRow, InterruptRow, IntervalRow, TaskRow, WakeRow};
 use visible::visible;
 
 fn fixture(name: &str) -> PathBuf {
@@ -193,6 +193,37 @@ fn a_quota_that_stopped_tasks_is_said() {
     assert!(
         visible(&page(stopped)).contains("A quota stopped the control group in 9 of 40 periods, for 450 ms")
     );
+}
+
+#[test]
+fn control_groups_have_a_table_when_there_are_several() {
+    let mut grouped = trace("machine");
+    let group = |path: &str, voluntary: u64, throttled_ns| CgroupRow {
+        path: path.to_owned(),
+        voluntary,
+        tasks: 3,
+        throttled_ns,
+        ..CgroupRow::default()
+    };
+    grouped.cgroups = vec![group("/web", 70, Some(450_000_000))];
+    assert!(!page(grouped.clone()).contains("id=\"control-groups\""));
+    grouped.cgroups.extend((0..300).map(|number| group(&format!("/job{number}"), 2, None)));
+    let html = page(grouped);
+    let section = &html[html.find("id=\"control-groups\"").unwrap()..];
+    let section = &section[..section.find("</section>").unwrap()];
+    assert!(section.contains("web<") && section.contains("101 more control groups"), "{section}");
+    let text = visible(section);
+    assert!(text.contains("450 ms") && text.contains("–"), "{text}");
+}
+
+#[test]
+fn interrupts_of_single_cpus_are_not_counted_again() {
+    let mut single = trace("machine");
+    let before = page(single.clone());
+    let of_cpus: Vec<InterruptRow> =
+        single.interrupts.iter().map(|row| InterruptRow { cpu: Some(0), ..row.clone() }).collect();
+    single.interrupts.extend(of_cpus);
+    assert_eq!(page(single), before);
 }
 
 #[test]

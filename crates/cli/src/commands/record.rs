@@ -98,6 +98,8 @@ fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> 
         tasks: &tables.tasks,
         wakes: &tables.wakes,
         preemptions: &tables.preemptions,
+        interrupts: &tables.interrupts,
+        cpus: &tables.cpus,
         model,
         price: args.price,
     };
@@ -107,6 +109,7 @@ fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> 
         header,
         tasks: &tables.tasks,
         preemptions: &tables.preemptions,
+        cgroups: &tables.cgroups,
         interrupts: &tables.interrupts,
         bill: &bill,
         advice: advice.as_deref(),

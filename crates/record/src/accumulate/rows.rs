@@ -1,10 +1,12 @@
 //! The tables, as they stand at a moment.
 
 use super::distribution::Distribution;
-use super::task::Task;
+use super::task::{Group, Task};
 use super::{Accumulator, Edge};
 use std::collections::HashMap;
-use swtch_trace::tables::{CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow};
+use swtch_trace::tables::{
+    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow,
+};
 
 /// Most tasks whose own histograms are kept in the table; the busiest ones.
 const TASK_HISTOGRAMS: usize = 100;
@@ -16,6 +18,8 @@ pub struct Tables {
     pub tasks: Vec<TaskRow>,
     /// CPUs.
     pub cpus: Vec<CpuRow>,
+    /// Control groups; sums of tasks, which the recording makes when the tasks are all there.
+    pub cgroups: Vec<CgroupRow>,
     /// Who woke whom.
     pub wakes: Vec<WakeRow>,
     /// Who preempted whom.
@@ -29,8 +33,17 @@ pub struct Tables {
 }
 
 impl Accumulator {
-    /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC). Tasks that run then have run until then.
-    pub fn tables(&mut self, now_ns: u64) -> Tables {
+    /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC). Tasks that run then have run until then. `group_name` names a control group
+    /// of which events gave a number.
+    pub fn tables(&mut self, now_ns: u64, group_name: &dyn Fn(u64) -> Option<String>) -> Tables {
+        let row = |tid: u32, task: &mut Task, now_ns: Option<u64>| TaskRow {
+            cgroup: match &task.group {
+                Some(Group::Path(path)) => Some(path.clone()),
+                Some(Group::Number(number)) => group_name(*number),
+                None => None,
+            },
+            ..row(tid, task, now_ns)
+        };
         let mut tasks: Vec<TaskRow> =
             self.ended.iter_mut().map(|(tid, task)| row(*tid, task, None)).collect();
         let members = self.members.as_ref();
@@ -41,11 +54,14 @@ impl Accumulator {
                 .filter(|(tid, task)| counts(**tid) && task.last_ns > 0)
                 .map(|(tid, task)| row(*tid, task, Some(now_ns))),
         );
+        // The intervals reach until now, also where nothing happened any more.
+        self.intervals.at(now_ns.saturating_sub(1));
         tasks.extend(self.outsiders());
         tasks.sort_by_key(|row| (row.tid, row.first_ns));
         Tables {
             tasks,
             cpus: self.cpu_rows(),
+            cgroups: Vec::new(),
             wakes: self.wake_rows(),
             preemptions: self.preemption_rows(),
             histograms: self.histogram_rows(),
@@ -161,7 +177,6 @@ fn row(tid: u32, task: &mut Task, now_ns: Option<u64>) -> TaskRow {
         pid: task.pid.unwrap_or(tid),
         parent_pid: task.parent_pid,
         comm: comm(tid, task),
-        cgroup: None,
         kernel_thread: task.kernel_thread,
         in_scope: true,
         first_ns: task.first_ns,

@@ -14,6 +14,13 @@ pub struct Migrations {
     pub across: u64,
 }
 
+/// A control group, by what is known of it.
+#[derive(Clone, Debug)]
+pub(super) enum Group {
+    Number(u64),
+    Path(String),
+}
+
 /// A task so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Task {
@@ -21,6 +28,7 @@ pub(super) struct Task {
     pub(super) parent_pid: Option<u32>,
     pub(super) comm: String,
     pub(super) kernel_thread: bool,
+    pub(super) group: Option<Group>,
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
     pub(super) switches: SwitchCounts,

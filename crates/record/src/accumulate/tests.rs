@@ -23,7 +23,7 @@ fn wake(at_ns: u64, cpu: u32, wakee_tid: u32, waker_tid: u32) -> Event {
 }
 
 fn known(tid: u32) -> Known {
-    Known { tid, pid: tid, parent_pid: Some(1), comm: format!("task{tid}"), kernel_thread: false }
+    Known { tid, pid: tid, parent_pid: Some(1), comm: format!("task{tid}"), ..Known::default() }
 }
 
 fn caches() -> CacheGroups {
@@ -56,7 +56,7 @@ fn waits_runs_and_preemptions_are_told_apart() {
     assert_eq!(rows.iter().map(|row| row.ran_ns).collect::<Vec<_>>(), [0, 90, 90, 190, 90]);
     assert_eq!((rows[2].waited_ns, rows[2].waker_tid), (Some(50), Some(8)));
     assert_eq!(rows[3].waited_ns, Some(200), "who was preempted waits from then on");
-    let tables = accumulator.tables(2000);
+    let tables = accumulator.tables(2000, &|_| None);
     let [seven, eight] = &tables.tasks[..] else { panic!("{:?}", tables.tasks) };
     assert_eq!((seven.run_ns, seven.voluntary, seven.involuntary, seven.wait_ns), (280, 2, 0, 50));
     assert_eq!((eight.run_ns, eight.voluntary, eight.involuntary, eight.wait_max_ns), (180, 1, 1, Some(200)));
@@ -75,11 +75,11 @@ fn only_the_scope_counts_and_the_rest_is_named() {
     let (mut accumulator, _) = two_tasks(true, &[8]);
     let sums = accumulator.sums();
     assert_eq!((sums.voluntary, sums.involuntary, sums.idle, sums.wakeups), (1, 1, 0, 0));
-    let tables = accumulator.tables(2000);
+    let tables = accumulator.tables(2000, &|_| None);
     assert_eq!(tables.preemptions[0].by_tid, 7);
     assert_eq!(accumulator.nameless(), [7]);
     accumulator.name(&known(7));
-    let tables = accumulator.tables(2000);
+    let tables = accumulator.tables(2000, &|_| None);
     let rows: Vec<_> = tables.tasks.iter().map(|row| (row.comm.as_str(), row.in_scope, row.run_ns)).collect();
     assert_eq!(rows, [("task7", false, 0), ("task8", true, 180)]);
 }
@@ -106,6 +106,7 @@ fn a_number_given_again_is_another_task() {
             parent_pid: 5,
             comm: "child".into(),
             kernel_thread: false,
+            group: Some(9),
             kind,
         })
     };
@@ -119,8 +120,14 @@ fn a_number_given_again_is_another_task() {
     }
     let sums = accumulator.sums();
     assert_eq!((sums.forked, sums.exited, sums.processes_peak), (2, 2, 2));
-    let tables = accumulator.tables(2000);
-    assert_eq!(tables.tasks.iter().filter(|row| row.tid == 7 && row.in_scope).count(), 2);
+    accumulator.regroup(5, "/moved".into());
+    let tables = accumulator.tables(2000, &|number| Some(format!("/number{number}")));
+    let groups = |tid: u32| tables.tasks.iter().filter(move |row| row.tid == tid && row.in_scope);
+    assert!(groups(7).count() == 2 && groups(7).all(|row| row.cgroup.as_deref() == Some("/number9")));
+    assert!(groups(5).all(|row| row.cgroup.as_deref() == Some("/moved")));
+    // Only those that count: the one that is left.
+    assert_eq!(tables.intervals[0].tasks, Some(1));
+    assert_eq!(accumulator.living(), [5]);
 }
 
 #[test]
@@ -164,7 +171,7 @@ proptest! {
         for event in &events {
             accumulator.take(event);
         }
-        let tables = accumulator.tables(u64::MAX >> 20);
+        let tables = accumulator.tables(u64::MAX >> 20, &|_| None);
         prop_assert!(tables.tasks.iter().all(|row| row.tid != 0));
     }
 }

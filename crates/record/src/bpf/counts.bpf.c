@@ -12,6 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include "counts.h"
 #include "followed.h"
+#include "group.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -172,6 +173,7 @@ static __always_inline void describe(struct task_record *record, struct task_str
 	record->involuntary = task->nivcsw;
 	record->run_ns = task->se.sum_exec_runtime;
 	record->delay_ns = task->sched_info.run_delay;
+	record->group = group_of(task);
 	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
 	__builtin_memcpy(&record->counts, counts, sizeof(*counts));
 }

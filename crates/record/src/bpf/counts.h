@@ -41,6 +41,7 @@ struct task_record {
 	u64 run_ns;
 	u64 delay_ns;
 	char comm[16];
+	u64 group;
 	struct task_counts counts;
 	u64 lap; /* in the ring of those that ended: as in record.h */
 };
@@ -70,7 +71,7 @@ struct cpu_counts {
 	u32 costs_by_kind[3 * CLASSES];
 };
 
-_Static_assert(sizeof(struct task_counts) == 640 && sizeof(struct task_record) == 720, "as the recorder reads them");
+_Static_assert(sizeof(struct task_counts) == 640 && sizeof(struct task_record) == 728, "as the recorder reads them");
 _Static_assert(sizeof(struct cpu_counts) == 1024 && __builtin_offsetof(struct cpu_counts, ended_tail) == 128, "likewise");
 
 /* Places in the ring of ended tasks of each CPU; a power of two. */

@@ -49,6 +49,23 @@ struct sched_info {
 	unsigned long long run_delay;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[1]; /* as many as there are controllers */
+	struct cgroup *dfl_cgrp;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -62,6 +79,12 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct task_struct *real_parent;
+	struct css_set *cgroups;
+};
+
+/* include/linux/cgroup_subsys.h: the numbers depend on how the kernel was built. */
+enum cgroup_subsys_id {
+	cpu_cgrp_id = 1,
 };
 
 struct seq_file;

@@ -12,6 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include "record.h"
 #include "followed.h"
+#include "group.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -268,6 +269,7 @@ static __always_inline void tell(struct task_struct *task, struct task_struct *p
 	info->tid = task->pid;
 	info->pid = task->tgid;
 	info->parent_pid = parent->tgid;
+	info->group = group_of(task);
 	info->kernel_thread = task->flags & PF_KTHREAD ? 1 : 0;
 	__builtin_memcpy(info->comm, task->comm, sizeof(info->comm));
 	order_stores(&info->at_ns);

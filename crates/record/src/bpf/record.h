@@ -87,9 +87,12 @@ struct info {
 	u32 pid;
 	u32 parent_pid;
 	char comm[16];
+	u64 group;
 	u32 kernel_thread;
 	u32 lap; /* as in an event */
 };
+
+_Static_assert(sizeof(struct info) == 56 && __builtin_offsetof(struct info, lap) == 52, "as the recorder reads it");
 
 /* Places in the ring of infos of each CPU; a power of two. */
 #define INFO_SHIFT 12

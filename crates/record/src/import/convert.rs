@@ -229,7 +229,7 @@ impl Converter {
         let mut writer = self.writer;
         writer.append_switches(&self.rows)?;
         let sums = accumulator.sums();
-        let mut tables = accumulator.tables(self.figures.last_ns());
+        let mut tables = accumulator.tables(self.figures.last_ns(), &|_| None);
         let mut header = self.figures.header(format, path);
         self.figures.fill_totals(sums, &counts, &mut header);
         Figures::fill_lost(&self.lost, self.losses_without_number, format, &mut header);
@@ -254,6 +254,7 @@ fn life(at_ns: u64, known: Known, kind: LifeKind) -> Event {
         parent_pid: known.parent_pid.unwrap_or(0),
         comm: known.comm,
         kernel_thread: known.kernel_thread,
+        group: None,
         kind,
     })
 }

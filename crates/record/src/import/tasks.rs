@@ -30,6 +30,7 @@ impl Task {
             parent_pid: self.parent_pid,
             comm: self.comm.clone(),
             kernel_thread: false,
+            ..Known::default()
         }
     }
 }

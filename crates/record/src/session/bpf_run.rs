@@ -1,12 +1,13 @@
 //! A recording by BPF programs that write down every event.
 
+use super::group_names::GroupNames;
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
 use crate::accumulate::{Accumulator, CacheGroups, Sums, Tables};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
-use crate::event::{Event, PrevState, Switch};
+use crate::event::{Event, Life, PrevState, Switch};
 use crate::known;
 use crate::options::{Options, Target};
 use crate::sources::bpf::{Bpf, Line, Losses, Wish};
@@ -34,6 +35,7 @@ pub(super) struct BpfRun {
     ready: Vec<SwitchRow>,
     period: Duration,
     members: Members,
+    groups: GroupNames,
 }
 
 impl BpfRun {
@@ -45,7 +47,8 @@ impl BpfRun {
         let scoped = options.target != Target::Machine;
         let cpus = header.host.cpus.len().max(1) as u64;
         let in_all = options.buffer_bytes.unwrap_or(MOST_BUFFER_BYTES.min(BUFFER_BYTES_PER_CPU * cpus));
-        let bpf = Bpf::load(Wish { buffer_bytes: in_all / cpus, scoped })?;
+        let groups = GroupNames::begin();
+        let bpf = Bpf::load(Wish { buffer_bytes: in_all / cpus, scoped, cpu_hierarchy: groups.is_of_cpu() })?;
         let start_ns = header.provenance.started_monotonic_ns;
         let accumulator = Accumulator::new(start_ns, cache_groups(&header.host), scoped);
         let mut run = Self {
@@ -55,6 +58,7 @@ impl BpfRun {
             ready: Vec::new(),
             period: PERIODS.0,
             members: Members::of(&options.target, group),
+            groups,
         };
         if scoped {
             // Those that are made between the two are children of some that are there.
@@ -73,7 +77,7 @@ impl BpfRun {
     fn follow(&mut self, tids: &[u32]) {
         for tid in tids {
             self.bpf.follow(*tid);
-            if let Some(known) = known::task(*tid) {
+            if let Some(known) = known::task(*tid, self.groups.hierarchy()) {
                 self.accumulator.follow(&known);
             }
         }
@@ -90,14 +94,27 @@ impl BpfRun {
         self.held.sort_by_key(Event::at_ns);
         let old = self.held.partition_point(|event| event.at_ns() < horizon_ns);
         for event in self.held.drain(..old) {
+            if let Event::Life(Life { group: Some(number), .. }) = &event {
+                self.groups.note(*number);
+            }
             self.ready.extend(self.accumulator.take(&event));
         }
     }
 
     fn name_the_nameless(&mut self) {
         for tid in self.accumulator.nameless() {
-            if let Some(known) = known::task(tid) {
+            if let Some(known) = known::task(tid, self.groups.hierarchy()) {
                 self.accumulator.name(&known);
+            }
+        }
+    }
+
+    /// Looks once more in which control groups the tasks are that are still there: they may have been moved.
+    fn regroup(&mut self) {
+        let Some(hierarchy) = self.groups.hierarchy() else { return };
+        for tid in self.accumulator.living() {
+            if let Some(path) = known::group(tid, hierarchy) {
+                self.accumulator.regroup(tid, path);
             }
         }
     }
@@ -120,20 +137,23 @@ impl BpfRun {
         }
     }
 
+    /// The sum of each line, then each CPU's part of it.
     fn interrupt_rows(&self) -> Vec<InterruptRow> {
-        let mut sums: BTreeMap<Line, (u64, u64)> = BTreeMap::new();
+        let mut sums: BTreeMap<(bool, Line, Option<u32>), (u64, u64)> = BTreeMap::new();
         for one in self.bpf.interrupts() {
-            let sum = sums.entry(one.line).or_default();
-            *sum = (sum.0 + one.count, sum.1 + one.ns);
+            for cpu in [None, Some(one.cpu)] {
+                let sum = sums.entry((cpu.is_some(), one.line, cpu)).or_default();
+                *sum = (sum.0 + one.count, sum.1 + one.ns);
+            }
         }
         sums.into_iter()
-            .map(|(line, (count, ns))| {
+            .map(|((_, line, cpu), (count, ns))| {
                 let (kind, line) = match line {
                     Line::Hard(number) => (InterruptKind::Hard, number.to_string()),
                     Line::Timer => (InterruptKind::Hard, "LOC".to_owned()),
                     Line::Soft(kind) => (InterruptKind::Soft, soft_name(kind)),
                 };
-                InterruptRow { kind, line, name: String::new(), cpu: None, count, ns: Some(ns) }
+                InterruptRow { kind, line, name: String::new(), cpu, count, ns: Some(ns) }
             })
             .collect()
     }
@@ -158,6 +178,7 @@ impl Run for BpfRun {
         self.follow(&newcomers);
         let full = self.bpf.drain(&mut self.held);
         self.take(horizon_ns);
+        self.groups.look(now_ns);
         self.period = match full {
             full if full > 0.2 => PERIODS.0,
             full if full < 0.02 => (self.period * 2).min(PERIODS.1),
@@ -201,6 +222,8 @@ impl Run for BpfRun {
                 self.ready.extend(self.accumulator.take(&Event::Switch(switch)));
             }
         }
+        self.groups.look_again();
+        self.regroup();
     }
 
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
@@ -227,7 +250,7 @@ impl Run for BpfRun {
         for table in ["switches", "tasks", "wakes", "preemptions", "histograms", "intervals"] {
             header.sources.insert(table.to_owned(), "bpf".to_owned());
         }
-        let mut tables = self.accumulator.tables(now_ns);
+        let mut tables = self.accumulator.tables(now_ns, &|number| self.groups.name(number));
         tables.interrupts = self.interrupt_rows();
         let lost = self.bpf.lost();
         for row in &mut tables.cpus {

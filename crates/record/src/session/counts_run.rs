@@ -1,6 +1,8 @@
 //! A recording by BPF programs that only count.
 
 use super::bpf_run::{cache_groups, own_tid};
+use super::folded::Folded;
+use super::group_names::GroupNames;
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
@@ -10,16 +12,16 @@ use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
-use swtch_trace::tables::{CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
+use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
 
 /// How often it is looked who has ended: their place is needed for others.
 const PERIOD: Duration = Duration::from_millis(50);
 /// How often all tasks are asked for, ns; that costs some microseconds a task.
 const ASK_EVERY_NS: u64 = 500_000_000;
-/// So many ended tasks have rows of their own; of more, those of one name share one, without a number.
+/// So many ended tasks have rows of their own; of more, those of one control group and name share one, without a number.
 const MOST_ENDED: usize = 20_000;
 /// So many intervals at most; then two become one.
 const MOST_INTERVALS: usize = 1024;
@@ -30,8 +32,10 @@ pub(super) struct CountsRun {
     counter: Counter,
     members: Members,
     alive: Vec<TaskCounts>,
-    ended: Vec<TaskRow>,
-    folded: BTreeMap<String, TaskRow>,
+    /// With the numbers of their control groups.
+    ended: Vec<(u64, TaskRow)>,
+    folded: Folded,
+    groups: GroupNames,
     ended_histograms: Vec<TaskCounts>,
     intervals: Vec<IntervalRow>,
     before: Before,
@@ -66,7 +70,8 @@ impl CountsRun {
         header: &Header,
     ) -> Result<Self, RecordError> {
         let scoped = options.target != Target::Machine;
-        let mut counter = Counter::load(scoped, &cache_groups(&header.host))?;
+        let groups = GroupNames::begin();
+        let mut counter = Counter::load(scoped, groups.is_of_cpu(), &cache_groups(&header.host))?;
         let mut members = Members::of(&options.target, group);
         for tid in members.tids().iter().chain(also) {
             counter.follow(*tid);
@@ -79,7 +84,8 @@ impl CountsRun {
             members,
             alive: Vec::new(),
             ended: Vec::new(),
-            folded: BTreeMap::new(),
+            folded: Folded::default(),
+            groups,
             ended_histograms: Vec::new(),
             intervals: Vec::new(),
             before,
@@ -171,12 +177,13 @@ impl CountsRun {
         for task in self.counter.ended() {
             let task = self.since_handover(task);
             let row = self.row(&task);
+            self.groups.note(task.group);
             if self.ended.len() < MOST_ENDED {
-                self.ended.push(row);
+                self.ended.push((task.group, row));
                 self.ended_histograms.push(task);
                 keep_busiest(&mut self.ended_histograms);
             } else {
-                fold(self.folded.entry(row.comm.clone()).or_default(), &row);
+                self.folded.add(task.group, &row);
             }
         }
     }
@@ -187,22 +194,25 @@ impl CountsRun {
             let own = own_tid();
             // Followed for a moment only, to start the command.
             self.alive = alive.into_iter().filter(|task| self.members.is_all() || task.tid != own).collect();
+            self.alive.iter().for_each(|task| self.groups.note(task.group));
         }
         let processes = self.alive.iter().filter(|task| task.tid == task.pid).count() as u64;
         self.peak = self.peak.max(processes);
         let (rows, cpus) = (self.rows(), self.cpus());
-        self.add_interval(&rows, &cpus);
+        self.add_interval(&rows, &cpus, processes);
     }
 
     fn rows(&self) -> Vec<TaskRow> {
-        let mut rows = self.ended.clone();
-        rows.extend(self.folded.values().cloned());
-        rows.extend(self.alive.iter().map(|task| self.row(task)));
+        let named = |number: u64, row: TaskRow| TaskRow { cgroup: self.groups.name(number), ..row };
+        let mut rows: Vec<TaskRow> =
+            self.ended.iter().map(|(number, row)| named(*number, row.clone())).collect();
+        rows.extend(self.folded.rows().map(|(number, row)| named(number, row.clone())));
+        rows.extend(self.alive.iter().map(|task| named(task.group, self.row(task))));
         rows.sort_by_key(|row| (row.tid, row.first_ns));
         rows
     }
 
-    fn add_interval(&mut self, rows: &[TaskRow], cpus: &CpuCounts) {
+    fn add_interval(&mut self, rows: &[TaskRow], cpus: &CpuCounts, processes: u64) {
         let sum = |of: fn(&TaskRow) -> u64| rows.iter().map(of).sum::<u64>();
         let now = Before {
             at_ns: monotonic_ns(),
@@ -222,11 +232,20 @@ impl CountsRun {
             run_ns: Some(now.run_ns.saturating_sub(before.run_ns)),
             forks: Some(now.forks.saturating_sub(before.forks)),
             tasks: Some(self.alive.len() as u64),
+            processes: Some(processes),
             ..IntervalRow::default()
         });
         if self.intervals.len() > MOST_INTERVALS {
             self.intervals = self.intervals.chunks(2).map(joined).collect();
         }
+    }
+
+    /// How many tasks of each control group have no row of their own.
+    fn unlisted(&self) -> Vec<CgroupRow> {
+        let shared = self.folded.more_tasks().filter_map(|(number, tasks)| {
+            Some(CgroupRow { path: self.groups.name(number)?, tasks, ..CgroupRow::default() })
+        });
+        shared.collect()
     }
 
     fn histograms(&self, cpus: &CpuCounts) -> Vec<HistogramRow> {
@@ -344,6 +363,7 @@ impl Run for CountsRun {
         if now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS {
             self.ask();
         }
+        self.groups.look(now_ns);
     }
 
     fn period(&self) -> Duration {
@@ -364,7 +384,8 @@ impl Run for CountsRun {
         self.take_ended();
         // Who ended between the two is told of by both.
         let since = &self.ended[before.min(self.ended.len())..];
-        self.alive.retain(|task| since.iter().all(|row| row.tid != task.tid));
+        self.alive.retain(|task| since.iter().all(|(_, row)| row.tid != task.tid));
+        self.groups.look_again();
     }
 
     fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
@@ -387,6 +408,7 @@ impl Run for CountsRun {
                     ..CpuRow::default()
                 })
                 .collect(),
+            cgroups: self.unlisted(),
             histograms: self.histograms(&cpus),
             intervals: self.intervals.clone(),
             tasks: rows,
@@ -412,33 +434,6 @@ impl Run for CountsRun {
 
 fn by_tid(tasks: Vec<TaskCounts>) -> HashMap<u32, TaskCounts> {
     tasks.into_iter().map(|task| (task.tid, task)).collect()
-}
-
-/// Adds a task's figures to those of others of its name.
-fn fold(sum: &mut TaskRow, row: &TaskRow) {
-    if sum.comm.is_empty() {
-        *sum = TaskRow { tid: 0, pid: 0, parent_pid: None, ..row.clone() };
-        return;
-    }
-    let add = |sum: &mut Option<u64>, more: Option<u64>| *sum = sum.zip(more).map(|(a, b)| a + b);
-    sum.voluntary += row.voluntary;
-    sum.involuntary += row.involuntary;
-    sum.wakeups += row.wakeups;
-    sum.run_ns += row.run_ns;
-    sum.wait_ns += row.wait_ns;
-    sum.waits += row.waits;
-    sum.last_ns = sum.last_ns.max(row.last_ns);
-    add(&mut sum.migrations_same_l2, row.migrations_same_l2);
-    add(&mut sum.migrations_same_l3, row.migrations_same_l3);
-    add(&mut sum.migrations_across, row.migrations_across);
-    add(&mut sum.displaced, row.displaced);
-    add(&mut sum.switch_cost_ns, row.switch_cost_ns);
-    add(&mut sum.process_switches, row.process_switches);
-    add(&mut sum.thread_switches, row.thread_switches);
-    sum.wait_max_ns = sum.wait_max_ns.max(row.wait_max_ns);
-    sum.slice_max_ns = sum.slice_max_ns.max(row.slice_max_ns);
-    // Quantiles of several tasks cannot be made of theirs.
-    (sum.wait_p50_ns, sum.wait_p90_ns, sum.wait_p99_ns, sum.slice_p50_ns) = (None, None, None, None);
 }
 
 fn keep_busiest(tasks: &mut Vec<TaskCounts>) {

@@ -1,6 +1,6 @@
 //! What the header says beyond the source's own figures.
 
-use super::Observer;
+use super::{Observer, interrupts};
 use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
@@ -12,7 +12,6 @@ use swtch_topology::Host;
 use swtch_trace::model::{
     CpuTime, Header, Origin, Pressure, Provenance, Reconciliation, Scope, Throttled, Unavailable,
 };
-use swtch_trace::tables::{InterruptKind, InterruptRow};
 
 /// A header for a recording that begins now.
 pub(super) fn begin(target: &Target, host: Host, source: SourceKind, why: String) -> Header {
@@ -87,8 +86,9 @@ pub(super) fn add_system(system: &Difference, target: &Target, header: &mut Head
     }
     if *target == Target::Machine {
         reconcile(system, header);
+        interrupts::reconcile(system, header);
     }
-    add_interrupts(system, header, tables);
+    interrupts::add(system, header, tables);
     let throttling = system.cgroup.as_ref().and_then(|group| group.throttling);
     header.totals.throttled = throttling.map(|throttling| Throttled {
         periods: throttling.periods,
@@ -122,35 +122,4 @@ fn reconcile(system: &Difference, header: &mut Header) {
         kernel,
         source: "/proc/stat ctxt".to_owned(),
     });
-}
-
-/// Counts from the kernel's tables; times from the source, where it has them, stand in rows that are there already.
-fn add_interrupts(system: &Difference, header: &mut Header, tables: &mut Tables) {
-    let timed = std::mem::take(&mut tables.interrupts);
-    let time_of = |kind, line: &str| {
-        let rows = timed.iter().filter(|row| row.kind == kind && row.line == line);
-        rows.filter_map(|row| row.ns).reduce(|sum, ns| sum + ns)
-    };
-    let kinds = [(InterruptKind::Hard, &system.interrupts), (InterruptKind::Soft, &system.softirqs)];
-    for (kind, table) in kinds {
-        let rows = table.iter().flat_map(|table| &table.rows).filter(|row| row.total() > 0);
-        tables.interrupts.extend(rows.map(|row| InterruptRow {
-            kind,
-            line: row.line.clone(),
-            name: row.name.clone(),
-            cpu: None,
-            count: row.total(),
-            ns: time_of(kind, &row.line),
-        }));
-    }
-    tables.interrupts.sort_by_key(|row| std::cmp::Reverse(row.count));
-    let source = "/proc/interrupts and /proc/softirqs, the whole machine";
-    header.sources.insert("interrupts.count".to_owned(), source.to_owned());
-    if timed.is_empty() {
-        header
-            .unavailable
-            .push(unavailable("interrupts.ns", "only BPF programs see how long an interrupt takes"));
-    } else {
-        header.sources.insert("interrupts.ns".to_owned(), "bpf, the whole machine".to_owned());
-    }
 }

@@ -21,6 +21,7 @@ pub(super) fn tables(first: &Tables, second: Tables, handover_ns: u64) -> Tables
         intervals,
         // Times of interrupts are those of the first part alone; the kernel's counts, which are added later, are of both.
         interrupts: Vec::new(),
+        cgroups: first.cgroups.iter().cloned().chain(second.cgroups).collect(),
         ..first.clone()
     }
 }

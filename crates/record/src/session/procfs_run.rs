@@ -95,6 +95,9 @@ impl Run for ProcfsRun {
         for table in ["tasks", "intervals"] {
             header.sources.insert(table.to_owned(), "procfs".to_owned());
         }
+        for column in ["user_ns", "system_ns", "runnable"] {
+            header.sources.insert(format!("intervals.{column}"), "procfs, the recorded tasks".to_owned());
+        }
         Tables {
             tasks: collected.threads.iter().map(|thread| task_row(thread, self.start_ns)).collect(),
             intervals: collected
@@ -136,6 +139,7 @@ fn task_row(thread: &Thread, start_ns: u64) -> TaskRow {
         parent_pid: Some(thread.parent_pid),
         comm: thread.comm.clone(),
         kernel_thread: thread.kernel_thread,
+        cgroup: thread.group.clone(),
         in_scope: true,
         first_ns: thread.first_ns.saturating_sub(start_ns),
         last_ns: thread.last_ns.saturating_sub(start_ns),

@@ -53,6 +53,8 @@ pub struct Wish {
     pub buffer_bytes: u64,
     /// Only the tasks told to [`Bpf::follow`] and their descendants are recorded.
     pub scoped: bool,
+    /// A task's control group is that of the cpu controller's own hierarchy (version 1), not of the common one (version 2).
+    pub cpu_hierarchy: bool,
 }
 
 /// What the running kernel has of what the programs use.
@@ -146,6 +148,7 @@ impl Bpf {
             constants.ring_mask = (1 << shift) - 1;
             constants.ring_shift = shift;
             constants.scoped = wish.scoped;
+            constants.cpu_hierarchy = wish.cpu_hierarchy;
             constants.followed_words = words;
         }
         let sizes = [

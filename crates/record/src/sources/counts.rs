@@ -33,6 +33,8 @@ pub struct TaskCounts {
     pub comm: String,
     /// It has no user space.
     pub kernel_thread: bool,
+    /// The number of its control group, the last one it was in; 0 for none.
+    pub group: u64,
     /// When it was first and last looked at, ns of CLOCK_MONOTONIC.
     pub first_ns: u64,
     /// See `first_ns`.
@@ -219,11 +221,12 @@ impl std::fmt::Debug for Counter {
 }
 
 impl Counter {
-    /// Loads the programs without attaching them.
+    /// Loads the programs without attaching them. With `cpu_hierarchy`, a task's control group is that of the cpu controller's own
+    /// hierarchy (version 1), otherwise of the common one (version 2).
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
-    pub fn load(scoped: bool, groups: &CacheGroups) -> Result<Self, BpfError> {
+    pub fn load(scoped: bool, cpu_hierarchy: bool, groups: &CacheGroups) -> Result<Self, BpfError> {
         libbpf_rs::set_print(None);
         let bracket = Tracepoints::probe()?.bracket;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
@@ -234,6 +237,7 @@ impl Counter {
             CountsSkelBuilder::default().open(place).map_err(|error| refused("reading them", &error))?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.scoped = scoped;
+            constants.cpu_hierarchy = cpu_hierarchy;
             constants.followed_words = words;
         }
         let sizes = [
@@ -351,6 +355,7 @@ fn task(raw: &RawRecord, ended: bool) -> TaskCounts {
         parent_pid: raw.parent_pid,
         comm: String::from_utf8_lossy(&raw.comm[..length]).into_owned(),
         kernel_thread: raw.kernel_thread != 0,
+        group: raw.group,
         first_ns: counts.first_ns,
         last_ns: raw.now_ns,
         ended,

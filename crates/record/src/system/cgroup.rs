@@ -120,14 +120,16 @@ impl Cgroup {
 }
 
 /// A mounted hierarchy.
-struct Mount {
-    version: u32,
-    point: String,
+pub(super) struct Mount {
+    pub(super) version: u32,
+    pub(super) point: String,
+    /// The group that is mounted there: `/` where all of the hierarchy is.
+    pub(super) root: String,
     options: String,
 }
 
 impl Mount {
-    fn has(&self, controller: &str) -> bool {
+    pub(super) fn has(&self, controller: &str) -> bool {
         self.options.split(',').any(|option| option == controller)
     }
 
@@ -140,7 +142,7 @@ impl Mount {
 
 /// `32 31 0:29 ROOT POINT rw,relatime - cgroup cgroup rw,cpu,cpuacct`, with any number of fields before the hyphen
 /// (proc_pid_mountinfo(5)). Version 1 first.
-fn mounts(root: &Path) -> Vec<Mount> {
+pub(super) fn mounts(root: &Path) -> Vec<Mount> {
     let text = files::text(root, "proc/self/mountinfo").unwrap_or_default();
     let mut mounts: Vec<Mount> = text
         .lines()
@@ -153,8 +155,9 @@ fn mounts(root: &Path) -> Vec<Mount> {
                 _ => return None,
             };
             // Blanks are written in octal; hierarchies are mounted at plain names, so nothing else is undone here.
-            let point = place.split(' ').nth(4)?.replace("\\040", " ");
-            Some(Mount { version, point, options: system.nth(1).unwrap_or_default().to_owned() })
+            let mut place = place.split(' ').skip(3).map(|field| field.replace("\\040", " "));
+            let (root, point) = (place.next()?, place.next()?);
+            Some(Mount { version, point, root, options: system.nth(1).unwrap_or_default().to_owned() })
         })
         .collect();
     mounts.sort_by_key(|mount| mount.version);

@@ -6,11 +6,17 @@ use crate::html::text::count as grouped;
 use crate::recording::{Summary, source};
 use swtch_cost::{Advice, Bill, Cause, CauseKind, Range};
 use swtch_trace::model::{Header, Scope};
+use swtch_trace::tables::CgroupRow;
 use swtch_units::format_ns;
 
 /// Tasks and pairs shown; the page and `--json` have all.
 const TASKS: usize = 8;
 const PAIRS: usize = 3;
+/// Control groups shown, and tasks when there are such: all of it is to stay on one screen.
+const GROUPS: usize = 4;
+const TASKS_BESIDE_GROUPS: usize = 5;
+/// Columns of a control group's path.
+const PATH: usize = 36;
 
 /// The summary as lines of at most about 100 columns.
 pub fn recording(summary: &Summary<'_>) -> String {
@@ -21,7 +27,9 @@ pub fn recording(summary: &Summary<'_>) -> String {
     text.push('\n');
     text.push_str(&totals(summary.header));
     text.push('\n');
-    text.push_str(&tasks(summary));
+    let groups = groups(summary.cgroups);
+    text.push_str(&tasks(summary, if groups.is_empty() { TASKS } else { TASKS_BESIDE_GROUPS }));
+    text.push_str(&groups);
     text.push_str(&preemptions(summary));
     text.push_str(&circumstances(summary.header));
     if let Some(found) = summary.advice {
@@ -157,7 +165,7 @@ fn totals(header: &Header) -> String {
     format!("  {}\n", lines.join("\n  "))
 }
 
-fn tasks(summary: &Summary<'_>) -> String {
+fn tasks(summary: &Summary<'_>, most: usize) -> String {
     let mut table = Table::new(&[
         "task",
         "tid",
@@ -170,7 +178,7 @@ fn tasks(summary: &Summary<'_>) -> String {
         "switch cost",
     ]);
     let shown = summary.shown_tasks();
-    for task in shown.iter().take(TASKS) {
+    for task in shown.iter().take(most) {
         let time = |ns: Option<u64>| ns.map_or_else(|| "n/a".to_owned(), |ns| format_ns(ns as f64));
         table.row([
             task.comm.clone(),
@@ -184,13 +192,49 @@ fn tasks(summary: &Summary<'_>) -> String {
             time(task.switch_cost_ns),
         ]);
     }
-    let more = shown.len().saturating_sub(TASKS);
+    let more = shown.len().saturating_sub(most);
     let heading = if more > 0 {
         format!("Tasks with most switches ({more} more in the Trace); wait: ready, and no CPU free")
     } else {
         "Tasks; wait: ready, and no CPU free".to_owned()
     };
     table.render(&heading, &[1, 2, 3, 4, 5, 6, 7, 8])
+}
+
+/// The control groups with most switches; nothing unless several have any.
+fn groups(all: &[CgroupRow]) -> String {
+    let switched: Vec<&CgroupRow> = all.iter().filter(|row| row.voluntary + row.involuntary > 0).collect();
+    if switched.len() < 2 {
+        return String::new();
+    }
+    let columns = ["control group", "threads", "CPU time", "voluntary", "involuntary", "waited", "throttled"];
+    let mut table = Table::new(&columns);
+    for row in switched.iter().take(GROUPS) {
+        table.row([
+            ending(&row.path),
+            grouped(row.tasks),
+            format_ns(row.run_ns as f64),
+            grouped(row.voluntary),
+            grouped(row.involuntary),
+            format_ns(row.wait_ns as f64),
+            row.throttled_ns.map_or_else(|| "no quota".to_owned(), |ns| format_ns(ns as f64)),
+        ]);
+    }
+    let heading = match switched.len().saturating_sub(GROUPS) {
+        0 => "Control groups".to_owned(),
+        more => format!("Control groups with most switches ({more} more in the Trace)"),
+    };
+    table.render(&heading, &[1, 2, 3, 4, 5, 6])
+}
+
+/// The end of a path that is too long: its beginning is that of many.
+fn ending(path: &str) -> String {
+    let length = path.chars().count();
+    if length <= PATH {
+        return path.to_owned();
+    }
+    let end: String = path.chars().skip(length + 1 - PATH).collect();
+    format!("…{end}")
 }
 
 fn preemptions(summary: &Summary<'_>) -> String {
@@ -267,6 +311,27 @@ mod tests {
     #[test]
     fn numbers_are_grouped() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn control_groups_are_a_few_short_lines_and_only_when_there_are_several() {
+        let row = |path: String, voluntary: u64, throttled_ns| CgroupRow {
+            path,
+            voluntary,
+            run_ns: 3_000_000,
+            throttled_ns,
+            ..CgroupRow::default()
+        };
+        let quiet = row("/quiet".into(), 0, None);
+        assert_eq!(groups(&[row("/web".into(), 5, None), quiet.clone()]), "");
+        let long = format!("/kubepods.slice/{}", "0123456789abcdef".repeat(10));
+        let mut all = vec![row(long, 90_000_000, Some(450_000_000)), quiet];
+        all.extend((0..7).map(|number| row(format!("/job{number}"), 5, None)));
+        let text = groups(&all);
+        assert!(text.lines().all(|line| line.chars().count() <= 104), "{text}");
+        assert_eq!(text.lines().count(), 2 + GROUPS, "{text}");
+        assert!(text.contains("(4 more in the Trace)") && text.contains("450 ms"), "{text}");
+        assert!(text.contains("…") && !text.contains("quiet"), "{text}");
     }
 
     #[test]

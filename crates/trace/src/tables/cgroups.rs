@@ -3,9 +3,10 @@
 use crate::columns::table;
 
 table! {
-    /// A control group over the whole run: the sums of its own tasks, without those of groups below it.
+    /// A control group over the whole run: the sums of its own tasks, without those of groups below it. A task that moved counts in its last
+    /// group. Of very many groups, those with fewest switches share one row.
     pub struct CgroupRow in "cgroups" {
-        /// Its path below the hierarchy's root.
+        /// Its path below the hierarchy's root; of a group that was gone before it could be named, its number.
         pub path: String,
         /// Voluntary switches.
         pub voluntary: u64,
@@ -17,9 +18,9 @@ table! {
         pub wait_ns: u64,
         /// Threads seen in it.
         pub tasks: u64,
-        /// Periods in which its quota stopped it.
+        /// Periods in which its quota stopped it; absent without a quota.
         pub throttled_periods: Option<u64>,
-        /// Time its quota stopped it, ns.
+        /// Time its quota stopped it, ns, summed over processors; absent without a quota.
         pub throttled_ns: Option<u64>,
     }
 }

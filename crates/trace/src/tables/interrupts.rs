@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 table! {
-    /// An interrupt line or a kind of soft interrupt, on one processor or in all.
+    /// An interrupt line or a kind of soft interrupt, on one processor or in all. Every line has a row for all, and in a recording one for each
+    /// processor where it counted something: only one of the two kinds of rows may be summed.
     pub struct InterruptRow in "interrupts" {
         /// Hardware or software.
         pub kind: InterruptKind,

@@ -3,7 +3,9 @@
 use crate::columns::table;
 
 table! {
-    /// What happened in a stretch of time, on one processor or in the whole scope.
+    /// What happened in a stretch of time, on one processor or in the whole scope. The rows of the whole scope follow each other, so that a
+    /// column of counts or times, summed over them, is the total. Times by use are the whole machine's unless the header's `sources` say that
+    /// they are the recorded tasks'; counters that are read less often than rows begin are shared out evenly.
     pub struct IntervalRow in "intervals" {
         /// When it began, ns since the start.
         pub at_ns: u64,
@@ -23,29 +25,29 @@ table! {
         pub migrations: Option<u64>,
         /// Time that tasks ran, ns.
         pub run_ns: Option<u64>,
-        /// Time in programs, ns.
+        /// Time in programs, ns: of the recorded tasks where the source has it of each (`procfs`), otherwise of the whole machine.
         pub user_ns: Option<u64>,
-        /// Time in the kernel for programs, ns.
+        /// Time in the kernel for programs, ns; whose, as in `user_ns`.
         pub system_ns: Option<u64>,
-        /// Time in hardware interrupts, ns.
+        /// Time in hardware interrupts, ns, on the whole machine.
         pub irq_ns: Option<u64>,
-        /// Time in soft interrupts, ns.
+        /// Time in soft interrupts, ns, on the whole machine.
         pub softirq_ns: Option<u64>,
-        /// Time without a task, ns.
+        /// Time without a task, ns, on the whole machine; waiting for a device is not in it.
         pub idle_ns: Option<u64>,
-        /// Time the hypervisor gave to others, ns.
+        /// Time the hypervisor gave to others, ns, on the whole machine.
         pub steal_ns: Option<u64>,
         /// Threads that existed at its end.
         pub tasks: Option<u64>,
-        /// Threads that ran or waited to run at its end.
+        /// Threads that ran or waited to run at its end, or when that was last read: whose, as in `user_ns`.
         pub runnable: Option<u64>,
         /// Processes that existed at its end.
         pub processes: Option<u64>,
         /// Processes created.
         pub forks: Option<u64>,
-        /// Time stopped by a quota, ns.
+        /// Time the control group was stopped by its quota, ns, summed over processors; of the group that `totals.throttled` is about.
         pub throttled_ns: Option<u64>,
-        /// Time in which a task waited for a processor (PSI, `some`), ns.
+        /// Time in which a task waited for a processor (PSI, `some`), ns, on the whole machine.
         pub pressure_cpu_ns: Option<u64>,
     }
 }

@@ -128,6 +128,7 @@ fn life(raw: RawInfo) -> Option<Event> {
         parent_pid: raw.parent_pid,
         comm: String::from_utf8_lossy(&raw.comm[..length]).into_owned(),
         kernel_thread: raw.kernel_thread != 0,
+        group: (raw.group > 0).then_some(raw.group),
         kind,
     }))
 }

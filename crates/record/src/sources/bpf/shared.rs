@@ -63,6 +63,7 @@ pub(super) struct RawInfo {
     pub(super) pid: u32,
     pub(super) parent_pid: u32,
     pub(super) comm: [u8; 16],
+    pub(super) group: u64,
     pub(super) kernel_thread: u32,
     pub(super) lap: u32,
 }
@@ -110,4 +111,4 @@ impl Lapped for RawInfo {
 // As the other half asserts.
 const _: () = assert!(size_of::<RawEvent>() == 32 && size_of::<RawRing>() == 256);
 const _: () = assert!(std::mem::offset_of!(RawRing, tail) == 128);
-const _: () = assert!(size_of::<RawInfo>() == 48 && std::mem::offset_of!(RawInfo, lap) == 44);
+const _: () = assert!(size_of::<RawInfo>() == 56 && std::mem::offset_of!(RawInfo, lap) == 52);

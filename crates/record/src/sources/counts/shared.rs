@@ -44,6 +44,7 @@ pub(super) struct RawRecord {
     pub(super) run_ns: u64,
     pub(super) delay_ns: u64,
     pub(super) comm: [u8; 16],
+    pub(super) group: u64,
     pub(super) counts: RawCounts,
     pub(super) lap: u64,
 }
@@ -86,5 +87,5 @@ impl Lapped for RawRecord {
 }
 
 // As the other half asserts.
-const _: () = assert!(size_of::<RawCounts>() == 640 && size_of::<RawRecord>() == 720);
+const _: () = assert!(size_of::<RawCounts>() == 640 && size_of::<RawRecord>() == 728);
 const _: () = assert!(size_of::<RawCpu>() == 1024 && std::mem::offset_of!(RawCpu, ended_tail) == 128);

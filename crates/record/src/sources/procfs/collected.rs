@@ -15,6 +15,8 @@ pub struct Thread {
     pub comm: String,
     /// Whether it is one of the kernel's own.
     pub kernel_thread: bool,
+    /// The path of its control group, when it was last looked for; it is looked for less often than the rest.
+    pub group: Option<String>,
     /// Its state at the last sample, as in `ps`: `R` running or ready, `S` asleep, `D` waiting for a disk, `Z` ended.
     pub state: char,
     /// When the first sample saw it, on the monotonic clock, ns.

@@ -9,6 +9,7 @@ use super::tracked::{Counters, Present, Tracked};
 use super::verdict::{Evidence, Verdict};
 use super::{ProcfsError, Target};
 use crate::clock;
+use crate::system::Hierarchy;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub struct Sampler {
     members: Members,
     reader: Reader,
     present: Present,
+    hierarchy: Option<Hierarchy>,
     tick_ns: u64,
     /// When the sampling began, in the unit of a thread's start.
     begin_ticks: u64,
@@ -97,6 +99,7 @@ impl Sampler {
             members,
             reader,
             present: Present::UNKNOWN,
+            hierarchy: Hierarchy::find(root),
             tick_ns: clock::tick_ns(),
             begin_ticks,
             threads: HashMap::new(),
@@ -191,6 +194,11 @@ impl Sampler {
         let threads_created = forks(&self.root, &self.target)
             .zip(self.forks_at_begin)
             .map(|(now, begin)| now.saturating_sub(begin));
+        if let Some(hierarchy) = &self.hierarchy {
+            for thread in self.threads.values_mut() {
+                thread.look_for_group(&mut self.reader, hierarchy, true);
+            }
+        }
         let still_there: Vec<Thread> = self.threads.values().map(|thread| thread.thread(false)).collect();
         self.finished.extend(still_there);
         let (mut threads, intervals) = self.drain();

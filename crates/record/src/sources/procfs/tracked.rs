@@ -3,6 +3,7 @@
 use super::collected::Thread;
 use super::parse::{self, Schedstat};
 use super::reading::{File, Kept, Reader};
+use crate::system::Hierarchy;
 use rustix::io::Errno;
 
 /// A flag of a kernel thread (`PF_KTHREAD`, include/linux/sched.h).
@@ -136,6 +137,10 @@ pub(super) struct Tracked {
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
     pub(super) samples: u64,
+    /// The path of its control group, when it was last looked.
+    pub(super) group: Option<String>,
+    /// Its name is another than when its control group was last looked for: with exec, it may have moved.
+    pub(super) renamed: bool,
     comm: Vec<u8>,
     kernel_thread: bool,
     cpu: Option<u32>,
@@ -162,6 +167,8 @@ impl Tracked {
             first_ns: now_ns,
             last_ns: now_ns,
             samples: 0,
+            group: None,
+            renamed: false,
             comm: Vec::new(),
             kernel_thread: false,
             cpu: None,
@@ -222,6 +229,7 @@ impl Tracked {
         }
         if self.comm != stat.comm {
             stat.comm.clone_into(&mut self.comm);
+            self.renamed = true;
         }
         if self.cpu.is_some() && stat.cpu.is_some() && self.cpu != stat.cpu {
             self.cpu_changes += 1;
@@ -261,6 +269,20 @@ impl Tracked {
         }
     }
 
+    /// Looks in which control group it is, if that may have changed: every so often, when it has a new name, or when `now` it must be known.
+    pub(super) fn look_for_group(&mut self, reader: &mut Reader, hierarchy: &Hierarchy, now: bool) {
+        let due = now || self.renamed || self.samples.is_power_of_two();
+        // Of one that has ended, version 1 says nothing.
+        if !due || self.is_over() {
+            return;
+        }
+        self.renamed = false;
+        let path = format!("{}/task/{}/cgroup", self.pid, self.tid);
+        if let Ok(text) = reader.other(&path) {
+            self.group = hierarchy.path_in(&String::from_utf8_lossy(text)).or(self.group.take());
+        }
+    }
+
     /// What it did while it was sampled.
     pub(super) fn counted(&self) -> Counters {
         self.last.since(&self.first)
@@ -275,6 +297,7 @@ impl Tracked {
             parent_pid: self.parent_pid,
             comm: String::from_utf8_lossy(&self.comm).into_owned(),
             kernel_thread: self.kernel_thread,
+            group: self.group.clone(),
             state: self.state as char,
             first_ns: self.first_ns,
             last_ns: self.last_ns,

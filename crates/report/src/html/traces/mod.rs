@@ -1,6 +1,7 @@
 //! The page of Traces: what ran, what it paid, and how that is known.
 
 mod answer;
+mod cgroups;
 mod distributions;
 mod interrupts;
 mod metrics;
@@ -57,6 +58,8 @@ impl NamedTrace {
             tasks: &trace.tasks,
             wakes: &trace.wakes,
             preemptions: &trace.preemptions,
+            interrupts: &trace.interrupts,
+            cpus: &trace.cpus,
             model: model.as_ref(),
             price,
         });
@@ -67,8 +70,8 @@ impl NamedTrace {
 
     fn summary(&self) -> Summary<'_> {
         let Self { trace, bill, .. } = self;
-        let swtch_trace::Trace { header, tasks, preemptions, interrupts, .. } = trace;
-        Summary { header, tasks, preemptions, interrupts, bill, advice: None }
+        let swtch_trace::Trace { header, tasks, preemptions, cgroups, interrupts, .. } = trace;
+        Summary { header, tasks, preemptions, cgroups, interrupts, bill, advice: None }
     }
 
     /// Length of the run, at least one nanosecond.
@@ -125,7 +128,7 @@ pub(super) fn page(subjects: Traces<'_>) -> Page {
 fn sections(subjects: Traces<'_>) -> Vec<Section> {
     let machine =
         subjects.fact_table("Facts about the machine", |named| host::facts(&named.trace.header.host));
-    vec![
+    let mut sections = vec![
         totals::section(subjects),
         over_time::section(subjects),
         processors::section(subjects),
@@ -136,7 +139,11 @@ fn sections(subjects: Traces<'_>) -> Vec<Section> {
         stalls::section(subjects),
         recording::section(subjects),
         Section { id: "machine", title: "The machine", blocks: vec![Block::Table(machine)] },
-    ]
+    ];
+    // After the tasks of which they are the sums.
+    let place = sections.iter().position(|section| section.id == "tasks").map_or(0, |tasks| tasks + 1);
+    sections.splice(place..place, cgroups::section(subjects));
+    sections
 }
 
 fn title(subjects: Traces<'_>) -> String {

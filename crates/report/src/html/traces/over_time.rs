@@ -1,5 +1,6 @@
 //! Rates, processor time and tasks over time.
 
+use swtch_trace::model::Scope;
 use swtch_trace::tables::IntervalRow;
 
 use super::super::charts::time_series::{Line, Moment, Panel, Step, TimeSeries};
@@ -58,6 +59,20 @@ fn figure(
     });
     if together.is_some() {
         figure = figure.note("Neighbouring intervals are summed, so that the chart has at most 400 of them.");
+    }
+    let others = |named: &super::NamedTrace| {
+        named.trace.header.scope != Scope::Machine
+            && named
+                .trace
+                .header
+                .sources
+                .get("intervals.user_ns")
+                .is_some_and(|from| from.contains("whole machine"))
+    };
+    if id == "cpu-time" && subjects.iter().any(|(_, named)| others(named)) {
+        figure = figure.note(
+            "CPUs in use are the recorded tasks’; in programs, in the kernel, in interrupts, taken and idle, they are the whole machine’s.",
+        );
     }
     let absent: Vec<String> =
         metrics.iter().filter(|metric| !known(metric)).map(|metric| metric.unit.to_owned()).collect();

@@ -4,9 +4,6 @@ use super::super::page::{Block, Cell, Section, Table};
 use super::super::text;
 use super::{NamedTrace, Traces};
 
-/// Control groups in a table; the rest is summed below it.
-const MOST: usize = 200;
-
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let mut blocks = vec![Block::paragraph(
@@ -21,9 +18,6 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     blocks.extend(subjects.lacking("pressure", about, has).map(Block::Notice));
     for (i, named) in subjects.iter() {
         blocks.push(Block::paragraph(subjects.prefixed(i, &throttling(named))));
-    }
-    for (i, named) in subjects.iter().filter(|(_, named)| !named.trace.cgroups.is_empty()) {
-        blocks.push(Block::Table(cgroups(named, &subjects.prefixed(i, "Control groups"))));
     }
     Section { id: "stalls", title: "Pressure and throttling", blocks }
 }
@@ -61,37 +55,4 @@ fn throttling(named: &NamedTrace) -> String {
         text::count(throttled.periods),
         text::ns(throttled.throttled_ns as f64)
     )
-}
-
-fn cgroups(named: &NamedTrace, title: &str) -> Table {
-    let columns = ["Threads", "CPU time", "Waited in all", "Voluntary", "Involuntary", "Throttled"];
-    let mut rows: Vec<_> = named.trace.cgroups.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.voluntary + row.involuntary));
-    let rest = rows.split_off(rows.len().min(MOST));
-    let mut table = Table::new(title, &["Control group"]);
-    table.head.extend(columns.iter().map(|&column| Cell::text(column)));
-    table.sortable = true;
-    let count = |value: u64| Cell::sorted(text::count(value), value as f64);
-    let time = |ns: u64| Cell::sorted(text::ns(ns as f64), ns as f64);
-    let throttled = |ns: Option<u64>| ns.map_or_else(|| Cell::number("–"), time);
-    for row in rows {
-        let (run, wait) = (time(row.run_ns), time(row.wait_ns));
-        let switches = (count(row.voluntary), count(row.involuntary));
-        let cells = vec![count(row.tasks), run, wait, switches.0, switches.1, throttled(row.throttled_ns)];
-        table.row(&row.path, cells);
-    }
-    if !rest.is_empty() {
-        let sum =
-            |of: fn(&swtch_trace::tables::CgroupRow) -> u64| rest.iter().map(|row| of(row)).sum::<u64>();
-        let cells = vec![
-            count(sum(|row| row.tasks)),
-            time(sum(|row| row.run_ns)),
-            time(sum(|row| row.wait_ns)),
-            count(sum(|row| row.voluntary)),
-            count(sum(|row| row.involuntary)),
-            throttled(rest.iter().map(|row| row.throttled_ns).sum()),
-        ];
-        table.sum(format!("{} more control groups", text::count(rest.len() as u64)), cells);
-    }
-    table
 }

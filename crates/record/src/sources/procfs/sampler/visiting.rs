@@ -63,6 +63,9 @@ impl Sampler {
                 thread.samples += 1;
                 thread.seen = self.samples;
                 thread.last_ns = tally.now_ns;
+                if let Some(hierarchy) = &self.hierarchy {
+                    thread.look_for_group(&mut self.reader, hierarchy, false);
+                }
                 tally.delta = tally.delta.plus(&delta);
                 self.evidence.note(&thread.last, &delta);
                 if !thread.is_over() {

@@ -1,0 +1,182 @@
+//! What each control group came to: the sums of its tasks, and what its quota did.
+
+use super::header::unavailable;
+use crate::accumulate::Tables;
+use crate::system::{Hierarchy, Throttling};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use swtch_trace::model::Header;
+use swtch_trace::tables::{CgroupRow, TaskRow};
+
+/// Groups with rows of their own, those with most switches; the rest shares one.
+const MOST: usize = 1000;
+/// The name of what is in no group that could be found out.
+const UNKNOWN: &str = "unknown control group";
+
+/// The groups of a recording.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    hierarchy: Option<Hierarchy>,
+    /// What the quota of each group that has one had done before the recording, and by the last time it could be read.
+    quotas: HashMap<String, (Throttling, Throttling)>,
+}
+
+impl Groups {
+    /// Reads the quotas of the groups that are there. One that is made later has done nothing before.
+    pub(crate) fn begin() -> Self {
+        let root = Path::new("/");
+        let hierarchy = Hierarchy::find(root);
+        let read = |hierarchy: &Hierarchy, path: String| {
+            let before = hierarchy.throttling(root, &path)?;
+            Some((path, (before, before)))
+        };
+        let found = hierarchy.iter().flat_map(|hierarchy| {
+            hierarchy.walk(root).into_iter().filter_map(|found| read(hierarchy, found.path))
+        });
+        let quotas = found.collect();
+        Self { hierarchy, quotas }
+    }
+
+    /// Fills in the table from that of the tasks. What the source put there says how many threads of a group share a row with others.
+    pub(crate) fn fill(&mut self, header: &mut Header, tables: &mut Tables) {
+        tables.cgroups = self.rows(&tables.tasks, &tables.cgroups);
+        if self.hierarchy.is_none() {
+            let why = "no hierarchy of control groups is mounted where swtch can see it";
+            if header.unavailable.iter().all(|row| row.what != "cgroups") {
+                header.unavailable.push(unavailable("cgroups", why));
+            }
+            return;
+        }
+        header
+            .sources
+            .insert("cgroups".to_owned(), "sums of the tasks by their last control group".to_owned());
+        let source = "cpu.stat of each control group that has a quota";
+        header.sources.insert("cgroups.throttled_ns".to_owned(), source.to_owned());
+    }
+
+    fn rows(&mut self, tasks: &[TaskRow], more: &[CgroupRow]) -> Vec<CgroupRow> {
+        let mut rows = sums(tasks, more);
+        for row in &mut rows {
+            if let Some(throttling) = self.throttling(&row.path) {
+                row.throttled_periods = Some(throttling.throttled_periods);
+                row.throttled_ns = Some(throttling.throttled_ns);
+            }
+        }
+        rows.sort_by_key(|row| Reverse(row.voluntary + row.involuntary));
+        bounded(rows)
+    }
+
+    /// What the quota of a group did during the recording; up to when it was last seen, if it is gone.
+    fn throttling(&mut self, path: &str) -> Option<Throttling> {
+        let now = self.hierarchy.as_ref().and_then(|hierarchy| hierarchy.throttling(Path::new("/"), path));
+        let (before, last) = match (self.quotas.get_mut(path), now) {
+            (Some(quota), Some(now)) if now.periods >= quota.1.periods => {
+                quota.1 = now;
+                *quota
+            }
+            (Some(quota), None) => *quota,
+            // A new group, or another one of that name.
+            (_, Some(now)) => {
+                let new = (Throttling::default(), now);
+                self.quotas.insert(path.to_owned(), new);
+                new
+            }
+            (None, None) => return None,
+        };
+        Some(Throttling {
+            periods: last.periods.saturating_sub(before.periods),
+            throttled_periods: last.throttled_periods.saturating_sub(before.throttled_periods),
+            throttled_ns: last.throttled_ns.saturating_sub(before.throttled_ns),
+        })
+    }
+}
+
+/// The sums of the tasks that were to be recorded; nothing where no task's group is known.
+fn sums(tasks: &[TaskRow], more: &[CgroupRow]) -> Vec<CgroupRow> {
+    let ours = || tasks.iter().filter(|task| task.in_scope);
+    if ours().all(|task| task.cgroup.is_none()) {
+        return Vec::new();
+    }
+    let mut rows: BTreeMap<&str, CgroupRow> = BTreeMap::new();
+    for task in ours() {
+        let row = rows.entry(task.cgroup.as_deref().unwrap_or(UNKNOWN)).or_default();
+        row.voluntary += task.voluntary;
+        row.involuntary += task.involuntary;
+        row.run_ns += task.run_ns;
+        row.wait_ns += task.wait_ns;
+        row.tasks += 1;
+    }
+    for group in more {
+        if let Some(row) = rows.get_mut(group.path.as_str()) {
+            row.tasks += group.tasks;
+        }
+    }
+    rows.into_iter().map(|(path, row)| CgroupRow { path: path.to_owned(), ..row }).collect()
+}
+
+/// The first rows, and one for the rest.
+fn bounded(mut rows: Vec<CgroupRow>) -> Vec<CgroupRow> {
+    if rows.len() <= MOST {
+        return rows;
+    }
+    let rest = rows.split_off(MOST - 1);
+    let either = |sum: Option<u64>, more: Option<u64>| match (sum, more) {
+        (Some(sum), Some(more)) => Some(sum + more),
+        (sum, more) => sum.or(more),
+    };
+    let path = format!("{} more control groups", rest.len());
+    rows.push(rest.into_iter().fold(CgroupRow { path, ..CgroupRow::default() }, |sum, row| CgroupRow {
+        path: sum.path,
+        voluntary: sum.voluntary + row.voluntary,
+        involuntary: sum.involuntary + row.involuntary,
+        run_ns: sum.run_ns + row.run_ns,
+        wait_ns: sum.wait_ns + row.wait_ns,
+        tasks: sum.tasks + row.tasks,
+        throttled_periods: either(sum.throttled_periods, row.throttled_periods),
+        throttled_ns: either(sum.throttled_ns, row.throttled_ns),
+    }));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(path: Option<&str>, voluntary: u64) -> TaskRow {
+        let cgroup = path.map(str::to_owned);
+        TaskRow {
+            cgroup,
+            voluntary,
+            involuntary: 1,
+            run_ns: 10,
+            wait_ns: 3,
+            in_scope: true,
+            ..TaskRow::default()
+        }
+    }
+
+    #[test]
+    fn groups_are_the_sums_of_their_tasks_and_nothing_is_left_out() {
+        let outside = TaskRow { in_scope: false, ..task(Some("/web"), 900) };
+        let tasks =
+            [task(Some("/web"), 5), task(Some("/web"), 6), task(Some("/db"), 7), task(None, 1), outside];
+        let more = [CgroupRow { path: "/db".into(), tasks: 4, ..CgroupRow::default() }];
+        let rows = sums(&tasks, &more);
+        let found: Vec<(&str, u64, u64)> =
+            rows.iter().map(|row| (row.path.as_str(), row.voluntary, row.tasks)).collect();
+        assert_eq!(found, [("/db", 7, 5), ("/web", 11, 2), (UNKNOWN, 1, 1)]);
+        assert_eq!((rows[1].involuntary, rows[1].run_ns, rows[1].wait_ns), (2, 20, 6));
+        assert!(sums(&[task(None, 5)], &[]).is_empty(), "no group is known");
+    }
+
+    #[test]
+    fn of_very_many_groups_the_rest_is_summed() {
+        let paths: Vec<String> = (0..MOST + 50).map(|number| format!("/g{number}")).collect();
+        let tasks: Vec<TaskRow> = paths.iter().map(|path| task(Some(path), 2)).collect();
+        let rows = bounded(sums(&tasks, &[]));
+        assert_eq!((rows.len(), rows[MOST - 1].path.as_str()), (MOST, "51 more control groups"));
+        assert_eq!(rows.iter().map(|row| row.voluntary).sum::<u64>(), 2 * paths.len() as u64);
+        assert_eq!(rows.iter().map(|row| row.tasks).sum::<u64>(), paths.len() as u64);
+    }
+}

@@ -1,0 +1,249 @@
+//! The kernel's own counters over time, beside what the source saw over time.
+
+use crate::system::{Cgroup, Detail, Resource, Snapshot};
+use std::path::Path;
+use swtch_trace::model::Header;
+use swtch_trace::tables::IntervalRow;
+
+/// The time between two readings at first, ns; some 100 us of processor time each.
+const EVERY_NS: u64 = 200_000_000;
+/// So many readings at most; then every other one goes, and the time between two doubles.
+const MOST: usize = 1024;
+/// What the source's intervals leave out at either end becomes an interval of its own only if it is longer than this part of a neighbour.
+const NOTABLE_PART: u64 = 10;
+
+/// A column of the intervals that sums a counter.
+struct Column {
+    name: &'static str,
+    source: &'static str,
+    read: fn(&Snapshot) -> Option<u64>,
+    cell: fn(&mut IntervalRow) -> &mut Option<u64>,
+}
+
+const STAT: &str = "/proc/stat, the whole machine";
+const COLUMNS: [Column; 8] = [
+    column("user_ns", STAT, |at| at.total.user_ns, |row| &mut row.user_ns),
+    column("system_ns", STAT, |at| at.total.system_ns, |row| &mut row.system_ns),
+    column("irq_ns", STAT, |at| at.total.irq_ns, |row| &mut row.irq_ns),
+    column("softirq_ns", STAT, |at| at.total.softirq_ns, |row| &mut row.softirq_ns),
+    column("idle_ns", STAT, |at| at.total.idle_ns, |row| &mut row.idle_ns),
+    column("steal_ns", STAT, |at| at.total.steal_ns, |row| &mut row.steal_ns),
+    column(
+        "throttled_ns",
+        "cpu.stat of the control group whose quota limits what is recorded",
+        |at| Some(at.cgroup?.throttling?.throttled_ns),
+        |row| &mut row.throttled_ns,
+    ),
+    column(
+        "pressure_cpu_ns",
+        "/proc/pressure/cpu, the whole machine",
+        |at| at.pressure.get(&Resource::Cpu)?.some_ns,
+        |row| &mut row.pressure_cpu_ns,
+    ),
+];
+
+const fn column(
+    name: &'static str,
+    source: &'static str,
+    read: fn(&Snapshot) -> Option<u64>,
+    cell: fn(&mut IntervalRow) -> &mut Option<u64>,
+) -> Column {
+    Column { name, source, read, cell }
+}
+
+/// The counters at a moment, since the machine was started.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    /// Since the recording was started, ns.
+    at_ns: u64,
+    counters: [Option<u64>; COLUMNS.len()],
+    runnable: Option<u64>,
+}
+
+/// The readings so far.
+#[derive(Debug)]
+pub(super) struct SystemIntervals {
+    start_ns: u64,
+    every_ns: u64,
+    readings: Vec<Reading>,
+}
+
+impl SystemIntervals {
+    /// Begins with what was read at the beginning. The recording was started at `start_ns` (CLOCK_MONOTONIC).
+    pub(super) fn begin(start_ns: u64, first: &Snapshot) -> Self {
+        let mut new = Self { start_ns, every_ns: EVERY_NS, readings: Vec::new() };
+        new.add(first);
+        new
+    }
+
+    /// Reads the counters if it is time.
+    pub(super) fn look(&mut self, now_ns: u64, group: Option<&Cgroup>) {
+        let last_ns = self.readings.last().map_or(0, |reading| reading.at_ns);
+        if now_ns.saturating_sub(self.start_ns) >= last_ns + self.every_ns {
+            self.add(&Snapshot::read(Path::new("/"), group, Detail::Totals));
+        }
+    }
+
+    /// Takes a reading.
+    pub(super) fn add(&mut self, snapshot: &Snapshot) {
+        let before = self.readings.last().copied();
+        let mut counters = COLUMNS.map(|column| (column.read)(snapshot));
+        for (now, before) in counters.iter_mut().zip(before.iter().flat_map(|before| before.counters)) {
+            // Estimates, as that of idle time, may go back a little.
+            *now = (*now).max(before).filter(|_| now.is_some());
+        }
+        self.readings.push(Reading {
+            at_ns: snapshot.monotonic_ns.saturating_sub(self.start_ns),
+            counters,
+            runnable: snapshot.procs_running,
+        });
+        if self.readings.len() > MOST {
+            let mut place = 0..;
+            self.readings.retain(|_| place.next().is_some_and(|place: usize| place.is_multiple_of(2)));
+            self.every_ns *= 2;
+        }
+    }
+
+    /// Fills in what the source does not know. Sums over all rows are what the counters grew by from the first reading to the last.
+    pub(super) fn fill(&self, rows: &mut Vec<IntervalRow>, header: &mut Header) {
+        self.cover(rows);
+        let bounds: Vec<(u64, u64)> = (0..rows.len())
+            .map(|index| {
+                // From row to row without a gap, and over both ends.
+                let from = if index == 0 { 0 } else { rows[index].at_ns };
+                (from, rows.get(index + 1).map_or(u64::MAX, |next| next.at_ns))
+            })
+            .collect();
+        for (index, column) in COLUMNS.iter().enumerate() {
+            if rows.iter_mut().any(|row| (column.cell)(row).is_some()) {
+                continue;
+            }
+            for (row, (from_ns, to_ns)) in rows.iter_mut().zip(&bounds) {
+                let grown = self.at(index, *to_ns).zip(self.at(index, *from_ns));
+                *(column.cell)(row) = grown.map(|(to, from)| to.saturating_sub(from));
+            }
+            header.sources.insert(format!("intervals.{}", column.name), column.source.to_owned());
+        }
+        if rows.iter().all(|row| row.runnable.is_none()) {
+            for (row, (_, to_ns)) in rows.iter_mut().zip(&bounds) {
+                let later = self.readings.partition_point(|reading| reading.at_ns <= *to_ns);
+                row.runnable =
+                    self.readings.get(later.saturating_sub(1)).and_then(|reading| reading.runnable);
+            }
+            header.sources.insert("intervals.runnable".to_owned(), STAT.to_owned());
+        }
+    }
+
+    /// Adds rows for the time that the source's rows leave out at the ends; all, if it has none.
+    fn cover(&self, rows: &mut Vec<IntervalRow>) {
+        let [first, .., last] = &self.readings[..] else { return };
+        let row = |from_ns: u64, to_ns: u64| IntervalRow {
+            at_ns: from_ns,
+            length_ns: (to_ns - from_ns).max(1),
+            ..IntervalRow::default()
+        };
+        if rows.is_empty() {
+            rows.extend(self.readings.windows(2).map(|pair| row(pair[0].at_ns, pair[1].at_ns)));
+            return;
+        }
+        rows.sort_by_key(|row| row.at_ns);
+        let (begin, end) = (&rows[0], &rows[rows.len() - 1]);
+        let end_ns = end.at_ns + end.length_ns;
+        let notable = |gap_ns: u64, beside: &IntervalRow| gap_ns > beside.length_ns / NOTABLE_PART;
+        let before =
+            notable(begin.at_ns.saturating_sub(first.at_ns), begin).then(|| row(first.at_ns, begin.at_ns));
+        let after = notable(last.at_ns.saturating_sub(end_ns), end).then(|| row(end_ns, last.at_ns));
+        rows.splice(0..0, before);
+        rows.extend(after);
+    }
+
+    /// A counter at any moment: on the line between the two readings around it.
+    fn at(&self, column: usize, at_ns: u64) -> Option<u64> {
+        let later = self.readings.partition_point(|reading| reading.at_ns <= at_ns);
+        let before = self.readings.get(later.saturating_sub(1))?;
+        let after = self.readings.get(later).filter(|_| later > 0).unwrap_or(before);
+        let (from, to) = (before.counters[column]?, after.counters[column]?);
+        let length_ns = u128::from(after.at_ns - before.at_ns).max(1);
+        let passed_ns = u128::from(at_ns.clamp(before.at_ns, after.at_ns) - before.at_ns);
+        Some(from + (u128::from(to - from) * passed_ns / length_ns) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::CpuTimes;
+    use swtch_trace::model::{Provenance, Scope};
+
+    fn snapshot(at_ns: u64, user_ns: u64) -> Snapshot {
+        Snapshot {
+            monotonic_ns: 1000 + at_ns,
+            total: CpuTimes { user_ns: Some(user_ns), ..CpuTimes::default() },
+            procs_running: Some(user_ns / 10),
+            ..Snapshot::default()
+        }
+    }
+
+    fn header() -> Header {
+        Header::new(Provenance::default(), swtch_topology::Host::default(), Scope::Machine)
+    }
+
+    fn readings(all: &[(u64, u64)]) -> SystemIntervals {
+        let mut intervals = SystemIntervals::begin(1000, &snapshot(all[0].0, all[0].1));
+        all[1..].iter().for_each(|(at_ns, user_ns)| intervals.add(&snapshot(*at_ns, *user_ns)));
+        intervals
+    }
+
+    fn row(at_ns: u64, length_ns: u64) -> IntervalRow {
+        IntervalRow { at_ns, length_ns, voluntary: Some(1), ..IntervalRow::default() }
+    }
+
+    fn users(rows: &[IntervalRow]) -> Vec<u64> {
+        rows.iter().map(|row| row.user_ns.unwrap()).collect()
+    }
+
+    #[test]
+    fn the_sources_intervals_share_out_what_the_counters_grew_by() {
+        let counters = readings(&[(0, 500), (100, 600), (200, 600), (300, 900)]);
+        let mut rows = vec![row(0, 50), row(50, 100), row(150, 100), row(250, 48)];
+        let mut header = header();
+        counters.fill(&mut rows, &mut header);
+        assert_eq!(users(&rows), [50, 50, 150, 150]);
+        assert_eq!(rows.iter().map(|row| row.runnable.unwrap()).collect::<Vec<_>>(), [50, 60, 60, 90]);
+        assert!(header.sources["intervals.user_ns"].contains("whole machine"));
+        assert_eq!(rows[0].irq_ns, None, "what no reading has, no row has");
+    }
+
+    #[test]
+    fn time_that_the_source_leaves_out_has_rows_of_its_own() {
+        let counters = readings(&[(0, 0), (100, 100), (400, 400)]);
+        let mut rows = vec![row(90, 100), row(190, 100)];
+        counters.fill(&mut rows, &mut header());
+        assert_eq!(users(&rows), [90, 100, 100, 110]);
+        assert_eq!((rows[0].voluntary, rows[3].at_ns, rows[3].length_ns), (None, 290, 110));
+        let mut none = Vec::new();
+        counters.fill(&mut none, &mut header());
+        assert_eq!(users(&none), [100, 300]);
+    }
+
+    #[test]
+    fn what_the_source_knows_stays() {
+        let mut rows =
+            vec![IntervalRow { user_ns: Some(7), runnable: Some(1), ..row(0, 100) }, row(100, 100)];
+        let mut header = header();
+        readings(&[(0, 0), (200, 150)]).fill(&mut rows, &mut header);
+        assert_eq!((rows[0].user_ns, rows[1].user_ns, rows[1].runnable), (Some(7), None, None));
+        assert!(!header.sources.contains_key("intervals.user_ns"));
+    }
+
+    #[test]
+    fn readings_are_bounded_and_their_sum_stays() {
+        let all: Vec<(u64, u64)> = (0..5000).map(|index| (index * 10, index * 3)).collect();
+        let mut counters = readings(&all);
+        counters.add(&snapshot(60_000, 20_000));
+        assert!(counters.readings.len() <= MOST && counters.every_ns > EVERY_NS);
+        let mut rows = Vec::new();
+        counters.fill(&mut rows, &mut header());
+        assert_eq!(users(&rows).iter().sum::<u64>(), 20_000);
+    }
+}

@@ -1,0 +1,246 @@
+//! Control groups in a recording, and what the machine's own counters say over time.
+#![allow(missing_docs, clippy::print_stderr)]
+
+mod common;
+
+use common::{home, run, skip, stderr, stdout, swtch};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use swtch_trace::Trace;
+
+const SOURCES: [&str; 3] = ["--events", "--counts", "--source=procfs"];
+
+/// Those of the sources that work here.
+fn usable(test: &str) -> Vec<&'static str> {
+    let facts = swtch_record::plan::Facts::read();
+    let why = facts
+        .bpf
+        .err()
+        .or_else(|| facts.own_task_numbers.then(|| "a container that numbers its own tasks".into()));
+    let Some(why) = why else { return SOURCES.to_vec() };
+    skip(&format!("{test} (bpf)"), &why);
+    SOURCES[2..].to_vec()
+}
+
+/// A control group for a test, in the hierarchy that divides processor time. It is gone when this is dropped.
+struct Group {
+    folder: PathBuf,
+    path: String,
+}
+
+impl Group {
+    fn new(name: &str) -> Option<Self> {
+        let path = format!("/swtch-test-{name}-{}", std::process::id());
+        let mounts = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
+        let folders = mounts.iter().map(|mount| PathBuf::from(format!("{mount}{path}")));
+        let folder = folders.filter(|folder| fs::create_dir(folder).is_ok()).find(|folder| {
+            let is_group = folder.join("cgroup.procs").exists();
+            is_group || fs::remove_dir(folder).is_err()
+        })?;
+        Some(Self { folder, path })
+    }
+
+    /// Gives it a tenth of a processor; whether that can be.
+    fn limit(&self) -> bool {
+        let write = |file: &str, text: &str| {
+            let path = self.folder.join(file);
+            path.exists() && fs::write(path, text).is_ok()
+        };
+        write("cpu.max", "10000 100000") || write("cpu.cfs_quota_us", "10000")
+    }
+
+    /// A shell that goes into the group and then does as it is told.
+    fn script(&self, then: &str) -> [String; 3] {
+        let script = format!("echo $$ > {}/cgroup.procs && {then}", self.folder.display());
+        ["sh".to_owned(), "-c".to_owned(), script]
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The kernel may still be letting go of a task.
+        for _ in 0..200 {
+            if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        eprintln!("{} could not be removed", self.folder.display());
+    }
+}
+
+/// Is killed and collected when it goes out of sight.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn record(home: &Path, options: &[&str], command: &[String]) -> Output {
+    let mut recorder = swtch(home);
+    recorder.args(["record", "--no-profile", "--json", "-o", "run.swtch"]).args(options);
+    if !command.is_empty() {
+        recorder.arg("--").args(command);
+    }
+    let output = run(&mut recorder);
+    assert!(output.status.success(), "{options:?}: {}", stderr(&output));
+    output
+}
+
+fn summary(output: &Output) -> Value {
+    serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {}", stdout(output)))
+}
+
+/// The sums of the groups are those of the tasks.
+fn adds_up(trace: &Trace, source: &str) {
+    let ours = || trace.tasks.iter().filter(|task| task.in_scope);
+    let groups = || trace.cgroups.iter();
+    let pairs = [
+        (groups().map(|row| row.voluntary).sum::<u64>(), ours().map(|row| row.voluntary).sum::<u64>()),
+        (groups().map(|row| row.involuntary).sum(), ours().map(|row| row.involuntary).sum()),
+        (groups().map(|row| row.run_ns).sum(), ours().map(|row| row.run_ns).sum()),
+        (groups().map(|row| row.wait_ns).sum(), ours().map(|row| row.wait_ns).sum()),
+        (groups().map(|row| row.tasks).sum(), ours().count() as u64),
+    ];
+    assert!(pairs.iter().all(|(groups, tasks)| groups == tasks), "{source}: {pairs:?}");
+}
+
+#[test]
+fn tasks_stand_under_the_group_they_went_into() {
+    const TEST: &str = "tasks_stand_under_the_group_they_went_into";
+    let Some(group) = Group::new("moved") else { return skip(TEST, "no control group can be made here") };
+    let home = home();
+    let inside = "exec sh -c 'i=0; while [ $i -lt 40 ]; do sleep 0.02; i=$((i+1)); done'";
+    let script = "sh -c \"$0\"; sleep 0.1; exit 0";
+    for source in usable(TEST) {
+        let [_, _, into] = group.script(inside);
+        let command = ["sh", "-c", script, &into].map(str::to_owned);
+        let found = summary(&record(home.path(), &[source], &command));
+        let trace = Trace::open(&home.path().join("run.swtch")).unwrap();
+        adds_up(&trace, source);
+        let row = trace.cgroups.iter().find(|row| row.path == group.path);
+        let row = row.unwrap_or_else(|| panic!("{source}: {:?}", trace.cgroups));
+        // The shell inside waits for each of its children.
+        assert!(row.voluntary >= 30 && row.run_ns > 0, "{source}: {row:?}");
+        assert!(trace.cgroups.len() > 1, "{source}: the first shell stayed outside: {:?}", trace.cgroups);
+        let shown = found["cgroups"].as_array().unwrap();
+        let one = shown.iter().find(|one| one["path"] == group.path.as_str()).unwrap();
+        assert_eq!(one["voluntary"], row.voluntary, "{source}");
+        for name in ["involuntary", "run_ns", "wait_ns", "tasks", "throttled_periods", "throttled_ns"] {
+            assert!(one.get(name).is_some(), "{source}: cgroups[].{name}");
+        }
+    }
+}
+
+#[test]
+fn a_quota_shows_in_its_group() {
+    const TEST: &str = "a_quota_shows_in_its_group";
+    let Some(group) = Group::new("quota") else { return skip(TEST, "no control group can be made here") };
+    if !group.limit() {
+        return skip(TEST, "the cpu controller is not there for new control groups");
+    }
+    let home = home();
+    let [shell, option, script] = group.script("while :; do :; done");
+    let spinning = Running(Command::new(shell).args([option, script]).stdin(Stdio::null()).spawn().unwrap());
+    let pid = spinning.0.id().to_string();
+    while fs::read_to_string(group.folder.join("cgroup.procs")).unwrap().trim() != pid {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    for source in usable(TEST) {
+        // Long enough for some periods of 100 ms.
+        record(home.path(), &[source, "-p", &pid, "--duration", "1500ms"], &[]);
+        let trace = Trace::open(&home.path().join("run.swtch")).unwrap();
+        adds_up(&trace, source);
+        let [row] = &trace.cgroups[..] else { panic!("{source}: {:?}", trace.cgroups) };
+        assert_eq!(row.path, group.path, "{source}");
+        let (periods, ns) = (row.throttled_periods.unwrap(), row.throttled_ns.unwrap());
+        assert!((1..=40).contains(&periods) && ns > 0, "{source}: {row:?}");
+    }
+}
+
+#[test]
+fn a_group_that_is_gone_is_still_a_row() {
+    const TEST: &str = "a_group_that_is_gone_is_still_a_row";
+    let Some(group) = Group::new("gone") else { return skip(TEST, "no control group can be made here") };
+    let home = home();
+    let [_, _, into] = group.script("exec true");
+    let folder = group.folder.display();
+    let script = format!("sh -c '{into}'; until rmdir {folder}; do :; done 2>/dev/null; sleep 0.3");
+    for source in usable(TEST).into_iter().filter(|source| *source != "--source=procfs") {
+        fs::create_dir_all(&group.folder).unwrap();
+        record(home.path(), &[source], &["sh", "-c", &script].map(str::to_owned));
+        let trace = Trace::open(&home.path().join("run.swtch")).unwrap();
+        adds_up(&trace, source);
+        let gone = |path: &str| path == group.path || path.starts_with("removed control group (number ");
+        assert!(
+            trace.cgroups.iter().any(|row| gone(&row.path) && row.tasks == 1),
+            "{source}: {:?}",
+            trace.cgroups
+        );
+    }
+}
+
+/// What the machine's counters grew by is shared out over the intervals, all of it and once.
+#[test]
+fn counters_over_time_add_up_to_the_totals() {
+    let home = home();
+    for source in usable("counters_over_time_add_up_to_the_totals") {
+        record(home.path(), &[source, "-a", "--duration", "1300ms"], &[]);
+        let trace = Trace::open(&home.path().join("run.swtch")).unwrap();
+        assert!(trace.intervals.iter().all(|row| row.cpu.is_none()));
+        let totals = &trace.header.totals.cpu_ns;
+        let sum = |of: fn(&swtch_trace::tables::IntervalRow) -> Option<u64>| {
+            trace.intervals.iter().map(of).sum::<Option<u64>>()
+        };
+        assert_eq!(sum(|row| row.softirq_ns), totals.softirq, "{source}");
+        assert_eq!(sum(|row| row.steal_ns), totals.steal, "{source}");
+        if source != "--source=procfs" {
+            assert_eq!(sum(|row| row.user_ns), totals.user, "{source}");
+            assert_eq!(sum(|row| row.system_ns), totals.system, "{source}");
+        }
+        // The kernel's estimate of idle time may go back a little.
+        let (over_time, idle) = (sum(|row| row.idle_ns).unwrap(), totals.idle.unwrap());
+        assert!(over_time.abs_diff(idle) <= 50_000_000, "{source}: {over_time} and {idle}");
+        let cpu = trace.header.totals.pressure.iter().find(|row| row.resource == "cpu");
+        assert_eq!(sum(|row| row.pressure_cpu_ns), cpu.and_then(|row| row.some_ns), "{source}");
+        assert!(trace.intervals.iter().filter(|row| row.processes > Some(0)).count() > 1, "{source}");
+        assert!(trace.intervals.iter().all(|row| row.runnable.is_some()), "{source}");
+        let rows = &trace.intervals;
+        assert!(rows.windows(2).all(|two| two[0].at_ns + two[0].length_ns <= two[1].at_ns + 1), "{source}");
+    }
+}
+
+/// The rows of single processors make up the row of the line, and are not in the summary again.
+#[test]
+fn interrupts_are_counted_by_processor() {
+    let home = home();
+    for source in usable("interrupts_are_counted_by_processor") {
+        let found = summary(&record(home.path(), &[source, "-a", "--duration", "700ms"], &[]));
+        let trace = Trace::open(&home.path().join("run.swtch")).unwrap();
+        let sums: Vec<_> = trace.interrupts.iter().filter(|row| row.cpu.is_none()).collect();
+        assert_eq!(found["interrupts"].as_array().unwrap().len(), sums.len(), "{source}");
+        assert!(trace.interrupts.len() > sums.len(), "{source}");
+        for sum in sums.into_iter().filter(|sum| !["ERR", "MIS", "Err"].contains(&sum.line.as_str())) {
+            let parts = trace.interrupts.iter().filter(|row| {
+                row.cpu.is_some() && (row.kind, &row.line, &row.name) == (sum.kind, &sum.line, &sum.name)
+            });
+            let (count, ns) = parts.fold((0, None), |(count, ns), part| {
+                (count + part.count, part.ns.map_or(ns, |more| Some(ns.unwrap_or(0) + more)))
+            });
+            assert_eq!(count, sum.count, "{source}: {sum:?}");
+            assert!(ns.unwrap_or(0) <= sum.ns.unwrap_or(0), "{source}: {sum:?} and {ns:?}");
+        }
+        let rows = found["reconciliation"].as_array().unwrap();
+        if let Some(row) = rows.iter().find(|row| row["what"] == "interrupts") {
+            let (counted, kernel) = (row["counted"].as_f64().unwrap(), row["kernel"].as_f64().unwrap());
+            // They are read one after the other.
+            assert!((counted / kernel - 1.0).abs() < 0.25, "{source}: {row}");
+        }
+    }
+}
