@@ -2,7 +2,6 @@
 
 use super::bpf_run::BpfRun;
 use super::counts_run::CountsRun;
-use super::header::unavailable;
 use super::{Progress, Run, joined};
 use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
@@ -180,7 +179,6 @@ impl Counting {
                 row.why.clone_from(&why);
             }
         }
-        header.unavailable.push(unavailable("interrupts.ns", why));
         for (column, source) in &self.header.sources {
             let both = header.sources.get(column).map(|counts| format!("{source}; then {counts}"));
             header.sources.insert(column.clone(), both.unwrap_or_else(|| source.clone()));
