@@ -93,7 +93,7 @@ impl CostModel {
             })
             .collect();
         refills.sort_by(|a, b| a.work_ns.total_cmp(&b.work_ns));
-        let cache_bytes = profile.host.caches.iter().map(|cache| cache.bytes).max();
+        let cache_bytes = profile.host.last_level_cache_bytes();
         Self {
             thread_switch_ns: direct("thread"),
             process_switch_ns: direct("process"),

@@ -3,7 +3,7 @@
 use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
-use crate::options::{Mode, Options, SourceKind, Target};
+use crate::options::{Cost, Mode, Options, SourceKind, Target};
 use crate::session::{self, Run};
 use crate::system::{Cgroup, Detail, Snapshot};
 use std::path::{Path, PathBuf};
@@ -44,8 +44,16 @@ impl Live {
         source: Option<SourceKind>,
         mode: Option<Mode>,
     ) -> Result<Self, RecordError> {
-        let options =
-            Options { target, folder: PathBuf::new(), duration: None, source, mode, buffer_bytes: None };
+        let options = Options {
+            target,
+            folder: PathBuf::new(),
+            duration: None,
+            source,
+            mode,
+            buffer_bytes: None,
+            cost: Cost::InPlace,
+            working_set: false,
+        };
         let (mut header, source, group) = session::prepare(&options)?;
         let (run, _) = session::begin(&options, source, group.as_ref(), &mut header)?;
         Ok(Self { run, header, group })

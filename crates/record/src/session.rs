@@ -4,6 +4,7 @@ mod bpf_run;
 mod counts_run;
 mod header;
 mod members;
+mod memory_run;
 mod procfs_run;
 
 use crate::accumulate::Tables;
@@ -15,6 +16,7 @@ use crate::system::{Cgroup, Detail, Snapshot};
 use crate::workload::Workload;
 use bpf_run::BpfRun;
 use counts_run::CountsRun;
+use memory_run::MemoryRun;
 use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -152,11 +154,12 @@ pub(crate) fn begin(
     group: Option<&Cgroup>,
     header: &mut Header,
 ) -> Result<Begun, RecordError> {
-    let mut run: Box<dyn Run> = match source {
+    let run: Box<dyn Run> = match source {
         SourceKind::BpfEvents => Box::new(BpfRun::begin(options, group, header)?),
         SourceKind::BpfCounts => Box::new(CountsRun::begin(options, group, header)?),
         SourceKind::Procfs => Box::new(ProcfsRun::begin(&options.target, group, header)?),
     };
+    let mut run = Box::new(MemoryRun::begin(run, options, group));
     let Target::Command(command) = &options.target else { return Ok((run, None)) };
     run.before_start();
     let workload = Workload::start(command)?;

@@ -1,13 +1,13 @@
 //! A recording by BPF programs that only count.
 
-use super::bpf_run::{cache_groups, own_tid};
+use super::bpf_run::{cache_groups, not_in_place, own_tid};
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
 use crate::accumulate::Tables;
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
-use crate::options::{Options, Target};
+use crate::options::{Cost, Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
 use std::collections::BTreeMap;
@@ -37,6 +37,7 @@ pub(super) struct CountsRun {
     before: Before,
     start_ns: u64,
     peak: u64,
+    asked: Cost,
 }
 
 /// The sums at the end of the last interval.
@@ -57,7 +58,7 @@ impl CountsRun {
         header: &mut Header,
     ) -> Result<Self, RecordError> {
         let scoped = options.target != Target::Machine;
-        let mut counter = Counter::load(scoped, &cache_groups(&header.host))?;
+        let mut counter = Counter::load(scoped, options.cost == Cost::InPlace, &cache_groups(&header.host))?;
         let mut members = Members::of(&options.target, group);
         for tid in members.tids() {
             counter.follow(tid);
@@ -76,6 +77,7 @@ impl CountsRun {
             before,
             start_ns,
             peak: 0,
+            asked: options.cost,
         })
     }
 
@@ -253,7 +255,7 @@ impl CountsRun {
             header.unavailable.push(unavailable("totals.context_switches.idle", why));
         }
         if !self.counter.measures_cost() {
-            let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
+            let why = not_in_place(self.asked);
             header.unavailable.push(unavailable("tasks.switch_cost_ns", why));
         }
         for table in ["tasks", "cpus", "histograms", "intervals"] {

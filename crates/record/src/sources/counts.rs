@@ -161,13 +161,13 @@ impl std::fmt::Debug for Counter {
 }
 
 impl Counter {
-    /// Loads the programs without attaching them.
+    /// Loads the programs without attaching them: those that measure the cost of every switch where it happens, or one that does not.
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
-    pub fn load(scoped: bool, groups: &CacheGroups) -> Result<Self, BpfError> {
+    pub fn load(scoped: bool, in_place: bool, groups: &CacheGroups) -> Result<Self, BpfError> {
         libbpf_rs::set_print(None);
-        let bracket = Tracepoints::probe()?.bracket;
+        let bracket = Tracepoints::probe()?.bracket && in_place;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let words = task_limit().div_ceil(64);
         // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
