@@ -137,11 +137,14 @@ fn compare(full: bool) {
     );
     for steps in lengths {
         let rounds = if full { 40_000_000 / (steps + 2_000) / turns * 10 } else { 250 };
+        // Long enough to look at its memory some times.
+        let recorded_rounds =
+            if full { (rounds * turns).max(1_500_000_000 / (steps / 2 + 4_500)) } else { 500 };
         let mut found: Vec<[f64; 4]> = Vec::new();
         for _ in 0..launches {
             let took = in_turns(&cpu, turns, rounds, *steps);
-            match recorded(&cpu, rounds * turns, *steps) {
-                Ok(summary) => found.push(shares(&took, rounds, turns, &summary)),
+            match recorded(&cpu, recorded_rounds, *steps) {
+                Ok(summary) => found.push(shares(&took, rounds, recorded_rounds, &summary)),
                 Err(why) => {
                     println!("left out: {why}");
                     return;
@@ -211,27 +214,20 @@ fn own_profile_or_none() -> &'static [&'static str] {
 }
 
 /// Switches a second; the share of the time lost as measured; as the bill has it, at least and at most.
-fn shares(took: &[[f64; 3]], rounds: u64, turns: u64, summary: &Value) -> [f64; 4] {
+fn shares(took: &[[f64; 3]], rounds: u64, recorded_rounds: u64, summary: &Value) -> [f64; 4] {
     let lost: Vec<f64> = took.iter().map(|[with, without, pipe]| (with - without - pipe) / with).collect();
     let round_ns = median(&took.iter().map(|[with, ..]| with / rounds as f64).collect::<Vec<f64>>());
     let cost = &summary["cost"];
-    let end = |what: &str, end: &str| cost[what][end].as_f64().unwrap_or(0.0) / (rounds * turns) as f64;
+    let end = |what: &str, end: &str| cost[what][end].as_f64().unwrap_or(0.0) / recorded_rounds as f64;
     let bill = |which: &str| (end("direct_ns", which) + end("indirect_ns", which)) / round_ns;
     if std::env::var_os("PRICE_DETAIL").is_some() {
         println!(
-            "  round {round_ns:.0} ns, lost {:.0}, direct {:.0} to {:.0}, indirect to {:.0} ({}), in place {}, sets {:?}",
+            "  a round {round_ns:.0} ns, lost {:.0}; bill: direct {:.0} to {:.0}, indirect at most {:.0} ({})",
             median(&lost) * round_ns,
             end("direct_ns", "low"),
             end("direct_ns", "high"),
             end("indirect_ns", "high"),
-            cost["indirect_from"],
-            summary["tasks"][0]["switch_cost_ns"].as_f64().unwrap_or(0.0)
-                / summary["tasks"][0]["voluntary"].as_f64().unwrap_or(1.0),
-            summary["tasks"].as_array().map(|tasks| tasks
-                .iter()
-                .take(2)
-                .map(|task| task["working_set_bytes"].clone())
-                .collect::<Vec<_>>()),
+            cost["indirect_from"]
         );
     }
     [2.0e9 / round_ns, median(&lost), bill("low"), bill("high")]

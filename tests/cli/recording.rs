@@ -192,7 +192,7 @@ fn the_cost_comes_from_where_it_is_asked_from() {
         assert_eq!(found["cost"]["measured_in_place"], false, "{mode}");
         assert!(found["cost"]["direct_ns"]["low"].as_f64() > Some(0.0), "{}", found["cost"]);
         assert!(found["why"].as_str().unwrap().contains("as asked"), "{}", found["why"]);
-        assert_eq!(found["processes"]["forked"], 21, "{}", found["processes"]);
+        assert!(found["processes"]["forked"].as_u64() >= Some(20), "{}", found["processes"]);
         let gaps = found["unavailable"].as_array().unwrap();
         assert!(gaps.iter().any(|gap| gap["why"].as_str().unwrap().contains("--cost profile")), "{gaps:?}");
     }

@@ -104,7 +104,7 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
     };
     let direct_ns = match in_place {
         // Those of a machine include the switches from and to idle that belong to no task of ours.
-        Some(ns) => Some(Range::exactly(ns as f64).plus(wake_ups_ns(&priced, &tasks))),
+        Some(ns) => Some(Range::exactly(ns as f64).plus(all_outside_ns(&priced, &tasks))),
         None => sum(|task| task.direct_ns),
     };
     let indirect_ns = sum(|task| task.indirect_ns).filter(|_| inputs.model.is_some());
@@ -151,7 +151,7 @@ fn of_task(
     refills: Option<&Refills<'_>>,
 ) -> TaskBill {
     let direct_ns = if in_place {
-        Some(in_place_ns(task).plus(wake_up_ns(task, model)))
+        Some(in_place_ns(task).plus(outside_ns(task, model)))
     } else {
         model.and_then(|model| from_prices(task, model))
     };
@@ -175,20 +175,21 @@ fn in_place_ns(task: &TaskRow) -> Range {
     Range::exactly(task.switch_cost_ns.unwrap_or(0) as f64)
 }
 
-/// What going to sleep and waking took beside the switches themselves. A Profile measures both together, from outside. At least, a sleep takes
-/// as long as the cheapest one does undisturbed; of that, what was measured in place is known already. At most, it takes what a switch of
-/// the Profile does beyond one that was measured here, or beyond one that needs no wake-up.
-fn wake_up_ns(task: &TaskRow, model: Option<&CostModel>) -> Range {
+/// What switches took beside that: going to sleep, waking, and what runs slower for a while since branch predictors and the first caches know
+/// another task. A Profile measures all of it together, from outside. At least, a sleep takes as long as the cheapest one does undisturbed; of
+/// that, what was measured in place is known already. At most, every switch takes what one of the Profile does beyond one that was
+/// measured here, or beyond one that needs no wake-up.
+fn outside_ns(task: &TaskRow, model: Option<&CostModel>) -> Range {
     let Some(model) = model else { return Range::default() };
     let mean_ns = in_place_ns(task).high / switches_of(task).max(1) as f64;
     let whole_ns = model.any_switch_ns().map_or(0.0, |range| range.high);
     let alone_ns = model.least_yield_ns.map_or(mean_ns, |yield_ns| yield_ns.min(mean_ns));
     let high = (whole_ns - alone_ns).max(0.0);
     let low = model.least_sleep_ns.map_or(0.0, |sleep_ns| (sleep_ns - mean_ns).clamp(0.0, high));
-    Range { low, high }.times(task.voluntary as f64)
+    Range { low: low * task.voluntary as f64, high: high * switches_of(task) as f64 }
 }
 
-fn wake_ups_ns(priced: &[TaskBill], tasks: &[&TaskRow]) -> Range {
+fn all_outside_ns(priced: &[TaskBill], tasks: &[&TaskRow]) -> Range {
     let in_place = tasks.iter().map(|task| in_place_ns(task)).fold(Range::default(), Range::plus);
     let whole = priced.iter().filter_map(|task| task.direct_ns).fold(Range::default(), Range::plus);
     Range { low: whole.low - in_place.low, high: whole.high - in_place.high }
@@ -311,14 +312,14 @@ mod tests {
         let (header, tasks, model) =
             (header(Some(80_000)), [task(1, 1, 30, 10), task(2, 2, 30, 10)], model());
         let found = bill(inputs(&header, &tasks, Some(&model)));
-        // 40,000 ns of 40 switches are 1,000 each; the most that a whole one takes is 2,400, for the 30 that were wake-ups.
-        let wake_ups_ns = 2.0 * 30.0 * 1400.0;
-        assert_eq!(found.direct_ns, Some(Range { low: 80_000.0, high: 80_000.0 + wake_ups_ns }));
+        // 40,000 ns of 40 switches are 1,000 each; the most that a whole one takes is 2,400.
+        let outside_ns = 2.0 * 40.0 * 1400.0;
+        assert_eq!(found.direct_ns, Some(Range { low: 80_000.0, high: 80_000.0 + outside_ns }));
         assert_eq!(found.indirect_ns, Some(Range { low: 0.0, high: 2.0 * 10.0 * 5000.0 }));
         assert_eq!(found.cpu_ns, 2_080_000.0);
         let share = found.share.unwrap();
         assert!((share.low - 80_000.0 / 2_080_000.0).abs() < 1e-12);
-        assert!((share.high - (180_000.0 + wake_ups_ns) / 2_080_000.0).abs() < 1e-12);
+        assert!((share.high - (180_000.0 + outside_ns) / 2_080_000.0).abs() < 1e-12);
         assert_eq!(found.switch_ns.unwrap().low, 1000.0);
         assert!(found.measured_in_place);
     }
@@ -331,20 +332,20 @@ mod tests {
         // Measured in place were 1,000 a switch; 30 of the 40 were sleeps.
         assert_eq!(
             found.direct_ns,
-            Some(Range { low: 40_000.0 + 30.0 * 500.0, high: 40_000.0 + 30.0 * 1400.0 })
+            Some(Range { low: 40_000.0 + 30.0 * 500.0, high: 40_000.0 + 40.0 * 1400.0 })
         );
         assert_eq!(found.tasks[0].direct_ns, found.direct_ns);
-        // A switch that needs no wake-up took 800 when the Profile was made: then a wake-up takes up to 1,600.
+        // A switch that needs no wake-up took 800 when the Profile was made: then what comes beside one takes up to 1,600.
         let model = CostModel { least_yield_ns: Some(800.0), ..model };
         let found = bill(inputs(&header, &tasks, Some(&model)));
         assert_eq!(
             found.direct_ns,
-            Some(Range { low: 40_000.0 + 30.0 * 500.0, high: 40_000.0 + 30.0 * 1600.0 })
+            Some(Range { low: 40_000.0 + 30.0 * 500.0, high: 40_000.0 + 40.0 * 1600.0 })
         );
         // Dear switches leave nothing for sure beside them.
         let dear = [TaskRow { switch_cost_ns: Some(400_000), ..tasks[0].clone() }];
         let found = bill(inputs(&header, &dear, Some(&model)));
-        assert_eq!(found.tasks[0].direct_ns, Some(Range { low: 400_000.0, high: 400_000.0 + 30.0 * 1600.0 }));
+        assert_eq!(found.tasks[0].direct_ns, Some(Range { low: 400_000.0, high: 400_000.0 + 40.0 * 1600.0 }));
     }
 
     #[test]

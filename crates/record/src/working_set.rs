@@ -33,7 +33,7 @@ const MOST_KEPT: usize = 4096;
 /// Between two questions whether anybody is due.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Fewer ticks do not say how time was divided between program and kernel.
-const LEAST_TICKS: u64 = 20;
+const LEAST_TICKS: u64 = 10;
 
 /// Whose memory is looked at.
 #[derive(Clone, Debug)]
@@ -299,10 +299,9 @@ impl Looker {
                 looked.disturbed_ns
             }
             Err(error) => {
-                // It may have ended meanwhile, which is no refusal.
-                if Path::new(&format!("/proc/{pid}")).exists() {
+                if let Some(why) = why(&error) {
                     known.refused = true;
-                    found.refused.get_or_insert_with(|| why(&error));
+                    found.refused.get_or_insert(why);
                 }
                 0
             }
@@ -316,16 +315,18 @@ fn missing(why: String) -> Unavailable {
     Unavailable { what: "tasks.working_set_bytes".to_owned(), why }
 }
 
-fn why(error: &io::Error) -> String {
+/// Why a look failed; nothing when it was only that the process ended.
+fn why(error: &io::Error) -> Option<String> {
     match error.kind() {
+        io::ErrorKind::NotFound if Path::new("/proc/self/clear_refs").exists() => None,
         io::ErrorKind::NotFound => {
-            "this kernel has no /proc/PID/clear_refs or no smaps; it needs CONFIG_PROC_PAGE_MONITOR"
-                .to_owned()
+            Some("this kernel has no /proc/PID/clear_refs; it needs CONFIG_PROC_PAGE_MONITOR".to_owned())
         }
         io::ErrorKind::PermissionDenied => {
-            "the process's memory may not be looked at; run as its user, or as root".to_owned()
+            Some("the process's memory may not be looked at; run as its user, or as root".to_owned())
         }
-        _ => format!("/proc/PID/clear_refs: {error}"),
+        _ if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => None,
+        _ => Some(format!("its memory could not be looked at: {error}")),
     }
 }
 

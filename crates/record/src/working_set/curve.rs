@@ -4,10 +4,11 @@
 pub(super) const WINDOWS_US: [u64; 5] = [500, 2_000, 8_000, 32_000, 128_000];
 /// Samples kept of each length; more replace the oldest.
 const KEPT: usize = 40;
-/// With fewer samples of a length, longer windows are asked.
-const LEAST: usize = 3;
-/// Of many samples, one in ten may have touched more.
-const SHARE: f64 = 0.9;
+/// With fewer samples of the shortest windows that are long enough, longer ones are asked too.
+const LEAST: usize = 5;
+/// Of so many of them no more was touched. Pages of files count as touched also when another process that maps them ended, so the largest
+/// samples say little.
+const SHARE: f64 = 0.75;
 
 /// A window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,19 +53,20 @@ impl Curve {
     /// it ran for longer holds at least as much, and the shortest such one says it best; to share it out by time would be too little.
     /// Nothing touched is more than what is there, which bounds those that run longer than any window.
     pub(super) fn most_bytes(&self, slice_ns: u64) -> Option<u64> {
-        let long_enough = self.samples.iter().map(|samples| {
-            let mut touched: Vec<u64> =
-                samples.iter().filter(|one| one.run_ns >= slice_ns).map(|one| one.touched_bytes).collect();
-            touched.sort_unstable();
-            touched
-        });
-        let touched: Vec<Vec<u64>> = long_enough.filter(|touched| !touched.is_empty()).collect();
-        let resident = self.samples.iter().flatten().map(|one| one.resident_bytes).max();
-        let Some(chosen) = touched.iter().find(|touched| touched.len() >= LEAST).or(touched.last()) else {
-            return resident;
-        };
-        let rank = (SHARE * chosen.len() as f64).ceil() as usize;
-        chosen.get(rank.saturating_sub(1)).copied()
+        let mut touched: Vec<u64> = Vec::new();
+        for samples in &self.samples {
+            let long_enough = samples.iter().filter(|one| one.run_ns >= slice_ns);
+            touched.extend(long_enough.map(|one| one.touched_bytes));
+            if touched.len() >= LEAST {
+                break;
+            }
+        }
+        if touched.is_empty() {
+            return self.samples.iter().flatten().map(|one| one.resident_bytes).max();
+        }
+        touched.sort_unstable();
+        let rank = (SHARE * touched.len() as f64).ceil() as usize;
+        touched.get(rank.saturating_sub(1)).copied()
     }
 }
 
@@ -78,29 +80,33 @@ mod tests {
 
     fn curve(samples: &[(usize, Sample)]) -> Curve {
         let mut curve = Curve::default();
-        samples.iter().for_each(|(window, sample)| curve.add(*window, *sample));
+        for (window, sample) in samples {
+            curve.add(*window, *sample);
+        }
         curve
     }
 
     #[test]
     fn the_shortest_window_that_holds_a_slice_decides() {
-        let short = [1, 2, 3].map(|pages| (0, sample(400_000, pages)));
-        let long = [10, 11, 12].map(|pages| (2, sample(7_000_000, pages)));
+        let short = [1, 2, 3, 4, 5].map(|pages| (0, sample(400_000, pages)));
+        let long = [10, 11, 12, 13, 14].map(|pages| (2, sample(7_000_000, pages)));
         let found = curve(&[short, long].concat());
-        assert_eq!(found.most_bytes(20_000), Some(3 * 4096));
-        assert_eq!(found.most_bytes(400_000), Some(3 * 4096));
-        assert_eq!(found.most_bytes(400_001), Some(12 * 4096));
+        assert_eq!(found.most_bytes(20_000), Some(4 * 4096));
+        assert_eq!(found.most_bytes(400_000), Some(4 * 4096));
+        assert_eq!(found.most_bytes(400_001), Some(13 * 4096));
         // Longer than any: all that is there.
         assert_eq!(found.most_bytes(1 << 40), Some(1 << 20));
         assert_eq!(Curve::default().most_bytes(1), None);
     }
 
     #[test]
-    fn a_few_samples_are_not_believed_where_there_are_more() {
+    fn a_few_samples_are_joined_by_longer_ones() {
         let few = [(0, sample(400_000, 1))];
         let many = [20, 21, 22, 23].map(|pages| (1, sample(1_500_000, pages)));
-        assert_eq!(curve(&[&few[..], &many].concat()).most_bytes(1), Some(23 * 4096));
-        // Of few only, those of the longest window.
+        assert_eq!(curve(&[&few[..], &many].concat()).most_bytes(1), Some(22 * 4096));
+        // Five are enough: the longest windows are not asked.
+        let longest = [(4, sample(1 << 40, 99)); 5];
+        assert_eq!(curve(&[&few[..], &many, &longest].concat()).most_bytes(1), Some(22 * 4096));
         assert_eq!(curve(&[few[0], (3, sample(1, 9))]).most_bytes(1), Some(9 * 4096));
     }
 
@@ -112,11 +118,15 @@ mod tests {
     }
 
     #[test]
-    fn one_in_ten_may_be_larger_and_old_samples_go() {
+    fn one_in_four_may_be_larger_and_old_samples_go() {
         let mut found = Curve::default();
-        (1..=20).for_each(|pages| found.add(0, sample(1_000, pages)));
-        assert_eq!(found.most_bytes(1), Some(18 * 4096));
-        (0..KEPT).for_each(|_| found.add(0, sample(1_000, 7)));
+        for pages in 1..=20 {
+            found.add(0, sample(1_000, pages));
+        }
+        assert_eq!(found.most_bytes(1), Some(15 * 4096));
+        for _ in 0..KEPT {
+            found.add(0, sample(1_000, 7));
+        }
         assert_eq!((found.most_bytes(1), found.taken()), (Some(7 * 4096), 20 + KEPT));
         assert_eq!(found.wanted().collect::<Vec<_>>(), [1, 2, 3, 4]);
     }
