@@ -27,7 +27,7 @@ const MOST_PROCESSES: usize = 20;
 const COST_SHARE: u64 = 100;
 /// What a look takes about: for itself, and for each page that is there, ns.
 const LOOK_NS: u64 = 100_000;
-const LOOK_NS_PER_PAGE: u64 = 40;
+const LOOK_NS_PER_PAGE: u64 = 150;
 /// Of more processes nothing is kept.
 const MOST_KEPT: usize = 4096;
 /// Between two questions whether anybody is due.

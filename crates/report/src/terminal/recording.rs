@@ -63,7 +63,7 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
     let how = match measured_in_place {
         false => "each, as the Profile has it",
         true if direct.low < direct.high => {
-            "each; the least measured where they happened, the most with their wake-ups"
+            "each; the least measured where they happened, the most with what comes beside them"
         }
         true => "each, measured where they happened",
     };
