@@ -23,11 +23,29 @@ struct Recorder {
     writes: Option<&'static str>,
 }
 
-const RECORDERS: [Recorder; 4] = [
+/// Those whose programs the kernel is asked about, ahead.
+const OWN: usize = 3;
+
+const RECORDERS: [Recorder; 5] = [
     Recorder {
         name: "swtch --counts",
         words: &[SWTCH, "record", "-a", "--counts", "--no-profile", "-o", "counts.swtch"],
         writes: Some("counts.swtch"),
+    },
+    Recorder {
+        name: "the same, --cost profile",
+        words: &[
+            SWTCH,
+            "record",
+            "-a",
+            "--counts",
+            "--cost",
+            "profile",
+            "--no-profile",
+            "-o",
+            "priced.swtch",
+        ],
+        writes: Some("priced.swtch"),
     },
     Recorder {
         name: "swtch --events",
@@ -79,11 +97,11 @@ fn main() {
         }
     }
     println!("\nprocessor {cpu}; without a recorder {:.0} ns of processor time a switch", median(&base));
-    println!("{:20} {:>34} {:>7} {:>18}", "recorder", "added ns a switch (95 %)", "ratio", "MB a million");
+    println!("{:24} {:>34} {:>7} {:>18}", "recorder", "added ns a switch (95 %)", "ratio", "MB a million");
     for (index, recorder) in RECORDERS.iter().enumerate().filter(|(index, _)| !added[*index].is_empty()) {
         let interval = bootstrap_interval(&added[index], median_in_place, 2000, 0.95, 1);
         println!(
-            "{:20} {:>12.0} ({:>7.0} to {:>7.0}) {:>7.3} {:>18.1}",
+            "{:24} {:>12.0} ({:>7.0} to {:>7.0}) {:>7.3} {:>18.1}",
             recorder.name,
             median(&added[index]),
             interval.low,
@@ -162,7 +180,7 @@ fn program_times(cpu: &str, folder: &Path) {
         println!("left out: run times of the programs need root");
         return;
     }
-    for recorder in &RECORDERS[..2] {
+    for recorder in &RECORDERS[..OWN] {
         let Some(mut child) = start(recorder, folder) else { continue };
         let _ = pipe(cpu, 200_000);
         let listed = Command::new("bpftool").args(["prog", "show"]).output();

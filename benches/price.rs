@@ -2,17 +2,20 @@
 //! that `swtch record` says was lost.
 //!
 //! `cargo bench -p swtch --bench price` does some work, then hands a byte to another process and waits for it to come back, again and again;
-//! beside it, the same with a pipe to itself, where nothing switches. What the first takes longer, less the time the other process ran, is
-//! lost to switching. Recording has a cost of its own, so the time is taken from a run that is not recorded, and the bill from one that
-//! is. Several lengths of work give several rates. Among the tests it runs one short length. It asserts nothing about time.
+//! beside it, the same with a pipe to itself, where nothing switches, and for the other process's part a byte through a pipe without work.
+//! What the first takes longer is lost to switching. The three take turns within one process, so that slow phases of the machine meet all.
+//! Recording has a cost of its own, so the time is taken from a run that is not recorded, and the bill from one that is, right after it.
+//! Several lengths of work give several rates. Among the tests it runs one short length. It asserts nothing about time.
 #![allow(missing_docs, clippy::print_stdout)]
 
 mod common;
 
 use common::last_allowed_cpu;
 use serde_json::Value;
+use std::fs::File;
 use std::hint::black_box;
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 use swtch_stats::{bootstrap_interval, median, median_in_place};
@@ -21,7 +24,8 @@ fn main() {
     let words: Vec<String> = std::env::args().collect();
     match words.get(1).map(String::as_str) {
         Some("echo") => echo(),
-        Some("work") => work(&words[2], number(&words[3]), number(&words[4])),
+        Some("turns") => turns(number(&words[2]), number(&words[3]), number(&words[4])),
+        Some("switching") => switching(number(&words[2]), number(&words[3])),
         _ => compare(words.iter().any(|word| word == "--bench")),
     }
 }
@@ -30,13 +34,13 @@ fn number(word: &str) -> u64 {
     word.parse().expect("a number")
 }
 
-/// The other process.
+/// The other process: unbuffered, as this one is.
 fn echo() {
-    let (mut input, mut output) = (std::io::stdin(), std::io::stdout());
+    let own = |file: std::io::Result<OwnedFd>| File::from(file.expect("a pipe"));
+    let mut input = own(std::io::stdin().as_fd().try_clone_to_owned());
+    let mut output = own(std::io::stdout().as_fd().try_clone_to_owned());
     let mut byte = [0];
-    while input.read_exact(&mut byte).is_ok() && output.write_all(&byte).and_then(|()| output.flush()).is_ok()
-    {
-    }
+    while input.read_exact(&mut byte).is_ok() && output.write_all(&byte).is_ok() {}
 }
 
 /// Something to send a byte through.
@@ -56,64 +60,107 @@ impl Way {
     }
 }
 
-/// Prints how long `rounds` of work and a byte there and back take, ns.
-fn work(kind: &str, rounds: u64, steps: u64) {
-    let mut way = if kind == "other" {
+impl Way {
+    fn own() -> Self {
+        let (from, to) = pipe().expect("a pipe");
+        Self::Own(to, from)
+    }
+
+    fn other() -> Self {
         let me = std::env::current_exe().expect("this program");
         let child = Command::new(me).arg("echo").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.expect("this program starts");
-        Way::Other(child.stdin.take().expect("piped"), child.stdout.take().expect("piped"), child)
-    } else {
-        let (from, to) = pipe().expect("a pipe");
-        Way::Own(to, from)
-    };
-    let mut numbers = vec![1_u64; 512];
-    way.there_and_back();
-    let began = Instant::now();
-    for _ in 0..rounds {
-        for step in 0..steps as usize {
-            let place = step % numbers.len();
-            numbers[place] = black_box(numbers[place].wrapping_mul(3) + 1);
-        }
+        let mut way =
+            Self::Other(child.stdin.take().expect("piped"), child.stdout.take().expect("piped"), child);
+        // Until it is there.
         way.there_and_back();
+        way
     }
-    println!("{}", began.elapsed().as_nanos());
-    if let Way::Other(to, _, mut child) = way {
-        // Its input ends, and with it the other process.
-        drop(to);
-        let _ = child.wait();
+
+    fn end(self) {
+        if let Self::Other(to, _, mut child) = self {
+            // Its input ends, and with it the other process.
+            drop(to);
+            let _ = child.wait();
+        }
     }
+
+    /// Some work and a byte there and back, so often; ns.
+    fn rounds(&mut self, rounds: u64, steps: u64, numbers: &mut [u64; 512]) -> f64 {
+        let began = Instant::now();
+        for _ in 0..rounds {
+            for step in 0..steps as usize {
+                let place = step % numbers.len();
+                numbers[place] = black_box(numbers[place].wrapping_mul(3) + 1);
+            }
+            self.there_and_back();
+        }
+        began.elapsed().as_nanos() as f64
+    }
+}
+
+/// Prints for each turn: ns with switches, without, and of bytes through a pipe alone.
+fn turns(turns: u64, rounds: u64, steps: u64) {
+    let (mut own, mut other) = (Way::own(), Way::other());
+    let mut numbers = [1; 512];
+    for turn in 0..turns {
+        let mut took = [0.0; 3];
+        for index in 0..3 {
+            let which = (index + turn as usize) % 3;
+            took[which] = match which {
+                0 => other.rounds(rounds, steps, &mut numbers),
+                1 => own.rounds(rounds, steps, &mut numbers),
+                _ => own.rounds(rounds, 0, &mut numbers),
+            };
+        }
+        println!("{} {} {}", took[0], took[1], took[2]);
+    }
+    other.end();
+}
+
+/// Only what switches, to be recorded. Prints a line, so that it can be told from a failure.
+fn switching(rounds: u64, steps: u64) {
+    let mut other = Way::other();
+    println!("{}", other.rounds(rounds, steps, &mut [1; 512]));
+    other.end();
 }
 
 fn compare(full: bool) {
     let cpu = last_allowed_cpu();
-    // Work of one to some twenty microseconds between two switches.
-    let (lengths, launches, rounds): (&[u64], u64, u64) =
-        if full { (&[500, 2_000, 8_000, 20_000], 9, 40_000) } else { (&[2_000], 1, 500) };
+    // Work of half to some hundred microseconds between two switches.
+    let (lengths, launches, turns): (&[u64], u64, u64) =
+        if full { (&[500, 2_000, 8_000, 20_000, 40_000, 80_000], 9, 40) } else { (&[2_000], 1, 2) };
     println!("processor {cpu}; share of the time that switching took, median of {launches} launches");
-    println!("{:>14} {:>10} {:>24} {:>18}", "switches/s", "measured", "bill", "bill / measured");
+    println!(
+        "{:>11} {:>10} {:>34} {:>24}",
+        "switches/s", "measured", "bill: low, middle, high", "middle / measured"
+    );
     for steps in lengths {
+        let rounds = if full { 40_000_000 / (steps + 2_000) / turns * 10 } else { 250 };
+        // Long enough to look at its memory some times.
+        let recorded_rounds =
+            if full { (rounds * turns).max(1_500_000_000 / (steps / 2 + 4_500)) } else { 500 };
         let mut found: Vec<[f64; 4]> = Vec::new();
         for _ in 0..launches {
-            let base_ns = plain("own", &cpu, rounds, *steps);
-            let took_ns = plain("other", &cpu, rounds, *steps);
-            match recorded(&cpu, rounds, *steps) {
-                Ok(summary) => found.push(shares(base_ns, took_ns, rounds, &summary)),
+            let took = in_turns(&cpu, turns, rounds, *steps);
+            match recorded(&cpu, recorded_rounds, *steps) {
+                Ok(summary) => found.push(shares(&took, rounds, recorded_rounds, &summary)),
                 Err(why) => {
                     println!("left out: {why}");
                     return;
                 }
             }
         }
-        let of = |index: usize| found.iter().map(|row| row[index]).collect::<Vec<f64>>();
+        let of = |index: usize| 100.0 * median(&found.iter().map(|row| row[index]).collect::<Vec<f64>>());
         let middle: Vec<f64> = found.iter().map(|row| f64::midpoint(row[2], row[3]) / row[1]).collect();
         let interval = bootstrap_interval(&middle, median_in_place, 2000, 0.95, 1);
         println!(
-            "{:>14.0} {:>8.1} % {:>9.1} % to {:>6.1} % {:>8.2} ({:.2} to {:.2})",
-            median(&of(0)),
-            100.0 * median(&of(1)),
-            100.0 * median(&of(2)),
-            100.0 * median(&of(3)),
+            "{:>11.0} {:>8.1} % {:>8.1} % {:>9.1} % {:>9.1} % {:>9.2} ({:.2} to {:.2})",
+            of(0) / 100.0,
+            of(1),
+            of(2),
+            f64::midpoint(of(2), of(3)),
+            of(3),
             median(&middle),
             interval.low,
             interval.high
@@ -121,15 +168,21 @@ fn compare(full: bool) {
     }
 }
 
-fn plain(kind: &str, cpu: &str, rounds: u64, steps: u64) -> f64 {
+/// Each turn's three times, ns.
+fn in_turns(cpu: &str, turns: u64, rounds: u64, steps: u64) -> Vec<[f64; 3]> {
     let me = std::env::current_exe().expect("this program");
     let output = Command::new("taskset")
         .args(["-c", cpu])
         .arg(me)
-        .args(["work", kind, &rounds.to_string(), &steps.to_string()])
+        .args(["turns", &turns.to_string(), &rounds.to_string(), &steps.to_string()])
         .output()
         .expect("taskset is there");
-    String::from_utf8_lossy(&output.stdout).trim().parse().expect("a time")
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = |line: &str| {
+        let times: Vec<f64> = line.split(' ').map(|word| word.parse().expect("a time")).collect();
+        times.try_into().expect("three times")
+    };
+    text.lines().map(line).collect()
 }
 
 /// The summary of a recording of it.
@@ -137,11 +190,11 @@ fn recorded(cpu: &str, rounds: u64, steps: u64) -> Result<Value, String> {
     let me = std::env::current_exe().expect("this program");
     let folder = tempfile::tempdir().expect("a folder to record into");
     let output = Command::new(env!("CARGO_BIN_EXE_swtch"))
-        .args(["record", "--json", "--events", "-o", "run.swtch"])
+        .args(["record", "--json", "--events", "--working-set", "-o", "run.swtch"])
         .args(own_profile_or_none())
         .args(["--", "taskset", "-c", cpu])
         .arg(me)
-        .args(["work", "other", &rounds.to_string(), &steps.to_string()])
+        .args(["switching", &rounds.to_string(), &steps.to_string()])
         .current_dir(folder.path())
         .output()
         .expect("swtch is there");
@@ -161,16 +214,21 @@ fn own_profile_or_none() -> &'static [&'static str] {
 }
 
 /// Switches a second; the share of the time lost as measured; as the bill has it, at least and at most.
-fn shares(base_ns: f64, took_ns: f64, rounds: u64, summary: &Value) -> [f64; 4] {
-    let tasks = summary["tasks"].as_array().cloned().unwrap_or_default();
-    // The one that works ran longest; what else ran is the other one.
-    let mut runs: Vec<f64> = tasks.iter().filter_map(|task| task["run_ns"].as_f64()).collect();
-    runs.sort_by(|a, b| b.total_cmp(a));
-    let other_ns: f64 = runs.get(1).copied().unwrap_or(0.0);
-    let lost_ns = took_ns - base_ns - other_ns;
+fn shares(took: &[[f64; 3]], rounds: u64, recorded_rounds: u64, summary: &Value) -> [f64; 4] {
+    let lost: Vec<f64> = took.iter().map(|[with, without, pipe]| (with - without - pipe) / with).collect();
+    let round_ns = median(&took.iter().map(|[with, ..]| with / rounds as f64).collect::<Vec<f64>>());
     let cost = &summary["cost"];
-    let end = |what: &str, end: &str| cost[what][end].as_f64().unwrap_or(0.0);
-    let bill = |which: &str| (end("direct_ns", which) + end("indirect_ns", which)) / took_ns;
-    let switches = 2.0 * rounds as f64 / (took_ns / 1e9);
-    [switches, lost_ns / took_ns, bill("low"), bill("high")]
+    let end = |what: &str, end: &str| cost[what][end].as_f64().unwrap_or(0.0) / recorded_rounds as f64;
+    let bill = |which: &str| (end("direct_ns", which) + end("indirect_ns", which)) / round_ns;
+    if std::env::var_os("PRICE_DETAIL").is_some() {
+        println!(
+            "  a round {round_ns:.0} ns, lost {:.0}; bill: direct {:.0} to {:.0}, indirect at most {:.0} ({})",
+            median(&lost) * round_ns,
+            end("direct_ns", "low"),
+            end("direct_ns", "high"),
+            end("indirect_ns", "high"),
+            cost["indirect_from"]
+        );
+    }
+    [2.0e9 / round_ns, median(&lost), bill("low"), bill("high")]
 }

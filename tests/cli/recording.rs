@@ -148,6 +148,56 @@ fn as_the_kernel_counts(text: &str) {
     assert_eq!(found["lost"], 0);
 }
 
+/// The memory between two switches is estimated where that is asked for, and nowhere else without a word.
+#[test]
+fn working_sets_are_estimated_when_asked_for() {
+    const TEST: &str = "working_sets_are_estimated_when_asked_for";
+    let home = priced();
+    // Goes through 4 MiB for as long as a loaded machine needs to look at it some times.
+    let script = "import time\nm = bytearray(4 << 20)\nuntil = time.process_time() + 0.6\n\
+        while time.process_time() < until:\n    for at in range(0, 4 << 20, 4096): m[at] = 1\n    time.sleep(0)\n";
+    for source in usable(TEST) {
+        let with = ["--json", "--working-set", source, "--", "python3", "-c", script];
+        let found = summary(&stdout(&run(&mut record(home.path(), &with))), "");
+        let gaps = found["unavailable"].as_array().unwrap();
+        if let Some(gap) = gaps.iter().find(|gap| gap["what"] == "tasks.working_set_bytes") {
+            assert!(gap["why"].as_str().unwrap().contains("memory"), "{gap}");
+            return skip(TEST, gap["why"].as_str().unwrap());
+        }
+        let task = found["tasks"].as_array().unwrap().iter().find(|task| task["comm"] == "python3").unwrap();
+        let bytes = task["working_set_bytes"].as_u64().unwrap();
+        assert!((64 << 10..256 << 20).contains(&bytes), "{source}: {bytes}");
+        let how = found["sources"]["tasks.working_set_bytes"].as_str().unwrap();
+        assert!(how.contains("clear_refs"), "{how}");
+        let bounds = ["working-set", "slice-length"];
+        assert!(bounds.iter().any(|from| found["cost"]["indirect_from"] == **from), "{}", found["cost"]);
+    }
+    let found = summary(&stdout(&run(&mut record(home.path(), &["--json", "--", "sleep", "0.1"]))), "");
+    let gaps = found["unavailable"].as_array().unwrap();
+    let gap = gaps.iter().find(|gap| gap["what"] == "tasks.working_set_bytes").unwrap();
+    assert!(gap["why"].as_str().unwrap().contains("--working-set"), "{gap}");
+}
+
+#[test]
+fn the_cost_comes_from_where_it_is_asked_from() {
+    const TEST: &str = "the_cost_comes_from_where_it_is_asked_from";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let home = priced();
+    let script = "for i in $(seq 20); do /bin/true; done";
+    for mode in ["--events", "--counts"] {
+        let arguments = ["--json", mode, "--cost", "profile", "--", "sh", "-c", script];
+        let found = summary(&stdout(&run(&mut record(home.path(), &arguments))), "");
+        assert_eq!(found["cost"]["measured_in_place"], false, "{mode}");
+        assert!(found["cost"]["direct_ns"]["low"].as_f64() > Some(0.0), "{}", found["cost"]);
+        assert!(found["why"].as_str().unwrap().contains("as asked"), "{}", found["why"]);
+        assert!(found["processes"]["forked"].as_u64() >= Some(20), "{}", found["processes"]);
+        let gaps = found["unavailable"].as_array().unwrap();
+        assert!(gaps.iter().any(|gap| gap["why"].as_str().unwrap().contains("--cost profile")), "{gaps:?}");
+    }
+}
+
 #[test]
 fn the_whole_machine_is_reconciled_with_the_kernel() {
     const TEST: &str = "the_whole_machine_is_reconciled_with_the_kernel";

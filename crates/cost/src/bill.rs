@@ -2,9 +2,10 @@
 
 use crate::model::{CostModel, Range};
 use crate::money::{Money, Price};
+use crate::refill::{IndirectFrom, Refills};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use swtch_trace::model::Header;
 use swtch_trace::tables::{CpuRow, InterruptRow, PreemptionRow, TaskRow, WakeRow};
 
@@ -36,6 +37,8 @@ pub struct Bill {
     pub direct_ns: Option<Range>,
     /// Refilling caches after them, ns; absent without a Profile.
     pub indirect_ns: Option<Range>,
+    /// What bounds most of that; absent when it is.
+    pub indirect_from: Option<IndirectFrom>,
     /// Processor time of the tasks, switches included, ns.
     pub cpu_ns: f64,
     /// Both costs as a share of that time.
@@ -63,6 +66,8 @@ pub struct TaskBill {
     pub direct_ns: Option<Range>,
     /// Refilling caches, ns.
     pub indirect_ns: Option<Range>,
+    /// What bounds that; absent when it is.
+    pub indirect_from: Option<IndirectFrom>,
 }
 
 /// Something that many switches come from.
@@ -94,15 +99,16 @@ pub enum CauseKind {
 pub fn bill(inputs: Inputs<'_>) -> Bill {
     let tasks: Vec<&TaskRow> = inputs.tasks.iter().filter(|task| task.in_scope).collect();
     let in_place = inputs.header.totals.switch_cost_ns;
+    let refills = inputs.model.map(|model| Refills::of(model, &tasks));
     let mut priced: Vec<TaskBill> =
-        tasks.iter().map(|task| of_task(task, in_place.is_some(), inputs.model)).collect();
+        tasks.iter().map(|task| of_task(task, in_place.is_some(), inputs.model, refills.as_ref())).collect();
     let sum = |of: fn(&TaskBill) -> Option<Range>| {
         let parts: Option<Vec<Range>> = priced.iter().map(of).collect();
         parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
     };
     let direct_ns = match in_place {
         // Those of a machine include the switches from and to idle that belong to no task of ours.
-        Some(ns) => Some(Range { low: ns as f64, high: ns as f64 + wake_ups_ns(&priced) }),
+        Some(ns) => Some(Range::exactly(ns as f64).plus(all_outside_ns(&priced, &tasks))),
         None => sum(|task| task.direct_ns),
     };
     let indirect_ns = sum(|task| task.indirect_ns).filter(|_| inputs.model.is_some());
@@ -119,6 +125,7 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
     Bill {
         direct_ns,
         indirect_ns,
+        indirect_from: indirect_ns.and_then(|_| mostly_from(&priced)),
         cpu_ns,
         share,
         measured_in_place: in_place.is_some(),
@@ -141,34 +148,55 @@ fn cost_of(task: &TaskBill) -> f64 {
     high(task.direct_ns) + high(task.indirect_ns)
 }
 
-fn of_task(task: &TaskRow, in_place: bool, model: Option<&CostModel>) -> TaskBill {
+fn of_task(
+    task: &TaskRow,
+    in_place: bool,
+    model: Option<&CostModel>,
+    refills: Option<&Refills<'_>>,
+) -> TaskBill {
     let direct_ns = if in_place {
-        Some(in_place_and_wake_up(task, model))
+        Some(in_place_ns(task).plus(outside_ns(task, model)))
     } else {
         model.and_then(|model| from_prices(task, model))
     };
-    let slices = switches_of(task).max(1) as f64;
-    let most_ns = model.and_then(|model| model.most_refill_ns(task.run_ns as f64 / slices));
-    let indirect_ns = most_ns.map(|most_ns| {
-        // Caches are cold only where another task ran meanwhile, and refilling them takes place while the task runs.
-        let times = task.displaced.unwrap_or_else(|| switches_of(task)) as f64;
-        Range { low: 0.0, high: (times * most_ns).min(task.run_ns as f64) }
-    });
-    TaskBill { tid: task.tid, comm: task.comm.clone(), direct_ns, indirect_ns }
+    let (indirect_ns, indirect_from) = refills.and_then(|refills| refills.of_task(task)).unzip();
+    TaskBill { tid: task.tid, comm: task.comm.clone(), direct_ns, indirect_ns, indirect_from }
 }
 
-/// What was measured between the scheduler's entry and exit, and at most what waking the task took beside: c1, which a Profile measures from
-/// outside, has both.
-fn in_place_and_wake_up(task: &TaskRow, model: Option<&CostModel>) -> Range {
-    let measured_ns = task.switch_cost_ns.unwrap_or(0) as f64;
-    let mean_ns = measured_ns / switches_of(task).max(1) as f64;
-    let whole_ns = model.and_then(CostModel::any_switch_ns).map_or(0.0, |range| range.high);
-    let wake_up_ns = (whole_ns - mean_ns).max(0.0);
-    Range { low: measured_ns, high: measured_ns + task.voluntary as f64 * wake_up_ns }
+/// What bounds the largest part of the indirect cost.
+fn mostly_from(tasks: &[TaskBill]) -> Option<IndirectFrom> {
+    let mut parts: BTreeMap<IndirectFrom, f64> = BTreeMap::new();
+    for task in tasks {
+        if let (Some(from), Some(ns)) = (task.indirect_from, task.indirect_ns) {
+            *parts.entry(from).or_default() += ns.high;
+        }
+    }
+    parts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(from, _)| from)
 }
 
-fn wake_ups_ns(tasks: &[TaskBill]) -> f64 {
-    tasks.iter().filter_map(|task| task.direct_ns).map(|range| range.high - range.low).sum()
+/// What was measured between the scheduler's entry and exit.
+fn in_place_ns(task: &TaskRow) -> Range {
+    Range::exactly(task.switch_cost_ns.unwrap_or(0) as f64)
+}
+
+/// What switches took beside that: going to sleep, waking, and what runs slower for a while since branch predictors and the first caches know
+/// another task. A Profile measures all of it together, from outside. At least, a sleep takes as long as the cheapest one does undisturbed; of
+/// that, what was measured in place is known already. At most, every switch takes what one of the Profile does beyond one that was
+/// measured here, or beyond one that needs no wake-up.
+fn outside_ns(task: &TaskRow, model: Option<&CostModel>) -> Range {
+    let Some(model) = model else { return Range::default() };
+    let mean_ns = in_place_ns(task).high / switches_of(task).max(1) as f64;
+    let whole_ns = model.any_switch_ns().map_or(0.0, |range| range.high);
+    let alone_ns = model.least_yield_ns.map_or(mean_ns, |yield_ns| yield_ns.min(mean_ns));
+    let high = (whole_ns - alone_ns).max(0.0);
+    let low = model.least_sleep_ns.map_or(0.0, |sleep_ns| (sleep_ns - mean_ns).clamp(0.0, high));
+    Range { low: low * task.voluntary as f64, high: high * switches_of(task) as f64 }
+}
+
+fn all_outside_ns(priced: &[TaskBill], tasks: &[&TaskRow]) -> Range {
+    let in_place = tasks.iter().map(|task| in_place_ns(task)).fold(Range::default(), Range::plus);
+    let whole = priced.iter().filter_map(|task| task.direct_ns).fold(Range::default(), Range::plus);
+    Range { low: whole.low - in_place.low, high: whole.high - in_place.high }
 }
 
 /// Switches times c1 of their kind, where the kind is known.
@@ -267,11 +295,15 @@ mod tests {
         CostModel {
             thread_switch_ns: Some(Range { low: 1000.0, high: 1200.0 }),
             process_switch_ns: Some(Range { low: 2000.0, high: 2400.0 }),
+            least_sleep_ns: None,
+            least_yield_ns: None,
             refills: vec![
-                Refill { work_ns: 100.0, refill_ns: 50.0 },
-                Refill { work_ns: 20_000.0, refill_ns: 5000.0 },
-                Refill { work_ns: 1e6, refill_ns: 1e6 },
+                Refill { array_bytes: 1 << 10, work_ns: 100.0, refill_ns: 50.0 },
+                Refill { array_bytes: 1 << 18, work_ns: 20_000.0, refill_ns: 5000.0 },
+                Refill { array_bytes: 1 << 24, work_ns: 1e6, refill_ns: 1e6 },
             ],
+            cache_bytes: None,
+            miss_ns: None,
         }
     }
 
@@ -284,16 +316,40 @@ mod tests {
         let (header, tasks, model) =
             (header(Some(80_000)), [task(1, 1, 30, 10), task(2, 2, 30, 10)], model());
         let found = bill(inputs(&header, &tasks, Some(&model)));
-        // 40,000 ns of 40 switches are 1,000 each; the most that a whole one takes is 2,400, for the 30 that were wake-ups.
-        let wake_ups_ns = 2.0 * 30.0 * 1400.0;
-        assert_eq!(found.direct_ns, Some(Range { low: 80_000.0, high: 80_000.0 + wake_ups_ns }));
+        // 40,000 ns of 40 switches are 1,000 each; the most that a whole one takes is 2,400.
+        let outside_ns = 2.0 * 40.0 * 1400.0;
+        assert_eq!(found.direct_ns, Some(Range { low: 80_000.0, high: 80_000.0 + outside_ns }));
         assert_eq!(found.indirect_ns, Some(Range { low: 0.0, high: 2.0 * 10.0 * 5000.0 }));
         assert_eq!(found.cpu_ns, 2_080_000.0);
         let share = found.share.unwrap();
         assert!((share.low - 80_000.0 / 2_080_000.0).abs() < 1e-12);
-        assert!((share.high - (180_000.0 + wake_ups_ns) / 2_080_000.0).abs() < 1e-12);
+        assert!((share.high - (180_000.0 + outside_ns) / 2_080_000.0).abs() < 1e-12);
         assert_eq!(found.switch_ns.unwrap().low, 1000.0);
         assert!(found.measured_in_place);
+    }
+
+    #[test]
+    fn a_sleep_takes_at_least_what_the_cheapest_does() {
+        let (header, tasks) = (header(Some(40_000)), [task(1, 1, 30, 10)]);
+        let model = CostModel { least_sleep_ns: Some(1500.0), ..model() };
+        let found = bill(inputs(&header, &tasks, Some(&model)));
+        // Measured in place were 1,000 a switch; 30 of the 40 were sleeps.
+        assert_eq!(
+            found.direct_ns,
+            Some(Range { low: 40_000.0 + 30.0 * 500.0, high: 40_000.0 + 40.0 * 1400.0 })
+        );
+        assert_eq!(found.tasks[0].direct_ns, found.direct_ns);
+        // A switch that needs no wake-up took 800 when the Profile was made: then what comes beside one takes up to 1,600.
+        let model = CostModel { least_yield_ns: Some(800.0), ..model };
+        let found = bill(inputs(&header, &tasks, Some(&model)));
+        assert_eq!(
+            found.direct_ns,
+            Some(Range { low: 40_000.0 + 30.0 * 500.0, high: 40_000.0 + 40.0 * 1600.0 })
+        );
+        // Dear switches leave nothing for sure beside them.
+        let dear = [TaskRow { switch_cost_ns: Some(400_000), ..tasks[0].clone() }];
+        let found = bill(inputs(&header, &dear, Some(&model)));
+        assert_eq!(found.tasks[0].direct_ns, Some(Range { low: 400_000.0, high: 400_000.0 + 40.0 * 1600.0 }));
     }
 
     #[test]

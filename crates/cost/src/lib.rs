@@ -7,8 +7,10 @@ mod advice;
 mod bill;
 mod model;
 mod money;
+mod refill;
 
 pub use advice::{Advice, advise};
 pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill};
 pub use model::{CostModel, Range, Refill};
 pub use money::{Money, ParsePriceError, Price};
+pub use refill::IndirectFrom;

@@ -1,5 +1,6 @@
 //! The price list.
 
+use crate::refill;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_profile::model::{Direct, Profile};
@@ -39,23 +40,33 @@ pub struct CostModel {
     pub thread_switch_ns: Option<Range>,
     /// A switch between processes on one CPU, ns.
     pub process_switch_ns: Option<Range>,
-    /// What refilling the caches takes at most after one switch, for a task that works so long between two; empty when it was not
-    /// measured. Both grow.
+    /// The least that a voluntary switch takes with the wake-up after it, ns: the undisturbed figure of the cheapest method that sleeps.
+    pub least_sleep_ns: Option<f64>,
+    /// The least that a switch takes between tasks that yield and need no wake-up, ns.
+    pub least_yield_ns: Option<f64>,
+    /// The curve c2 - c1, by the time that the work on an array takes; empty when it was not measured.
     pub refills: Vec<Refill>,
+    /// The largest cache, bytes; absent when the machine does not say.
+    pub cache_bytes: Option<u64>,
+    /// What fetching a line that no cache holds takes at most, ns: all the time that going through an array took, shared among its lines,
+    /// where that was dearest. Absent when no array was larger than the largest cache.
+    pub miss_ns: Option<f64>,
 }
 
-/// A point of the curve c2 - c1, read as a bound.
+/// A point of the curve c2 - c1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refill {
-    /// Time that the work on an array takes when it is in the caches, ns.
+    /// Size of the array, bytes.
+    pub array_bytes: u64,
+    /// Time that the work on it takes when nothing else ran meanwhile, ns.
     pub work_ns: f64,
-    /// The most that refilling took for any array whose work takes that time or less, ns.
+    /// The upper end of what refilling it took, ns.
     pub refill_ns: f64,
 }
 
 impl CostModel {
     /// The price list of a machine: c1 of the method `pipe` on one CPU, in the normal class, between its undisturbed figure and the upper end
-    /// of its interval; and the curve c2 - c1 at the upper end of its intervals, over all strides and accesses.
+    /// of its interval; and the curve c2 - c1 at the upper end of its intervals, of all strides and accesses.
     pub fn of(profile: &Profile) -> Self {
         let direct = |tasks: &str| {
             let fits =
@@ -66,25 +77,32 @@ impl CostModel {
             let low = cost.low.min(cost.ci_low).max(0.0);
             Some(Range { low, high: cost.ci_high.max(low) })
         };
+        let least = |methods: &[&str]| {
+            let rows = profile.direct.iter().filter(|row| {
+                methods.contains(&row.method.as_str()) && row.placement == "same-cpu" && row.class == "normal"
+            });
+            let low = |row: &Direct| row.switch_cost_ns.low.min(row.switch_cost_ns.ci_low).max(0.0);
+            rows.map(low).reduce(f64::min)
+        };
         let points = profile.total.iter().filter(|row| row.baseline_ns > 0.0);
         let mut refills: Vec<Refill> = points
-            .map(|row| Refill { work_ns: row.baseline_ns, refill_ns: row.indirect_cost_ns.ci_high.max(0.0) })
+            .map(|row| Refill {
+                array_bytes: row.array_bytes,
+                work_ns: row.baseline_ns,
+                refill_ns: row.indirect_cost_ns.ci_high.max(0.0),
+            })
             .collect();
         refills.sort_by(|a, b| a.work_ns.total_cmp(&b.work_ns));
-        let mut most_ns = 0.0_f64;
-        for refill in &mut refills {
-            most_ns = most_ns.max(refill.refill_ns);
-            refill.refill_ns = most_ns;
+        let cache_bytes = profile.host.last_level_cache_bytes();
+        Self {
+            thread_switch_ns: direct("thread"),
+            process_switch_ns: direct("process"),
+            least_sleep_ns: least(&["pipe", "eventfd", "futex", "condvar"]),
+            least_yield_ns: least(&["yield"]),
+            miss_ns: cache_bytes.and_then(|bytes| refill::miss_ns(&refills, bytes)),
+            refills,
+            cache_bytes,
         }
-        Self { thread_switch_ns: direct("thread"), process_switch_ns: direct("process"), refills }
-    }
-
-    /// The most that refilling takes for a task that runs so long between two switches: it can miss only what it has the time to touch,
-    /// and no longer than it ran.
-    pub fn most_refill_ns(&self, slice_ns: f64) -> Option<f64> {
-        let first = self.refills.first()?;
-        let reached = self.refills.iter().take_while(|refill| refill.work_ns <= slice_ns).last();
-        Some(reached.unwrap_or(first).refill_ns.min(slice_ns.max(0.0)))
     }
 
     /// One switch of unknown kind, ns.

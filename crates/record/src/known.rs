@@ -56,14 +56,28 @@ pub(crate) fn all() -> Vec<u32> {
     numbers(Path::new("/proc")).into_iter().flat_map(threads).collect()
 }
 
+/// Numbers of all processes.
+pub(crate) fn processes() -> Vec<u32> {
+    numbers(Path::new("/proc"))
+}
+
 /// Numbers of the threads in a control group and those below it.
 pub(crate) fn in_folder(folder: &Path) -> Vec<u32> {
-    let list = |name: &str| fs::read_to_string(folder.join(name)).ok();
     // Version 2 has threads, version 1 has tasks.
-    let text = list("cgroup.threads").or_else(|| list("tasks")).unwrap_or_default();
+    listed(folder, &["cgroup.threads", "tasks"])
+}
+
+/// Numbers of the processes in a control group and those below it.
+pub(crate) fn processes_in_folder(folder: &Path) -> Vec<u32> {
+    listed(folder, &["cgroup.procs"])
+}
+
+/// The numbers in the first of the files that is there, in a folder and in those below it.
+fn listed(folder: &Path, files: &[&str]) -> Vec<u32> {
+    let text = files.iter().find_map(|name| fs::read_to_string(folder.join(name)).ok()).unwrap_or_default();
     let mut found: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
     let below = fs::read_dir(folder).into_iter().flatten().flatten();
-    found.extend(below.filter(|entry| entry.path().is_dir()).flat_map(|entry| in_folder(&entry.path())));
+    found.extend(below.filter(|entry| entry.path().is_dir()).flat_map(|entry| listed(&entry.path(), files)));
     found
 }
 

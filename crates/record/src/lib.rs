@@ -32,9 +32,10 @@ mod options;
 pub mod plan;
 mod session;
 mod unavailable;
+mod working_set;
 mod workload;
 
 pub use error::RecordError;
-pub use options::{Mode, Options, SourceKind, Target};
+pub use options::{Cost, Mode, Options, SourceKind, Target};
 pub use session::{Observer, Progress, Recording, record};
 pub use unavailable::Unavailable;

@@ -3,7 +3,7 @@
 use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
-use crate::options::{Mode, Options, SourceKind, Target};
+use crate::options::{Cost, Mode, Options, SourceKind, Target};
 use crate::session::{self, Groups, Run};
 use crate::system::{Cgroup, Detail, Snapshot};
 use std::path::{Path, PathBuf};
@@ -53,6 +53,8 @@ impl Live {
             mode,
             events_for: None,
             buffer_bytes: None,
+            cost: Cost::InPlace,
+            working_set: false,
         };
         let (mut header, source, group) = session::prepare(&options)?;
         let groups = Groups::begin();

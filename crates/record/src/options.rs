@@ -21,6 +21,37 @@ pub struct Options {
     pub events_for: Option<Duration>,
     /// Memory for events that have not been read yet, over all CPUs, in bytes; chosen by the number of CPUs when absent.
     pub buffer_bytes: Option<u64>,
+    /// Where the cost of a switch comes from.
+    pub cost: Cost,
+    /// Whether to estimate the memory that tasks use between two switches.
+    pub working_set: bool,
+}
+
+/// Where the direct cost of a switch comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cost {
+    /// It is measured where it happens; from the Profile where the kernel does not allow that, or without BPF.
+    #[default]
+    InPlace,
+    /// From the Profile only: with BPF, one program less at every switch.
+    Profile,
+}
+
+impl Cost {
+    /// What somebody who asks for a name gets.
+    ///
+    /// ```
+    /// use swtch_record::Cost;
+    /// assert_eq!(Cost::from_name("profile"), Some(Cost::Profile));
+    /// assert_eq!(Cost::from_name("free"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "in-place" => Some(Self::InPlace),
+            "profile" => Some(Self::Profile),
+            _ => None,
+        }
+    }
 }
 
 /// Whose switches to record.

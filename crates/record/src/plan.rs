@@ -1,6 +1,6 @@
 //! From facts to the source that is used, and why.
 
-use crate::options::{Mode, Options, SourceKind, Target};
+use crate::options::{Cost, Mode, Options, SourceKind, Target};
 use crate::sources::bpf::{BpfError, Tracepoints};
 use std::time::Duration;
 
@@ -55,7 +55,9 @@ pub fn plan(options: &Options, facts: &Facts) -> Plan {
             "this container numbers its tasks by itself, so BPF cannot tell which are meant".to_owned()
         }
         Ok(has) => {
-            let why = if has.bracket {
+            let why = if options.cost == Cost::Profile {
+                "BPF is permitted; as asked, costs come from the Profile"
+            } else if has.bracket {
                 "BPF is permitted, and the cost of every switch can be measured where it happens"
             } else {
                 "BPF is permitted; this kernel lacks sched_entry_tp and sched_exit_tp, so costs come from the Profile"
@@ -108,6 +110,8 @@ mod tests {
             mode: None,
             events_for: None,
             buffer_bytes: None,
+            cost: Cost::InPlace,
+            working_set: false,
         }
     }
 
@@ -118,6 +122,8 @@ mod tests {
         assert_eq!(chosen.source, SourceKind::BpfEvents);
         assert!(chosen.why.contains("where it happens"));
         assert!(plan(&machine, &facts(false)).why.contains("the Profile"));
+        let priced = Options { cost: Cost::Profile, ..asked(Target::Machine) };
+        assert!(plan(&priced, &facts(true)).why.contains("as asked, costs come from the Profile"));
         let none = Facts { bpf: Err("not permitted".into()), own_task_numbers: false };
         let chosen = plan(&machine, &none);
         assert_eq!((chosen.source, chosen.why.as_str()), (SourceKind::Procfs, "not permitted"));

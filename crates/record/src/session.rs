@@ -10,6 +10,7 @@ mod header;
 mod interrupts;
 mod joined;
 mod members;
+mod memory_run;
 mod procfs_run;
 mod system_intervals;
 
@@ -24,6 +25,7 @@ use bpf_run::BpfRun;
 use counts_run::CountsRun;
 use events_then_counts::EventsThenCounts;
 pub(crate) use groups::Groups;
+use memory_run::MemoryRun;
 use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -184,7 +186,7 @@ pub(crate) fn begin(
     group: Option<&Cgroup>,
     header: &mut Header,
 ) -> Result<Begun, RecordError> {
-    let mut run: Box<dyn Run> = match source {
+    let run: Box<dyn Run> = match source {
         SourceKind::BpfEvents => match options.events_for {
             Some(time) => Box::new(EventsThenCounts::begin(options, time, group, header)?),
             None => Box::new(BpfRun::begin(options, group, header)?),
@@ -192,6 +194,7 @@ pub(crate) fn begin(
         SourceKind::BpfCounts => Box::new(CountsRun::begin(options, group, &[], header)?),
         SourceKind::Procfs => Box::new(ProcfsRun::begin(&options.target, group, header)?),
     };
+    let mut run = Box::new(MemoryRun::begin(run, options, group));
     let Target::Command(command) = &options.target else { return Ok((run, None)) };
     run.before_start();
     let workload = Workload::start(command)?;

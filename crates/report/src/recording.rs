@@ -60,6 +60,7 @@ impl Summary<'_> {
             "cost": {
                 "direct_ns": bill.direct_ns,
                 "indirect_ns": bill.indirect_ns,
+                "indirect_from": bill.indirect_from,
                 "share": bill.share,
                 "measured_in_place": bill.measured_in_place,
                 "switch_ns": bill.switch_ns,
@@ -145,5 +146,6 @@ fn task(row: &TaskRow) -> Value {
         "wakeups": row.wakeups,
         "migrations": migrations,
         "switch_cost_ns": row.switch_cost_ns,
+        "working_set_bytes": row.working_set_bytes,
     })
 }

@@ -6,13 +6,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use swtch_cost::Price;
-use swtch_record::{Mode, SourceKind, Target};
+use swtch_record::{Cost, Mode, SourceKind, Target};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch record -- make -j4                     a command and all it starts\n  \
     swtch record -a --duration 10s               the whole machine\n  \
     swtch record -a --counts --duration 10s      the same, counted in the kernel: for hours and days\n  \
+    swtch record --working-set -- ./server --selftest  with how much memory each task uses between two switches\n  \
     swtch record --advise -- ./server --selftest  and what to try\n  \
     swtch record -p 1234 --duration 30s -o web.swtch\n  \
     swtch record --cgroup /system.slice/web.service --duration 1m\n  \
@@ -47,6 +48,12 @@ pub(crate) struct RecordArgs {
     /// Memory for events not yet read, all CPUs together, e.g. 64M
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) buffer: Option<u64>,
+    /// Where the cost of a switch comes from: in-place, measured at every switch where the kernel allows it, or profile, which records for less
+    #[arg(long, value_name = "WHERE", value_parser = cost)]
+    pub(crate) cost: Option<Cost>,
+    /// Estimate the memory that tasks use between two switches: it bounds what refilling caches takes
+    #[arg(long)]
+    pub(crate) working_set: bool,
     /// The Trace to write
     #[arg(short, long, value_name = "NAME.swtch")]
     pub(crate) out: Option<PathBuf>,
@@ -92,4 +99,8 @@ impl RecordArgs {
 
 fn source(text: &str) -> Result<SourceKind, String> {
     SourceKind::from_name(text).ok_or_else(|| format!("unknown source '{text}'; the sources are bpf, procfs"))
+}
+
+fn cost(text: &str) -> Result<Cost, String> {
+    Cost::from_name(text).ok_or_else(|| format!("unknown '{text}'; the cost comes from in-place or profile"))
 }

@@ -35,6 +35,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         mode: args.mode(),
         events_for: (!args.events).then_some(args.events_for),
         buffer_bytes: args.buffer,
+        cost: args.cost.unwrap_or_default(),
+        working_set: args.working_set,
     };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
     let recorded = record(&options, &mut line);

@@ -78,7 +78,7 @@ static __always_inline u32 class_of(u64 ns)
 	return value & (CLASSES - 1);
 }
 
-static __always_inline struct task_counts *counts_of(struct task_struct *task, struct cpu_counts *cpu, u64 now_ns)
+static __always_inline struct task_counts *counts_of(struct task_struct *task, struct cpu_counts *cpu)
 {
 	struct task_counts *counts = bpf_task_storage_get(&tasks, task, 0, 0);
 
@@ -91,7 +91,8 @@ static __always_inline struct task_counts *counts_of(struct task_struct *task, s
 		cpu->refused++;
 		return NULL;
 	}
-	counts->first_ns = now_ns;
+	/* Only here: reading the clock takes as long as much of the rest. */
+	counts->first_ns = bpf_ktime_get_ns();
 	counts->run_ns = counts->first_run_ns = task->se.sum_exec_runtime;
 	counts->delay_ns = counts->first_delay_ns = task->sched_info.run_delay;
 	counts->first_voluntary = task->nvcsw;
@@ -115,7 +116,7 @@ static __always_inline void moved(struct task_counts *counts, u32 cpu)
 }
 
 /* A task has come to this CPU. */
-static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *task, u64 now_ns, u64 cost_ns, u64 mm_before)
+static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *task, u64 cost_ns, u64 mm_before)
 {
 	u32 number = bpf_get_smp_processor_id(), tid = task->pid, kind;
 	struct task_counts *counts;
@@ -134,7 +135,7 @@ static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *t
 	}
 	if (!tid)
 		return;
-	counts = counts_of(task, cpu, now_ns);
+	counts = counts_of(task, cpu);
 	if (counts) {
 		wait_ns = task->sched_info.run_delay - counts->delay_ns;
 		slice_ns = task->se.sum_exec_runtime - counts->run_ns;
@@ -217,7 +218,7 @@ int BPF_PROG(entered, bool preempt)
 		return 0;
 	/* The first switch to a new task does not come out of the scheduler here: it is counted when that task goes in for the first time. */
 	if (cpu->entered_ns && cpu->entered_tid != task->pid)
-		arrive(cpu, task, bpf_ktime_get_ns(), 0, cpu->entered_mm);
+		arrive(cpu, task, 0, cpu->entered_mm);
 	if (task->__state & TASK_DEAD)
 		tell_end(cpu, task, 0);
 	cpu->entered_tid = task->pid;
@@ -238,7 +239,7 @@ int BPF_PROG(left, bool is_switch)
 	cpu = this_cpu();
 	if (!cpu || !cpu->entered_ns)
 		return 0;
-	arrive(cpu, bpf_get_current_task_btf(), now_ns, now_ns - cpu->entered_ns, cpu->entered_mm);
+	arrive(cpu, bpf_get_current_task_btf(), now_ns - cpu->entered_ns, cpu->entered_mm);
 	cpu->entered_ns = 0;
 	return 0;
 }
@@ -254,7 +255,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	if (prev_state & TASK_DEAD)
 		tell_end(cpu, prev, 1);
 	cpu->entered_tid = prev->pid;
-	arrive(cpu, next, bpf_ktime_get_ns(), 0, (u64)prev->active_mm);
+	arrive(cpu, next, 0, (u64)prev->active_mm);
 	return 0;
 }
 
@@ -271,7 +272,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	if (!cpu)
 		return 0;
 	/* From its birth on, not from when it first comes. */
-	counts_of(child, cpu, bpf_ktime_get_ns());
+	counts_of(child, cpu);
 	__sync_fetch_and_add(&cpu->threads, 1);
 	if (child->pid == child->tgid)
 		__sync_fetch_and_add(&cpu->forks, 1);
@@ -312,7 +313,7 @@ int dump(struct bpf_iter__task *ctx)
 	if (task && task->__state & TASK_DEAD)
 		return 0;
 	/* The first time round, this makes the counts of the tasks that are there already. */
-	counts = task && task->pid && cpu ? counts_of(task, cpu, bpf_ktime_get_ns()) : NULL;
+	counts = task && task->pid && cpu ? counts_of(task, cpu) : NULL;
 	if (!counts)
 		return 0;
 	describe(&scratch, task, counts);

@@ -9,7 +9,7 @@ use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::event::{Event, Life, PrevState, Switch};
 use crate::known;
-use crate::options::{Options, Target};
+use crate::options::{Cost, Options, Target};
 use crate::sources::bpf::{Bpf, Line, Losses, Wish};
 use crate::system::Cgroup;
 use std::collections::BTreeMap;
@@ -36,6 +36,7 @@ pub(super) struct BpfRun {
     period: Duration,
     members: Members,
     groups: GroupNames,
+    asked: Cost,
 }
 
 impl BpfRun {
@@ -48,7 +49,12 @@ impl BpfRun {
         let cpus = header.host.cpus.len().max(1) as u64;
         let in_all = options.buffer_bytes.unwrap_or(MOST_BUFFER_BYTES.min(BUFFER_BYTES_PER_CPU * cpus));
         let groups = GroupNames::begin();
-        let bpf = Bpf::load(Wish { buffer_bytes: in_all / cpus, scoped, cpu_hierarchy: groups.is_of_cpu() })?;
+        let bpf = Bpf::load(Wish {
+            buffer_bytes: in_all / cpus,
+            scoped,
+            cpu_hierarchy: groups.is_of_cpu(),
+            in_place: options.cost == Cost::InPlace,
+        })?;
         let start_ns = header.provenance.started_monotonic_ns;
         let accumulator = Accumulator::new(start_ns, cache_groups(&header.host), scoped);
         let mut run = Self {
@@ -59,6 +65,7 @@ impl BpfRun {
             period: PERIODS.0,
             members: Members::of(&options.target, group),
             groups,
+            asked: options.cost,
         };
         if scoped {
             // Those that are made between the two are children of some that are there.
@@ -240,10 +247,10 @@ impl Run for BpfRun {
         };
         header.unavailable.clear();
         if !bracket {
-            let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
+            let why = not_in_place(self.asked);
             header.unavailable.push(unavailable("switches.cost_ns", why));
         }
-        for what in ["instructions", "cache_misses", "working_set_bytes"] {
+        for what in ["instructions", "cache_misses"] {
             let why = "hardware counters are not recorded yet";
             header.unavailable.push(unavailable(&format!("tasks.{what}"), why));
         }
@@ -298,6 +305,14 @@ fn soft_name(kind: u32) -> String {
     const NAMES: [&str; 10] =
         ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
     NAMES.get(kind as usize).map_or_else(|| kind.to_string(), |name| (*name).to_owned())
+}
+
+/// Why the cost of switches was not measured where they happened.
+pub(super) fn not_in_place(asked: Cost) -> &'static str {
+    match asked {
+        Cost::InPlace => "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost",
+        Cost::Profile => "not asked for: with --cost profile, the Profile gives the cost",
+    }
 }
 
 pub(super) fn own_tid() -> u32 {

@@ -1,6 +1,6 @@
 //! A recording by BPF programs that only count.
 
-use super::bpf_run::{cache_groups, own_tid};
+use super::bpf_run::{cache_groups, not_in_place, own_tid};
 use super::folded::Folded;
 use super::group_names::GroupNames;
 use super::header::unavailable;
@@ -9,7 +9,7 @@ use super::{Progress, Run};
 use crate::accumulate::Tables;
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
-use crate::options::{Options, Target};
+use crate::options::{Cost, Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
 use std::collections::HashMap;
@@ -42,6 +42,7 @@ pub(super) struct CountsRun {
     start_ns: u64,
     peak: u64,
     handover: Option<Handover>,
+    asked: Cost,
 }
 
 /// What was counted before a recording was taken over, which is none of it.
@@ -71,7 +72,8 @@ impl CountsRun {
     ) -> Result<Self, RecordError> {
         let scoped = options.target != Target::Machine;
         let groups = GroupNames::begin();
-        let mut counter = Counter::load(scoped, groups.is_of_cpu(), &cache_groups(&header.host))?;
+        let in_place = options.cost == Cost::InPlace;
+        let mut counter = Counter::load(scoped, groups.is_of_cpu(), in_place, &cache_groups(&header.host))?;
         let mut members = Members::of(&options.target, group);
         for tid in members.tids().iter().chain(also) {
             counter.follow(*tid);
@@ -92,6 +94,7 @@ impl CountsRun {
             start_ns,
             peak: 0,
             handover: None,
+            asked: options.cost,
         })
     }
 
@@ -325,7 +328,7 @@ impl CountsRun {
             header.unavailable.push(unavailable("totals.context_switches.idle", why));
         }
         if !self.counter.measures_cost() {
-            let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
+            let why = not_in_place(self.asked);
             header.unavailable.push(unavailable("tasks.switch_cost_ns", why));
         }
         for table in ["tasks", "cpus", "histograms", "intervals"] {

@@ -55,6 +55,8 @@ pub struct Wish {
     pub scoped: bool,
     /// A task's control group is that of the cpu controller's own hierarchy (version 1), not of the common one (version 2).
     pub cpu_hierarchy: bool,
+    /// The cost of every switch is measured where it happens, if the kernel allows.
+    pub in_place: bool,
 }
 
 /// What the running kernel has of what the programs use.
@@ -136,7 +138,8 @@ impl Bpf {
     /// When the kernel does not allow it or has not what it takes.
     pub fn load(wish: Wish) -> Result<Self, BpfError> {
         libbpf_rs::set_print(None);
-        let tracepoints = Tracepoints::probe()?;
+        let mut tracepoints = Tracepoints::probe()?;
+        tracepoints.bracket &= wish.in_place;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let shift = (wish.buffer_bytes / size_of::<RawEvent>() as u64).max(64).ilog2().min(26);
         let words = task_limit().div_ceil(64);

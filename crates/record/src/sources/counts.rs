@@ -221,14 +221,20 @@ impl std::fmt::Debug for Counter {
 }
 
 impl Counter {
-    /// Loads the programs without attaching them. With `cpu_hierarchy`, a task's control group is that of the cpu controller's own
-    /// hierarchy (version 1), otherwise of the common one (version 2).
+    /// Loads the programs without attaching them: those that measure the cost of every switch where it happens, or one that does not. With
+    /// `cpu_hierarchy`, a task's control group is that of the cpu controller's own hierarchy (version 1), otherwise of the common one
+    /// (version 2).
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
-    pub fn load(scoped: bool, cpu_hierarchy: bool, groups: &CacheGroups) -> Result<Self, BpfError> {
+    pub fn load(
+        scoped: bool,
+        cpu_hierarchy: bool,
+        in_place: bool,
+        groups: &CacheGroups,
+    ) -> Result<Self, BpfError> {
         libbpf_rs::set_print(None);
-        let bracket = Tracepoints::probe()?.bracket;
+        let bracket = Tracepoints::probe()?.bracket && in_place;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let words = task_limit().div_ceil(64);
         // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.

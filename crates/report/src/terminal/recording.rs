@@ -4,7 +4,7 @@ use super::paragraph;
 use super::table::Table;
 use crate::html::text::count as grouped;
 use crate::recording::{Summary, source};
-use swtch_cost::{Advice, Bill, Cause, CauseKind, Range};
+use swtch_cost::{Advice, Bill, Cause, CauseKind, IndirectFrom, Range};
 use swtch_trace::model::{Header, Scope};
 use swtch_trace::tables::CgroupRow;
 use swtch_units::format_ns;
@@ -56,7 +56,8 @@ fn advice(found: &[Advice]) -> String {
 
 /// The sentence that answers the question.
 pub(crate) fn answer(summary: &Summary<'_>) -> String {
-    let Bill { share, direct_ns, indirect_ns, switch_ns, measured_in_place, money, .. } = summary.bill;
+    let Bill { share, direct_ns, indirect_ns, indirect_from, switch_ns, measured_in_place, money, .. } =
+        summary.bill;
     let whose = match &summary.header.scope {
         Scope::Command { .. } => "this command's CPU time",
         Scope::Processes { .. } => "these processes' CPU time",
@@ -70,7 +71,7 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
     let how = match measured_in_place {
         false => "each, as the Profile has it",
         true if direct.low < direct.high => {
-            "each; the least measured where they happened, the most with their wake-ups"
+            "each; the least measured where they happened, the most with what comes beside them"
         }
         true => "each, measured where they happened",
     };
@@ -82,7 +83,8 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
     );
     match indirect_ns {
         Some(indirect) => {
-            text.push_str(&format!(",\nand {} in refilling caches after them.\n", at_most(*indirect)));
+            let by = indirect_from.map_or(String::new(), |from| format!(", {}", bounded_by(from)));
+            text.push_str(&format!(",\nand {} in refilling caches after them{by}.\n", at_most(*indirect)));
         }
         None => {
             text.push_str(";\nwhat refilling caches after them took is not known without a Profile.\n");
@@ -293,6 +295,15 @@ pub(crate) fn percent_range(share: Range) -> String {
     };
     let (low, high) = (text(share.low), text(share.high));
     if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
+}
+
+/// What the most is made of.
+fn bounded_by(from: IndirectFrom) -> &'static str {
+    match from {
+        IndirectFrom::WorkingSet => "by the memory used between two switches",
+        IndirectFrom::CacheMisses => "by the cache misses counted",
+        IndirectFrom::SliceLength => "by the time between two switches",
+    }
 }
 
 fn ns_range(range: Range) -> String {

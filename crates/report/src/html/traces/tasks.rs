@@ -12,7 +12,7 @@ use super::{NamedTrace, Traces, answer};
 /// Rows of the table; the rest is summed below it.
 const MOST: usize = 200;
 
-const HEAD: [&str; 16] = [
+const HEAD: [&str; 17] = [
     "Process",
     "Thread",
     "CPU time",
@@ -27,6 +27,7 @@ const HEAD: [&str; 16] = [
     "Slice p50",
     "Longest slice",
     "Migrations",
+    "Working set",
     "Cost of switches",
     "Refilling caches",
 ];
@@ -35,7 +36,7 @@ const HEAD: [&str; 16] = [
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let mut blocks = vec![Block::paragraph(
         "The tasks whose switches cost most come first. A wait is time in which a task was ready and had no CPU; a slice is time \
-         on a CPU without a switch. Refilling caches is a range from nothing to the most it can be.",
+         on a CPU without a switch; the working set is the memory used in one, at most. Refilling caches is a range from nothing to the most it can be.",
     )];
     for (i, named) in subjects.iter() {
         if named.trace.tasks.iter().any(|task| task.in_scope) {
@@ -56,7 +57,8 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
 
 /// Whether a reason is about tasks that are not in the table, or about one of its columns.
 fn in_the_table(what: &str) -> bool {
-    let columns = ["wake", "wait", "slice", "migrations", "displaced", "switch", "short_lived"];
+    let columns =
+        ["wake", "wait", "slice", "migrations", "displaced", "switch", "short_lived", "working_set"];
     what.strip_prefix("tasks.").is_some_and(|column| columns.iter().any(|known| column.starts_with(known)))
 }
 
@@ -117,6 +119,10 @@ fn count(value: u64) -> Cell {
     Cell::sorted(text::count(value), value as f64)
 }
 
+fn bytes(value: u64) -> Cell {
+    Cell::sorted(text::bytes(value), value as f64)
+}
+
 fn time(value: u64) -> Cell {
     Cell::sorted(text::ns(value as f64), value as f64)
 }
@@ -138,6 +144,7 @@ fn cells(named: &NamedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cel
         known(task.slice_p50_ns),
         known(task.slice_max_ns),
         migrations(task).map_or_else(dash, count),
+        task.working_set_bytes.map_or_else(dash, bytes),
         priced(bill.and_then(|bill| bill.direct_ns)),
         priced(bill.and_then(|bill| bill.indirect_ns)),
     ]
@@ -173,6 +180,7 @@ fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell>
         dash(),
         longest(|task| task.slice_max_ns),
         moves.map_or_else(dash, count),
+        dash(),
         priced(bills(|bill| bill.direct_ns)),
         priced(bills(|bill| bill.indirect_ns)),
     ]

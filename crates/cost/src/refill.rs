@@ -1,0 +1,135 @@
+//! What refilling caches takes at most, by what is known of a task: how long it runs between two switches, how much memory it uses
+//! meanwhile, how often it missed the caches.
+
+use crate::model::{CostModel, Range, Refill};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use swtch_trace::tables::TaskRow;
+
+/// Lines of a cache; all of today's that matter here have this length.
+const LINE_BYTES: f64 = 64.0;
+/// When tasks whose working set is not known ran longer than this share of the time, anything may have been displaced.
+const UNKNOWN_SHARE: f64 = 0.05;
+
+/// What the bound of a task's indirect cost was made of: the one of three that gave the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IndirectFrom {
+    /// The memory it uses between two switches.
+    WorkingSet,
+    /// Its misses in the largest cache, and what fits there.
+    CacheMisses,
+    /// What it has the time to touch between two switches.
+    SliceLength,
+}
+
+/// The price list beside what is known of all tasks together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refills<'a> {
+    model: &'a CostModel,
+    /// The largest working set of any task, bytes: no more can come between; absent when too many are not known.
+    largest_bytes: Option<u64>,
+}
+
+impl<'a> Refills<'a> {
+    pub(crate) fn of(model: &'a CostModel, tasks: &[&TaskRow]) -> Self {
+        let run_ns =
+            |tasks: &mut dyn Iterator<Item = &&TaskRow>| tasks.map(|task| task.run_ns as f64).sum::<f64>();
+        let unknown_ns = run_ns(&mut tasks.iter().filter(|task| task.working_set_bytes.is_none()));
+        let known = unknown_ns <= UNKNOWN_SHARE * run_ns(&mut tasks.iter());
+        let largest_bytes = tasks.iter().filter_map(|task| task.working_set_bytes).max().filter(|_| known);
+        Self { model, largest_bytes }
+    }
+
+    /// At least and at most, ns, and what the most comes from; none without a curve.
+    pub(crate) fn of_task(&self, task: &TaskRow) -> Option<(Range, IndirectFrom)> {
+        let run_ns = task.run_ns as f64;
+        let switches = task.voluntary + task.involuntary;
+        let slice_ns = run_ns / switches.max(1) as f64;
+        // Caches are cold only where another task ran meanwhile, and refilling them takes place while the task runs.
+        let times = task.displaced.unwrap_or(switches) as f64;
+        let mut found = (times * self.model.most_refill_ns(slice_ns)?, IndirectFrom::SliceLength);
+        let others = [
+            (self.by_working_set(task, slice_ns).map(|ns| times * ns), IndirectFrom::WorkingSet),
+            (self.by_misses(task, slice_ns, times), IndirectFrom::CacheMisses),
+        ];
+        for (ns, from) in others {
+            if let Some(ns) = ns.filter(|ns| *ns < found.0) {
+                found = (ns, from);
+            }
+        }
+        // A page that was used need not have been displaced, nor a miss be one of a switch: nothing is known to have been lost.
+        Some((Range { low: 0.0, high: found.0.min(run_ns) }, found.1))
+    }
+
+    /// For one return: the task's own memory at its dearest, or the curve up to the largest array that anybody had; and for the time in the
+    /// kernel, whose memory no page table of the task tells of, what it has the time to touch.
+    fn by_working_set(&self, task: &TaskRow, slice_ns: f64) -> Option<f64> {
+        let bytes = task.working_set_bytes?;
+        let (user_ns, system_ns) = (task.user_ns? as f64, task.system_ns? as f64);
+        let kernel_share = if system_ns > 0.0 { system_ns / (user_ns + system_ns) } else { 0.0 };
+        let (user_ns, kernel_ns) = (slice_ns * (1.0 - kernel_share), slice_ns * kernel_share);
+        let curve_ns = self.model.most_within_ns(user_ns, self.largest_bytes.map(|most| most.max(bytes)))?;
+        let in_kernel_ns = if kernel_ns > 0.0 { self.model.most_refill_ns(kernel_ns)? } else { 0.0 };
+        Some(curve_ns.min(self.all_of_it_ns(bytes)?).min(user_ns) + in_kernel_ns)
+    }
+
+    /// Refilling all of so much memory, each line at the dearest that any array's were.
+    fn all_of_it_ns(&self, bytes: u64) -> Option<f64> {
+        let smallest = self.model.refills.iter().min_by_key(|point| point.array_bytes)?;
+        // What a switch costs whatever the array: some is left of it in the curve's first point.
+        let always_ns = self
+            .model
+            .refills
+            .iter()
+            .filter(|point| point.array_bytes == smallest.array_bytes)
+            .map(|point| point.refill_ns)
+            .fold(0.0, f64::max);
+        let of_line = |point: &Refill| (point.refill_ns - always_ns).max(0.0) / lines(point.array_bytes);
+        let line_ns = self.model.refills.iter().map(of_line).fold(0.0, f64::max);
+        Some(always_ns + line_ns * lines(bytes))
+    }
+
+    /// For all returns: every miss in the largest cache at the dearest, and what fits into that cache by the curve.
+    fn by_misses(&self, task: &TaskRow, slice_ns: f64, times: f64) -> Option<f64> {
+        let misses = task.cache_misses? as f64;
+        // Two arrays stop fitting at half a cache.
+        let fits_ns = self.model.most_within_ns(slice_ns, Some(self.model.cache_bytes? / 2))?;
+        Some(misses * self.model.miss_ns? + times * fits_ns)
+    }
+}
+
+impl CostModel {
+    /// The most that refilling takes for a task that runs so long between two switches: it can miss only what it has the time to touch,
+    /// and no longer than it ran.
+    pub fn most_refill_ns(&self, slice_ns: f64) -> Option<f64> {
+        self.most_within_ns(slice_ns, None)
+    }
+
+    /// The same for arrays of at most so many bytes: of the next size that was measured.
+    fn most_within_ns(&self, slice_ns: f64, bytes: Option<u64>) -> Option<f64> {
+        let first = self.refills.first()?;
+        let sizes = self.refills.iter().map(|point| point.array_bytes);
+        let most_bytes =
+            bytes.and_then(|bytes| sizes.filter(|size| *size >= bytes).min()).unwrap_or(u64::MAX);
+        let fits = |point: &&Refill| point.work_ns <= slice_ns && point.array_bytes <= most_bytes;
+        let most_ns =
+            self.refills.iter().filter(fits).map(|point| point.refill_ns).fold(first.refill_ns, f64::max);
+        Some(most_ns.min(slice_ns.max(0.0)))
+    }
+}
+
+/// The dearest line of all arrays, once one does not fit into the largest cache: the work on the array and its refilling, by lines.
+pub(crate) fn miss_ns(refills: &[Refill], cache_bytes: u64) -> Option<f64> {
+    refills.iter().find(|point| point.array_bytes > cache_bytes)?;
+    // In a small one the system calls around the work are most of the time.
+    let large = refills.iter().filter(|point| point.array_bytes >= 1 << 15);
+    large.map(|point| (point.work_ns + point.refill_ns) / lines(point.array_bytes)).reduce(f64::max)
+}
+
+fn lines(bytes: u64) -> f64 {
+    (bytes as f64 / LINE_BYTES).ceil().max(1.0)
+}
+
+#[cfg(test)]
+mod tests;
