@@ -1,9 +1,11 @@
 //! A recording from its beginning to its end: the same for every source.
 
 mod bpf_run;
+mod counted_run;
 mod counts_run;
 mod header;
 mod members;
+mod perf_run;
 mod procfs_run;
 
 use crate::accumulate::Tables;
@@ -11,10 +13,13 @@ use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Options, SourceKind, Target};
 use crate::plan::{Facts, Plan, plan};
+use crate::sources::perf::counters::HARDWARE;
 use crate::system::{Cgroup, Detail, Snapshot};
 use crate::workload::Workload;
 use bpf_run::BpfRun;
+use counted_run::CountedRun;
 use counts_run::CountsRun;
+use perf_run::PerfRun;
 use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -129,7 +134,7 @@ pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recordin
 /// Looks at the machine and the target, chooses the source, and begins the header.
 pub(crate) fn prepare(options: &Options) -> Result<(Header, SourceKind, Option<Cgroup>), RecordError> {
     let host = Host::read(Path::new("/"))?;
-    let Plan { source, why } = plan(options, &Facts::read());
+    let Plan { source, why } = plan(options, &Facts::of(&options.target));
     let group = match &options.target {
         Target::Cgroup(path) => Some(Cgroup::locate(Path::new("/"), path)?),
         // What limits the recorder's group limits the command in it.
@@ -152,11 +157,13 @@ pub(crate) fn begin(
     group: Option<&Cgroup>,
     header: &mut Header,
 ) -> Result<Begun, RecordError> {
-    let mut run: Box<dyn Run> = match source {
+    let run: Box<dyn Run> = match source {
         SourceKind::BpfEvents => Box::new(BpfRun::begin(options, group, header)?),
         SourceKind::BpfCounts => Box::new(CountsRun::begin(options, group, header)?),
+        SourceKind::Perf => Box::new(PerfRun::begin(options, group, header)?),
         SourceKind::Procfs => Box::new(ProcfsRun::begin(&options.target, group, header)?),
     };
+    let mut run: Box<dyn Run> = Box::new(CountedRun::begin(run, &options.target, HARDWARE));
     let Target::Command(command) = &options.target else { return Ok((run, None)) };
     run.before_start();
     let workload = Workload::start(command)?;

@@ -32,7 +32,7 @@ pub(crate) struct RecordArgs {
     /// Stop after this long, e.g. 10s, 5m
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
-    /// Where from: bpf or procfs; the best that is allowed when not given
+    /// Where from: bpf, perf or procfs; the best that is allowed when not given
     #[arg(long, value_name = "SOURCE", value_parser = source)]
     pub(crate) source: Option<SourceKind>,
     /// Keep every event; the default for commands, and for a minute at most
@@ -88,7 +88,8 @@ impl RecordArgs {
 }
 
 fn source(text: &str) -> Result<SourceKind, String> {
-    SourceKind::from_name(text).ok_or_else(|| format!("unknown source '{text}'; the sources are bpf, procfs"))
+    SourceKind::from_name(text)
+        .ok_or_else(|| format!("unknown source '{text}'; the sources are bpf, perf, procfs"))
 }
 
 fn price(text: &str) -> Result<Price, String> {

@@ -215,10 +215,7 @@ impl Run for BpfRun {
             let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
             header.unavailable.push(unavailable("switches.cost_ns", why));
         }
-        for what in ["instructions", "cache_misses", "working_set_bytes"] {
-            let why = "hardware counters are not recorded yet";
-            header.unavailable.push(unavailable(&format!("tasks.{what}"), why));
-        }
+        header.unavailable.push(unavailable("tasks.working_set_bytes", "it is not estimated yet"));
         for table in ["switches", "tasks", "wakes", "preemptions", "histograms", "intervals"] {
             header.sources.insert(table.to_owned(), "bpf".to_owned());
         }
@@ -242,7 +239,7 @@ impl Run for BpfRun {
     }
 }
 
-fn fill_totals(sums: Sums, header: &mut Header) {
+pub(super) fn fill_totals(sums: Sums, header: &mut Header) {
     let totals = &mut header.totals;
     totals.context_switches = SwitchTotals {
         voluntary: Some(sums.voluntary),
