@@ -23,7 +23,7 @@ struct Recorder {
     writes: Option<&'static str>,
 }
 
-const RECORDERS: [Recorder; 4] = [
+const RECORDERS: [Recorder; 5] = [
     Recorder {
         name: "swtch --counts",
         words: &[SWTCH, "record", "-a", "--counts", "--no-profile", "-o", "counts.swtch"],
@@ -33,6 +33,11 @@ const RECORDERS: [Recorder; 4] = [
         name: "swtch --events",
         words: &[SWTCH, "record", "-a", "--events", "--no-profile", "-o", "events.swtch"],
         writes: Some("events.swtch"),
+    },
+    Recorder {
+        name: "swtch, perf events",
+        words: &[SWTCH, "record", "-a", "--source=perf", "--events", "--no-profile", "-o", "perf.swtch"],
+        writes: Some("perf.swtch"),
     },
     Recorder {
         name: "perf sched record",

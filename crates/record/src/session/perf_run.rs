@@ -109,10 +109,9 @@ impl PerfRun {
             }
             for tid in new {
                 match self.watch(tid) {
-                    Err(PerfError::Gone(_)) => {}
+                    Ok(()) | Err(PerfError::Gone(_)) => {}
                     Err(error) if all_or_error => return Err(error.into()),
                     Err(error) => self.count_refused(&error),
-                    Ok(()) => {}
                 }
             }
         }
@@ -354,7 +353,7 @@ impl Run for PerfRun {
         Progress {
             switches: sums.voluntary + sums.involuntary + idle,
             tasks: self.accumulator.task_count(),
-            lost: self.perf.lost().iter().map(|(_, lost)| lost).sum(),
+            lost: self.perf.lost_so_far(),
             ..Progress::default()
         }
     }

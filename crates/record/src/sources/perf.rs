@@ -266,6 +266,11 @@ impl Perf {
         lost
     }
 
+    /// As far as the records themselves tell; asking for it costs nothing.
+    pub(crate) fn lost_so_far(&self) -> u64 {
+        self.rings.iter().map(|one| one.lost + one.malformed).sum()
+    }
+
     /// Memory of the rings.
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.rings.len() * (self.bytes_per_ring + rustix::param::page_size())) as u64

@@ -24,6 +24,8 @@ pub(crate) struct Converter {
     tasks: HashMap<u32, Known>,
     /// Those past the record of their end: only their last switch is to come.
     leaving: HashSet<u32>,
+    /// Those that were preempted after their number was taken from them: they come once more, nameless. With the CPU.
+    nameless: Vec<(u32, u32)>,
     cpus: HashMap<u32, Cpu>,
 }
 
@@ -37,7 +39,14 @@ struct Cpu {
 impl Converter {
     /// For records of the whole machine (`whole`), or of tasks; `aside` is a process whose own records are left out.
     pub(crate) fn new(whole: bool, aside: Option<u32>) -> Self {
-        Self { whole, aside, tasks: HashMap::new(), leaving: HashSet::new(), cpus: HashMap::new() }
+        Self {
+            whole,
+            aside,
+            tasks: HashMap::new(),
+            leaving: HashSet::new(),
+            nameless: Vec::new(),
+            cpus: HashMap::new(),
+        }
     }
 
     /// A task that was there before, or that nobody told of.
@@ -112,10 +121,17 @@ impl Converter {
     }
 
     fn whole_switch(&mut self, record: &Record, preempted: bool, next: (u32, u32)) -> Event {
-        let (next_pid, next_tid) = next;
+        let (next_pid, next_tid) = match next {
+            (_, u32::MAX) => self.nameless_comes(record.cpu),
+            known => known,
+        };
         let cpu = self.cpus.entry(record.cpu).or_default();
         // A thread that ended may be forgotten by its number before it leaves.
-        let prev_tid = if record.tid == u32::MAX { cpu.tid } else { record.tid };
+        let forgotten = record.tid == u32::MAX;
+        let prev_tid = if forgotten { cpu.tid } else { record.tid };
+        if forgotten && preempted && prev_tid != 0 {
+            self.nameless.push((record.cpu, prev_tid));
+        }
         cpu.tid = next_tid;
         // The idle task and the kernel's threads borrow the address space that they find.
         let has_own = next_tid != 0 && self.tasks.get(&next_tid).is_none_or(|task| !task.kernel_thread);
@@ -131,11 +147,19 @@ impl Converter {
         };
         let address_space_changed = (!first).then_some(changed);
         Event::Switch(Switch {
-            address_space_changed,
             preempted,
-            next_tid,
+            address_space_changed,
             ..half(record, prev_tid, next_tid, prev_state)
         })
+    }
+
+    /// Process and number of a nameless task that comes to this CPU: most likely the one that left it. The idle task's when nobody knows.
+    fn nameless_comes(&mut self, cpu: u32) -> (u32, u32) {
+        let place = self.nameless.iter().position(|(left, _)| *left == cpu);
+        let Some(place) = place.or(self.nameless.len().checked_sub(1)) else { return (0, 0) };
+        let (_, tid) = self.nameless.remove(place);
+        // Its process is not known any more; its address space is gone.
+        (self.cpus.get(&cpu).map_or(0, |cpu| cpu.space_pid), tid)
     }
 }
 
@@ -218,6 +242,27 @@ mod tests {
                 (7, 8, PrevState::Dead, Some(false)),
                 (8, 9, PrevState::Sleeping, Some(true)),
             ]
+        );
+    }
+
+    #[test]
+    fn a_thread_that_lost_its_number_is_still_itself() {
+        let mut converter = Converter::new(true, None);
+        let gone = u32::MAX;
+        let records = [
+            record(1, 0, 0, out(true, Some((7, 8)))),
+            record(2, 0, 8, What::Exit { pid: 7, tid: 8 }),
+            record(3, 0, gone, out(true, Some((9, 9)))),
+            record(4, 0, 9, out(false, Some((gone, gone)))),
+            record(5, 0, gone, out(false, Some((0, 0)))),
+            record(6, 1, 0, out(true, Some((gone, gone)))),
+        ];
+        let found: Vec<_> =
+            switches(&told(&mut converter, &records)).into_iter().map(|row| (row.0, row.1, row.2)).collect();
+        let (ready, asleep) = (PrevState::Runnable, PrevState::Sleeping);
+        assert_eq!(
+            found,
+            [(0, 8, ready), (8, 9, ready), (9, 8, asleep), (8, 0, PrevState::Dead), (0, 0, ready)]
         );
     }
 

@@ -1,5 +1,8 @@
 //! The mechanism with events that every kernel counts: page faults and context switches, beside what the kernel says of a child that ended.
 
+// They are collected by wait4(2), which tells what they used.
+#![allow(clippy::zombie_processes)]
+
 use super::*;
 use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -24,7 +27,6 @@ fn opened(test: &str, roots: &[Root]) -> Option<Counters> {
 }
 
 /// Faults and switches of a child, which is collected.
-#[allow(clippy::zombie_processes)]
 fn usage(child: &Child) -> (u64, u64) {
     // SAFETY: all zeroes is a value of it.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
