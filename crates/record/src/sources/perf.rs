@@ -37,9 +37,12 @@ pub enum PerfError {
     },
     /// The kernel has no such events.
     #[error(
-        "this kernel has no perf events of context switches: {0}; it needs CONFIG_PERF_EVENTS, and 4.3 or later"
+        "this kernel has no perf events of context switches: {0}; it needs CONFIG_PERF_EVENTS, and 4.17 or later"
     )]
     NoEvents(io::Error),
+    /// Nothing says which CPUs there are.
+    #[error("there is no CPU to watch by perf events; is /sys/devices/system/cpu there?")]
+    NoCpus,
     /// Too many tasks on too many CPUs.
     #[error(
         "too many open files for the events of every task on every CPU: {0}; allow more with ulimit -n, or record less"
@@ -98,11 +101,24 @@ fn attribute(more_flags: u64, read_format: u64) -> Attribute {
     Attribute::new(TYPE_SOFTWARE, SOFTWARE_DUMMY, flags, read_format)
 }
 
+/// Before 4.17 a record does not say whether the one that left could have gone on.
+fn is_new_enough() -> Result<(), PerfError> {
+    let name = rustix::system::uname();
+    let release = name.release().to_string_lossy();
+    let mut numbers = release.split(|byte: char| !byte.is_ascii_digit()).map_while(|part| part.parse().ok());
+    let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version >= (4, 17) {
+        return Ok(());
+    }
+    Err(PerfError::NoEvents(io::Error::other(format!("it is Linux {release}"))))
+}
+
 /// Whether the events of tasks may be had: of this program, and of the tasks named.
 ///
 /// # Errors
 /// Why not.
 pub fn may_watch_tasks(tids: &[u32]) -> Result<(), PerfError> {
+    is_new_enough()?;
     let all = std::iter::once(Whose::Own).chain(tids.iter().map(|tid| Whose::Task(*tid)));
     for whose in all {
         PerfEvent::open(&attribute(INHERIT, 0), whose, None).map_err(|source| refused(whose, source))?;
@@ -115,6 +131,7 @@ pub fn may_watch_tasks(tids: &[u32]) -> Result<(), PerfError> {
 /// # Errors
 /// Why not.
 pub fn may_watch_machine() -> Result<(), PerfError> {
+    is_new_enough()?;
     let cpu = rustix::thread::sched_getcpu() as u32;
     let opened = PerfEvent::open(&attribute(0, 0), Whose::Everyone, Some(cpu));
     opened.map(drop).map_err(|source| refused(Whose::Everyone, source))
@@ -143,6 +160,7 @@ pub(crate) struct Perf {
 impl Perf {
     /// Maps a ring for each CPU that is on: of `bytes`, or of as many as are permitted. Nothing is watched yet.
     pub(crate) fn new(cpus: impl Iterator<Item = u32>, bytes: usize) -> Result<Self, PerfError> {
+        is_new_enough()?;
         let mut holders = Vec::new();
         for cpu in cpus {
             match PerfEvent::open(&attribute(0, 0), Whose::Own, Some(cpu)) {
@@ -151,6 +169,9 @@ impl Perf {
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
                 Err(error) => return Err(refused(Whose::Own, error)),
             }
+        }
+        if holders.is_empty() {
+            return Err(PerfError::NoCpus);
         }
         let with_losses = attribute(0, READ_LOST);
         let exact_losses = PerfEvent::open(&with_losses, Whose::Own, None).is_ok();

@@ -235,11 +235,11 @@ fn mapped(holder: &PerfEvent, bytes: usize) -> io::Result<Ring> {
     }
 }
 
-/// The value, had the counter run all the time: there may be more counters than the processor has places for. Nothing when it never ran.
+/// The value, had the counter run all the time: there may be more counters than the processor has places for. Nothing when it never ran, as
+/// that of a task that went out of sight by becoming another user's program.
 fn scaled(value: u64, enabled_ns: u64, running_ns: u64) -> Option<u64> {
     match (enabled_ns, running_ns) {
-        (0, _) => Some(value),
-        (_, 0) => None,
+        (0, _) | (_, 0) => None,
         (enabled, running) if running >= enabled => Some(value),
         (enabled, running) => Some((value as f64 * (enabled as f64 / running as f64)) as u64),
     }

@@ -140,7 +140,7 @@ fn a_counter_that_had_half_the_time_is_doubled() {
     assert_eq!(scaled(100, 1000, 500), Some(200));
     assert_eq!(scaled(100, 1000, 1000), Some(100));
     assert_eq!(scaled(0, 1000, 0), None);
-    assert_eq!(scaled(0, 0, 0), Some(0));
+    assert_eq!(scaled(0, 0, 0), None);
 }
 
 #[test]
