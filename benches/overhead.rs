@@ -26,7 +26,7 @@ struct Recorder {
 /// Those whose programs the kernel is asked about, ahead.
 const OWN: usize = 3;
 
-const RECORDERS: [Recorder; 5] = [
+const RECORDERS: [Recorder; 6] = [
     Recorder {
         name: "swtch --counts",
         words: &[SWTCH, "record", "-a", "--counts", "--no-profile", "-o", "counts.swtch"],
@@ -51,6 +51,11 @@ const RECORDERS: [Recorder; 5] = [
         name: "swtch --events",
         words: &[SWTCH, "record", "-a", "--events", "--no-profile", "-o", "events.swtch"],
         writes: Some("events.swtch"),
+    },
+    Recorder {
+        name: "swtch, perf events",
+        words: &[SWTCH, "record", "-a", "--source=perf", "--events", "--no-profile", "-o", "perf.swtch"],
+        writes: Some("perf.swtch"),
     },
     Recorder {
         name: "perf sched record",

@@ -1,6 +1,7 @@
 //! Why a recording could not be made.
 
 use crate::sources::bpf::BpfError;
+use crate::sources::perf::PerfError;
 use crate::sources::procfs::ProcfsError;
 use crate::system::CgroupError;
 use std::io;
@@ -31,6 +32,9 @@ pub enum RecordError {
     /// BPF was asked for and is not to be had.
     #[error(transparent)]
     Bpf(#[from] BpfError),
+    /// Perf events were asked for and are not to be had.
+    #[error(transparent)]
+    Perf(#[from] PerfError),
     /// `/proc` cannot be sampled.
     #[error(transparent)]
     Procfs(#[from] ProcfsError),

@@ -15,7 +15,7 @@ pub struct Options {
     pub duration: Option<Duration>,
     /// The source to use; the best that is allowed when absent.
     pub source: Option<SourceKind>,
-    /// With BPF, whether to keep every event or only to count; by the length of the recording when absent.
+    /// Whether to keep every event or only to count; by the length of the recording when absent.
     pub mode: Option<Mode>,
     /// For how long BPF keeps single events before it only counts; for as long as it lasts when absent.
     pub events_for: Option<Duration>,
@@ -74,6 +74,8 @@ pub enum SourceKind {
     BpfEvents,
     /// BPF programs that only count.
     BpfCounts,
+    /// The kernel's perf events.
+    Perf,
     /// Samples of `/proc`, without privilege.
     Procfs,
 }
@@ -83,23 +85,24 @@ impl SourceKind {
     ///
     /// ```
     /// use swtch_record::SourceKind;
-    /// assert_eq!(SourceKind::from_name("procfs"), Some(SourceKind::Procfs));
+    /// assert_eq!(SourceKind::from_name("perf"), Some(SourceKind::Perf));
     /// assert_eq!(SourceKind::from_name("magic"), None);
     /// ```
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "bpf" => Some(Self::BpfEvents),
+            "perf" => Some(Self::Perf),
             "procfs" => Some(Self::Procfs),
             _ => None,
         }
     }
 }
 
-/// What BPF programs do with what they see.
+/// What is done with what is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Keep it: every switch and wake-up.
     Events,
-    /// Count it, in the kernel.
+    /// Count it: BPF in the kernel, perf events as they are read.
     Counts,
 }

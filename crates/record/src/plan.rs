@@ -2,6 +2,7 @@
 
 use crate::options::{Cost, Mode, Options, SourceKind, Target};
 use crate::sources::bpf::{BpfError, Tracepoints};
+use crate::sources::perf;
 use std::time::Duration;
 
 /// The source of a recording.
@@ -18,14 +19,22 @@ pub struct Plan {
 pub struct Facts {
     /// What the kernel has for BPF, or why BPF cannot be used.
     pub bpf: Result<Tracepoints, String>,
+    /// Whether perf events of the target can be had, or why not.
+    pub perf: Result<(), String>,
     /// Whether this process sees tasks by the numbers that the kernel uses: not so in a container with its own.
     pub own_task_numbers: bool,
 }
 
 impl Facts {
-    /// Of this machine.
+    /// Of this machine, for a command.
     pub fn read() -> Self {
-        Self { bpf: bpf(), own_task_numbers: !in_first_pid_namespace() }
+        Self::of(&Target::Command(Vec::new()))
+    }
+
+    /// Of this machine, for a target.
+    pub fn of(target: &Target) -> Self {
+        let own_task_numbers = !in_first_pid_namespace();
+        Self { bpf: bpf(), perf: perf_of(target, own_task_numbers), own_task_numbers }
     }
 }
 
@@ -34,17 +43,16 @@ const LONGEST_OF_EVENTS: Duration = Duration::from_secs(60);
 
 /// The source asked for, or the best one the facts allow.
 pub fn plan(options: &Options, facts: &Facts) -> Plan {
-    let bpf = match options.mode {
-        Some(Mode::Counts) => SourceKind::BpfCounts,
-        // How long a command takes is not known: events at first, and counts when it lasts (`Options::events_for`).
-        None if options.duration.is_some_and(|duration| duration > LONGEST_OF_EVENTS) => {
-            SourceKind::BpfCounts
-        }
-        Some(Mode::Events) | None => SourceKind::BpfEvents,
-    };
+    let bpf = if only_counts(options) { SourceKind::BpfCounts } else { SourceKind::BpfEvents };
     match options.source {
         Some(SourceKind::Procfs) => {
             return Plan { source: SourceKind::Procfs, why: "asked for".to_owned() };
+        }
+        Some(SourceKind::Perf) => {
+            return Plan {
+                source: SourceKind::Perf,
+                why: format!("asked for{}", outside_the_kernel(options)),
+            };
         }
         Some(_) => return Plan { source: bpf, why: "asked for".to_owned() },
         None => {}
@@ -65,7 +73,45 @@ pub fn plan(options: &Options, facts: &Facts) -> Plan {
             return Plan { source: bpf, why: why.to_owned() };
         }
     };
-    Plan { source: SourceKind::Procfs, why: without_bpf }
+    match &facts.perf {
+        Ok(()) => {
+            let why = format!("{without_bpf}; perf events are permitted{}", outside_the_kernel(options));
+            Plan { source: SourceKind::Perf, why }
+        }
+        Err(without_perf) => {
+            Plan { source: SourceKind::Procfs, why: format!("{without_bpf}; {without_perf}") }
+        }
+    }
+}
+
+/// Whether single events are not to be kept.
+pub(crate) fn only_counts(options: &Options) -> bool {
+    match options.mode {
+        Some(mode) => mode == Mode::Counts,
+        // How long a command takes is not known: events at first, and counts when it lasts (`Options::events_for`).
+        None => options.duration.is_some_and(|duration| duration > LONGEST_OF_EVENTS),
+    }
+}
+
+fn outside_the_kernel(options: &Options) -> &'static str {
+    if only_counts(options) {
+        "; they are not counted in the kernel, so every switch is read and none is kept"
+    } else {
+        ""
+    }
+}
+
+/// Whether events of the target can be had: they are opened, and closed again.
+fn perf_of(target: &Target, own_task_numbers: bool) -> Result<(), String> {
+    let opened = match target {
+        Target::Machine if own_task_numbers => {
+            return Err("perf events of the whole machine name no task outside of this container".to_owned());
+        }
+        Target::Machine => perf::may_watch_machine(),
+        Target::Processes(pids) => perf::may_watch_tasks(pids),
+        Target::Command(_) | Target::Cgroup(_) => perf::may_watch_tasks(&[]),
+    };
+    opened.map_err(|error| error.to_string())
 }
 
 /// Whether programs may be loaded: the tracepoints are there, and so are the capabilities.
@@ -98,7 +144,8 @@ mod tests {
     use super::*;
 
     fn facts(bracket: bool) -> Facts {
-        Facts { bpf: Ok(Tracepoints { bracket, interrupts: true, timer: true }), own_task_numbers: false }
+        let bpf = Ok(Tracepoints { bracket, interrupts: true, timer: true });
+        Facts { bpf, perf: Ok(()), own_task_numbers: false }
     }
 
     fn asked(target: Target) -> Options {
@@ -127,6 +174,17 @@ mod tests {
         let none = Facts { bpf: Err("not permitted".into()), own_task_numbers: false };
         let chosen = plan(&machine, &none);
         assert_eq!((chosen.source, chosen.why.as_str()), (SourceKind::Procfs, "not permitted"));
+        let no_bpf = Facts { bpf: Err("no BPF".into()), ..facts(true) };
+        let chosen = plan(&machine, &no_bpf);
+        assert_eq!(
+            (chosen.source, chosen.why.as_str()),
+            (SourceKind::Perf, "no BPF; perf events are permitted")
+        );
+        let counted = Options { mode: Some(Mode::Counts), ..machine.clone() };
+        assert!(plan(&counted, &no_bpf).why.contains("none is kept"));
+        let neither = Facts { perf: Err("nor perf".into()), ..no_bpf };
+        let chosen = plan(&machine, &neither);
+        assert_eq!((chosen.source, chosen.why.as_str()), (SourceKind::Procfs, "no BPF; nor perf"));
     }
 
     #[test]
@@ -142,15 +200,17 @@ mod tests {
     #[test]
     fn a_container_with_its_own_numbers_is_not_asked_of_bpf() {
         let inside = Facts { own_task_numbers: true, ..facts(true) };
-        assert_eq!(plan(&asked(Target::Processes(vec![1])), &inside).source, SourceKind::Procfs);
+        assert_eq!(plan(&asked(Target::Processes(vec![1])), &inside).source, SourceKind::Perf);
         assert_eq!(plan(&asked(Target::Machine), &inside).source, SourceKind::BpfEvents);
     }
 
     #[test]
     fn a_wish_is_a_wish() {
-        let none = Facts { bpf: Err("not permitted".into()), own_task_numbers: false };
-        let wish = Options { source: Some(SourceKind::BpfEvents), ..asked(Target::Machine) };
-        let chosen = plan(&wish, &none);
-        assert_eq!((chosen.source, chosen.why.as_str()), (SourceKind::BpfEvents, "asked for"));
+        let none = Facts { bpf: Err("no BPF".into()), perf: Err("nor perf".into()), own_task_numbers: false };
+        for source in [SourceKind::BpfEvents, SourceKind::Perf, SourceKind::Procfs] {
+            let wish = Options { source: Some(source), ..asked(Target::Machine) };
+            let chosen = plan(&wish, &none);
+            assert_eq!((chosen.source, chosen.why.as_str()), (source, "asked for"));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A recording from its beginning to its end: the same for every source.
 
 mod bpf_run;
+mod counted_run;
 mod counts_run;
 mod events_then_counts;
 mod folded;
@@ -11,6 +12,7 @@ mod interrupts;
 mod joined;
 mod members;
 mod memory_run;
+mod perf_run;
 mod procfs_run;
 mod system_intervals;
 
@@ -19,13 +21,16 @@ use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Options, SourceKind, Target};
 use crate::plan::{Facts, Plan, plan};
+use crate::sources::perf::counters::HARDWARE;
 use crate::system::{Cgroup, Detail, Snapshot};
 use crate::workload::Workload;
 use bpf_run::BpfRun;
+use counted_run::CountedRun;
 use counts_run::CountsRun;
 use events_then_counts::EventsThenCounts;
 pub(crate) use groups::Groups;
 use memory_run::MemoryRun;
+use perf_run::PerfRun;
 use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -163,7 +168,7 @@ pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recordin
 /// Looks at the machine and the target, chooses the source, and begins the header.
 pub(crate) fn prepare(options: &Options) -> Result<(Header, SourceKind, Option<Cgroup>), RecordError> {
     let host = Host::read(Path::new("/"))?;
-    let Plan { source, why } = plan(options, &Facts::read());
+    let Plan { source, why } = plan(options, &Facts::of(&options.target));
     let group = match &options.target {
         Target::Cgroup(path) => Some(Cgroup::locate(Path::new("/"), path)?),
         // What limits the recorder's group limits the command in it.
@@ -192,8 +197,10 @@ pub(crate) fn begin(
             None => Box::new(BpfRun::begin(options, group, header)?),
         },
         SourceKind::BpfCounts => Box::new(CountsRun::begin(options, group, &[], header)?),
+        SourceKind::Perf => Box::new(PerfRun::begin(options, group, header)?),
         SourceKind::Procfs => Box::new(ProcfsRun::begin(&options.target, group, header)?),
     };
+    let run: Box<dyn Run> = Box::new(CountedRun::begin(run, &options.target, HARDWARE));
     let mut run = Box::new(MemoryRun::begin(run, options, group));
     let Target::Command(command) = &options.target else { return Ok((run, None)) };
     run.before_start();

@@ -3,5 +3,6 @@
 pub mod bpf;
 pub mod counts;
 mod mapping;
+pub mod perf;
 pub mod procfs;
 mod ring;

@@ -33,7 +33,7 @@ pub(crate) struct RecordArgs {
     /// Stop after this long, e.g. 10s, 5m
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
-    /// Where from: bpf or procfs; the best that is allowed when not given
+    /// Where from: bpf, perf or procfs; the best that is allowed when not given
     #[arg(long, value_name = "SOURCE", value_parser = source)]
     pub(crate) source: Option<SourceKind>,
     /// Keep every event, however long it takes; the default is a minute of them, then counts
@@ -98,7 +98,8 @@ impl RecordArgs {
 }
 
 fn source(text: &str) -> Result<SourceKind, String> {
-    SourceKind::from_name(text).ok_or_else(|| format!("unknown source '{text}'; the sources are bpf, procfs"))
+    SourceKind::from_name(text)
+        .ok_or_else(|| format!("unknown source '{text}'; the sources are bpf, perf, procfs"))
 }
 
 fn cost(text: &str) -> Result<Cost, String> {

@@ -250,10 +250,6 @@ impl Run for BpfRun {
             let why = not_in_place(self.asked);
             header.unavailable.push(unavailable("switches.cost_ns", why));
         }
-        for what in ["instructions", "cache_misses"] {
-            let why = "hardware counters are not recorded yet";
-            header.unavailable.push(unavailable(&format!("tasks.{what}"), why));
-        }
         for table in ["switches", "tasks", "wakes", "preemptions", "histograms", "intervals"] {
             header.sources.insert(table.to_owned(), "bpf".to_owned());
         }
@@ -278,7 +274,7 @@ impl Run for BpfRun {
     }
 }
 
-fn fill_totals(sums: Sums, header: &mut Header) {
+pub(super) fn fill_totals(sums: Sums, header: &mut Header) {
     let totals = &mut header.totals;
     totals.context_switches = SwitchTotals {
         voluntary: Some(sums.voluntary),

@@ -22,6 +22,7 @@ pub(super) fn begin(target: &Target, host: Host, source: SourceKind, why: String
         recorder: match source {
             SourceKind::BpfEvents => "bpf-events".to_owned(),
             SourceKind::BpfCounts => "bpf-counts".to_owned(),
+            SourceKind::Perf => "perf".to_owned(),
             SourceKind::Procfs => "procfs".to_owned(),
         },
         why,

@@ -1,0 +1,393 @@
+//! A recording by the kernel's perf events.
+
+use super::bpf_run::{cache_groups, fill_totals, own_tid};
+use super::header::unavailable;
+use super::members::Members;
+use super::{Progress, Run};
+use crate::accumulate::{Accumulator, Tables};
+use crate::clock::{monotonic_ns, process_cpu_ns};
+use crate::error::RecordError;
+use crate::known;
+use crate::options::{Options, Target};
+use crate::plan::only_counts;
+use crate::sources::perf::convert::{Converter, Told};
+use crate::sources::perf::record::{Record, What};
+use crate::sources::perf::{Perf, PerfError};
+use crate::system::Cgroup;
+use std::collections::HashSet;
+use std::time::Duration;
+use swtch_trace::model::{Header, Lost, RecorderCost};
+use swtch_trace::tables::SwitchRow;
+
+/// Memory for unread records: so much a CPU, and at most so much in all, unless asked otherwise. The kernel locks it, so less may be permitted.
+const BUFFER_BYTES_PER_CPU: u64 = 8 << 20;
+const MOST_BUFFER_BYTES: u64 = 256 << 20;
+/// So long the order of records is left open, ns: one is written some time after the moment it tells of.
+const LAG_NS: u64 = 20_000_000;
+/// Between two looks, at most and at least.
+const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+
+pub(super) struct PerfRun {
+    perf: Perf,
+    converter: Converter,
+    accumulator: Accumulator,
+    /// The whole machine, CPU by CPU; otherwise tasks.
+    whole: bool,
+    /// Single switches are to be written down.
+    keeps: bool,
+    /// Seen, and not yet old enough to be in order.
+    held: Vec<Record>,
+    ready: Vec<SwitchRow>,
+    period: Duration,
+    members: Members,
+    /// Tasks that are watched or descend from such.
+    watched: HashSet<u32>,
+    /// Tasks that are not, by all that was read so far.
+    newcomers: Vec<u32>,
+    /// How many could not be watched, and why the last one could not.
+    refused: Option<(u64, String)>,
+}
+
+impl PerfRun {
+    pub(super) fn begin(
+        options: &Options,
+        group: Option<&Cgroup>,
+        header: &mut Header,
+    ) -> Result<Self, RecordError> {
+        let whole = options.target == Target::Machine;
+        let cpus = header.host.cpus.iter().map(|cpu| cpu.id);
+        let count = header.host.cpus.len().max(1) as u64;
+        let in_all = options.buffer_bytes.unwrap_or(MOST_BUFFER_BYTES.min(BUFFER_BYTES_PER_CPU * count));
+        let wanted = (in_all / count).max(1) as usize;
+        let perf = Perf::new(cpus, wanted)?;
+        if options.buffer_bytes.is_some() && perf.bytes_per_ring() <= wanted / 2 {
+            let less = format!(
+                "; the buffer is {} KiB a CPU, more is not permitted (kernel.perf_event_mlock_kb, ulimit -l)",
+                perf.bytes_per_ring() >> 10
+            );
+            header.provenance.why.push_str(&less);
+        }
+        let start_ns = header.provenance.started_monotonic_ns;
+        let is_command = matches!(options.target, Target::Command(_));
+        let mut run = Self {
+            perf,
+            converter: Converter::new(whole, is_command.then(std::process::id)),
+            accumulator: Accumulator::new(start_ns, cache_groups(&header.host), !whole),
+            whole,
+            keeps: !only_counts(options),
+            held: Vec::new(),
+            ready: Vec::new(),
+            period: PERIODS.0,
+            members: Members::of(&options.target, group),
+            watched: HashSet::new(),
+            newcomers: Vec::new(),
+            refused: None,
+        };
+        if whole {
+            run.perf.watch_machine()?;
+            for tid in run.members.tids() {
+                run.follow(tid);
+            }
+        } else if is_command {
+            // The command is started by this thread and inherits what watches it: not even its first switch is missed.
+            run.converter.know(known::task(own_tid()).unwrap_or_default());
+            run.perf.watch_own()?;
+        } else {
+            run.watch_all(matches!(options.target, Target::Processes(_)))?;
+        }
+        Ok(run)
+    }
+
+    /// Watches the tasks that are there. Those that they make meanwhile inherit it; those that others make are found by looking again.
+    fn watch_all(&mut self, all_or_error: bool) -> Result<(), RecordError> {
+        for _ in 0..100 {
+            let there = self.members.tids();
+            self.drain();
+            let new: Vec<u32> = there.into_iter().filter(|tid| !self.watched.contains(tid)).collect();
+            if new.is_empty() {
+                break;
+            }
+            for tid in new {
+                match self.watch(tid) {
+                    Ok(()) | Err(PerfError::Gone(_)) => {}
+                    Err(error) if all_or_error => return Err(error.into()),
+                    Err(error) => self.count_refused(&error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, tid: u32) -> Result<(), PerfError> {
+        // Asked once, whatever the answer.
+        self.watched.insert(tid);
+        self.perf.watch_task(tid)?;
+        self.follow(tid);
+        Ok(())
+    }
+
+    fn count_refused(&mut self, error: &PerfError) {
+        let before = self.refused.take().map_or(0, |(count, _)| count);
+        self.refused = Some((before + 1, error.to_string()));
+    }
+
+    fn follow(&mut self, tid: u32) {
+        if let Some(known) = known::task(tid) {
+            self.accumulator.follow(&known);
+            self.converter.know(known);
+        }
+    }
+
+    /// Tasks that came into the control group otherwise than by birth. They are watched when they are still strangers a look later: the record
+    /// of a birth may come after the child can be seen.
+    fn watch_newcomers(&mut self, now_ns: u64) {
+        let strangers = std::mem::take(&mut self.newcomers);
+        for tid in strangers.into_iter().filter(|tid| !self.watched.contains(tid)).collect::<Vec<_>>() {
+            match self.watch(tid) {
+                Ok(()) | Err(PerfError::Gone(_)) => {}
+                Err(error) => self.count_refused(&error),
+            }
+        }
+        self.newcomers = self.members.newcomers(now_ns);
+    }
+
+    fn drain(&mut self) -> f64 {
+        let before = self.held.len();
+        let full = self.perf.drain(&mut self.held);
+        if !self.whole {
+            for record in &self.held[before..] {
+                match record.what {
+                    What::Fork { tid, .. } => drop(self.watched.insert(tid)),
+                    What::Exit { tid, .. } => drop(self.watched.remove(&tid)),
+                    _ => {}
+                }
+            }
+        }
+        full
+    }
+
+    /// Takes what is older than `horizon_ns`, in order.
+    fn take(&mut self, horizon_ns: u64) {
+        // Nearly sorted already, ring by ring: a merge.
+        self.held.sort_by_key(|record| record.at_ns);
+        let old = self.held.partition_point(|record| record.at_ns < horizon_ns);
+        let (converter, accumulator, ready) = (&mut self.converter, &mut self.accumulator, &mut self.ready);
+        for record in self.held.drain(..old) {
+            if let What::Fork { parent_tid, .. } = record.what
+                && !converter.knows(parent_tid)
+                && let Some(known) = known::task(parent_tid)
+            {
+                converter.know(known);
+            }
+            converter.take(&record, |told| match told {
+                Told::Event(event) => {
+                    let row = accumulator.take(&event);
+                    ready.extend(row.filter(|_| self.keeps));
+                }
+                Told::Name(known) => accumulator.name(&known),
+            });
+        }
+    }
+
+    fn add_lost(&self, header: &mut Header) {
+        let rows = self.perf.lost().into_iter().filter(|(_, events)| *events > 0);
+        header.lost = rows
+            .map(|(cpu, events)| Lost {
+                cpu: Some(cpu),
+                events,
+                what: "records (a switch is two), because the buffer was full; a larger --buffer holds more"
+                    .to_owned(),
+            })
+            .collect();
+    }
+
+    fn fill_gaps(&self, header: &mut Header) {
+        header.unavailable.clear();
+        let mut miss = |what: &str, why: &str| header.unavailable.push(unavailable(what, why));
+        let why = "perf events do not tell of wake-ups; BPF does";
+        for what in ["wakes", "totals.wakeups", "intervals.wakeups"] {
+            miss(what, why);
+        }
+        let why =
+            "perf events tell of no wake-up, so that only waits after a preemption are known; BPF sees all";
+        for what in [
+            "tasks.wait_ns",
+            "tasks.wait_p50_ns",
+            "tasks.wait_p90_ns",
+            "tasks.wait_p99_ns",
+            "tasks.wait_max_ns",
+        ] {
+            miss(what, why);
+        }
+        miss(
+            "tasks.switch_cost_ns",
+            "perf events do not tell what a switch took; the Profile gives the cost",
+        );
+        miss("tasks.working_set_bytes", "perf events do not tell of memory");
+        if !self.whole {
+            let why = "perf events of a task tell that it left and that it came, not who came or left instead; \
+                those of the whole machine (-a), and BPF, do";
+            for what in [
+                "preemptions",
+                "switches.next_tid",
+                "tasks.displaced",
+                "tasks.process_switches",
+                "totals.context_switches.idle",
+                "intervals.idle_switches",
+                "cpus.idle_switches",
+            ] {
+                miss(what, why);
+            }
+        }
+        if !self.keeps {
+            miss("switches", "counted, not kept; --events keeps them");
+        }
+        if let Some((count, why)) = &self.refused {
+            miss("tasks", &format!("{count} tasks of the control group could not be watched: {why}"));
+        }
+    }
+
+    /// Takes out what the records do not tell.
+    fn clear_gaps(&self, header: &mut Header, tables: &mut Tables) {
+        header.totals.wakeups = None;
+        tables.histograms.retain(|row| row.metric != "wait");
+        for row in &mut tables.tasks {
+            // Every sleep ends in one, and nothing else does.
+            row.wakeups = row.voluntary;
+            (row.wait_p50_ns, row.wait_p90_ns, row.wait_p99_ns, row.wait_max_ns) = (None, None, None, None);
+            if !self.whole {
+                (row.displaced, row.process_switches, row.thread_switches) = (None, None, None);
+            }
+        }
+        for row in &mut tables.intervals {
+            row.wakeups = None;
+        }
+        if self.whole {
+            return;
+        }
+        header.totals.context_switches.idle = None;
+        tables.preemptions.clear();
+        for row in &mut tables.intervals {
+            row.idle_switches = None;
+        }
+        for row in &mut tables.cpus {
+            row.idle_switches = 0;
+        }
+    }
+}
+
+impl Run for PerfRun {
+    fn started(&mut self, pid: u32) -> Result<(), RecordError> {
+        self.members.add(pid);
+        Ok(())
+    }
+
+    fn look(&mut self) {
+        let now_ns = monotonic_ns();
+        let full = self.drain();
+        self.watch_newcomers(now_ns);
+        self.take(now_ns.saturating_sub(LAG_NS));
+        self.period = match full {
+            full if full > 0.2 => PERIODS.0,
+            full if full < 0.02 => (self.period * 2).min(PERIODS.1),
+            _ => self.period,
+        };
+    }
+
+    fn period(&self) -> Duration {
+        self.period
+    }
+
+    fn alive(&self) -> bool {
+        self.members.alive()
+    }
+
+    fn switches(&mut self) -> Vec<SwitchRow> {
+        std::mem::take(&mut self.ready)
+    }
+
+    fn finish(&mut self, end_ns: u64) {
+        // A record of before may be written only after.
+        std::thread::sleep(Duration::from_millis(2));
+        self.drain();
+        self.perf.stop();
+        self.take(end_ns);
+        self.held.clear();
+    }
+
+    fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        for tid in self.accumulator.nameless() {
+            if let Some(known) = known::task(tid) {
+                self.accumulator.name(&known);
+            }
+        }
+        fill_totals(self.accumulator.sums(), header);
+        self.add_lost(header);
+        header.recorder = RecorderCost {
+            cpu_ns: Some(process_cpu_ns()),
+            bpf_ns: None,
+            memory_bytes: Some(self.perf.memory_bytes()),
+        };
+        self.fill_gaps(header);
+        for table in ["switches", "tasks", "preemptions", "histograms", "intervals", "cpus"] {
+            header.sources.insert(table.to_owned(), "perf".to_owned());
+        }
+        for (column, source) in [
+            ("tasks.wait_ns", "perf, waits after a preemption only"),
+            ("tasks.wakeups", "as many as voluntary switches"),
+        ] {
+            header.sources.insert(column.to_owned(), source.to_owned());
+        }
+        let mut tables = self.accumulator.tables(now_ns);
+        self.clear_gaps(header, &mut tables);
+        let lost = self.perf.lost();
+        for row in &mut tables.cpus {
+            row.lost = lost.iter().find(|(cpu, _)| *cpu == row.cpu).map_or(0, |(_, lost)| *lost);
+        }
+        tables
+    }
+
+    fn progress(&self) -> Progress {
+        let sums = self.accumulator.sums();
+        let idle = if self.whole { sums.idle } else { 0 };
+        Progress {
+            switches: sums.voluntary + sums.involuntary + idle,
+            tasks: self.accumulator.task_count(),
+            lost: self.perf.lost_so_far(),
+            ..Progress::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+
+    /// Not everything that a task does reaches the accumulator as its own.
+    #[test]
+    fn an_event_of_either_half_has_a_place() {
+        let mut converter = Converter::new(false, None);
+        let mut accumulator = Accumulator::new(0, crate::accumulate::CacheGroups::default(), true);
+        accumulator.follow(&known::task(std::process::id()).unwrap());
+        let tid = std::process::id();
+        let record = |at_ns, what| Record { at_ns, cpu: 0, pid: tid, tid, what };
+        for record in [
+            record(100, What::In),
+            record(400, What::Out { preempted: true, next: None }),
+            record(500, What::In),
+            record(900, What::Out { preempted: false, next: None }),
+        ] {
+            converter.take(&record, |told| {
+                if let Told::Event(event) = told {
+                    assert!(matches!(event, Event::Switch(_)));
+                    accumulator.take(&event);
+                }
+            });
+        }
+        let sums = accumulator.sums();
+        assert_eq!((sums.voluntary, sums.involuntary, sums.run_ns), (1, 1, 700));
+        let row = &accumulator.tables(1000).tasks[0];
+        assert_eq!((row.wait_ns, row.waits, row.slice_max_ns), (100, 1, Some(400)));
+    }
+}

@@ -1,0 +1,328 @@
+//! From records in the order of time to events. Pure.
+
+use super::record::{Record, What};
+use crate::accumulate::Known;
+use crate::event::{Event, Life, LifeKind, PrevState, Switch};
+use std::collections::{HashMap, HashSet};
+
+/// What a record comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Told {
+    /// An event.
+    Event(Event),
+    /// A task has another name.
+    Name(Known),
+}
+
+/// What is known of tasks and CPUs between two records.
+#[derive(Debug)]
+pub(crate) struct Converter {
+    /// The records tell who left and who came; otherwise one of the two.
+    whole: bool,
+    /// This process, which is watched only because the command descends from it.
+    aside: Option<u32>,
+    tasks: HashMap<u32, Known>,
+    /// Those past the record of their end: only their last switch is to come.
+    leaving: HashSet<u32>,
+    /// Those that were preempted after their number was taken from them: they come once more, nameless. With the CPU.
+    nameless: Vec<(u32, u32)>,
+    cpus: HashMap<u32, Cpu>,
+}
+
+/// Who runs on a CPU, and whose address space it has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cpu {
+    tid: u32,
+    space_pid: u32,
+}
+
+impl Converter {
+    /// For records of the whole machine (`whole`), or of tasks; `aside` is a process whose own records are left out.
+    pub(crate) fn new(whole: bool, aside: Option<u32>) -> Self {
+        Self {
+            whole,
+            aside,
+            tasks: HashMap::new(),
+            leaving: HashSet::new(),
+            nameless: Vec::new(),
+            cpus: HashMap::new(),
+        }
+    }
+
+    /// A task that was there before, or that nobody told of.
+    pub(crate) fn know(&mut self, known: Known) {
+        self.tasks.insert(known.tid, known);
+    }
+
+    /// Whether the task is known.
+    pub(crate) fn knows(&self, tid: u32) -> bool {
+        self.tasks.contains_key(&tid)
+    }
+
+    /// Takes a record, not older than those before it.
+    pub(crate) fn take(&mut self, record: &Record, mut tell: impl FnMut(Told)) {
+        if self.is_aside(record) {
+            return;
+        }
+        match &record.what {
+            What::Out { preempted, next } if self.whole => {
+                if let Some(next) = next {
+                    tell(Told::Event(self.whole_switch(record, *preempted, *next)));
+                }
+            }
+            What::Out { preempted, .. } => {
+                let state = if *preempted { PrevState::Runnable } else { PrevState::Sleeping };
+                tell(Told::Event(Event::Switch(half(record, record.tid, 0, state))));
+            }
+            // The one before it, who left, has told of this already.
+            What::In if self.whole => {}
+            What::In => tell(Told::Event(Event::Switch(half(record, 0, record.tid, PrevState::Runnable)))),
+            What::Comm { pid, tid, comm, exec } => {
+                let task = self.tasks.entry(*tid).or_default();
+                (task.tid, task.pid) = (*tid, *pid);
+                task.comm.clone_from(comm);
+                if *exec {
+                    task.kernel_thread = false;
+                    tell(Told::Event(life(record, task, LifeKind::Exec)));
+                } else {
+                    tell(Told::Name(task.clone()));
+                }
+            }
+            What::Fork { pid, tid, parent_pid, parent_tid } => {
+                let parent = self.tasks.get(parent_tid).cloned().unwrap_or_default();
+                // A thread has its process's parent.
+                let grand = if tid == pid { Some(*parent_pid) } else { parent.parent_pid };
+                let child = Known { tid: *tid, pid: *pid, parent_pid: grand, ..parent };
+                self.leaving.remove(tid);
+                tell(Told::Event(life(record, &child, LifeKind::Fork)));
+                self.tasks.insert(*tid, child);
+            }
+            What::Exit { pid, tid } => {
+                let unknown = || Known { tid: *tid, pid: *pid, ..Known::default() };
+                let task = self.tasks.remove(tid).unwrap_or_else(unknown);
+                tell(Told::Event(life(record, &task, LifeKind::Exit)));
+                if self.whole {
+                    self.leaving.insert(*tid);
+                } else {
+                    // Its event ends before it: what comes is its last switch, which nobody will tell of.
+                    tell(Told::Event(Event::Switch(half(record, *tid, 0, PrevState::Dead))));
+                }
+            }
+            What::Read { .. } | What::Lost(_) | What::Other => {}
+        }
+    }
+
+    /// Records of a process that is only there to start another, and of its own threads.
+    fn is_aside(&self, record: &Record) -> bool {
+        self.aside.is_some_and(|aside| match record.what {
+            What::Fork { pid, .. } | What::Exit { pid, .. } | What::Comm { pid, .. } => pid == aside,
+            _ => record.pid == aside,
+        })
+    }
+
+    fn whole_switch(&mut self, record: &Record, preempted: bool, next: (u32, u32)) -> Event {
+        let (next_pid, next_tid) = match next {
+            (_, u32::MAX) => self.nameless_comes(record.cpu),
+            known => known,
+        };
+        let cpu = self.cpus.entry(record.cpu).or_default();
+        // A thread that ended may be forgotten by its number before it leaves.
+        let forgotten = record.tid == u32::MAX;
+        let prev_tid = if forgotten { cpu.tid } else { record.tid };
+        if forgotten && preempted && prev_tid != 0 {
+            self.nameless.push((record.cpu, prev_tid));
+        }
+        cpu.tid = next_tid;
+        // The idle task and the kernel's threads borrow the address space that they find.
+        let has_own = next_tid != 0 && self.tasks.get(&next_tid).is_none_or(|task| !task.kernel_thread);
+        let changed = has_own && cpu.space_pid != next_pid;
+        let first = cpu.space_pid == 0;
+        if has_own {
+            cpu.space_pid = next_pid;
+        }
+        let prev_state = match preempted {
+            true => PrevState::Runnable,
+            false if self.leaving.remove(&prev_tid) => PrevState::Dead,
+            false => PrevState::Sleeping,
+        };
+        let address_space_changed = (!first).then_some(changed);
+        Event::Switch(Switch {
+            preempted,
+            address_space_changed,
+            ..half(record, prev_tid, next_tid, prev_state)
+        })
+    }
+
+    /// Process and number of a nameless task that comes to this CPU: most likely the one that left it. The idle task's when nobody knows.
+    fn nameless_comes(&mut self, cpu: u32) -> (u32, u32) {
+        let place = self.nameless.iter().position(|(left, _)| *left == cpu);
+        let Some(place) = place.or(self.nameless.len().checked_sub(1)) else { return (0, 0) };
+        let (_, tid) = self.nameless.remove(place);
+        // Its process is not known any more; its address space is gone.
+        (self.cpus.get(&cpu).map_or(0, |cpu| cpu.space_pid), tid)
+    }
+}
+
+/// What one record of one task says of a switch. 0 stands for whoever was the other one.
+fn half(record: &Record, prev_tid: u32, next_tid: u32, prev_state: PrevState) -> Switch {
+    Switch {
+        at_ns: record.at_ns,
+        cpu: record.cpu,
+        prev_tid,
+        next_tid,
+        prev_state,
+        preempted: prev_state == PrevState::Runnable,
+        address_space_changed: None,
+        cost_ns: None,
+        prev_counts: None,
+    }
+}
+
+fn life(record: &Record, task: &Known, kind: LifeKind) -> Event {
+    Event::Life(Life {
+        at_ns: record.at_ns,
+        tid: task.tid,
+        pid: task.pid,
+        parent_pid: task.parent_pid.unwrap_or(0),
+        comm: task.comm.clone(),
+        kernel_thread: task.kernel_thread,
+        kind,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn record(at_ns: u64, cpu: u32, tid: u32, what: What) -> Record {
+        Record { at_ns, cpu, pid: tid, tid, what }
+    }
+
+    fn told(converter: &mut Converter, records: &[Record]) -> Vec<Told> {
+        let mut all = Vec::new();
+        for record in records {
+            converter.take(record, |told| all.push(told));
+        }
+        all
+    }
+
+    fn switches(told: &[Told]) -> Vec<(u32, u32, PrevState, Option<bool>)> {
+        let switches = told.iter().filter_map(|told| match told {
+            Told::Event(Event::Switch(one)) => Some(one),
+            _ => None,
+        });
+        switches.map(|one| (one.prev_tid, one.next_tid, one.prev_state, one.address_space_changed)).collect()
+    }
+
+    fn out(preempted: bool, next: Option<(u32, u32)>) -> What {
+        What::Out { preempted, next }
+    }
+
+    #[test]
+    fn of_the_machine_a_switch_is_one_record_of_two() {
+        let mut converter = Converter::new(true, None);
+        converter.know(Known { tid: 2, pid: 2, kernel_thread: true, ..Known::default() });
+        let records = [
+            record(1, 0, 0, out(false, Some((7, 7)))),
+            record(2, 0, 7, What::In),
+            record(3, 0, 7, out(true, Some((2, 2)))),
+            record(4, 0, 2, out(false, Some((7, 7)))),
+            record(5, 0, 7, What::Exit { pid: 7, tid: 7 }),
+            record(6, 0, u32::MAX, out(false, Some((7, 8)))),
+            record(7, 0, 8, out(false, Some((9, 9)))),
+        ];
+        let found = switches(&told(&mut converter, &records));
+        assert_eq!(
+            found,
+            [
+                (0, 7, PrevState::Sleeping, None),
+                (7, 2, PrevState::Runnable, Some(false)),
+                (2, 7, PrevState::Sleeping, Some(false)),
+                (7, 8, PrevState::Dead, Some(false)),
+                (8, 9, PrevState::Sleeping, Some(true)),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_thread_that_lost_its_number_is_still_itself() {
+        let mut converter = Converter::new(true, None);
+        let gone = u32::MAX;
+        let records = [
+            record(1, 0, 0, out(true, Some((7, 8)))),
+            record(2, 0, 8, What::Exit { pid: 7, tid: 8 }),
+            record(3, 0, gone, out(true, Some((9, 9)))),
+            record(4, 0, 9, out(false, Some((gone, gone)))),
+            record(5, 0, gone, out(false, Some((0, 0)))),
+            record(6, 1, 0, out(true, Some((gone, gone)))),
+        ];
+        let found: Vec<_> =
+            switches(&told(&mut converter, &records)).into_iter().map(|row| (row.0, row.1, row.2)).collect();
+        let (ready, asleep) = (PrevState::Runnable, PrevState::Sleeping);
+        assert_eq!(
+            found,
+            [(0, 8, ready), (8, 9, ready), (9, 8, asleep), (8, 0, PrevState::Dead), (0, 0, ready)]
+        );
+    }
+
+    #[test]
+    fn a_task_tells_of_itself_and_its_end_is_its_last_switch() {
+        let mut converter = Converter::new(false, Some(5));
+        converter.know(Known { tid: 5, pid: 5, comm: "swtch".into(), ..Known::default() });
+        let records = [
+            record(1, 0, 5, out(false, None)),
+            record(2, 0, 5, What::Fork { pid: 7, tid: 7, parent_pid: 5, parent_tid: 5 }),
+            record(2, 0, 5, What::Fork { pid: 5, tid: 6, parent_pid: 5, parent_tid: 5 }),
+            record(3, 1, 7, What::In),
+            record(4, 1, 7, What::Comm { pid: 7, tid: 7, comm: "make".into(), exec: true }),
+            record(5, 1, 7, out(true, None)),
+            record(6, 0, 7, What::In),
+            record(7, 0, 7, What::Comm { pid: 7, tid: 7, comm: "make2".into(), exec: false }),
+            record(8, 0, 7, What::Exit { pid: 7, tid: 7 }),
+        ];
+        let all = told(&mut converter, &records);
+        let found = switches(&all);
+        assert_eq!(
+            found,
+            [
+                (0, 7, PrevState::Runnable, None),
+                (7, 0, PrevState::Runnable, None),
+                (0, 7, PrevState::Runnable, None),
+                (7, 0, PrevState::Dead, None),
+            ]
+        );
+        let lives = all.iter().filter_map(|told| match told {
+            Told::Event(Event::Life(life)) => Some((life.kind, life.comm.as_str(), life.parent_pid)),
+            _ => None,
+        });
+        assert_eq!(
+            lives.collect::<Vec<_>>(),
+            [(LifeKind::Fork, "swtch", 5), (LifeKind::Exec, "make", 5), (LifeKind::Exit, "make2", 5)]
+        );
+        assert!(all.iter().any(|told| matches!(told, Told::Name(known) if known.comm == "make2")));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(
+            records in prop::collection::vec((any::<u64>(), 0_u32..3, any::<u32>(), 0_u32..4, 0_u8..7), 0..100),
+            whole in any::<bool>(),
+        ) {
+            let mut converter = Converter::new(whole, Some(1));
+            for (at_ns, cpu, other, tid, kind) in records {
+                let what = match kind {
+                    0 => out(other % 2 == 0, (other % 3 > 0).then_some((other % 5, other % 7))),
+                    1 => What::In,
+                    2 => What::Comm { pid: tid, tid: other % 5, comm: "x".into(), exec: other % 2 == 0 },
+                    3 => What::Fork { pid: other % 5, tid: other % 7, parent_pid: tid, parent_tid: tid },
+                    4 => What::Exit { pid: tid, tid: other % 5 },
+                    5 => What::Lost(1),
+                    _ => What::Other,
+                };
+                let tid = if other % 11 == 0 { u32::MAX } else { tid };
+                converter.take(&record(at_ns, cpu, tid, what), |_| {});
+            }
+        }
+    }
+}
