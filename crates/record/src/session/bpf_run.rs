@@ -276,7 +276,7 @@ pub(super) fn own_tid() -> u32 {
 }
 
 /// Which CPUs share caches, by the machine's facts.
-pub(super) fn cache_groups(host: &Host) -> CacheGroups {
+pub(crate) fn cache_groups(host: &Host) -> CacheGroups {
     let groups = |level: u32| {
         let most = host.cpus.iter().map(|cpu| cpu.id).max().map_or(0, |id| id as usize + 1);
         // A CPU whose cache is not known shares it with nobody.

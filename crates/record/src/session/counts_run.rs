@@ -10,7 +10,7 @@ use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
@@ -115,7 +115,11 @@ impl CountsRun {
     }
 
     fn take_ended(&mut self) {
-        for task in self.counter.ended() {
+        let ended = self.counter.ended();
+        // Who was there at the last look would count twice.
+        let gone: HashSet<(u32, u64)> = ended.iter().map(|task| (task.tid, task.first_ns)).collect();
+        self.alive.retain(|task| !gone.contains(&(task.tid, task.first_ns)));
+        for task in ended {
             let row = self.row(&task);
             if self.ended.len() < MOST_ENDED {
                 self.ended.push(row);
@@ -307,11 +311,7 @@ impl Run for CountsRun {
 
     fn finish(&mut self, _: u64) {
         self.ask();
-        let before = self.ended.len();
         self.take_ended();
-        // Who ended between the two is told of by both.
-        let since = &self.ended[before.min(self.ended.len())..];
-        self.alive.retain(|task| since.iter().all(|row| row.tid != task.tid));
     }
 
     fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
@@ -357,7 +357,7 @@ impl Run for CountsRun {
 }
 
 /// Adds a task's figures to those of others of its name.
-fn fold(sum: &mut TaskRow, row: &TaskRow) {
+pub(crate) fn fold(sum: &mut TaskRow, row: &TaskRow) {
     if sum.comm.is_empty() {
         *sum = TaskRow { tid: 0, pid: 0, parent_pid: None, ..row.clone() };
         return;

@@ -120,18 +120,18 @@ impl Cgroup {
 }
 
 /// A mounted hierarchy.
-struct Mount {
-    version: u32,
-    point: String,
+pub(super) struct Mount {
+    pub(super) version: u32,
+    pub(super) point: String,
     options: String,
 }
 
 impl Mount {
-    fn has(&self, controller: &str) -> bool {
+    pub(super) fn has(&self, controller: &str) -> bool {
         self.options.split(',').any(|option| option == controller)
     }
 
-    fn group(&self, path: &str) -> String {
+    pub(super) fn group(&self, path: &str) -> String {
         let path = path.trim_matches('/');
         let point = self.point.trim_end_matches('/');
         if path.is_empty() { point.to_owned() } else { format!("{point}/{path}") }
@@ -140,7 +140,7 @@ impl Mount {
 
 /// `32 31 0:29 ROOT POINT rw,relatime - cgroup cgroup rw,cpu,cpuacct`, with any number of fields before the hyphen
 /// (proc_pid_mountinfo(5)). Version 1 first.
-fn mounts(root: &Path) -> Vec<Mount> {
+pub(super) fn mounts(root: &Path) -> Vec<Mount> {
     let text = files::text(root, "proc/self/mountinfo").unwrap_or_default();
     let mut mounts: Vec<Mount> = text
         .lines()
