@@ -18,9 +18,7 @@ use groups::Groups;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use swtch_trace::model::{
-    Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals,
-};
+use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
 use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
 
 /// How often tasks that ended are collected: their places are needed for others.
