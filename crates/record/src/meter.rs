@@ -113,6 +113,12 @@ impl Meter {
         Ok(Self { programs, header, system, groups, cpu_ns: 0 })
     }
 
+    /// Where the figures come from, and why from there.
+    pub fn source(&self) -> (&str, &str) {
+        let provenance = &self.header.provenance;
+        (&provenance.recorder, &provenance.why)
+    }
+
     /// When to look again, at the latest.
     pub fn period(&self) -> Duration {
         if self.programs.is_some() { PERIOD } else { Duration::from_secs(1) }

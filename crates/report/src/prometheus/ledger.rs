@@ -114,8 +114,8 @@ impl Ledger {
             distributions: BTreeMap::new(),
             build: Vec::new(),
             unavailable: BTreeMap::new(),
-            cgroups: Shown::new(limits.cgroups),
-            irqs: Shown::new(limits.irqs),
+            cgroups: Shown::new(limits.cgroups, true),
+            irqs: Shown::new(limits.irqs, false),
         }
     }
 
@@ -160,6 +160,13 @@ impl Ledger {
                     self.sum(&CGROUP_PRESSURE, &[name, kind], ns);
                 }
             }
+        }
+    }
+
+    /// Control groups that exist, though they may do nothing.
+    pub fn note_groups<'a>(&mut self, paths: impl Iterator<Item = &'a String>, now_ns: u64) {
+        for path in paths {
+            self.cgroups.note(&cgroup_label(path), 0, now_ns);
         }
     }
 

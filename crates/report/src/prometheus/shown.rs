@@ -28,14 +28,16 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
     most: usize,
+    /// Those that are not there for a while lose their series, though nobody needs it.
+    come_and_go: bool,
     entries: HashMap<String, Entry>,
     shown: usize,
     reviewed_ns: Option<u64>,
 }
 
 impl Shown {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, entries: HashMap::new(), shown: 0, reviewed_ns: None }
+    pub(super) fn new(most: usize, come_and_go: bool) -> Self {
+        Self { most, come_and_go, entries: HashMap::new(), shown: 0, reviewed_ns: None }
     }
 
     /// Whether `name`, which did so much, has a series of its own; otherwise it belongs to [`OTHER`].
@@ -67,7 +69,9 @@ impl Shown {
         }
         self.reviewed_ns = Some(now_ns);
         let old = |since_ns: u64| now_ns.saturating_sub(since_ns) >= STILL_NS;
-        let over = |entry: &Entry| entry.left_ns.is_some_and(old) || old(entry.seen_ns);
+        let come_and_go = self.come_and_go;
+        let gone = |entry: &Entry| old(entry.seen_ns) && (come_and_go || !entry.shown);
+        let over = |entry: &Entry| entry.left_ns.is_some_and(old) || gone(entry);
         let ended: Vec<String> = self
             .entries
             .iter()
@@ -80,7 +84,7 @@ impl Shown {
             }
         }
         self.shown -= ended.len();
-        self.entries.retain(|_, entry| !old(entry.seen_ns));
+        self.entries.retain(|_, entry| !gone(entry));
         self.give_room(now_ns);
         for entry in self.entries.values_mut() {
             entry.weight = 0;
@@ -132,17 +136,17 @@ mod tests {
 
     #[test]
     fn there_are_never_more_than_asked_for() {
-        let mut shown = Shown::new(2);
+        let mut shown = Shown::new(2, true);
         let given: Vec<bool> = ["/a", "/b", "/c"].iter().map(|name| shown.note(name, 1, 0)).collect();
         assert_eq!(given, [true, true, false]);
         assert!(shown.note("/a", 1, SECOND) && !shown.note("/c", 100, SECOND));
         assert_eq!(shown.review(SECOND), Vec::<String>::new());
-        assert!(!Shown::new(0).note("/a", 1, 0));
+        assert!(!Shown::new(0, true).note("/a", 1, 0));
     }
 
     #[test]
     fn a_busier_one_takes_the_place_after_it_stood_still() {
-        let mut shown = Shown::new(2);
+        let mut shown = Shown::new(2, true);
         let work = |shown: &mut Shown, now_ns: u64, weights: [u64; 3]| {
             let mut given = Vec::new();
             for (name, weight) in ["/a", "/b", "/c"].into_iter().zip(weights) {
@@ -161,22 +165,33 @@ mod tests {
         assert_eq!(work(&mut shown, 2 * STILL_NS + 1, [10, 3, 9]), [true, false, true]);
         // A little more is not enough.
         assert_eq!(shown.review(3 * STILL_NS), Vec::<String>::new());
-        assert_eq!(work(&mut shown, 3 * STILL_NS, [10, 11, 9]), [true, false, true]);
+        assert_eq!(work(&mut shown, 4 * STILL_NS - 1, [10, 11, 9]), [true, false, true]);
         assert_eq!(shown.review(4 * STILL_NS), Vec::<String>::new());
         assert_eq!(work(&mut shown, 4 * STILL_NS, [10, 11, 9]), [true, false, true]);
     }
 
     #[test]
     fn who_is_gone_leaves_its_place_and_no_trace() {
-        let mut shown = Shown::new(1);
+        let mut shown = Shown::new(1, true);
         assert!(shown.note("/gone", 5, 0));
         assert!(!shown.note("/next", 1, 0));
         shown.review(0);
         for second in 1..=300 {
-            assert_eq!(shown.note("/next", 1, second * SECOND), false);
+            assert!(!shown.note("/next", 1, second * SECOND));
         }
         assert_eq!(shown.review(STILL_NS), ["/gone"]);
         assert_eq!(shown.entries.len(), 1);
         assert!(shown.note("/next", 1, STILL_NS));
+    }
+
+    #[test]
+    fn what_does_not_come_and_go_keeps_its_series_while_it_is_quiet() {
+        let mut shown = Shown::new(1, false);
+        assert!(shown.note("quiet", 5, 0));
+        shown.review(0);
+        assert_eq!(shown.review(STILL_NS), Vec::<String>::new());
+        assert!(!shown.note("busy", 1, STILL_NS + 1) && shown.has("quiet"));
+        assert_eq!(shown.review(2 * STILL_NS), Vec::<String>::new());
+        assert!(!shown.has("quiet"), "it gives way to a busy one");
     }
 }
