@@ -16,7 +16,6 @@ use crate::workload::Workload;
 use bpf_run::BpfRun;
 pub(crate) use bpf_run::cache_groups;
 use counts_run::CountsRun;
-pub(crate) use counts_run::fold;
 pub(crate) use header::{add_system, unavailable};
 use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};

@@ -39,8 +39,14 @@ pub fn of_trace(trace: &Trace, model: Option<&CostModel>, limits: Limits) -> Str
         model,
         0,
     );
-    for row in trace.header.reconciliation.iter().filter(|row| row.source.contains("ctxt")) {
-        ledger.add_kernel(&Kernel { context_switches: Some(row.kernel), ..Kernel::default() });
-    }
+    let kernel = |source: &str| {
+        let row = trace.header.reconciliation.iter().find(|row| row.source == source);
+        row.map(|row| row.kernel)
+    };
+    ledger.add_kernel(&Kernel {
+        context_switches: kernel("/proc/stat ctxt"),
+        interrupts: kernel("/proc/stat intr"),
+        forks: None,
+    });
     ledger.text(&Moment::default())
 }

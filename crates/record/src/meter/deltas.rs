@@ -1,6 +1,7 @@
 //! What tasks did since the last time. Sums of these never go back, whatever tasks come, go and move.
 
 use crate::sources::counts::{CLASSES, TaskCounts};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use swtch_trace::tables::TaskRow;
 
@@ -74,7 +75,7 @@ impl Deltas {
             self.ended += 1;
             self.rows.push(row);
         } else {
-            crate::session::fold(self.folded.entry(row.cgroup.clone()).or_default(), &row);
+            fold(self.folded.entry(row.cgroup.clone()), row);
         }
     }
 
@@ -105,8 +106,6 @@ fn difference(before: Option<&TaskCounts>, now: &TaskCounts, waits: &mut [u64; C
     TaskRow {
         tid: now.tid,
         pid: now.pid,
-        // Folded rows are known by a name.
-        comm: "*".to_owned(),
         in_scope: true,
         kernel_thread: now.kernel_thread,
         voluntary: since(|task| task.voluntary),
@@ -122,6 +121,36 @@ fn difference(before: Option<&TaskCounts>, now: &TaskCounts, waits: &mut [u64; C
         thread_switches: Some(arrivals.saturating_sub(process)),
         switch_cost_ns: measured.then(|| since(|task| task.cost_ns)),
         ..TaskRow::default()
+    }
+}
+
+/// Adds a row to that of others of its control group.
+fn fold(entry: Entry<'_, Option<String>, TaskRow>, row: TaskRow) {
+    let mut sum = match entry {
+        Entry::Vacant(place) => {
+            place.insert(TaskRow { tid: 0, pid: 0, ..row });
+            return;
+        }
+        Entry::Occupied(place) => place,
+    };
+    let sum = sum.get_mut();
+    sum.voluntary += row.voluntary;
+    sum.involuntary += row.involuntary;
+    sum.run_ns += row.run_ns;
+    sum.wait_ns += row.wait_ns;
+    sum.waits += row.waits;
+    for (sum, more) in [
+        (&mut sum.migrations_same_l2, row.migrations_same_l2),
+        (&mut sum.migrations_same_l3, row.migrations_same_l3),
+        (&mut sum.migrations_across, row.migrations_across),
+        (&mut sum.displaced, row.displaced),
+        (&mut sum.process_switches, row.process_switches),
+        (&mut sum.thread_switches, row.thread_switches),
+    ] {
+        *sum = sum.zip(more).map(|(sum, more)| sum + more);
+    }
+    if let Some(more) = row.switch_cost_ns {
+        *sum.switch_cost_ns.get_or_insert(0) += more;
     }
 }
 

@@ -357,7 +357,7 @@ impl Run for CountsRun {
 }
 
 /// Adds a task's figures to those of others of its name.
-pub(crate) fn fold(sum: &mut TaskRow, row: &TaskRow) {
+fn fold(sum: &mut TaskRow, row: &TaskRow) {
     if sum.comm.is_empty() {
         *sum = TaskRow { tid: 0, pid: 0, parent_pid: None, ..row.clone() };
         return;

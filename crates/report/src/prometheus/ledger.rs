@@ -147,13 +147,12 @@ impl Ledger {
     /// Adds what control groups used up to `now_ns`. The first that are named have series of their own.
     pub fn add_group_use(&mut self, groups: &[GroupUse], now_ns: u64) {
         for group in groups {
-            let path = cgroup_label(&group.path);
-            let shown = self.cgroups.note(&path, group.cpu_ns.unwrap_or(0), now_ns);
-            let name = if shown { path.as_str() } else { OTHER };
+            let name = self.cgroup(&group.path, group.cpu_ns.unwrap_or(0), now_ns);
+            let name = name.as_str();
             self.sum(&CGROUP_PERIODS, &[name], group.periods);
             self.sum(&CGROUP_THROTTLED_PERIODS, &[name], group.throttled_periods);
             self.sum(&CGROUP_THROTTLED, &[name], group.throttled_ns);
-            if shown {
+            if name != OTHER {
                 // These include the groups below: a sum of several would count twice.
                 self.sum(&CGROUP_CPU, &[name], group.cpu_ns);
                 for (kind, ns) in ["some", "full"].iter().zip(group.pressure_ns) {
@@ -166,7 +165,7 @@ impl Ledger {
     /// Control groups that exist, though they may do nothing.
     pub fn note_groups<'a>(&mut self, paths: impl Iterator<Item = &'a String>, now_ns: u64) {
         for path in paths {
-            self.cgroups.note(&cgroup_label(path), 0, now_ns);
+            self.cgroup(path, 0, now_ns);
         }
     }
 
@@ -186,14 +185,20 @@ impl Ledger {
         page.gauge(&RECORDER_SAMPLE, &[], moment.sample_ns.map(|ns| ns as f64 / 1e9));
         let mut threads: BTreeMap<String, u64> = BTreeMap::new();
         for (path, count) in &moment.group_threads {
-            let path = cgroup_label(path);
-            let name = if self.cgroups.has(&path) { path } else { OTHER.to_owned() };
+            let label = cgroup_label(path).filter(|path| self.cgroups.has(path));
+            let name = label.unwrap_or_else(|| OTHER.to_owned());
             *threads.entry(name).or_default() += count;
         }
         for (name, count) in threads {
             page.gauge(&CGROUP_THREADS, &[name], Some(count as f64));
         }
         page.text()
+    }
+
+    /// The label under which what a control group did is counted.
+    fn cgroup(&mut self, path: &str, weight: u64, now_ns: u64) -> String {
+        let label = cgroup_label(path).filter(|path| self.cgroups.note(path, weight, now_ns));
+        label.unwrap_or_else(|| OTHER.to_owned())
     }
 
     fn sum(&mut self, family: &'static Family, labels: &[&str], more: Option<u64>) {
@@ -287,8 +292,8 @@ impl Ledger {
         let rows = groups.iter().map(|(path, row)| (*path, row));
         let rows = rows.chain(stretch.cgroups.iter().map(|row| (row.path.as_str(), row)));
         for (path, row) in rows {
-            let path = cgroup_label(path);
-            let name = if self.cgroups.note(&path, row.run_ns, now_ns) { path.as_str() } else { OTHER };
+            let name = self.cgroup(path, row.run_ns, now_ns);
+            let name = name.as_str();
             self.sum(&CGROUP_SWITCHES, &[name, "voluntary"], Some(row.voluntary));
             self.sum(&CGROUP_SWITCHES, &[name, "involuntary"], Some(row.involuntary));
             self.sum(&CGROUP_RUN, &[name], Some(row.run_ns));
@@ -299,7 +304,8 @@ impl Ledger {
     }
 
     fn add_interrupts(&mut self, rows: &[InterruptRow], now_ns: u64) {
-        for row in rows {
+        // Where a line has rows of single processors, it has one of all besides.
+        for row in rows.iter().filter(|row| row.cpu.is_none()) {
             let line = label(&row.line);
             match row.kind {
                 InterruptKind::Hard => {
@@ -429,9 +435,9 @@ fn irq_key(line: &str, name: &str) -> String {
     format!("{line}\n{name}")
 }
 
-/// A path as a label; what could be taken for the others is none.
-fn cgroup_label(path: &str) -> String {
-    label(&if path.starts_with('/') { path.to_owned() } else { format!("/{path}") })
+/// A path as a label. What is no path stands for groups that nobody could name, each of them once: they belong to the others.
+fn cgroup_label(path: &str) -> Option<String> {
+    path.starts_with('/').then(|| label(path))
 }
 
 /// A text as a label: of bounded length, the beginning and the end, and without control characters.
