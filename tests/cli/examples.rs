@@ -58,6 +58,14 @@ fn made_short(example: &str) -> String {
         Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 1s{rest}"),
         _ => {}
     }
+    match example.strip_prefix("swtch serve") {
+        // It would go on for ever; a signal ends it without a failure.
+        Some(rest) if !rest.contains("--once") && !rest.contains("--dashboard") => {
+            let listen = if rest.contains("--listen") { "" } else { " --listen 127.0.0.1:0" };
+            return format!("timeout --preserve-status 3 swtch serve{listen}{}", rest.replace("17982", "0"));
+        }
+        _ => {}
+    }
     let durations = ["--duration 10s", "--duration 30s", "--duration 1m"];
     let short = durations.iter().fold(example.to_owned(), |text, long| text.replace(long, "--duration 1s"));
     short.replace("-p 1234", &format!("-p {}", std::process::id())).replace("/system.slice/web.service", "/")
@@ -84,7 +92,7 @@ fn the_examples_of_every_help_text_run() {
     let home = furnished();
     let top = stdout(&run(swtch(home.path()).arg("--help")));
     let mut all = examples(&top);
-    for command in ["doctor", "measure", "record", "report", "export", "import", "schema"] {
+    for command in ["doctor", "measure", "record", "serve", "report", "export", "import", "schema"] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home.path()).args([command, "--help"])));
         let found = examples(&help);

@@ -3,6 +3,7 @@
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod record;
+pub(crate) mod serve;
 pub(crate) mod shares;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -38,7 +39,9 @@ pub(crate) enum Command {
     Record(Box<record::RecordArgs>),
     /// One page from any number of Profiles, or of Traces
     Report(ReportArgs),
-    /// A Trace in other programs' formats: Perfetto, Parquet, CSV
+    /// Metrics of the whole machine for Prometheus
+    Serve(Box<serve::ServeArgs>),
+    /// A Trace in other programs' formats: Perfetto, Parquet, CSV, Prometheus
     Export(export::ExportArgs),
     /// A Trace from what perf or ftrace recorded
     Import(import::ImportArgs),

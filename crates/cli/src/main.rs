@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod http;
 mod interrupt;
 mod live_line;
 mod output;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         Command::Measure(args) => commands::measure::run(&args),
         Command::Record(args) => commands::record::run(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Import(args) => commands::import::run(&args),
         Command::Shares(args) => commands::shares::run(&args),

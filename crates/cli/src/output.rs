@@ -1,7 +1,9 @@
 //! Output: standard output that survives a closed pipe, complaints of one line, the place of this machine's Profile.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use swtch_cost::CostModel;
+use swtch_profile::{FileError, file};
 
 /// A wish that cannot be met, found only after the arguments were read: status 2.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +35,16 @@ pub(crate) fn complain(error: &anyhow::Error) {
         }
     }
     complain_text(&format!("swtch: {line}"));
+}
+
+/// Prices by the Profile that was given, or by this machine's where there is one; nothing is measured for it.
+///
+/// # Errors
+/// When the Profile cannot be read.
+pub(crate) fn prices(given: Option<&Path>) -> Result<Option<CostModel>, FileError> {
+    let own = || own_profile().filter(|path| path.exists());
+    let path = given.map(Path::to_owned).or_else(own);
+    path.map(|path| file::read(&path).map(|profile| CostModel::of(&profile))).transpose()
 }
 
 /// Where this machine's Profile is kept: `$XDG_STATE_HOME/swtch/profile.json`, by default under `~/.local/state`.

@@ -403,7 +403,13 @@ impl Accumulator {
             LifeKind::Exec => self.sums.execs += 1,
             LifeKind::Exit => self.sums.exited += u64::from(is_process),
         }
+        // It begins where it was made.
+        let maker = if is_process { life.parent_pid } else { life.pid };
+        let inherited = (life.kind == LifeKind::Fork)
+            .then(|| self.tasks.get(&maker).and_then(|maker| maker.group.clone()))
+            .flatten();
         let task = self.task(life.tid, life.at_ns);
+        task.group = task.group.take().or(inherited);
         task.pid = Some(life.pid);
         task.parent_pid = Some(life.parent_pid);
         task.comm.clone_from(&life.comm);

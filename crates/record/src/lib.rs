@@ -28,6 +28,7 @@ mod error;
 mod files;
 mod known;
 pub mod live;
+pub mod meter;
 mod options;
 pub mod plan;
 mod session;

@@ -3,7 +3,7 @@
 use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
-use crate::options::{Cost, Mode, Options, SourceKind, Target};
+use crate::options::{Mode, Options, SourceKind, Target};
 use crate::session::{self, Groups, Run};
 use crate::system::{Cgroup, Detail, Snapshot};
 use std::path::{Path, PathBuf};
@@ -45,17 +45,7 @@ impl Live {
         source: Option<SourceKind>,
         mode: Option<Mode>,
     ) -> Result<Self, RecordError> {
-        let options = Options {
-            target,
-            folder: PathBuf::new(),
-            duration: None,
-            source,
-            mode,
-            events_for: None,
-            buffer_bytes: None,
-            cost: Cost::InPlace,
-            working_set: false,
-        };
+        let options = Options { source, mode, ..Options::new(target, PathBuf::new()) };
         let (mut header, source, group) = session::prepare(&options)?;
         let groups = Groups::begin();
         let (run, _) = session::begin(&options, source, group.as_ref(), &mut header)?;

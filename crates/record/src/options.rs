@@ -27,6 +27,23 @@ pub struct Options {
     pub working_set: bool,
 }
 
+impl Options {
+    /// What is done when nothing else is asked for.
+    pub fn new(target: Target, folder: PathBuf) -> Self {
+        Self {
+            target,
+            folder,
+            duration: None,
+            source: None,
+            mode: None,
+            events_for: None,
+            buffer_bytes: None,
+            cost: Cost::InPlace,
+            working_set: false,
+        }
+    }
+}
+
 /// Where the direct cost of a switch comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cost {

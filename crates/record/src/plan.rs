@@ -149,17 +149,7 @@ mod tests {
     }
 
     fn asked(target: Target) -> Options {
-        Options {
-            target,
-            folder: "x.swtch".into(),
-            duration: None,
-            source: None,
-            mode: None,
-            events_for: None,
-            buffer_bytes: None,
-            cost: Cost::InPlace,
-            working_set: false,
-        }
+        Options::new(target, "x.swtch".into())
     }
 
     #[test]

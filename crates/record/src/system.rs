@@ -10,6 +10,7 @@
 // numbers of processors when one is off, and fails on the whole of a file that lacks one line, as a sandbox's does.
 
 mod cgroup;
+mod cgroups;
 mod counter_table;
 mod cpu_stat;
 mod difference;
@@ -21,6 +22,7 @@ mod stat;
 mod tests;
 
 pub use cgroup::{Cgroup, CgroupError};
+pub use cgroups::Cgroups;
 pub use counter_table::{CounterRow, CounterTable};
 pub use cpu_stat::{CgroupCounters, Throttling};
 pub use difference::{Difference, difference};

@@ -7,6 +7,7 @@
 pub mod export;
 pub mod html;
 pub mod perfetto;
+pub mod prometheus;
 pub mod recording;
 pub mod shares;
 pub mod tables;

@@ -9,7 +9,8 @@ use swtch_trace::tables::TABLES;
     swtch export run.swtch --to perfetto -o run.pftrace     to open at https://ui.perfetto.dev\n  \
     swtch export run.swtch --to parquet -o switches.parquet\n  \
     swtch export run.swtch --to csv --table tasks           to standard output\n  \
-    swtch export run.swtch --to csv --table wakes -o wakes.csv --json\n\n\
+    swtch export run.swtch --to csv --table wakes -o wakes.csv --json\n  \
+    swtch export run.swtch --to prometheus -o swtch.prom    totals, for node_exporter's textfile collector\n\n\
     Tables: switches, tasks, cpus, cgroups, wakes, preemptions, interrupts, intervals, histograms.\n\
     An older FILE is replaced when the new one is whole. Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct ExportArgs {
@@ -22,12 +23,15 @@ pub(crate) struct ExportArgs {
     /// The table, for parquet and csv; the switches when not given
     #[arg(long, value_name = "NAME", value_parser = table)]
     pub(crate) table: Option<&'static str>,
-    /// The file to write; for csv standard output when not given, or -
+    /// The file to write; for csv and prometheus standard output when not given, or -
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Print what was written as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// With prometheus: price with this Profile instead of this machine's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -38,6 +42,8 @@ pub(crate) enum Format {
     Parquet,
     /// A table as text
     Csv,
+    /// Totals as OpenMetrics text
+    Prometheus,
 }
 
 impl Format {
@@ -46,6 +52,7 @@ impl Format {
             Self::Perfetto => "perfetto",
             Self::Parquet => "parquet",
             Self::Csv => "csv",
+            Self::Prometheus => "prometheus",
         }
     }
 }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use swtch_profile::file;
 use swtch_report::export::ExportError;
 use swtch_report::tables::Form;
-use swtch_report::{perfetto, tables};
+use swtch_report::{perfetto, prometheus, tables};
 use swtch_trace::Trace;
 
 /// What was written, for people and for machines.
@@ -56,22 +56,24 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
 
 /// What the options do not allow together.
 fn check(args: &ExportArgs, out: Option<&Path>) -> Result<(), WrongUsage> {
-    if args.to == Format::Perfetto && args.table.is_some() {
-        return Err(WrongUsage(
-            "a Perfetto trace has no tables; --table goes with --to parquet or csv".to_owned(),
-        ));
+    if matches!(args.to, Format::Perfetto | Format::Prometheus) && args.table.is_some() {
+        let what = if args.to == Format::Perfetto { "a Perfetto trace has" } else { "metrics have" };
+        return Err(WrongUsage(format!("{what} no tables; --table goes with --to parquet or csv")));
+    }
+    if args.to != Format::Prometheus && args.profile.is_some() {
+        return Err(WrongUsage("only metrics have prices; --profile goes with --to prometheus".to_owned()));
     }
     if out.is_some() {
         return Ok(());
     }
-    if args.to != Format::Csv {
+    if !matches!(args.to, Format::Csv | Format::Prometheus) {
         return Err(WrongUsage(format!(
             "{} is no text for a terminal; say where with -o FILE",
             args.to.name()
         )));
     }
     if args.json {
-        return Err(WrongUsage("the table takes standard output; --json needs -o FILE".to_owned()));
+        return Err(WrongUsage("what is exported takes standard output; --json needs -o FILE".to_owned()));
     }
     Ok(())
 }
@@ -92,6 +94,7 @@ fn export(args: &ExportArgs, trace: &Trace, mut sink: impl Write + Send) -> Resu
             });
             return Ok(Done { text, figures, left_out: written.left_out });
         }
+        Format::Prometheus => return metrics(args, trace, sink),
         Format::Parquet => Form::Parquet,
         Format::Csv => Form::Csv,
     };
@@ -105,12 +108,25 @@ fn export(args: &ExportArgs, trace: &Trace, mut sink: impl Write + Send) -> Resu
     })
 }
 
+fn metrics(args: &ExportArgs, trace: &Trace, mut sink: impl Write) -> Result<Done, ExportError> {
+    let model = output::prices(args.profile.as_deref()).map_err(io::Error::other)?;
+    let text = prometheus::of_trace(trace, model.as_ref(), prometheus::Limits::default());
+    sink.write_all(text.as_bytes())?;
+    sink.flush()?;
+    let samples = text.lines().filter(|line| !line.starts_with('#')).count();
+    Ok(Done {
+        text: format!("{samples} samples of metrics"),
+        figures: json!({ "samples": samples }),
+        left_out: tables::left_out(trace),
+    })
+}
+
 /// A reader that has had enough (`| head`) is no failure.
 fn to_standard_output(args: &ExportArgs, trace: &Trace) -> anyhow::Result<ExitCode> {
     match export(args, trace, BufWriter::with_capacity(1 << 16, io::stdout())) {
         Ok(Done { left_out, .. }) => {
             if !left_out.is_empty() {
-                output::complain_text(&format!("swtch: not in the table: {}", left_out.join("; ")));
+                output::complain_text(&format!("swtch: not in it: {}", left_out.join("; ")));
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -8,4 +8,5 @@ pub(crate) mod measure;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod shares;

@@ -130,7 +130,7 @@ static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *t
 	if (cost_ns) {
 		kind = !tid || !cpu->entered_tid ? 2 : process ? 1 : 0;
 		cpu->costs_by_kind[kind * CLASSES + class_of(cost_ns)]++;
-		cpu->cost_ns += cost_ns;
+		cpu->cost_ns[kind] += cost_ns;
 		cpu->costs++;
 	}
 	if (!tid)

@@ -54,7 +54,8 @@ struct cpu_counts {
 	u32 last_tid;
 	u64 switches;
 	u64 idle_switches;
-	u64 cost_ns;
+	/* by kind, as costs_by_kind */
+	u64 cost_ns[3];
 	u64 costs;
 	u64 forks;
 	u64 threads;
@@ -64,9 +65,8 @@ struct cpu_counts {
 	u64 refused;
 	u64 ended_head;
 	u64 ended_lost;
-	u64 pad0[2];
 	u64 ended_tail;
-	u64 pad1[15];
+	u64 pad[15];
 	/* of switches between threads, between processes, from or to idle */
 	u32 costs_by_kind[3 * CLASSES];
 };

@@ -11,7 +11,7 @@ use crate::event::{Event, Life, PrevState, Switch};
 use crate::known;
 use crate::options::{Cost, Options, Target};
 use crate::sources::bpf::{Bpf, Line, Losses, Wish};
-use crate::system::Cgroup;
+use crate::system::{Cgroup, Hierarchy};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_topology::Host;
@@ -112,16 +112,6 @@ impl BpfRun {
         for tid in self.accumulator.nameless() {
             if let Some(known) = known::task(tid, self.groups.hierarchy()) {
                 self.accumulator.name(&known);
-            }
-        }
-    }
-
-    /// Looks once more in which control groups the tasks are that are still there: they may have been moved.
-    fn regroup(&mut self) {
-        let Some(hierarchy) = self.groups.hierarchy() else { return };
-        for tid in self.accumulator.living() {
-            if let Some(path) = known::group(tid, hierarchy) {
-                self.accumulator.regroup(tid, path);
             }
         }
     }
@@ -230,7 +220,7 @@ impl Run for BpfRun {
             }
         }
         self.groups.look_again();
-        self.regroup();
+        regroup(&mut self.accumulator, self.groups.hierarchy());
     }
 
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
@@ -315,8 +305,18 @@ pub(super) fn own_tid() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
+/// Looks once more in which control groups the tasks are that are still there: they may have been moved.
+pub(super) fn regroup(accumulator: &mut Accumulator, hierarchy: Option<&Hierarchy>) {
+    let Some(hierarchy) = hierarchy else { return };
+    for tid in accumulator.living() {
+        if let Some(path) = known::group(tid, hierarchy) {
+            accumulator.regroup(tid, path);
+        }
+    }
+}
+
 /// Which CPUs share caches, by the machine's facts.
-pub(super) fn cache_groups(host: &Host) -> CacheGroups {
+pub(crate) fn cache_groups(host: &Host) -> CacheGroups {
     let groups = |level: u32| {
         let most = host.cpus.iter().map(|cpu| cpu.id).max().map_or(0, |id| id as usize + 1);
         // A CPU whose cache is not known shares it with nobody.

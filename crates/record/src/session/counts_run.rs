@@ -12,7 +12,7 @@ use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
@@ -177,7 +177,11 @@ impl CountsRun {
     }
 
     fn take_ended(&mut self) {
-        for task in self.counter.ended() {
+        let ended = self.counter.ended();
+        // Who was there at the last look would count twice.
+        let gone: HashSet<(u32, u64)> = ended.iter().map(|task| (task.tid, task.first_ns)).collect();
+        self.alive.retain(|task| !gone.contains(&(task.tid, task.first_ns)));
+        for task in ended {
             let task = self.since_handover(task);
             let row = self.row(&task);
             self.groups.note(task.group);
@@ -383,11 +387,7 @@ impl Run for CountsRun {
 
     fn finish(&mut self, _: u64) {
         self.ask();
-        let before = self.ended.len();
         self.take_ended();
-        // Who ended between the two is told of by both.
-        let since = &self.ended[before.min(self.ended.len())..];
-        self.alive.retain(|task| since.iter().all(|(_, row)| row.tid != task.tid));
         self.groups.look_again();
     }
 

@@ -11,11 +11,11 @@ const COST_SHARE: u64 = 50;
 /// Groups remembered at most, those that are gone among them: a recording of days sees very many come and go.
 const MOST: usize = 65_536;
 /// Stands for many groups.
-pub(super) const OTHERS: u64 = u64::MAX;
+pub(crate) const OTHERS: u64 = u64::MAX;
 
 /// The groups that are there, and those that were when somebody looked.
 #[derive(Debug)]
-pub(super) struct GroupNames {
+pub(crate) struct GroupNames {
     hierarchy: Option<Hierarchy>,
     paths: HashMap<u64, String>,
     /// Came up since the last walk, and no walk has found them.
@@ -26,7 +26,7 @@ pub(super) struct GroupNames {
 
 impl GroupNames {
     /// Those that are there.
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let mut names = Self {
             hierarchy: Hierarchy::find(Path::new("/")),
             paths: HashMap::new(),
@@ -39,31 +39,31 @@ impl GroupNames {
     }
 
     /// The hierarchy they are of.
-    pub(super) fn hierarchy(&self) -> Option<&Hierarchy> {
+    pub(crate) fn hierarchy(&self) -> Option<&Hierarchy> {
         self.hierarchy.as_ref()
     }
 
     /// Whether it is the cpu controller's own.
-    pub(super) fn is_of_cpu(&self) -> bool {
+    pub(crate) fn is_of_cpu(&self) -> bool {
         self.hierarchy.as_ref().is_some_and(Hierarchy::is_of_cpu)
     }
 
     /// A group came up.
-    pub(super) fn note(&mut self, number: u64) {
+    pub(crate) fn note(&mut self, number: u64) {
         if number > 0 && !self.paths.contains_key(&number) && !self.missing.contains(&number) {
             self.wanted.insert(number);
         }
     }
 
     /// Looks for those that came up and are not known, not too often.
-    pub(super) fn look(&mut self, now_ns: u64) {
+    pub(crate) fn look(&mut self, now_ns: u64) {
         if !self.wanted.is_empty() && now_ns >= self.next_walk_ns {
             self.walk();
         }
     }
 
     /// Looks for them now: for the last time.
-    pub(super) fn look_again(&mut self) {
+    pub(crate) fn look_again(&mut self) {
         self.look(u64::MAX);
     }
 
@@ -85,7 +85,7 @@ impl GroupNames {
     }
 
     /// What a group is called, also one that was gone before anybody looked; nothing for no group.
-    pub(super) fn name(&self, number: u64) -> Option<String> {
+    pub(crate) fn name(&self, number: u64) -> Option<String> {
         match (number, self.paths.get(&number)) {
             (0, _) => None,
             (_, Some(path)) => Some(path.clone()),

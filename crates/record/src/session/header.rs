@@ -43,7 +43,7 @@ pub(super) fn begin(target: &Target, host: Host, source: SourceKind, why: String
 }
 
 /// A missing figure.
-pub(super) fn unavailable(what: &str, why: impl Into<String>) -> Unavailable {
+pub(crate) fn unavailable(what: &str, why: impl Into<String>) -> Unavailable {
     Unavailable { what: what.to_owned(), why: why.into() }
 }
 
@@ -62,7 +62,7 @@ pub(super) fn collect(workload: Workload, observer: &mut dyn Observer) -> Result
 }
 
 /// The kernel's own counters over the same time.
-pub(super) fn add_system(system: &Difference, target: &Target, header: &mut Header, tables: &mut Tables) {
+pub(crate) fn add_system(system: &Difference, target: &Target, header: &mut Header, tables: &mut Tables) {
     header.totals.cpu_ns = CpuTime {
         user: system.total.user_ns,
         system: system.total.system_ns,

@@ -1,6 +1,6 @@
 //! A recording by the kernel's perf events.
 
-use super::bpf_run::{cache_groups, fill_totals, own_tid};
+use super::bpf_run::{cache_groups, fill_totals, own_tid, regroup};
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
@@ -13,8 +13,9 @@ use crate::plan::only_counts;
 use crate::sources::perf::convert::{Converter, Told};
 use crate::sources::perf::record::{Record, What};
 use crate::sources::perf::{Perf, PerfError};
-use crate::system::Cgroup;
+use crate::system::{Cgroup, Hierarchy};
 use std::collections::HashSet;
+use std::path::Path;
 use std::time::Duration;
 use swtch_trace::model::{Header, Lost, RecorderCost};
 use swtch_trace::tables::SwitchRow;
@@ -31,6 +32,8 @@ pub(super) struct PerfRun {
     perf: Perf,
     converter: Converter,
     accumulator: Accumulator,
+    /// That of the tasks' control groups.
+    hierarchy: Option<Hierarchy>,
     /// The whole machine, CPU by CPU; otherwise tasks.
     whole: bool,
     /// Single switches are to be written down.
@@ -73,6 +76,7 @@ impl PerfRun {
             perf,
             converter: Converter::new(whole, is_command.then(std::process::id)),
             accumulator: Accumulator::new(start_ns, cache_groups(&header.host), !whole),
+            hierarchy: Hierarchy::find(Path::new("/")),
             whole,
             keeps: !only_counts(options),
             held: Vec::new(),
@@ -90,7 +94,8 @@ impl PerfRun {
             }
         } else if is_command {
             // The command is started by this thread and inherits what watches it: not even its first switch is missed.
-            run.converter.know(known::task(own_tid()).unwrap_or_default());
+            let own = known::task(own_tid(), run.hierarchy.as_ref());
+            run.converter.know(own.unwrap_or_default());
             run.perf.watch_own()?;
         } else {
             run.watch_all(matches!(options.target, Target::Processes(_)))?;
@@ -132,7 +137,7 @@ impl PerfRun {
     }
 
     fn follow(&mut self, tid: u32) {
-        if let Some(known) = known::task(tid) {
+        if let Some(known) = known::task(tid, self.hierarchy.as_ref()) {
             self.accumulator.follow(&known);
             self.converter.know(known);
         }
@@ -175,7 +180,7 @@ impl PerfRun {
         for record in self.held.drain(..old) {
             if let What::Fork { parent_tid, .. } = record.what
                 && !converter.knows(parent_tid)
-                && let Some(known) = known::task(parent_tid)
+                && let Some(known) = known::task(parent_tid, self.hierarchy.as_ref())
             {
                 converter.know(known);
             }
@@ -313,11 +318,12 @@ impl Run for PerfRun {
         self.perf.stop();
         self.take(end_ns);
         self.held.clear();
+        regroup(&mut self.accumulator, self.hierarchy.as_ref());
     }
 
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
         for tid in self.accumulator.nameless() {
-            if let Some(known) = known::task(tid) {
+            if let Some(known) = known::task(tid, self.hierarchy.as_ref()) {
                 self.accumulator.name(&known);
             }
         }
@@ -338,7 +344,7 @@ impl Run for PerfRun {
         ] {
             header.sources.insert(column.to_owned(), source.to_owned());
         }
-        let mut tables = self.accumulator.tables(now_ns);
+        let mut tables = self.accumulator.tables(now_ns, &|_| None);
         self.clear_gaps(header, &mut tables);
         let lost = self.perf.lost();
         for row in &mut tables.cpus {
@@ -351,7 +357,8 @@ impl Run for PerfRun {
         let sums = self.accumulator.sums();
         let idle = if self.whole { sums.idle } else { 0 };
         Progress {
-            switches: sums.voluntary + sums.involuntary + idle,
+            switches: Some(sums.voluntary + sums.involuntary + idle),
+            run_ns: Some(sums.run_ns),
             tasks: self.accumulator.task_count(),
             lost: self.perf.lost_so_far(),
             ..Progress::default()

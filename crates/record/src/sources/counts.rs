@@ -8,7 +8,8 @@ use crate::sources::mapping::Mapping;
 use crate::sources::ring::Ring;
 use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
 use libbpf_rs::{Iter, OpenObject};
-use shared::{CLASSES, ENDED_SHIFT, RawCpu, RawRecord};
+pub use shared::CLASSES;
+use shared::{ENDED_SHIFT, RawCpu, RawRecord};
 use skeleton::{CountsSkel, CountsSkelBuilder};
 use std::io::Read;
 use std::mem::{MaybeUninit, offset_of};
@@ -84,18 +85,9 @@ impl Default for Classes {
 impl Classes {
     /// From (ns), to (exclusive) and count of each class that has any.
     pub fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        let bounds = |class: usize| match class {
-            0 => (0, 1),
-            1 => (1, 2),
-            class => {
-                let (octave, half) = (class as u32 / 2, class as u64 % 2);
-                let step = 1_u64 << (octave - 1);
-                ((2 + half) * step, (3 + half) * step)
-            }
-        };
         let counted = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
         counted.map(move |(class, count)| {
-            let (from, to) = bounds(class);
+            let (from, to) = class_bounds_ns(class);
             (from, to, u64::from(*count))
         })
     }
@@ -118,9 +110,27 @@ impl Classes {
         }
     }
 
+    /// The counts as they are, class by class. They are of 32 bits and begin anew when those are full.
+    pub fn counts(&self) -> &[u32; CLASSES] {
+        &self.0
+    }
+
     fn add(&mut self, counts: &[u32; CLASSES]) {
         for (sum, count) in self.0.iter_mut().zip(counts) {
             *sum = sum.saturating_add(*count);
+        }
+    }
+}
+
+/// From (ns) and to (exclusive) of a class.
+pub fn class_bounds_ns(class: usize) -> (u64, u64) {
+    match class {
+        0 => (0, 1),
+        1 => (1, 2),
+        class => {
+            let (octave, half) = (class as u32 / 2, class as u64 % 2);
+            let step = 1_u64 << (octave - 1);
+            ((2 + half) * step, (3 + half) * step)
         }
     }
 }
@@ -134,6 +144,8 @@ pub struct CpuCounts {
     pub idle_switches: Vec<u64>,
     /// Direct cost of all, ns.
     pub cost_ns: u64,
+    /// The same between threads, between processes, from or to idle.
+    pub cost_ns_by_kind: [u64; 3],
     /// Of how many switches.
     pub costs: u64,
     /// Processes created.
@@ -195,6 +207,9 @@ impl CpuCounts {
             (&mut self.execs, earlier.execs),
             (&mut self.exits, earlier.exits),
         ] {
+            *now = now.saturating_sub(before);
+        }
+        for (now, before) in self.cost_ns_by_kind.iter_mut().zip(earlier.cost_ns_by_kind) {
             *now = now.saturating_sub(before);
         }
         for (now, before) in self.costs_by_kind.iter_mut().zip(&earlier.costs_by_kind) {
@@ -330,13 +345,22 @@ impl Counter {
         found
     }
 
+    /// Costs by CPU and kind, in classes, as they stand. They are of 32 bits and begin anew when those are full: at the highest rates
+    /// after some hours.
+    pub fn cost_classes(&self) -> Vec<[[u32; CLASSES]; 3]> {
+        (0..self.cpus.len()).map(|cpu| self.cpus.read(cpu).costs_by_kind).collect()
+    }
+
     /// The CPUs, as they stand.
     pub fn cpus(&self) -> CpuCounts {
         let mut sums = CpuCounts::default();
         for raw in (0..self.cpus.len()).map(|cpu| self.cpus.read(cpu)) {
             sums.switches.push(raw.switches);
             sums.idle_switches.push(raw.idle_switches);
-            sums.cost_ns += raw.cost_ns;
+            sums.cost_ns += raw.cost_ns.iter().sum::<u64>();
+            for (sum, ns) in sums.cost_ns_by_kind.iter_mut().zip(raw.cost_ns) {
+                *sum += ns;
+            }
             sums.costs += raw.costs;
             sums.forks += raw.forks;
             sums.threads += raw.threads;

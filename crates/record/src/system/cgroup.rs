@@ -133,7 +133,7 @@ impl Mount {
         self.options.split(',').any(|option| option == controller)
     }
 
-    fn group(&self, path: &str) -> String {
+    pub(super) fn group(&self, path: &str) -> String {
         let path = path.trim_matches('/');
         let point = self.point.trim_end_matches('/');
         if path.is_empty() { point.to_owned() } else { format!("{point}/{path}") }

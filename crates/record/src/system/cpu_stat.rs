@@ -32,7 +32,7 @@ pub struct Throttling {
 }
 
 impl CgroupCounters {
-    pub(super) fn both(&self, other: &Self, operation: impl Fn(u64, u64) -> u64 + Copy) -> Self {
+    pub(crate) fn both(&self, other: &Self, operation: impl Fn(u64, u64) -> u64 + Copy) -> Self {
         let both = |one: Option<u64>, other: Option<u64>| Some(operation(one?, other?));
         Self {
             usage_ns: both(self.usage_ns, other.usage_ns),

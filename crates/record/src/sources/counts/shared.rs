@@ -4,7 +4,7 @@ use crate::sources::mapping::Shared;
 use crate::sources::ring::Lapped;
 
 /// Classes of a histogram: two an octave.
-pub(super) const CLASSES: usize = 64;
+pub const CLASSES: usize = 64;
 
 /// A task, since it was first seen.
 #[derive(Clone, Copy)]
@@ -57,7 +57,7 @@ pub(super) struct RawCpu {
     pub(super) tids: [u32; 2],
     pub(super) switches: u64,
     pub(super) idle_switches: u64,
-    pub(super) cost_ns: u64,
+    pub(super) cost_ns: [u64; 3],
     pub(super) costs: u64,
     pub(super) forks: u64,
     pub(super) threads: u64,
@@ -66,9 +66,8 @@ pub(super) struct RawCpu {
     pub(super) refused: u64,
     pub(super) ended_head: u64,
     pub(super) ended_lost: u64,
-    pub(super) pad0: [u64; 2],
     pub(super) ended_tail: u64,
-    pub(super) pad1: [u64; 15],
+    pub(super) pad: [u64; 15],
     pub(super) costs_by_kind: [[u32; CLASSES]; 3],
 }
 

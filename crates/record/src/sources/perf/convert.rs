@@ -186,6 +186,7 @@ fn life(record: &Record, task: &Known, kind: LifeKind) -> Event {
         parent_pid: task.parent_pid.unwrap_or(0),
         comm: task.comm.clone(),
         kernel_thread: task.kernel_thread,
+        group: None,
         kind,
     })
 }

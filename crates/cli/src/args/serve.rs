@@ -1,0 +1,64 @@
+//! Arguments of `swtch serve`.
+
+use super::duration;
+use super::record::source;
+use clap::Args;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+use swtch_record::SourceKind;
+
+/// Outside of what Prometheus's list gives to exporters (9100 to 9999), which is given away to the last.
+pub(crate) const ADDRESS: &str = "127.0.0.1:17982";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch serve                                  at http://127.0.0.1:17982/metrics, until Ctrl-C\n  \
+    swtch serve --listen 0.0.0.0:17982           for a Prometheus elsewhere; anybody can read it then\n  \
+    swtch serve --once                           a second's worth, to standard output\n  \
+    swtch serve --dashboard > swtch-grafana.json  to import into Grafana\n\n\
+    Pages: /metrics (OpenMetrics), /healthz. docs/metrics.md says what each metric means.\n\
+    Exit status: 0 ended by Ctrl-C or a termination signal, 1 failed, 2 wrong usage.")]
+pub(crate) struct ServeArgs {
+    /// Address and port; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = ADDRESS, value_parser = address)]
+    pub(crate) listen: SocketAddr,
+    /// Look at everything at least this often, from 1s to 1m; a scrape looks anew unless the last look is under a second old
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
+    pub(crate) interval: Duration,
+    /// Where from: bpf or procfs; the best that is allowed when not given
+    #[arg(long, value_name = "SOURCE", value_parser = source)]
+    pub(crate) source: Option<SourceKind>,
+    /// Control groups with series of their own; the others are summed as 'other'
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) max_cgroups: usize,
+    /// Interrupt lines with series of their own; the others are summed as 'other'
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) max_irqs: usize,
+    /// Price with this Profile instead of this machine's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// Do not estimate costs from a Profile
+    #[arg(long, conflicts_with = "profile")]
+    pub(crate) no_profile: bool,
+    /// Watch for a second, print the metrics to standard output, and end
+    #[arg(long, conflicts_with = "listen")]
+    pub(crate) once: bool,
+    /// Print a dashboard for Grafana, and end
+    #[arg(long, conflicts_with_all = ["once", "listen", "source", "profile", "no_profile", "json"])]
+    pub(crate) dashboard: bool,
+    /// Say as JSON where it listens
+    #[arg(long, conflicts_with = "once")]
+    pub(crate) json: bool,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let wrong = || format!("'{text}' is no address with a port; write 127.0.0.1:17982 or [::1]:17982");
+    text.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(wrong)
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let found = duration(text)?;
+    let allowed = Duration::from_secs(1)..=Duration::from_secs(60);
+    if allowed.contains(&found) { Ok(found) } else { Err(format!("{text} is not between 1s and 1m")) }
+}

@@ -1,0 +1,217 @@
+//! `swtch serve`.
+
+use crate::args::serve::ServeArgs;
+use crate::http::{Page, Server};
+use crate::output;
+use anyhow::{Context, bail};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use swtch_cost::CostModel;
+use swtch_record::meter::{Meter, Since};
+use swtch_report::prometheus::{CONTENT_TYPE, GroupUse, Kernel, Ledger, Limits, Moment, Stretch};
+
+/// The dashboard.
+const DASHBOARD: &str = include_str!("../../../../web/grafana/swtch.json");
+/// A scrape gets a look that is no older.
+const FRESH: Duration = Duration::from_secs(1);
+/// How long `--once` watches.
+const ONCE: Duration = Duration::from_secs(1);
+
+const INDEX: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>swtch</title></head>\n<body>\n\
+    <h1>swtch</h1>\n<p>What context switches cost on this machine.</p>\n\
+    <p><a href=\"/metrics\">Metrics</a> for Prometheus</p>\n</body>\n</html>\n";
+
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    if args.dashboard {
+        output::print(DASHBOARD);
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Before programs are loaded: a port that is taken should not cost that.
+    let mut server = if args.once { None } else { Some(listen(args.listen)?) };
+    let ended = signals().context("cannot listen for Ctrl-C")?;
+    let mut watch = Watch::begin(args)?;
+    let Some(server) = &mut server else { return once(&mut watch, &ended) };
+    announce(args, server.address()?, &watch)?;
+    let mut looked = Instant::now();
+    while !ended.load(Ordering::Relaxed) {
+        let period = watch.meter.period();
+        server.turn(period.saturating_sub(looked.elapsed()), &mut |path| watch.page(path));
+        if looked.elapsed() >= period {
+            looked = Instant::now();
+            watch.meter.look();
+            if watch.sampled.elapsed() >= args.interval {
+                watch.sample();
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listen(address: SocketAddr) -> anyhow::Result<Server> {
+    match Server::bind(address) {
+        Ok(server) => Ok(server),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => bail!(
+            "cannot listen on {address}: the port is in use, perhaps by another 'swtch serve'; choose one with --listen {}:PORT",
+            address.ip()
+        ),
+        Err(error) => {
+            bail!("cannot listen on {address}: {error}; --listen takes an address of this machine and a port")
+        }
+    }
+}
+
+/// Whether a signal came that ends it. A second one does at once.
+fn signals() -> io::Result<Arc<AtomicBool>> {
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ended))?;
+        signal_hook::flag::register(signal, Arc::clone(&ended))?;
+    }
+    Ok(ended)
+}
+
+fn announce(args: &ServeArgs, address: SocketAddr, watch: &Watch) -> anyhow::Result<()> {
+    if !address.ip().is_loopback() {
+        output::complain_text(&format!(
+            "swtch: whoever reaches {address} can read the names of this machine's control groups and devices; --listen 127.0.0.1:{} keeps them here",
+            address.port()
+        ));
+    }
+    let url = format!("http://{address}/metrics");
+    let (recorder, why) = watch.meter.source();
+    if args.json {
+        let line =
+            serde_json::json!({ "schema": "swtch/serve/1", "url": url, "recorder": recorder, "why": why });
+        output::print(&(serde_json::to_string(&line)? + "\n"));
+    } else {
+        output::print(&format!("Metrics: {url} ({recorder}: {why}); Ctrl-C ends it\n"));
+    }
+    Ok(())
+}
+
+/// The sums since the beginning, brought up to date when asked.
+struct Watch {
+    meter: Meter,
+    ledger: Ledger,
+    model: Option<CostModel>,
+    begun: Instant,
+    sampled: Instant,
+    moment: Moment,
+    /// The text of the last look, once somebody asked for it.
+    text: Option<Rc<str>>,
+}
+
+impl Watch {
+    fn begin(args: &ServeArgs) -> anyhow::Result<Self> {
+        let model = if args.no_profile { None } else { output::prices(args.profile.as_deref())? };
+        let mut watch = Self {
+            meter: Meter::begin(args.source)?,
+            ledger: Ledger::new(Limits { cgroups: args.max_cgroups, irqs: args.max_irqs }),
+            model,
+            begun: Instant::now(),
+            sampled: Instant::now(),
+            moment: Moment::default(),
+            text: None,
+        };
+        watch.sample();
+        Ok(watch)
+    }
+
+    fn page(&mut self, path: &str) -> Option<Page> {
+        const PLAIN: &str = "text/plain; charset=utf-8";
+        match path {
+            "/metrics" => {
+                if self.sampled.elapsed() >= FRESH {
+                    self.sample();
+                }
+                Some(Page { kind: CONTENT_TYPE, body: self.text() })
+            }
+            "/healthz" => Some(Page { kind: PLAIN, body: "ok\n".into() }),
+            "/" => Some(Page { kind: "text/html; charset=utf-8", body: INDEX.into() }),
+            _ => None,
+        }
+    }
+
+    fn text(&mut self) -> Rc<str> {
+        let text = self.text.take().unwrap_or_else(|| self.ledger.text(&self.moment).into());
+        self.text = Some(Rc::clone(&text));
+        text
+    }
+
+    /// Looks at everything and adds it to the sums.
+    fn sample(&mut self) {
+        let started = Instant::now();
+        let since = self.meter.since();
+        let now_ns = self.begun.elapsed().as_nanos() as u64;
+        let uses: Vec<GroupUse> = since.groups.iter().map(group_use).collect();
+        self.ledger.add_group_use(&uses, now_ns);
+        self.ledger.note_groups(since.group_threads.keys(), now_ns);
+        let Since { header, tables, .. } = &since;
+        let stretch = Stretch {
+            header,
+            tasks: &tables.tasks,
+            cpus: &tables.cpus,
+            cgroups: &[],
+            interrupts: &tables.interrupts,
+            histograms: &tables.histograms,
+            cost_ns_by_kind: since.cost_ns_by_kind,
+        };
+        self.ledger.add(&stretch, self.model.as_ref(), now_ns);
+        let system = &since.system;
+        self.ledger.add_kernel(&Kernel {
+            context_switches: system.context_switches,
+            interrupts: system.interrupts_total,
+            forks: system.forks,
+        });
+        self.moment = Moment {
+            threads: since.threads,
+            runnable: system.procs_running,
+            blocked: system.procs_blocked,
+            group_threads: since.group_threads.clone(),
+            memory_bytes: resident_bytes(),
+            bpf_memory_bytes: header.recorder.memory_bytes,
+            sample_ns: Some(started.elapsed().as_nanos() as u64),
+        };
+        self.sampled = Instant::now();
+        self.text = None;
+    }
+}
+
+fn group_use(group: &swtch_record::meter::GroupUse) -> GroupUse {
+    let since = &group.since;
+    let pressure = since.cpu_pressure.unwrap_or_default();
+    GroupUse {
+        path: group.path.clone(),
+        cpu_ns: since.usage_ns,
+        periods: since.throttling.map(|throttling| throttling.periods),
+        throttled_periods: since.throttling.map(|throttling| throttling.throttled_periods),
+        throttled_ns: since.throttling.map(|throttling| throttling.throttled_ns),
+        pressure_ns: [pressure.some_ns, pressure.full_ns],
+    }
+}
+
+/// Memory of this process (`/proc/self/statm`, the second number, in pages).
+fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+fn once(watch: &mut Watch, ended: &AtomicBool) -> anyhow::Result<ExitCode> {
+    while watch.begun.elapsed() < ONCE {
+        if ended.load(Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        std::thread::sleep(watch.meter.period().min(ONCE));
+        watch.meter.look();
+    }
+    watch.sample();
+    output::print(&watch.text());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,323 @@
+//! The whole machine for as long as one likes: what happened since the last time, in the types of a Trace.
+//!
+//! A recording has sums since its beginning, of each task. Whoever reads a machine for days wants sums that never go back and memory that does
+//! not grow: a [`Meter`] gives differences and forgets tasks that ended.
+
+mod deltas;
+mod groups;
+
+use crate::accumulate::Tables;
+use crate::clock::{monotonic_ns, process_cpu_ns};
+use crate::error::RecordError;
+use crate::options::{Mode, Options, SourceKind, Target};
+use crate::session::{self, GroupNames, unavailable};
+use crate::sources::counts::{CLASSES, Counter, CpuCounts, class_bounds_ns};
+use crate::system::{CgroupCounters, Detail, Difference, Snapshot, difference};
+use deltas::Deltas;
+use groups::Groups;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
+use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
+
+/// How often tasks that ended are collected: their places are needed for others.
+const PERIOD: Duration = Duration::from_millis(50);
+/// Memory of the kernel for each task that is counted.
+const TASK_BYTES: u64 = 700;
+
+/// Counts on the whole machine. Programs in the kernel are taken off when it is dropped.
+pub struct Meter {
+    programs: Option<Programs>,
+    header: Header,
+    system: Snapshot,
+    groups: Groups,
+    cpu_ns: u64,
+}
+
+/// The programs in the kernel, and what was seen of them.
+struct Programs {
+    counter: Counter,
+    deltas: Deltas,
+    cpus: CpuCounts,
+    costs: Vec<[[u32; CLASSES]; 3]>,
+    groups: GroupNames,
+    threads: u64,
+    group_threads: BTreeMap<String, u64>,
+}
+
+/// What happened since the last time.
+#[derive(Clone, Debug)]
+pub struct Since {
+    /// Totals and circumstances of this time only; `recorder.memory_bytes` is what the programs' maps take now.
+    pub header: Header,
+    /// Tasks that did something, processors, distributions (`cost` by kind, `wait` of all), interrupts: of this time only.
+    pub tables: Tables,
+    /// Direct cost of the switches between threads, between processes, from or to idle, ns; absent where it is not measured.
+    pub cost_ns_by_kind: Option<[u64; 3]>,
+    /// What control groups used, by their own files, the one first that used most since it was made.
+    pub groups: Vec<GroupUse>,
+    /// The kernel's own counters.
+    pub system: Difference,
+    /// Threads that exist now; absent without programs in the kernel.
+    pub threads: Option<u64>,
+    /// The same by control group, as far as tasks' groups are known.
+    pub group_threads: BTreeMap<String, u64>,
+}
+
+/// What a control group used, by its own files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupUse {
+    /// Its path below the hierarchy's root, such as `/system.slice/nginx.service`.
+    pub path: String,
+    /// Its counters.
+    pub since: CgroupCounters,
+}
+
+impl std::fmt::Debug for Meter {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Meter").field("counts", &self.programs.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Meter {
+    /// Begins to count. Where no source was asked for and programs in the kernel are not to be had, the kernel's own counters are all there
+    /// is, and the header says why.
+    ///
+    /// # Errors
+    /// When the source that was asked for cannot be used, or the machine's facts cannot be read.
+    pub fn begin(source: Option<SourceKind>) -> Result<Self, RecordError> {
+        let mode = Some(Mode::Counts);
+        let options = Options { source, mode, ..Options::new(Target::Machine, PathBuf::new()) };
+        let (mut header, chosen, _) = session::prepare(&options)?;
+        let programs = match chosen {
+            SourceKind::Procfs | SourceKind::Perf => None,
+            SourceKind::BpfEvents | SourceKind::BpfCounts => match Programs::begin(&header) {
+                Ok(programs) => Some(programs),
+                Err(error) if source.is_some() => return Err(error),
+                Err(error) => {
+                    header.provenance.recorder = "procfs".to_owned();
+                    header.provenance.why = error.to_string();
+                    None
+                }
+            },
+        };
+        let system = Snapshot::read(Path::new("/"), None, Detail::Everything);
+        let mut groups = Groups::new(Path::new("/"));
+        groups.since(&mut Vec::new());
+        Ok(Self { programs, header, system, groups, cpu_ns: 0 })
+    }
+
+    /// Where the figures come from, and why from there.
+    pub fn source(&self) -> (&str, &str) {
+        let provenance = &self.header.provenance;
+        (&provenance.recorder, &provenance.why)
+    }
+
+    /// When to look again, at the latest.
+    pub fn period(&self) -> Duration {
+        if self.programs.is_some() { PERIOD } else { Duration::from_secs(1) }
+    }
+
+    /// Takes in what ended since the last time.
+    pub fn look(&mut self) {
+        if let Some(programs) = &mut self.programs {
+            programs.take_ended();
+        }
+    }
+
+    /// What happened since this was last called, or since the beginning.
+    pub fn since(&mut self) -> Since {
+        let mut header = self.header.clone();
+        let mut tables = Tables::default();
+        header.provenance.started_monotonic_ns = self.system.monotonic_ns;
+        let cost_ns_by_kind = match &mut self.programs {
+            Some(programs) => programs.fill(&mut header, &mut tables),
+            None => {
+                for what in ["tasks", "cpus", "histograms", "totals.context_switches", "totals.processes"] {
+                    header.unavailable.push(unavailable(what, header.provenance.why.clone()));
+                }
+                None
+            }
+        };
+        let cpu_ns = process_cpu_ns();
+        header.recorder = RecorderCost {
+            cpu_ns: Some(cpu_ns - std::mem::replace(&mut self.cpu_ns, cpu_ns)),
+            bpf_ns: None,
+            memory_bytes: self.programs.as_ref().map(Programs::memory_bytes),
+        };
+        let later = Snapshot::read(Path::new("/"), None, Detail::Everything);
+        let system = difference(&self.system, &later);
+        session::add_system(&system, &Target::Machine, &mut header, &mut tables);
+        header.duration_ns = monotonic_ns().saturating_sub(header.provenance.started_monotonic_ns);
+        self.system = later;
+        let mut missing = Vec::new();
+        let groups = self.groups.since(&mut missing);
+        header.unavailable.extend(missing.into_iter().map(|row| unavailable(&row.what, row.why)));
+        let programs = self.programs.as_ref();
+        Since {
+            header,
+            tables,
+            cost_ns_by_kind,
+            groups,
+            system,
+            threads: programs.map(|programs| programs.threads),
+            group_threads: programs.map(|programs| programs.group_threads.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+impl Programs {
+    fn begin(header: &Header) -> Result<Self, RecordError> {
+        let groups = GroupNames::begin();
+        let mut counter =
+            Counter::load(false, groups.is_of_cpu(), true, &session::cache_groups(&header.host))?;
+        counter.attach()?;
+        let costs = counter.cost_classes().iter().map(|_| [[0; CLASSES]; 3]).collect();
+        Ok(Self {
+            counter,
+            deltas: Deltas::default(),
+            cpus: CpuCounts::default(),
+            costs,
+            groups,
+            threads: 0,
+            group_threads: BTreeMap::new(),
+        })
+    }
+
+    fn take_ended(&mut self) {
+        let ended = self.counter.ended();
+        ended.iter().for_each(|task| self.groups.note(task.group));
+        self.groups.look(monotonic_ns());
+        for task in ended {
+            self.deltas.ended(&task, self.groups.name(task.group));
+        }
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.counter.memory_bytes() + self.threads * TASK_BYTES
+    }
+
+    /// What was counted since the last time; the cost by kind where it is measured.
+    fn fill(&mut self, header: &mut Header, tables: &mut Tables) -> Option<[u64; 3]> {
+        // First those that exist, then those that ended: who ends between the two is told of by both, which does no harm.
+        if let Ok(alive) = self.counter.tasks() {
+            self.threads = alive.len() as u64;
+            alive.iter().for_each(|task| self.groups.note(task.group));
+            self.groups.look(monotonic_ns());
+            self.group_threads.clear();
+            for name in alive.iter().filter_map(|task| self.groups.name(task.group)) {
+                *self.group_threads.entry(name).or_default() += 1;
+            }
+            let names = &self.groups;
+            self.deltas.alive(alive, |number| names.name(number));
+        }
+        self.take_ended();
+        let taken = self.deltas.take();
+        let now = self.counter.cpus();
+        let before = std::mem::replace(&mut self.cpus, now.clone());
+        let zeros = vec![0; now.switches.len()];
+        let since = |now: &[u64], before: &[u64]| -> Vec<u64> {
+            let before = if before.is_empty() { &zeros } else { before };
+            now.iter().zip(before).map(|(now, before)| now.saturating_sub(*before)).collect()
+        };
+        let switches = since(&now.switches, &before.switches);
+        let idle = since(&now.idle_switches, &before.idle_switches);
+        let measures = self.counter.measures_cost();
+        header.totals = totals(&taken.rows, &now, &before, &idle, measures);
+        header.lost = lost(&now, &before);
+        for (what, why) in [
+            ("interrupts.ns", "events are counted, not kept; swtch record --events times interrupts"),
+            ("totals.wakeups", "events are counted, not kept; swtch record --events sees wake-ups"),
+        ] {
+            header.unavailable.push(unavailable(what, why));
+        }
+        if !measures {
+            let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
+            header.unavailable.push(unavailable("tasks.switch_cost_ns", why));
+        }
+        tables.cpus = (0..)
+            .zip(switches.into_iter().zip(idle))
+            .zip(&now.switches)
+            .filter(|((_, (_, idle)), ever)| **ever + *idle > 0)
+            .map(|((cpu, (switches, idle_switches)), _)| CpuRow {
+                cpu,
+                switches,
+                idle_switches,
+                ..CpuRow::default()
+            })
+            .collect();
+        tables.histograms = self.cost_rows();
+        put(&mut tables.histograms, "wait", "all", &taken.waits);
+        tables.tasks = taken.rows;
+        let by_kind = since(&now.cost_ns_by_kind, &before.cost_ns_by_kind);
+        measures.then(|| [by_kind[0], by_kind[1], by_kind[2]])
+    }
+
+    /// Costs since the last time, in classes.
+    fn cost_rows(&mut self) -> Vec<HistogramRow> {
+        let now = self.counter.cost_classes();
+        let mut sums = [[0_u64; CLASSES]; 3];
+        for (now, before) in now.iter().zip(&self.costs) {
+            for ((sums, now), before) in sums.iter_mut().zip(now).zip(before) {
+                for ((sum, now), before) in sums.iter_mut().zip(now).zip(before) {
+                    *sum += u64::from(now.wrapping_sub(*before));
+                }
+            }
+        }
+        self.costs = now;
+        let mut rows = Vec::new();
+        for (of, counts) in ["kind thread", "kind process", "kind idle"].iter().zip(&sums) {
+            put(&mut rows, "cost", of, counts);
+        }
+        rows
+    }
+}
+
+fn put(rows: &mut Vec<HistogramRow>, metric: &str, of: &str, counts: &[u64; CLASSES]) {
+    for (class, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let (from_ns, to_ns) = class_bounds_ns(class);
+        rows.push(HistogramRow {
+            metric: metric.to_owned(),
+            of: of.to_owned(),
+            from_ns,
+            to_ns,
+            count: *count,
+        });
+    }
+}
+
+fn totals(rows: &[TaskRow], now: &CpuCounts, before: &CpuCounts, idle: &[u64], measures: bool) -> Totals {
+    let sum = |of: fn(&TaskRow) -> Option<u64>| rows.iter().map(of).sum::<Option<u64>>();
+    let since = |of: fn(&CpuCounts) -> u64| Some(of(now).saturating_sub(of(before)));
+    Totals {
+        context_switches: SwitchTotals {
+            voluntary: sum(|row| Some(row.voluntary)),
+            involuntary: sum(|row| Some(row.involuntary)),
+            idle: Some(idle.iter().sum()),
+        },
+        migrations: MigrationTotals {
+            same_l2: sum(|row| row.migrations_same_l2),
+            same_l3: sum(|row| row.migrations_same_l3),
+            across: sum(|row| row.migrations_across),
+        },
+        processes: ProcessTotals {
+            forked: since(|cpus| cpus.forks),
+            execs: since(|cpus| cpus.execs),
+            exited: since(|cpus| cpus.exits),
+            peak: None,
+        },
+        threads_created: since(|cpus| cpus.threads),
+        switch_cost_ns: measures.then(|| now.cost_ns.saturating_sub(before.cost_ns)),
+        ..Totals::default()
+    }
+}
+
+/// Also those of which none was lost: a count that is missing is not the same as one that stands still.
+fn lost(now: &CpuCounts, before: &CpuCounts) -> Vec<Lost> {
+    let of = |what: &str, events: u64| Lost { cpu: None, events, what: what.to_owned() };
+    vec![
+        of("arrivals of tasks, because the kernel had no memory to count them", now.refused - before.refused),
+        of("ends of tasks, because too many ended at once", now.ended_lost - before.ended_lost),
+    ]
+}

@@ -1,0 +1,52 @@
+//! Metrics for Prometheus: the OpenMetrics text of a machine that is watched, or of a Trace's totals.
+//!
+//! A [`Ledger`] adds up stretches of time, in the types of a Trace; what it counts never goes back. [`reference()`] is the list of all metrics, and
+//! `docs/metrics.md` holds it. The number of series is bounded: the busiest control groups and interrupt lines have their own, the others
+//! share one with the label `other`.
+
+mod family;
+mod ledger;
+mod page;
+mod shown;
+#[cfg(test)]
+mod tests;
+
+pub use family::{Family, Kind, families, reference};
+pub use ledger::{GroupUse, Kernel, Ledger, Limits, Moment, Stretch};
+
+use swtch_cost::CostModel;
+use swtch_trace::Trace;
+
+/// The name of the format, for `Content-Type`.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The totals of a Trace as OpenMetrics text. Without prices, the estimate of the cost is missing.
+pub fn of_trace(trace: &Trace, model: Option<&CostModel>, limits: Limits) -> String {
+    let mut ledger = Ledger::new(limits);
+    // Whatever has most comes first where there are more than may be shown.
+    let mut cgroups = trace.cgroups.clone();
+    cgroups.sort_by_key(|group| std::cmp::Reverse(group.voluntary + group.involuntary));
+    ledger.add(
+        &Stretch {
+            header: &trace.header,
+            tasks: &trace.tasks,
+            cpus: &trace.cpus,
+            cgroups: &cgroups,
+            interrupts: &trace.interrupts,
+            histograms: &trace.histograms,
+            cost_ns_by_kind: None,
+        },
+        model,
+        0,
+    );
+    let kernel = |source: &str| {
+        let row = trace.header.reconciliation.iter().find(|row| row.source == source);
+        row.map(|row| row.kernel)
+    };
+    ledger.add_kernel(&Kernel {
+        context_switches: kernel("/proc/stat ctxt"),
+        interrupts: kernel("/proc/stat intr"),
+        forks: None,
+    });
+    ledger.text(&Moment::default())
+}

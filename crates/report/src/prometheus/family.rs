@@ -1,0 +1,155 @@
+//! All metrics: their names, what they mean, and how they are told apart.
+
+/// What a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A sum that never goes back; its name ends in `_total`.
+    Counter,
+    /// A figure of the moment.
+    Gauge,
+    /// A distribution in classes; its names end in `_bucket`, `_sum` and `_count`.
+    Histogram,
+}
+
+/// A metric.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Family {
+    /// Its name without unit and ending.
+    pub(super) stem: &'static str,
+    /// Its unit, which stands behind the name: `seconds`, `bytes`.
+    pub(super) unit: Option<&'static str>,
+    /// What it is.
+    pub kind: Kind,
+    /// What tells its series apart.
+    pub labels: &'static [&'static str],
+    /// What it means, in a sentence.
+    pub help: &'static str,
+}
+
+impl Family {
+    /// Its name as queries write it, without `_bucket`, `_sum` and `_count` of a distribution.
+    pub fn name(&self) -> String {
+        let mut name = self.stem.to_owned();
+        if let Some(unit) = self.unit {
+            name = format!("{name}_{unit}");
+        }
+        if self.kind == Kind::Counter { name + "_total" } else { name }
+    }
+}
+
+const fn counter(stem: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
+    Family { stem, unit: None, kind: Kind::Counter, labels, help }
+}
+
+/// A counter of time, kept in nanoseconds and shown in seconds.
+const fn time(stem: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
+    Family { stem, unit: Some("seconds"), kind: Kind::Counter, labels, help }
+}
+
+const fn gauge(
+    stem: &'static str,
+    unit: Option<&'static str>,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Family {
+    Family { stem, unit, kind: Kind::Gauge, labels, help }
+}
+
+const fn histogram(stem: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
+    Family { stem, unit: Some("seconds"), kind: Kind::Histogram, labels, help }
+}
+
+macro_rules! families {
+    ($($name:ident = $family:expr;)*) => {
+        $(pub(super) static $name: Family = $family;)*
+        /// All metrics, in the order in which they are written.
+        pub fn families() -> &'static [&'static Family] {
+            static ALL: &[&Family] = &[$(&$name),*];
+            ALL
+        }
+    };
+}
+
+families! {
+    BUILD = gauge("swtch_build_info", None, &["version", "recorder", "why"],
+        "Always 1: the version of swtch, where its figures come from, and why from there.");
+    UNAVAILABLE = gauge("swtch_unavailable_info", None, &["what", "why"],
+        "Always 1: a figure that this machine does not give. Its metric is absent, not zero.");
+    OBSERVED = time("swtch_observed", &[], "Time that was watched or recorded.");
+    SWITCHES = counter("swtch_context_switches", &["kind"],
+        "Context switches of the machine: voluntary and involuntary ones of tasks, and those from the idle task.");
+    CPU_SWITCHES = counter("swtch_cpu_context_switches", &["cpu", "from"],
+        "Context switches of a processor, from a task or from the idle task.");
+    COST = histogram("swtch_switch_cost", &["kind"],
+        "Direct cost of switches, measured in place: to a thread of the same process, to another process, or from or to idle.");
+    ESTIMATE = time("swtch_switch_cost_estimate", &["bound"],
+        "Processor time that switches took, refilled caches included, by this machine's Profile: at least (low) and at most (high).");
+    WAITS = histogram("swtch_run_queue_wait", &[],
+        "Waits of tasks in run queues, one for each time that a task came to a processor.");
+    RUN = time("swtch_run", &[], "Processor time of tasks.");
+    WAIT = time("swtch_wait", &[], "Time of tasks in run queues.");
+    MIGRATIONS = counter("swtch_migrations", &["distance"],
+        "Moves of tasks between processors, by the nearest cache that both share: same_l2, same_l3 or across.");
+    FORKS = counter("swtch_forks", &[], "Processes created.");
+    THREADS_CREATED = counter("swtch_threads_created", &[], "Threads created, those of new processes among them.");
+    EXECS = counter("swtch_execs", &[], "Programs executed.");
+    EXITS = counter("swtch_exits", &[], "Processes ended.");
+    THREADS = gauge("swtch_threads", None, &[], "Threads that exist.");
+    RUNNABLE = gauge("swtch_runnable_threads", None, &[], "Threads that run or wait to run.");
+    BLOCKED = gauge("swtch_blocked_threads", None, &[], "Threads that wait for a disk.");
+    LOST = counter("swtch_lost_events", &["what"], "Events that were lost, so that sums are too small by them.");
+    CGROUP_SWITCHES = counter("swtch_cgroup_context_switches", &["cgroup", "kind"],
+        "Context switches of a control group's own tasks.");
+    CGROUP_RUN = time("swtch_cgroup_run", &["cgroup"], "Processor time of a control group's own tasks.");
+    CGROUP_WAIT = time("swtch_cgroup_wait", &["cgroup"], "Time of a control group's own tasks in run queues.");
+    CGROUP_THREADS = gauge("swtch_cgroup_threads", None, &["cgroup"], "Threads that exist in a control group itself.");
+    CGROUP_CPU = time("swtch_cgroup_cpu", &["cgroup"],
+        "Processor time of a control group and those below it, by its own files. There is no sum of the others: it would count twice.");
+    CGROUP_PERIODS = counter("swtch_cgroup_periods", &["cgroup"],
+        "Periods of its quota in which a control group ran.");
+    CGROUP_THROTTLED_PERIODS = counter("swtch_cgroup_throttled_periods", &["cgroup"],
+        "Periods in which a control group's own quota did not last.");
+    CGROUP_THROTTLED = time("swtch_cgroup_throttled", &["cgroup"],
+        "Time that a control group's own quota kept it from running, summed over processors.");
+    CGROUP_PRESSURE = time("swtch_cgroup_cpu_pressure", &["cgroup", "kind"],
+        "Time in which some or all (full) tasks of a control group and those below it waited for a processor. There is no sum of the others.");
+    INTERRUPTS = counter("swtch_interrupts", &["line", "name"], "Hardware interrupts by line.");
+    INTERRUPT_TIME = time("swtch_interrupt", &["line", "name"], "Time in the handlers of hardware interrupts by line.");
+    SOFTIRQS = counter("swtch_softirqs", &["kind"], "Soft interrupts by kind.");
+    SOFTIRQ_TIME = time("swtch_softirq", &["kind"], "Time in soft interrupts by kind.");
+    CPU_TIME = time("swtch_cpu", &["mode"],
+        "Time of all processors by use: user, system, irq, softirq, idle, iowait, steal.");
+    PRESSURE = time("swtch_pressure", &["resource", "kind"],
+        "Time in which some or all (full) tasks of the machine waited for cpu, memory, io or irq.");
+    KERNEL_SWITCHES = counter("swtch_kernel_context_switches", &[],
+        "Context switches by the kernel's own count (ctxt in /proc/stat), to compare with swtch_context_switches.");
+    KERNEL_INTERRUPTS = counter("swtch_kernel_interrupts", &[],
+        "Hardware interrupts by the kernel's own count (intr in /proc/stat).");
+    KERNEL_FORKS = counter("swtch_kernel_forks", &[],
+        "Processes and threads created, by the kernel's own count (processes in /proc/stat).");
+    RECORDER_CPU = time("swtch_recorder_cpu", &[],
+        "Processor time of swtch itself, without what its programs in the kernel add to each switch.");
+    RECORDER_MEMORY = gauge("swtch_recorder_memory", Some("bytes"), &[], "Memory that swtch itself holds.");
+    RECORDER_BPF_MEMORY = gauge("swtch_recorder_bpf_memory", Some("bytes"), &[],
+        "Memory of its programs in the kernel.");
+    RECORDER_SAMPLE = gauge("swtch_recorder_sample", Some("seconds"), &[], "Time that the last look at everything took.");
+}
+
+/// All metrics as a table in Markdown: name, kind, labels, meaning.
+///
+/// ```
+/// assert!(swtch_report::prometheus::reference().contains("| `swtch_context_switches_total` | counter | `kind` |"));
+/// ```
+pub fn reference() -> String {
+    let mut text = String::from("| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n");
+    for family in families() {
+        let kind = match family.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
+        text += &format!("| `{}` | {kind} | {} | {} |\n", family.name(), labels.join(", "), family.help);
+    }
+    text
+}

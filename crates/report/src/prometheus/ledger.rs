@@ -1,0 +1,458 @@
+//! Sums over all stretches of time so far.
+
+use super::family::*;
+use super::page::{Distribution, Page};
+use super::shown::{OTHER, Shown};
+use std::collections::BTreeMap;
+use swtch_cost::{CostModel, Inputs, bill};
+use swtch_trace::model::{Header, Unavailable};
+use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
+
+/// Bytes of a label's value at most.
+const LABEL_BYTES: usize = 200;
+/// Figures that are missing and are named at most.
+const MOST_UNAVAILABLE: usize = 100;
+
+/// How many series of a kind there may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Control groups that have series of their own.
+    pub cgroups: usize,
+    /// Interrupt lines that have series of their own.
+    pub irqs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { cgroups: 200, irqs: 200 }
+    }
+}
+
+/// What happened in a stretch of time: a whole Trace, or what came since the last time.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch<'a> {
+    /// Totals and circumstances.
+    pub header: &'a Header,
+    /// Tasks.
+    pub tasks: &'a [TaskRow],
+    /// Processors.
+    pub cpus: &'a [CpuRow],
+    /// Control groups; where there are none, the tasks are summed by theirs.
+    pub cgroups: &'a [CgroupRow],
+    /// Interrupts.
+    pub interrupts: &'a [InterruptRow],
+    /// Distributions.
+    pub histograms: &'a [HistogramRow],
+    /// Direct cost of switches between threads, between processes, from or to idle, ns; where it is not known, it is taken from the
+    /// middles of the classes.
+    pub cost_ns_by_kind: Option<[u64; 3]>,
+}
+
+/// What a control group used in a stretch of time, by its own files. Absent figures are unavailable.
+#[derive(Clone, Debug, Default)]
+pub struct GroupUse {
+    /// Its path.
+    pub path: String,
+    /// Processor time, ns.
+    pub cpu_ns: Option<u64>,
+    /// Periods of its quota.
+    pub periods: Option<u64>,
+    /// Those in which it did not last.
+    pub throttled_periods: Option<u64>,
+    /// Time it was kept from running, ns.
+    pub throttled_ns: Option<u64>,
+    /// Time in which some, and in which all of its tasks waited for a processor, ns.
+    pub pressure_ns: [Option<u64>; 2],
+}
+
+/// What the kernel itself counted in a stretch of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kernel {
+    /// Context switches.
+    pub context_switches: Option<u64>,
+    /// Hardware interrupts.
+    pub interrupts: Option<u64>,
+    /// Processes and threads created.
+    pub forks: Option<u64>,
+}
+
+/// Figures of the moment. Absent ones are not shown.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    /// Threads that exist.
+    pub threads: Option<u64>,
+    /// Threads that run or wait to run.
+    pub runnable: Option<u64>,
+    /// Threads that wait for a disk.
+    pub blocked: Option<u64>,
+    /// Threads that exist, by control group.
+    pub group_threads: BTreeMap<String, u64>,
+    /// Memory of this process.
+    pub memory_bytes: Option<u64>,
+    /// Memory of its programs in the kernel.
+    pub bpf_memory_bytes: Option<u64>,
+    /// Time that the last look took, ns.
+    pub sample_ns: Option<u64>,
+}
+
+/// Sums that never go back.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    counters: BTreeMap<&'static str, BTreeMap<Vec<String>, u64>>,
+    distributions: BTreeMap<(&'static str, Vec<String>), Distribution>,
+    build: Vec<String>,
+    unavailable: BTreeMap<String, String>,
+    cgroups: Shown,
+    irqs: Shown,
+}
+
+impl Ledger {
+    /// Nothing yet.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            counters: BTreeMap::new(),
+            distributions: BTreeMap::new(),
+            build: Vec::new(),
+            unavailable: BTreeMap::new(),
+            cgroups: Shown::new(limits.cgroups, true),
+            irqs: Shown::new(limits.irqs, false),
+        }
+    }
+
+    /// Adds what happened up to `now_ns` of a clock that never goes back.
+    pub fn add(&mut self, stretch: &Stretch<'_>, model: Option<&CostModel>, now_ns: u64) {
+        let header = stretch.header;
+        let provenance = &header.provenance;
+        self.build =
+            [&provenance.swtch_version, &provenance.recorder, &provenance.why].map(|text| label(text)).into();
+        self.unavailable.clear();
+        self.lacking(&header.unavailable);
+        self.sum(&OBSERVED, &[], Some(header.duration_ns));
+        self.add_totals(header);
+        self.add_tasks(stretch);
+        self.add_cgroups(stretch, now_ns);
+        self.add_interrupts(stretch.interrupts, now_ns);
+        self.add_distributions(stretch);
+        self.add_estimate(stretch, model);
+        self.review(now_ns);
+    }
+
+    /// Adds what the kernel counted.
+    pub fn add_kernel(&mut self, kernel: &Kernel) {
+        self.sum(&KERNEL_SWITCHES, &[], kernel.context_switches);
+        self.sum(&KERNEL_INTERRUPTS, &[], kernel.interrupts);
+        self.sum(&KERNEL_FORKS, &[], kernel.forks);
+    }
+
+    /// Adds what control groups used up to `now_ns`. The first that are named have series of their own.
+    pub fn add_group_use(&mut self, groups: &[GroupUse], now_ns: u64) {
+        for group in groups {
+            let name = self.cgroup(&group.path, group.cpu_ns.unwrap_or(0), now_ns);
+            let name = name.as_str();
+            self.sum(&CGROUP_PERIODS, &[name], group.periods);
+            self.sum(&CGROUP_THROTTLED_PERIODS, &[name], group.throttled_periods);
+            self.sum(&CGROUP_THROTTLED, &[name], group.throttled_ns);
+            if name != OTHER {
+                // These include the groups below: a sum of several would count twice.
+                self.sum(&CGROUP_CPU, &[name], group.cpu_ns);
+                for (kind, ns) in ["some", "full"].iter().zip(group.pressure_ns) {
+                    self.sum(&CGROUP_PRESSURE, &[name, kind], ns);
+                }
+            }
+        }
+    }
+
+    /// Control groups that exist, though they may do nothing.
+    pub fn note_groups<'a>(&mut self, paths: impl Iterator<Item = &'a String>, now_ns: u64) {
+        for path in paths {
+            self.cgroup(path, 0, now_ns);
+        }
+    }
+
+    /// Everything as OpenMetrics text.
+    pub fn text(&self, moment: &Moment) -> String {
+        let mut page = Page::new(&self.counters, &self.distributions);
+        page.gauge(&BUILD, &self.build, (!self.build.is_empty()).then_some(1.0));
+        for (what, why) in &self.unavailable {
+            page.gauge(&UNAVAILABLE, &[what.clone(), why.clone()], Some(1.0));
+        }
+        let number = |value: Option<u64>| value.map(|value| value as f64);
+        page.gauge(&THREADS, &[], number(moment.threads));
+        page.gauge(&RUNNABLE, &[], number(moment.runnable));
+        page.gauge(&BLOCKED, &[], number(moment.blocked));
+        page.gauge(&RECORDER_MEMORY, &[], number(moment.memory_bytes));
+        page.gauge(&RECORDER_BPF_MEMORY, &[], number(moment.bpf_memory_bytes));
+        page.gauge(&RECORDER_SAMPLE, &[], moment.sample_ns.map(|ns| ns as f64 / 1e9));
+        let mut threads: BTreeMap<String, u64> = BTreeMap::new();
+        for (path, count) in &moment.group_threads {
+            let label = cgroup_label(path).filter(|path| self.cgroups.has(path));
+            let name = label.unwrap_or_else(|| OTHER.to_owned());
+            *threads.entry(name).or_default() += count;
+        }
+        for (name, count) in threads {
+            page.gauge(&CGROUP_THREADS, &[name], Some(count as f64));
+        }
+        page.text()
+    }
+
+    /// The label under which what a control group did is counted.
+    fn cgroup(&mut self, path: &str, weight: u64, now_ns: u64) -> String {
+        let label = cgroup_label(path).filter(|path| self.cgroups.note(path, weight, now_ns));
+        label.unwrap_or_else(|| OTHER.to_owned())
+    }
+
+    fn sum(&mut self, family: &'static Family, labels: &[&str], more: Option<u64>) {
+        let Some(more) = more else { return };
+        let series = self.counters.entry(family.stem).or_default();
+        let labels = labels.iter().map(|&value| value.to_owned()).collect();
+        let sum = series.entry(labels).or_insert(0_u64);
+        *sum = sum.saturating_add(more);
+    }
+
+    fn lacking(&mut self, rows: &[Unavailable]) {
+        for row in rows.iter().take(MOST_UNAVAILABLE) {
+            self.unavailable.insert(label(&row.what), label(&row.why));
+        }
+    }
+
+    fn add_totals(&mut self, header: &Header) {
+        let totals = &header.totals;
+        let switches = &totals.context_switches;
+        for (kind, count) in [
+            ("voluntary", switches.voluntary),
+            ("involuntary", switches.involuntary),
+            ("idle", switches.idle),
+        ] {
+            self.sum(&SWITCHES, &[kind], count);
+        }
+        let moves = &totals.migrations;
+        for (distance, count) in
+            [("same_l2", moves.same_l2), ("same_l3", moves.same_l3), ("across", moves.across)]
+        {
+            self.sum(&MIGRATIONS, &[distance], count);
+        }
+        self.sum(&FORKS, &[], totals.processes.forked);
+        self.sum(&EXECS, &[], totals.processes.execs);
+        self.sum(&EXITS, &[], totals.processes.exited);
+        self.sum(&THREADS_CREATED, &[], totals.threads_created);
+        let cpu = &totals.cpu_ns;
+        for (mode, ns) in [
+            ("user", cpu.user),
+            ("system", cpu.system),
+            ("irq", cpu.irq),
+            ("softirq", cpu.softirq),
+            ("idle", cpu.idle),
+            ("iowait", cpu.iowait),
+            ("steal", cpu.steal),
+        ] {
+            self.sum(&CPU_TIME, &[mode], ns);
+        }
+        for pressure in &totals.pressure {
+            self.sum(&PRESSURE, &[&label(&pressure.resource), "some"], pressure.some_ns);
+            self.sum(&PRESSURE, &[&label(&pressure.resource), "full"], pressure.full_ns);
+        }
+        for lost in &header.lost {
+            self.sum(&LOST, &[&label(&lost.what)], Some(lost.events));
+        }
+        self.sum(&RECORDER_CPU, &[], header.recorder.cpu_ns);
+    }
+
+    fn add_tasks(&mut self, stretch: &Stretch<'_>) {
+        for row in stretch.cpus {
+            let cpu = row.cpu.to_string();
+            self.sum(&CPU_SWITCHES, &[&cpu, "task"], Some(row.switches));
+            self.sum(&CPU_SWITCHES, &[&cpu, "idle"], Some(row.idle_switches));
+        }
+        if stretch.tasks.is_empty() {
+            return;
+        }
+        let sum = |of: fn(&TaskRow) -> u64| {
+            Some(stretch.tasks.iter().filter(|task| task.in_scope).map(of).fold(0, u64::saturating_add))
+        };
+        self.sum(&RUN, &[], sum(|task| task.run_ns));
+        self.sum(&WAIT, &[], sum(|task| task.wait_ns));
+    }
+
+    fn add_cgroups(&mut self, stretch: &Stretch<'_>, now_ns: u64) {
+        let mut groups: BTreeMap<&str, CgroupRow> = BTreeMap::new();
+        if stretch.cgroups.is_empty() {
+            for task in stretch.tasks.iter().filter(|task| task.in_scope) {
+                let Some(path) = &task.cgroup else { continue };
+                let group = groups.entry(path).or_default();
+                group.voluntary += task.voluntary;
+                group.involuntary += task.involuntary;
+                group.run_ns += task.run_ns;
+                group.wait_ns += task.wait_ns;
+            }
+            if groups.is_empty() && !stretch.tasks.is_empty() {
+                let why = "which task is in which control group was not recorded".to_owned();
+                self.unavailable.insert("cgroups.context_switches".to_owned(), why);
+            }
+        }
+        let rows = groups.iter().map(|(path, row)| (*path, row));
+        let rows = rows.chain(stretch.cgroups.iter().map(|row| (row.path.as_str(), row)));
+        for (path, row) in rows {
+            let name = self.cgroup(path, row.run_ns, now_ns);
+            let name = name.as_str();
+            self.sum(&CGROUP_SWITCHES, &[name, "voluntary"], Some(row.voluntary));
+            self.sum(&CGROUP_SWITCHES, &[name, "involuntary"], Some(row.involuntary));
+            self.sum(&CGROUP_RUN, &[name], Some(row.run_ns));
+            self.sum(&CGROUP_WAIT, &[name], Some(row.wait_ns));
+            self.sum(&CGROUP_THROTTLED_PERIODS, &[name], row.throttled_periods);
+            self.sum(&CGROUP_THROTTLED, &[name], row.throttled_ns);
+        }
+    }
+
+    fn add_interrupts(&mut self, rows: &[InterruptRow], now_ns: u64) {
+        // Where a line has rows of single processors, it has one of all besides.
+        for row in rows.iter().filter(|row| row.cpu.is_none()) {
+            let line = label(&row.line);
+            match row.kind {
+                InterruptKind::Hard => {
+                    let name = label(&row.name);
+                    let shown = self.irqs.note(&irq_key(&line, &name), row.count, now_ns);
+                    let labels = if shown { [line.as_str(), name.as_str()] } else { [OTHER, ""] };
+                    self.sum(&INTERRUPTS, &labels, Some(row.count));
+                    self.sum(&INTERRUPT_TIME, &labels, row.ns);
+                }
+                InterruptKind::Soft => {
+                    self.sum(&SOFTIRQS, &[&line], Some(row.count));
+                    self.sum(&SOFTIRQ_TIME, &[&line], row.ns);
+                }
+            }
+        }
+    }
+
+    fn add_distributions(&mut self, stretch: &Stretch<'_>) {
+        let of = |metric: &'static str, of: &'static str| {
+            stretch.histograms.iter().filter(move |row| row.metric == metric && row.of == of)
+        };
+        let kinds = [("thread", "kind thread"), ("process", "kind process"), ("idle", "kind idle")];
+        let mut sums = [0_u64; 3];
+        if let Some(known) = stretch.cost_ns_by_kind {
+            sums = known;
+        } else {
+            let middles = kinds.map(|(_, name)| of("cost", name).map(middle_ns).sum::<f64>());
+            let all: f64 = middles.iter().sum();
+            // What all of them took is known better.
+            let scale = stretch.header.totals.switch_cost_ns.map_or(1.0, |ns| ns as f64 / all.max(1.0));
+            for (sum, middle) in sums.iter_mut().zip(middles) {
+                *sum = (middle * scale) as u64;
+            }
+        }
+        let measured = stretch.cost_ns_by_kind.is_some() || of("cost", "kind thread").next().is_some();
+        for ((kind, name), sum_ns) in kinds.into_iter().zip(sums) {
+            if measured || of("cost", name).next().is_some() {
+                self.distribution(&COST, &[kind]).add(of("cost", name), sum_ns);
+            }
+        }
+        if of("wait", "all").next().is_some() || self.distributions.contains_key(&(WAITS.stem, Vec::new())) {
+            let tasks = stretch.tasks.iter().filter(|task| task.in_scope);
+            let sum_ns = tasks.map(|task| task.wait_ns).fold(0, u64::saturating_add);
+            self.distribution(&WAITS, &[]).add(of("wait", "all"), sum_ns);
+        }
+    }
+
+    fn distribution(&mut self, family: &'static Family, labels: &[&str]) -> &mut Distribution {
+        let labels = labels.iter().map(|&value| value.to_owned()).collect();
+        let bounds_ns: &'static [u64] =
+            if family.stem == COST.stem { &COST_BOUNDS_NS } else { &WAIT_BOUNDS_NS };
+        self.distributions.entry((family.stem, labels)).or_insert_with(|| Distribution::new(bounds_ns))
+    }
+
+    fn add_estimate(&mut self, stretch: &Stretch<'_>, model: Option<&CostModel>) {
+        let Some(model) = model else {
+            let why = "it takes a Profile of this machine; 'swtch measure --quick' makes one".to_owned();
+            self.unavailable.insert("switch_cost_estimate".to_owned(), why);
+            return;
+        };
+        let bill = bill(Inputs {
+            header: stretch.header,
+            tasks: stretch.tasks,
+            wakes: &[],
+            preemptions: &[],
+            interrupts: &[],
+            cpus: &[],
+            model: Some(model),
+            price: None,
+        });
+        let Some(direct) = bill.direct_ns else { return };
+        let all = direct.plus(bill.indirect_ns.unwrap_or_default());
+        self.sum(&ESTIMATE, &["low"], Some(all.low as u64));
+        self.sum(&ESTIMATE, &["high"], Some(all.high as u64));
+    }
+
+    fn review(&mut self, now_ns: u64) {
+        let of_groups = [
+            &CGROUP_SWITCHES,
+            &CGROUP_RUN,
+            &CGROUP_WAIT,
+            &CGROUP_CPU,
+            &CGROUP_PERIODS,
+            &CGROUP_THROTTLED_PERIODS,
+            &CGROUP_THROTTLED,
+            &CGROUP_PRESSURE,
+        ];
+        for path in self.cgroups.review(now_ns) {
+            for family in of_groups {
+                if let Some(series) = self.counters.get_mut(family.stem) {
+                    series.retain(|labels, _| labels[0] != path);
+                }
+            }
+        }
+        for key in self.irqs.review(now_ns) {
+            for family in [&INTERRUPTS, &INTERRUPT_TIME] {
+                if let Some(series) = self.counters.get_mut(family.stem) {
+                    series.retain(|labels, _| irq_key(&labels[0], &labels[1]) != key);
+                }
+            }
+        }
+    }
+}
+
+/// Upper bounds of the classes of costs, ns: bounds of the kernel's classes too, so that nothing is divided.
+const COST_BOUNDS_NS: [u64; 12] =
+    [128, 256, 512, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 24];
+/// Upper bounds of the classes of waits, ns.
+const WAIT_BOUNDS_NS: [u64; 12] = [
+    1 << 8,
+    1 << 10,
+    1 << 12,
+    1 << 14,
+    1 << 16,
+    1 << 18,
+    1 << 20,
+    1 << 22,
+    1 << 24,
+    1 << 26,
+    1 << 28,
+    1 << 30,
+];
+
+fn middle_ns(row: &HistogramRow) -> f64 {
+    f64::midpoint(row.from_ns as f64, row.to_ns as f64) * row.count as f64
+}
+
+fn irq_key(line: &str, name: &str) -> String {
+    format!("{line}\n{name}")
+}
+
+/// A path as a label. What is no path stands for groups that nobody could name, each of them once: they belong to the others.
+fn cgroup_label(path: &str) -> Option<String> {
+    path.starts_with('/').then(|| label(path))
+}
+
+/// A text as a label: of bounded length, the beginning and the end, and without control characters.
+fn label(text: &str) -> String {
+    let clean = |text: &str| -> String {
+        text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    };
+    let text = clean(text);
+    if text.len() <= LABEL_BYTES {
+        return text;
+    }
+    let half = (LABEL_BYTES - '…'.len_utf8()) / 2;
+    let head = (0..=half).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let tail = (text.len() - half..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
+    format!("{}…{}", &text[..head], &text[tail..])
+}

@@ -1,0 +1,197 @@
+//! Which of many names have a series of their own. There are never more than asked for; the others share the label `other`.
+//!
+//! A name keeps its series while it does something and there is room. A counter of a name counts what happened while the name was shown, and
+//! `other` what happened while it was not: so neither ever goes back, and what happens is counted in exactly one of them. A name that is
+//! given up for a busier one stands still for [`STILL_NS`] before its series ends, so that nothing it counted is missed by whoever reads less
+//! often; what it does meanwhile is in `other` already.
+
+use std::collections::HashMap;
+
+/// The label of all that have none of their own. Control groups begin with a slash, and no interrupt is called so.
+pub(super) const OTHER: &str = "other";
+/// How long a series stands still before it ends; also, how often it is looked who is busiest.
+pub(super) const STILL_NS: u64 = 300_000_000_000;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// A series of its own, though it may stand still.
+    shown: bool,
+    /// When it was given up for another; nothing is added any more.
+    left_ns: Option<u64>,
+    /// When it was last there.
+    seen_ns: u64,
+    /// What it did since it was last looked who is busiest.
+    weight: u64,
+}
+
+/// The names.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    most: usize,
+    /// Those that are not there for a while lose their series, though nobody needs it.
+    come_and_go: bool,
+    entries: HashMap<String, Entry>,
+    shown: usize,
+    reviewed_ns: Option<u64>,
+}
+
+impl Shown {
+    pub(super) fn new(most: usize, come_and_go: bool) -> Self {
+        Self { most, come_and_go, entries: HashMap::new(), shown: 0, reviewed_ns: None }
+    }
+
+    /// Whether `name`, which did so much, has a series of its own; otherwise it belongs to [`OTHER`].
+    pub(super) fn note(&mut self, name: &str, weight: u64, now_ns: u64) -> bool {
+        let new = Entry { shown: false, left_ns: None, seen_ns: now_ns, weight: 0 };
+        if !self.entries.contains_key(name) {
+            self.entries.insert(name.to_owned(), new);
+        }
+        let Some(entry) = self.entries.get_mut(name) else { return false };
+        entry.seen_ns = now_ns;
+        entry.weight = entry.weight.saturating_add(weight);
+        if !entry.shown && self.shown < self.most {
+            self.shown += 1;
+            entry.shown = true;
+        }
+        entry.shown && entry.left_ns.is_none()
+    }
+
+    /// Whether `name` has a series to which something can be added.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.get(name).is_some_and(|entry| entry.shown && entry.left_ns.is_none())
+    }
+
+    /// From time to time: looks who is busiest. Gives the names whose series end.
+    pub(super) fn review(&mut self, now_ns: u64) -> Vec<String> {
+        let last_ns = *self.reviewed_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(last_ns) < STILL_NS {
+            return Vec::new();
+        }
+        self.reviewed_ns = Some(now_ns);
+        let old = |since_ns: u64| now_ns.saturating_sub(since_ns) >= STILL_NS;
+        let come_and_go = self.come_and_go;
+        let gone = |entry: &Entry| old(entry.seen_ns) && (come_and_go || !entry.shown);
+        let over = |entry: &Entry| entry.left_ns.is_some_and(old) || gone(entry);
+        let ended: Vec<String> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.shown && over(entry))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in &ended {
+            if let Some(entry) = self.entries.get_mut(name) {
+                (entry.shown, entry.left_ns) = (false, None);
+            }
+        }
+        self.shown -= ended.len();
+        self.entries.retain(|_, entry| !gone(entry));
+        self.give_room(now_ns);
+        for entry in self.entries.values_mut() {
+            entry.weight = 0;
+        }
+        ended
+    }
+
+    /// The busiest without a series get what is free. Where nothing is, those that do less than half as much begin to leave.
+    fn give_room(&mut self, now_ns: u64) {
+        let mut hidden: Vec<(u64, String)> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| !entry.shown && entry.weight > 0)
+            .map(|(name, entry)| (entry.weight, name.clone()))
+            .collect();
+        hidden.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
+        let mut hidden = hidden.into_iter();
+        for (_, name) in hidden.by_ref().take(self.most.saturating_sub(self.shown)) {
+            self.shown += 1;
+            if let Some(entry) = self.entries.get_mut(&name) {
+                entry.shown = true;
+            }
+        }
+        // Who leaves already leaves for one of these.
+        let leaving = self.entries.values().filter(|entry| entry.left_ns.is_some()).count();
+        let mut quiet: Vec<(u64, String)> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.shown && entry.left_ns.is_none())
+            .map(|(name, entry)| (entry.weight, name.clone()))
+            .collect();
+        quiet.sort();
+        for ((busy, _), (weight, name)) in hidden.skip(leaving).zip(quiet) {
+            if busy / 2 <= weight {
+                break;
+            }
+            if let Some(entry) = self.entries.get_mut(&name) {
+                entry.left_ns = Some(now_ns);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn there_are_never_more_than_asked_for() {
+        let mut shown = Shown::new(2, true);
+        let given: Vec<bool> = ["/a", "/b", "/c"].iter().map(|name| shown.note(name, 1, 0)).collect();
+        assert_eq!(given, [true, true, false]);
+        assert!(shown.note("/a", 1, SECOND) && !shown.note("/c", 100, SECOND));
+        assert_eq!(shown.review(SECOND), Vec::<String>::new());
+        assert!(!Shown::new(0, true).note("/a", 1, 0));
+    }
+
+    #[test]
+    fn a_busier_one_takes_the_place_after_it_stood_still() {
+        let mut shown = Shown::new(2, true);
+        let work = |shown: &mut Shown, now_ns: u64, weights: [u64; 3]| {
+            let mut given = Vec::new();
+            for (name, weight) in ["/a", "/b", "/c"].into_iter().zip(weights) {
+                given.push(shown.note(name, weight, now_ns));
+            }
+            given
+        };
+        work(&mut shown, 0, [1, 1, 1]);
+        shown.review(0);
+        assert_eq!(work(&mut shown, SECOND, [10, 3, 9]), [true, true, false]);
+        assert_eq!(shown.review(STILL_NS), Vec::<String>::new(), "it begins to leave");
+        assert_eq!(work(&mut shown, STILL_NS, [10, 3, 9]), [true, false, false], "/b stands still");
+        assert!(shown.has("/a") && !shown.has("/b"));
+        work(&mut shown, 2 * STILL_NS, [10, 3, 9]);
+        assert_eq!(shown.review(2 * STILL_NS), ["/b"]);
+        assert_eq!(work(&mut shown, 2 * STILL_NS + 1, [10, 3, 9]), [true, false, true]);
+        // A little more is not enough.
+        assert_eq!(shown.review(3 * STILL_NS), Vec::<String>::new());
+        assert_eq!(work(&mut shown, 4 * STILL_NS - 1, [10, 11, 9]), [true, false, true]);
+        assert_eq!(shown.review(4 * STILL_NS), Vec::<String>::new());
+        assert_eq!(work(&mut shown, 4 * STILL_NS, [10, 11, 9]), [true, false, true]);
+    }
+
+    #[test]
+    fn who_is_gone_leaves_its_place_and_no_trace() {
+        let mut shown = Shown::new(1, true);
+        assert!(shown.note("/gone", 5, 0));
+        assert!(!shown.note("/next", 1, 0));
+        shown.review(0);
+        for second in 1..=300 {
+            assert!(!shown.note("/next", 1, second * SECOND));
+        }
+        assert_eq!(shown.review(STILL_NS), ["/gone"]);
+        assert_eq!(shown.entries.len(), 1);
+        assert!(shown.note("/next", 1, STILL_NS));
+    }
+
+    #[test]
+    fn what_does_not_come_and_go_keeps_its_series_while_it_is_quiet() {
+        let mut shown = Shown::new(1, false);
+        assert!(shown.note("quiet", 5, 0));
+        shown.review(0);
+        assert_eq!(shown.review(STILL_NS), Vec::<String>::new());
+        assert!(!shown.note("busy", 1, STILL_NS + 1) && shown.has("quiet"));
+        assert_eq!(shown.review(2 * STILL_NS), Vec::<String>::new());
+        assert!(!shown.has("quiet"), "it gives way to a busy one");
+    }
+}

@@ -1,0 +1,232 @@
+//! Sums, bounds and text, on tables that are made up.
+
+use super::*;
+use std::collections::BTreeMap;
+use swtch_topology::Host;
+use swtch_trace::model::{Header, Lost, Provenance, Scope, SwitchTotals};
+use swtch_trace::tables::{CgroupRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
+
+fn header() -> Header {
+    Header::new(Provenance::default(), Host::default(), Scope::Machine)
+}
+
+fn stretch(header: &Header) -> Stretch<'_> {
+    Stretch {
+        header,
+        tasks: &[],
+        cpus: &[],
+        cgroups: &[],
+        interrupts: &[],
+        histograms: &[],
+        cost_ns_by_kind: None,
+    }
+}
+
+fn task(cgroup: &str, voluntary: u64, run_ns: u64) -> TaskRow {
+    TaskRow {
+        in_scope: true,
+        cgroup: Some(cgroup.to_owned()),
+        voluntary,
+        run_ns,
+        wait_ns: 7_000,
+        ..TaskRow::default()
+    }
+}
+
+/// Samples by name and labels as they are written.
+fn samples(text: &str) -> BTreeMap<String, f64> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .map(|(name, value)| (name.to_owned(), value.parse().unwrap()))
+        .collect()
+}
+
+fn of(samples: &BTreeMap<String, f64>, name: &str) -> f64 {
+    *samples.get(name).unwrap_or_else(|| panic!("no {name} in {:#?}", samples.keys()))
+}
+
+#[test]
+fn every_metric_is_in_the_document_and_nothing_else() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let wanted = reference();
+    for line in wanted.lines() {
+        assert!(
+            document.contains(line),
+            "docs/metrics.md lacks this line:\n{line}\nThe whole table:\n{wanted}"
+        );
+    }
+    let rows = |text: &str| text.lines().filter(|line| line.starts_with("| `swtch_")).count();
+    assert_eq!(rows(&document), rows(&wanted), "docs/metrics.md names a metric that does not exist");
+}
+
+#[test]
+fn the_text_is_what_the_format_asks_for() {
+    let mut header = header();
+    header.totals.context_switches = SwitchTotals { voluntary: Some(3), involuntary: None, idle: Some(0) };
+    header.duration_ns = 1_500_000_000;
+    let mut ledger = Ledger::new(Limits::default());
+    ledger.add(&stretch(&header), None, 0);
+    let text = ledger.text(&Moment { threads: Some(4), ..Moment::default() });
+    assert!(text.ends_with("\n# EOF\n"), "{text}");
+    for line in [
+        "# TYPE swtch_context_switches counter",
+        "swtch_context_switches_total{kind=\"voluntary\"} 3",
+        "swtch_context_switches_total{kind=\"idle\"} 0",
+        "# UNIT swtch_observed_seconds seconds",
+        "swtch_observed_seconds_total 1.5",
+        "swtch_threads 4.0",
+    ] {
+        assert!(text.contains(&format!("{line}\n")), "no '{line}' in:\n{text}");
+    }
+    // What nobody counted is absent, and no zero.
+    assert!(!text.contains("\"involuntary\"") && !text.contains("swtch_migrations"), "{text}");
+    assert!(text.contains("swtch_unavailable_info{what=\"switch_cost_estimate\""), "{text}");
+}
+
+#[test]
+fn labels_are_escaped_bounded_and_stay_apart() {
+    let header = header();
+    let hostile = "/a\"b\\c\nd\u{7}\u{85}";
+    let long = |end: char| format!("/{}{end}", "é".repeat(3000));
+    let tasks = [task(hostile, 1, 1), task(&long('x'), 2, 1), task(&long('y'), 3, 1), task("other", 4, 1)];
+    let mut ledger = Ledger::new(Limits::default());
+    ledger.add(&Stretch { tasks: &tasks, ..stretch(&header) }, None, 0);
+    let text = ledger.text(&Moment::default());
+    let switches = |group: &str| {
+        format!("swtch_cgroup_context_switches_total{{cgroup=\"{group}\",kind=\"voluntary\"}} ")
+    };
+    assert!(text.contains(&(switches("/a\\\"b\\\\c\u{fffd}d\u{fffd}\u{fffd}") + "1\n")), "{text}");
+    // What is no path is one of the others.
+    assert!(text.contains(&(switches("other") + "4\n")), "{text}");
+    for line in text.lines() {
+        assert!(line.len() < 500, "{} bytes: {line}", line.len());
+    }
+    assert_eq!(
+        text.matches("é…é").count()
+            / text.matches("swtch_cgroup_run_seconds_total{cgroup=\"/é").count().max(1),
+        4
+    );
+    let unique: std::collections::BTreeSet<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
+    assert_eq!(unique.len(), text.lines().filter(|line| !line.starts_with('#')).count(), "no series twice");
+}
+
+/// Control groups come and go over many hours, with more of them than may be shown. Whatever happens, no series falls, and what all series gain
+/// in a step is what happened in it.
+#[test]
+fn no_sum_goes_back_and_nothing_is_counted_twice_while_groups_come_and_go() {
+    let header = header();
+    let mut ledger = Ledger::new(Limits { cgroups: 5, irqs: 5 });
+    let mut before: BTreeMap<String, f64> = BTreeMap::new();
+    let mut state = 12_345_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut gave_way = 0;
+    for minute in 0..600_u64 {
+        // Other groups every hour, and some that are always there.
+        let names: Vec<String> = (0..12)
+            .map(|n| if n < 3 { format!("/stays{n}") } else { format!("/hour{}n{n}", minute / 60) })
+            .collect();
+        let mut tasks = Vec::new();
+        for name in &names {
+            if random(4) > 0 {
+                tasks.push(TaskRow { run_ns: random(1_000_000), ..task(name, 1 + random(1000), 1) });
+            }
+        }
+        let interrupts: Vec<InterruptRow> = names
+            .iter()
+            .map(|name| InterruptRow {
+                kind: InterruptKind::Hard,
+                line: name.clone(),
+                count: random(50),
+                ..InterruptRow::default()
+            })
+            .collect();
+        ledger.add(
+            &Stretch { tasks: &tasks, interrupts: &interrupts, ..stretch(&header) },
+            None,
+            minute * 60_000_000_000,
+        );
+        let now = samples(&ledger.text(&Moment::default()));
+        let gained = |family: &str| -> f64 {
+            let gain = |(name, value): (&String, &f64)| {
+                let earlier = before.get(name).copied().unwrap_or(0.0);
+                assert!(*value >= earlier, "{name} fell from {earlier} to {value} in minute {minute}");
+                value - earlier
+            };
+            now.iter().filter(|(name, _)| name.starts_with(family)).map(gain).sum()
+        };
+        let wanted: u64 = tasks.iter().map(|task| task.voluntary).sum();
+        assert_eq!(gained("swtch_cgroup_context_switches_total"), wanted as f64, "minute {minute}");
+        let wanted: u64 = interrupts.iter().map(|row| row.count).sum();
+        assert_eq!(gained("swtch_interrupts_total"), wanted as f64, "minute {minute}");
+        for family in ["swtch_cgroup_run_seconds_total", "swtch_interrupts_total"] {
+            let series = now.keys().filter(|name| name.starts_with(family)).count();
+            assert!(series <= 6, "{series} series of {family} in minute {minute}");
+        }
+        gave_way += before.keys().filter(|name| !now.contains_key(*name)).count();
+        before = now;
+    }
+    assert!(gave_way > 20, "the test must see series that end: {gave_way}");
+}
+
+#[test]
+fn distributions_are_coarser_and_lose_nothing() {
+    let header = header();
+    let row = |metric: &str, of: &str, from_ns: u64, to_ns: u64, count: u64| HistogramRow {
+        metric: metric.to_owned(),
+        of: of.to_owned(),
+        from_ns,
+        to_ns,
+        count,
+    };
+    let histograms = [
+        row("cost", "kind thread", 0, 1, 1),
+        row("cost", "kind thread", 96, 128, 2),
+        row("cost", "kind thread", 128, 192, 4),
+        row("cost", "kind thread", 3 << 30, 1 << 32, 8),
+        row("wait", "all", 3 << 30, 1 << 32, 5),
+        row("wait", "task 7", 0, 1, 99),
+    ];
+    let mut ledger = Ledger::new(Limits::default());
+    for _ in 0..2 {
+        let stretch =
+            Stretch { histograms: &histograms, cost_ns_by_kind: Some([500, 0, 0]), ..stretch(&header) };
+        ledger.add(&stretch, None, 0);
+    }
+    let found = samples(&ledger.text(&Moment::default()));
+    let bucket =
+        |le: &str| of(&found, &format!("swtch_switch_cost_seconds_bucket{{le=\"{le}\",kind=\"thread\"}}"));
+    assert_eq!((bucket("1.28e-7"), bucket("2.56e-7"), bucket("+Inf")), (6.0, 14.0, 30.0));
+    assert_eq!(of(&found, "swtch_switch_cost_seconds_count{kind=\"thread\"}"), 30.0);
+    assert_eq!(of(&found, "swtch_switch_cost_seconds_sum{kind=\"thread\"}"), 1e-6);
+    assert_eq!(of(&found, "swtch_run_queue_wait_seconds_count"), 10.0);
+    assert_eq!(of(&found, "swtch_run_queue_wait_seconds_bucket{le=\"1.073741824\"}"), 0.0);
+}
+
+#[test]
+fn losses_and_groups_of_a_table_are_summed() {
+    let mut header = header();
+    header.lost = vec![
+        Lost { cpu: Some(1), events: 2, what: "switches".into() },
+        Lost { cpu: Some(2), events: 3, what: "switches".into() },
+    ];
+    let cgroups =
+        [CgroupRow { path: "/web".into(), voluntary: 9, throttled_periods: Some(4), ..CgroupRow::default() }];
+    let mut ledger = Ledger::new(Limits { cgroups: 0, irqs: 0 });
+    ledger.add(&Stretch { cgroups: &cgroups, tasks: &[task("/web", 9, 1)], ..stretch(&header) }, None, 0);
+    let found = samples(
+        &ledger.text(&Moment { group_threads: [("/web".to_owned(), 3)].into(), ..Moment::default() }),
+    );
+    assert_eq!(of(&found, "swtch_lost_events_total{what=\"switches\"}"), 5.0);
+    assert_eq!(of(&found, "swtch_cgroup_context_switches_total{cgroup=\"other\",kind=\"voluntary\"}"), 9.0);
+    assert_eq!(of(&found, "swtch_cgroup_throttled_periods_total{cgroup=\"other\"}"), 4.0);
+    assert_eq!(of(&found, "swtch_cgroup_threads{cgroup=\"other\"}"), 3.0);
+}

@@ -1,0 +1,360 @@
+//! `swtch serve` and `swtch export --to prometheus`: what a Prometheus gets, and what others can do to it.
+#![allow(missing_docs, clippy::print_stderr)]
+
+mod common;
+mod scraping;
+
+use common::{fixture, home, run, skip, stderr, stdout, swtch};
+use scraping::{Serving, priced, request};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use swtch_report::prometheus::{Kind, families};
+use swtch_trace::Trace;
+
+/// Why BPF cannot be tested here, if it cannot.
+fn without_bpf() -> Option<String> {
+    swtch_record::plan::Facts::read().bpf.err()
+}
+
+/// Voluntary switches of two threads that hand a byte to each other.
+fn ping_pong(rounds: u32) -> u64 {
+    let own = || -> u64 {
+        let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        line.trim().parse().unwrap()
+    };
+    let (there, to_there) = std::io::pipe().unwrap();
+    let (here, to_here) = std::io::pipe().unwrap();
+    let turn = move |mut from: std::io::PipeReader, mut to: std::io::PipeWriter, first: bool| {
+        let before = own();
+        let mut byte = [0];
+        for _ in 0..rounds {
+            if first {
+                to.write_all(&byte).unwrap();
+                from.read_exact(&mut byte).unwrap();
+            } else {
+                from.read_exact(&mut byte).unwrap();
+                to.write_all(&byte).unwrap();
+            }
+        }
+        own() - before
+    };
+    let other = std::thread::spawn(move || turn(there, to_here, false));
+    turn(here, to_there, true) + other.join().unwrap()
+}
+
+#[test]
+fn what_is_done_between_two_scrapes_is_in_the_difference() {
+    let home = priced();
+    let serving = Serving::start(home.path(), &[]);
+    let before = serving.metrics();
+    let done = ping_pong(5_000) as f64;
+    std::thread::sleep(Duration::from_millis(1_100));
+    let after = serving.metrics();
+    let gained = |name: &str| after.get(name).unwrap_or(&0.0) - before.get(name).unwrap_or(&0.0);
+    assert!(done > 1_000.0, "{done}");
+    assert!(gained("swtch_kernel_context_switches_total") >= done, "{done}");
+    if let Some(why) = without_bpf() {
+        return skip("what_is_done_between_two_scrapes_is_in_the_difference (bpf)", &why);
+    }
+    let of = |kind: &str| gained(&format!("swtch_context_switches_total{{kind=\"{kind}\"}}"));
+    assert!(of("voluntary") >= done, "{} of {done}", of("voluntary"));
+    let all = of("voluntary") + of("involuntary") + of("idle");
+    let kernel = gained("swtch_kernel_context_switches_total");
+    assert!((all / kernel - 1.0).abs() < 0.1, "{all} counted, {kernel} by the kernel");
+    assert!(gained("swtch_run_queue_wait_seconds_count") >= done);
+    assert!(gained("swtch_run_seconds_total") > 0.0);
+    let measured = gained("swtch_switch_cost_seconds_sum{kind=\"thread\"}");
+    if after.contains_key("swtch_switch_cost_seconds_sum{kind=\"thread\"}") {
+        assert!(measured > 0.0);
+        let estimate =
+            |bound: &str| gained(&format!("swtch_switch_cost_estimate_seconds_total{{bound=\"{bound}\"}}"));
+        assert!(estimate("low") >= measured && estimate("high") > estimate("low"));
+    }
+}
+
+/// Short processes come and go, which is when sums of tasks could go back.
+#[test]
+fn no_counter_falls_while_processes_come_and_go() {
+    let home = priced();
+    let serving = Serving::start(home.path(), &["--interval", "1s"]);
+    let mut load = Command::new("sh").args(["-c", "while :; do /bin/true; done"]).spawn().unwrap();
+    let mut before: BTreeMap<String, f64> = BTreeMap::new();
+    for _ in 0..4 {
+        std::thread::sleep(Duration::from_millis(1_050));
+        let now = serving.metrics();
+        let counts = |name: &&String| {
+            ["_total", "_bucket", "_count", "_sum"]
+                .iter()
+                .any(|end| name.split('{').next().unwrap().ends_with(end))
+        };
+        for (name, earlier) in before.iter().filter(|(name, _)| counts(name)) {
+            let value = now.get(name).unwrap_or_else(|| panic!("{name} is gone"));
+            assert!(value >= earlier, "{name} fell from {earlier} to {value}");
+        }
+        before = now;
+    }
+    load.kill().unwrap();
+    load.wait().unwrap();
+    if let Some(why) = without_bpf() {
+        return skip("no_counter_falls_while_processes_come_and_go (bpf)", &why);
+    }
+    assert!(before["swtch_exits_total"] > 20.0 && before["swtch_execs_total"] > 20.0);
+    let kinds = ["voluntary", "involuntary", "idle"];
+    let all: f64 =
+        kinds.iter().map(|kind| before[&format!("swtch_context_switches_total{{kind=\"{kind}\"}}")]).sum();
+    let kernel = before["swtch_kernel_context_switches_total"];
+    assert!((all / kernel - 1.0).abs() < 0.1, "{all} counted, {kernel} by the kernel");
+}
+
+#[test]
+fn pages_and_methods() {
+    let home = home();
+    let serving = Serving::start(home.path(), &["--source", "procfs"]);
+    for (asked, status, words) in [
+        ("GET /metrics HTTP/1.1", "200 OK", "# EOF\n"),
+        ("GET /metrics?x=1 HTTP/1.0", "200 OK", "# EOF\n"),
+        ("GET / HTTP/1.1", "200 OK", "href=\"/metrics\""),
+        ("GET /healthz HTTP/1.1", "200 OK", "ok\n"),
+        ("GET /metrics/ HTTP/1.1", "404 Not Found", "404"),
+        ("GET /../etc/passwd HTTP/1.1", "404 Not Found", "404"),
+        ("POST /metrics HTTP/1.1", "405 Method Not Allowed", "Allow: GET, HEAD"),
+        ("DELETE / HTTP/1.1", "405 Method Not Allowed", "405"),
+    ] {
+        let answer = request(serving.address, &format!("{asked}\r\nHost: x\r\n\r\n"));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{asked}: {answer}");
+        assert!(answer.contains(words), "{asked}: {answer}");
+    }
+    let whole = request(serving.address, "GET /metrics HTTP/1.1\r\n\r\n");
+    assert!(
+        whole.contains("\r\nContent-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n")
+    );
+    let head = request(serving.address, "HEAD /metrics HTTP/1.1\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+#[test]
+fn nobody_can_stall_it() {
+    let home = home();
+    let serving = Serving::start(home.path(), &["--source", "procfs"]);
+    let open = || TcpStream::connect(serving.address).unwrap();
+    // More than there are places: those that were first give way.
+    let mut idle: Vec<TcpStream> = (0..300).map(|_| open()).collect();
+    for (number, stream) in idle.iter_mut().enumerate().skip(200) {
+        let _ = stream.write_all(&b"GET /metrics HTTP/1.1\r\nX: "[..5 + number % 20]);
+    }
+    let mut garbage = open();
+    garbage.write_all(&[0x16, 0x03, 0x01, 0x00, 0xff, b'\r', b'\n', b'\r', b'\n', 0, 0xff]).unwrap();
+    let mut answer = String::new();
+    garbage.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    let mut giant = open();
+    let _ = giant.write_all(b"GET /metrics HTTP/1.1\r\nX: ");
+    let block = [b'x'; 1 << 16];
+    // It is thrown away, until the server has enough of it.
+    for _ in 0..64 {
+        if giant.write_all(&block).is_err() {
+            break;
+        }
+    }
+    let mut greedy = open();
+    greedy.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let metrics = serving.metrics();
+        assert!(metrics.contains_key("swtch_kernel_context_switches_total"));
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+        // Memory does not grow with what was sent.
+        assert!(metrics["swtch_recorder_memory_bytes"] < 60e6, "{}", metrics["swtch_recorder_memory_bytes"]);
+    }
+    // A header that is a little too long is told so.
+    let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(9000));
+    assert!(request(serving.address, &long).starts_with("HTTP/1.1 431 "));
+}
+
+#[test]
+fn it_ends_cleanly_and_says_what_hinders_it() {
+    let home = home();
+    for signal in ["TERM", "INT"] {
+        let mut serving = Serving::start(home.path(), &[]);
+        let taken = run(swtch(home.path()).args(["serve", "--listen", &serving.address.to_string()]));
+        let said = stderr(&taken);
+        assert_eq!(taken.status.code(), Some(1), "{said}");
+        assert!(said.lines().count() == 1 && said.contains("in use") && said.contains("--listen"), "{said}");
+        assert_eq!(serving.end(signal), Some(0));
+        assert!(TcpStream::connect(serving.address).is_err());
+    }
+    for arguments in [
+        &["--listen", "nowhere"][..],
+        &["--interval", "0s"],
+        &["--interval", "1h"],
+        &["--source", "magic"],
+        &["--once", "--listen", "127.0.0.1:0"],
+        &["--max-cgroups", "-1"],
+    ] {
+        let output = run(swtch(home.path()).arg("serve").args(arguments));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stderr(&output).lines().count(), 1, "{arguments:?}: {}", stderr(&output));
+    }
+    let output = run(swtch(home.path()).args(["serve", "--once", "--profile", "no.json"]));
+    assert!(output.status.code() == Some(1) && stderr(&output).contains("no.json"), "{}", stderr(&output));
+}
+
+#[test]
+fn others_on_the_network_are_warned_of() {
+    let home = home();
+    let mut serving = Serving::start_at(home.path(), "0.0.0.0:0", &["--source", "procfs"]);
+    serving.end("TERM");
+    let said = serving.complaints();
+    assert!(said.lines().count() == 1 && said.contains("can read the names"), "{said}");
+    let mut serving = Serving::start(home.path(), &["--source", "procfs"]);
+    serving.end("TERM");
+    assert_eq!(serving.complaints(), "");
+}
+
+/// What is missing is absent and has a reason.
+#[test]
+fn without_privilege_the_kernels_own_counters_are_there() {
+    let home = home();
+    let text = stdout(&run(swtch(home.path()).args(["serve", "--once", "--source", "procfs"])));
+    let found = scraping::samples(&text);
+    assert!(found["swtch_kernel_context_switches_total"] > 0.0);
+    assert!(found.keys().any(|name| name.starts_with("swtch_cpu_seconds_total{")), "{text}");
+    for name in [
+        "swtch_context_switches_total",
+        "swtch_run_seconds_total",
+        "swtch_threads",
+        "swtch_lost_events_total",
+    ] {
+        assert!(!found.keys().any(|key| key.split('{').next() == Some(name)), "{name} is there: {text}");
+    }
+    for what in ["tasks", "totals.context_switches", "switch_cost_estimate"] {
+        assert!(text.contains(&format!("swtch_unavailable_info{{what=\"{what}\",why=\"")), "{what}: {text}");
+    }
+}
+
+#[test]
+fn there_are_no_more_series_than_asked_for() {
+    let home = home();
+    let arguments = ["serve", "--once", "--source", "procfs", "--max-irqs", "1", "--max-cgroups", "0"];
+    let text = stdout(&run(swtch(home.path()).args(arguments)));
+    let found = scraping::samples(&text);
+    let of = |family: &str| found.keys().filter(|name| name.starts_with(&format!("{family}{{"))).count();
+    assert!(of("swtch_interrupts_total") <= 2, "{text}");
+    assert!(
+        found.keys().filter(|name| name.contains("cgroup=")).all(|name| name.contains("cgroup=\"other\"")),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_traces_totals_come_out_again() {
+    let home = priced();
+    for name in ["machine", "procfs"] {
+        let folder = fixture(&format!("traces/{name}.swtch"));
+        let trace = Trace::open(&folder).unwrap();
+        let out = home.path().join("out.prom");
+        let arguments = ["export", folder.to_str().unwrap(), "--to", "prometheus"];
+        let printed = run(swtch(home.path()).args(arguments));
+        assert!(printed.status.success(), "{}", stderr(&printed));
+        let text = stdout(&printed);
+        let summary = common::json(swtch(home.path()).args(arguments).args(["--json", "-o", "out.prom"]));
+        assert_eq!(fs::read_to_string(&out).unwrap(), text);
+        let found = scraping::samples(&text);
+        assert_eq!(summary["samples"], found.len());
+        let totals = &trace.header.totals;
+        let switches = &totals.context_switches;
+        for (kind, count) in [
+            ("voluntary", switches.voluntary),
+            ("involuntary", switches.involuntary),
+            ("idle", switches.idle),
+        ] {
+            let sample = found.get(&format!("swtch_context_switches_total{{kind=\"{kind}\"}}"));
+            assert_eq!(sample.copied(), count.map(|count| count as f64), "{name} {kind}");
+        }
+        let run_ns: u64 = trace.tasks.iter().filter(|task| task.in_scope).map(|task| task.run_ns).sum();
+        assert!((found["swtch_run_seconds_total"] - run_ns as f64 / 1e9).abs() < 1e-6);
+        if let Some(ns) = totals.switch_cost_ns {
+            let kinds = ["thread", "process", "idle"];
+            let sums = kinds.map(|kind| found[&format!("swtch_switch_cost_seconds_sum{{kind=\"{kind}\"}}")]);
+            assert!((sums.iter().sum::<f64>() - ns as f64 / 1e9).abs() < 1e-6);
+        }
+        assert!(found["swtch_switch_cost_estimate_seconds_total{bound=\"high\"}"] > 0.0);
+    }
+    let folder = fixture("traces/machine.swtch");
+    let wrong = ["export", folder.to_str().unwrap(), "--to", "prometheus", "--table", "tasks"];
+    assert_eq!(run(swtch(home.path()).args(wrong)).status.code(), Some(2));
+}
+
+/// Every query of the dashboard asks for what there is.
+#[test]
+fn the_dashboard_asks_for_metrics_that_exist() {
+    let home = priced();
+    let text = stdout(&run(swtch(home.path()).args(["serve", "--dashboard"])));
+    let board: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(
+        board["schemaVersion"].as_u64() >= Some(39)
+            && board["uid"].as_str().is_some_and(|uid| !uid.is_empty())
+    );
+    let variables: Vec<&str> = board["templating"]["list"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|variable| variable["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(variables, ["datasource", "instance", "cgroup"]);
+    for place in scraping::values(&board, "datasource") {
+        assert_eq!(place["uid"], "${datasource}", "a data source of somebody's own: {place}");
+    }
+    let mut ids: Vec<u64> =
+        board["panels"].as_array().unwrap().iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+    let mut queries: Vec<String> =
+        scraping::values(&board, "expr").iter().map(|expr| expr.as_str().unwrap().to_owned()).collect();
+    queries
+        .extend(scraping::values(&board, "definition").iter().map(|expr| expr.as_str().unwrap().to_owned()));
+    assert!(queries.len() > 30, "{}", queries.len());
+    let scrape = stdout(&run(swtch(home.path()).args(["serve", "--once"])));
+    let mut asked = Vec::new();
+    for query in &queries {
+        for (name, labels) in scraping::selectors(query) {
+            let known = |ending: &str| {
+                families().iter().find(|family| family.name() == name.strip_suffix(ending).unwrap_or(&name))
+            };
+            let family = ["_bucket", "_sum", "_count", ""].iter().find_map(|ending| {
+                known(ending).filter(|family| ending.is_empty() || family.kind == Kind::Histogram)
+            });
+            let family = family.unwrap_or_else(|| panic!("there is no {name}, which '{query}' asks for"));
+            for label in labels {
+                let own = family.labels.contains(&label.as_str()) || label == "instance";
+                assert!(
+                    own || label == "le" && name.ends_with("_bucket"),
+                    "{name} has no label {label}: '{query}'"
+                );
+            }
+            asked.push((family.name(), query));
+        }
+    }
+    if let Some(why) = without_bpf() {
+        return skip("the_dashboard_asks_for_metrics_that_exist (bpf)", &why);
+    }
+    // What this machine does not give says so.
+    let excuses = [
+        ("swtch_switch_cost", "tasks.switch_cost_ns"),
+        ("swtch_cgroup_", "cgroups"),
+        ("swtch_pressure", "pressure"),
+    ];
+    for (name, query) in asked {
+        let there = scrape.lines().any(|line| line.starts_with(&name));
+        let excused = excuses.iter().any(|(start, what)| {
+            name.starts_with(start) && scrape.contains(&format!("swtch_unavailable_info{{what=\"{what}"))
+        });
+        assert!(there || excused, "{name} is not in a scrape, but '{query}' asks for it:\n{scrape}");
+    }
+}
