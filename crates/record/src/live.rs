@@ -1,11 +1,14 @@
 //! Recording without writing: what was seen so far, whenever it is asked for.
 
+mod cgroups;
+
 use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Mode, Options, SourceKind, Target};
 use crate::session::{self, Run};
 use crate::system::{Cgroup, Detail, Snapshot};
+use cgroups::Cgroups;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_trace::model::Header;
@@ -15,6 +18,7 @@ pub struct Live {
     run: Box<dyn Run>,
     header: Header,
     group: Option<Cgroup>,
+    cgroups: Cgroups,
 }
 
 /// What was seen from the beginning to now, in the types of a Trace; all figures are sums since the beginning.
@@ -48,7 +52,7 @@ impl Live {
             Options { target, folder: PathBuf::new(), duration: None, source, mode, buffer_bytes: None };
         let (mut header, source, group) = session::prepare(&options)?;
         let (run, _) = session::begin(&options, source, group.as_ref(), &mut header)?;
-        Ok(Self { run, header, group })
+        Ok(Self { run, header, group, cgroups: Cgroups::default() })
     }
 
     /// When to look again, at the latest.
@@ -75,6 +79,22 @@ impl Live {
         let tables = self.run.fill(now_ns, &mut self.header);
         self.header.duration_ns = now_ns - self.header.provenance.started_monotonic_ns;
         let system = Snapshot::read(Path::new("/"), self.group.as_ref(), Detail::Everything);
+        Sample { header: self.header.clone(), tables, system }
+    }
+
+    /// Everything so far, for one who asks again and again without end: memory stays bounded by what exists.
+    ///
+    /// As [`sample`](Self::sample), but tasks that ended are there once and then forgotten; quantiles and longest times, and who woke and
+    /// preempted whom, are of the time since the last call; tasks have their control groups; histograms, intervals and single interrupts are
+    /// left out. Sums of the header and of tasks are since the beginning, as ever.
+    pub fn recent(&mut self) -> Sample {
+        self.run.look();
+        drop(self.run.switches());
+        let now_ns = monotonic_ns();
+        let mut tables = self.run.recent(now_ns, &mut self.header);
+        self.cgroups.fill(&mut tables.tasks, now_ns);
+        self.header.duration_ns = now_ns.saturating_sub(self.header.provenance.started_monotonic_ns);
+        let system = Snapshot::read(Path::new("/"), self.group.as_ref(), Detail::Totals);
         Sample { header: self.header.clone(), tables, system }
     }
 }

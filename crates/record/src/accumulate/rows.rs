@@ -31,6 +31,20 @@ pub struct Tables {
 impl Accumulator {
     /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC). Tasks that run then have run until then.
     pub fn tables(&mut self, now_ns: u64) -> Tables {
+        let tasks = self.task_rows(now_ns);
+        Tables {
+            tasks,
+            cpus: self.cpu_rows(),
+            wakes: self.wake_rows(),
+            preemptions: self.preemption_rows(),
+            histograms: self.histogram_rows(),
+            intervals: self.intervals.rows(now_ns),
+            interrupts: Vec::new(),
+        }
+    }
+
+    /// Tasks by their number, those of the scope with their figures.
+    pub(super) fn task_rows(&mut self, now_ns: u64) -> Vec<TaskRow> {
         let mut tasks: Vec<TaskRow> =
             self.ended.iter_mut().map(|(tid, task)| row(*tid, task, None)).collect();
         let members = self.members.as_ref();
@@ -43,15 +57,7 @@ impl Accumulator {
         );
         tasks.extend(self.outsiders());
         tasks.sort_by_key(|row| (row.tid, row.first_ns));
-        Tables {
-            tasks,
-            cpus: self.cpu_rows(),
-            wakes: self.wake_rows(),
-            preemptions: self.preemption_rows(),
-            histograms: self.histogram_rows(),
-            intervals: self.intervals.rows(now_ns),
-            interrupts: Vec::new(),
-        }
+        tasks
     }
 
     /// Tasks that do not count and stand in other tables: who preempted or woke from outside, or was woken there.
@@ -76,7 +82,7 @@ impl Accumulator {
             .collect()
     }
 
-    fn cpu_rows(&self) -> Vec<CpuRow> {
+    pub(super) fn cpu_rows(&self) -> Vec<CpuRow> {
         let cpus = self.cpus.iter().zip(0..).filter(|(cpu, _)| cpu.switches + cpu.idle_switches > 0);
         cpus.map(|(cpu, number)| CpuRow {
             cpu: number,
@@ -88,7 +94,7 @@ impl Accumulator {
         .collect()
     }
 
-    fn wake_rows(&self) -> Vec<WakeRow> {
+    pub(super) fn wake_rows(&self) -> Vec<WakeRow> {
         edges(&self.wakes, |(waker_tid, wakee_tid), edge| WakeRow {
             waker_tid,
             wakee_tid,
@@ -97,7 +103,7 @@ impl Accumulator {
         })
     }
 
-    fn preemption_rows(&self) -> Vec<PreemptionRow> {
+    pub(super) fn preemption_rows(&self) -> Vec<PreemptionRow> {
         edges(&self.preemptions, |(by_tid, of_tid), edge| PreemptionRow {
             by_tid,
             of_tid,
@@ -141,7 +147,11 @@ impl Accumulator {
 
 /// Rows of a table of pairs, the most frequent first.
 fn edges<R>(edges: &HashMap<(u32, u32), Edge>, row: impl Fn((u32, u32), Edge) -> R) -> Vec<R> {
-    let mut sorted: Vec<((u32, u32), Edge)> = edges.iter().map(|(pair, edge)| (*pair, *edge)).collect();
+    let mut sorted: Vec<((u32, u32), Edge)> = edges
+        .iter()
+        .filter(|(_, edge)| edge.count > 0 || edge.ns > 0)
+        .map(|(pair, edge)| (*pair, *edge))
+        .collect();
     sorted.sort_by_key(|(pair, edge)| (std::cmp::Reverse(edge.count), *pair));
     sorted.into_iter().map(|(pair, edge)| row(pair, edge)).collect()
 }

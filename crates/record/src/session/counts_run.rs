@@ -10,7 +10,8 @@ use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
@@ -37,6 +38,10 @@ pub(super) struct CountsRun {
     before: Before,
     start_ns: u64,
     peak: u64,
+    /// For one who asks without end: the tasks at the last question, and the sums of those that ended before it.
+    asked: HashMap<(u32, u64), TaskCounts>,
+    gone: Option<TaskRow>,
+    without_end: bool,
 }
 
 /// The sums at the end of the last interval.
@@ -76,11 +81,15 @@ impl CountsRun {
             before,
             start_ns,
             peak: 0,
+            asked: HashMap::new(),
+            gone: None,
+            without_end: false,
         })
     }
 
     fn row(&self, task: &TaskCounts) -> TaskRow {
         let cost = self.counter.measures_cost() && task.costs > 0;
+        let (waits, slices) = self.times(task);
         TaskRow {
             tid: task.tid,
             pid: task.pid,
@@ -97,12 +106,12 @@ impl CountsRun {
             run_ns: task.run_ns,
             wait_ns: task.wait_ns,
             waits: task.arrivals,
-            wait_p50_ns: task.waits.quantile_ns(0.5),
-            wait_p90_ns: task.waits.quantile_ns(0.9),
-            wait_p99_ns: task.waits.quantile_ns(0.99),
-            wait_max_ns: (task.arrivals > 0).then_some(task.wait_max_ns),
-            slice_p50_ns: task.slices.quantile_ns(0.5),
-            slice_max_ns: (task.arrivals > 1).then_some(task.slice_max_ns),
+            wait_p50_ns: waits.classes.quantile_ns(0.5),
+            wait_p90_ns: waits.classes.quantile_ns(0.9),
+            wait_p99_ns: waits.classes.quantile_ns(0.99),
+            wait_max_ns: waits.max_ns,
+            slice_p50_ns: slices.classes.quantile_ns(0.5),
+            slice_max_ns: slices.max_ns,
             migrations_same_l2: Some(task.migrations[0]),
             migrations_same_l3: Some(task.migrations[1]),
             migrations_across: Some(task.migrations[2]),
@@ -114,8 +123,26 @@ impl CountsRun {
         }
     }
 
+    /// Waits and slices: since the last question of one who asks without end, otherwise since the beginning.
+    fn times<'a>(&self, task: &'a TaskCounts) -> (Times<'a>, Times<'a>) {
+        match self.asked.get(&(task.tid, task.first_ns)) {
+            Some(asked) => (
+                Times::since(&task.waits, task.wait_max_ns, &asked.waits, asked.wait_max_ns),
+                Times::since(&task.slices, task.slice_max_ns, &asked.slices, asked.slice_max_ns),
+            ),
+            None => (
+                Times::all(&task.waits, (task.arrivals > 0).then_some(task.wait_max_ns)),
+                Times::all(&task.slices, (task.arrivals > 1).then_some(task.slice_max_ns)),
+            ),
+        }
+    }
+
     fn take_ended(&mut self) {
-        for task in self.counter.ended() {
+        let ended = self.counter.ended();
+        // They may have been there when all tasks were last asked for.
+        let gone: HashSet<(u32, u64)> = ended.iter().map(|task| (task.tid, task.first_ns)).collect();
+        self.alive.retain(|task| !gone.contains(&(task.tid, task.first_ns)));
+        for task in ended {
             let row = self.row(&task);
             if self.ended.len() < MOST_ENDED {
                 self.ended.push(row);
@@ -150,7 +177,7 @@ impl CountsRun {
     }
 
     fn add_interval(&mut self, rows: &[TaskRow], cpus: &CpuCounts) {
-        let sum = |of: fn(&TaskRow) -> u64| rows.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&TaskRow) -> u64| rows.iter().chain(&self.gone).map(of).sum::<u64>();
         let now = Before {
             at_ns: monotonic_ns(),
             voluntary: sum(|row| row.voluntary),
@@ -201,7 +228,8 @@ impl CountsRun {
     }
 
     fn fill_totals(&self, rows: &[TaskRow], cpus: &CpuCounts, header: &mut Header) {
-        let sum = |of: fn(&TaskRow) -> Option<u64>| rows.iter().map(of).sum::<Option<u64>>();
+        let sum =
+            |of: fn(&TaskRow) -> Option<u64>| rows.iter().chain(&self.gone).map(of).sum::<Option<u64>>();
         let all = self.members.is_all();
         let totals = &mut header.totals;
         totals.context_switches = SwitchTotals {
@@ -221,7 +249,7 @@ impl CountsRun {
             peak: Some(self.peak),
         };
         totals.threads_created = Some(cpus.threads);
-        let of_tasks = rows.iter().filter_map(|row| row.switch_cost_ns).sum();
+        let of_tasks = rows.iter().chain(&self.gone).filter_map(|row| row.switch_cost_ns).sum();
         totals.switch_cost_ns =
             self.counter.measures_cost().then_some(if all { cpus.cost_ns } else { of_tasks });
         header.lost.clear();
@@ -232,6 +260,31 @@ impl CountsRun {
             if events > 0 {
                 header.lost.push(Lost { cpu: None, events, what: what.to_owned() });
             }
+        }
+    }
+
+    fn fill_but_histograms(&self, cpus: &CpuCounts, header: &mut Header) -> Tables {
+        let rows = self.rows();
+        self.fill_totals(&rows, cpus, header);
+        self.fill_gaps(header);
+        header.recorder = RecorderCost {
+            cpu_ns: Some(process_cpu_ns()),
+            bpf_ns: None,
+            memory_bytes: Some(self.counter.memory_bytes()),
+        };
+        let cpu_rows = cpus.switches.iter().zip(&cpus.idle_switches).zip(0..);
+        Tables {
+            cpus: cpu_rows
+                .filter(|((switches, idle), _)| *switches + *idle > 0)
+                .map(|((switches, idle_switches), cpu)| CpuRow {
+                    cpu,
+                    switches: *switches,
+                    idle_switches: *idle_switches,
+                    ..CpuRow::default()
+                })
+                .collect(),
+            tasks: rows,
+            ..Tables::default()
         }
     }
 
@@ -288,7 +341,8 @@ impl Run for CountsRun {
         for tid in self.members.newcomers(now_ns) {
             self.counter.follow(tid);
         }
-        if now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS {
+        // One who asks without end decides itself when.
+        if !self.without_end && now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS {
             self.ask();
         }
     }
@@ -307,38 +361,29 @@ impl Run for CountsRun {
 
     fn finish(&mut self, _: u64) {
         self.ask();
-        let before = self.ended.len();
+        // Who ended between the two is told of by both, and counted once.
         self.take_ended();
-        // Who ended between the two is told of by both.
-        let since = &self.ended[before.min(self.ended.len())..];
-        self.alive.retain(|task| since.iter().all(|row| row.tid != task.tid));
     }
 
     fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
-        let (rows, cpus) = (self.rows(), self.counter.cpus());
-        self.fill_totals(&rows, &cpus, header);
-        self.fill_gaps(header);
-        header.recorder = RecorderCost {
-            cpu_ns: Some(process_cpu_ns()),
-            bpf_ns: None,
-            memory_bytes: Some(self.counter.memory_bytes()),
-        };
-        let cpu_rows = cpus.switches.iter().zip(&cpus.idle_switches).zip(0..);
-        Tables {
-            cpus: cpu_rows
-                .filter(|((switches, idle), _)| *switches + *idle > 0)
-                .map(|((switches, idle_switches), cpu)| CpuRow {
-                    cpu,
-                    switches: *switches,
-                    idle_switches: *idle_switches,
-                    ..CpuRow::default()
-                })
-                .collect(),
-            histograms: self.histograms(&cpus),
-            intervals: self.intervals.clone(),
-            tasks: rows,
-            ..Tables::default()
+        let cpus = self.counter.cpus();
+        let tables = self.fill_but_histograms(&cpus, header);
+        Tables { histograms: self.histograms(&cpus), intervals: self.intervals.clone(), ..tables }
+    }
+
+    fn recent(&mut self, _: u64, header: &mut Header) -> Tables {
+        self.without_end = true;
+        self.ask();
+        self.take_ended();
+        let tables = self.fill_but_histograms(&self.counter.cpus(), header);
+        for row in std::mem::take(&mut self.ended).iter().chain(std::mem::take(&mut self.folded).values()) {
+            let gone = self.gone.get_or_insert_default();
+            fold(gone, row);
+            "(ended)".clone_into(&mut gone.comm);
         }
+        self.ended_histograms.clear();
+        self.asked = self.alive.iter().map(|task| ((task.tid, task.first_ns), task.clone())).collect();
+        tables
     }
 
     fn progress(&self) -> Progress {
@@ -353,6 +398,26 @@ impl Run for CountsRun {
             lost: cpus.refused + cpus.ended_lost,
             ..Progress::default()
         }
+    }
+}
+
+/// Times of a task, and the longest.
+struct Times<'a> {
+    classes: Cow<'a, Classes>,
+    max_ns: Option<u64>,
+}
+
+impl<'a> Times<'a> {
+    fn all(classes: &'a Classes, max_ns: Option<u64>) -> Self {
+        Self { classes: Cow::Borrowed(classes), max_ns }
+    }
+
+    /// Of those since an earlier moment the longest is known only when it is the longest of all; otherwise its class bounds it.
+    fn since(classes: &Classes, max_ns: u64, before: &Classes, max_before_ns: u64) -> Self {
+        let classes = classes.since(before);
+        let bound_ns = classes.rows().last().map(|(_, to_ns, _)| to_ns.min(max_ns));
+        let max_ns = if max_ns > max_before_ns { Some(max_ns) } else { bound_ns };
+        Self { classes: Cow::Owned(classes), max_ns }
     }
 }
 

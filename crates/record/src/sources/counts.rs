@@ -110,6 +110,16 @@ impl Classes {
         Some(from + (to - from) / 2)
     }
 
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut since = self.clone();
+        for (count, before) in since.0.iter_mut().zip(&earlier.0) {
+            *count = count.saturating_sub(*before);
+        }
+        since
+    }
+
     fn add(&mut self, counts: &[u32; CLASSES]) {
         for (sum, count) in self.0.iter_mut().zip(counts) {
             *sum = sum.saturating_add(*count);
