@@ -87,7 +87,7 @@ impl RecordArgs {
     }
 }
 
-fn source(text: &str) -> Result<SourceKind, String> {
+pub(super) fn source(text: &str) -> Result<SourceKind, String> {
     SourceKind::from_name(text).ok_or_else(|| format!("unknown source '{text}'; the sources are bpf, procfs"))
 }
 

@@ -8,3 +8,4 @@ pub(crate) mod measure;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod schema;
+pub(crate) mod top;

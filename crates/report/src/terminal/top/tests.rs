@@ -1,0 +1,1 @@
+//! Windows, by hand and at random; screens.
