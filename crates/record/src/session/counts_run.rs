@@ -106,11 +106,11 @@ impl CountsRun {
             run_ns: task.run_ns,
             wait_ns: task.wait_ns,
             waits: task.arrivals,
-            wait_p50_ns: waits.classes.quantile_ns(0.5),
-            wait_p90_ns: waits.classes.quantile_ns(0.9),
-            wait_p99_ns: waits.classes.quantile_ns(0.99),
+            wait_p50_ns: waits.quantile_ns(0.5),
+            wait_p90_ns: waits.quantile_ns(0.9),
+            wait_p99_ns: waits.quantile_ns(0.99),
             wait_max_ns: waits.max_ns,
-            slice_p50_ns: slices.classes.quantile_ns(0.5),
+            slice_p50_ns: slices.quantile_ns(0.5),
             slice_max_ns: slices.max_ns,
             migrations_same_l2: Some(task.migrations[0]),
             migrations_same_l3: Some(task.migrations[1]),
@@ -410,6 +410,12 @@ struct Times<'a> {
 impl<'a> Times<'a> {
     fn all(classes: &'a Classes, max_ns: Option<u64>) -> Self {
         Self { classes: Cow::Borrowed(classes), max_ns }
+    }
+
+    /// The middle of the class of the quantile, which may lie above the longest of all.
+    fn quantile_ns(&self, share: f64) -> Option<u64> {
+        let middle_ns = self.classes.quantile_ns(share)?;
+        Some(self.max_ns.map_or(middle_ns, |max_ns| middle_ns.min(max_ns)))
     }
 
     /// Of those since an earlier moment the longest is known only when it is the longest of all; otherwise its class bounds it.

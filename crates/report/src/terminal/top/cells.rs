@@ -21,11 +21,12 @@ fn grouped(value: u64) -> String {
     if value < 1000 { value.to_string() } else { format!("{},{:03}", value / 1000, value % 1000) }
 }
 
-/// A share in percent: `0.0`, `0.04`, `3.2`, `100`.
+/// A share in percent: `0.0`, `0.004`, `0.04`, `3.2`, `100`.
 pub(super) fn percent(share: Option<f64>) -> String {
     let Some(share) = share else { return UNKNOWN.to_owned() };
     match 100.0 * share {
-        percent if percent < 0.005 => "0.0".to_owned(),
+        percent if percent < 0.0005 => "0.0".to_owned(),
+        percent if percent < 0.0095 => format!("{percent:.3}"),
         percent if percent < 0.095 => format!("{percent:.2}"),
         percent if percent < 99.95 => format!("{percent:.1}"),
         percent => format!("{percent:.0}"),
@@ -93,8 +94,8 @@ mod tests {
             .map(|value| rate(Some(value)));
         assert_eq!(rates, ["0", "0", "0.4", "12", "1,234", "123,456", "2.35M", "23.5M"]);
         assert_eq!(
-            [None, Some(0.0), Some(0.0004), Some(0.0321), Some(1.0), Some(2.5)].map(percent),
-            ["n/a", "0.0", "0.04", "3.2", "100", "250"]
+            [None, Some(0.0), Some(0.00004), Some(0.0004), Some(0.0321), Some(1.0), Some(2.5)].map(percent),
+            ["n/a", "0.0", "0.004", "0.04", "3.2", "100", "250"]
         );
         let times = [0.0, 780.0, 999.6, 1840.0, 12_300_000.0, 4e9].map(time);
         assert_eq!(times, ["0ns", "780ns", "1.00µs", "1.84µs", "12.3ms", "4.00s"]);

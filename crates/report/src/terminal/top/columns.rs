@@ -215,23 +215,23 @@ impl Column {
             Self::Pid => figure("pid", "PID", 7, 3, "number of the task or the process"),
             Self::Name => text("name", "NAME", 15, 0, "its name; of a control group its path"),
             Self::Cost => figure("cost", "COST%", 6, 1, "time in its switches, % of one CPU"),
-            Self::CostEach => figure("cost-each", "COST/SW", 8, 6, "time of one switch"),
+            Self::CostEach => figure("cost-each", "COST/SW", 8, 7, "time of one switch"),
             Self::Switches => figure("switches", "SW/s", 8, 2, "switches a second"),
-            Self::Voluntary => figure("voluntary", "VOL/s", 8, 9, "of those, it blocked or slept"),
-            Self::Involuntary => figure("involuntary", "INV/s", 8, 7, "of those, it was preempted"),
+            Self::Voluntary => figure("voluntary", "VOL/s", 8, 10, "of those, it blocked or slept"),
+            Self::Involuntary => figure("involuntary", "INV/s", 8, 8, "of those, it was preempted"),
             Self::Wait => figure("wait", "WAITms/s", 8, 4, "time ready without a CPU, ms a second"),
             Self::WaitP99 => {
-                figure("p99", "WAITp99", 8, 5, "99 of 100 waits since the last look took at most this")
+                figure("p99", "WAITp99", 8, 6, "99 of 100 waits since the last look took at most this")
             }
-            Self::WaitMax => figure("max", "WAITmax", 7, 8, "the longest wait since the last look"),
+            Self::WaitMax => figure("max", "WAITmax", 7, 9, "the longest wait since the last look"),
             Self::Cpu => figure("cpu", "CPU%", 6, 3, "time it ran, % of one CPU"),
-            Self::Wakeups => figure("wakeups", "WAKE/s", 8, 10, "wake-ups a second"),
-            Self::Migrations => figure("migrations", "MIG/s", 7, 11, "moves to another CPU a second"),
-            Self::Tasks => figure("tasks", "TASKS", 5, 6, "tasks in it"),
+            Self::Wakeups => figure("wakeups", "WAKE/s", 8, 11, "wake-ups a second"),
+            Self::Migrations => figure("migrations", "MIG/s", 7, 12, "moves to another CPU a second"),
+            Self::Tasks => figure("tasks", "TASKS", 5, 4, "tasks in it"),
             Self::PreemptedBy => {
-                text("preempted", "PREEMPTED BY", 24, 6, "who took the CPU from it most, how often a second")
+                text("preempted", "PREEMPTED BY", 14, 5, "who took the CPU from it most, how often a second")
             }
-            Self::Cgroup => text("cgroup", "CGROUP", 24, 12, "its control group"),
+            Self::Cgroup => text("cgroup", "CGROUP", 20, 11, "its control group"),
             Self::CpuNumber => figure("cpu-number", "CPU", 5, 0, "number of the processor"),
             Self::FromIdle => figure("from-idle", "IDLE/s", 8, 3, "switches from idle a second"),
             Self::User => figure("user", "USER%", 6, 2, "in programs"),
@@ -401,6 +401,12 @@ pub(super) fn fitting(grouping: Grouping, sorted: Column, width: u16) -> Vec<(Co
         .filter(|column| chosen.contains(column))
         .map(|column| (*column, column.shape().width))
         .collect();
+    // Two names and a rate want some room; then the last text takes what is left.
+    if let Some((column, width)) = columns.iter_mut().find(|(column, _)| *column == Column::PreemptedBy) {
+        let more = left.min(28 - column.shape().width);
+        *width += more;
+        left -= more;
+    }
     if let Some((_, width)) = columns.iter_mut().rev().find(|(column, _)| column.shape().is_text) {
         *width += left;
     }

@@ -56,6 +56,7 @@ pub(super) fn details(row: &Row, window: &Window) -> Vec<Pieces> {
 
 fn title(row: &Row) -> String {
     let name = printable(&row.name);
+    let name = if row.ended { format!("{name} (gone; as last seen)") } else { name };
     match (row.tid, row.pid) {
         (Some(tid), Some(pid)) if tid != pid => format!("{name}, task {tid} of process {pid}"),
         (Some(tid), _) => format!("{name}, task {tid}"),

@@ -90,7 +90,7 @@ pub(super) fn cost(window: &Window) -> Pieces {
 /// Tasks, what moves them, and what was missed.
 pub(super) fn tasks(window: &Window) -> Pieces {
     let totals = &window.totals;
-    let mut pieces = vec![plain(format!("Tasks {}, {} active", totals.tasks, totals.active))];
+    let mut pieces = vec![plain(format!("Tasks {} seen, {} active", totals.tasks, totals.active))];
     let lost = match (totals.lost, totals.lost_ever) {
         (0, 0) => None,
         (now, ever) => Some((format!("LOST {now} events, {ever} in all"), Tone::Warning)),
@@ -145,7 +145,9 @@ pub(super) fn processors(cpus: &[CpuRates], width: usize, lines: usize) -> Vec<P
         return Vec::new();
     }
     let columns = (width / LEAST).clamp(1, 8).min(cpus.len());
-    let columns = (1..=columns).find(|columns| cpus.len().div_ceil(*columns) <= lines).unwrap_or(columns);
+    // Half a line is enough to read a bar; more side by side only where they would take too many lines.
+    let least = columns.min(2);
+    let columns = (least..=columns).find(|columns| cpus.len().div_ceil(*columns) <= lines).unwrap_or(columns);
     if cpus.len().div_ceil(columns) > lines {
         return strips(cpus, width, lines);
     }

@@ -40,13 +40,9 @@ pub fn draw(frame: &mut Frame<'_>, state: &mut State, look: &Look<'_>) {
     };
     page.heading(&window, state, look);
     let bottom = area.bottom() - 1;
-    match state.front {
+    match &state.front {
         Front::Help => page.lines(&help(state.grouping), bottom),
-        Front::Details(_) => match state.detailed() {
-            Some(row) => page.lines(&details(&row, &window), bottom),
-            None => page
-                .lines(&[vec![("It was not there in the last window.".to_owned(), Tone::Warning)]], bottom),
-        },
+        Front::Details(row) => page.lines(&details(row, &window), bottom),
         Front::Table => page.table(state, bottom),
     }
     page.y = bottom;

@@ -25,11 +25,12 @@ pub struct Settings {
 }
 
 /// What is in front of the table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Front {
     Table,
     Help,
-    Details(RowKey),
+    /// Of this line, as it was when it was last there.
+    Details(Box<Row>),
 }
 
 /// What the one who looks has chosen, and the past of the machine's rate.
@@ -99,6 +100,7 @@ impl State {
         self.history.push_back(window.switches_per_s().unwrap_or(0.0));
         if !self.paused || self.window.is_none() {
             self.window = Some(window);
+            self.look_up_details();
         }
     }
 
@@ -154,16 +156,18 @@ impl State {
         Some(lines.swap_remove(place))
     }
 
-    /// The row that the details are about, if it is still there.
-    pub(super) fn detailed(&self) -> Option<Row> {
-        let (Front::Details(key), Some(window)) = (&self.front, &self.window) else { return None };
-        let rows = match key {
+    fn look_up_details(&mut self) {
+        let (Front::Details(row), Some(window)) = (&self.front, &self.window) else { return };
+        let rows = match row.key() {
             RowKey::Task(_) => window.tasks.clone(),
             RowKey::Process(_) => window.processes(),
             RowKey::Cgroup(_) => window.cgroups(),
             RowKey::Cpu(_) => Vec::new(),
         };
-        rows.into_iter().rev().find(|row| row.key() == *key)
+        let now = rows.into_iter().rev().find(|found| found.key() == row.key());
+        // It stays as it was last seen.
+        let last = now.unwrap_or_else(|| Row { ended: true, ..(**row).clone() });
+        self.front = Front::Details(Box::new(last));
     }
 
     /// Somebody pressed a key.
@@ -212,7 +216,7 @@ impl State {
             Key::Char('<') | Key::Left => self.sort_beside(false),
             Key::Char('>' | 's') | Key::Right => self.sort_beside(true),
             Key::Char('r') => self.reverse = !self.reverse,
-            Key::Char('/') => self.editing = true,
+            Key::Char('/') => (self.editing, self.front) = (true, Front::Table),
             Key::Char('t') => self.group(Grouping::Tasks),
             Key::Char('p') => self.group(Grouping::Processes),
             Key::Char('c') => self.group(Grouping::Cpus),
@@ -256,7 +260,7 @@ impl State {
 
     fn show_details(&mut self) {
         if let Some(Line::Row(row)) = self.selected_line() {
-            self.front = Front::Details(row.key());
+            self.front = Front::Details(Box::new(row));
         }
     }
 }
