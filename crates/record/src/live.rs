@@ -1,6 +1,8 @@
 //! Recording without writing: what was seen so far, whenever it is asked for.
 
 mod cgroups;
+#[cfg(test)]
+mod tests;
 
 use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;

@@ -5,7 +5,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use std::io::{self, Stdout};
 use std::sync::Once;
@@ -47,7 +47,10 @@ impl Screen {
         give_back();
         signal_hook::low_level::raise(signal_hook::consts::SIGTSTP)?;
         enter()?;
-        self.terminal.clear()
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        // A new one knows nothing of what was there, and draws all of it.
+        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
     }
 }
 
@@ -72,5 +75,49 @@ fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
         let _ = disable_raw_mode();
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../../../tests/cli/common/terminal.rs"]
+mod terminal;
+
+#[cfg(test)]
+mod tests {
+    use super::terminal::{Terminal as Window, described, ended};
+    use super::*;
+    use std::process::Command;
+
+    const PANICS: &str = "SWTCH_TEST_PANICS";
+
+    /// Not a test: a process of its own, which panics while the terminal is taken.
+    #[test]
+    fn helper() {
+        if std::env::var_os(PANICS).is_some() {
+            let _screen = Screen::take().unwrap();
+            panic!("as was to be");
+        }
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_speaks() {
+        let window = Window::new(80, 24);
+        let modes = described(&window.modes());
+        let mut child = window.run(
+            Command::new(std::env::current_exe().unwrap())
+                .args(["commands::top::screen::tests::helper", "--exact", "--nocapture"])
+                .env(PANICS, "1"),
+        );
+        let status = ended(&mut child, &window);
+        let written = window.written();
+        assert_eq!(status.code(), Some(101), "{written}");
+        assert_eq!(described(&window.modes()), modes);
+        let at = |words: &str| written.find(words).unwrap_or_else(|| panic!("no {words:?} in {written:?}"));
+        assert!(
+            at("\x1b[?1049h") < at("\x1b[?1049l") && at("\x1b[?1049l") < at("as was to be"),
+            "{written:?}"
+        );
+        assert!(at("\x1b[?25h") < at("as was to be"), "the cursor is hidden");
+        assert_eq!(written.matches("\x1b[?1049l").count(), 1, "given back twice");
     }
 }

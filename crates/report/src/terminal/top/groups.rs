@@ -37,8 +37,8 @@ impl Window {
     pub fn cgroups(&self) -> Vec<Row> {
         let path = |row: &Row| Some(row.cgroup.clone().unwrap_or_else(|| "?".to_owned()));
         grouped(&self.tasks, path, |path, _| Some(path.clone()))
-            .into_iter()
-            .map(|(_, row)| Row { pid: None, ..row })
+            .into_values()
+            .map(|row| Row { pid: None, ..row })
             .collect()
     }
 }

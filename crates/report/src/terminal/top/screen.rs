@@ -60,9 +60,8 @@ struct Page<'a> {
 impl Page<'_> {
     fn style(&self, tone: Tone) -> Style {
         let style = match tone {
-            Tone::Strong => Style::new().add_modifier(Modifier::BOLD),
+            Tone::Strong | Tone::Warning => Style::new().add_modifier(Modifier::BOLD),
             Tone::Quiet => Style::new().add_modifier(Modifier::DIM),
-            Tone::Warning => Style::new().add_modifier(Modifier::BOLD),
             _ => Style::new(),
         };
         match tone {

@@ -37,7 +37,8 @@ pub(super) enum Front {
 #[derive(Clone, Debug)]
 pub struct State {
     pub(super) grouping: Grouping,
-    sort: Option<Column>,
+    /// Of tasks and what is made of them, and of processors.
+    sorts: [Option<Column>; 2],
     pub(super) reverse: bool,
     pub(super) filter: String,
     pub(super) editing: bool,
@@ -65,7 +66,7 @@ impl State {
                 (true, false) => Grouping::Cpus,
                 _ => Grouping::Tasks,
             },
-            sort: settings.sort,
+            sorts: [settings.sort; 2],
             reverse: false,
             filter: settings.filter,
             editing: false,
@@ -108,7 +109,9 @@ impl State {
     pub(super) fn sorted(&self) -> Column {
         let known = self.window.as_ref().is_none_or(|window| window.cost_source != CostSource::Unknown);
         let here = |column: &Column| Column::all(self.grouping).contains(column);
-        self.sort.filter(here).unwrap_or_else(|| Column::default_of(self.grouping, known))
+        self.sorts[usize::from(self.grouping == Grouping::Cpus)]
+            .filter(here)
+            .unwrap_or_else(|| Column::default_of(self.grouping, known))
     }
 
     /// The lines that are shown, in order.
@@ -177,9 +180,8 @@ impl State {
             Key::Ctrl('z') => return Action::Suspend,
             _ if self.editing => self.edit(key),
             Key::Char('q') | Key::Esc if self.front != Front::Table => self.front = Front::Table,
-            Key::Char('q') => return Action::Quit,
             Key::Esc if !self.filter.is_empty() => self.filter.clear(),
-            Key::Esc => return Action::Quit,
+            Key::Char('q') | Key::Esc => return Action::Quit,
             Key::Char('?' | 'h') => {
                 self.front = if self.front == Front::Help { Front::Table } else { Front::Help };
             }
@@ -209,7 +211,7 @@ impl State {
         match key {
             Key::Up => self.go(|place, _| place.saturating_sub(1)),
             Key::Down => self.go(|place, _| place + 1),
-            Key::PageUp => self.go(|place, page| place.saturating_sub(page)),
+            Key::PageUp => self.go(usize::saturating_sub),
             Key::PageDown => self.go(|place, page| place + page),
             Key::Home => self.go(|_, _| 0),
             Key::End => self.go(|_, _| usize::MAX),
@@ -245,7 +247,7 @@ impl State {
         let all = Column::all(self.grouping);
         let at = all.iter().position(|column| *column == self.sorted()).unwrap_or(0);
         let beside = if right { at + 1 } else { at + all.len() - 1 };
-        self.sort = Some(all[beside % all.len()]);
+        self.sorts[usize::from(self.grouping == Grouping::Cpus)] = Some(all[beside % all.len()]);
         self.reverse = false;
         self.first_shown = 0;
     }
