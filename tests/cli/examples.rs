@@ -66,6 +66,12 @@ fn made_short(example: &str) -> String {
         }
         _ => {}
     }
+    // Without a terminal it would go on for ever.
+    let ends = ["--once", "-n "].iter().any(|option| example.contains(option));
+    let example = match example.strip_prefix("swtch top") {
+        Some(rest) if !ends => &format!("swtch top -n 1{rest}"),
+        _ => example,
+    };
     let durations = ["--duration 10s", "--duration 30s", "--duration 1m"];
     let short = durations.iter().fold(example.to_owned(), |text, long| text.replace(long, "--duration 1s"));
     short.replace("-p 1234", &format!("-p {}", std::process::id())).replace("/system.slice/web.service", "/")
@@ -92,7 +98,9 @@ fn the_examples_of_every_help_text_run() {
     let home = furnished();
     let top = stdout(&run(swtch(home.path()).arg("--help")));
     let mut all = examples(&top);
-    for command in ["doctor", "measure", "record", "serve", "report", "export", "import", "schema"] {
+    for command in
+        ["doctor", "measure", "record", "top", "serve", "report", "export", "import", "shares", "schema"]
+    {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home.path()).args([command, "--help"])));
         let found = examples(&help);

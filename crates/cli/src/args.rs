@@ -5,6 +5,7 @@ pub(crate) mod import;
 pub(crate) mod record;
 pub(crate) mod serve;
 pub(crate) mod shares;
+pub(crate) mod top;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -23,6 +24,7 @@ use swtch_units::Bytes;
     swtch doctor                      what this machine allows\n  \
     swtch measure --quick             what a switch costs here, in ten seconds\n  \
     swtch record -- make -j4          what the switches of a command cost it\n  \
+    swtch top                         what every task's switches cost right now\n  \
     swtch report -o report.html       the last measurement as a page")]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -37,6 +39,8 @@ pub(crate) enum Command {
     Measure(Box<MeasureArgs>),
     /// What a workload does, and what its context switches cost it
     Record(Box<record::RecordArgs>),
+    /// What switches cost right now, task by task, on a live screen
+    Top(Box<top::TopArgs>),
     /// One page from any number of Profiles, or of Traces
     Report(ReportArgs),
     /// Metrics of the whole machine for Prometheus

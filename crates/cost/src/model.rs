@@ -106,7 +106,7 @@ impl CostModel {
     }
 
     /// One switch of unknown kind, ns.
-    pub(crate) fn any_switch_ns(&self) -> Option<Range> {
+    pub fn any_switch_ns(&self) -> Option<Range> {
         match (self.thread_switch_ns, self.process_switch_ns) {
             (Some(thread), Some(process)) => {
                 Some(Range { low: thread.low.min(process.low), high: thread.high.max(process.high) })

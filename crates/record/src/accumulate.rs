@@ -2,6 +2,7 @@
 
 mod distribution;
 mod intervals;
+mod recent;
 mod rows;
 mod task;
 #[cfg(test)]

@@ -40,6 +40,11 @@ fn is_kernel_thread(folder: &str) -> bool {
     flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
 }
 
+/// Whether a task has this number.
+pub(crate) fn is_there(tid: u32) -> bool {
+    Path::new(&format!("/proc/{tid}")).exists()
+}
+
 /// Whether a process is there and has not ended; one that nobody collected yet has.
 pub(crate) fn exists(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

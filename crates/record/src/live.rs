@@ -1,5 +1,8 @@
 //! Recording without writing: what was seen so far, whenever it is asked for.
 
+#[cfg(test)]
+mod tests;
+
 use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
@@ -77,6 +80,22 @@ impl Live {
         self.groups.fill(&mut self.header, &mut tables);
         self.header.duration_ns = now_ns - self.header.provenance.started_monotonic_ns;
         let system = Snapshot::read(Path::new("/"), self.group.as_ref(), Detail::Everything);
+        Sample { header: self.header.clone(), tables, system }
+    }
+
+    /// Everything so far, for one who asks again and again without end: memory stays bounded by what exists.
+    ///
+    /// As [`sample`](Self::sample), but tasks that ended are there once and then forgotten; quantiles and longest times, and who woke and
+    /// preempted whom, are of the time since the last call; tasks have their control groups; histograms, intervals and single interrupts are
+    /// left out. Sums of the header and of tasks are since the beginning, as ever.
+    pub fn recent(&mut self) -> Sample {
+        self.run.look();
+        drop(self.run.switches());
+        let now_ns = monotonic_ns();
+        let mut tables = self.run.recent(now_ns, &mut self.header);
+        self.groups.fill(&mut self.header, &mut tables);
+        self.header.duration_ns = now_ns.saturating_sub(self.header.provenance.started_monotonic_ns);
+        let system = Snapshot::read(Path::new("/"), self.group.as_ref(), Detail::Totals);
         Sample { header: self.header.clone(), tables, system }
     }
 }

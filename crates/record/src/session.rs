@@ -104,6 +104,9 @@ pub(crate) trait Run {
     fn finish(&mut self, end_ns: u64);
     /// Everything so far.
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables;
+    /// As [`fill`](Self::fill), for one who asks without end: tasks that ended are there once and then forgotten, quantiles and pairs are of
+    /// the time since the last call, histograms and intervals are left out.
+    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables;
     /// For the one who waits; the time that passed is filled in for it.
     fn progress(&self) -> Progress;
 }

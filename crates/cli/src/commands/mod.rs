@@ -10,3 +10,4 @@ pub(crate) mod report;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod shares;
+pub(crate) mod top;

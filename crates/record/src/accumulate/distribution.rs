@@ -13,11 +13,14 @@ pub(super) struct Distribution {
     count: u64,
     total: u64,
     max: u64,
+    /// Values since it began anew.
+    held: u64,
 }
 
 impl Distribution {
     pub(super) fn add(&mut self, ns: u64) {
         self.count += 1;
+        self.held += 1;
         self.total += ns;
         self.max = self.max.max(ns);
         match u32::try_from(ns) {
@@ -41,6 +44,14 @@ impl Distribution {
         self.classes[class] = self.classes[class].saturating_add(1);
     }
 
+    /// Forgets the values, for one who asks about the time since the last question only; number and sum go on.
+    pub(super) fn begin_anew(&mut self) {
+        self.values.clear();
+        self.classes.clear();
+        self.max = 0;
+        self.held = 0;
+    }
+
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -50,7 +61,7 @@ impl Distribution {
     }
 
     pub(super) fn max_ns(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.max)
+        (self.held > 0).then_some(self.max)
     }
 
     /// The smallest value that at least this share of all values does not exceed; for several shares in one go.
@@ -60,7 +71,7 @@ impl Distribution {
     }
 
     fn quantile_ns(&self, share: f64) -> Option<u64> {
-        let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let rank = ((share * self.held as f64).ceil() as u64).clamp(1, self.held.max(1));
         if self.classes.is_empty() {
             return self.values.get(rank as usize - 1).map(|value| u64::from(*value));
         }
@@ -155,6 +166,21 @@ mod tests {
         }
         assert_eq!((distribution.count(), distribution.max_ns()), (200_000, Some(199_999 * 37)));
         assert!(distribution.classes.len() < 4096);
+    }
+
+    #[test]
+    fn what_begins_anew_has_quantiles_of_what_came_since() {
+        for many in [10, 100_000_u64] {
+            let mut distribution = Distribution::default();
+            for _ in 0..many {
+                distribution.add(5_000_000);
+            }
+            distribution.begin_anew();
+            assert_eq!((distribution.quantiles_ns([0.5]), distribution.max_ns()), ([None], None));
+            distribution.add(7);
+            assert_eq!((distribution.quantiles_ns([0.5]), distribution.max_ns()), ([Some(7)], Some(7)));
+            assert_eq!((distribution.count(), distribution.total_ns()), (many + 1, many * 5_000_000 + 7));
+        }
     }
 
     #[test]

@@ -36,6 +36,27 @@ impl Accumulator {
     /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC). Tasks that run then have run until then. `group_name` names a control group
     /// of which events gave a number.
     pub fn tables(&mut self, now_ns: u64, group_name: &dyn Fn(u64) -> Option<String>) -> Tables {
+        let tasks = self.task_rows(now_ns, group_name);
+        // The intervals reach until now, also where nothing happened any more.
+        self.intervals.at(now_ns.saturating_sub(1));
+        Tables {
+            tasks,
+            cpus: self.cpu_rows(),
+            cgroups: Vec::new(),
+            wakes: self.wake_rows(),
+            preemptions: self.preemption_rows(),
+            histograms: self.histogram_rows(),
+            intervals: self.intervals.rows(now_ns),
+            interrupts: Vec::new(),
+        }
+    }
+
+    /// Tasks by their number, those of the scope with their figures.
+    pub(super) fn task_rows(
+        &mut self,
+        now_ns: u64,
+        group_name: &dyn Fn(u64) -> Option<String>,
+    ) -> Vec<TaskRow> {
         let row = |tid: u32, task: &mut Task, now_ns: Option<u64>| TaskRow {
             cgroup: match &task.group {
                 Some(Group::Path(path)) => Some(path.clone()),
@@ -54,20 +75,9 @@ impl Accumulator {
                 .filter(|(tid, task)| counts(**tid) && task.last_ns > 0)
                 .map(|(tid, task)| row(*tid, task, Some(now_ns))),
         );
-        // The intervals reach until now, also where nothing happened any more.
-        self.intervals.at(now_ns.saturating_sub(1));
         tasks.extend(self.outsiders());
         tasks.sort_by_key(|row| (row.tid, row.first_ns));
-        Tables {
-            tasks,
-            cpus: self.cpu_rows(),
-            cgroups: Vec::new(),
-            wakes: self.wake_rows(),
-            preemptions: self.preemption_rows(),
-            histograms: self.histogram_rows(),
-            intervals: self.intervals.rows(now_ns),
-            interrupts: Vec::new(),
-        }
+        tasks
     }
 
     /// Tasks that do not count and stand in other tables: who preempted or woke from outside, or was woken there.
@@ -92,7 +102,7 @@ impl Accumulator {
             .collect()
     }
 
-    fn cpu_rows(&self) -> Vec<CpuRow> {
+    pub(super) fn cpu_rows(&self) -> Vec<CpuRow> {
         let cpus = self.cpus.iter().zip(0..).filter(|(cpu, _)| cpu.switches + cpu.idle_switches > 0);
         cpus.map(|(cpu, number)| CpuRow {
             cpu: number,
@@ -104,7 +114,7 @@ impl Accumulator {
         .collect()
     }
 
-    fn wake_rows(&self) -> Vec<WakeRow> {
+    pub(super) fn wake_rows(&self) -> Vec<WakeRow> {
         edges(&self.wakes, |(waker_tid, wakee_tid), edge| WakeRow {
             waker_tid,
             wakee_tid,
@@ -113,7 +123,7 @@ impl Accumulator {
         })
     }
 
-    fn preemption_rows(&self) -> Vec<PreemptionRow> {
+    pub(super) fn preemption_rows(&self) -> Vec<PreemptionRow> {
         edges(&self.preemptions, |(by_tid, of_tid), edge| PreemptionRow {
             by_tid,
             of_tid,
@@ -157,7 +167,11 @@ impl Accumulator {
 
 /// Rows of a table of pairs, the most frequent first.
 fn edges<R>(edges: &HashMap<(u32, u32), Edge>, row: impl Fn((u32, u32), Edge) -> R) -> Vec<R> {
-    let mut sorted: Vec<((u32, u32), Edge)> = edges.iter().map(|(pair, edge)| (*pair, *edge)).collect();
+    let mut sorted: Vec<((u32, u32), Edge)> = edges
+        .iter()
+        .filter(|(_, edge)| edge.count > 0 || edge.ns > 0)
+        .map(|(pair, edge)| (*pair, *edge))
+        .collect();
     sorted.sort_by_key(|(pair, edge)| (std::cmp::Reverse(edge.count), *pair));
     sorted.into_iter().map(|(pair, edge)| row(pair, edge)).collect()
 }

@@ -175,3 +175,85 @@ proptest! {
         prop_assert!(tables.tasks.iter().all(|row| row.tid != 0));
     }
 }
+
+#[test]
+fn what_ended_is_told_once_and_memory_is_bounded_by_what_exists() {
+    let mut accumulator = Accumulator::new(0, caches(), false);
+    let mut told = 0;
+    for round in 0..1000_u32 {
+        let (at_ns, tid) = (u64::from(round) * 1000 + 100, 100 + round);
+        accumulator.take(&Event::Life(Life {
+            at_ns,
+            tid,
+            pid: tid,
+            parent_pid: 5,
+            comm: "child".into(),
+            kernel_thread: false,
+            kind: LifeKind::Fork,
+        }));
+        accumulator.take(&wake(at_ns + 10, 0, tid, 5));
+        accumulator.take(&switch(at_ns + 20, 0, 5, PrevState::Runnable, tid));
+        accumulator.take(&switch(at_ns + 30, 0, tid, PrevState::Dead, 5));
+        if round % 10 == 9 {
+            let tables = accumulator.recent(at_ns + 40, &|_| None);
+            let ended = tables.tasks.iter().filter(|row| row.comm == "child");
+            told += ended.map(|row| row.voluntary).sum::<u64>();
+            assert_eq!(tables.preemptions.iter().map(|row| row.count).sum::<u64>(), 10);
+            assert!(accumulator.ended.is_empty() && accumulator.tasks.len() <= 2);
+            assert!(accumulator.wakes.len() <= 20 && accumulator.preemptions.len() <= 20);
+        }
+    }
+    assert_eq!((told, accumulator.sums().voluntary), (1000, 1000));
+}
+
+#[test]
+fn a_wait_that_ends_in_the_next_window_is_with_its_pair() {
+    let mut accumulator = Accumulator::new(0, caches(), false);
+    accumulator.take(&switch(100, 0, 0, PrevState::Runnable, 8));
+    accumulator.take(&switch(200, 0, 8, PrevState::Runnable, 7));
+    assert_eq!(accumulator.recent(250, &|_| None).preemptions[0].count, 1);
+    accumulator.take(&switch(300, 0, 7, PrevState::Sleeping, 8));
+    let tables = accumulator.recent(350, &|_| None);
+    let [pair] = &tables.preemptions[..] else { panic!("{:?}", tables.preemptions) };
+    assert_eq!((pair.by_tid, pair.of_tid, pair.count, pair.ns), (7, 8, 0, Some(100)));
+    let eight = tables.tasks.iter().find(|row| row.tid == 8).unwrap();
+    assert_eq!((eight.wait_ns, eight.wait_max_ns), (100, Some(100)));
+    let later = accumulator.recent(400, &|_| None);
+    assert!(later.preemptions.is_empty());
+    let eight = later.tasks.iter().find(|row| row.tid == 8).unwrap();
+    assert_eq!((eight.wait_ns, eight.wait_max_ns), (100, None), "sums stay, the longest is of the window");
+}
+
+#[test]
+fn tasks_whose_end_was_lost_are_forgotten() {
+    let mut accumulator = Accumulator::new(0, caches(), true);
+    for tid in [5, 6] {
+        accumulator.follow(&known(tid));
+    }
+    accumulator.take(&switch(5000, 0, 0, PrevState::Runnable, 6));
+    accumulator.forget_unless(10_000, |tid| tid == 6);
+    assert_eq!((accumulator.task_count(), accumulator.processes.len()), (1, 1));
+}
+
+proptest! {
+    /// Whoever asks sees, over all windows, what one who never asked sees in the end.
+    #[test]
+    fn windows_add_up(events in prop::collection::vec((0_u64..3, 0_u32..4, 0_u32..4, 0_u8..4, any::<bool>()), 1..80)) {
+        let (mut asked, mut never) = (Accumulator::new(0, caches(), false), Accumulator::new(0, caches(), false));
+        let (mut pairs, mut at_ns) = (0, 1000);
+        for (cpu, prev, next, state, ask) in events {
+            at_ns += 10;
+            let state = [PrevState::Runnable, PrevState::Sleeping, PrevState::Dead, PrevState::Other][usize::from(state)];
+            let event = switch(at_ns, cpu as u32, prev, state, next);
+            asked.take(&event);
+            never.take(&event);
+            if ask {
+                pairs += asked.recent(at_ns, &|_| None).preemptions.iter().map(|row| row.count).sum::<u64>();
+            }
+        }
+        pairs += asked.recent(at_ns, &|_| None).preemptions.iter().map(|row| row.count).sum::<u64>();
+        let whole = never.tables(at_ns);
+        prop_assert_eq!(pairs, whole.preemptions.iter().map(|row| row.count).sum::<u64>());
+        prop_assert_eq!(asked.sums(), never.sums());
+    }
+}

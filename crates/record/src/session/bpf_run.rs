@@ -24,6 +24,8 @@ const MOST_BUFFER_BYTES: u64 = 256 << 20;
 /// An event is complete only some time after the moment it tells of: the scheduler was entered then, and is left later, on a
 /// virtual machine perhaps much later. So long the order of events is left open, ns.
 const LAG_NS: u64 = 20_000_000;
+/// How often tasks whose end was lost are looked for, and how long nothing may have been heard of them, ns.
+pub(super) const SWEEP_EVERY_NS: u64 = 60_000_000_000;
 /// Between two looks, at most and at least.
 const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 
@@ -37,6 +39,8 @@ pub(super) struct BpfRun {
     members: Members,
     groups: GroupNames,
     asked: Cost,
+    /// When tasks whose end was lost were last looked for.
+    swept_ns: u64,
 }
 
 impl BpfRun {
@@ -66,6 +70,7 @@ impl BpfRun {
             members: Members::of(&options.target, group),
             groups,
             asked: options.cost,
+            swept_ns: start_ns,
         };
         if scoped {
             // Those that are made between the two are children of some that are there.
@@ -113,6 +118,35 @@ impl BpfRun {
             if let Some(known) = known::task(tid, self.groups.hierarchy()) {
                 self.accumulator.name(&known);
             }
+        }
+    }
+
+    fn fill_header(&mut self, header: &mut Header) {
+        self.name_the_nameless();
+        let sums = self.accumulator.sums();
+        fill_totals(sums, header);
+        let bracket = self.bpf.tracepoints().bracket;
+        header.totals.switch_cost_ns = bracket.then_some(sums.cost_ns);
+        self.add_lost(header);
+        header.recorder = RecorderCost {
+            cpu_ns: Some(process_cpu_ns()),
+            bpf_ns: None,
+            memory_bytes: Some(self.bpf.memory_bytes()),
+        };
+        header.unavailable.clear();
+        if !bracket {
+            let why = not_in_place(self.asked);
+            header.unavailable.push(unavailable("switches.cost_ns", why));
+        }
+        for table in ["switches", "tasks", "wakes", "preemptions", "histograms", "intervals"] {
+            header.sources.insert(table.to_owned(), "bpf".to_owned());
+        }
+    }
+
+    fn add_lost_rows(&self, tables: &mut Tables) {
+        let lost = self.bpf.lost();
+        for row in &mut tables.cpus {
+            row.lost = lost.get(row.cpu as usize).map_or(0, Losses::all);
         }
     }
 
@@ -224,30 +258,23 @@ impl Run for BpfRun {
     }
 
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        self.name_the_nameless();
-        let sums = self.accumulator.sums();
-        fill_totals(sums, header);
-        let bracket = self.bpf.tracepoints().bracket;
-        header.totals.switch_cost_ns = bracket.then_some(sums.cost_ns);
-        self.add_lost(header);
-        header.recorder = RecorderCost {
-            cpu_ns: Some(process_cpu_ns()),
-            bpf_ns: None,
-            memory_bytes: Some(self.bpf.memory_bytes()),
-        };
-        header.unavailable.clear();
-        if !bracket {
-            let why = not_in_place(self.asked);
-            header.unavailable.push(unavailable("switches.cost_ns", why));
-        }
-        for table in ["switches", "tasks", "wakes", "preemptions", "histograms", "intervals"] {
-            header.sources.insert(table.to_owned(), "bpf".to_owned());
-        }
+        self.fill_header(header);
         let mut tables = self.accumulator.tables(now_ns, &|number| self.groups.name(number));
         tables.interrupts = self.interrupt_rows();
-        let lost = self.bpf.lost();
-        for row in &mut tables.cpus {
-            row.lost = lost.get(row.cpu as usize).map_or(0, Losses::all);
+        self.add_lost_rows(&mut tables);
+        tables
+    }
+
+    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        self.fill_header(header);
+        // What runs at the horizon has run until then: later events are still to come.
+        let horizon_ns = now_ns.saturating_sub(LAG_NS);
+        let mut tables = self.accumulator.recent(horizon_ns, &|number| self.groups.name(number));
+        self.add_lost_rows(&mut tables);
+        if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
+            self.swept_ns = now_ns;
+            regroup(&mut self.accumulator, self.groups.hierarchy());
+            self.accumulator.forget_unless(now_ns.saturating_sub(SWEEP_EVERY_NS), known::is_there);
         }
         tables
     }

@@ -1,7 +1,7 @@
 //! A recording by BPF programs that only count.
 
 use super::bpf_run::{cache_groups, not_in_place, own_tid};
-use super::folded::Folded;
+use super::folded::{Folded, fold};
 use super::group_names::GroupNames;
 use super::header::unavailable;
 use super::members::Members;
@@ -12,6 +12,7 @@ use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
@@ -43,6 +44,10 @@ pub(super) struct CountsRun {
     peak: u64,
     handover: Option<Handover>,
     asked: Cost,
+    /// For one who asks without end: the tasks at the last question, and the sums of those that ended before it.
+    last: HashMap<(u32, u64), TaskCounts>,
+    gone: Option<TaskRow>,
+    without_end: bool,
 }
 
 /// What was counted before a recording was taken over, which is none of it.
@@ -95,6 +100,9 @@ impl CountsRun {
             peak: 0,
             handover: None,
             asked: options.cost,
+            last: HashMap::new(),
+            gone: None,
+            without_end: false,
         })
     }
 
@@ -143,6 +151,7 @@ impl CountsRun {
 
     fn row(&self, task: &TaskCounts) -> TaskRow {
         let cost = self.counter.measures_cost() && task.costs > 0;
+        let (waits, slices) = self.times(task);
         TaskRow {
             tid: task.tid,
             pid: task.pid,
@@ -159,12 +168,12 @@ impl CountsRun {
             run_ns: task.run_ns,
             wait_ns: task.wait_ns,
             waits: task.arrivals,
-            wait_p50_ns: task.waits.quantile_ns(0.5),
-            wait_p90_ns: task.waits.quantile_ns(0.9),
-            wait_p99_ns: task.waits.quantile_ns(0.99),
-            wait_max_ns: (task.arrivals > 0).then_some(task.wait_max_ns),
-            slice_p50_ns: task.slices.quantile_ns(0.5),
-            slice_max_ns: (task.arrivals > 1).then_some(task.slice_max_ns),
+            wait_p50_ns: waits.quantile_ns(0.5),
+            wait_p90_ns: waits.quantile_ns(0.9),
+            wait_p99_ns: waits.quantile_ns(0.99),
+            wait_max_ns: waits.max_ns,
+            slice_p50_ns: slices.quantile_ns(0.5),
+            slice_max_ns: slices.max_ns,
             migrations_same_l2: Some(task.migrations[0]),
             migrations_same_l3: Some(task.migrations[1]),
             migrations_across: Some(task.migrations[2]),
@@ -173,6 +182,20 @@ impl CountsRun {
             process_switches: Some(task.process_switches),
             thread_switches: Some(task.arrivals.saturating_sub(task.process_switches)),
             ..TaskRow::default()
+        }
+    }
+
+    /// Waits and slices: since the last question of one who asks without end, otherwise since the beginning.
+    fn times<'a>(&self, task: &'a TaskCounts) -> (Times<'a>, Times<'a>) {
+        match self.last.get(&(task.tid, task.first_ns)) {
+            Some(last) => (
+                Times::since(&task.waits, task.wait_max_ns, &last.waits, last.wait_max_ns),
+                Times::since(&task.slices, task.slice_max_ns, &last.slices, last.slice_max_ns),
+            ),
+            None => (
+                Times::all(&task.waits, (task.arrivals > 0).then_some(task.wait_max_ns)),
+                Times::all(&task.slices, (task.arrivals > 1).then_some(task.slice_max_ns)),
+            ),
         }
     }
 
@@ -220,7 +243,7 @@ impl CountsRun {
     }
 
     fn add_interval(&mut self, rows: &[TaskRow], cpus: &CpuCounts, processes: u64) {
-        let sum = |of: fn(&TaskRow) -> u64| rows.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&TaskRow) -> u64| rows.iter().chain(&self.gone).map(of).sum::<u64>();
         let now = Before {
             at_ns: monotonic_ns(),
             voluntary: sum(|row| row.voluntary),
@@ -280,7 +303,8 @@ impl CountsRun {
     }
 
     fn fill_totals(&self, rows: &[TaskRow], cpus: &CpuCounts, header: &mut Header) {
-        let sum = |of: fn(&TaskRow) -> Option<u64>| rows.iter().map(of).sum::<Option<u64>>();
+        let sum =
+            |of: fn(&TaskRow) -> Option<u64>| rows.iter().chain(&self.gone).map(of).sum::<Option<u64>>();
         let all = self.members.is_all();
         let totals = &mut header.totals;
         totals.context_switches = SwitchTotals {
@@ -300,7 +324,7 @@ impl CountsRun {
             peak: Some(self.peak),
         };
         totals.threads_created = Some(cpus.threads);
-        let of_tasks = rows.iter().filter_map(|row| row.switch_cost_ns).sum();
+        let of_tasks = rows.iter().chain(&self.gone).filter_map(|row| row.switch_cost_ns).sum();
         totals.switch_cost_ns =
             self.counter.measures_cost().then_some(if all { cpus.cost_ns } else { of_tasks });
         header.lost.clear();
@@ -311,6 +335,32 @@ impl CountsRun {
             if events > 0 {
                 header.lost.push(Lost { cpu: None, events, what: what.to_owned() });
             }
+        }
+    }
+
+    fn fill_but_histograms(&self, cpus: &CpuCounts, header: &mut Header) -> Tables {
+        let rows = self.rows();
+        self.fill_totals(&rows, cpus, header);
+        self.fill_gaps(header);
+        header.recorder = RecorderCost {
+            cpu_ns: Some(process_cpu_ns()),
+            bpf_ns: None,
+            memory_bytes: Some(self.counter.memory_bytes()),
+        };
+        let cpu_rows = cpus.switches.iter().zip(&cpus.idle_switches).zip(0..);
+        Tables {
+            cpus: cpu_rows
+                .filter(|((switches, idle), _)| *switches + *idle > 0)
+                .map(|((switches, idle_switches), cpu)| CpuRow {
+                    cpu,
+                    switches: *switches,
+                    idle_switches: *idle_switches,
+                    ..CpuRow::default()
+                })
+                .collect(),
+            cgroups: self.unlisted(),
+            tasks: rows,
+            ..Tables::default()
         }
     }
 
@@ -367,7 +417,8 @@ impl Run for CountsRun {
         for tid in self.members.newcomers(now_ns) {
             self.counter.follow(tid);
         }
-        if now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS {
+        // One who asks without end decides itself when.
+        if !self.without_end && now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS {
             self.ask();
         }
         self.groups.look(now_ns);
@@ -387,36 +438,32 @@ impl Run for CountsRun {
 
     fn finish(&mut self, _: u64) {
         self.ask();
+        // Who ended between the two is told of by both, and counted once.
         self.take_ended();
         self.groups.look_again();
     }
 
     fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
-        let (rows, cpus) = (self.rows(), self.cpus());
-        self.fill_totals(&rows, &cpus, header);
-        self.fill_gaps(header);
-        header.recorder = RecorderCost {
-            cpu_ns: Some(process_cpu_ns()),
-            bpf_ns: None,
-            memory_bytes: Some(self.counter.memory_bytes()),
-        };
-        let cpu_rows = cpus.switches.iter().zip(&cpus.idle_switches).zip(0..);
-        Tables {
-            cpus: cpu_rows
-                .filter(|((switches, idle), _)| *switches + *idle > 0)
-                .map(|((switches, idle_switches), cpu)| CpuRow {
-                    cpu,
-                    switches: *switches,
-                    idle_switches: *idle_switches,
-                    ..CpuRow::default()
-                })
-                .collect(),
-            cgroups: self.unlisted(),
-            histograms: self.histograms(&cpus),
-            intervals: self.intervals.clone(),
-            tasks: rows,
-            ..Tables::default()
+        let cpus = self.cpus();
+        let tables = self.fill_but_histograms(&cpus, header);
+        Tables { histograms: self.histograms(&cpus), intervals: self.intervals.clone(), ..tables }
+    }
+
+    fn recent(&mut self, _: u64, header: &mut Header) -> Tables {
+        self.without_end = true;
+        self.ask();
+        self.take_ended();
+        let tables = self.fill_but_histograms(&self.cpus(), header);
+        let (ended, folded) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.folded));
+        for row in ended.iter().map(|(_, row)| row).chain(folded.rows().map(|(_, row)| row)) {
+            match &mut self.gone {
+                Some(gone) => fold(gone, row),
+                None => self.gone = Some(row.clone()),
+            }
         }
+        self.ended_histograms.clear();
+        self.last = self.alive.iter().map(|task| ((task.tid, task.first_ns), task.clone())).collect();
+        tables
     }
 
     fn progress(&self) -> Progress {
@@ -437,6 +484,32 @@ impl Run for CountsRun {
 
 fn by_tid(tasks: Vec<TaskCounts>) -> HashMap<u32, TaskCounts> {
     tasks.into_iter().map(|task| (task.tid, task)).collect()
+}
+
+/// Times of a task, and the longest.
+struct Times<'a> {
+    classes: Cow<'a, Classes>,
+    max_ns: Option<u64>,
+}
+
+impl<'a> Times<'a> {
+    fn all(classes: &'a Classes, max_ns: Option<u64>) -> Self {
+        Self { classes: Cow::Borrowed(classes), max_ns }
+    }
+
+    /// The middle of the class of the quantile, which may lie above the longest of all.
+    fn quantile_ns(&self, share: f64) -> Option<u64> {
+        let middle_ns = self.classes.quantile_ns(share)?;
+        Some(self.max_ns.map_or(middle_ns, |max_ns| middle_ns.min(max_ns)))
+    }
+
+    /// Of those since an earlier moment the longest is known only when it is the longest of all; otherwise its class bounds it.
+    fn since(classes: &Classes, max_ns: u64, before: &Classes, max_before_ns: u64) -> Self {
+        let classes = classes.since(before);
+        let bound_ns = classes.rows().last().map(|(_, to_ns, _)| to_ns.min(max_ns));
+        let max_ns = if max_ns > max_before_ns { Some(max_ns) } else { bound_ns };
+        Self { classes: Cow::Owned(classes), max_ns }
+    }
 }
 
 fn keep_busiest(tasks: &mut Vec<TaskCounts>) {

@@ -142,6 +142,17 @@ impl Run for EventsThenCounts {
         }
     }
 
+    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        match &mut self.now {
+            Part::Events(run) => run.recent(now_ns, header),
+            Part::Counts(counting) => {
+                let tables = counting.run.recent(now_ns, header);
+                joined::add_totals(&counting.header.totals, &mut header.totals);
+                tables
+            }
+        }
+    }
+
     fn progress(&self) -> Progress {
         match &self.now {
             Part::Events(run) => run.progress(),

@@ -44,7 +44,8 @@ impl Folded {
     }
 }
 
-fn fold(sum: &mut TaskRow, row: &TaskRow) {
+/// Adds a row to the sum of others.
+pub(super) fn fold(sum: &mut TaskRow, row: &TaskRow) {
     let add = |sum: &mut Option<u64>, more: Option<u64>| *sum = sum.zip(more).map(|(a, b)| a + b);
     sum.voluntary += row.voluntary;
     sum.involuntary += row.involuntary;

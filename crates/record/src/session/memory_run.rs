@@ -84,6 +84,10 @@ impl Run for MemoryRun {
         tables
     }
 
+    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        self.run.recent(now_ns, header)
+    }
+
     fn progress(&self) -> Progress {
         self.run.progress()
     }

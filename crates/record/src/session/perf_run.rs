@@ -1,6 +1,6 @@
 //! A recording by the kernel's perf events.
 
-use super::bpf_run::{cache_groups, fill_totals, own_tid, regroup};
+use super::bpf_run::{SWEEP_EVERY_NS, cache_groups, fill_totals, own_tid, regroup};
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
@@ -279,6 +279,39 @@ impl PerfRun {
             row.idle_switches = 0;
         }
     }
+
+    fn fill_header(&mut self, header: &mut Header) {
+        for tid in self.accumulator.nameless() {
+            if let Some(known) = known::task(tid, self.hierarchy.as_ref()) {
+                self.accumulator.name(&known);
+            }
+        }
+        fill_totals(self.accumulator.sums(), header);
+        self.add_lost(header);
+        header.recorder = RecorderCost {
+            cpu_ns: Some(process_cpu_ns()),
+            bpf_ns: None,
+            memory_bytes: Some(self.perf.memory_bytes()),
+        };
+        self.fill_gaps(header);
+        for table in ["switches", "tasks", "preemptions", "histograms", "intervals", "cpus"] {
+            header.sources.insert(table.to_owned(), "perf".to_owned());
+        }
+        for (column, source) in [
+            ("tasks.wait_ns", "perf, waits after a preemption only"),
+            ("tasks.wakeups", "as many as voluntary switches"),
+        ] {
+            header.sources.insert(column.to_owned(), source.to_owned());
+        }
+    }
+
+    fn fill_rest(&self, header: &mut Header, tables: &mut Tables) {
+        self.clear_gaps(header, tables);
+        let lost = self.perf.lost();
+        for row in &mut tables.cpus {
+            row.lost = lost.iter().find(|(cpu, _)| *cpu == row.cpu).map_or(0, |(_, lost)| *lost);
+        }
+    }
 }
 
 impl Run for PerfRun {
@@ -322,34 +355,18 @@ impl Run for PerfRun {
     }
 
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        for tid in self.accumulator.nameless() {
-            if let Some(known) = known::task(tid, self.hierarchy.as_ref()) {
-                self.accumulator.name(&known);
-            }
-        }
-        fill_totals(self.accumulator.sums(), header);
-        self.add_lost(header);
-        header.recorder = RecorderCost {
-            cpu_ns: Some(process_cpu_ns()),
-            bpf_ns: None,
-            memory_bytes: Some(self.perf.memory_bytes()),
-        };
-        self.fill_gaps(header);
-        for table in ["switches", "tasks", "preemptions", "histograms", "intervals", "cpus"] {
-            header.sources.insert(table.to_owned(), "perf".to_owned());
-        }
-        for (column, source) in [
-            ("tasks.wait_ns", "perf, waits after a preemption only"),
-            ("tasks.wakeups", "as many as voluntary switches"),
-        ] {
-            header.sources.insert(column.to_owned(), source.to_owned());
-        }
+        self.fill_header(header);
         let mut tables = self.accumulator.tables(now_ns, &|_| None);
-        self.clear_gaps(header, &mut tables);
-        let lost = self.perf.lost();
-        for row in &mut tables.cpus {
-            row.lost = lost.iter().find(|(cpu, _)| *cpu == row.cpu).map_or(0, |(_, lost)| *lost);
-        }
+        self.fill_rest(header, &mut tables);
+        tables
+    }
+
+    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        self.fill_header(header);
+        let mut tables = self.accumulator.recent(now_ns.saturating_sub(LAG_NS), &|_| None);
+        self.fill_rest(header, &mut tables);
+        let quiet_ns = now_ns.saturating_sub(SWEEP_EVERY_NS);
+        self.accumulator.forget_unless(quiet_ns, known::is_there);
         tables
     }
 

@@ -18,6 +18,8 @@ pub(super) struct ProcfsRun {
     sampler: Option<Sampler>,
     sampled: Option<Sampled>,
     collected: Option<Collected>,
+    /// Voluntary and involuntary switches of threads that were forgotten.
+    gone: (u64, u64),
     start_ns: u64,
 }
 
@@ -37,6 +39,7 @@ impl ProcfsRun {
             sampler: target.map(|target| Sampler::new(Path::new("/"), target)).transpose()?,
             sampled: None,
             collected: None,
+            gone: (0, 0),
             start_ns: header.provenance.started_monotonic_ns,
         };
         run.look();
@@ -79,11 +82,12 @@ impl Run for ProcfsRun {
 
     fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
         header.recorder = RecorderCost { cpu_ns: Some(process_cpu_ns()), ..RecorderCost::default() };
-        let Some(collected) = &self.collected else {
-            // Until the end the samples are with the sampler.
+        // Until the end the samples are with the sampler.
+        let so_far = self.sampler.as_ref().map(Sampler::so_far);
+        let Some(collected) = so_far.as_ref().or(self.collected.as_ref()) else {
             return Tables::default();
         };
-        fill_totals(collected, header);
+        fill_totals(collected, self.gone, header);
         header.unavailable.clear();
         header
             .unavailable
@@ -109,20 +113,30 @@ impl Run for ProcfsRun {
         }
     }
 
+    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        let tables = self.fill(now_ns, header);
+        if let Some(sampler) = &mut self.sampler {
+            let (ended, _) = sampler.drain();
+            self.gone.0 += ended.iter().filter_map(|thread| thread.voluntary).sum::<u64>();
+            self.gone.1 += ended.iter().filter_map(|thread| thread.involuntary).sum::<u64>();
+        }
+        Tables { intervals: Vec::new(), ..tables }
+    }
+
     fn progress(&self) -> Progress {
         let tasks = self.sampled.as_ref().map_or(0, |sampled| sampled.threads);
         Progress { tasks, ..Progress::default() }
     }
 }
 
-fn fill_totals(collected: &Collected, header: &mut Header) {
+fn fill_totals(collected: &Collected, gone: (u64, u64), header: &mut Header) {
     let sum = |of: fn(&Thread) -> Option<u64>| {
         let known: Vec<u64> = collected.threads.iter().filter_map(of).collect();
         (!known.is_empty()).then(|| known.iter().sum::<u64>())
     };
     header.totals.context_switches = SwitchTotals {
-        voluntary: sum(|thread| thread.voluntary),
-        involuntary: sum(|thread| thread.involuntary),
+        voluntary: sum(|thread| thread.voluntary).map(|sum| sum + gone.0),
+        involuntary: sum(|thread| thread.involuntary).map(|sum| sum + gone.1),
         idle: None,
     };
     // Of which kind they were, nobody says.

@@ -104,15 +104,19 @@ impl Classes {
         Some(from + (to - from) / 2)
     }
 
-    fn subtract(&mut self, earlier: &Self) {
-        for (now, before) in self.0.iter_mut().zip(&earlier.0) {
-            *now = now.saturating_sub(*before);
-        }
-    }
-
     /// The counts as they are, class by class. They are of 32 bits and begin anew when those are full.
     pub fn counts(&self) -> &[u32; CLASSES] {
         &self.0
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut since = self.clone();
+        for (count, before) in since.0.iter_mut().zip(&earlier.0) {
+            *count = count.saturating_sub(*before);
+        }
+        since
     }
 
     fn add(&mut self, counts: &[u32; CLASSES]) {
@@ -184,8 +188,8 @@ impl TaskCounts {
         for (now, before) in self.migrations.iter_mut().zip(earlier.migrations) {
             *now = now.saturating_sub(before);
         }
-        self.waits.subtract(&earlier.waits);
-        self.slices.subtract(&earlier.slices);
+        self.waits = self.waits.since(&earlier.waits);
+        self.slices = self.slices.since(&earlier.slices);
         self
     }
 }
@@ -213,7 +217,7 @@ impl CpuCounts {
             *now = now.saturating_sub(before);
         }
         for (now, before) in self.costs_by_kind.iter_mut().zip(&earlier.costs_by_kind) {
-            now.subtract(before);
+            *now = now.since(before);
         }
         self
     }

@@ -6,6 +6,7 @@ pub(crate) mod recording;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
+pub mod top;
 mod wrap;
 
 use crate::html::naming::region_name;

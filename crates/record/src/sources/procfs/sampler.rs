@@ -173,6 +173,17 @@ impl Sampler {
         (threads, intervals)
     }
 
+    /// What the samples so far saw, without ending the sampling; [`drain`](Self::drain) then takes out what is over.
+    pub fn so_far(&self) -> Collected {
+        let verdict = self.verdict();
+        let mut threads = self.finished.clone();
+        threads.extend(self.threads.values().map(|thread| thread.thread(false)));
+        let mut intervals = self.intervals.clone();
+        threads.iter_mut().for_each(|thread| verdict.correct_thread(thread));
+        intervals.iter_mut().for_each(|interval| verdict.correct_interval(interval));
+        self.collected(threads, intervals, verdict, None)
+    }
+
     /// Takes a last sample and ends the sampling.
     pub fn finish(self) -> Collected {
         self.finished(None)
@@ -189,11 +200,7 @@ impl Sampler {
 
     fn finished(mut self, usage: Option<&ChildUsage>) -> Collected {
         self.sample();
-        let mut verdict = self.verdict();
-        let period_ns = self.period_ns();
-        let threads_created = forks(&self.root, &self.target)
-            .zip(self.forks_at_begin)
-            .map(|(now, begin)| now.saturating_sub(begin));
+        let verdict = self.verdict();
         if let Some(hierarchy) = &self.hierarchy {
             for thread in self.threads.values_mut() {
                 thread.look_for_group(&mut self.reader, hierarchy, true);
@@ -201,7 +208,21 @@ impl Sampler {
         }
         let still_there: Vec<Thread> = self.threads.values().map(|thread| thread.thread(false)).collect();
         self.finished.extend(still_there);
-        let (mut threads, intervals) = self.drain();
+        let (threads, intervals) = self.drain();
+        self.collected(threads, intervals, verdict, usage)
+    }
+
+    fn collected(
+        &self,
+        mut threads: Vec<Thread>,
+        intervals: Vec<Interval>,
+        mut verdict: Verdict,
+        usage: Option<&ChildUsage>,
+    ) -> Collected {
+        let period_ns = self.period_ns();
+        let threads_created = forks(&self.root, &self.target)
+            .zip(self.forks_at_begin)
+            .map(|(now, begin)| now.saturating_sub(begin));
         threads.sort_by_key(|thread| (thread.pid, thread.tid, thread.first_ns));
         verdict.unseen(&self.target, usage.is_some(), threads_created.is_some(), period_ns);
         Collected {

@@ -1,0 +1,82 @@
+//! Arguments of `swtch top`.
+
+use super::duration;
+use super::record::source;
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+use swtch_record::{Mode, SourceKind, Target};
+use swtch_report::terminal::top::Column;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch top                                the whole machine; ? shows the keys\n  \
+    swtch top -p 1234 --sort wait            a process and what it starts, those that wait longest first\n  \
+    swtch top --cgroup /system.slice/web.service --interval 500ms\n  \
+    swtch top --counts                       at less cost, without who preempted whom\n  \
+    swtch top --once                         one second, as text\n  \
+    swtch top --json -n 2 | jq '.cgroups[] | {name, tasks}'\n\n\
+    Columns to sort by: pid, name, cost, cost-each, switches, voluntary, involuntary, wait, p99, max, cpu,\n\
+    wakeups, migrations, preempted, cgroup; processes also tasks; CPUs user, system, irq, softirq, steal, idle.\n\
+    Into a pipe or a file it writes text, window after window.\n\
+    Exit status: 0 quit, or what was looked at has ended; 1 failed, 2 wrong usage, 128 + N for signal N.")]
+pub(crate) struct TopArgs {
+    /// Look at the whole machine, which is the default
+    #[arg(short, long, group = "target")]
+    pub(crate) all: bool,
+    /// Look at these running processes and what they start
+    #[arg(short, long, value_name = "PID,...", value_delimiter = ',', group = "target")]
+    pub(crate) pid: Vec<u32>,
+    /// Look at a control group and those below it
+    #[arg(long, value_name = "PATH", group = "target")]
+    pub(crate) cgroup: Option<String>,
+    /// Time between two looks, e.g. 500ms, 1s, 1m
+    #[arg(short, long, value_name = "TIME", value_parser = duration, default_value = "1s")]
+    pub(crate) interval: Duration,
+    /// Sort by this column; by cost when not given
+    #[arg(short, long, value_name = "COLUMN")]
+    pub(crate) sort: Option<Column>,
+    /// Show only what has this in its name, number or control group
+    #[arg(short, long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) filter: String,
+    /// See every event: who preempted and woke whom; the default
+    #[arg(long, conflicts_with = "counts")]
+    pub(crate) events: bool,
+    /// Only count, in the kernel: at the least cost
+    #[arg(long)]
+    pub(crate) counts: bool,
+    /// Where from: bpf or procfs; the best that is allowed when not given
+    #[arg(long, value_name = "SOURCE", value_parser = source)]
+    pub(crate) source: Option<SourceKind>,
+    /// Price with this Profile instead of this machine's, where the cost is not measured in place
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// Print one window as text (or JSON) and end
+    #[arg(long, conflicts_with = "number")]
+    pub(crate) once: bool,
+    /// End after so many windows
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) number: Option<u64>,
+    /// Print each window as a line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl TopArgs {
+    pub(crate) fn mode(&self) -> Mode {
+        if self.counts { Mode::Counts } else { Mode::Events }
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        if self.pid.is_empty() {
+            self.cgroup.clone().map_or(Target::Machine, Target::Cgroup)
+        } else {
+            Target::Processes(self.pid.clone())
+        }
+    }
+
+    /// After how many windows it ends by itself.
+    pub(crate) fn windows(&self) -> Option<u64> {
+        if self.once { Some(1) } else { self.number }
+    }
+}

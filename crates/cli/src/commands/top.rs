@@ -1,0 +1,120 @@
+//! `swtch top`.
+
+mod full_screen;
+mod looking;
+mod moment;
+mod screen;
+mod signals;
+
+use crate::args::top::TopArgs;
+use crate::output::{self, WrongUsage};
+use anyhow::Context;
+use looking::{Looking, Waited};
+use signals::Signals;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use swtch_cost::CostModel;
+use swtch_profile::file;
+use swtch_record::Target;
+use swtch_record::live::Live;
+use swtch_report::terminal::top::{Settings, State, json, text};
+
+/// Looking oftener would be what is seen.
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Why it came to an end.
+pub(crate) enum End {
+    /// By a key, or after as many windows as were asked for.
+    Done,
+    /// What was looked at is not there any more.
+    Gone,
+    /// By a signal.
+    Signal(i32),
+}
+
+pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
+    if args.interval < SHORTEST || args.interval > LONGEST {
+        return Err(WrongUsage("the interval is to be 50ms to 1h; write 500ms, 1s or 1m".to_owned()).into());
+    }
+    let model = prices(args.profile.as_deref())?;
+    let target = args.target();
+    let signals = Signals::listen().context("cannot listen for signals")?;
+    let live = Live::begin(target.clone(), args.source, Some(args.mode()))?;
+    let mut looking = Looking::begin(live, model);
+    let mut state =
+        State::new(Settings { interval: args.interval, sort: args.sort, filter: args.filter.clone() });
+    let on_screen = !args.json && !args.once && io::stdout().is_terminal();
+    let end = if on_screen {
+        full_screen::run(&mut looking, &mut state, args.windows(), &signals)?
+    } else {
+        print(&mut looking, &mut state, args, &signals)?
+    };
+    // Before anything else is said: the programs in the kernel are taken off, and that can last.
+    drop(looking);
+    Ok(match end {
+        End::Done => ExitCode::SUCCESS,
+        End::Gone => {
+            output::complain_text(&format!("swtch: {}", gone(&target)));
+            ExitCode::SUCCESS
+        }
+        End::Signal(signal) => signals::status(signal),
+    })
+}
+
+fn gone(target: &Target) -> String {
+    match target {
+        Target::Processes(pids) => {
+            let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+            format!("what was looked at has ended: process {}", pids.join(", "))
+        }
+        Target::Cgroup(path) => format!("what was looked at is gone: control group {path}"),
+        Target::Machine | Target::Command(_) => "what was looked at has ended".to_owned(),
+    }
+}
+
+/// Prices for where nothing is measured in place. None is measured for this: it would disturb what is looked at.
+fn prices(given: Option<&Path>) -> anyhow::Result<Option<CostModel>> {
+    let own = || output::own_profile().filter(|path| path.exists());
+    let Some(path) = given.map(Path::to_owned).or_else(own) else { return Ok(None) };
+    Ok(Some(CostModel::of(&file::read(&path)?)))
+}
+
+/// Window after window, as text or as lines of JSON.
+fn print(looking: &mut Looking, state: &mut State, args: &TopArgs, signals: &Signals) -> anyhow::Result<End> {
+    let host = host_name();
+    let mut left = args.windows();
+    while left != Some(0) {
+        let waited = looking.wait(args.interval, signals);
+        if let Waited::Signal(signal) = waited {
+            return Ok(End::Signal(signal));
+        }
+        let window = looking.window();
+        let printed = if args.json {
+            format!("{}\n", json(&window))
+        } else {
+            let clock = moment::clock(window.unix_ns);
+            state.take(window);
+            let more = if left == Some(1) { "" } else { "\n" };
+            format!("{}{more}", text(state, &host, &clock))
+        };
+        let mut out = io::stdout().lock();
+        match out.write_all(printed.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => {}
+            // Whoever reads has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(End::Done),
+            Err(error) => return Err(error).context("cannot write the figures"),
+        }
+        if matches!(waited, Waited::Gone) {
+            return Ok(End::Gone);
+        }
+        left = left.map(|left| left - 1);
+    }
+    Ok(End::Done)
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}

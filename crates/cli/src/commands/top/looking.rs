@@ -1,0 +1,85 @@
+//! Looking again and again.
+
+use super::moment::moment;
+use super::signals::Signals;
+use std::time::{Duration, Instant};
+use swtch_cost::CostModel;
+use swtch_record::live::Live;
+use swtch_report::terminal::top::{Moment, Window};
+
+/// How waiting for the next window ended.
+pub(super) enum Waited {
+    /// The time is over.
+    Over,
+    /// What is looked at is gone.
+    Gone,
+    /// A signal came.
+    Signal(i32),
+}
+
+/// A live recording and the moment before.
+pub(super) struct Looking {
+    live: Live,
+    before: Moment,
+    model: Option<CostModel>,
+    looked: Instant,
+    /// Samples of `/proc` cost as much as a whole look.
+    by_samples: bool,
+}
+
+impl Looking {
+    pub(super) fn begin(mut live: Live, model: Option<CostModel>) -> Self {
+        let before = moment(live.recent());
+        let by_samples = before.header.provenance.recorder == "procfs";
+        Self { live, before, model, looked: Instant::now(), by_samples }
+    }
+
+    /// When to look at the latest, if a window takes so long.
+    pub(super) fn next_look(&self, interval: Duration) -> Instant {
+        let period = self.live.period();
+        // Two samples a window find most threads that come and go; the kernel keeps the counts of all others.
+        self.looked + if self.by_samples { period.max(interval / 2) } else { period }
+    }
+
+    /// Takes in what happened, if it is time.
+    pub(super) fn look_if_due(&mut self, interval: Duration) {
+        if Instant::now() >= self.next_look(interval) {
+            self.live.look();
+            self.looked = Instant::now();
+        }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
+        !self.live.alive()
+    }
+
+    /// What happened since the last window.
+    pub(super) fn window(&mut self) -> Window {
+        let now = moment(self.live.recent());
+        self.looked = Instant::now();
+        let window = Window::between(&self.before, &now, self.model.as_ref());
+        self.before = now;
+        window
+    }
+
+    /// Lets a window's time pass, or less when there is nothing left to see.
+    pub(super) fn wait(&mut self, interval: Duration, signals: &Signals) -> Waited {
+        let due = Instant::now() + interval;
+        loop {
+            if let Some(signal) = signals.came() {
+                return Waited::Signal(signal);
+            }
+            let now = Instant::now();
+            if now >= due {
+                return if self.is_gone() { Waited::Gone } else { Waited::Over };
+            }
+            // A signal only wakes the one who sleeps: never for long.
+            let next = due.min(self.next_look(interval)).min(now + Duration::from_millis(200));
+            std::thread::sleep(next.saturating_duration_since(now));
+            self.look_if_due(interval);
+            if self.is_gone() {
+                return Waited::Gone;
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Looking at this machine.
+
+use super::*;
+use crate::plan::Facts;
+use std::collections::{HashMap, HashSet};
+use std::process::Command;
+
+/// The ways to look that work here; the others are skipped.
+fn usable(test: &str) -> Vec<(Option<SourceKind>, Mode)> {
+    let samples = (Some(SourceKind::Procfs), Mode::Events);
+    match Facts::read().bpf {
+        Ok(_) => vec![
+            samples,
+            (Some(SourceKind::BpfEvents), Mode::Events),
+            (Some(SourceKind::BpfEvents), Mode::Counts),
+        ],
+        Err(why) => {
+            eprintln!("SKIP {test} (bpf): {why}");
+            vec![samples]
+        }
+    }
+}
+
+fn switches(header: &Header) -> u64 {
+    let totals = &header.totals.context_switches;
+    totals.voluntary.unwrap_or(0) + totals.involuntary.unwrap_or(0)
+}
+
+#[test]
+fn what_ended_is_told_once_and_sums_never_fall() {
+    for (source, mode) in usable("what_ended_is_told_once_and_sums_never_fall") {
+        let mut live = Live::begin(Target::Machine, source, Some(mode)).unwrap();
+        let mut before: HashMap<(u32, u64), u64> = HashMap::new();
+        let mut gone: HashSet<(u32, u64)> = HashSet::new();
+        let mut sum = switches(&live.recent().header);
+        for round in 0..6 {
+            for _ in 0..20 {
+                assert!(Command::new("true").status().unwrap().success());
+            }
+            std::thread::sleep(Duration::from_millis(60));
+            let sample = live.recent();
+            assert!(switches(&sample.header) >= sum, "{source:?} {mode:?}: a sum fell");
+            sum = switches(&sample.header);
+            let counted = sample.tables.tasks.iter().filter(|row| row.in_scope && row.tid != 0);
+            let now: HashMap<(u32, u64), u64> =
+                counted.map(|row| ((row.tid, row.first_ns), row.voluntary + row.involuntary)).collect();
+            for (key, count) in &now {
+                assert!(!gone.contains(key), "{source:?} {mode:?}: {key:?} came back");
+                assert!(
+                    *count >= before.get(key).copied().unwrap_or(0),
+                    "{source:?} {mode:?}: {key:?} lost switches"
+                );
+            }
+            gone.extend(before.keys().filter(|key| !now.contains_key(key)));
+            if round > 0 && source != Some(SourceKind::Procfs) {
+                // Twenty came and went in between; those of the turn before are not there any more.
+                assert!(
+                    gone.len() >= 15 * round,
+                    "{source:?} {mode:?}: only {} gone after {round} rounds",
+                    gone.len()
+                );
+            }
+            before = now;
+        }
+    }
+}
+
+#[test]
+fn a_process_is_looked_at_to_its_end() {
+    for (source, mode) in usable("a_process_is_looked_at_to_its_end") {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut live = Live::begin(Target::Processes(vec![child.id()]), source, Some(mode)).unwrap();
+        live.recent();
+        assert!(live.alive(), "{source:?} {mode:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Samples see an end at the next sample.
+        live.look();
+        assert!(!live.alive(), "{source:?} {mode:?}");
+        live.recent();
+    }
+}
+
+#[test]
+fn samples_can_be_looked_at_before_the_end() {
+    let mut live = Live::begin(Target::Machine, Some(SourceKind::Procfs), None).unwrap();
+    let me = std::process::id();
+    for sample in [live.sample(), live.recent()] {
+        let row = sample.tables.tasks.iter().find(|row| row.pid == me);
+        assert!(row.is_some_and(|row| row.in_scope), "{:?}", sample.tables.tasks);
+        assert!(sample.header.totals.context_switches.voluntary.is_some());
+    }
+    let tasks = live.recent().tables.tasks;
+    let row = tasks.iter().find(|row| row.tid == me).unwrap();
+    assert!(row.cgroup.as_ref().is_some_and(|path| path.starts_with('/')), "{row:?}");
+}

@@ -1,0 +1,99 @@
+//! All there is to know about one line of the table.
+
+use super::cells::{UNKNOWN, ends, percent, printable, rate, some_time, time};
+use super::header::{Pieces, Tone};
+use super::rates::{Pair, Row};
+use super::window::{CostSource, Window};
+
+/// The lines about a row of the last window.
+pub(super) fn details(row: &Row, window: &Window) -> Vec<Pieces> {
+    let mut lines = vec![vec![(title(row), Tone::Strong)], Vec::new()];
+    let mut put = |name: &str, value: String| {
+        lines.push(vec![(format!("{name:<14}"), Tone::Quiet), (value, Tone::Plain)]);
+    };
+    let rates = &row.rates;
+    put("control group", row.cgroup.as_deref().map_or_else(|| "not known".to_owned(), printable));
+    put(
+        "switches",
+        format!(
+            "{}/s: {} voluntary, {} involuntary",
+            rate(Some(rates.switches_per_s())),
+            rate(Some(rates.voluntary_per_s)),
+            rate(Some(rates.involuntary_per_s))
+        ),
+    );
+    put("switch cost", cost(row, window));
+    put("runs", format!("{} % of a CPU", percent(Some(rates.cpu_share))));
+    let known = |ns: Option<u64>| some_time(ns, UNKNOWN);
+    let bound = if row.tasks > 1 { "at most " } else { "" };
+    put(
+        "waits to run",
+        rates
+            .wait_share
+            .map_or_else(|| UNKNOWN.to_owned(), |share| format!("{} ms/s", rate(Some(1000.0 * share)))),
+    );
+    put(
+        "one wait",
+        format!(
+            "p50 {}  p90 {}  p99 {bound}{}  longest {}",
+            known(rates.wait_p50_ns),
+            known(rates.wait_p90_ns),
+            known(rates.wait_p99_ns),
+            known(rates.wait_max_ns)
+        ),
+    );
+    put("woken", format!("{}/s", rate(rates.wakeups_per_s)));
+    put("migrates", format!("{}/s", rate(rates.migrations_per_s)));
+    lines.push(Vec::new());
+    lines.extend(pairs("Preempted by", row.preempted_by.as_deref(), "nobody since the last look"));
+    lines.extend(pairs("Woken by", row.woken_by.as_deref(), "nobody but interrupts since the last look"));
+    let reason = window.unavailable.iter().find(|(what, _)| what == "preemptions");
+    if let (None, Some((_, why))) = (&row.preempted_by, reason) {
+        lines.push(vec![(why.clone(), Tone::Quiet)]);
+    }
+    lines
+}
+
+fn title(row: &Row) -> String {
+    let name = printable(&row.name);
+    let name = if row.ended { format!("{name} (gone; as last seen)") } else { name };
+    match (row.tid, row.pid) {
+        (Some(tid), Some(pid)) if tid != pid => format!("{name}, task {tid} of process {pid}"),
+        (Some(tid), _) => format!("{name}, task {tid}"),
+        (None, Some(pid)) => format!("{name}, process {pid}, {} tasks", row.tasks),
+        (None, None) => format!("{name}, control group, {} tasks", row.tasks),
+    }
+}
+
+fn cost(row: &Row, window: &Window) -> String {
+    let Some(share) = row.rates.cost_share else {
+        return "unknown: no Profile; 'swtch measure' makes one".to_owned();
+    };
+    let each = row.rates.cost_ns.map_or_else(String::new, |each| format!(", {} a switch", ends(each, time)));
+    let how = match window.cost_source {
+        CostSource::InPlace => "measured in place",
+        _ => "by this machine's Profile",
+    };
+    format!("{} % of a CPU{each}, {how}", ends(share, |share| percent(Some(share))))
+}
+
+fn pairs(heading: &str, pairs: Option<&[Pair]>, nobody: &str) -> Vec<Pieces> {
+    let line = |text: String| vec![(format!("{heading:<14}"), Tone::Quiet), (text, Tone::Plain)];
+    match pairs {
+        None => vec![line(UNKNOWN.to_owned())],
+        Some([]) => vec![line(nobody.to_owned())],
+        Some(pairs) => {
+            let text = |pair: &Pair| {
+                let waited = pair.wait_share.map_or_else(String::new, |share| {
+                    format!(", for which it waited {} ms/s", rate(Some(1000.0 * share)))
+                });
+                format!("{} ({}) {}/s{waited}", printable(&pair.comm), pair.tid, rate(Some(pair.per_s)))
+            };
+            let mut lines = vec![line(text(&pairs[0]))];
+            lines.extend(
+                pairs[1..].iter().map(|pair| vec![(format!("{:<14}{}", "", text(pair)), Tone::Plain)]),
+            );
+            lines
+        }
+    }
+}

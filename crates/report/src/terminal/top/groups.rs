@@ -1,0 +1,90 @@
+//! Tasks together: processes and control groups.
+
+use super::rates::{Pair, Row};
+use super::window::Window;
+use std::collections::BTreeMap;
+
+/// What a line of the table is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// A task, that is a thread.
+    #[default]
+    Tasks,
+    /// A process: its threads together.
+    Processes,
+    /// A processor.
+    Cpus,
+    /// A control group: its tasks together, without those of groups below it.
+    Cgroups,
+}
+
+impl Window {
+    /// Processes: the sums of their threads, under the name of the first thread.
+    pub fn processes(&self) -> Vec<Row> {
+        grouped(
+            &self.tasks,
+            |row| row.pid,
+            |pid, row| {
+                if row.tid == Some(*pid) || row.name.is_empty() { Some(row.name.clone()) } else { None }
+            },
+        )
+        .into_iter()
+        .map(|(pid, row)| Row { pid: Some(pid), ..row })
+        .collect()
+    }
+
+    /// Control groups: the sums of their tasks. Tasks whose group is not known are together under `?`.
+    pub fn cgroups(&self) -> Vec<Row> {
+        let path = |row: &Row| Some(row.cgroup.clone().unwrap_or_else(|| "?".to_owned()));
+        grouped(&self.tasks, path, |path, _| Some(path.clone()))
+            .into_values()
+            .map(|row| Row { pid: None, ..row })
+            .collect()
+    }
+}
+
+fn grouped<K: Ord>(
+    tasks: &[Row],
+    key: impl Fn(&Row) -> Option<K>,
+    name: impl Fn(&K, &Row) -> Option<String>,
+) -> BTreeMap<K, Row> {
+    let mut groups: BTreeMap<K, Row> = BTreeMap::new();
+    for task in tasks {
+        let Some(key) = key(task) else { continue };
+        let wanted = name(&key, task);
+        match groups.entry(key) {
+            std::collections::btree_map::Entry::Vacant(place) => {
+                let first =
+                    Row { tid: None, name: wanted.unwrap_or_else(|| task.name.clone()), ..task.clone() };
+                place.insert(first);
+            }
+            std::collections::btree_map::Entry::Occupied(mut place) => {
+                let sum = place.get_mut();
+                if let Some(name) = wanted {
+                    sum.name = name;
+                }
+                sum.tasks += 1;
+                sum.rates = sum.rates.plus(&task.rates);
+                sum.kernel_thread &= task.kernel_thread;
+                sum.ended &= task.ended;
+                add(&mut sum.preempted_by, task.preempted_by.as_deref());
+                add(&mut sum.woken_by, task.woken_by.as_deref());
+            }
+        }
+    }
+    groups
+}
+
+fn add(sum: &mut Option<Vec<Pair>>, more: Option<&[Pair]>) {
+    let (Some(sum), Some(more)) = (sum, more) else { return };
+    for pair in more {
+        match sum.iter_mut().find(|known| known.tid == pair.tid) {
+            Some(known) => {
+                known.per_s += pair.per_s;
+                known.wait_share = known.wait_share.zip(pair.wait_share).map(|(one, other)| one + other);
+            }
+            None => sum.push(pair.clone()),
+        }
+    }
+    sum.sort_by(|a, b| b.per_s.total_cmp(&a.per_s).then(a.tid.cmp(&b.tid)));
+}

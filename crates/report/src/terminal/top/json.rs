@@ -1,0 +1,27 @@
+//! A window for machines.
+
+use super::rates::Row;
+use super::window::Window;
+use serde_json::{Value, json};
+
+/// A window as `swtch top --json` prints it, one object. What the source does not see is `null` and has its reason in `unavailable`. Tasks that
+/// did nothing are left out; rates are a second, shares of one processor unless they say otherwise.
+pub fn json(window: &Window) -> Value {
+    let active = |rows: Vec<Row>| rows.into_iter().filter(Row::is_active).collect::<Vec<_>>();
+    let unavailable = window.unavailable.iter().map(|(what, why)| json!({ "what": what, "why": why }));
+    json!({
+        "schema": "swtch/top/1",
+        "unix_ns": window.unix_ns,
+        "length_ns": window.length_ns,
+        "source": window.source,
+        "why": window.why,
+        "cost_source": window.cost_source,
+        "switches_per_s": window.switches_per_s(),
+        "totals": window.totals,
+        "tasks": active(window.tasks.clone()),
+        "processes": active(window.processes()),
+        "cgroups": active(window.cgroups()),
+        "cpus": window.cpus,
+        "unavailable": unavailable.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,167 @@
+//! What a task, a process or a control group did in a window, a second.
+
+use serde::Serialize;
+use swtch_cost::Range;
+use swtch_trace::tables::TaskRow;
+
+/// Rates of a task, or of several together. What the source does not see is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Rates {
+    /// Voluntary switches a second.
+    pub voluntary_per_s: f64,
+    /// Involuntary switches a second.
+    pub involuntary_per_s: f64,
+    /// Direct cost of its switches as a share of one processor.
+    pub cost_share: Option<Range>,
+    /// Direct cost of one of its switches, ns.
+    pub cost_ns: Option<Range>,
+    /// Share of one processor that it ran on.
+    pub cpu_share: f64,
+    /// Time in run queues as a share of the time: 1 is one task that waits all the time.
+    pub wait_share: Option<f64>,
+    /// Median of one wait in the window, ns; of several tasks none.
+    pub wait_p50_ns: Option<u64>,
+    /// Nine waits of ten were at most this long, ns; of several tasks none.
+    pub wait_p90_ns: Option<u64>,
+    /// 99 waits of 100 were at most this long, ns; of several tasks a bound, the largest of theirs.
+    pub wait_p99_ns: Option<u64>,
+    /// Longest wait, ns.
+    pub wait_max_ns: Option<u64>,
+    /// Wake-ups a second.
+    pub wakeups_per_s: Option<f64>,
+    /// Moves to another processor a second.
+    pub migrations_per_s: Option<f64>,
+}
+
+impl Rates {
+    /// Switches a second of both kinds.
+    pub fn switches_per_s(&self) -> f64 {
+        self.voluntary_per_s + self.involuntary_per_s
+    }
+
+    /// Cost as one figure to sort by: its middle.
+    pub(super) fn cost_middle(&self) -> Option<f64> {
+        self.cost_share.map(|range| f64::midpoint(range.low, range.high))
+    }
+
+    /// Both together.
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        let add = |one: Option<f64>, other: Option<f64>| Some(one? + other?);
+        let switches = self.switches_per_s() + other.switches_per_s();
+        let cost_share = self.cost_share.zip(other.cost_share).map(|(one, other)| one.plus(other));
+        Self {
+            voluntary_per_s: self.voluntary_per_s + other.voluntary_per_s,
+            involuntary_per_s: self.involuntary_per_s + other.involuntary_per_s,
+            cost_share,
+            cost_ns: cost_share.filter(|_| switches > 0.0).map(|share| share.times(1e9 / switches)),
+            cpu_share: self.cpu_share + other.cpu_share,
+            wait_share: add(self.wait_share, other.wait_share),
+            wait_p50_ns: None,
+            wait_p90_ns: None,
+            wait_p99_ns: self.wait_p99_ns.max(other.wait_p99_ns),
+            wait_max_ns: self.wait_max_ns.max(other.wait_max_ns),
+            wakeups_per_s: add(self.wakeups_per_s, other.wakeups_per_s),
+            migrations_per_s: add(self.migrations_per_s, other.migrations_per_s),
+        }
+    }
+}
+
+/// Somebody else, and how often a second.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    /// The other task.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Times a second.
+    pub per_s: f64,
+    /// Time that was waited for it, as a share of the time; of preemptions only.
+    pub wait_share: Option<f64>,
+}
+
+/// A line of the table: a task, a process, or a control group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Row {
+    /// The task; of a process and a control group none.
+    pub tid: Option<u32>,
+    /// The process; of a control group none.
+    pub pid: Option<u32>,
+    /// Its name: of a process that of its first thread, of a control group its path.
+    pub name: String,
+    /// Path of its control group.
+    pub cgroup: Option<String>,
+    /// It is a thread of the kernel, or has nothing else.
+    pub kernel_thread: bool,
+    /// It was seen to end.
+    pub ended: bool,
+    /// Tasks in it.
+    pub tasks: u64,
+    /// What it did.
+    pub rates: Rates,
+    /// Who preempted it, the most frequent first; absent where the source does not see that.
+    pub preempted_by: Option<Vec<Pair>>,
+    /// Who woke it, the most frequent first; absent where the source does not see that.
+    pub woken_by: Option<Vec<Pair>>,
+}
+
+impl Row {
+    /// What makes a line the same one in the next window.
+    pub(super) fn key(&self) -> RowKey {
+        match (self.tid, self.pid) {
+            (Some(tid), _) => RowKey::Task(tid),
+            (None, Some(pid)) => RowKey::Process(pid),
+            (None, None) => RowKey::Cgroup(self.name.clone()),
+        }
+    }
+
+    /// Whether it did anything.
+    pub(super) fn is_active(&self) -> bool {
+        self.rates.switches_per_s() > 0.0 || self.rates.cpu_share > 0.0
+    }
+}
+
+/// Who a line is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RowKey {
+    Task(u32),
+    Process(u32),
+    Cgroup(String),
+    Cpu(u32),
+}
+
+/// What a task did between two moments, its sums. Nothing is ever negative: sums that fell began anew.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Grown {
+    pub(super) voluntary: u64,
+    pub(super) involuntary: u64,
+    pub(super) run_ns: u64,
+    pub(super) wait_ns: u64,
+    pub(super) wakeups: u64,
+    pub(super) migrations: Option<u64>,
+    pub(super) cost_ns: Option<u64>,
+    pub(super) process_switches: Option<u64>,
+    pub(super) thread_switches: Option<u64>,
+}
+
+impl Grown {
+    /// From `earlier`, which is nothing for a task that is new, to `later`.
+    pub(super) fn between(earlier: Option<&TaskRow>, later: &TaskRow) -> Self {
+        let of = |figure: fn(&TaskRow) -> u64| figure(later).saturating_sub(earlier.map_or(0, figure));
+        let some = |figure: fn(&TaskRow) -> Option<u64>| {
+            Some(figure(later)?.saturating_sub(earlier.and_then(figure).unwrap_or(0)))
+        };
+        Self {
+            voluntary: of(|row| row.voluntary),
+            involuntary: of(|row| row.involuntary),
+            run_ns: of(|row| row.run_ns),
+            wait_ns: of(|row| row.wait_ns),
+            wakeups: of(|row| row.wakeups),
+            migrations: some(|row| {
+                Some(row.migrations_same_l2? + row.migrations_same_l3? + row.migrations_across?)
+            }),
+            cost_ns: some(|row| row.switch_cost_ns),
+            process_switches: some(|row| row.process_switches),
+            thread_switches: some(|row| row.thread_switches),
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! What happened between two moments.
+
+use super::moment::Moment;
+use super::rates::{Grown, Pair, Rates, Row};
+use serde::Serialize;
+use std::collections::HashMap;
+use swtch_cost::{CostModel, Range};
+use swtch_trace::tables::{CpuRow, TaskRow};
+
+/// Of those who preempted or woke a task, so many are kept.
+const MOST_PAIRS: usize = 10;
+
+/// Where the cost of a switch is from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostSource {
+    /// Measured where it happened, switch by switch.
+    InPlace,
+    /// The machine's Profile, times the number of switches.
+    Profile,
+    /// From nowhere: not known.
+    #[default]
+    Unknown,
+}
+
+/// What happened between two moments, as rates.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Window {
+    /// When it ended, ns since 1970.
+    pub unix_ns: u64,
+    /// How long it was, ns.
+    pub length_ns: u64,
+    /// The source: `bpf-events`, `bpf-counts` or `procfs`.
+    pub source: String,
+    /// Why this one.
+    pub why: String,
+    /// Where costs are from.
+    pub cost_source: CostSource,
+    /// All together.
+    pub totals: Totals,
+    /// Tasks that are there, and those that ended in the window.
+    pub tasks: Vec<Row>,
+    /// Processors that are on.
+    pub cpus: Vec<CpuRates>,
+    /// What the source does not see: what, and why.
+    pub unavailable: Vec<(String, String)>,
+}
+
+/// All together. Rates are a second; what is not known is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Voluntary switches.
+    pub voluntary_per_s: Option<f64>,
+    /// Involuntary switches.
+    pub involuntary_per_s: Option<f64>,
+    /// Switches from idle.
+    pub idle_per_s: Option<f64>,
+    /// Wake-ups.
+    pub wakeups_per_s: Option<f64>,
+    /// Moves between processors.
+    pub migrations_per_s: Option<f64>,
+    /// Processes created.
+    pub forks_per_s: Option<f64>,
+    /// Direct cost of the switches as a share of all processors' time.
+    pub cost_share: Option<Range>,
+    /// Direct cost of one switch, ns.
+    pub cost_ns: Option<Range>,
+    /// Shares of all processors' time.
+    pub cpu: CpuShares,
+    /// Tasks that are there.
+    pub tasks: u64,
+    /// Of those, that ran or switched.
+    pub active: u64,
+    /// Events lost in the window.
+    pub lost: u64,
+    /// Events lost since the beginning.
+    pub lost_ever: u64,
+    /// Time in which somebody waited for a resource, as a share of the time.
+    pub pressure: Vec<(String, f64)>,
+    /// What looking takes, as a share of one processor; programs in the kernel not included.
+    pub own_cpu_share: Option<f64>,
+}
+
+/// Shares of processor time by use; they add up to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CpuShares {
+    /// In programs.
+    pub user: Option<f64>,
+    /// In the kernel.
+    pub system: Option<f64>,
+    /// In hardware interrupts.
+    pub irq: Option<f64>,
+    /// In soft interrupts.
+    pub softirq: Option<f64>,
+    /// Given to others by the hypervisor.
+    pub steal: Option<f64>,
+    /// Idle while a task waited for a device.
+    pub iowait: Option<f64>,
+    /// Idle.
+    pub idle: Option<f64>,
+}
+
+/// A processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CpuRates {
+    /// The kernel's number.
+    pub cpu: u32,
+    /// Switches from tasks a second.
+    pub switches_per_s: Option<f64>,
+    /// Switches from idle a second.
+    pub idle_switches_per_s: Option<f64>,
+    /// How its time was used.
+    pub shares: CpuShares,
+    /// Events lost in the window.
+    pub lost: u64,
+}
+
+impl Window {
+    /// What happened from `earlier` to `later`; where the cost was not measured in place, with the prices of `model`.
+    ///
+    /// No rate is ever negative: a task or processor that is new counts from nothing, one that is gone not at all, and a number that was given
+    /// again is another task.
+    pub fn between(earlier: &Moment, later: &Moment, model: Option<&CostModel>) -> Self {
+        let length_ns = later.at_ns.saturating_sub(earlier.at_ns).max(1);
+        let cost_source = match (later.header.totals.switch_cost_ns, model.and_then(CostModel::any_switch_ns))
+        {
+            (Some(_), _) => CostSource::InPlace,
+            (None, Some(_)) => CostSource::Profile,
+            (None, None) => CostSource::Unknown,
+        };
+        let maker = Maker { length_ns, earlier, later, model, cost_source };
+        let tasks = maker.tasks();
+        Self {
+            unix_ns: later.unix_ns,
+            length_ns,
+            source: later.header.provenance.recorder.clone(),
+            why: later.header.provenance.why.clone(),
+            cost_source,
+            totals: maker.totals(&tasks),
+            cpus: maker.cpus(),
+            tasks,
+            unavailable: later
+                .header
+                .unavailable
+                .iter()
+                .map(|row| (row.what.clone(), row.why.clone()))
+                .collect(),
+        }
+    }
+
+    /// Switches of all kinds a second; absent where nobody counts them.
+    pub fn switches_per_s(&self) -> Option<f64> {
+        let totals = &self.totals;
+        let known = [totals.voluntary_per_s, totals.involuntary_per_s, totals.idle_per_s];
+        known.into_iter().flatten().reduce(|sum, rate| sum + rate)
+    }
+}
+
+struct Maker<'a> {
+    length_ns: u64,
+    earlier: &'a Moment,
+    later: &'a Moment,
+    model: Option<&'a CostModel>,
+    cost_source: CostSource,
+}
+
+impl Maker<'_> {
+    fn per_s(&self, count: u64) -> f64 {
+        count as f64 * 1e9 / self.length_ns as f64
+    }
+
+    fn share(&self, ns: u64) -> f64 {
+        ns as f64 / self.length_ns as f64
+    }
+
+    fn tasks(&self) -> Vec<Row> {
+        let key = |row: &TaskRow| (row.tid, row.first_ns);
+        // Without a number a row stands for several that ended.
+        let before = self.earlier.tasks.iter().filter(|row| row.tid != 0);
+        let before: HashMap<(u32, u64), &TaskRow> = before.map(|row| (key(row), row)).collect();
+        let mut pairs = Pairs::of(self);
+        // A task that ended and whose number is another's by now has an earlier row.
+        let last: HashMap<u32, u64> = self.later.tasks.iter().map(|row| (row.tid, row.first_ns)).collect();
+        let rows = self.later.tasks.iter().filter(|row| row.in_scope);
+        rows.map(|row| {
+            let grown = Grown::between(before.get(&key(row)).copied(), row);
+            let is_last = last.get(&row.tid) == Some(&row.first_ns);
+            let (preempted_by, woken_by) = if is_last { pairs.take(row.tid) } else { pairs.none() };
+            Row {
+                tid: Some(row.tid),
+                pid: Some(row.pid),
+                name: row.comm.clone(),
+                cgroup: row.cgroup.clone(),
+                kernel_thread: row.kernel_thread,
+                ended: !is_last,
+                tasks: 1,
+                rates: self.rates(&grown, row),
+                preempted_by,
+                woken_by,
+            }
+        })
+        .collect()
+    }
+
+    fn rates(&self, grown: &Grown, row: &TaskRow) -> Rates {
+        let switches = grown.voluntary + grown.involuntary;
+        let cost_ns = self.cost_ns(grown);
+        // What was measured may belong to switches from idle, of which the task has no count.
+        let each = cost_ns.filter(|_| switches > 0).map(|cost| cost.times(1.0 / switches as f64));
+        let waited = !self.later.lacks("tasks.wait_ns");
+        Rates {
+            voluntary_per_s: self.per_s(grown.voluntary),
+            involuntary_per_s: self.per_s(grown.involuntary),
+            cost_share: cost_ns.map(|cost| cost.times(1.0 / self.length_ns as f64)),
+            cost_ns: each,
+            cpu_share: self.share(grown.run_ns),
+            wait_share: waited.then(|| self.share(grown.wait_ns)),
+            wait_p50_ns: row.wait_p50_ns,
+            wait_p90_ns: row.wait_p90_ns,
+            wait_p99_ns: row.wait_p99_ns,
+            wait_max_ns: row.wait_max_ns,
+            wakeups_per_s: (!self.later.lacks("tasks.wakeups")).then(|| self.per_s(grown.wakeups)),
+            migrations_per_s: grown.migrations.map(|count| self.per_s(count)),
+        }
+    }
+
+    fn cost_ns(&self, grown: &Grown) -> Option<Range> {
+        match self.cost_source {
+            // Absent for a task that has not switched yet.
+            CostSource::InPlace => Some(Range::exactly(grown.cost_ns.unwrap_or(0) as f64)),
+            CostSource::Unknown => None,
+            CostSource::Profile => {
+                let any = self.model?.any_switch_ns()?;
+                match (grown.process_switches, grown.thread_switches) {
+                    (Some(process), Some(thread)) => {
+                        let of = |price: Option<Range>, count: u64| price.unwrap_or(any).times(count as f64);
+                        let prices = self.model?;
+                        Some(of(prices.process_switch_ns, process).plus(of(prices.thread_switch_ns, thread)))
+                    }
+                    _ => Some(any.times((grown.voluntary + grown.involuntary) as f64)),
+                }
+            }
+        }
+    }
+
+    fn totals(&self, tasks: &[Row]) -> Totals {
+        let (before, after) = (&self.earlier.header, &self.later.header);
+        let rate = |earlier: Option<u64>, later: Option<u64>| {
+            Some(self.per_s(later?.saturating_sub(earlier.unwrap_or(0))))
+        };
+        let (was, is) = (&before.totals, &after.totals);
+        let switches = (&was.context_switches, &is.context_switches);
+        let moves = |header: &swtch_trace::model::Totals| {
+            let moves = &header.migrations;
+            Some(moves.same_l2? + moves.same_l3? + moves.across?)
+        };
+        let lost = |moment: &Moment| moment.header.lost.iter().map(|lost| lost.events).sum::<u64>();
+        let cpus = self.later.cpus.len().max(1) as f64;
+        let machine_ns = self.length_ns as f64 * cpus;
+        let cost_ns = match self.cost_source {
+            CostSource::InPlace => {
+                let grown = is.switch_cost_ns.unwrap_or(0).saturating_sub(was.switch_cost_ns.unwrap_or(0));
+                Some(Range::exactly(grown as f64))
+            }
+            CostSource::Profile => {
+                let shares = tasks.iter().filter_map(|row| row.rates.cost_share);
+                Some(shares.fold(Range::default(), Range::plus).times(self.length_ns as f64))
+            }
+            CostSource::Unknown => None,
+        };
+        let totals = Totals {
+            voluntary_per_s: rate(switches.0.voluntary, switches.1.voluntary),
+            involuntary_per_s: rate(switches.0.involuntary, switches.1.involuntary),
+            idle_per_s: rate(switches.0.idle, switches.1.idle),
+            wakeups_per_s: rate(was.wakeups, is.wakeups),
+            migrations_per_s: rate(moves(was), moves(is)),
+            forks_per_s: rate(was.processes.forked, is.processes.forked),
+            cost_share: cost_ns.map(|cost| cost.times(1.0 / machine_ns)),
+            cost_ns: None,
+            cpu: self.machine_shares(),
+            tasks: tasks.iter().filter(|row| !row.ended).count() as u64,
+            active: tasks.iter().filter(|row| row.is_active()).count() as u64,
+            lost: lost(self.later).saturating_sub(lost(self.earlier)),
+            lost_ever: lost(self.later),
+            pressure: self.pressure(),
+            own_cpu_share: after
+                .recorder
+                .cpu_ns
+                .map(|ns| self.share(ns.saturating_sub(before.recorder.cpu_ns.unwrap_or(0)))),
+        };
+        let all = [totals.voluntary_per_s, totals.involuntary_per_s, totals.idle_per_s];
+        let all = all.into_iter().flatten().sum::<f64>() * self.length_ns as f64 / 1e9;
+        Totals { cost_ns: cost_ns.filter(|_| all > 0.5).map(|cost| cost.times(1.0 / all)), ..totals }
+    }
+
+    fn pressure(&self) -> Vec<(String, f64)> {
+        let before = &self.earlier.header.totals.pressure;
+        let after = self.later.header.totals.pressure.iter();
+        after
+            .filter_map(|row| {
+                let was = before.iter().find(|earlier| earlier.resource == row.resource)?.some_ns?;
+                Some((row.resource.clone(), self.share(row.some_ns?.saturating_sub(was)).min(1.0)))
+            })
+            .collect()
+    }
+
+    fn machine_shares(&self) -> CpuShares {
+        let times = |moment: &Moment| {
+            let cpu = &moment.header.totals.cpu_ns;
+            [cpu.user, cpu.system, cpu.irq, cpu.softirq, cpu.steal, cpu.iowait, cpu.idle]
+        };
+        shares(times(self.earlier), times(self.later))
+    }
+
+    fn cpus(&self) -> Vec<CpuRates> {
+        let counts = self.later.header.provenance.recorder != "procfs";
+        let before: HashMap<u32, &CpuRow> = self.earlier.cpus.iter().map(|row| (row.cpu, row)).collect();
+        let of = |row: &CpuRow| {
+            let earlier = before.get(&row.cpu).copied();
+            let grown = |figure: fn(&CpuRow) -> u64| figure(row).saturating_sub(earlier.map_or(0, figure));
+            CpuRates {
+                cpu: row.cpu,
+                switches_per_s: counts.then(|| self.per_s(grown(|row| row.switches))),
+                idle_switches_per_s: counts.then(|| self.per_s(grown(|row| row.idle_switches))),
+                // One that came on meanwhile has counted since some other time.
+                shares: earlier
+                    .map_or_else(CpuShares::default, |earlier| shares(cpu_times(earlier), cpu_times(row))),
+                lost: grown(|row| row.lost),
+            }
+        };
+        self.later.cpus.iter().map(of).collect()
+    }
+}
+
+fn cpu_times(row: &CpuRow) -> [Option<u64>; 7] {
+    // Without user time the system says nothing about this processor, and idle time is no figure either.
+    let idle_ns = row.user_ns.map(|_| row.idle_ns);
+    [row.user_ns, row.system_ns, row.irq_ns, row.softirq_ns, row.steal_ns, row.iowait_ns, idle_ns]
+}
+
+/// Shares of the time that was counted in between: the kernel counts in ticks, of which a short window has few.
+fn shares(earlier: [Option<u64>; 7], later: [Option<u64>; 7]) -> CpuShares {
+    let mut grown = [None; 7];
+    for (grown, (was, is)) in grown.iter_mut().zip(earlier.into_iter().zip(later)) {
+        *grown = was.zip(is).map(|(was, is)| is.saturating_sub(was));
+    }
+    let all = grown.into_iter().flatten().sum::<u64>();
+    let [user, system, irq, softirq, steal, iowait, idle] =
+        grown.map(|ns| ns.filter(|_| all > 0).map(|ns| ns as f64 / all as f64));
+    CpuShares { user, system, irq, softirq, steal, iowait, idle }
+}
+
+type Lists = (Option<Vec<Pair>>, Option<Vec<Pair>>);
+
+/// Who preempted and who woke each task.
+struct Pairs {
+    preempted: Option<HashMap<u32, Vec<Pair>>>,
+    woken: Option<HashMap<u32, Vec<Pair>>>,
+}
+
+impl Pairs {
+    fn of(maker: &Maker<'_>) -> Self {
+        let later = maker.later;
+        let names: HashMap<u32, &str> = later.tasks.iter().map(|row| (row.tid, row.comm.as_str())).collect();
+        let pair = |tid: u32, count: u64, wait_share: Option<f64>| Pair {
+            tid,
+            comm: match names.get(&tid) {
+                Some(name) => (*name).to_owned(),
+                None if tid == 0 => "an interrupt".to_owned(),
+                None => format!("tid {tid}"),
+            },
+            per_s: maker.per_s(count),
+            wait_share,
+        };
+        let rows = later.preemptions.iter();
+        let preemptions =
+            rows.map(|row| (row.of_tid, pair(row.by_tid, row.count, row.ns.map(|ns| maker.share(ns)))));
+        let wakes = later.wakes.iter().map(|row| (row.wakee_tid, pair(row.waker_tid, row.count, None)));
+        Self {
+            preempted: (!later.lacks("preemptions")).then(|| lists(preemptions)),
+            woken: (!later.lacks("wakes")).then(|| lists(wakes)),
+        }
+    }
+
+    fn take(&mut self, tid: u32) -> Lists {
+        let of = |lists: &mut Option<HashMap<u32, Vec<Pair>>>| {
+            lists.as_mut().map(|lists| lists.remove(&tid).unwrap_or_default())
+        };
+        (of(&mut self.preempted), of(&mut self.woken))
+    }
+
+    fn none(&self) -> Lists {
+        (self.preempted.as_ref().map(|_| Vec::new()), self.woken.as_ref().map(|_| Vec::new()))
+    }
+}
+
+/// By task; each list with the most frequent first.
+fn lists(pairs: impl Iterator<Item = (u32, Pair)>) -> HashMap<u32, Vec<Pair>> {
+    let mut lists: HashMap<u32, Vec<Pair>> = HashMap::new();
+    for (of, pair) in pairs {
+        lists.entry(of).or_default().push(pair);
+    }
+    for list in lists.values_mut() {
+        list.sort_by(|a, b| b.per_s.total_cmp(&a.per_s).then(a.tid.cmp(&b.tid)));
+        list.truncate(MOST_PAIRS);
+    }
+    lists
+}
