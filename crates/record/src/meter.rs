@@ -96,7 +96,7 @@ impl Meter {
                 Ok(programs) => Some(programs),
                 Err(error) if source.is_some() => return Err(error),
                 Err(error) => {
-                    header.provenance.recorder = "procfs".to_owned();
+                    "procfs".clone_into(&mut header.provenance.recorder);
                     header.provenance.why = error.to_string();
                     None
                 }
@@ -131,14 +131,13 @@ impl Meter {
         let mut header = self.header.clone();
         let mut tables = Tables::default();
         header.provenance.started_monotonic_ns = self.system.monotonic_ns;
-        let cost_ns_by_kind = match &mut self.programs {
-            Some(programs) => programs.fill(&mut header, &mut tables),
-            None => {
-                for what in ["tasks", "cpus", "histograms", "totals.context_switches", "totals.processes"] {
-                    header.unavailable.push(unavailable(what, header.provenance.why.clone()));
-                }
-                None
+        let cost_ns_by_kind = if let Some(programs) = &mut self.programs {
+            programs.fill(&mut header, &mut tables)
+        } else {
+            for what in ["tasks", "cpus", "histograms", "totals.context_switches", "totals.processes"] {
+                header.unavailable.push(unavailable(what, header.provenance.why.clone()));
             }
+            None
         };
         let cpu_ns = process_cpu_ns();
         header.recorder = RecorderCost {
@@ -187,7 +186,9 @@ impl Programs {
 
     fn take_ended(&mut self) {
         let ended = self.counter.ended();
-        ended.iter().for_each(|task| self.groups.note(task.group));
+        for task in &ended {
+            self.groups.note(task.group);
+        }
         self.groups.look(monotonic_ns());
         for task in ended {
             self.deltas.ended(&task, self.groups.name(task.group));
@@ -203,7 +204,9 @@ impl Programs {
         // First those that exist, then those that ended: who ends between the two is told of by both, which does no harm.
         if let Ok(alive) = self.counter.tasks() {
             self.threads = alive.len() as u64;
-            alive.iter().for_each(|task| self.groups.note(task.group));
+            for task in &alive {
+                self.groups.note(task.group);
+            }
             self.groups.look(monotonic_ns());
             self.group_threads.clear();
             for name in alive.iter().filter_map(|task| self.groups.name(task.group)) {

@@ -161,9 +161,6 @@ mod tests {
         assert!(plan(&machine, &facts(false)).why.contains("the Profile"));
         let priced = Options { cost: Cost::Profile, ..asked(Target::Machine) };
         assert!(plan(&priced, &facts(true)).why.contains("as asked, costs come from the Profile"));
-        let none = Facts { bpf: Err("not permitted".into()), own_task_numbers: false };
-        let chosen = plan(&machine, &none);
-        assert_eq!((chosen.source, chosen.why.as_str()), (SourceKind::Procfs, "not permitted"));
         let no_bpf = Facts { bpf: Err("no BPF".into()), ..facts(true) };
         let chosen = plan(&machine, &no_bpf);
         assert_eq!(

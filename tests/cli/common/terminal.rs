@@ -24,7 +24,9 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn new(columns: u16, lines: u16) -> Self {
-        let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        // Not for the programs that are started: the terminal is to end with this.
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master: OwnedFd = openpt(flags).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
@@ -36,7 +38,7 @@ impl Terminal {
         let (mut screen, sink) = (keyboard.try_clone().unwrap(), Arc::clone(&seen));
         // Ends with the terminal.
         std::thread::spawn(move || {
-            let mut some = [0; 65_536];
+            let mut some = vec![0; 65_536];
             while let Ok(length @ 1..) = screen.read(&mut some) {
                 sink.lock().unwrap().extend_from_slice(&some[..length]);
             }

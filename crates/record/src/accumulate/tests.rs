@@ -189,6 +189,7 @@ fn what_ended_is_told_once_and_memory_is_bounded_by_what_exists() {
             parent_pid: 5,
             comm: "child".into(),
             kernel_thread: false,
+            group: None,
             kind: LifeKind::Fork,
         }));
         accumulator.take(&wake(at_ns + 10, 0, tid, 5));
@@ -252,7 +253,7 @@ proptest! {
             }
         }
         pairs += asked.recent(at_ns, &|_| None).preemptions.iter().map(|row| row.count).sum::<u64>();
-        let whole = never.tables(at_ns);
+        let whole = never.tables(at_ns, &|_| None);
         prop_assert_eq!(pairs, whole.preemptions.iter().map(|row| row.count).sum::<u64>());
         prop_assert_eq!(asked.sums(), never.sums());
     }

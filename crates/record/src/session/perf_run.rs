@@ -393,7 +393,7 @@ mod tests {
     fn an_event_of_either_half_has_a_place() {
         let mut converter = Converter::new(false, None);
         let mut accumulator = Accumulator::new(0, crate::accumulate::CacheGroups::default(), true);
-        accumulator.follow(&known::task(std::process::id()).unwrap());
+        accumulator.follow(&known::task(std::process::id(), None).unwrap());
         let tid = std::process::id();
         let record = |at_ns, what| Record { at_ns, cpu: 0, pid: tid, tid, what };
         for record in [
@@ -411,7 +411,7 @@ mod tests {
         }
         let sums = accumulator.sums();
         assert_eq!((sums.voluntary, sums.involuntary, sums.run_ns), (1, 1, 700));
-        let row = &accumulator.tables(1000).tasks[0];
+        let row = &accumulator.tables(1000, &|_| None).tasks[0];
         assert_eq!((row.wait_ns, row.waits, row.slice_max_ns), (100, 1, Some(400)));
     }
 }
