@@ -41,6 +41,8 @@ fn furnished() -> tempfile::TempDir {
     }
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
+    let kinds = r#"{"types": [{"name": "big", "cores": 1}, {"name": "small", "cores": 2}], "speeds": [[3, 1], [2, 1], [1.5, 1]]}"#;
+    fs::write(home.path().join("kinds.json"), kinds).unwrap();
     fs::write(home.path().join("Makefile"), "all:\n\t@sleep 0.1\n").unwrap();
     let server = home.path().join("server");
     fs::write(&server, "#!/bin/sh\nsleep 0.1\n").unwrap();
