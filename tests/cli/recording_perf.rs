@@ -236,10 +236,17 @@ fn the_whole_machine_is_reconciled_with_the_kernel() {
     let (_, found) = parts(&stdout(&output));
     let row = &found["reconciliation"][0];
     let (counted, kernel) = (row["counted"].as_f64().unwrap(), row["kernel"].as_f64().unwrap());
-    assert!(kernel > 500.0 && (counted / kernel - 1.0).abs() < 0.1, "{row} {}", found["context_switches"]);
+    let trace = Trace::open(&home.path().join("machine.swtch")).unwrap();
+    let last_ns = trace.switches().map(|row| row.unwrap().at_ns).max();
+    assert!(
+        kernel > 500.0 && (counted / kernel - 1.0).abs() < 0.1,
+        "{row} {} {} the last at {last_ns:?} of {} ns",
+        found["context_switches"],
+        found["losses"],
+        found["duration_ns"]
+    );
     assert!(number(&found["processes"]["forked"]) > 50, "{}", found["processes"]);
     // Of the whole machine both sides of a switch are known.
-    let trace = Trace::open(&home.path().join("machine.swtch")).unwrap();
     let both = trace.switches().filter(|row| {
         let row = row.as_ref().unwrap();
         row.prev_tid != 0 && row.next_tid != 0

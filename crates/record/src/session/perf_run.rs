@@ -88,10 +88,11 @@ impl PerfRun {
             refused: None,
         };
         if whole {
-            run.perf.watch_machine()?;
             for tid in run.members.tids() {
                 run.follow(tid);
             }
+            // The list only names them; records that come meanwhile would be none of the recording.
+            run.perf.watch_machine()?;
         } else if is_command {
             // The command is started by this thread and inherits what watches it: not even its first switch is missed.
             let own = known::task(own_tid(), run.hierarchy.as_ref());
