@@ -89,13 +89,20 @@ impl Way {
     fn rounds(&mut self, rounds: u64, steps: u64, numbers: &mut [u64; 512]) -> f64 {
         let began = Instant::now();
         for _ in 0..rounds {
-            for step in 0..steps as usize {
-                let place = step % numbers.len();
-                numbers[place] = black_box(numbers[place].wrapping_mul(3) + 1);
-            }
+            work(black_box(steps), numbers);
             self.there_and_back();
         }
         began.elapsed().as_nanos() as f64
+    }
+}
+
+/// Never inlined: the same instructions at the same place in every turn, for two copies of a loop may differ by some percent, which is more than
+/// what is to be measured.
+#[inline(never)]
+fn work(steps: u64, numbers: &mut [u64; 512]) {
+    for step in 0..steps as usize {
+        let place = step % numbers.len();
+        numbers[place] = black_box(numbers[place].wrapping_mul(3) + 1);
     }
 }
 
