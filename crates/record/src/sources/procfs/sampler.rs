@@ -176,8 +176,12 @@ impl Sampler {
         let mut threads = self.finished.clone();
         threads.extend(self.threads.values().map(|thread| thread.thread(false)));
         let mut intervals = self.intervals.clone();
-        threads.iter_mut().for_each(|thread| verdict.correct_thread(thread));
-        intervals.iter_mut().for_each(|interval| verdict.correct_interval(interval));
+        for thread in &mut threads {
+            verdict.correct_thread(thread);
+        }
+        for interval in &mut intervals {
+            verdict.correct_interval(interval);
+        }
         self.collected(threads, intervals, verdict, None)
     }
 
