@@ -36,7 +36,7 @@ impl Terminal {
         let (mut screen, sink) = (keyboard.try_clone().unwrap(), Arc::clone(&seen));
         // Ends with the terminal.
         std::thread::spawn(move || {
-            let mut some = [0; 65_536];
+            let mut some = vec![0; 65_536];
             while let Ok(length @ 1..) = screen.read(&mut some) {
                 sink.lock().unwrap().extend_from_slice(&some[..length]);
             }
