@@ -138,7 +138,7 @@ fn screen(written: &str, columns: usize, lines: usize) -> Vec<String> {
                     |place: usize| numbers.split(';').nth(place).and_then(|text| text.parse::<usize>().ok());
                 match order {
                     'H' => (y, x) = (number(0).unwrap_or(1) - 1, number(1).unwrap_or(1) - 1),
-                    'J' => cells.iter_mut().for_each(|line| line.fill(' ')),
+                    'J' => cells = vec![vec![' '; columns]; lines],
                     'K' => cells[y][x..].fill(' '),
                     _ => {}
                 }

@@ -1,7 +1,7 @@
 //! `swtch top`: what happened since the last look, as rates; what of it is shown, in which order; and how, on a screen or as text.
 //!
 //! [`Moment`] is what a live recording knows at a moment, [`Window`] what happened between two of them. [`State`] is what the one who looks
-//! has chosen, moved by [`Key`]s; [`draw`] puts both on a screen of any size, [`text`] and [`json()`] print a window. All of it is pure: no
+//! has chosen, moved by [`Key`]s; [`draw`] puts both on a screen of any size, [`text()`] and [`json()`] print a window. All of it is pure: no
 //! clock, no terminal.
 
 mod cells;
