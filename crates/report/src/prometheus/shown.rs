@@ -31,13 +31,13 @@ pub(super) struct Shown {
     /// Those that are not there for a while lose their series, though nobody needs it.
     come_and_go: bool,
     entries: HashMap<String, Entry>,
-    shown: usize,
+    count: usize,
     reviewed_ns: Option<u64>,
 }
 
 impl Shown {
     pub(super) fn new(most: usize, come_and_go: bool) -> Self {
-        Self { most, come_and_go, entries: HashMap::new(), shown: 0, reviewed_ns: None }
+        Self { most, come_and_go, entries: HashMap::new(), count: 0, reviewed_ns: None }
     }
 
     /// Whether `name`, which did so much, has a series of its own; otherwise it belongs to [`OTHER`].
@@ -46,8 +46,8 @@ impl Shown {
         let entry = self.entries.entry(name.to_owned()).or_insert(new);
         entry.seen_ns = now_ns;
         entry.weight = entry.weight.saturating_add(weight);
-        if !entry.shown && self.shown < self.most {
-            self.shown += 1;
+        if !entry.shown && self.count < self.most {
+            self.count += 1;
             entry.shown = true;
         }
         entry.shown && entry.left_ns.is_none()
@@ -80,7 +80,7 @@ impl Shown {
                 (entry.shown, entry.left_ns) = (false, None);
             }
         }
-        self.shown -= ended.len();
+        self.count -= ended.len();
         self.entries.retain(|_, entry| !gone(entry));
         self.give_room(now_ns);
         for entry in self.entries.values_mut() {
@@ -99,8 +99,8 @@ impl Shown {
             .collect();
         hidden.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
         let mut hidden = hidden.into_iter();
-        for (_, name) in hidden.by_ref().take(self.most.saturating_sub(self.shown)) {
-            self.shown += 1;
+        for (_, name) in hidden.by_ref().take(self.most.saturating_sub(self.count)) {
+            self.count += 1;
             if let Some(entry) = self.entries.get_mut(&name) {
                 entry.shown = true;
             }
