@@ -44,10 +44,7 @@ impl Shown {
     /// Whether `name`, which did so much, has a series of its own; otherwise it belongs to [`OTHER`].
     pub(super) fn note(&mut self, name: &str, weight: u64, now_ns: u64) -> bool {
         let new = Entry { shown: false, left_ns: None, seen_ns: now_ns, weight: 0 };
-        if !self.entries.contains_key(name) {
-            self.entries.insert(name.to_owned(), new);
-        }
-        let Some(entry) = self.entries.get_mut(name) else { return false };
+        let entry = self.entries.entry(name.to_owned()).or_insert(new);
         entry.seen_ns = now_ns;
         entry.weight = entry.weight.saturating_add(weight);
         if !entry.shown && self.count < self.most {
