@@ -31,7 +31,7 @@ fn a_screen_of_the_usual_size() {
         "     201 web-worker         0.2    1,500      100    180µs   15.0 batch 500/s",
         "     300 batch             0.05      300       60    180µs    3.0 web 250/s",
         "      15 kworker/0:1      0.002       10        0    180µs    0.1",
-        "     400 short              0.0      2.0      0.1    181µs   0.02",
+        "     400 short              0.0      2.0      0.1    180µs   0.02",
         "",
         "",
         "",
