@@ -101,7 +101,7 @@ impl Meter {
                 Ok(programs) => Some(programs),
                 Err(error) if source.is_some() => return Err(error),
                 Err(error) => {
-                    header.provenance.recorder = "procfs".to_owned();
+                    "procfs".clone_into(&mut header.provenance.recorder);
                     header.provenance.why = error.to_string();
                     None
                 }
@@ -136,15 +136,14 @@ impl Meter {
         let mut header = self.header.clone();
         let mut tables = Tables::default();
         header.provenance.started_monotonic_ns = self.system.monotonic_ns;
-        let cost_ns_by_kind = match &mut self.programs {
-            Some(programs) => programs.fill(&mut header, &mut tables),
-            None => {
-                for what in ["tasks", "cpus", "histograms", "totals.context_switches", "totals.processes"] {
-                    header.unavailable.push(unavailable(what, header.provenance.why.clone()));
-                }
-                None
+        let mut cost_ns_by_kind = None;
+        if let Some(programs) = &mut self.programs {
+            cost_ns_by_kind = programs.fill(&mut header, &mut tables);
+        } else {
+            for what in ["tasks", "cpus", "histograms", "totals.context_switches", "totals.processes"] {
+                header.unavailable.push(unavailable(what, header.provenance.why.clone()));
             }
-        };
+        }
         let cpu_ns = process_cpu_ns();
         header.recorder = RecorderCost {
             cpu_ns: Some(cpu_ns - std::mem::replace(&mut self.cpu_ns, cpu_ns)),
