@@ -115,7 +115,7 @@ impl Shown {
             .collect();
         quiet.sort();
         for ((busy, _), (weight, name)) in hidden.skip(leaving).zip(quiet) {
-            if busy / 2 <= weight {
+            if busy <= weight.saturating_mul(2) {
                 break;
             }
             if let Some(entry) = self.entries.get_mut(&name) {
