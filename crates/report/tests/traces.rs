@@ -55,7 +55,7 @@ fn wide<'a>(page: &'a str, id: &str) -> &'a str {
 fn the_bill_comes_first_with_its_range_and_causes() {
     let text = visible(&page(trace("machine")));
     assert!(text.contains("Context switches took 0.16 to 0.97 % of all tasks’ CPU time: 12.5 ms"), "{text}");
-    assert!(text.contains("(11.2 µs each"), "{text}");
+    assert!(text.contains("(11.2 µs to 12.2 µs each"), "{text}");
     assert!(text.contains("measured where they happened"), "{text}");
     assert!(text.contains("46 % of the switches: preemption (most: rcu_preempt preempts coordinator)"));
     assert!(text.contains("measured in place; caches by the Profile vm.json"));
