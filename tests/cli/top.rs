@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use terminal::{Terminal, described, ended};
+use terminal::{Connection, Terminal, described, ended};
 
 fn top(home: &Path, arguments: &[&str]) -> Command {
     let mut command = swtch(home);
@@ -376,4 +376,27 @@ fn no_colour_means_no_colour() {
         });
         assert_eq!(coloured, wanted, "NO_COLOR={colour}");
     }
+}
+
+/// A terminal that is closed, as when a connection breaks, ends it even where no signal tells it.
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let home = home();
+    let Some(source) = usable("a_terminal_that_goes_away_ends_it").last().copied() else { return };
+    let terminal = Connection::new();
+    let mut child = terminal.run(&mut top(home.path(), &[source, "-i", "200ms"]));
+    terminal.wait_for("NAME");
+    drop(terminal);
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if begun.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("it goes on without a terminal");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(!status.success(), "{status}");
 }

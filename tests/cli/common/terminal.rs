@@ -24,16 +24,7 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn new(columns: u16, lines: u16) -> Self {
-        // Not for the programs that are started: the terminal is to end with this.
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master: OwnedFd = openpt(flags).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
-        let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&slave, size).unwrap();
-        let keyboard = File::from(master);
+        let (keyboard, slave) = pair(columns, lines);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (mut screen, sink) = (keyboard.try_clone().unwrap(), Arc::clone(&seen));
         // Ends with the terminal.
@@ -90,6 +81,49 @@ impl Terminal {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// A terminal that can go away under a program.
+pub struct Connection {
+    master: File,
+    slave: Mutex<Option<File>>,
+}
+
+impl Connection {
+    pub fn new() -> Self {
+        let (master, slave) = pair(80, 24);
+        Self { master, slave: Mutex::new(Some(slave)) }
+    }
+
+    /// Starts a program with this as its terminal; it alone has it then.
+    pub fn run(&self, command: &mut Command) -> Child {
+        let slave = self.slave.lock().unwrap().take().unwrap();
+        let end = || Stdio::from(slave.try_clone().unwrap());
+        command.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end());
+        command.spawn().unwrap()
+    }
+
+    pub fn wait_for(&self, words: &str) {
+        let (mut some, mut seen) = (vec![0; 4096], String::new());
+        while !seen.contains(words) {
+            let length = (&self.master).read(&mut some).unwrap();
+            seen.push_str(&String::from_utf8_lossy(&some[..length]));
+        }
+    }
+}
+
+/// Both ends of a terminal of this size.
+fn pair(columns: u16, lines: u16) -> (File, File) {
+    // Not for the programs that are started: the terminal is to end with this.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master: OwnedFd = openpt(flags).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&slave, size).unwrap();
+    (File::from(master), slave)
 }
 
 /// How a program ends that is to end.

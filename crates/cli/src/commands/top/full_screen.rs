@@ -23,6 +23,7 @@ pub(super) fn run(
     let mut shown =
         Shown { host: host_name(), colour: std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()) };
     let mut screen = Screen::take().context("cannot use the terminal")?;
+    signals.guard();
     let mut left = windows;
     let mut due = Instant::now() + FIRST.min(state.interval());
     shown.draw(&mut screen, state)?;

@@ -1,10 +1,17 @@
-//! Signals that end it.
+//! Signals that end it, and a terminal that goes away.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// A signal that is not obeyed for so long, because the terminal takes nothing any more, is obeyed without regard to it.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is looked whether a signal came.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// Which signal came, if one did.
 #[derive(Clone, Debug)]
@@ -21,12 +28,43 @@ impl Signals {
         Ok(Self(came))
     }
 
+    /// Ends this process when its terminal is gone, where reading keys would never come back, or when a signal is not obeyed in time, because
+    /// what is drawn is not taken.
+    pub(super) fn guard(&self) {
+        let signals = self.clone();
+        std::thread::spawn(move || {
+            let mut since = None;
+            loop {
+                if hung_up() {
+                    end(SIGHUP);
+                }
+                let Some(signal) = signals.came() else { continue };
+                if since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
+                    end(signal);
+                }
+            }
+        });
+    }
+
     pub(super) fn came(&self) -> Option<i32> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
             signal => i32::try_from(signal).ok(),
         }
     }
+}
+
+/// Waits for a while, and says whether nobody is at the other end of the terminal any more.
+fn hung_up() -> bool {
+    let out = std::io::stdout();
+    let mut terminal = [PollFd::new(&out, PollFlags::empty())];
+    let gone = PollFlags::HUP | PollFlags::ERR;
+    poll(&mut terminal, Some(&LOOK_EVERY)).is_ok() && terminal[0].revents().intersects(gone)
+}
+
+/// As if the signal had not been caught.
+fn end(signal: i32) {
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
 
 /// Ctrl-C is how one leaves; the other signals show in the status as a shell has it.
