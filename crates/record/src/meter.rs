@@ -91,7 +91,13 @@ impl Meter {
         let options = Options { source, mode, ..Options::new(Target::Machine, PathBuf::new()) };
         let (mut header, chosen, _) = session::prepare(&options)?;
         let programs = match chosen {
-            SourceKind::Procfs | SourceKind::Perf => None,
+            SourceKind::Procfs => None,
+            SourceKind::Perf => {
+                "procfs".clone_into(&mut header.provenance.recorder);
+                let why = "; for as long as one likes, perf events are too dear, so the kernel's own counters are all there is";
+                header.provenance.why.push_str(why);
+                None
+            }
             SourceKind::BpfEvents | SourceKind::BpfCounts => match Programs::begin(&header) {
                 Ok(programs) => Some(programs),
                 Err(error) if source.is_some() => return Err(error),

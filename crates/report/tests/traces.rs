@@ -278,3 +278,15 @@ fn the_page_needs_nothing_else_and_is_small() {
     }
     assert!(html.len() < 1_000_000, "{} bytes", html.len());
 }
+
+#[test]
+fn what_stands_out_is_named_with_what_to_try() {
+    let quiet = page(trace("machine"));
+    assert!(!quiet.contains("id=\"advice\""));
+    let mut stopped = trace("machine");
+    stopped.header.totals.throttled =
+        Some(Throttled { periods: 100, throttled_periods: 60, throttled_ns: 3_000_000_000 });
+    let text = visible(&page(stopped));
+    assert!(text.contains("What stands out") && text.contains("in 60 of 100 periods"), "{text}");
+    assert!(text.contains("Try: a larger quota"));
+}

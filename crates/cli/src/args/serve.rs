@@ -1,7 +1,6 @@
 //! Arguments of `swtch serve`.
 
 use super::duration;
-use super::record::source;
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -61,4 +60,10 @@ fn interval(text: &str) -> Result<Duration, String> {
     let found = duration(text)?;
     let allowed = Duration::from_secs(1)..=Duration::from_secs(60);
     if allowed.contains(&found) { Ok(found) } else { Err(format!("{text} is not between 1s and 1m")) }
+}
+
+/// Perf events would be read one by one, for as long as it runs.
+fn source(text: &str) -> Result<SourceKind, String> {
+    let known = SourceKind::from_name(text).filter(|source| *source != SourceKind::Perf);
+    known.ok_or_else(|| format!("unknown source '{text}'; the sources of metrics are bpf, procfs"))
 }

@@ -45,13 +45,17 @@ fn advice(found: &[Advice]) -> String {
     }
     let mut text = String::new();
     for one in found {
-        let gain = one.gain.map_or(String::new(), |gain| {
-            format!(" It would save at most {} of the CPU time.", percent_range(Range::exactly(gain.high)))
-        });
-        let words = format!("{}: {}. Try: {}.{gain}", one.what, one.evidence, one.try_this);
-        text.push_str(&format!("\n{}", paragraph("", &words, 2)));
+        text.push_str(&format!("\n{}", paragraph("", &format!("{}: {}", one.what, reasons(one)), 2)));
     }
     text
+}
+
+/// What shows it, what to try and what that would save.
+pub(crate) fn reasons(one: &Advice) -> String {
+    let gain = one.gain.map_or(String::new(), |gain| {
+        format!(" It would save at most {} of the CPU time.", percent_range(Range::exactly(gain.high)))
+    });
+    format!("{}. Try: {}.{gain}", one.evidence, one.try_this)
 }
 
 /// The sentence that answers the question.

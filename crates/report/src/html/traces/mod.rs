@@ -1,5 +1,6 @@
 //! The page of Traces: what ran, what it paid, and how that is known.
 
+mod advice;
 mod answer;
 mod cgroups;
 mod distributions;
@@ -14,7 +15,7 @@ mod tasks;
 mod timeline;
 mod totals;
 
-use swtch_cost::{Bill, CostModel, Inputs, Price, bill};
+use swtch_cost::{Advice, Bill, CostModel, Inputs, Price, advise, bill};
 use swtch_topology::Host;
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Origin, Scope};
@@ -34,6 +35,7 @@ pub struct NamedTrace {
     name: String,
     trace: Trace,
     bill: Bill,
+    advice: Vec<Advice>,
     prices: Option<Prices>,
 }
 
@@ -53,7 +55,7 @@ impl NamedTrace {
         price: Option<Price>,
     ) -> Self {
         let model = prices.map(|prices| CostModel::of(&prices.profile));
-        let bill = bill(Inputs {
+        let inputs = Inputs {
             header: &trace.header,
             tasks: &trace.tasks,
             wakes: &trace.wakes,
@@ -62,10 +64,12 @@ impl NamedTrace {
             cpus: &trace.cpus,
             model: model.as_ref(),
             price,
-        });
+        };
+        let bill = bill(inputs);
+        let advice = advise(inputs, &bill);
         let prices =
             prices.map(|prices| Prices { name: prices.name.clone(), host: prices.profile.host.clone() });
-        Self { name: name.into(), trace, bill, prices }
+        Self { name: name.into(), trace, bill, advice, prices }
     }
 
     fn summary(&self) -> Summary<'_> {
@@ -128,21 +132,23 @@ pub(super) fn page(subjects: Traces<'_>) -> Page {
 fn sections(subjects: Traces<'_>) -> Vec<Section> {
     let machine =
         subjects.fact_table("Facts about the machine", |named| host::facts(&named.trace.header.host));
-    let mut sections = vec![
+    let mut sections = Vec::new();
+    sections.extend(advice::section(subjects));
+    sections.extend([
         totals::section(subjects),
         over_time::section(subjects),
         processors::section(subjects),
         tasks::section(subjects),
+    ]);
+    sections.extend(cgroups::section(subjects));
+    sections.extend([
         pairs::section(subjects),
         distributions::section(subjects),
         interrupts::section(subjects),
         stalls::section(subjects),
         recording::section(subjects),
         Section { id: "machine", title: "The machine", blocks: vec![Block::Table(machine)] },
-    ];
-    // After the tasks of which they are the sums.
-    let place = sections.iter().position(|section| section.id == "tasks").map_or(0, |tasks| tasks + 1);
-    sections.splice(place..place, cgroups::section(subjects));
+    ]);
     sections
 }
 
