@@ -100,8 +100,12 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
     let tasks: Vec<&TaskRow> = inputs.tasks.iter().filter(|task| task.in_scope).collect();
     let in_place = inputs.header.totals.switch_cost_ns;
     let refills = inputs.model.map(|model| Refills::of(model, &tasks));
-    let mut priced: Vec<TaskBill> =
-        tasks.iter().map(|task| of_task(task, in_place.is_some(), inputs.model, refills.as_ref())).collect();
+    let across = across(inputs.wakes);
+    let of = |task: &&TaskRow| {
+        let across = across.get(&task.tid).copied().unwrap_or(0);
+        of_task(task, in_place.is_some(), across, inputs.model, refills.as_ref())
+    };
+    let mut priced: Vec<TaskBill> = tasks.iter().map(of).collect();
     let sum = |of: fn(&TaskBill) -> Option<Range>| {
         let parts: Option<Vec<Range>> = priced.iter().map(of).collect();
         parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
@@ -151,13 +155,14 @@ fn cost_of(task: &TaskBill) -> f64 {
 fn of_task(
     task: &TaskRow,
     in_place: bool,
+    across: u64,
     model: Option<&CostModel>,
     refills: Option<&Refills<'_>>,
 ) -> TaskBill {
     let direct_ns = if in_place {
         Some(in_place_ns(task).plus(outside_ns(task, model)))
     } else {
-        model.and_then(|model| from_prices(task, model))
+        model.and_then(|model| from_prices(task, across, model))
     };
     let (indirect_ns, indirect_from) = refills.and_then(|refills| refills.of_task(task)).unzip();
     TaskBill { tid: task.tid, comm: task.comm.clone(), direct_ns, indirect_ns, indirect_from }
@@ -199,16 +204,28 @@ fn all_outside_ns(priced: &[TaskBill], tasks: &[&TaskRow]) -> Range {
     Range { low: whole.low - in_place.low, high: whole.high - in_place.high }
 }
 
-/// Switches times c1 of their kind, where the kind is known.
-fn from_prices(task: &TaskRow, model: &CostModel) -> Option<Range> {
+/// How often each task was woken by one on another CPU than it then ran on, where that is known.
+fn across(wakes: &[WakeRow]) -> HashMap<u32, u64> {
+    let mut across = HashMap::new();
+    for wake in wakes {
+        *across.entry(wake.wakee_tid).or_default() +=
+            wake.count - wake.same_cpu.unwrap_or(wake.count).min(wake.count);
+    }
+    across
+}
+
+/// Switches times c1 of their kind, where the kind is known, and at most what waking across CPUs takes beyond.
+fn from_prices(task: &TaskRow, across: u64, model: &CostModel) -> Option<Range> {
     let any = model.any_switch_ns()?;
-    match (task.process_switches, task.thread_switches) {
+    let further_ns = across.min(task.voluntary) as f64 * model.other_cpu_ns.unwrap_or(0.0);
+    let on_one_cpu = match (task.process_switches, task.thread_switches) {
         (Some(process), Some(thread)) => {
             let process = model.process_switch_ns.unwrap_or(any).times(process as f64);
-            Some(process.plus(model.thread_switch_ns.unwrap_or(any).times(thread as f64)))
+            process.plus(model.thread_switch_ns.unwrap_or(any).times(thread as f64))
         }
-        _ => Some(any.times(switches_of(task) as f64)),
-    }
+        _ => any.times(switches_of(task) as f64),
+    };
+    Some(on_one_cpu.plus(Range { low: 0.0, high: further_ns }))
 }
 
 /// Where the switches come from. Every wake-up ends a sleep and stands for one voluntary switch.
@@ -297,6 +314,7 @@ mod tests {
             process_switch_ns: Some(Range { low: 2000.0, high: 2400.0 }),
             least_sleep_ns: None,
             least_yield_ns: None,
+            other_cpu_ns: None,
             refills: vec![
                 Refill { array_bytes: 1 << 10, work_ns: 100.0, refill_ns: 50.0 },
                 Refill { array_bytes: 1 << 18, work_ns: 20_000.0, refill_ns: 5000.0 },
@@ -370,6 +388,25 @@ mod tests {
         let unknown = [TaskRow { process_switches: None, ..tasks[0].clone() }];
         let found = bill(inputs(&header, &unknown, Some(&model)));
         assert_eq!(found.direct_ns, Some(Range { low: 40_000.0, high: 96_000.0 }));
+    }
+
+    #[test]
+    fn waking_across_cpus_is_dearer_at_most() {
+        let (header, tasks) = (header(None), [task(1, 1, 30, 10)]);
+        let model = CostModel { other_cpu_ns: Some(500.0), ..model() };
+        let wakes = [
+            WakeRow { waker_tid: 2, wakee_tid: 1, count: 12, same_cpu: Some(8) },
+            WakeRow { waker_tid: 3, wakee_tid: 1, count: 6, same_cpu: None },
+        ];
+        let near = bill(inputs(&header, &tasks, Some(&model))).direct_ns.unwrap();
+        let found =
+            bill(Inputs { wakes: &wakes, ..inputs(&header, &tasks, Some(&model)) }).direct_ns.unwrap();
+        assert_eq!((found.low, found.high), (near.low, near.high + 4.0 * 500.0));
+        // Not more often than it slept.
+        let wakes = [WakeRow { waker_tid: 2, wakee_tid: 1, count: 99, same_cpu: Some(0) }];
+        let found =
+            bill(Inputs { wakes: &wakes, ..inputs(&header, &tasks, Some(&model)) }).direct_ns.unwrap();
+        assert_eq!(found.high, near.high + 30.0 * 500.0);
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub struct CostModel {
     pub least_sleep_ns: Option<f64>,
     /// The least that a switch takes between tasks that yield and need no wake-up, ns.
     pub least_yield_ns: Option<f64>,
+    /// The most that waking a task on another CPU takes beyond a switch on one, ns: the upper end of c1 where the Profile's CPUs are furthest apart.
+    /// It is time on the clock, in which the other CPU may only have come out of its idleness. Absent with a single CPU.
+    pub other_cpu_ns: Option<f64>,
     /// The curve c2 - c1, by the time that the work on an array takes; empty when it was not measured.
     pub refills: Vec<Refill>,
     /// The largest cache, bytes; absent when the machine does not say.
@@ -77,6 +80,16 @@ impl CostModel {
             let low = cost.low.min(cost.ci_low).max(0.0);
             Some(Range { low, high: cost.ci_high.max(low) })
         };
+        let across = |row: &&Direct| {
+            let apart = !["same-cpu", "unpinned"].contains(&row.placement.as_str());
+            apart && row.method == "pipe" && row.class == "normal"
+        };
+        let furthest = profile.direct.iter().filter(across).map(|row| row.switch_cost_ns.ci_high);
+        let near = [direct("thread"), direct("process")].into_iter().flatten().map(|range| range.high);
+        let other_cpu_ns = furthest
+            .reduce(f64::max)
+            .zip(near.reduce(f64::max))
+            .map(|(furthest, near)| (furthest - near).max(0.0));
         let least = |methods: &[&str]| {
             let rows = profile.direct.iter().filter(|row| {
                 methods.contains(&row.method.as_str()) && row.placement == "same-cpu" && row.class == "normal"
@@ -99,6 +112,7 @@ impl CostModel {
             process_switch_ns: direct("process"),
             least_sleep_ns: least(&["pipe", "eventfd", "futex", "condvar"]),
             least_yield_ns: least(&["yield"]),
+            other_cpu_ns,
             miss_ns: cache_bytes.and_then(|bytes| refill::miss_ns(&refills, bytes)),
             refills,
             cache_bytes,

@@ -21,6 +21,7 @@ fn model() -> CostModel {
         process_switch_ns: None,
         least_sleep_ns: None,
         least_yield_ns: None,
+        other_cpu_ns: None,
         refills,
         cache_bytes: Some(1 << 24),
         miss_ns: None,

@@ -68,6 +68,7 @@ fn a_profile_prices_what_was_not_measured() {
         process_switch_ns: Some(Range { low: 2000.0, high: 2400.0 }),
         least_sleep_ns: None,
         least_yield_ns: None,
+        other_cpu_ns: None,
         refills: Vec::new(),
         cache_bytes: None,
         miss_ns: None,
