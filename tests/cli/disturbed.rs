@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{home, is_root, run, skip, stderr, stdout, swtch};
+use common::{home, is_root, run, skip, stderr, stdout, swtch, usable};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,6 @@ static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The ways to record that work here; the others are skipped.
-fn usable(test: &str) -> Vec<&'static str> {
-    match swtch_record::plan::Facts::read().bpf {
-        Ok(_) => vec!["--source=procfs", "--events", "--counts"],
-        Err(why) => {
-            skip(&format!("{test} (bpf)"), &why);
-            vec!["--source=procfs"]
-        }
-    }
 }
 
 /// Records the whole machine for a while, in the background.

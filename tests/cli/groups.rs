@@ -3,27 +3,13 @@
 
 mod common;
 
-use common::{home, run, skip, stderr, stdout, swtch};
+use common::{home, run, skip, stderr, stdout, swtch, usable};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 use swtch_trace::Trace;
-
-const SOURCES: [&str; 3] = ["--events", "--counts", "--source=procfs"];
-
-/// Those of the sources that work here.
-fn usable(test: &str) -> Vec<&'static str> {
-    let facts = swtch_record::plan::Facts::read();
-    let why = facts
-        .bpf
-        .err()
-        .or_else(|| facts.own_task_numbers.then(|| "a container that numbers its own tasks".into()));
-    let Some(why) = why else { return SOURCES.to_vec() };
-    skip(&format!("{test} (bpf)"), &why);
-    SOURCES[2..].to_vec()
-}
 
 /// A control group for a test, in the hierarchy that divides processor time. It is gone when this is dropped.
 struct Group {

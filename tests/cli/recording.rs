@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{fixture, home, run, skip, stderr, stdout, swtch};
+use common::{fixture, home, run, skip, stderr, stdout, swtch, usable, without_bpf};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -23,26 +23,6 @@ fn record(home: &Path, arguments: &[&str]) -> Command {
     let mut command = swtch(home);
     command.arg("record").args(arguments);
     command
-}
-
-/// Why BPF cannot be tested here, if it cannot.
-fn without_bpf() -> Option<String> {
-    let facts = swtch_record::plan::Facts::read();
-    facts
-        .bpf
-        .err()
-        .or_else(|| facts.own_task_numbers.then(|| "a container that numbers its own tasks".to_owned()))
-}
-
-/// The ways to record that work here, as options; the others are skipped.
-fn usable(test: &str) -> Vec<&'static str> {
-    match without_bpf() {
-        None => vec!["--source=procfs", "--events", "--counts"],
-        Some(why) => {
-            skip(&format!("{test} (bpf)"), &why);
-            vec!["--source=procfs"]
-        }
-    }
 }
 
 /// The summary after the command's own output, which is `ahead`.

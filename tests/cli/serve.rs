@@ -4,7 +4,7 @@
 mod common;
 mod scraping;
 
-use common::{fixture, home, run, skip, stderr, stdout, swtch};
+use common::{fixture, home, run, skip, stderr, stdout, swtch, without_bpf};
 use scraping::{Serving, priced, request};
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +14,6 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use swtch_report::prometheus::{Kind, families};
 use swtch_trace::Trace;
-
-/// Why BPF cannot be tested here, if it cannot.
-fn without_bpf() -> Option<String> {
-    swtch_record::plan::Facts::read().bpf.err()
-}
 
 /// Voluntary switches of two threads that hand a byte to each other.
 fn ping_pong(rounds: u32) -> u64 {

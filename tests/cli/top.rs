@@ -5,7 +5,7 @@ mod common;
 #[path = "common/terminal.rs"]
 mod terminal;
 
-use common::{fixture, home, run, skip, stderr, stdout, swtch};
+use common::{fixture, home, run, stderr, stdout, swtch, usable};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -17,25 +17,6 @@ fn top(home: &Path, arguments: &[&str]) -> Command {
     let mut command = swtch(home);
     command.arg("top").args(arguments);
     command
-}
-
-fn without_bpf() -> Option<String> {
-    let facts = swtch_record::plan::Facts::read();
-    facts
-        .bpf
-        .err()
-        .or_else(|| facts.own_task_numbers.then(|| "a container that numbers its own tasks".to_owned()))
-}
-
-/// The ways to look that work here; the others are skipped.
-fn usable(test: &str) -> Vec<&'static str> {
-    match without_bpf() {
-        None => vec!["--source=procfs", "--events", "--counts"],
-        Some(why) => {
-            skip(&format!("{test} (bpf)"), &why);
-            vec!["--source=procfs"]
-        }
-    }
 }
 
 /// A process that sleeps and wakes until it is dropped, under a name of its own.

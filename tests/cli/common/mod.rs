@@ -53,6 +53,26 @@ pub fn skip(test: &str, reason: &str) {
     eprintln!("SKIP {test}: {reason}");
 }
 
+/// Why BPF cannot be tested here, if it cannot.
+pub fn without_bpf() -> Option<String> {
+    let facts = swtch_record::plan::Facts::read();
+    facts
+        .bpf
+        .err()
+        .or_else(|| facts.own_task_numbers.then(|| "a container that numbers its own tasks".to_owned()))
+}
+
+/// The ways to record and to look that work here, as options; the others are skipped.
+pub fn usable(test: &str) -> Vec<&'static str> {
+    match without_bpf() {
+        None => vec!["--source=procfs", "--events", "--counts"],
+        Some(why) => {
+            skip(&format!("{test} (bpf)"), &why);
+            vec!["--source=procfs"]
+        }
+    }
+}
+
 /// Whether this test runs as root.
 pub fn is_root() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
