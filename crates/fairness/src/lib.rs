@@ -22,6 +22,7 @@
 //! assert!((metrics.throughput - 1.087_293).abs() < 1e-6);
 //! # Ok::<(), swtch_fairness::FairnessError>(())
 //! ```
+#![forbid(unsafe_code)]
 
 mod allocate;
 #[cfg(feature = "core-types")]
