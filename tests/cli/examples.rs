@@ -64,7 +64,10 @@ fn made_short(example: &str) -> String {
         // It would go on for ever; a signal ends it without a failure.
         Some(rest) if !rest.contains("--once") && !rest.contains("--dashboard") => {
             let listen = if rest.contains("--listen") { "" } else { " --listen 127.0.0.1:0" };
-            return format!("timeout --preserve-status 3 swtch serve{listen}{}", rest.replace("17982", "0"));
+            return format!(
+                "timeout --foreground --preserve-status 3 swtch serve{listen}{}",
+                rest.replace("17982", "0")
+            );
         }
         _ => {}
     }

@@ -66,11 +66,13 @@ fn listen(address: SocketAddr) -> anyhow::Result<Server> {
     }
 }
 
-/// Whether a signal came that ends it. A second one does at once.
+/// Whether a signal came that ends it. A second Ctrl-C does at once; who supervises may send its signals twice (timeout(1) does).
 fn signals() -> io::Result<Arc<AtomicBool>> {
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ended))?;
+        if signal == SIGINT {
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ended))?;
+        }
         signal_hook::flag::register(signal, Arc::clone(&ended))?;
     }
     Ok(ended)
