@@ -82,7 +82,8 @@ fn a_cpu_may_go_and_come_back() {
         cpu.set(true).unwrap();
         let (found, trace) = ended(child, home.path());
         assert!(trace.header.duration_ns > 2_000_000_000);
-        assert_eq!(found["lost"], 0, "{source}");
+        // While a CPU goes, the kernel may refuse memory to count a task that comes just then; that is counted as lost.
+        assert!(found["lost"].as_u64().unwrap() <= 10, "{source}: {}", found["losses"]);
         for row in &trace.header.reconciliation {
             let share = row.share().unwrap();
             assert!((0.9..1.1).contains(&share), "{source}: {row:?}");
