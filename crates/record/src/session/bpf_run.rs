@@ -27,7 +27,7 @@ const LAG_NS: u64 = 20_000_000;
 /// How often tasks whose end was lost are looked for, and how long nothing may have been heard of them, ns.
 pub(super) const SWEEP_EVERY_NS: u64 = 60_000_000_000;
 /// Between two looks, at most and at least.
-const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+pub(super) const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 
 pub(super) struct BpfRun {
     bpf: Bpf,
@@ -210,11 +210,7 @@ impl Run for BpfRun {
         let full = self.bpf.drain(&mut self.held);
         self.take(horizon_ns);
         self.groups.look(now_ns);
-        self.period = match full {
-            full if full > 0.2 => PERIODS.0,
-            full if full < 0.02 => (self.period * 2).min(PERIODS.1),
-            _ => self.period,
-        };
+        self.period = next_period(self.period, full);
     }
 
     fn period(&self) -> Duration {
@@ -330,6 +326,15 @@ pub(super) fn not_in_place(asked: Cost) -> &'static str {
 
 pub(super) fn own_tid() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// When to look at rings again of which the fullest was so full: at once when it fills up, ever later while it does not.
+pub(super) fn next_period(period: Duration, full: f64) -> Duration {
+    match full {
+        full if full > 0.2 => PERIODS.0,
+        full if full < 0.02 => (period * 2).min(PERIODS.1),
+        _ => period,
+    }
 }
 
 /// Looks once more in which control groups the tasks are that are still there: they may have been moved.

@@ -1,6 +1,6 @@
 //! A recording by the kernel's perf events.
 
-use super::bpf_run::{SWEEP_EVERY_NS, cache_groups, fill_totals, own_tid, regroup};
+use super::bpf_run::{PERIODS, SWEEP_EVERY_NS, cache_groups, fill_totals, next_period, own_tid, regroup};
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
@@ -25,8 +25,6 @@ const BUFFER_BYTES_PER_CPU: u64 = 8 << 20;
 const MOST_BUFFER_BYTES: u64 = 256 << 20;
 /// So long the order of records is left open, ns: one is written some time after the moment it tells of.
 const LAG_NS: u64 = 20_000_000;
-/// Between two looks, at most and at least.
-const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 
 pub(super) struct PerfRun {
     perf: Perf,
@@ -326,11 +324,7 @@ impl Run for PerfRun {
         let full = self.drain();
         self.watch_newcomers(now_ns);
         self.take(now_ns.saturating_sub(LAG_NS));
-        self.period = match full {
-            full if full > 0.2 => PERIODS.0,
-            full if full < 0.02 => (self.period * 2).min(PERIODS.1),
-            _ => self.period,
-        };
+        self.period = next_period(self.period, full);
     }
 
     fn period(&self) -> Duration {
