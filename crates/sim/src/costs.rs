@@ -1,0 +1,110 @@
+//! What the simulated kernel's work takes.
+
+use crate::machine::Distance;
+use crate::policy::{Family, HOOKS, Hook};
+
+/// Everything that takes time besides the tasks' own work. All times are of the reference core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Costs {
+    /// A switch between tasks of different processes, the scheduling class's hooks left out, ns.
+    pub process_switch_ns: u64,
+    /// A switch between threads of a process, likewise, ns.
+    pub thread_switch_ns: u64,
+    /// A switch to or from the idle task, likewise, ns.
+    pub idle_switch_ns: u64,
+    /// What a wake-up takes on the waker's CPU, hooks left out, ns.
+    pub wake_ns: u64,
+    /// From there until another CPU hears of it (the interrupt between processors), ns.
+    pub ipi_ns: u64,
+    /// What coming out of idleness takes on top of that, ns.
+    pub idle_exit_ns: u64,
+    /// A timer's interrupt, ns.
+    pub interrupt_ns: u64,
+    /// One timer tick, ns; less than [`tick_period_ns`](Self::tick_period_ns).
+    pub tick_ns: u64,
+    /// Time between ticks (1 / HZ), ns.
+    pub tick_period_ns: u64,
+    /// What a migration adds, by [`Distance`], ns.
+    pub migration_ns: [u64; 6],
+    /// What a task pays to refill the caches when it comes back after others, by its working set: (bytes, ns), ascending; between two
+    /// points it is interpolated, beyond the last it stays.
+    pub refill: Vec<(u64, u64)>,
+    /// Writing or reading a pipe, ns.
+    pub pipe_ns: u64,
+    /// Writing or reading a socket, ns.
+    pub socket_ns: u64,
+    /// Copying a byte through either, in thousandths of a ns.
+    pub byte_ps: u64,
+    /// An operation on a lock, condition or semaphore that needs the kernel, ns.
+    pub futex_ns: u64,
+    /// Looking once whether a barrier has opened, before the next yield, ns.
+    pub barrier_look_ns: u64,
+    /// `sched_yield` itself, ns.
+    pub yield_ns: u64,
+    /// Going to sleep for a time, ns.
+    pub sleep_ns: u64,
+    /// Making a task, ns.
+    pub fork_ns: u64,
+    /// Ending a task, ns.
+    pub exit_ns: u64,
+    /// What each hook of a scheduling class takes, by [`Family`] and [`Hook`], ns.
+    pub hook_ns: [[u32; HOOKS]; Family::COUNT],
+    /// For how long of that the run queue's lock is held, in thousandths, by family: a hook that finds it taken spins.
+    pub locked_per_mille: [u32; Family::COUNT],
+}
+
+impl Costs {
+    /// Nothing takes any time; ticks come every 4 ms (HZ = 250). For schedules worked out by hand.
+    pub fn free() -> Self {
+        Self {
+            process_switch_ns: 0,
+            thread_switch_ns: 0,
+            idle_switch_ns: 0,
+            wake_ns: 0,
+            ipi_ns: 0,
+            idle_exit_ns: 0,
+            interrupt_ns: 0,
+            tick_ns: 0,
+            tick_period_ns: 4_000_000,
+            migration_ns: [0; 6],
+            refill: Vec::new(),
+            pipe_ns: 0,
+            socket_ns: 0,
+            byte_ps: 0,
+            futex_ns: 0,
+            barrier_look_ns: 0,
+            yield_ns: 0,
+            sleep_ns: 0,
+            fork_ns: 0,
+            exit_ns: 0,
+            hook_ns: [[0; HOOKS]; Family::COUNT],
+            locked_per_mille: [0; Family::COUNT],
+        }
+    }
+
+    /// What refilling the caches takes for a working set, ns.
+    pub fn refill_ns(&self, working_set_bytes: u64) -> u64 {
+        let after = self.refill.partition_point(|(bytes, _)| *bytes <= working_set_bytes);
+        match (after.checked_sub(1).map(|place| self.refill[place]), self.refill.get(after)) {
+            (None, None) => 0,
+            (Some((_, ns)), None) => ns,
+            (before, Some((bytes, ns))) => {
+                let (from, base) = before.unwrap_or((0, 0));
+                let (part, whole) = (i128::from(working_set_bytes - from), i128::from(bytes - from));
+                let rise = (i128::from(*ns) - i128::from(base)) * part / whole.max(1);
+                (i128::from(base) + rise) as u64
+            }
+        }
+    }
+
+    /// What moving to a CPU that far away adds, ns.
+    pub fn migration_ns(&self, distance: Distance) -> u64 {
+        self.migration_ns[distance as usize]
+    }
+
+    /// What a hook takes in a family of scheduling classes, ns.
+    #[inline]
+    pub fn hook_ns(&self, family: Family, hook: Hook) -> u64 {
+        u64::from(self.hook_ns[family as usize][hook as usize])
+    }
+}

@@ -1,0 +1,250 @@
+//! The simulated kernel's state, as policies see it.
+
+use crate::costs::Costs;
+use crate::cpu_set::CpuSet;
+use crate::machine::{Machine, REFERENCE_SPEED};
+use crate::workload::TaskSpec;
+use swtch_stats::Rng;
+
+/// No task: the CPU is idle.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum State {
+    /// It has not started yet.
+    #[default]
+    Unborn,
+    /// It waits for something.
+    Blocked,
+    /// It waits in a run queue.
+    Queued,
+    /// It runs.
+    Running,
+    /// It has ended.
+    Ended,
+}
+
+/// A task, as the engine keeps it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Task {
+    /// Work left in the step it is at, in units of 1/1024 ns.
+    pub(crate) remaining: u64,
+    pub(crate) queued_since_ns: u64,
+    pub(crate) run_ns: u64,
+    pub(crate) wait_ns: u64,
+    pub(crate) cpu: u32,
+    pub(crate) weight: u32,
+    pub(crate) program: u32,
+    pub(crate) pc: u32,
+    pub(crate) application: u32,
+    pub(crate) process: u32,
+    pub(crate) counters: [u32; 4],
+    pub(crate) state: State,
+    pub(crate) nice: i8,
+    pub(crate) priority: u8,
+    /// The work of the step it is at has been done; what is left is its effect.
+    pub(crate) charged: bool,
+    pub(crate) restricted: bool,
+}
+
+/// A CPU, as the engine keeps it.
+#[derive(Clone, Debug)]
+pub(crate) struct CpuState {
+    pub(crate) current: u32,
+    /// Runnable tasks, the running one among them.
+    pub(crate) runnable: u32,
+    /// Work per ns of the running task.
+    pub(crate) speed: u32,
+    pub(crate) core_type: u32,
+    pub(crate) resched: bool,
+    /// When the running task's stint began.
+    pub(crate) run_start_ns: u64,
+    /// Up to when its work has been counted; in the future while the kernel is busy.
+    pub(crate) work_since_ns: u64,
+    /// When an interrupt from another CPU arrives.
+    pub(crate) kicked_at_ns: u64,
+    pub(crate) last_tick_ns: u64,
+    pub(crate) idle_since_ns: u64,
+    pub(crate) average_idle_ns: u64,
+    pub(crate) last_task: u32,
+    pub(crate) spinning: bool,
+}
+
+/// The simulated kernel. CPUs and tasks are places in its tables.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The time, ns since the beginning.
+    pub now_ns: u64,
+    /// The machine.
+    pub machine: Machine,
+    /// What the kernel's work takes.
+    pub costs: Costs,
+    /// Random numbers for policies.
+    pub rng: Rng,
+    /// The wake-up that is being done is a synchronous one: the waker is about to sleep (`WF_SYNC`).
+    pub wake_is_sync: bool,
+    pub(crate) cpus: Vec<CpuState>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) specs: Vec<TaskSpec>,
+    pub(crate) allowed: Vec<Option<Box<CpuSet>>>,
+    pub(crate) idle: CpuSet,
+    pub(crate) overloaded: CpuSet,
+    pub(crate) kicked: Vec<u32>,
+}
+
+impl Kernel {
+    pub(crate) fn new(machine: Machine, costs: Costs, seed: u64) -> Self {
+        let count = machine.cpus.len();
+        let cpus = machine.cpus.iter().map(|cpu| CpuState {
+            current: NONE,
+            runnable: 0,
+            speed: REFERENCE_SPEED,
+            core_type: cpu.core_type,
+            resched: false,
+            run_start_ns: 0,
+            work_since_ns: 0,
+            kicked_at_ns: u64::MAX,
+            last_tick_ns: u64::MAX,
+            idle_since_ns: 0,
+            average_idle_ns: 1_000_000,
+            last_task: NONE,
+            spinning: false,
+        });
+        Self {
+            now_ns: 0,
+            cpus: cpus.collect(),
+            machine,
+            costs,
+            rng: Rng::new(seed),
+            wake_is_sync: false,
+            tasks: Vec::new(),
+            specs: Vec::new(),
+            allowed: Vec::new(),
+            idle: CpuSet::full(count),
+            overloaded: CpuSet::empty(count),
+            kicked: Vec::new(),
+        }
+    }
+
+    /// How many CPUs there are.
+    #[inline]
+    pub fn cpu_count(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// How many tasks there have been.
+    #[inline]
+    pub fn task_count(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The task that runs on a CPU.
+    #[inline]
+    pub fn current(&self, cpu: usize) -> Option<usize> {
+        let current = self.cpus[cpu].current;
+        (current != NONE).then_some(current as usize)
+    }
+
+    /// How many tasks a CPU has to run, the running one among them.
+    #[inline]
+    pub fn runnable(&self, cpu: usize) -> u32 {
+        self.cpus[cpu].runnable
+    }
+
+    /// The CPUs that have nothing to run.
+    #[inline]
+    pub fn idle(&self) -> &CpuSet {
+        &self.idle
+    }
+
+    /// Whether all CPUs of a CPU's core have nothing to run.
+    pub fn core_is_idle(&self, cpu: usize) -> bool {
+        self.machine.core(cpu).all(|thread| self.idle.contains(thread))
+    }
+
+    /// The CPU where a task runs, waits, or ran last.
+    #[inline]
+    pub fn cpu_of(&self, task: usize) -> usize {
+        self.tasks[task].cpu as usize
+    }
+
+    /// What a task is doing.
+    #[inline]
+    pub fn state(&self, task: usize) -> State {
+        self.tasks[task].state
+    }
+
+    /// Its weight by its nice value, 1024 for 0 (`sched_prio_to_weight`, Linux kernel/sched/core.c).
+    #[inline]
+    pub fn weight(&self, task: usize) -> u32 {
+        self.tasks[task].weight
+    }
+
+    /// Its real-time priority; higher is served first.
+    #[inline]
+    pub fn priority(&self, task: usize) -> u8 {
+        self.tasks[task].priority
+    }
+
+    /// What it was when it started.
+    pub fn spec(&self, task: usize) -> &TaskSpec {
+        &self.specs[task]
+    }
+
+    /// Its application: a place in the workload's table.
+    pub fn application(&self, task: usize) -> Option<usize> {
+        let application = self.tasks[task].application;
+        (application != NONE).then_some(application as usize)
+    }
+
+    /// Whether a task may use a CPU.
+    #[inline]
+    pub fn may_use(&self, task: usize, cpu: usize) -> bool {
+        !self.tasks[task].restricted || self.allowed[task].as_ref().is_none_or(|set| set.contains(cpu))
+    }
+
+    /// The CPUs a task may use, if it may not use all.
+    pub fn allowed(&self, task: usize) -> Option<&CpuSet> {
+        self.allowed[task].as_deref()
+    }
+
+    /// For how long the running task of a CPU has been running now, ns.
+    #[inline]
+    pub fn stint_ns(&self, cpu: usize) -> u64 {
+        self.now_ns.saturating_sub(self.cpus[cpu].run_start_ns)
+    }
+
+    /// When the running task's stint began; in the future while the kernel still switches to it.
+    #[inline]
+    pub fn run_start_ns(&self, cpu: usize) -> u64 {
+        self.cpus[cpu].run_start_ns
+    }
+
+    /// For how long a task has run in all, the present stint included, ns.
+    pub fn run_ns(&self, task: usize) -> u64 {
+        let cpu = self.cpu_of(task);
+        let now = if self.current(cpu) == Some(task) { self.stint_ns(cpu) } else { 0 };
+        self.tasks[task].run_ns + now
+    }
+
+    /// Work per ns that a task does on a kind of core, undisturbed by other threads of the core.
+    pub fn speed_of(&self, applications: &[Vec<u32>], task: usize, core_type: u32) -> u32 {
+        let own = self.tasks[task].application;
+        match applications.get(own as usize).and_then(|speeds| speeds.get(core_type as usize)) {
+            Some(speed) => *speed,
+            None => self.machine.types[core_type as usize].speed,
+        }
+    }
+
+    /// The first tick at or after a moment, ns.
+    #[inline]
+    pub fn tick_at_or_after_ns(&self, ns: u64) -> u64 {
+        ns.div_ceil(self.costs.tick_period_ns).saturating_mul(self.costs.tick_period_ns)
+    }
+
+    /// Makes a CPU look again for what to run (`resched_curr`, `scx_bpf_kick_cpu` with preemption).
+    pub fn kick(&mut self, cpu: usize) {
+        self.kicked.push(cpu as u32);
+    }
+}

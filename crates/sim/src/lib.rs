@@ -1,0 +1,13 @@
+//! A deterministic simulator of Linux schedulers: the same input and seed give the same bytes on any machine.
+//!
+//! A [`Machine`](machine::Machine) with its [`Costs`](costs::Costs) runs a [`Workload`](workload::Workload) under a
+//! [`Policy`](policy::Policy), which has the hooks of the kernel's scheduling classes.
+#![deny(unsafe_code)]
+
+pub mod costs;
+pub mod cpu_set;
+pub mod kernel;
+pub mod machine;
+pub mod policy;
+pub mod program;
+pub mod workload;

@@ -1,0 +1,172 @@
+//! What a scheduling class is to the engine: the kernel's hooks.
+//!
+//! The names are those of `struct sched_class` (Linux 6.18, kernel/sched/sched.h), whose rules apply: the running task is in no queue;
+//! `pick_next` takes one out, `put_prev` puts it back if it can go on.
+
+use crate::kernel::Kernel;
+
+/// A hook, for counting calls and their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// `select_task_rq`.
+    SelectCpu,
+    /// `enqueue_task`.
+    Enqueue,
+    /// `dequeue_task`.
+    Dequeue,
+    /// `pick_next_task`.
+    PickNext,
+    /// `put_prev_task`.
+    PutPrev,
+    /// `wakeup_preempt` (`check_preempt_curr` before 6.6).
+    WakeupPreempt,
+    /// `task_tick`.
+    Tick,
+    /// `yield_task`.
+    Yield,
+    /// `balance` and the balancing among domains.
+    Balance,
+}
+
+/// How many hooks there are.
+pub const HOOKS: usize = 9;
+
+impl Hook {
+    /// All hooks, in the order of their numbers.
+    pub const ALL: [Self; HOOKS] = [
+        Self::SelectCpu,
+        Self::Enqueue,
+        Self::Dequeue,
+        Self::PickNext,
+        Self::PutPrev,
+        Self::WakeupPreempt,
+        Self::Tick,
+        Self::Yield,
+        Self::Balance,
+    ];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SelectCpu => "select_cpu",
+            Self::Enqueue => "enqueue",
+            Self::Dequeue => "dequeue",
+            Self::PickNext => "pick_next",
+            Self::PutPrev => "put_prev",
+            Self::WakeupPreempt => "wakeup_preempt",
+            Self::Tick => "tick",
+            Self::Yield => "yield",
+            Self::Balance => "balance",
+        }
+    }
+}
+
+/// Scheduling classes whose hooks cost alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// CFS and EEVDF: trees, accounting, groups.
+    Fair,
+    /// FIFO, RR and what is as simple.
+    RealTime,
+    /// Without locks and accounting of its own, as FLSCHED.
+    Lockless,
+}
+
+impl Family {
+    /// How many families there are.
+    pub const COUNT: usize = 3;
+}
+
+/// Why a CPU is chosen for a task, or why a task comes into a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is new.
+    Fork,
+    /// It was woken.
+    Wakeup,
+    /// It was moved from another CPU's queue.
+    Migration,
+}
+
+/// Why a task leaves a queue or a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// It waits for something.
+    Sleep,
+    /// It ended.
+    Exit,
+    /// It is moved to another CPU's queue.
+    Migration,
+}
+
+/// A scheduling policy. CPUs and tasks are places in the tables of [`Kernel`].
+///
+/// A policy may keep state by task and by CPU, must be deterministic, and must give the same answers whether or not `tick` is called at
+/// ticks before [`decision_at`](Self::decision_at).
+pub trait Policy {
+    /// Its name, such as `eevdf`.
+    fn name(&self) -> &str;
+
+    /// How its hooks cost.
+    fn family(&self) -> Family;
+
+    /// The machine is there, the tasks of the beginning are known; more may come with [`task_new`](Self::task_new).
+    fn start(&mut self, _kernel: &mut Kernel) {}
+
+    /// A task was made. It has a place in the tables but is in no queue.
+    fn task_new(&mut self, kernel: &mut Kernel, task: usize);
+
+    /// Chooses a CPU for a task that is new or woken. `waker_cpu` is where that happens. It must be one the task may use.
+    fn select_cpu(&mut self, kernel: &mut Kernel, task: usize, why: Arrival, waker_cpu: usize) -> usize;
+
+    /// Takes a task into the queue of `cpu`.
+    fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, why: Arrival);
+
+    /// Lets a task go, be it queued or running (`kernel.current(cpu)`); in the latter case [`put_prev`](Self::put_prev) follows.
+    fn dequeue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, why: Departure);
+
+    /// Takes the next task out of the queue to run it on `cpu`. A task of another CPU's queue may be given too; the engine then moves it.
+    fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize>;
+
+    /// The task leaves the CPU; if `runnable`, it goes back into the queue.
+    fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool);
+
+    /// A timer tick while `task` runs. Whether another task should be picked.
+    fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool;
+
+    /// From when on a tick may answer yes if nothing else happens before, ns; `None`: never. The engine leaves out the ticks before.
+    fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64>;
+
+    /// `woken` has just come into the queue of `cpu`, where `current` runs. Whether it takes its place at once.
+    fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool;
+
+    /// The running task lets others run. `put_prev` and `pick_next` follow.
+    fn yield_task(&mut self, kernel: &mut Kernel, cpu: usize, task: usize);
+
+    /// How queues are evened out.
+    fn balancing(&self) -> Balancing;
+
+    /// A queued task of `from` that may be moved to `to`. Asked only where [`balancing`](Self::balancing) says so.
+    fn movable(&self, _kernel: &Kernel, _from: usize, _to: usize) -> Option<usize> {
+        None
+    }
+
+    /// When [`timer`](Self::timer) wants to be called next, ns.
+    fn timer_at(&self) -> Option<u64> {
+        None
+    }
+
+    /// The policy's own timer, not bound to a CPU.
+    fn timer(&mut self, _kernel: &mut Kernel) {}
+}
+
+/// How queues are evened out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balancing {
+    /// A CPU that becomes idle takes a task from the fullest queue.
+    pub when_idle: bool,
+    /// It does so only if its idle times are at least this long on average, ns (`sched_migration_cost`).
+    pub least_idle_ns: u64,
+    /// Ticks bring work to idle CPUs and even queues out.
+    pub periodic: bool,
+}

@@ -1,0 +1,96 @@
+//! What the simulated machine is given to do: tasks, their programs, and the objects they meet at.
+
+use crate::program::Program;
+
+/// Tasks and objects. Everything refers to everything by its place in these tables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Workload {
+    /// Its name in tables, such as `hackbench`.
+    pub name: String,
+    /// The programs.
+    pub programs: Vec<Program>,
+    /// The speeds of applications on each kind of core; empty: tasks run at the cores' own speeds.
+    pub applications: Vec<Application>,
+    /// The tasks that are there at the beginning or start later by themselves.
+    pub tasks: Vec<TaskSpec>,
+    /// Tasks that [`Op::Fork`](crate::program::Op::Fork) makes.
+    pub templates: Vec<TaskSpec>,
+    /// Pipes and sockets.
+    pub pipes: Vec<Pipe>,
+    /// How many locks there are.
+    pub locks: u32,
+    /// How many conditions there are.
+    pub conditions: u32,
+    /// Barriers.
+    pub barriers: Vec<Barrier>,
+    /// The semaphores' first values.
+    pub semaphores: Vec<u32>,
+    /// When it ends at the latest, ns; without it, when the last task that counts has ended.
+    pub duration_ns: Option<u64>,
+}
+
+/// A task before it starts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskSpec {
+    /// Its name.
+    pub name: String,
+    /// Its process: tasks with the same number share an address space.
+    pub process: u32,
+    /// What it does: a place in [`Workload::programs`].
+    pub program: u32,
+    /// The application it belongs to: a place in [`Workload::applications`].
+    pub application: Option<u32>,
+    /// Its nice value, -20 to 19.
+    pub nice: i8,
+    /// Its real-time priority, 1 to 99; the real-time policies serve higher ones first.
+    pub priority: u8,
+    /// The kernel's numbers of the CPUs it may use; empty: all.
+    pub allowed: Vec<u32>,
+    /// Memory that it uses between switches, bytes: what refilling the caches takes depends on it.
+    pub working_set_bytes: u64,
+    /// When it starts, ns.
+    pub start_ns: u64,
+    /// The run does not wait for its end.
+    pub background: bool,
+}
+
+/// The speeds of an application.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Application {
+    /// Its name.
+    pub name: String,
+    /// Work per ns by kind of core, 1024 for the reference.
+    pub speeds: Vec<u32>,
+}
+
+/// A pipe or a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pipe {
+    /// How many bytes it holds; Linux's pipes hold 65,536.
+    pub capacity_bytes: u32,
+    /// What a message takes of that beyond its length: a buffer of a pipe takes a page, a message in a socket its header.
+    pub overhead_bytes: u32,
+    /// A socket: its calls take longer.
+    pub socket: bool,
+}
+
+/// A barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Barrier {
+    /// How many tasks meet.
+    pub members: u32,
+    /// How they wait.
+    pub waiting: Waiting,
+}
+
+/// How a task waits at a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Waiting {
+    /// It sleeps.
+    #[default]
+    Block,
+    /// It looks again and again, and lets others run in between (`sched_yield`), as OpenMP's passive spinning does.
+    SpinYield,
+    /// It looks again and again.
+    Spin,
+}
