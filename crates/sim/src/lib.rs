@@ -4,10 +4,15 @@
 //! [`Policy`](policy::Policy), which has the hooks of the kernel's scheduling classes.
 #![deny(unsafe_code)]
 
+pub mod assumption;
 pub mod costs;
 pub mod cpu_set;
+pub mod error;
 pub mod kernel;
 pub mod machine;
 pub mod policy;
 pub mod program;
 pub mod workload;
+
+pub use assumption::Assumption;
+pub use error::SimError;
