@@ -14,7 +14,7 @@ pub struct Assumption {
 }
 
 impl Assumption {
-    pub(crate) fn new(what: &str, value: impl ToString, why: impl Into<String>) -> Self {
-        Self { what: what.to_owned(), value: value.to_string(), why: why.into() }
+    pub(crate) fn new(what: &str, value: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), value: value.into(), why: why.into() }
     }
 }

@@ -12,7 +12,9 @@ pub mod kernel;
 pub mod machine;
 pub mod policy;
 pub mod program;
+mod quantity;
 pub mod workload;
+pub mod workloads;
 
 pub use assumption::Assumption;
 pub use error::SimError;
