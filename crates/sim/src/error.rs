@@ -38,7 +38,7 @@ pub enum SimError {
     },
     /// A workload cannot be made with these parameters.
     #[error("workload {workload}: {problem}")]
-    Workload {
+    Parameters {
         /// Its name.
         workload: String,
         /// What is wrong and what was expected.
@@ -47,7 +47,7 @@ pub enum SimError {
 }
 
 impl SimError {
-    pub(crate) fn workload(workload: &str, problem: impl Into<String>) -> Self {
-        Self::Workload { workload: workload.to_owned(), problem: problem.into() }
+    pub(crate) fn parameters(workload: &str, problem: impl Into<String>) -> Self {
+        Self::Parameters { workload: workload.to_owned(), problem: problem.into() }
     }
 }

@@ -92,7 +92,7 @@ impl Mix {
             if !(-20..=19).contains(&application.nice) {
                 let problem =
                     format!("nice of {} is {}; expected -20 to 19", application.name, application.nice);
-                return Err(SimError::workload(NAME, problem));
+                return Err(SimError::parameters(NAME, problem));
             }
             let own = || Phase {
                 speeds: application.speeds.clone(),
@@ -146,7 +146,7 @@ impl Mix {
 /// The speeds of a phase on each kind of core.
 fn speeds(machine: &Machine, name: &str, phase: &Phase) -> Result<Vec<u32>, SimError> {
     let kinds = machine.types.len();
-    let refuse = |problem: String| Err(SimError::workload("mix", format!("application {name}: {problem}")));
+    let refuse = |problem: String| Err(SimError::parameters("mix", format!("application {name}: {problem}")));
     match (phase.speedup, phase.speeds.len()) {
         (None, 0) => Ok(machine.types.iter().map(|kind| kind.speed).collect()),
         (Some(_), 1..) => refuse("both speeds and speedup are given; expected one of them".to_owned()),

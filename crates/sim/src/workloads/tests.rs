@@ -70,7 +70,7 @@ pub(crate) fn check(workload: &Workload) {
                 }
                 Op::Barrier { barrier } => exists(barrier, workload.barriers.len()),
                 Op::Post { semaphore } | Op::Acquire { semaphore } => {
-                    exists(semaphore, workload.semaphores.len())
+                    exists(semaphore, workload.semaphores.len());
                 }
                 Op::Fork { template } => exists(template, workload.templates.len()),
                 Op::Become { application } => exists(application, workload.applications.len()),
