@@ -1,20 +1,26 @@
 //! A deterministic simulator of Linux schedulers: the same input and seed give the same bytes on any machine.
 //!
 //! A [`Machine`](machine::Machine) with its [`Costs`](costs::Costs) runs a [`Workload`](workload::Workload) under a
-//! [`Policy`](policy::Policy), which has the hooks of the kernel's scheduling classes.
+//! [`Policy`](policy::Policy), which has the hooks of the kernel's scheduling classes. [`Engine`] does it.
 #![deny(unsafe_code)]
 
 pub mod assumption;
 pub mod costs;
 pub mod cpu_set;
+pub mod engine;
 pub mod error;
+pub mod histogram;
 pub mod kernel;
 pub mod machine;
+pub mod policies;
 pub mod policy;
 pub mod program;
 mod quantity;
+pub mod sink;
+pub mod tally;
 pub mod workload;
 pub mod workloads;
 
 pub use assumption::Assumption;
+pub use engine::{Engine, Options, Outcome};
 pub use error::SimError;

@@ -96,3 +96,5 @@ pub enum Waiting {
     /// It looks again and again.
     Spin,
 }
+
+mod check;
