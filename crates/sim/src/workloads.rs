@@ -7,6 +7,7 @@ pub mod hackbench;
 pub mod mix;
 pub mod npb;
 pub mod ping_pong;
+pub mod replay;
 pub mod schbench;
 pub mod spin;
 #[cfg(test)]
