@@ -17,6 +17,7 @@ pub mod policy;
 pub mod program;
 mod quantity;
 pub mod sink;
+pub mod spec;
 pub mod tally;
 pub mod workload;
 pub mod workloads;

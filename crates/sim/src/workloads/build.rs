@@ -7,7 +7,7 @@ use crate::workload::{Pipe, TaskSpec, Workload};
 
 impl Channel {
     /// An empty one.
-    pub(super) fn pipe(self) -> Pipe {
+    pub(crate) fn pipe(self) -> Pipe {
         match self {
             // 16 buffers of a page; short messages share a page, of which 40 of 100 bytes leave 96 unused (fs/pipe.c, Linux 6.18).
             Self::Pipe => Pipe { capacity_bytes: 65_536, overhead_bytes: 2, socket: false },

@@ -114,7 +114,9 @@ impl Mix {
     ) -> Result<(), SimError> {
         let first = workload.applications.len() as u32;
         for phase in phases {
-            let speeds = speeds(machine, &application.name, phase)?;
+            let speeds = speeds(machine, phase).map_err(|problem| {
+                SimError::parameters("mix", format!("application {}: {problem}", application.name))
+            })?;
             workload.applications.push(Application { name: application.name.clone(), speeds });
         }
         let mut ops = Vec::new();
@@ -143,25 +145,24 @@ impl Mix {
     }
 }
 
-/// The speeds of a phase on each kind of core.
-fn speeds(machine: &Machine, name: &str, phase: &Phase) -> Result<Vec<u32>, SimError> {
+/// The speeds of a phase on each kind of core, or what is wrong with them.
+pub(crate) fn speeds(machine: &Machine, phase: &Phase) -> Result<Vec<u32>, String> {
     let kinds = machine.types.len();
-    let refuse = |problem: String| Err(SimError::parameters("mix", format!("application {name}: {problem}")));
     match (phase.speedup, phase.speeds.len()) {
         (None, 0) => Ok(machine.types.iter().map(|kind| kind.speed).collect()),
-        (Some(_), 1..) => refuse("both speeds and speedup are given; expected one of them".to_owned()),
+        (Some(_), 1..) => Err("both speeds and speedup are given; expected one of them".to_owned()),
         (None, given) if given != kinds => {
-            refuse(format!("{given} speeds; expected {kinds}, one for each kind of core of {}", machine.name))
+            Err(format!("{given} speeds; expected {kinds}, one for each kind of core of {}", machine.name))
         }
-        (None, _) if phase.speeds.contains(&0) => refuse("a speed is 0; expected at least 1".to_owned()),
+        (None, _) if phase.speeds.contains(&0) => Err("a speed is 0; expected at least 1".to_owned()),
         (None, _) => Ok(phase.speeds.clone()),
-        (Some(_), 0) if kinds != 2 => refuse(format!(
+        (Some(_), 0) if kinds != 2 => Err(format!(
             "a speedup is between two kinds of core, and {} has {kinds}; expected speeds",
             machine.name
         )),
         // Also refuses what is not a number.
         (Some(speedup), _) if !(0.01..=1024.0).contains(&speedup) => {
-            refuse(format!("speedup is {speedup}; expected 0.01 to 1024"))
+            Err(format!("speedup is {speedup}; expected 0.01 to 1024"))
         }
         (Some(speedup), _) => {
             Ok(vec![REFERENCE_SPEED, (f64::from(REFERENCE_SPEED) / speedup).round().max(1.0) as u32])

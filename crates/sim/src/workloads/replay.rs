@@ -10,6 +10,7 @@ use crate::assumption::Assumption;
 use crate::costs::Costs;
 use crate::error::SimError;
 use crate::policy::{Family, Hook};
+use crate::program::Op;
 use crate::workload::{TaskSpec, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use swtch_trace::tables::{PrevState, SwitchRow, TaskRow};
@@ -173,7 +174,7 @@ impl<'a> Reading<'a> {
         let mut assumed = vec![
             Assumption::new(
                 "wake-ups",
-                format!("{} of {} by a task", self.semaphore_uses(workload), self.wakes),
+                format!("{} of {} by a task", acquires(workload), self.wakes),
                 "an interrupt that found a task running is recorded as that task, and becomes an effect of its work",
             ),
             Assumption::new("nice values", "0", "a recording has none"),
@@ -209,15 +210,17 @@ impl<'a> Reading<'a> {
         }
         assumed
     }
+}
 
-    fn semaphore_uses(&self, workload: &Workload) -> usize {
-        let is_acquire = |op: &&crate::program::Op| matches!(op, crate::program::Op::Acquire { .. });
-        workload.programs.iter().map(|program| program.ops.iter().filter(is_acquire).count()).sum()
-    }
+/// How many wake-ups by tasks there are.
+fn acquires(workload: &Workload) -> usize {
+    let ops = workload.programs.iter().flat_map(|program| &program.ops);
+    ops.filter(|op| matches!(op, Op::Acquire { .. })).count()
 }
 
 /// What the simulator charges for a step that recorded times contain already, ns.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_field_names)] // They are all times.
 struct Charges {
     post_ns: u64,
     acquire_ns: u64,

@@ -2,7 +2,6 @@ use super::*;
 use crate::engine::{Engine, Options};
 use crate::machine::Machine;
 use crate::policies::RealTime;
-use crate::program::Op;
 use crate::sink::{Nothing, Sink, SwitchEvent, WakeEvent};
 use crate::workloads::tests::{balance, check};
 use crate::workloads::{PingPong, Schbench};
