@@ -1,8 +1,14 @@
 //! The scheduling policies.
 
-pub mod fifo;
+mod cfs;
+mod eevdf;
+mod fifo;
 mod placement;
+mod timeline;
+mod wake_affine;
 
+pub use cfs::Cfs;
+pub use eevdf::Eevdf;
 pub use fifo::RealTime;
 
 /// `sched_prio_to_weight`, Linux 6.18, kernel/sched/core.c: each nice level is some 10 % of CPU time.
