@@ -236,11 +236,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if let Some(problem) = self.policy.error() {
             return Err(SimError::Policy { policy: self.policy.name().to_owned(), problem });
         }
-        if self.sink.goes_on(at_ns, self.tally.events) {
-            Ok(())
-        } else {
-            Err(SimError::Stopped { at_ns })
-        }
+        if self.sink.goes_on(at_ns, self.tally.events) { Ok(()) } else { Err(SimError::Stopped { at_ns }) }
     }
 
     /// An idle-balancing tick, or the policy's timer.

@@ -102,11 +102,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Fork { .. } => costs.fork_ns,
             Op::Yield => costs.yield_ns,
             Op::Exit => costs.exit_ns,
-            Op::WaitChildren
-            | Op::Loop { .. }
-            | Op::Become { .. }
-            | Op::RequestBegins
-            | Op::RequestEnds => 0,
+            Op::WaitChildren | Op::Loop { .. } | Op::Become { .. } | Op::RequestBegins | Op::RequestEnds => 0,
         };
         self.kernel.tasks[task].remaining = units(ns);
     }

@@ -16,7 +16,9 @@ impl Workload {
     pub fn check(&self, machine: &Machine) -> Result<(), SimError> {
         let fail = |problem: String| Err(SimError::Workload { problem });
         if self.tasks.iter().all(|task| task.background) && self.duration_ns.is_none() {
-            return fail("no task's end ends it; give it a task that is not in the background, or a duration".into());
+            return fail(
+                "no task's end ends it; give it a task that is not in the background, or a duration".into(),
+            );
         }
         for application in &self.applications {
             if application.speeds.len() != machine.types.len() || application.speeds.contains(&0) {
@@ -60,9 +62,12 @@ impl Workload {
     fn check_program(&self, number: usize, program: &Program) -> Result<(), SimError> {
         for (place, op) in program.ops.iter().enumerate() {
             let missing = match *op {
-                Op::Send { pipe, .. } | Op::Receive { pipe, .. } => (pipe as usize >= self.pipes.len())
-                    .then(|| format!("pipe {pipe}")),
-                Op::Lock { lock } | Op::Unlock { lock } => (lock >= self.locks).then(|| format!("lock {lock}")),
+                Op::Send { pipe, .. } | Op::Receive { pipe, .. } => {
+                    (pipe as usize >= self.pipes.len()).then(|| format!("pipe {pipe}"))
+                }
+                Op::Lock { lock } | Op::Unlock { lock } => {
+                    (lock >= self.locks).then(|| format!("lock {lock}"))
+                }
                 Op::Wait { condition, lock } => (condition >= self.conditions || lock >= self.locks)
                     .then(|| format!("condition {condition} with lock {lock}")),
                 Op::Signal { condition } | Op::Broadcast { condition } => {
