@@ -39,6 +39,7 @@ pub struct Row {
     #[serde(skip)]
     pub decimals: usize,
     /// What the comparison is worth.
+    #[serde(flatten)]
     pub standing: Standing,
 }
 
@@ -344,5 +345,11 @@ mod tests {
         let text = table.text();
         assert!(text.contains("  minimum         85      85.0         0.0  %     within 0.5\n"), "{text}");
         assert!(text.ends_with("A note.\n  computed in 1.50 s\n"), "{text}");
+        let row = serde_json::to_value(&table.rows[0]).unwrap();
+        let expected = serde_json::json!({
+            "what": "minimum", "published": 85.0, "obtained": 84.97, "unit": "%",
+            "standing": "reproduced", "tolerance": 0.5,
+        });
+        assert_eq!(row, expected);
     }
 }
