@@ -1,7 +1,8 @@
 //! A cache that several tasks take turns in: how many lines does each miss when its turn comes?
 //!
-//! Physical pages matter: a cache is indexed by physical address, so where the pages of an array lie decides which of its lines compete. Arrays
-//! are contiguous here, as those of a fresh process mostly are, each beginning anywhere; pages of the kernel lie anywhere.
+//! Physical pages matter: a cache is indexed by physical address, so where the pages of an array lie decides which of its lines compete. Here the
+//! tasks were started one after another on an idle machine: their arrays lie in a row, with a few other pages between them. The kernel's pages
+//! are in a row too, anywhere.
 
 use swtch_stats::Rng;
 
@@ -10,6 +11,8 @@ pub const PAGE_BYTES: u64 = 4096;
 /// Laps before counting begins: until then caches fill.
 const WARM_LAPS: u32 = 4;
 const COUNTED_LAPS: u32 = 2;
+/// Pages of a task between its array and the next one (its stack, its page tables): one to so many.
+const MOST_PAGES_BETWEEN: u64 = 4;
 
 /// What kind of cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,12 +117,16 @@ impl Turns {
         let mut rng = Rng::new(seed);
         let page_lines = PAGE_BYTES / self.shape.line_bytes;
         let colours = (self.shape.cache_bytes / self.shape.ways as u64 / PAGE_BYTES).max(1);
-        // Far enough apart to be other memory, and beginning at any colour.
-        let apart_lines = page_lines * colours * (self.array_bytes / PAGE_BYTES / colours + 2);
-        let mut begin = |index: u64| index * apart_lines + rng.below(colours) * page_lines;
-        let tasks = u64::from(self.tasks);
-        let arrays: Vec<u64> = (0..tasks).map(&mut begin).collect();
-        let kernel = begin(tasks);
+        // Numbers of pages: only where they lie in the cache, and that none is given out twice, matters.
+        let mut free = rng.below(colours);
+        let arrays: Vec<u64> = (0..self.tasks)
+            .map(|_| {
+                let first = free;
+                free += self.array_bytes.div_ceil(PAGE_BYTES) + 1 + rng.below(MOST_PAGES_BETWEEN);
+                first * page_lines
+            })
+            .collect();
+        let kernel = (free + rng.below(colours)) * page_lines;
         let footprint = kernel..kernel + u64::from(self.footprint_pages) * page_lines;
         let array_lines = self.array_bytes.div_ceil(self.shape.line_bytes);
 

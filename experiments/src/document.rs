@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 /// # Errors
 /// When a block is missing, or there is one of an experiment that is not among `results`.
 pub fn update(document: &str, results: &[(&str, Vec<Table>)]) -> Result<String> {
-    let blocks = document.matches("<!-- begin ").count();
+    let blocks = document.lines().filter(|line| line.starts_with("<!-- begin ")).count();
     ensure!(blocks == results.len(), "{blocks} blocks in the document for {} experiments", results.len());
     let mut text = document.to_owned();
     for (name, tables) in results {
@@ -33,12 +33,12 @@ mod tests {
 
     #[test]
     fn only_blocks_change() {
-        let document = "# Title\n<!-- begin a -->\nold\n<!-- end a -->\nbetween\n<!-- begin b -->\n<!-- end b -->\nend\n";
+        let document = "# Title\n<!-- begin a -->\nold\n<!-- end a -->\nbetween `<!-- begin x -->`\n<!-- begin b -->\n<!-- end b -->\nend\n";
         let results = [("a", vec![Table::new("A")]), ("b", vec![Table::new("B"), Table::new("C")])];
         let updated = update(document, &results).unwrap();
         assert_eq!(
             updated,
-            "# Title\n<!-- begin a -->\n\n**A**\n\n<!-- end a -->\nbetween\n<!-- begin b -->\n\n**B**\n\n**C**\n\n<!-- end b -->\nend\n"
+            "# Title\n<!-- begin a -->\n\n**A**\n\n<!-- end a -->\nbetween `<!-- begin x -->`\n<!-- begin b -->\n\n**B**\n\n**C**\n\n<!-- end b -->\nend\n"
         );
         assert_eq!(update(&updated, &results).unwrap(), updated, "twice is as good as once");
     }

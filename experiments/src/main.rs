@@ -1,8 +1,8 @@
 //! `swtch-experiments NAME`: the published tables again.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout)]
 
 use anyhow::{Context, Result, bail};
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 use swtch_experiments::{EXPERIMENTS, Experiment, Options, Table, names, update};
 
@@ -84,11 +84,8 @@ fn parse(mut given: impl Iterator<Item = String>) -> Result<Arguments> {
 
 fn run(arguments: &Arguments) -> Result<()> {
     if arguments.help {
-        println!("{HELP}");
-        for Experiment { name, about, .. } in EXPERIMENTS {
-            println!("  {name:<12} {about}");
-        }
-        return Ok(());
+        let names = EXPERIMENTS.map(|Experiment { name, about, .. }| format!("  {name:<12} {about}\n"));
+        return print(&format!("{HELP}\n{}", names.concat()));
     }
     let mut options = Options::default();
     options.threads = arguments.threads.unwrap_or(options.threads);
@@ -99,19 +96,26 @@ fn run(arguments: &Arguments) -> Result<()> {
         .map(|experiment| Ok((experiment.name, (experiment.run)(options)?)))
         .collect::<Result<Vec<_>>>()?;
     if let Some(path) = &arguments.write {
-        write(path, &results)?;
+        write(path, &results)
     } else if arguments.json {
         let object: serde_json::Map<_, _> = results
             .iter()
             .map(|(name, tables)| Ok(((*name).to_owned(), serde_json::to_value(tables)?)))
             .collect::<Result<_>>()?;
-        println!("{}", serde_json::to_string_pretty(&object)?);
+        print(&(serde_json::to_string_pretty(&object)? + "\n"))
     } else {
         let texts: Vec<String> =
             results.iter().flat_map(|(_, tables)| tables.iter().map(Table::text)).collect();
-        print!("{}", texts.join("\n"));
+        print(&texts.join("\n"))
     }
-    Ok(())
+}
+
+/// Prints; a reader that has seen enough is no error.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot print"),
+        _ => Ok(()),
+    }
 }
 
 fn write(path: &str, results: &[(&str, Vec<Table>)]) -> Result<()> {
