@@ -1,16 +1,14 @@
 //! All C(23, 6) = 100,947 mixes of 23 applications on two fast and four slow cores, ideal schedules (slides 15, 16 and 34 of Kim and Huh).
 
-use crate::mix::{FAST_CORES, Percent, SLOW_CORES};
+use crate::mix::{Evaluator, Percent, SIZE};
 use crate::registry::Options;
 use crate::speedups;
 use crate::table::{Grid, Row, Table};
 use anyhow::Result;
 use std::time::Instant;
-use swtch_fairness::{Allocator, Cores, Ddof, FairnessError, Metrics, Policy, performance};
+use swtch_fairness::{Ddof, FairnessError, Metrics, Policy};
 use swtch_stats::{mean, quantile_sorted, sorted};
 
-/// Applications in a mix.
-const SIZE: usize = 6;
 /// Mixes that a thread takes at a time.
 const BLOCK: usize = 4096;
 
@@ -83,16 +81,12 @@ pub(crate) fn all(speedups: &[f64], threads: usize) -> Result<Vec<Outcome>, Fair
 }
 
 fn fill(speedups: &[f64], mixes: &[[u8; SIZE]], outcomes: &mut [Outcome]) -> Result<(), FairnessError> {
-    let cores = Cores::new(FAST_CORES, SLOW_CORES)?;
     let policies = policies();
-    let mut allocator = Allocator::with_capacity(SIZE);
+    let mut evaluator = Evaluator::new()?;
     for (mix, outcome) in mixes.iter().zip(outcomes) {
         let speedups = mix.map(|index| speedups[usize::from(index)]);
         for ((_, policy), metrics) in policies.iter().zip(outcome) {
-            let (mut shares, mut achieved) = ([0.0; SIZE], [0.0; SIZE]);
-            allocator.allocate(cores, &speedups, policy, &mut shares)?;
-            performance(cores, &speedups, &shares, &mut achieved);
-            *metrics = Metrics::of(&achieved, Ddof::One);
+            *metrics = evaluator.metrics(&speedups, policy)?;
         }
     }
     Ok(())

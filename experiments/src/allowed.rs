@@ -1,10 +1,10 @@
 //! What a published row allows, whatever the applications were: every mix of six speedups that gives that row under max-perf, and what the
 //! other policies then can give.
 
-use crate::mix::{FAST_CORES, Percent, SLOW_CORES, published_policies};
+use crate::mix::{Evaluator, Percent, SIZE, published_policies};
 use crate::table::{Row, Table};
 use anyhow::Result;
-use swtch_fairness::{Allocator, Cores, Ddof, FairnessError, Metrics, Policy, performance};
+use swtch_fairness::{FairnessError, Policy};
 
 /// The speedups that slide 20 names: 1.7 to 3.5, in twentieths.
 const TWENTIETHS: std::ops::RangeInclusive<u8> = 34..=70;
@@ -71,59 +71,50 @@ const DEPARTURES: [(&str, &str); 4] = [
     ("similar, similar-min-fair(0.2, 85 %): uniformity", "five mixes are left, all of them more even"),
 ];
 
+/// How many mixes give the row of max-perf within `slack`, and what they give under each policy.
 fn search(max_perf: [f64; 3], slack: f64) -> Result<(usize, [Span; 3]), FairnessError> {
-    let cores = Cores::new(FAST_CORES, SLOW_CORES)?;
-    let mut allocator = Allocator::with_capacity(6);
-    let mut figures = |speedups: &[f64; 6], policy: &Policy| -> Result<[f64; 3], FairnessError> {
-        let (mut shares, mut achieved) = ([0.0; 6], [0.0; 6]);
-        allocator.allocate(cores, speedups, policy, &mut shares)?;
-        performance(cores, speedups, &shares, &mut achieved);
-        Ok(Percent::from(Metrics::of(&achieved, Ddof::One)).named().map(|(_, value)| value))
-    };
     let policies = published_policies().map(|(_, policy)| policy);
+    let mut evaluator = Evaluator::new()?;
+    let mut figures = |speedups: &[f64; SIZE], policy: &Policy| -> Result<[f64; 3], FairnessError> {
+        Ok(Percent::from(evaluator.metrics(speedups, policy)?).named().map(|(_, value)| value))
+    };
+    let is_near = |(obtained, published): (f64, f64)| (obtained - published).abs() <= slack;
     let mut spans = [Span { least: [f64::INFINITY; 3], most: [f64::NEG_INFINITY; 3] }; 3];
     let mut found = 0;
-    let mut failed = Ok(());
     each_mix(&mut |speedups| {
-        let mut one = || -> Result<(), FairnessError> {
-            let fits = |obtained: [f64; 3]| {
-                obtained
-                    .iter()
-                    .zip(max_perf)
-                    .all(|(obtained, published)| (obtained - published).abs() <= slack)
-            };
-            if !fits(figures(speedups, &policies[0])?) {
-                return Ok(());
-            }
-            found += 1;
-            for (span, policy) in spans.iter_mut().zip(&policies) {
-                for (metric, value) in figures(speedups, policy)?.into_iter().enumerate() {
-                    span.least[metric] = span.least[metric].min(value);
-                    span.most[metric] = span.most[metric].max(value);
-                }
-            }
-            Ok(())
-        };
-        if let Err(error) = one() {
-            failed = Err(error);
+        if !figures(speedups, &policies[0])?.into_iter().zip(max_perf).all(is_near) {
+            return Ok(());
         }
-    });
-    failed.map(|()| (found, spans))
+        found += 1;
+        for (span, policy) in spans.iter_mut().zip(&policies) {
+            for (metric, value) in figures(speedups, policy)?.into_iter().enumerate() {
+                span.least[metric] = span.least[metric].min(value);
+                span.most[metric] = span.most[metric].max(value);
+            }
+        }
+        Ok(())
+    })?;
+    Ok((found, spans))
 }
 
-/// All mixes of six, each once, in falling order of speedup.
-fn each_mix(visit: &mut impl FnMut(&[f64; 6])) {
-    fn fill(mix: &mut [f64; 6], place: usize, most: u8, visit: &mut impl FnMut(&[f64; 6])) {
+/// All mixes of six, each once, in falling order of speedup, until one fails.
+fn each_mix<E>(visit: &mut impl FnMut(&[f64; SIZE]) -> Result<(), E>) -> Result<(), E> {
+    fn fill<E>(
+        mix: &mut [f64; SIZE],
+        place: usize,
+        most: u8,
+        visit: &mut impl FnMut(&[f64; SIZE]) -> Result<(), E>,
+    ) -> Result<(), E> {
         if place == mix.len() {
-            visit(mix);
-            return;
+            return visit(mix);
         }
         for twentieths in *TWENTIETHS.start()..=most {
             mix[place] = f64::from(twentieths) / 20.0;
-            fill(mix, place + 1, twentieths, visit);
+            fill(mix, place + 1, twentieths, visit)?;
         }
+        Ok(())
     }
-    fill(&mut [0.0; 6], 0, *TWENTIETHS.end(), visit);
+    fill(&mut [0.0; SIZE], 0, *TWENTIETHS.end(), visit)
 }
 
 #[cfg(test)]
@@ -133,10 +124,12 @@ mod tests {
     #[test]
     fn each_mix_is_visited_once() {
         let mut count = 0_u32;
-        each_mix(&mut |mix| {
+        let outcome: Result<(), ()> = each_mix(&mut |mix| {
             assert!(mix.windows(2).all(|pair| pair[0] >= pair[1]));
             count += 1;
+            Ok(())
         });
+        outcome.unwrap();
         // 37 speedups, six of them with repetition: C(42, 6).
         assert_eq!(count, 5_245_786);
     }

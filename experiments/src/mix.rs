@@ -1,6 +1,6 @@
 //! Speedups to figures in percent: the one way in which all experiments with fair policies compute.
 
-use swtch_fairness::{Cores, Ddof, FairnessError, Policy, Solution};
+use swtch_fairness::{Allocator, Cores, Ddof, FairnessError, Metrics, Policy, Solution, performance};
 
 /// The machine of the published mixes: two fast cores and four slow ones.
 pub(crate) const FAST_CORES: u32 = 2;
@@ -38,13 +38,46 @@ impl Percent {
     }
 }
 
-impl From<swtch_fairness::Metrics> for Percent {
-    fn from(metrics: swtch_fairness::Metrics) -> Self {
+impl From<Metrics> for Percent {
+    fn from(metrics: Metrics) -> Self {
         Self {
             throughput: 100.0 * metrics.throughput,
             min_fairness: 100.0 * metrics.min_fairness,
             uniformity: 100.0 * metrics.uniformity,
         }
+    }
+}
+
+/// Applications in a published mix.
+pub(crate) const SIZE: usize = 6;
+
+/// Mixes of that size on that machine, one after another; allocates nothing for each.
+#[derive(Debug)]
+pub(crate) struct Evaluator {
+    cores: Cores,
+    allocator: Allocator,
+}
+
+impl Evaluator {
+    /// # Errors
+    /// None that are expected.
+    pub(crate) fn new() -> Result<Self, FairnessError> {
+        Ok(Self { cores: Cores::new(FAST_CORES, SLOW_CORES)?, allocator: Allocator::with_capacity(SIZE) })
+    }
+
+    /// What a mix achieves.
+    ///
+    /// # Errors
+    /// When speedups or parameters are not what the policies take.
+    pub(crate) fn metrics(
+        &mut self,
+        speedups: &[f64; SIZE],
+        policy: &Policy,
+    ) -> Result<Metrics, FairnessError> {
+        let (mut shares, mut achieved) = ([0.0; SIZE], [0.0; SIZE]);
+        self.allocator.allocate(self.cores, speedups, policy, &mut shares)?;
+        performance(self.cores, speedups, &shares, &mut achieved);
+        Ok(Metrics::of(&achieved, Ddof::One))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The diverse and the similar mix of Kim and Huh (slides 13 and 14): six applications on two fast and four slow cores.
 
-use crate::mix::{FAST_CORES, Percent, SLOW_CORES, published_policies};
+use crate::mix::{FAST_CORES, Percent, SIZE, SLOW_CORES, published_policies};
 use crate::registry::Options;
 use crate::speedups::{self, Application};
 use crate::table::{Row, Table};
@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 
 /// Points of percent: the applications are not the published ones.
 const TOLERANCE: f64 = 5.0;
-const APPLICATIONS: usize = 6;
 
 /// Published throughput, minimum fairness and uniformity, a row for each of [`published_policies`].
 type Figures = [[f64; 3]; 3];
@@ -58,8 +57,8 @@ fn by_rule(source: &str, applications: &[Application]) -> Result<Table> {
         "Diverse and similar applications, {source}, on {FAST_CORES} fast and {SLOW_CORES} slow cores, in percent of max-fair"
     ));
     let mixes = [
-        ("diverse", DIVERSE, speedups::evenly_spread(applications, APPLICATIONS)),
-        ("similar", SIMILAR, speedups::most_alike(applications, APPLICATIONS)),
+        ("diverse", DIVERSE, speedups::evenly_spread(applications, SIZE)),
+        ("similar", SIMILAR, speedups::most_alike(applications, SIZE)),
     ];
     for (mix, published, applications) in mixes {
         let speedups = speedups::values(&applications);
