@@ -88,6 +88,14 @@ pub enum SimError {
         /// The names there are.
         known: String,
     },
+    /// A policy cannot have these parameters.
+    #[error("policy {policy}: {problem}")]
+    PolicyParameters {
+        /// Its name.
+        policy: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
     /// No workload has this name.
     #[error("there is no workload \"{name}\"; there are {known}")]
     UnknownWorkload {

@@ -91,6 +91,10 @@ pub struct Kernel {
     pub(crate) idle: CpuSet,
     pub(crate) overloaded: CpuSet,
     pub(crate) kicked: Vec<u32>,
+    /// Time of CPUs that the policy takes for itself.
+    pub(crate) taken: Vec<(u32, u64)>,
+    /// Work per ns by application and kind of core.
+    pub(crate) speeds: Vec<Vec<u32>>,
 }
 
 impl Kernel {
@@ -124,6 +128,8 @@ impl Kernel {
             idle: CpuSet::full(count),
             overloaded: CpuSet::empty(count),
             kicked: Vec::new(),
+            taken: Vec::new(),
+            speeds: Vec::new(),
         }
     }
 
@@ -234,12 +240,15 @@ impl Kernel {
     }
 
     /// Work per ns that a task does on a kind of core, undisturbed by other threads of the core.
-    pub fn speed_of(&self, applications: &[Vec<u32>], task: usize, core_type: u32) -> u32 {
-        let own = self.tasks[task].application;
-        match applications.get(own as usize).and_then(|speeds| speeds.get(core_type as usize)) {
-            Some(speed) => *speed,
-            None => self.machine.types[core_type as usize].speed,
-        }
+    #[inline]
+    pub fn speed_of(&self, task: usize, core_type: usize) -> u32 {
+        let own = self.speeds.get(self.tasks[task].application as usize);
+        own.and_then(|speeds| speeds.get(core_type)).copied().unwrap_or(self.machine.types[core_type].speed)
+    }
+
+    /// Takes time of a CPU for the policy's own work outside of its hooks, ns.
+    pub fn take_time(&mut self, cpu: usize, ns: u64) {
+        self.taken.push((cpu as u32, ns));
     }
 
     /// How long ago a queued task ran last, or was woken for the first time, ns.

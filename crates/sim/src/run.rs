@@ -4,7 +4,7 @@ use crate::costs::Costs;
 use crate::engine::{Engine, Options};
 use crate::error::SimError;
 use crate::machine::Machine;
-use crate::policies::{Cfs, Eevdf, RealTime};
+use crate::policies::{Asymmetric, Cfs, Eevdf, RealTime};
 use crate::policy::Policy;
 use crate::sink::Sink;
 use crate::tally::Tally;
@@ -16,6 +16,16 @@ pub const POLICIES: &[(&str, &str)] = &[
     ("cfs", "the fair class before, by the rules of 6.5"),
     ("fifo", "the real-time class SCHED_FIFO"),
     ("rr", "the real-time class SCHED_RR"),
+    ("max-fair", "fast cores shared alike"),
+    ("max-perf", "fast cores to those who gain most"),
+    ("min-fair", "each keeps 85 % of its performance under max-fair, the rest to those who gain most"),
+    ("similar-min-fair", "the same, those with similar speedups alike"),
+    ("uni-fair", "as much throughput as a uniformity of 85 % allows"),
+    ("r-fair", "half of the fast cores shared alike, the rest to those who gain most"),
+    ("guaranteed", "max-perf while the uniformity is above 85 %, else max-fair"),
+    ("scaled-load", "load in proportion to the cores' power"),
+    ("equal-speedup", "the same speedup over a slow core for all"),
+    ("equal-slowdown", "the same slowdown against a fast core for all"),
 ];
 
 /// What a run came to, whatever the policy was.
@@ -62,6 +72,9 @@ pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, 
         "cfs" => run_with(setting, Cfs::new(), sink),
         "fifo" => run_with(setting, RealTime::fifo(), sink),
         "rr" => run_with(setting, RealTime::round_robin(), sink),
+        other if POLICIES.iter().any(|(name, _)| other.split(':').next() == Some(name)) => {
+            run_with(setting, Asymmetric::from_text(other)?, sink)
+        }
         _ => Err(SimError::UnknownPolicy { name: policy.to_owned(), known: known_policies() }),
     }
 }
