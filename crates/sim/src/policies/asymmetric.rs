@@ -59,6 +59,8 @@ struct Runner {
     share: i64,
     /// Fast time it is owed (positive) or has had too much, ns.
     lag_ns: i64,
+    /// Of its present stint, what is in `lag_ns` already.
+    counted_ns: u64,
     total_ns: u64,
     estimate: Estimate,
     alive: bool,
@@ -183,6 +185,7 @@ impl Asymmetric {
         let is_fast = self.slots[cpu].is_fast;
         let most = REMEMBERED_ROUNDS * self.options.round_ns as i64;
         self.runners[task].lag_ns = self.lag_now(kernel, cpu, task).clamp(-most, most);
+        self.runners[task].counted_ns = 0;
         self.runners[task].total_ns += ran_ns;
         if self.options.sampled && ran_ns >= LEAST_SAMPLE_NS {
             let core_type = if is_fast { self.fast_type } else { self.slow_type };
@@ -194,8 +197,8 @@ impl Asymmetric {
 
     /// Fast time that a running task is owed now, ns.
     fn lag_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> i64 {
-        let ran_ns = kernel.stint_ns(cpu) as i64;
         let runner = &self.runners[task];
+        let ran_ns = (kernel.stint_ns(cpu) - runner.counted_ns.min(kernel.stint_ns(cpu))) as i64;
         let had_ns = if self.slots[cpu].is_fast { ran_ns } else { 0 };
         runner.lag_ns + (i128::from(runner.share) * i128::from(ran_ns) / i128::from(WHOLE)) as i64 - had_ns
     }
@@ -218,9 +221,23 @@ impl Asymmetric {
         running.reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 
-    fn behind_among_waiting(&self, kernel: &Kernel, to: usize) -> Option<i64> {
-        let waiting = self.waiting.iter().filter(|task| kernel.may_use(**task as usize, to));
-        waiting.map(|task| self.runners[*task as usize].lag_ns).max()
+    /// Whether one that waits has run less in all than the running task of a CPU.
+    fn is_anyone_due(&self, kernel: &Kernel, cpu: usize, task: usize) -> bool {
+        let own_ns = self.runners[task].total_ns + kernel.stint_ns(cpu);
+        let due = |waiting: usize| self.runners[waiting].total_ns < own_ns && kernel.may_use(waiting, cpu);
+        self.waiting.iter().any(|waiting| due(*waiting as usize))
+    }
+
+    /// Counts what the running tasks have had by the shares that end now.
+    fn count_stints(&mut self, kernel: &Kernel) {
+        for cpu in 0..self.slots.len() {
+            if let Some(task) = kernel.current(cpu) {
+                let lag_ns = self.lag_now(kernel, cpu, task);
+                let runner = &mut self.runners[task];
+                runner.lag_ns = lag_ns;
+                runner.counted_ns = kernel.stint_ns(cpu);
+            }
+        }
     }
 
     /// Begins to move the running task of `from` to `to`.
@@ -234,10 +251,11 @@ impl Asymmetric {
     fn choose(&mut self, kernel: &Kernel, cpu: usize) -> Option<usize> {
         let is_fast = self.slots[cpu].is_fast;
         let usable = self.waiting.iter().enumerate().filter(|(_, task)| kernel.may_use(**task as usize, cpu));
-        // Those whose kind of core this is first; among them the one that has run least.
+        let least_ns = usable.clone().map(|(_, task)| self.runners[*task as usize].total_ns).min()?;
+        // Those that have run least, to a round; of these, those whose kind of core this is.
         let rank = |task: u32| {
             let runner = &self.runners[task as usize];
-            ((runner.lag_ns > 0) != is_fast, runner.total_ns)
+            (runner.total_ns - least_ns > self.options.round_ns, (runner.lag_ns > 0) != is_fast, runner.total_ns)
         };
         let place = usable.min_by_key(|(_, task)| rank(**task)).map(|(place, _)| place)?;
         Some(self.waiting.remove(place) as usize)
@@ -296,18 +314,19 @@ impl Asymmetric {
             }
             return;
         }
-        self.share_out(cores, &live, &speedups, &rule);
+        self.share_out(kernel, cores, &live, &speedups, &rule);
         self.controls += 1;
         if self.options.sampled {
             kernel.take_time(0, self.options.controller_ns);
         }
     }
 
-    fn share_out(&mut self, cores: Cores, live: &[usize], speedups: &[f64], rule: &Rule) {
+    fn share_out(&mut self, kernel: &Kernel, cores: Cores, live: &[usize], speedups: &[f64], rule: &Rule) {
         let mut shares = vec![0.0; live.len()];
         if Allocator::with_capacity(live.len()).allocate(cores, speedups, rule, &mut shares).is_err() {
             return;
         }
+        self.count_stints(kernel);
         let budget: f64 = shares.iter().sum();
         if self.options.sampled {
             keep_least(&mut shares, self.options.least_share, budget);
@@ -332,7 +351,7 @@ impl Asymmetric {
             _ => Rule::MaxPerf,
         };
         if !live.is_empty() {
-            self.share_out(cores, &live, &speedups, &rule);
+            self.share_out(kernel, cores, &live, &speedups, &rule);
         }
     }
 }
@@ -395,6 +414,9 @@ impl Policy for Asymmetric {
             let live = self.live().len();
             let fast = self.slots.iter().filter(|slot| slot.is_fast).count() as u32;
             if let Ok(cores) = Cores::new(fast, self.slots.len() as u32 - fast) {
+                // A task that is new owes nobody the time before.
+                let totals = self.runners.iter().filter(|runner| runner.alive).map(|runner| runner.total_ns);
+                self.runners[task].total_ns = totals.max().unwrap_or(0);
                 self.runners[task].share = (cores.equal_share(live) * WHOLE as f64) as i64;
             }
             // As many shares as there are applications: all are computed anew at once.
@@ -461,22 +483,20 @@ impl Policy for Asymmetric {
         if slices == 0 || kernel.tick_at_or_after_ns(ended_ns) != kernel.now_ns || self.slots[cpu].sends_to.is_some() {
             return false;
         }
-        let own = self.lag_now(kernel, cpu, task);
-        let waiting = self.behind_among_waiting(kernel, cpu);
-        if !self.slots[cpu].is_fast {
-            return waiting.is_some();
+        if self.is_anyone_due(kernel, cpu, task) {
+            return true;
         }
-        let running = self.furthest_behind(kernel, cpu);
-        match running {
-            Some((lag, other, from)) if lag > own + WORTH_NS && waiting.is_none_or(|waiting| lag > waiting) => {
+        let own = self.lag_now(kernel, cpu, task);
+        match self.furthest_behind(kernel, cpu) {
+            Some((lag, other, from)) if self.slots[cpu].is_fast && lag > own + WORTH_NS => {
                 if self.slots[from].handed.is_some() || !kernel.may_use(task, from) {
-                    return waiting.is_some();
+                    return false;
                 }
                 self.fetch(kernel, other, from, cpu);
                 self.slots[cpu].sends_to = Some(from as u32);
                 true
             }
-            _ => waiting.is_some(),
+            _ => false,
         }
     }
 
