@@ -205,7 +205,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             if at_ns > end_ns {
                 break;
             }
-            if at_ns > self.options.limit_ns {
+            if at_ns > self.options.limit_ns && end_ns == NEVER {
                 return Err(SimError::Endless { limit_ns: self.options.limit_ns, tasks: self.live as u64 });
             }
             self.kernel.now_ns = at_ns;

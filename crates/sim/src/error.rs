@@ -80,6 +80,14 @@ pub enum SimError {
         /// What is wrong and what was expected.
         problem: String,
     },
+    /// No policy has this name.
+    #[error("there is no policy \"{name}\"; there are {known}")]
+    UnknownPolicy {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
     /// No workload has this name.
     #[error("there is no workload \"{name}\"; there are {known}")]
     UnknownWorkload {

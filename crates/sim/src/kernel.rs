@@ -228,6 +228,11 @@ impl Kernel {
         self.tasks[task].run_ns + now
     }
 
+    /// The tasks, each with the time it ran and the time it waited in run queues, ns.
+    pub fn tasks(&self) -> impl Iterator<Item = (&TaskSpec, u64, u64)> + Clone {
+        self.specs.iter().zip(&self.tasks).map(|(spec, task)| (spec, task.run_ns, task.wait_ns))
+    }
+
     /// Work per ns that a task does on a kind of core, undisturbed by other threads of the core.
     pub fn speed_of(&self, applications: &[Vec<u32>], task: usize, core_type: u32) -> u32 {
         let own = self.tasks[task].application;

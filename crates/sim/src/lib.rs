@@ -16,6 +16,7 @@ pub mod policies;
 pub mod policy;
 pub mod program;
 mod quantity;
+pub mod run;
 pub mod sink;
 pub mod spec;
 pub mod tally;

@@ -3,8 +3,8 @@
 mod cfs;
 mod eevdf;
 mod fifo;
+mod line;
 mod placement;
-mod timeline;
 mod wake_affine;
 
 pub use cfs::Cfs;
