@@ -59,7 +59,7 @@ pub enum SimError {
     /// A specification says something that cannot be.
     #[error("{place}: {problem}")]
     Spec {
-        /// `file:line:column`, both counted from 1; where the format does not tell, the path of keys, such as `file: tasks.reader.loop`.
+        /// `file:line:column`, both counted from 1.
         place: String,
         /// What is there and what was expected.
         problem: String,
