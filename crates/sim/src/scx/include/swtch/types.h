@@ -358,6 +358,7 @@ enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 /* Errors, with the numbers that Linux gives them on most architectures. */
 #define EPERM 1
 #define ENOENT 2
+#define ESRCH 3
 #define E2BIG 7
 #define EAGAIN 11
 #define ENOMEM 12
