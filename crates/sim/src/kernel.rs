@@ -31,6 +31,9 @@ pub(crate) struct Task {
     /// Work left in the step it is at, in units of 1/1024 ns.
     pub(crate) remaining: u64,
     pub(crate) queued_since_ns: u64,
+    pub(crate) last_ran_ns: u64,
+    /// Work done, in the same units.
+    pub(crate) work: u64,
     pub(crate) run_ns: u64,
     pub(crate) wait_ns: u64,
     pub(crate) cpu: u32,
@@ -41,10 +44,7 @@ pub(crate) struct Task {
     pub(crate) process: u32,
     pub(crate) counters: [u32; 4],
     pub(crate) state: State,
-    pub(crate) nice: i8,
     pub(crate) priority: u8,
-    /// The work of the step it is at has been done; what is left is its effect.
-    pub(crate) charged: bool,
     pub(crate) restricted: bool,
 }
 
@@ -57,7 +57,6 @@ pub(crate) struct CpuState {
     /// Work per ns of the running task.
     pub(crate) speed: u32,
     pub(crate) core_type: u32,
-    pub(crate) resched: bool,
     /// When the running task's stint began.
     pub(crate) run_start_ns: u64,
     /// Up to when its work has been counted; in the future while the kernel is busy.
@@ -65,6 +64,7 @@ pub(crate) struct CpuState {
     /// When an interrupt from another CPU arrives.
     pub(crate) kicked_at_ns: u64,
     pub(crate) last_tick_ns: u64,
+    pub(crate) balance_at_ns: u64,
     pub(crate) idle_since_ns: u64,
     pub(crate) average_idle_ns: u64,
     pub(crate) last_task: u32,
@@ -101,11 +101,11 @@ impl Kernel {
             runnable: 0,
             speed: REFERENCE_SPEED,
             core_type: cpu.core_type,
-            resched: false,
             run_start_ns: 0,
             work_since_ns: 0,
             kicked_at_ns: u64::MAX,
             last_tick_ns: u64::MAX,
+            balance_at_ns: u64::MAX,
             idle_since_ns: 0,
             average_idle_ns: 1_000_000,
             last_task: NONE,
@@ -235,6 +235,17 @@ impl Kernel {
             Some(speed) => *speed,
             None => self.machine.types[core_type as usize].speed,
         }
+    }
+
+    /// How long ago a queued task ran last, or was woken for the first time, ns.
+    #[inline]
+    pub fn since_it_ran_ns(&self, task: usize) -> u64 {
+        self.now_ns.saturating_sub(self.tasks[task].last_ran_ns)
+    }
+
+    /// For how long a CPU has been idle on average each time, ns.
+    pub fn average_idle_ns(&self, cpu: usize) -> u64 {
+        self.cpus[cpu].average_idle_ns
     }
 
     /// The first tick at or after a moment, ns.

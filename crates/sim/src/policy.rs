@@ -158,6 +158,11 @@ pub trait Policy {
 
     /// The policy's own timer, not bound to a CPU.
     fn timer(&mut self, _kernel: &mut Kernel) {}
+
+    /// What went wrong in the policy itself, such as a scheduler in C that gave up. The run ends then.
+    fn error(&self) -> Option<String> {
+        None
+    }
 }
 
 /// How queues are evened out.

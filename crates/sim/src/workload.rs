@@ -94,3 +94,5 @@ pub enum Waiting {
     /// It looks again and again.
     Spin,
 }
+
+mod check;

@@ -1,0 +1,323 @@
+//! The engine: takes the events in order, lets tasks' programs go on, and asks the policy what the kernel would ask it.
+//!
+//! Every event is handled by one CPU. What the kernel does there takes time ([`Costs`]); that time is added up while the event is
+//! handled and then charged to that CPU: its task's work goes on later.
+
+mod accounting;
+mod balance;
+mod dispatch;
+mod events;
+mod execute;
+mod objects;
+mod report;
+mod ticks;
+mod wake;
+
+#[cfg(test)]
+mod tests;
+
+use crate::costs::Costs;
+use crate::error::SimError;
+use crate::kernel::{Kernel, NONE, State, Task};
+use crate::machine::{Machine, REFERENCE_SPEED};
+use crate::policy::Policy;
+use crate::sink::Sink;
+use crate::tally::{CpuTimes, Tally, TaskTally};
+use crate::workload::{TaskSpec, Workload};
+use accounting::QueueLock;
+use events::{NEVER, Timers, Tournament};
+use objects::Objects;
+use ticks::Ticks;
+
+pub use report::Outcome;
+
+/// How a run is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Simulated time after which a workload that has not ended is an error, ns.
+    pub limit_ns: u64,
+    /// Simulates the ticks that decide nothing, too. Only to check that it makes no difference.
+    pub every_tick: bool,
+}
+
+impl Default for Options {
+    /// Seed 1, an hour of simulated time.
+    fn default() -> Self {
+        Self { seed: 1, limit_ns: 3_600_000_000_000, every_tick: false }
+    }
+}
+
+/// What the engine remembers of a task besides what policies see.
+#[derive(Clone, Debug, Default)]
+struct Life {
+    parent: u32,
+    children: u32,
+    waits_for_children: bool,
+    /// The barrier's generation it waits for the end of.
+    barrier: Option<u32>,
+    /// It is among the barrier's waiters.
+    parked: bool,
+    request_since_ns: u64,
+    period_since_ns: Option<u64>,
+    /// CPU it ran on last.
+    ran_on: u32,
+    background: bool,
+    working_set_bytes: u64,
+}
+
+/// A simulated machine that runs a workload under a policy.
+#[derive(Debug)]
+pub struct Engine<P, S> {
+    kernel: Kernel,
+    policy: P,
+    sink: S,
+    workload: Workload,
+    /// Work per ns by application and kind of core.
+    speeds: Vec<Vec<u32>>,
+    objects: Objects,
+    lives: Vec<Life>,
+    queue: Tournament,
+    timers: Timers,
+    /// When idle CPUs are brought work by a tick.
+    idle_balance_ns: u64,
+    ticks: Ticks,
+    locks: Vec<QueueLock>,
+    tally: Tally,
+    options: Options,
+    /// Kernel time of the event that is being handled, ns.
+    elapsed_ns: u64,
+    /// Of that, waiting for locks.
+    spun_ns: u64,
+    checked_ns: u64,
+    checks_at_once: u32,
+    /// Tasks that have not ended and that count.
+    live: usize,
+    smt: bool,
+    /// The running task of the handling CPU is to give way when the event has been handled.
+    give_way: bool,
+}
+
+impl<P: Policy, S: Sink> Engine<P, S> {
+    /// Sets up a run.
+    ///
+    /// # Errors
+    /// When the workload refers to something that is not there, or to CPUs that are not.
+    pub fn new(
+        machine: Machine,
+        costs: Costs,
+        workload: Workload,
+        policy: P,
+        sink: S,
+        options: Options,
+    ) -> Result<Self, SimError> {
+        workload.check(&machine)?;
+        let cpus = machine.cpus.len();
+        let ticks = Ticks { period_ns: costs.tick_period_ns.max(1), tick_ns: costs.tick_ns };
+        let smt = machine.has_smt();
+        let mut engine = Self {
+            kernel: Kernel::new(machine, costs, options.seed),
+            policy,
+            sink,
+            speeds: workload.applications.iter().map(|application| application.speeds.clone()).collect(),
+            objects: Objects::of(&workload),
+            workload,
+            lives: Vec::new(),
+            queue: Tournament::new(cpus),
+            timers: Timers::default(),
+            idle_balance_ns: NEVER,
+            ticks,
+            locks: vec![QueueLock::default(); cpus],
+            tally: Tally { cpus: vec![CpuTimes::default(); cpus], ..Tally::default() },
+            options,
+            elapsed_ns: 0,
+            spun_ns: 0,
+            checked_ns: 0,
+            checks_at_once: 0,
+            live: 0,
+            smt,
+            give_way: false,
+        };
+        let specs = std::mem::take(&mut engine.workload.tasks);
+        for spec in specs {
+            let at_ns = spec.start_ns;
+            let task = engine.make(spec, None);
+            engine.timers.add(at_ns, task);
+        }
+        (0..cpus).for_each(|cpu| engine.set_busy_balance(cpu));
+        engine.policy.start(&mut engine.kernel);
+        Ok(engine)
+    }
+
+    /// Enters a task into the tables.
+    fn make(&mut self, spec: TaskSpec, parent: Option<usize>) -> usize {
+        let kernel = &mut self.kernel;
+        let task = kernel.tasks.len();
+        let allowed = (!spec.allowed.is_empty()).then(|| {
+            let mut set = crate::cpu_set::CpuSet::empty(kernel.cpus.len());
+            let places = spec.allowed.iter().filter_map(|id| kernel.machine.place_of(*id));
+            places.for_each(|cpu| set.insert(cpu));
+            Box::new(set)
+        });
+        kernel.tasks.push(Task {
+            weight: crate::policies::weight_of(spec.nice),
+            program: spec.program,
+            application: spec.application.unwrap_or(NONE),
+            process: spec.process,
+            priority: spec.priority,
+            restricted: allowed.is_some(),
+            ..Task::default()
+        });
+        kernel.allowed.push(allowed);
+        self.lives.push(Life {
+            parent: parent.map_or(NONE, |parent| parent as u32),
+            ran_on: NONE,
+            background: spec.background,
+            working_set_bytes: spec.working_set_bytes,
+            ..Life::default()
+        });
+        let types = kernel.machine.types.len();
+        let run_by_type_ns = if types > 1 { vec![0; types] } else { Vec::new() };
+        self.tally.tasks.push(TaskTally { run_by_type_ns, ..TaskTally::default() });
+        self.live += usize::from(!spec.background);
+        kernel.specs.push(spec);
+        self.policy.task_new(&mut self.kernel, task);
+        task
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// A deadlock, a run without end, a program that never lets time pass, an error of the policy's, or a sink that stopped it.
+    pub fn run(mut self) -> Result<Outcome<P, S>, SimError> {
+        let end_ns = self.workload.duration_ns.unwrap_or(NEVER);
+        while self.live > 0 {
+            let (cpu_ns, cpu) = self.queue.first();
+            let timer_ns = self.timers.first_ns();
+            let global_ns = self.idle_balance_ns.min(self.policy.timer_at().unwrap_or(NEVER));
+            let at_ns = cpu_ns.min(timer_ns).min(global_ns);
+            if at_ns == NEVER {
+                return Err(self.deadlock());
+            }
+            if at_ns > end_ns {
+                break;
+            }
+            if at_ns > self.options.limit_ns {
+                return Err(SimError::Endless { limit_ns: self.options.limit_ns, tasks: self.live as u64 });
+            }
+            self.kernel.now_ns = at_ns;
+            if timer_ns == at_ns {
+                self.timer();
+            } else if cpu_ns == at_ns {
+                self.cpu_event(cpu)?;
+            } else {
+                self.global(at_ns);
+            }
+            self.tally.events += 1;
+            if self.tally.events.is_multiple_of(1 << 16) {
+                self.check_on(at_ns)?;
+            }
+        }
+        if let Some(error) = self.policy.error() {
+            return Err(SimError::Policy { policy: self.policy.name().to_owned(), problem: error });
+        }
+        Ok(self.finish(end_ns))
+    }
+
+    fn check_on(&mut self, at_ns: u64) -> Result<(), SimError> {
+        // No machine here does 64 x 65,536 things in no time at all.
+        self.checks_at_once = if at_ns == self.checked_ns { self.checks_at_once + 1 } else { 0 };
+        self.checked_ns = at_ns;
+        if self.checks_at_once > 64 {
+            let task = self.kernel.cpus.iter().map(|cpu| cpu.current).find(|task| *task != NONE);
+            return Err(SimError::NoTimePasses { task: self.name_of(task.unwrap_or(0) as usize), at_ns });
+        }
+        if let Some(problem) = self.policy.error() {
+            return Err(SimError::Policy { policy: self.policy.name().to_owned(), problem });
+        }
+        if self.sink.goes_on(at_ns, self.tally.events) {
+            Ok(())
+        } else {
+            Err(SimError::Stopped { at_ns })
+        }
+    }
+
+    /// An idle-balancing tick, or the policy's timer.
+    fn global(&mut self, at_ns: u64) {
+        if self.idle_balance_ns == at_ns {
+            self.idle_balance();
+        } else {
+            self.policy.timer(&mut self.kernel);
+            self.take_kicks();
+        }
+    }
+
+    /// A task starts by itself, or its sleep is over.
+    fn timer(&mut self) {
+        let Some(task) = self.timers.take() else { return };
+        if self.kernel.tasks[task].state == State::Unborn {
+            let cpu = (0..self.kernel.cpu_count()).find(|cpu| self.kernel.may_use(task, *cpu)).unwrap_or(0);
+            self.begin(cpu);
+            self.launch(task, cpu);
+            self.give_way_and_settle(cpu);
+            return;
+        }
+        let cpu = self.kernel.cpu_of(task);
+        self.begin(cpu);
+        self.elapsed_ns += self.kernel.costs.interrupt_ns;
+        self.wake(task, cpu, None);
+        self.give_way_and_settle(cpu);
+    }
+
+    /// The next event of a CPU: an interrupt, the end of a step, or a tick that decides something.
+    fn cpu_event(&mut self, cpu: usize) -> Result<(), SimError> {
+        self.begin(cpu);
+        let now_ns = self.kernel.now_ns;
+        let state = &mut self.kernel.cpus[cpu];
+        if state.kicked_at_ns <= now_ns {
+            state.kicked_at_ns = NEVER;
+            self.give_way = true;
+        }
+        let current = state.current;
+        if current != NONE && !state.spinning && self.kernel.tasks[current as usize].remaining == 0 {
+            self.execute(cpu, current as usize)?;
+        } else if current != NONE && now_ns.is_multiple_of(self.ticks.period_ns) {
+            self.tick(cpu, current as usize);
+        }
+        self.give_way_and_settle(cpu);
+        Ok(())
+    }
+
+    fn give_way_and_settle(&mut self, cpu: usize) {
+        if self.give_way {
+            self.schedule(cpu, None);
+        }
+        self.settle(cpu);
+    }
+
+    fn tick(&mut self, cpu: usize, current: usize) {
+        self.kernel.cpus[cpu].last_tick_ns = self.kernel.now_ns;
+        self.give_way |= self.policy.tick(&mut self.kernel, cpu, current);
+        self.busy_balance(cpu);
+    }
+
+    /// Work per ns of a CPU's running task.
+    fn speed_on(&self, cpu: usize) -> u32 {
+        let state = &self.kernel.cpus[cpu];
+        let machine = &self.kernel.machine;
+        let core_type = state.core_type as usize;
+        let own = match state.current {
+            NONE => None,
+            task => self.speeds.get(self.kernel.tasks[task as usize].application as usize),
+        };
+        let speed = own.and_then(|speeds| speeds.get(core_type)).copied();
+        let speed = speed.unwrap_or(machine.types[core_type].speed);
+        if !self.smt {
+            return speed.max(1);
+        }
+        let busy = machine.core(cpu).filter(|thread| self.kernel.cpus[*thread].current != NONE).count();
+        let factor = machine.smt_speed[busy.clamp(1, machine.smt_speed.len()) - 1];
+        ((u64::from(speed) * u64::from(factor)) / u64::from(REFERENCE_SPEED)).max(1) as u32
+    }
+}

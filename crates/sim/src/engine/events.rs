@@ -1,0 +1,103 @@
+//! What happens next: a tournament among the CPUs, and a heap of timers.
+//!
+//! A CPU has at most one event to come, which changes often; replaying its matches up the tournament takes log2(CPUs) steps and leaves
+//! nothing stale behind, as a heap would.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Never.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The CPUs' next events. At the same time the CPU that comes first in the machine goes first.
+#[derive(Clone, Debug)]
+pub(crate) struct Tournament {
+    /// The CPU that wins each match; the final is at 1, the CPUs' own places begin at `leaves`.
+    winners: Vec<u32>,
+    times: Vec<u64>,
+    leaves: usize,
+}
+
+impl Tournament {
+    pub(crate) fn new(cpus: usize) -> Self {
+        let leaves = cpus.next_power_of_two().max(2);
+        let mut winners = vec![0; 2 * leaves];
+        for place in (1..2 * leaves).rev() {
+            winners[place] = if place >= leaves { (place - leaves) as u32 } else { winners[2 * place] };
+        }
+        Self { winners, times: vec![NEVER; leaves], leaves }
+    }
+
+    /// Sets when the CPU's next event is.
+    #[inline]
+    pub(crate) fn set(&mut self, cpu: usize, at_ns: u64) {
+        if self.times[cpu] == at_ns {
+            return;
+        }
+        self.times[cpu] = at_ns;
+        let mut place = (self.leaves + cpu) / 2;
+        while place > 0 {
+            let (left, right) = (self.winners[2 * place], self.winners[2 * place + 1]);
+            let right_wins = self.times[right as usize] < self.times[left as usize];
+            self.winners[place] = if right_wins { right } else { left };
+            place /= 2;
+        }
+    }
+
+    /// The first event: when, and of which CPU.
+    #[inline]
+    pub(crate) fn first(&self) -> (u64, usize) {
+        let cpu = self.winners[1] as usize;
+        (self.times[cpu], cpu)
+    }
+}
+
+/// Tasks to wake at a time. At the same time, the one that was set first goes first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timers {
+    heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    set: u64,
+}
+
+impl Timers {
+    pub(crate) fn add(&mut self, at_ns: u64, task: usize) {
+        self.set += 1;
+        self.heap.push(Reverse((at_ns, self.set, task as u32)));
+    }
+
+    #[inline]
+    pub(crate) fn first_ns(&self) -> u64 {
+        self.heap.peek().map_or(NEVER, |Reverse((at_ns, _, _))| *at_ns)
+    }
+
+    pub(crate) fn take(&mut self) -> Option<usize> {
+        self.heap.pop().map(|Reverse((_, _, task))| task as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_comes_first_and_ties_go_by_number() {
+        let mut tournament = Tournament::new(5);
+        assert_eq!(tournament.first().0, NEVER);
+        for (cpu, at_ns) in [(3, 40), (1, 40), (4, 50)] {
+            tournament.set(cpu, at_ns);
+        }
+        assert_eq!(tournament.first(), (40, 1));
+        tournament.set(1, NEVER);
+        assert_eq!(tournament.first(), (40, 3));
+        tournament.set(0, 40);
+        assert_eq!(tournament.first(), (40, 0));
+        let mut timers = Timers::default();
+        assert_eq!((timers.first_ns(), timers.take()), (NEVER, None));
+        for task in [9, 2, 5] {
+            timers.add(7, task);
+        }
+        timers.add(3, 1);
+        assert_eq!(timers.first_ns(), 3);
+        assert_eq!(std::iter::from_fn(|| timers.take()).collect::<Vec<_>>(), [1, 9, 2, 5]);
+    }
+}

@@ -1,0 +1,388 @@
+//! Tasks' programs: what each step takes, and what it does.
+
+use super::Engine;
+use crate::error::SimError;
+use crate::kernel::{Kernel, NONE, State};
+use crate::policy::{Departure, Hook, Policy};
+use crate::program::Op;
+use crate::sink::Sink;
+use crate::workload::Waiting;
+
+/// Steps of a program without any time passing after which it is taken for an endless loop.
+const STEPS_AT_ONCE: u32 = 1 << 20;
+
+/// What follows a step.
+enum Then {
+    /// The next step.
+    Next,
+    /// The step set the place in the program itself.
+    Jumped,
+    /// The task waits. When it is woken it repeats the step if `again`, else goes on after it.
+    Wait { again: bool },
+    /// It spins where it is; its CPU can do without events until somebody else does something.
+    Spin,
+    /// Others may run.
+    GiveWay,
+    /// The task has ended.
+    End,
+}
+
+impl<P: Policy, S: Sink> Engine<P, S> {
+    /// The running task of the handling CPU has done the work of its step: the effect, and on to the next step that takes time.
+    pub(super) fn execute(&mut self, cpu: usize, task: usize) -> Result<(), SimError> {
+        for _ in 0..STEPS_AT_ONCE {
+            let op = self.op(task);
+            match self.effect(cpu, task, op) {
+                Then::Next => {
+                    self.kernel.tasks[task].pc += 1;
+                    self.load(task);
+                }
+                Then::Jumped => self.load(task),
+                Then::Wait { again } => {
+                    if !again {
+                        self.kernel.tasks[task].pc += 1;
+                        self.load(task);
+                    }
+                    self.schedule(cpu, Some(Departure::Sleep));
+                    return Ok(());
+                }
+                Then::Spin => {
+                    self.kernel.cpus[cpu].spinning = true;
+                    return Ok(());
+                }
+                Then::GiveWay => {
+                    self.charge(cpu, cpu, Hook::Yield);
+                    self.policy.yield_task(&mut self.kernel, cpu, task);
+                    self.schedule(cpu, None);
+                    return Ok(());
+                }
+                Then::End => {
+                    self.end(cpu, task);
+                    return Ok(());
+                }
+            }
+            if self.give_way || self.kernel.tasks[task].remaining > 0 {
+                return Ok(());
+            }
+        }
+        Err(SimError::NoTimePasses { task: self.name_of(task), at_ns: self.kernel.now_ns })
+    }
+
+    fn op(&self, task: usize) -> Op {
+        let state = &self.kernel.tasks[task];
+        let ops = &self.workload.programs[state.program as usize].ops;
+        ops.get(state.pc as usize).copied().unwrap_or(Op::Exit)
+    }
+
+    /// Enters the work of the step that a task is at.
+    pub(super) fn load(&mut self, task: usize) {
+        let op = self.op(task);
+        let costs = &self.kernel.costs;
+        let call_ns = |pipe: u32, bytes: u32| {
+            let socket = self.objects.pipes[pipe as usize].spec.socket;
+            let call_ns = if socket { costs.socket_ns } else { costs.pipe_ns };
+            call_ns + u64::from(bytes) * costs.byte_ps / 1000
+        };
+        let ns = match op {
+            Op::Compute { work_ns } => work_ns,
+            Op::ComputeBetween { low_ns, high_ns } => between(&mut self.kernel, low_ns, high_ns),
+            Op::Send { pipe, bytes } | Op::Receive { pipe, bytes } => call_ns(pipe, bytes),
+            Op::Sleep { .. } | Op::SleepBetween { .. } | Op::SleepUntilPeriod { .. } => costs.sleep_ns,
+            Op::Lock { .. }
+            | Op::Unlock { .. }
+            | Op::Wait { .. }
+            | Op::Signal { .. }
+            | Op::Broadcast { .. }
+            | Op::Post { .. }
+            | Op::Acquire { .. } => costs.futex_ns,
+            Op::Barrier { barrier } => match self.objects.barriers[barrier as usize].spec.waiting {
+                Waiting::Block => costs.futex_ns,
+                Waiting::SpinYield | Waiting::Spin => costs.barrier_look_ns,
+            },
+            Op::Fork { .. } => costs.fork_ns,
+            Op::Yield => costs.yield_ns,
+            Op::Exit => costs.exit_ns,
+            Op::WaitChildren
+            | Op::Loop { .. }
+            | Op::Become { .. }
+            | Op::RequestBegins
+            | Op::RequestEnds => 0,
+        };
+        self.kernel.tasks[task].remaining = units(ns);
+    }
+
+    fn effect(&mut self, cpu: usize, task: usize, op: Op) -> Then {
+        match op {
+            Op::Compute { .. } | Op::ComputeBetween { .. } => Then::Next,
+            Op::Sleep { ns } => self.sleep(cpu, task, ns),
+            Op::SleepBetween { low_ns, high_ns } => {
+                let ns = between(&mut self.kernel, low_ns, high_ns);
+                self.sleep(cpu, task, ns)
+            }
+            Op::SleepUntilPeriod { ns } => self.sleep_until_period(cpu, task, ns),
+            Op::Send { pipe, bytes } => self.send(cpu, task, pipe as usize, bytes),
+            Op::Receive { pipe, bytes } => self.receive(cpu, task, pipe as usize, bytes),
+            Op::Lock { lock } => self.lock(task, lock as usize),
+            Op::Unlock { lock } => {
+                self.unlock(cpu, task, lock as usize);
+                Then::Next
+            }
+            Op::Wait { condition, lock } => {
+                self.objects.conditions[condition as usize].push_back((task as u32, lock));
+                self.unlock(cpu, task, lock as usize);
+                Then::Wait { again: false }
+            }
+            Op::Signal { condition } => self.signal(cpu, task, condition as usize, 1),
+            Op::Broadcast { condition } => self.signal(cpu, task, condition as usize, usize::MAX),
+            Op::Barrier { barrier } => self.barrier(cpu, task, barrier as usize),
+            Op::Post { semaphore } => self.post(cpu, task, semaphore as usize),
+            Op::Acquire { semaphore } => self.acquire(task, semaphore as usize),
+            Op::Fork { template } => {
+                let spec = self.workload.templates[template as usize].clone();
+                self.fork(task, cpu, spec);
+                Then::Next
+            }
+            Op::WaitChildren if self.lives[task].children == 0 => Then::Next,
+            Op::WaitChildren => {
+                self.lives[task].waits_for_children = true;
+                Then::Wait { again: false }
+            }
+            Op::Yield => {
+                self.kernel.tasks[task].pc += 1;
+                self.load(task);
+                Then::GiveWay
+            }
+            Op::Loop { to, times, counter } => self.count_loop(task, to, times, counter),
+            Op::Become { application } => {
+                self.kernel.tasks[task].application = application;
+                self.change_speeds(cpu);
+                Then::Next
+            }
+            Op::RequestBegins => {
+                self.lives[task].request_since_ns = self.kernel_ns(cpu);
+                Then::Next
+            }
+            Op::RequestEnds => {
+                let since_ns = self.lives[task].request_since_ns;
+                self.tally.requests.add(self.kernel_ns(cpu).saturating_sub(since_ns));
+                Then::Next
+            }
+            Op::Exit => Then::End,
+        }
+    }
+
+    fn count_loop(&mut self, task: usize, to: u32, times: u32, counter: u8) -> Then {
+        let state = &mut self.kernel.tasks[task];
+        let passes = &mut state.counters[usize::from(counter)];
+        *passes += 1;
+        if times != 0 && *passes >= times {
+            *passes = 0;
+            return Then::Next;
+        }
+        if times == 0 {
+            *passes = 0;
+        }
+        state.pc = to;
+        Then::Jumped
+    }
+
+    fn sleep(&mut self, cpu: usize, task: usize, ns: u64) -> Then {
+        let at_ns = self.kernel_ns(cpu).saturating_add(ns);
+        self.timers.add(at_ns, task);
+        Then::Wait { again: false }
+    }
+
+    fn sleep_until_period(&mut self, cpu: usize, task: usize, ns: u64) -> Then {
+        let now_ns = self.kernel_ns(cpu);
+        let started_ns = self.tally.tasks[task].started_ns;
+        let next_ns = self.lives[task].period_since_ns.unwrap_or(started_ns) + ns;
+        self.lives[task].period_since_ns = Some(next_ns);
+        if next_ns <= now_ns {
+            return Then::Next;
+        }
+        self.timers.add(next_ns, task);
+        Then::Wait { again: false }
+    }
+
+    fn send(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> Then {
+        let state = &mut self.objects.pipes[pipe];
+        if !state.put(bytes) {
+            state.writers.push_back(task as u32);
+            return Then::Wait { again: true };
+        }
+        if let Some(reader) = state.readers.pop_front() {
+            self.wake_sync(reader, cpu, task);
+        }
+        Then::Next
+    }
+
+    fn receive(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> Then {
+        let state = &mut self.objects.pipes[pipe];
+        let Some(room) = state.take(bytes) else {
+            state.readers.push_back(task as u32);
+            return Then::Wait { again: true };
+        };
+        let next_reader = (state.filled > 0).then(|| state.readers.pop_front()).flatten();
+        let writer = room.then(|| state.writers.pop_front()).flatten();
+        for woken in [writer, next_reader].into_iter().flatten() {
+            self.wake_sync(woken, cpu, task);
+        }
+        Then::Next
+    }
+
+    /// Pipes and sockets wake synchronously: the waker is expected to sleep soon.
+    fn wake_sync(&mut self, woken: u32, cpu: usize, waker: usize) {
+        self.kernel.wake_is_sync = true;
+        self.wake(woken as usize, cpu, Some(waker));
+        self.kernel.wake_is_sync = false;
+    }
+
+    fn lock(&mut self, task: usize, lock: usize) -> Then {
+        let state = &mut self.objects.locks[lock];
+        if state.owner.is_none() {
+            state.owner = Some(task as u32);
+            return Then::Next;
+        }
+        state.waiters.push_back(task as u32);
+        Then::Wait { again: false }
+    }
+
+    fn unlock(&mut self, cpu: usize, task: usize, lock: usize) {
+        let state = &mut self.objects.locks[lock];
+        if state.owner != Some(task as u32) {
+            return;
+        }
+        state.owner = state.waiters.pop_front();
+        if let Some(owner) = state.owner {
+            self.wake(owner as usize, cpu, Some(task));
+        }
+    }
+
+    fn signal(&mut self, cpu: usize, task: usize, condition: usize, most: usize) -> Then {
+        for _ in 0..most {
+            let Some((waiter, lock)) = self.objects.conditions[condition].pop_front() else { break };
+            let state = &mut self.objects.locks[lock as usize];
+            if state.owner.is_none() {
+                state.owner = Some(waiter);
+                self.wake(waiter as usize, cpu, Some(task));
+            } else {
+                // It waits for the lock now, as the kernel requeues it.
+                state.waiters.push_back(waiter);
+            }
+        }
+        Then::Next
+    }
+
+    fn post(&mut self, cpu: usize, task: usize, semaphore: usize) -> Then {
+        let state = &mut self.objects.semaphores[semaphore];
+        match state.waiters.pop_front() {
+            Some(waiter) => self.wake(waiter as usize, cpu, Some(task)),
+            None => state.value += 1,
+        }
+        Then::Next
+    }
+
+    fn acquire(&mut self, task: usize, semaphore: usize) -> Then {
+        let state = &mut self.objects.semaphores[semaphore];
+        if state.value > 0 {
+            state.value -= 1;
+            return Then::Next;
+        }
+        state.waiters.push_back(task as u32);
+        Then::Wait { again: false }
+    }
+
+    fn barrier(&mut self, cpu: usize, task: usize, barrier: usize) -> Then {
+        let state = &mut self.objects.barriers[barrier];
+        let waiting = state.spec.waiting;
+        match self.lives[task].barrier {
+            None => {
+                state.arrived += 1;
+                if state.arrived >= state.spec.members {
+                    self.open(cpu, task, barrier);
+                    return Then::Next;
+                }
+                if waiting == Waiting::Block {
+                    state.waiters.push(task as u32);
+                    return Then::Wait { again: false };
+                }
+                self.lives[task].barrier = Some(state.generation);
+            }
+            Some(generation) if generation != state.generation => {
+                self.lives[task].barrier = None;
+                return Then::Next;
+            }
+            Some(_) => {}
+        }
+        if waiting == Waiting::SpinYield && self.kernel.cpus[cpu].runnable > 1 {
+            self.kernel.tasks[task].remaining = units(self.kernel.costs.barrier_look_ns.max(1));
+            return Then::GiveWay;
+        }
+        // Nothing changes for it until the barrier opens or somebody else wants the CPU: no need to look.
+        if !std::mem::replace(&mut self.lives[task].parked, true) {
+            self.objects.barriers[barrier].waiters.push(task as u32);
+        }
+        Then::Spin
+    }
+
+    /// The last task has come: all go on.
+    fn open(&mut self, cpu: usize, task: usize, barrier: usize) {
+        let state = &mut self.objects.barriers[barrier];
+        state.arrived = 0;
+        state.generation = state.generation.wrapping_add(1);
+        let waiting = state.spec.waiting;
+        let mut waiters = std::mem::take(&mut state.waiters);
+        for waiter in waiters.drain(..) {
+            if waiting == Waiting::Block {
+                self.wake(waiter as usize, cpu, Some(task));
+                continue;
+            }
+            self.lives[waiter as usize].parked = false;
+            let on = self.kernel.cpu_of(waiter as usize);
+            let state = &self.kernel.cpus[on];
+            if state.current == waiter && state.spinning {
+                self.advance(on);
+                self.kernel.cpus[on].spinning = false;
+                self.kernel.tasks[waiter as usize].remaining = units(self.kernel.costs.barrier_look_ns);
+                self.arm(on);
+            }
+        }
+        self.objects.barriers[barrier].waiters = waiters;
+    }
+
+    /// Whether a task that spins lets others run when there are any.
+    pub(super) fn gives_way(&self, task: usize) -> bool {
+        match self.op(task) {
+            Op::Barrier { barrier } => {
+                self.objects.barriers[barrier as usize].spec.waiting == Waiting::SpinYield
+            }
+            _ => false,
+        }
+    }
+
+    fn end(&mut self, cpu: usize, task: usize) {
+        let now_ns = self.kernel.now_ns;
+        self.tally.tasks[task].ended_ns = Some(now_ns);
+        self.sink.exit(now_ns, task);
+        self.live -= usize::from(!self.lives[task].background);
+        let parent = self.lives[task].parent;
+        if parent != NONE {
+            let life = &mut self.lives[parent as usize];
+            life.children -= 1;
+            if life.children == 0 && std::mem::take(&mut life.waits_for_children) {
+                self.wake(parent as usize, cpu, Some(task));
+            }
+        }
+        self.schedule(cpu, Some(Departure::Exit));
+        debug_assert_eq!(self.kernel.tasks[task].state, State::Ended);
+    }
+}
+
+/// Work of some ns, in units of 1/1024 ns.
+fn units(ns: u64) -> u64 {
+    ns.saturating_mul(1024)
+}
+
+fn between(kernel: &mut Kernel, low_ns: u64, high_ns: u64) -> u64 {
+    low_ns + kernel.rng.below(high_ns.saturating_sub(low_ns).saturating_add(1))
+}

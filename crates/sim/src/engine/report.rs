@@ -1,0 +1,138 @@
+//! How a run ends: its outcome, or who waits for whom.
+
+use super::Engine;
+use crate::error::SimError;
+use crate::kernel::{Kernel, State};
+use crate::policy::Policy;
+use crate::program::Op;
+use crate::sink::Sink;
+use crate::tally::Tally;
+use crate::workload::Workload;
+
+/// Waiting tasks that a deadlock's message names.
+const NAMED_WAITERS: usize = 8;
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome<P, S> {
+    /// From the beginning until the last task that counts ended, or until the time was over, ns.
+    pub makespan_ns: u64,
+    /// Whether all tasks that count ended.
+    pub complete: bool,
+    /// What was counted.
+    pub tally: Tally,
+    /// The kernel at the end.
+    pub kernel: Kernel,
+    /// The workload; its tasks are in [`Kernel::spec`].
+    pub workload: Workload,
+    /// The policy.
+    pub policy: P,
+    /// The sink.
+    pub sink: S,
+}
+
+impl<P: Policy, S: Sink> Engine<P, S> {
+    pub(super) fn finish(mut self, end_ns: u64) -> Outcome<P, S> {
+        let complete = self.live == 0;
+        let makespan_ns = if complete { self.kernel.now_ns } else { end_ns };
+        self.kernel.now_ns = makespan_ns;
+        for cpu in 0..self.kernel.cpu_count() {
+            self.begin(cpu);
+            // The kernel may have been charged for work that it would have finished after the end.
+            let over_ns = self.kernel.cpus[cpu].work_since_ns - makespan_ns;
+            let times = &mut self.tally.cpus[cpu];
+            let mut left_ns = over_ns;
+            for part in [&mut times.refill_ns, &mut times.switch_ns, &mut times.spin_ns] {
+                let taken_ns = left_ns.min(*part);
+                *part -= taken_ns;
+                left_ns -= taken_ns;
+            }
+            if let Some(task) = self.kernel.current(cpu) {
+                self.close_stint(cpu, task);
+            }
+        }
+        for (tally, task) in self.tally.tasks.iter_mut().zip(&self.kernel.tasks) {
+            tally.work = task.work;
+        }
+        Outcome {
+            makespan_ns,
+            complete,
+            tally: self.tally,
+            kernel: self.kernel,
+            workload: self.workload,
+            policy: self.policy,
+            sink: self.sink,
+        }
+    }
+
+    /// Counts the stint of a task that still runs when the run ends, or that leaves.
+    pub(super) fn close_stint(&mut self, cpu: usize, task: usize) {
+        let stint_ns = self.kernel.stint_ns(cpu);
+        let start_ns = self.kernel.cpus[cpu].run_start_ns;
+        self.tally.ticks += self.ticks.count(start_ns.min(self.kernel.now_ns), self.kernel.now_ns);
+        self.kernel.tasks[task].run_ns += stint_ns;
+        let core_type = self.kernel.cpus[cpu].core_type as usize;
+        if let Some(ns) = self.tally.tasks[task].run_by_type_ns.get_mut(core_type) {
+            *ns += stint_ns;
+        }
+        self.kernel.cpus[cpu].run_start_ns = self.kernel.now_ns;
+    }
+
+    pub(super) fn name_of(&self, task: usize) -> String {
+        self.kernel.specs.get(task).map_or_else(String::new, |spec| format!("{} ({task})", spec.name))
+    }
+
+    /// Nothing will happen any more, and tasks are left.
+    pub(super) fn deadlock(&self) -> SimError {
+        let waits = |task: &usize| {
+            let state = self.kernel.tasks[*task].state;
+            state != State::Ended && !self.lives[*task].background
+        };
+        let waiting: Vec<usize> = (0..self.kernel.tasks.len()).filter(waits).collect();
+        let mut lines: Vec<String> =
+            waiting.iter().take(NAMED_WAITERS).map(|task| self.describe_wait(*task)).collect();
+        if waiting.len() > NAMED_WAITERS {
+            lines.push(format!("and {} more", waiting.len() - NAMED_WAITERS));
+        }
+        SimError::Deadlock { at_ns: self.kernel.now_ns, waits: lines.join("; ") }
+    }
+
+    fn describe_wait(&self, task: usize) -> String {
+        let state = &self.kernel.tasks[task];
+        let ops = &self.workload.programs[state.program as usize].ops;
+        // A task that goes on after its wait stands at the next step already.
+        let at = |pc: u32| ops.get(pc as usize).copied();
+        let here = at(state.pc);
+        let before = state.pc.checked_sub(1).and_then(at);
+        let retried = matches!(here, Some(Op::Send { .. } | Op::Receive { .. })) || state.state == State::Running;
+        let op = if retried { here } else { before };
+        let name = self.name_of(task);
+        let list = |tasks: &mut dyn Iterator<Item = u32>| {
+            let names: Vec<String> = tasks.take(3).map(|task| self.name_of(task as usize)).collect();
+            names.join(", ")
+        };
+        match op {
+            Some(Op::Receive { pipe, .. }) => format!("{name} reads pipe {pipe}, which nobody writes"),
+            Some(Op::Send { pipe, .. }) => format!("{name} writes pipe {pipe}, which is full and nobody reads"),
+            Some(Op::Lock { lock } | Op::Wait { lock, .. })
+                if self.objects.locks[lock as usize].waiters.contains(&(task as u32)) =>
+            {
+                let owner = list(&mut self.objects.locks[lock as usize].owner.into_iter());
+                format!("{name} wants lock {lock}, which {owner} holds")
+            }
+            Some(Op::Wait { condition, .. }) => {
+                format!("{name} waits for condition {condition}, which nobody signals")
+            }
+            Some(Op::Barrier { barrier }) => {
+                let state = &self.objects.barriers[barrier as usize];
+                let (here, members) = (state.arrived, state.spec.members);
+                format!("{name} waits at barrier {barrier}, where {here} of {members} have come")
+            }
+            Some(Op::Acquire { semaphore }) => {
+                format!("{name} waits for semaphore {semaphore}, which nobody posts")
+            }
+            Some(Op::WaitChildren) => format!("{name} waits for its children"),
+            _ => format!("{name} waits"),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Wake-ups and new tasks.
+
+use super::Engine;
+use crate::kernel::{NONE, State};
+use crate::policy::{Arrival, Hook, Policy};
+use crate::sink::{Sink, WakeEvent};
+use crate::workload::TaskSpec;
+
+impl<P: Policy, S: Sink> Engine<P, S> {
+    /// Wakes a task, on the handling CPU. `waker` is the task that does it; `None` is a timer.
+    pub(super) fn wake(&mut self, task: usize, handler: usize, waker: Option<usize>) {
+        if self.kernel.tasks[task].state != State::Blocked {
+            return;
+        }
+        self.elapsed_ns += self.kernel.costs.wake_ns;
+        let cpu = self.place(task, handler, Arrival::Wakeup);
+        self.tally.wakeups += 1;
+        self.tally.tasks[task].wakeups += 1;
+        self.sink.wake(WakeEvent { at_ns: self.kernel.now_ns, waker, wakee: task, cpu });
+    }
+
+    /// A task that was made starts, on the handling CPU.
+    pub(super) fn launch(&mut self, task: usize, handler: usize) {
+        self.tally.tasks[task].started_ns = self.kernel.now_ns;
+        let parent = self.lives[task].parent;
+        let parent = (parent != NONE).then_some(parent as usize);
+        self.sink.fork(self.kernel.now_ns, parent, task);
+        self.kernel.tasks[task].cpu = handler as u32;
+        self.load(task);
+        self.place(task, handler, Arrival::Fork);
+    }
+
+    /// Makes a child of a running task.
+    pub(super) fn fork(&mut self, parent: usize, handler: usize, spec: TaskSpec) {
+        let child = self.make(spec, Some(parent));
+        self.lives[parent].children += 1;
+        self.launch(child, handler);
+    }
+
+    /// Chooses a CPU, puts the task into its queue, and lets it take the running task's place there if the policy says so.
+    fn place(&mut self, task: usize, handler: usize, why: Arrival) -> usize {
+        self.charge(handler, handler, Hook::SelectCpu);
+        let cpu = self.policy.select_cpu(&mut self.kernel, task, why, handler);
+        debug_assert!(self.kernel.may_use(task, cpu));
+        self.charge(handler, cpu, Hook::Enqueue);
+        let state = &mut self.kernel.tasks[task];
+        state.state = State::Queued;
+        state.cpu = cpu as u32;
+        let woken_ns = self.kernel.cpus[handler].work_since_ns + self.elapsed_ns;
+        self.kernel.tasks[task].queued_since_ns = woken_ns;
+        self.count_runnable(cpu, 1);
+        self.policy.enqueue(&mut self.kernel, cpu, task, why);
+        self.notify(cpu, task, handler);
+        self.take_kicks();
+        cpu
+    }
+
+    /// A task has come into the queue of a CPU: it hears of it.
+    fn notify(&mut self, cpu: usize, task: usize, handler: usize) {
+        let costs = &self.kernel.costs;
+        let remote_ns = if cpu == handler { 0 } else { costs.ipi_ns };
+        let idle_ns = if cpu == handler { 0 } else { costs.idle_exit_ns };
+        let at_ns = self.kernel.cpus[handler].work_since_ns + self.elapsed_ns + remote_ns;
+        let current = self.kernel.cpus[cpu].current;
+        if current == NONE {
+            if cpu == handler {
+                self.give_way = true;
+            } else {
+                self.kick_at(cpu, at_ns + idle_ns);
+            }
+            return;
+        }
+        if cpu != handler {
+            self.advance(cpu);
+        }
+        self.look_again_if_spinning(cpu, current as usize);
+        self.charge(handler, cpu, Hook::WakeupPreempt);
+        if self.policy.wakeup_preempt(&mut self.kernel, cpu, current as usize, task) {
+            if cpu == handler {
+                self.give_way = true;
+            } else {
+                self.kick_at(cpu, at_ns);
+            }
+        }
+        self.want_idle_balance();
+        if cpu != handler {
+            self.arm(cpu);
+        }
+    }
+
+    /// A task that spun because nobody else wanted the CPU looks again, and gives way if it is one that does.
+    fn look_again_if_spinning(&mut self, cpu: usize, current: usize) {
+        let state = &mut self.kernel.cpus[cpu];
+        if state.spinning && self.gives_way(current) {
+            self.kernel.cpus[cpu].spinning = false;
+            self.kernel.tasks[current].remaining = 0;
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What can go wrong.
+
+use thiserror::Error;
+
+/// What can go wrong in a simulation.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SimError {
+    /// The workload refers to something that is not there.
+    #[error("the workload cannot run: {problem}")]
+    Workload {
+        /// What, and where.
+        problem: String,
+    },
+    /// Everybody waits for something that nobody will do.
+    #[error("deadlock after {:.6} s of simulated time: {waits}", *at_ns as f64 / 1e9)]
+    Deadlock {
+        /// When, ns.
+        at_ns: u64,
+        /// Who waits for whom.
+        waits: String,
+    },
+    /// The workload did not end in time.
+    #[error(
+        "the workload has not ended after {:.3} s of simulated time, {tasks} tasks are left: allow more with --limit, or end it with a duration",
+        *limit_ns as f64 / 1e9
+    )]
+    Endless {
+        /// The time allowed, ns.
+        limit_ns: u64,
+        /// Tasks that have not ended.
+        tasks: u64,
+    },
+    /// A program goes round without anything that takes time.
+    #[error(
+        "no time passes at {:.6} s of simulated time: {task} goes round without computing, sleeping or waiting; give its loop some work",
+        *at_ns as f64 / 1e9
+    )]
+    NoTimePasses {
+        /// The task.
+        task: String,
+        /// When, ns.
+        at_ns: u64,
+    },
+    /// The policy gave up.
+    #[error("the policy {policy} gave up: {problem}")]
+    Policy {
+        /// Its name.
+        policy: String,
+        /// What it said.
+        problem: String,
+    },
+    /// The one that watches the run stopped it.
+    #[error("stopped after {:.6} s of simulated time", *at_ns as f64 / 1e9)]
+    Stopped {
+        /// When, ns.
+        at_ns: u64,
+    },
+}

@@ -1,0 +1,406 @@
+//! EEVDF, the fair class since Linux 6.6, with the rules of 6.18 (kernel/sched/fair.c).
+//!
+//! A task is eligible when it has had at most its share: its virtual run time is at most the weighted average of all. Of the eligible
+//! ones the one with the earliest virtual deadline runs, until its slice is over. A task that sleeps while it owes time stays in
+//! the queue until it is eligible (`DELAY_DEQUEUE`).
+
+use super::timeline::Timelines;
+use super::wake_affine::WakeAffine;
+use crate::kernel::Kernel;
+use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
+
+/// `normalized_sysctl_sched_base_slice`, ns.
+const BASE_SLICE_NS: u64 = 700_000;
+/// `sysctl_sched_migration_cost`: a task that ran so recently has its data in the cache, ns.
+pub(super) const HOT_NS: u64 = 500_000;
+/// What the kernel finds a look for work to cost when a CPU becomes idle, about (`max_newidle_lb_cost`), ns.
+pub(super) const NEW_IDLE_COST_NS: u64 = 5_000;
+/// Tasks looked at for one to move (`SCHED_NR_MIGRATE_BREAK`).
+pub(super) const MOVED_AT_MOST: usize = 32;
+
+/// What the class knows of a task.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entity {
+    vruntime: i64,
+    deadline: i64,
+    /// While it runs: until this virtual run time nobody eligible takes its place (`vprot`).
+    protected: i64,
+    /// What it is owed (positive) or owes when it leaves.
+    lag: i64,
+    weight: u32,
+    /// In a tree.
+    queued: bool,
+    /// In a tree though it sleeps.
+    delayed: bool,
+    /// Its deadline is relative to its virtual run time: it is on its way to another CPU.
+    relative: bool,
+}
+
+/// The queue of a CPU, its tree aside.
+#[derive(Clone, Copy, Debug, Default)]
+struct Queue {
+    /// Sum of weight times (virtual run time - zero) of the tasks in the tree.
+    weighted: i64,
+    /// Sum of their weights.
+    load: i64,
+    /// What virtual run times are counted from, so that the sum stays small.
+    zero: i64,
+    /// Tasks in the tree.
+    queued: u32,
+    /// The task that ran last and could go on: it is protected while its slice lasts.
+    last: Option<u32>,
+}
+
+/// EEVDF.
+#[derive(Clone, Debug, Default)]
+pub struct Eevdf {
+    slice_ns: Option<u64>,
+    slice: i64,
+    tick_ns: i64,
+    entities: Vec<Entity>,
+    queues: Vec<Queue>,
+    lines: Timelines,
+    wakes: WakeAffine,
+}
+
+impl Eevdf {
+    /// With the kernel's base slice: 0.7 ms times 1 + log2 of the CPUs, of which at most eight count.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With a base slice of one's own (`/sys/kernel/debug/sched/base_slice_ns`).
+    pub fn with_slice_ns(slice_ns: u64) -> Self {
+        Self { slice_ns: Some(slice_ns), ..Self::default() }
+    }
+
+    fn slice_of(&self, weight: u32) -> i64 {
+        virtual_ns(self.slice, weight)
+    }
+
+    /// The running task's virtual run time now.
+    fn vruntime_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> i64 {
+        let entity = &self.entities[task];
+        entity.vruntime + virtual_ns(kernel.stint_ns(cpu) as i64, entity.weight)
+    }
+
+    /// The running task with its virtual run time of now, its deadline brought forward if its slice is over (`update_deadline`).
+    ///
+    /// While it is alone, its slices end at ticks that decide nothing and are left out: they are made up for here.
+    fn current_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> Entity {
+        let mut entity = self.entities[task];
+        let vruntime = self.vruntime_now(kernel, cpu, task);
+        let slice = self.slice_of(entity.weight);
+        if vruntime >= entity.deadline && self.queues[cpu].queued == 0 {
+            let started_ns = kernel.run_start_ns(cpu);
+            let start = entity.vruntime;
+            // Time of running after which a virtual duration has passed.
+            let real_ns = |virtual_ns: i64| real_ns_for(virtual_ns, entity.weight) as u64;
+            let first_ns = kernel.tick_at_or_after_ns(started_ns + real_ns(entity.deadline - start));
+            if first_ns <= kernel.now_ns {
+                let step_ns = kernel.tick_at_or_after_ns(real_ns(slice)).max(kernel.costs.tick_period_ns);
+                let at_ns = first_ns + (kernel.now_ns - first_ns) / step_ns * step_ns;
+                entity.deadline = start + virtual_ns((at_ns - started_ns) as i64, entity.weight) + slice;
+            }
+        }
+        entity.vruntime = vruntime;
+        if vruntime >= entity.deadline {
+            entity.deadline = vruntime + slice;
+        }
+        entity
+    }
+
+    /// The sums with the running task in them: weighted distance from zero, and load.
+    fn sums(&self, cpu: usize, current: Option<&Entity>) -> (i64, i64) {
+        let queue = &self.queues[cpu];
+        match current {
+            Some(entity) => {
+                let weight = i64::from(entity.weight);
+                (queue.weighted + weight * (entity.vruntime - queue.zero), queue.load + weight)
+            }
+            None => (queue.weighted, queue.load),
+        }
+    }
+
+    /// The average virtual run time (`avg_vruntime`).
+    fn average(&self, cpu: usize, current: Option<&Entity>) -> i64 {
+        let (weighted, load) = self.sums(cpu, current);
+        if load == 0 { self.queues[cpu].zero } else { self.queues[cpu].zero + weighted.div_euclid(load) }
+    }
+
+    fn insert(&mut self, cpu: usize, task: usize) {
+        let entity = &mut self.entities[task];
+        entity.queued = true;
+        let Entity { vruntime, deadline, weight, .. } = *entity;
+        let queue = &mut self.queues[cpu];
+        queue.weighted += i64::from(weight) * (vruntime - queue.zero);
+        queue.load += i64::from(weight);
+        queue.queued += 1;
+        self.lines.insert(cpu, task, deadline, vruntime);
+    }
+
+    fn remove(&mut self, cpu: usize, task: usize) {
+        self.lines.remove(cpu, task);
+        let entity = &mut self.entities[task];
+        entity.queued = false;
+        let queue = &mut self.queues[cpu];
+        queue.weighted -= i64::from(entity.weight) * (entity.vruntime - queue.zero);
+        queue.load -= i64::from(entity.weight);
+        queue.queued -= 1;
+    }
+
+    /// Counts from the average from now on.
+    fn move_zero(&mut self, cpu: usize, average: i64) {
+        let queue = &mut self.queues[cpu];
+        queue.weighted -= queue.load * (average - queue.zero);
+        queue.zero = average;
+    }
+
+    /// The running task of a CPU as it is now, its deadline brought up to date (`update_curr`).
+    fn running(&mut self, kernel: &Kernel, cpu: usize) -> Option<Entity> {
+        let task = kernel.current(cpu)?;
+        let entity = &self.entities[task];
+        if entity.queued || entity.delayed {
+            return None;
+        }
+        let now = self.current_now(kernel, cpu, task);
+        // Its virtual run time stays as of the beginning of its stint, so that rounding does not depend on who looked when.
+        self.entities[task].deadline = now.deadline;
+        Some(now)
+    }
+
+    /// Gives a task that comes its virtual run time and deadline (`place_entity`).
+    fn place(&mut self, cpu: usize, task: usize, current: Option<&Entity>, is_new: bool) {
+        let average = self.average(cpu, current);
+        let (_, load) = self.sums(cpu, current);
+        let weight = self.entities[task].weight;
+        let slice = self.slice_of(weight);
+        let entity = &mut self.entities[task];
+        let mut lag = 0;
+        if load > 0 && entity.lag != 0 {
+            lag = (i128::from(entity.lag) * i128::from(load + i64::from(weight)) / i128::from(load)) as i64;
+        }
+        entity.vruntime = average - lag;
+        if std::mem::take(&mut entity.relative) {
+            entity.deadline += entity.vruntime;
+        } else {
+            entity.deadline = entity.vruntime + if is_new { slice / 2 } else { slice };
+        }
+        self.move_zero(cpu, average);
+    }
+
+    /// What a task is owed when it leaves (`update_entity_lag`).
+    fn lag(&self, average: i64, entity: &Entity) -> i64 {
+        let most = virtual_ns((2 * self.slice).max(self.tick_ns), entity.weight);
+        (average - entity.vruntime).clamp(-most, most)
+    }
+
+    /// A task that slept in the queue really leaves it.
+    fn finish_delayed(&mut self, cpu: usize, task: usize) {
+        let average = self.average(cpu, None);
+        self.remove(cpu, task);
+        let lag = self.lag(average, &self.entities[task]);
+        let entity = &mut self.entities[task];
+        entity.delayed = false;
+        // DELAY_ZERO: what it has gained meanwhile is not its own.
+        entity.lag = lag.min(0);
+    }
+
+    /// The eligible task of the tree with the earliest deadline (`pick_eevdf`).
+    fn earliest(&self, cpu: usize, current: Option<&Entity>) -> Option<usize> {
+        let (weighted, load) = self.sums(cpu, current);
+        let zero = self.queues[cpu].zero;
+        // Never too large here: distances from zero are some slices, loads some thousand times 1024.
+        self.lines.first_fitting(cpu, |vruntime| weighted >= (vruntime - zero).saturating_mul(load))
+    }
+
+    fn is_eligible(&self, cpu: usize, current: Option<&Entity>, vruntime: i64) -> bool {
+        let (weighted, load) = self.sums(cpu, current);
+        weighted >= (vruntime - self.queues[cpu].zero).saturating_mul(load)
+    }
+}
+
+/// Virtual time that passes while a task of some weight runs (`calc_delta_fair`), ns.
+#[inline]
+pub(super) fn virtual_ns(ns: i64, weight: u32) -> i64 {
+    if weight == 1024 { ns } else { (i128::from(ns) * 1024 / i128::from(weight)) as i64 }
+}
+
+/// The least time of running after which [`virtual_ns`] has reached a value, ns.
+#[inline]
+pub(super) fn real_ns_for(virtual_ns: i64, weight: u32) -> i64 {
+    if weight == 1024 {
+        virtual_ns.max(0)
+    } else {
+        (i128::from(virtual_ns.max(0)) * i128::from(weight)).div_euclid(1024) as i64
+            + i64::from((i128::from(virtual_ns.max(0)) * i128::from(weight)).rem_euclid(1024) != 0)
+    }
+}
+
+/// The kernel's factor for its times: 1 + log2 of the CPUs, of which at most eight count (`get_update_sysctl_factor`).
+pub(super) fn cpus_factor(cpus: usize) -> u64 {
+    u64::from(cpus.clamp(1, 8).ilog2()) + 1
+}
+
+impl Policy for Eevdf {
+    fn name(&self) -> &str {
+        "eevdf"
+    }
+
+    fn family(&self) -> Family {
+        Family::Fair
+    }
+
+    fn start(&mut self, kernel: &mut Kernel) {
+        let cpus = kernel.cpu_count();
+        self.slice = self.slice_ns.unwrap_or(BASE_SLICE_NS * cpus_factor(cpus)) as i64;
+        self.tick_ns = kernel.costs.tick_period_ns as i64;
+        self.queues = vec![Queue::default(); cpus];
+        self.lines.set_cpus(cpus);
+    }
+
+    fn task_new(&mut self, kernel: &mut Kernel, task: usize) {
+        self.entities.push(Entity { weight: kernel.weight(task), ..Entity::default() });
+        self.lines.add_task();
+        self.wakes.add_task();
+    }
+
+    fn select_cpu(&mut self, kernel: &mut Kernel, task: usize, why: Arrival, waker_cpu: usize) -> usize {
+        if self.entities[task].delayed {
+            // It has not left its queue: ttwu_runnable.
+            return kernel.cpu_of(task);
+        }
+        self.wakes.select(kernel, task, why, waker_cpu)
+    }
+
+    fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, why: Arrival) {
+        let current = self.running(kernel, cpu);
+        if self.entities[task].delayed {
+            // requeue_delayed_entity: only what it owes is kept.
+            let average = self.average(cpu, current.as_ref());
+            let lag = self.lag(average, &self.entities[task]);
+            self.entities[task].delayed = false;
+            if lag > 0 {
+                self.remove(cpu, task);
+                self.entities[task].lag = 0;
+                self.place(cpu, task, current.as_ref(), false);
+                self.insert(cpu, task);
+            }
+            return;
+        }
+        self.place(cpu, task, current.as_ref(), why == Arrival::Fork);
+        self.insert(cpu, task);
+    }
+
+    fn dequeue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, why: Departure) {
+        let current = self.running(kernel, cpu);
+        if kernel.current(cpu) == Some(task) {
+            let Some(now) = current else { return };
+            self.entities[task] = now;
+            let eligible = self.is_eligible(cpu, Some(&now), now.vruntime);
+            if why == Departure::Sleep && !eligible {
+                self.entities[task].delayed = true;
+                self.insert(cpu, task);
+                return;
+            }
+            let average = self.average(cpu, Some(&now));
+            self.entities[task].lag = self.lag(average, &now);
+            self.move_zero(cpu, average);
+            return;
+        }
+        let average = self.average(cpu, current.as_ref());
+        self.remove(cpu, task);
+        let lag = self.lag(average, &self.entities[task]);
+        let entity = &mut self.entities[task];
+        entity.lag = lag;
+        if why == Departure::Migration {
+            entity.deadline -= entity.vruntime;
+            entity.relative = true;
+        }
+    }
+
+    fn pick_next(&mut self, _kernel: &mut Kernel, cpu: usize) -> Option<usize> {
+        let last = self.queues[cpu].last.take();
+        loop {
+            if self.queues[cpu].queued == 0 {
+                return None;
+            }
+            // RUN_TO_PARITY: the one that ran goes on until its slice is over, while it is eligible.
+            let stays = last.map(|task| task as usize).filter(|task| {
+                let entity = &self.entities[*task];
+                let protected = entity.queued && entity.vruntime < entity.protected;
+                protected && self.is_eligible(cpu, None, entity.vruntime)
+            });
+            let task = stays.or_else(|| self.earliest(cpu, None)).or_else(|| self.lines.first(cpu))?;
+            if self.entities[task].delayed {
+                self.finish_delayed(cpu, task);
+                continue;
+            }
+            let average = self.average(cpu, None);
+            self.move_zero(cpu, average);
+            self.remove(cpu, task);
+            self.entities[task].protected = self.entities[task].deadline;
+            return Some(task);
+        }
+    }
+
+    fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool) {
+        self.queues[cpu].last = None;
+        if !runnable {
+            return;
+        }
+        self.entities[task] = self.current_now(kernel, cpu, task);
+        self.queues[cpu].last = Some(task as u32);
+        self.insert(cpu, task);
+    }
+
+    fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
+        self.queues[cpu].queued > 0 && self.vruntime_now(kernel, cpu, task) >= self.entities[task].protected
+    }
+
+    fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
+        if self.queues[cpu].queued == 0 {
+            return None;
+        }
+        let entity = &self.entities[task];
+        let left_ns = real_ns_for(entity.protected - entity.vruntime, entity.weight);
+        Some(kernel.run_start_ns(cpu) + left_ns as u64)
+    }
+
+    fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
+        let Some(now) = self.running(kernel, cpu) else { return false };
+        let eligible = self.is_eligible(cpu, Some(&now), now.vruntime);
+        if eligible && now.vruntime < now.protected {
+            // RUN_TO_PARITY.
+            return false;
+        }
+        match self.earliest(cpu, Some(&now)) {
+            Some(best) if best == woken => !eligible || self.entities[best].deadline <= self.entities[current].deadline,
+            _ => false,
+        }
+    }
+
+    fn yield_task(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {
+        let now = self.current_now(kernel, cpu, task);
+        // yield_task_fair: an eligible task forgoes the rest of its slice.
+        if self.is_eligible(cpu, Some(&now), now.vruntime) {
+            let slice = self.slice_of(now.weight);
+            let ran = now.vruntime - self.entities[task].vruntime;
+            let entity = &mut self.entities[task];
+            entity.vruntime = now.deadline - ran;
+            entity.deadline = now.deadline + slice;
+        }
+    }
+
+    fn balancing(&self) -> Balancing {
+        Balancing { when_idle: true, least_idle_ns: NEW_IDLE_COST_NS, periodic: true }
+    }
+
+    fn movable(&self, kernel: &Kernel, from: usize, to: usize) -> Option<usize> {
+        self.lines.last_fitting(from, MOVED_AT_MOST, |task| {
+            !self.entities[task].delayed
+                && kernel.may_use(task, to)
+                && kernel.since_it_ran_ns(task) >= HOT_NS
+        })
+    }
+}

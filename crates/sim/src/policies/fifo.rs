@@ -1,0 +1,229 @@
+//! The real-time classes: FIFO and round robin (Linux 6.18, kernel/sched/rt.c).
+
+use super::placement;
+use crate::kernel::Kernel;
+use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
+
+/// `RR_TIMESLICE`: 100 ms.
+const RR_SLICE_NS: u64 = 100_000_000;
+const PRIORITIES: usize = 100;
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    next: u32,
+    prev: u32,
+    /// Ticks left of its slice.
+    ticks_left: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+/// The queue of a CPU: a list for each priority.
+#[derive(Clone, Debug)]
+struct Queue {
+    lists: Vec<List>,
+    /// Lists that are not empty.
+    bits: u128,
+    /// The running task goes to the tail: its slice is over, or it lets others run.
+    requeue: bool,
+}
+
+/// FIFO or round robin.
+#[derive(Clone, Debug)]
+pub struct RealTime {
+    slice_ns: Option<u64>,
+    slice_ticks: u32,
+    queues: Vec<Queue>,
+    links: Vec<Link>,
+}
+
+impl RealTime {
+    /// First come, first served: a task runs until it waits, or until one of higher priority comes.
+    pub fn fifo() -> Self {
+        Self { slice_ns: None, slice_ticks: 0, queues: Vec::new(), links: Vec::new() }
+    }
+
+    /// Round robin with the kernel's slice of 100 ms.
+    pub fn round_robin() -> Self {
+        Self::with_slice_ns(RR_SLICE_NS)
+    }
+
+    /// Round robin with a slice of one's own, which ends at a tick.
+    pub fn with_slice_ns(slice_ns: u64) -> Self {
+        Self { slice_ns: Some(slice_ns), ..Self::fifo() }
+    }
+
+    fn append(&mut self, kernel: &Kernel, cpu: usize, task: usize, at_tail: bool) {
+        let priority = usize::from(kernel.priority(task)).min(PRIORITIES - 1);
+        let queue = &mut self.queues[cpu];
+        let list = &mut queue.lists[priority];
+        let number = task as u32;
+        if list.head == NONE {
+            *list = List { head: number, tail: number };
+            self.links[task] = Link { next: NONE, prev: NONE, ..self.links[task] };
+            queue.bits |= 1 << priority;
+        } else if at_tail {
+            self.links[task] = Link { next: NONE, prev: list.tail, ..self.links[task] };
+            self.links[list.tail as usize].next = number;
+            list.tail = number;
+        } else {
+            self.links[task] = Link { next: list.head, prev: NONE, ..self.links[task] };
+            self.links[list.head as usize].prev = number;
+            list.head = number;
+        }
+    }
+
+    fn remove(&mut self, kernel: &Kernel, cpu: usize, task: usize) {
+        let priority = usize::from(kernel.priority(task)).min(PRIORITIES - 1);
+        let Link { next, prev, .. } = self.links[task];
+        let queue = &mut self.queues[cpu];
+        let list = &mut queue.lists[priority];
+        match prev {
+            NONE => list.head = next,
+            prev => self.links[prev as usize].next = next,
+        }
+        match next {
+            NONE => list.tail = prev,
+            next => self.links[next as usize].prev = prev,
+        }
+        if list.head == NONE {
+            queue.bits &= !(1 << priority);
+        }
+    }
+
+    /// Ticks that the running task has seen, and how many it may see.
+    fn ticks_seen(&self, kernel: &Kernel, cpu: usize, task: usize) -> (u64, u64) {
+        let period_ns = kernel.costs.tick_period_ns;
+        let started = kernel.run_start_ns(cpu) / period_ns;
+        ((kernel.now_ns / period_ns).saturating_sub(started), u64::from(self.links[task].ticks_left))
+    }
+
+    /// Whether another task of at least its priority waits.
+    fn is_contended(&self, kernel: &Kernel, cpu: usize, task: usize) -> bool {
+        self.queues[cpu].bits >> usize::from(kernel.priority(task)).min(PRIORITIES - 1) != 0
+    }
+}
+
+impl Policy for RealTime {
+    fn name(&self) -> &str {
+        if self.slice_ns.is_some() { "rr" } else { "fifo" }
+    }
+
+    fn family(&self) -> Family {
+        Family::RealTime
+    }
+
+    fn start(&mut self, kernel: &mut Kernel) {
+        let slice_ns = self.slice_ns.unwrap_or(0);
+        self.slice_ticks = slice_ns.div_ceil(kernel.costs.tick_period_ns).clamp(1, u64::from(u32::MAX)) as u32;
+        let queue = Queue { lists: vec![List { head: NONE, tail: NONE }; PRIORITIES], bits: 0, requeue: false };
+        self.queues = vec![queue; kernel.cpu_count()];
+        self.links.iter_mut().for_each(|link| link.ticks_left = self.slice_ticks);
+    }
+
+    fn task_new(&mut self, _kernel: &mut Kernel, _task: usize) {
+        self.links.push(Link { next: NONE, prev: NONE, ticks_left: self.slice_ticks });
+    }
+
+    fn select_cpu(&mut self, kernel: &mut Kernel, task: usize, why: Arrival, waker_cpu: usize) -> usize {
+        let here = if why == Arrival::Fork { waker_cpu } else { kernel.cpu_of(task) };
+        let here = placement::permitted(kernel, task, here);
+        // select_task_rq_rt: it stays unless a task of its priority or a higher one runs there.
+        let taken = kernel.current(here).is_some_and(|current| kernel.priority(current) >= kernel.priority(task));
+        if !taken && kernel.idle().contains(here) {
+            return here;
+        }
+        if !taken && kernel.current(here).is_some() {
+            return here;
+        }
+        placement::idle_cpu(kernel, task, here).unwrap_or(here)
+    }
+
+    fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, _why: Arrival) {
+        self.append(kernel, cpu, task, true);
+    }
+
+    fn dequeue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, _why: Departure) {
+        if kernel.current(cpu) != Some(task) {
+            self.remove(kernel, cpu, task);
+        }
+    }
+
+    fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize> {
+        let queue = &self.queues[cpu];
+        if queue.bits == 0 {
+            return None;
+        }
+        let task = queue.lists[127 - queue.bits.leading_zeros() as usize].head as usize;
+        self.remove(kernel, cpu, task);
+        Some(task)
+    }
+
+    fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool) {
+        if self.slice_ns.is_some() {
+            let (seen, left) = self.ticks_seen(kernel, cpu, task);
+            let slice = u64::from(self.slice_ticks);
+            // A slice that ended with nobody waiting began anew.
+            let rest = if seen < left { left - seen } else { slice - (seen - left) % slice };
+            self.links[task].ticks_left = rest as u32;
+        }
+        let requeue = std::mem::take(&mut self.queues[cpu].requeue);
+        if runnable {
+            self.append(kernel, cpu, task, requeue);
+        }
+    }
+
+    fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
+        if self.slice_ns.is_none() || !self.is_contended(kernel, cpu, task) {
+            return false;
+        }
+        let (seen, left) = self.ticks_seen(kernel, cpu, task);
+        let over = seen >= left && (seen - left).is_multiple_of(u64::from(self.slice_ticks));
+        self.queues[cpu].requeue |= over;
+        over
+    }
+
+    fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
+        if self.slice_ns.is_none() || !self.is_contended(kernel, cpu, task) {
+            return None;
+        }
+        let (seen, left) = self.ticks_seen(kernel, cpu, task);
+        let slice = u64::from(self.slice_ticks);
+        let over = if seen <= left { left } else { left + (seen - left).div_ceil(slice) * slice };
+        let period_ns = kernel.costs.tick_period_ns;
+        Some((kernel.run_start_ns(cpu) / period_ns + over) * period_ns)
+    }
+
+    fn wakeup_preempt(&mut self, kernel: &mut Kernel, _cpu: usize, current: usize, woken: usize) -> bool {
+        kernel.priority(woken) > kernel.priority(current)
+    }
+
+    fn yield_task(&mut self, _kernel: &mut Kernel, cpu: usize, _task: usize) {
+        self.queues[cpu].requeue = true;
+    }
+
+    fn balancing(&self) -> Balancing {
+        Balancing { when_idle: true, least_idle_ns: 0, periodic: false }
+    }
+
+    fn movable(&self, kernel: &Kernel, from: usize, to: usize) -> Option<usize> {
+        let mut bits = self.queues[from].bits;
+        while bits != 0 {
+            let priority = 127 - bits.leading_zeros() as usize;
+            let mut task = self.queues[from].lists[priority].head;
+            while task != NONE {
+                if kernel.may_use(task as usize, to) {
+                    return Some(task as usize);
+                }
+                task = self.links[task as usize].next;
+            }
+            bits &= !(1 << priority);
+        }
+        None
+    }
+}

@@ -1,0 +1,57 @@
+//! Where what happens is told, event by event.
+
+/// Takes the events of a run in the order of time. A sink that wants none costs nothing. Tasks and CPUs are places in the tables.
+pub trait Sink {
+    /// A CPU goes from one task to another; `None` is the idle task.
+    fn switch(&mut self, _event: SwitchEvent) {}
+
+    /// A task was woken.
+    fn wake(&mut self, _event: WakeEvent) {}
+
+    /// A task was made, by another one or by the workload.
+    fn fork(&mut self, _at_ns: u64, _parent: Option<usize>, _child: usize) {}
+
+    /// A task ended.
+    fn exit(&mut self, _at_ns: u64, _task: usize) {}
+
+    /// Told every 65,536 events. `false` stops the run.
+    fn goes_on(&mut self, _now_ns: u64, _events: u64) -> bool {
+        true
+    }
+}
+
+/// A context switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchEvent {
+    /// When, ns.
+    pub at_ns: u64,
+    /// The CPU.
+    pub cpu: usize,
+    /// Who leaves.
+    pub prev: Option<usize>,
+    /// Who comes.
+    pub next: Option<usize>,
+    /// Whether the one that leaves could go on.
+    pub prev_runnable: bool,
+    /// What the kernel took for it, ns; waiting for locks is not counted.
+    pub cost_ns: u64,
+}
+
+/// A wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WakeEvent {
+    /// When, ns.
+    pub at_ns: u64,
+    /// Who woke; `None`: a timer.
+    pub waker: Option<usize>,
+    /// Who was woken.
+    pub wakee: usize,
+    /// The CPU it was put on.
+    pub cpu: usize,
+}
+
+/// Wants nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Sink for Nothing {}
