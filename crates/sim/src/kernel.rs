@@ -91,6 +91,7 @@ pub struct Kernel {
     pub(crate) idle: CpuSet,
     pub(crate) overloaded: CpuSet,
     pub(crate) kicked: Vec<u32>,
+    pub(crate) redecided: Vec<u32>,
 }
 
 impl Kernel {
@@ -124,6 +125,7 @@ impl Kernel {
             idle: CpuSet::full(count),
             overloaded: CpuSet::empty(count),
             kicked: Vec::new(),
+            redecided: Vec::new(),
         }
     }
 
@@ -257,5 +259,10 @@ impl Kernel {
     /// Makes a CPU look again for what to run (`resched_curr`, `scx_bpf_kick_cpu` with preemption).
     pub fn kick(&mut self, cpu: usize) {
         self.kicked.push(cpu as u32);
+    }
+
+    /// The answer of [`decision_at`](crate::policy::Policy::decision_at) has changed for a CPU while it was doing something else.
+    pub fn decide_again(&mut self, cpu: usize) {
+        self.redecided.push(cpu as u32);
     }
 }

@@ -14,6 +14,7 @@ pub mod machine;
 pub mod policies;
 pub mod policy;
 pub mod program;
+pub mod scx;
 pub mod sink;
 pub mod tally;
 pub mod workload;

@@ -103,6 +103,8 @@ pub(super) struct Core {
     pub(super) dispatches: usize,
     /// CPUs to be interrupted, and how.
     pub(super) kicks: Vec<(u32, u64)>,
+    /// CPUs whose running task has got another slice.
+    pub(super) rearm: Vec<u32>,
     /// Tasks that have ended, until nothing looks at them any more.
     pub(super) ended: Vec<u32>,
     pub(super) rng: Rng,
@@ -230,6 +232,7 @@ impl Core {
             dispatched: Vec::new(),
             dispatches: 0,
             kicks: Vec::new(),
+            rearm: Vec::new(),
             ended: Vec::new(),
             rng: Rng::new(kernel.rng.next_u64()),
             timers: Timers::default(),
@@ -342,11 +345,6 @@ impl Core {
     pub(super) fn shown_mut(&mut self, task: u32) -> &mut TaskStruct {
         // SAFETY: as in `shown`.
         unsafe { &mut *self.tasks[task as usize].shown }
-    }
-
-    /// The idle task of a CPU.
-    pub(super) fn idle_task(&self, cpu: u32) -> *mut TaskStruct {
-        self.idle_tasks[cpu as usize]
     }
 
     /// Sets what runs on a CPU.

@@ -60,7 +60,6 @@ enum Store {
 /// A map.
 #[derive(Debug)]
 pub(super) struct Map {
-    pub(super) name: String,
     key_bytes: usize,
     value_bytes: usize,
     max_entries: usize,
@@ -74,7 +73,6 @@ pub(super) struct Map {
 impl Map {
     /// A map of the type with this number (`enum bpf_map_type`, Linux include/uapi/linux/bpf.h) for a number of CPUs.
     pub(super) fn new(
-        name: String,
         kind: u32,
         (key_bytes, value_bytes, max_entries): (u32, u32, u32),
         cpus: usize,
@@ -95,7 +93,7 @@ impl Map {
         if value_bytes == 0 || (kind != 29 && max_entries == 0) {
             return Err("its values or its number of entries have no size".to_owned());
         }
-        Ok(Self { name, key_bytes, value_bytes, max_entries, per_cpu_bytes, stride_bytes, store })
+        Ok(Self { key_bytes, value_bytes, max_entries, per_cpu_bytes, stride_bytes, store })
     }
 
     pub(super) fn key_bytes(&self) -> usize {
@@ -269,7 +267,7 @@ mod tests {
     use super::*;
 
     fn map(kind: u32, max_entries: u32) -> Map {
-        Map::new("m".to_owned(), kind, (4, 12, max_entries), 3).unwrap()
+        Map::new(kind, (4, 12, max_entries), 3).unwrap()
     }
 
     fn read(address: *mut u8) -> Option<[u8; 12]> {
@@ -341,6 +339,6 @@ mod tests {
         let address = map.of_task(5, true, Some(&[9; 12]));
         assert_eq!((read(address), map.of_task(5, false, None)), (Some([9; 12]), address));
         assert!(map.forget_task(5) && !map.forget_task(5));
-        assert!(Map::new("m".to_owned(), 27, (4, 4, 4), 1).is_err());
+        assert!(Map::new(27, (4, 4, 4), 1).is_err());
     }
 }

@@ -319,6 +319,23 @@ impl Core {
         }
     }
 
+    /// Calls the timers that ring now.
+    pub(super) fn ring(&mut self) {
+        while let Some(timer) = self.timers.take(self.now_ns) {
+            let (callback, map, mut key, value) = (timer.callback, timer.map, timer.key.clone(), timer.value);
+            self.this_cpu = timer.cpu;
+            let Some(callback) = callback.filter(|_| self.error.is_none()) else { continue };
+            let entered = super::core::enter(std::ptr::from_mut(self));
+            // SAFETY: the scheduler has set it, with this type; nothing here uses the core before it returns.
+            unsafe { callback(map, key.as_mut_ptr().cast(), value.cast()) };
+            drop(entered);
+            // It may have changed slices, which end at other ticks then.
+            let running = |cpu: &u32| self.cpus[*cpu as usize].curr != NONE;
+            let running: Vec<u32> = (0..self.cpus.len() as u32).filter(running).collect();
+            self.rearm.extend(running);
+        }
+    }
+
     /// `__scx_update_idle`.
     fn tell_idle(&mut self, cpu: u32, idle: bool) {
         if self.idle.is_kept {

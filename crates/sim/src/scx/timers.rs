@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn timers_ring_in_their_order_and_can_be_set_again() {
-        let mut map = Map::new("m".to_owned(), 2, (4, 16, 4), 1).unwrap();
+        let mut map = Map::new(2, (4, 16, 4), 1).unwrap();
         let address = |map: &mut Map, key: u32| map.lookup(&key.to_ne_bytes(), 0).addr();
         let mut timers = Timers::default();
         for key in 0..3 {

@@ -93,7 +93,7 @@ pub(super) unsafe extern "C" fn for_each(
 ) -> c_long {
     type Each = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_long;
     // SAFETY: called by the scheduler's code, with a map; the keys are the simulator's own.
-    let Some(keys) = (unsafe { map(variable) }.map(|map| map.keys())) else { return -c_long::from(EINVAL) };
+    let Some(keys) = unsafe { map(variable) }.map(|map| map.keys()) else { return -c_long::from(EINVAL) };
     let mut count = 0;
     for mut key in keys {
         let cpu = this_cpu();

@@ -64,8 +64,16 @@ pub(super) extern "C" fn task_cgroup(_: *const TaskStruct) -> *mut c_void {
 }
 
 pub(super) unsafe extern "C" fn task_set_slice(task: Task, slice: u64) -> bool {
-    // SAFETY: the scheduler passes a task that it got from the core.
-    unsafe { (*task).scx.slice = slice };
+    // SAFETY: called by the scheduler's code, with a task that it got from the core.
+    let (core, task) = unsafe { (current(), number(task)) };
+    let Some(task) = task else { return false };
+    let shown = core.shown_mut(task);
+    shown.scx.slice = slice;
+    if shown.on_cpu != 0 {
+        // The slice's end is at another tick now.
+        let cpu = shown.cpu;
+        core.rearm.push(cpu);
+    }
     true
 }
 
