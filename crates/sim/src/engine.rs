@@ -199,12 +199,15 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let global_ns = self.idle_balance_ns.min(self.policy.timer_at().unwrap_or(NEVER));
             let at_ns = cpu_ns.min(timer_ns).min(global_ns);
             if at_ns == NEVER {
+                // A policy that has given up may have left tasks behind.
+                self.ask_policy()?;
                 return Err(self.deadlock());
             }
             if at_ns > end_ns {
                 break;
             }
             if at_ns > self.options.limit_ns && end_ns == NEVER {
+                self.ask_policy()?;
                 return Err(SimError::Endless { limit_ns: self.options.limit_ns, tasks: self.live as u64 });
             }
             self.kernel.now_ns = at_ns;
@@ -220,10 +223,16 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 self.check_on(at_ns)?;
             }
         }
-        if let Some(error) = self.policy.error() {
-            return Err(SimError::Policy { policy: self.policy.name().to_owned(), problem: error });
-        }
+        self.ask_policy()?;
         Ok(self.finish(end_ns))
+    }
+
+    /// An error if the policy has given up.
+    fn ask_policy(&self) -> Result<(), SimError> {
+        match self.policy.error() {
+            Some(problem) => Err(SimError::Policy { policy: self.policy.name().to_owned(), problem }),
+            None => Ok(()),
+        }
     }
 
     fn check_on(&mut self, at_ns: u64) -> Result<(), SimError> {
@@ -234,10 +243,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let task = self.kernel.cpus.iter().map(|cpu| cpu.current).find(|task| *task != NONE);
             return Err(SimError::NoTimePasses { task: self.name_of(task.unwrap_or(0) as usize), at_ns });
         }
-        if let Some(problem) = self.policy.error() {
-            return Err(SimError::Policy { policy: self.policy.name().to_owned(), problem });
+        self.ask_policy()?;
+        if self.sink.goes_on(at_ns, self.tally.events) {
+            Ok(())
+        } else {
+            Err(SimError::Stopped { at_ns })
         }
-        if self.sink.goes_on(at_ns, self.tally.events) { Ok(()) } else { Err(SimError::Stopped { at_ns }) }
     }
 
     /// An idle-balancing tick, or the policy's timer.

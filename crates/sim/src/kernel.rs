@@ -95,6 +95,7 @@ pub struct Kernel {
     pub(crate) taken: Vec<(u32, u64)>,
     /// Work per ns by application and kind of core.
     pub(crate) speeds: Vec<Vec<u32>>,
+    pub(crate) redecided: Vec<u32>,
 }
 
 impl Kernel {
@@ -130,6 +131,7 @@ impl Kernel {
             kicked: Vec::new(),
             taken: Vec::new(),
             speeds: Vec::new(),
+            redecided: Vec::new(),
         }
     }
 
@@ -271,5 +273,10 @@ impl Kernel {
     /// Makes a CPU look again for what to run (`resched_curr`, `scx_bpf_kick_cpu` with preemption).
     pub fn kick(&mut self, cpu: usize) {
         self.kicked.push(cpu as u32);
+    }
+
+    /// The answer of [`decision_at`](crate::policy::Policy::decision_at) has changed for a CPU while it was doing something else.
+    pub fn decide_again(&mut self, cpu: usize) {
+        self.redecided.push(cpu as u32);
     }
 }

@@ -17,6 +17,7 @@ pub mod policy;
 pub mod program;
 mod quantity;
 pub mod run;
+pub mod scx;
 pub mod sink;
 pub mod spec;
 pub mod tally;
