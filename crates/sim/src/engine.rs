@@ -114,7 +114,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     ) -> Result<Self, SimError> {
         workload.check(&machine)?;
         let cpus = machine.cpus.len();
-        let ticks = Ticks { period_ns: costs.tick_period_ns.max(1), tick_ns: costs.tick_ns };
+        let ticks = Ticks::new(costs.tick_period_ns, costs.tick_ns);
         let smt = machine.has_smt();
         let mut engine = Self {
             kernel: Kernel::new(machine, costs, options.seed),
@@ -302,7 +302,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let current = state.current;
         if current != NONE && !state.spinning && self.kernel.tasks[current as usize].remaining == 0 {
             self.execute(cpu, current as usize)?;
-        } else if current != NONE && now_ns.is_multiple_of(self.ticks.period_ns) {
+        } else if current != NONE && self.ticks.period.split(now_ns).1 == 0 {
             self.tick(cpu, current as usize);
         }
         self.give_way_and_settle(cpu);

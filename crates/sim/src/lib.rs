@@ -15,6 +15,7 @@ pub mod machine;
 pub mod policies;
 pub mod policy;
 pub mod program;
+mod period;
 mod quantity;
 pub mod run;
 pub mod scx;

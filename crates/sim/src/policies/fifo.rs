@@ -98,9 +98,8 @@ impl RealTime {
 
     /// Ticks that the running task has seen, and how many it may see.
     fn ticks_seen(&self, kernel: &Kernel, cpu: usize, task: usize) -> (u64, u64) {
-        let period_ns = kernel.costs.tick_period_ns;
-        let started = kernel.run_start_ns(cpu) / period_ns;
-        ((kernel.now_ns / period_ns).saturating_sub(started), u64::from(self.links[task].ticks_left))
+        let started = kernel.ticks_until(kernel.run_start_ns(cpu));
+        (kernel.ticks_until(kernel.now_ns).saturating_sub(started), u64::from(self.links[task].ticks_left))
     }
 
     /// Whether another task of at least its priority waits.
@@ -198,8 +197,7 @@ impl Policy for RealTime {
         let (seen, left) = self.ticks_seen(kernel, cpu, task);
         let slice = u64::from(self.slice_ticks);
         let over = if seen <= left { left } else { left + (seen - left).div_ceil(slice) * slice };
-        let period_ns = kernel.costs.tick_period_ns;
-        Some((kernel.run_start_ns(cpu) / period_ns + over) * period_ns)
+        Some((kernel.ticks_until(kernel.run_start_ns(cpu)) + over) * kernel.costs.tick_period_ns)
     }
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, _cpu: usize, current: usize, woken: usize) -> bool {
