@@ -158,6 +158,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     /// Charges what the running task's core does now at its present speed, for its other threads.
     pub(super) fn change_speeds(&mut self, cpu: usize) {
+        if self.only_speed.is_some() {
+            return;
+        }
         if !self.smt {
             self.kernel.cpus[cpu].speed = self.speed_on(cpu);
             return;
