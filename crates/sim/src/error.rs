@@ -59,7 +59,7 @@ pub enum SimError {
     /// A specification says something that cannot be.
     #[error("{place}: {problem}")]
     Spec {
-        /// `file:line:column`, both counted from 1; where the format does not tell, the path of keys, such as `file: tasks.reader.loop`.
+        /// `file:line:column`, both counted from 1.
         place: String,
         /// What is there and what was expected.
         problem: String,
@@ -87,6 +87,14 @@ pub enum SimError {
         name: String,
         /// The names there are.
         known: String,
+    },
+    /// A policy cannot have these parameters.
+    #[error("policy {policy}: {problem}")]
+    PolicyParameters {
+        /// Its name.
+        policy: String,
+        /// What is wrong and what was expected.
+        problem: String,
     },
     /// No workload has this name.
     #[error("there is no workload \"{name}\"; there are {known}")]

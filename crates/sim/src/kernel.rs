@@ -91,6 +91,11 @@ pub struct Kernel {
     pub(crate) idle: CpuSet,
     pub(crate) overloaded: CpuSet,
     pub(crate) kicked: Vec<u32>,
+    /// Time of CPUs that the policy takes for itself.
+    pub(crate) taken: Vec<(u32, u64)>,
+    /// Work per ns by application and kind of core.
+    pub(crate) speeds: Vec<Vec<u32>>,
+    pub(crate) redecided: Vec<u32>,
 }
 
 impl Kernel {
@@ -124,6 +129,9 @@ impl Kernel {
             idle: CpuSet::full(count),
             overloaded: CpuSet::empty(count),
             kicked: Vec::new(),
+            taken: Vec::new(),
+            speeds: Vec::new(),
+            redecided: Vec::new(),
         }
     }
 
@@ -234,12 +242,15 @@ impl Kernel {
     }
 
     /// Work per ns that a task does on a kind of core, undisturbed by other threads of the core.
-    pub fn speed_of(&self, applications: &[Vec<u32>], task: usize, core_type: u32) -> u32 {
-        let own = self.tasks[task].application;
-        match applications.get(own as usize).and_then(|speeds| speeds.get(core_type as usize)) {
-            Some(speed) => *speed,
-            None => self.machine.types[core_type as usize].speed,
-        }
+    #[inline]
+    pub fn speed_of(&self, task: usize, core_type: usize) -> u32 {
+        let own = self.speeds.get(self.tasks[task].application as usize);
+        own.and_then(|speeds| speeds.get(core_type)).copied().unwrap_or(self.machine.types[core_type].speed)
+    }
+
+    /// Takes time of a CPU for the policy's own work outside of its hooks, ns.
+    pub fn take_time(&mut self, cpu: usize, ns: u64) {
+        self.taken.push((cpu as u32, ns));
     }
 
     /// How long ago a queued task ran last, or was woken for the first time, ns.
@@ -262,5 +273,10 @@ impl Kernel {
     /// Makes a CPU look again for what to run (`resched_curr`, `scx_bpf_kick_cpu` with preemption).
     pub fn kick(&mut self, cpu: usize) {
         self.kicked.push(cpu as u32);
+    }
+
+    /// The answer of [`decision_at`](crate::policy::Policy::decision_at) has changed for a CPU while it was doing something else.
+    pub fn decide_again(&mut self, cpu: usize) {
+        self.redecided.push(cpu as u32);
     }
 }

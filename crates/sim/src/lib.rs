@@ -18,6 +18,7 @@ pub mod policy;
 pub mod program;
 mod quantity;
 pub mod run;
+pub mod scx;
 pub mod sink;
 pub mod spec;
 pub mod summary;

@@ -1,5 +1,6 @@
 //! The scheduling policies.
 
+mod asymmetric;
 mod cfs;
 mod eevdf;
 mod fifo;
@@ -7,6 +8,7 @@ mod line;
 mod placement;
 mod wake_affine;
 
+pub use asymmetric::{Asymmetric, AsymmetricOptions, EstimationErrors};
 pub use cfs::Cfs;
 pub use eevdf::Eevdf;
 pub use fifo::RealTime;

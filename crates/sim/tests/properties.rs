@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use swtch_sim::costs::Costs;
 use swtch_sim::machine::{CoreType, Cpu, Machine};
-use swtch_sim::policies::{Cfs, Eevdf, RealTime};
+use swtch_sim::policies::{Asymmetric, Cfs, Eevdf, RealTime};
 use swtch_sim::policy::{Family, HOOKS, Policy};
 use swtch_sim::program::{Op, Program};
 use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
@@ -142,6 +142,13 @@ fn for_real_time(workload: &Workload, takes_turns: bool) -> Workload {
     workload
 }
 
+/// A policy without a rule for `sched_yield` lets a spinning task have its slice.
+fn without_spinning(workload: &Workload) -> Workload {
+    let mut workload = workload.clone();
+    workload.barriers[0].waiting = Waiting::Block;
+    workload
+}
+
 fn run<P: Policy>(machine: Machine, costs: Costs, workload: &Workload, policy: P, every_tick: bool) -> (u64, Tally, Story) {
     let options = Options { every_tick, ..Options::default() };
     let engine = Engine::new(machine, costs, workload.clone(), policy, Story::default(), options).unwrap();
@@ -218,5 +225,9 @@ proptest! {
         check(&machine, &costs, &robin, || RealTime::with_slice_ns(3_000_000))?;
         check(&machine, &costs, &workload, Cfs::new)?;
         check(&machine, &costs, &workload, Eevdf::new)?;
+        let yielding = without_spinning(&workload);
+        for policy in ["max-fair", "min-fair", "guaranteed"] {
+            check(&machine, &costs, &yielding, || Asymmetric::from_text(policy).unwrap())?;
+        }
     }
 }

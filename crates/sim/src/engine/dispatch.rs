@@ -182,6 +182,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// CPUs that the policy wants to look again.
     #[inline]
     pub(super) fn take_kicks(&mut self) {
+        while let Some(cpu) = self.kernel.redecided.pop() {
+            self.arm(cpu as usize);
+        }
         if self.kernel.kicked.is_empty() {
             return;
         }

@@ -7,6 +7,8 @@ use crate::program::{Op, Program};
 
 /// Counters that a program has for its loops.
 const COUNTERS: u8 = 4;
+/// Timers that a task has.
+const TIMERS: u8 = 4;
 
 impl Workload {
     /// Whether it can run on a machine.
@@ -86,6 +88,7 @@ impl Workload {
                     .then(|| format!("application {application}")),
                 Op::Loop { to, counter, .. } => (to as usize > place || counter >= COUNTERS)
                     .then(|| format!("a place {to} to go back to with counter {counter}")),
+                Op::Timer { timer, .. } => (timer >= TIMERS).then(|| format!("timer {timer}")),
                 Op::ComputeBetween { low_ns, high_ns } | Op::SleepBetween { low_ns, high_ns } => {
                     (low_ns > high_ns).then(|| format!("a time from {low_ns} to {high_ns} ns"))
                 }

@@ -1,0 +1,134 @@
+//! Compiles a scheduler's source natively.
+
+use super::error::ScxError;
+use super::map_scan;
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The headers by which a source compiles, by path.
+const HEADERS: [(&str, &str); 15] = [
+    ("swtch/types.h", include_str!("include/swtch/types.h")),
+    ("swtch/kernel.h", include_str!("include/swtch/kernel.h")),
+    ("swtch/kfuncs.h", include_str!("include/swtch/kfuncs.h")),
+    ("swtch/cpumask.h", include_str!("include/swtch/cpumask.h")),
+    ("swtch/helpers.h", include_str!("include/swtch/helpers.h")),
+    ("scx/common.bpf.h", include_str!("include/scx/common.bpf.h")),
+    ("scx/compat.bpf.h", include_str!("include/scx/compat.bpf.h")),
+    ("scx/enums.bpf.h", include_str!("include/scx/enums.bpf.h")),
+    ("scx/percpu.bpf.h", include_str!("include/scx/percpu.bpf.h")),
+    ("scx/user_exit_info.h", include_str!("include/scx/user_exit_info.h")),
+    ("scx/user_exit_info.bpf.h", include_str!("include/scx/user_exit_info.bpf.h")),
+    ("vmlinux.h", include_str!("include/vmlinux.h")),
+    ("bpf/bpf_helpers.h", include_str!("include/bpf/bpf_helpers.h")),
+    ("bpf/bpf_tracing.h", include_str!("include/bpf/bpf_tracing.h")),
+    ("bpf/bpf_core_read.h", include_str!("include/bpf/bpf_core_read.h")),
+];
+
+/// How a source is compiled.
+#[derive(Clone, Debug, Default)]
+pub struct CompileOptions {
+    /// The compiler; without it `$CC`, clang-19, clang, cc or gcc, the first that is there.
+    pub compiler: Option<String>,
+    /// Folders in which included files are looked for too, besides the source's own.
+    pub include_folders: Vec<PathBuf>,
+    /// Macros: `NAME` or `NAME=VALUE`.
+    pub defines: Vec<String>,
+}
+
+/// Compiles a source into a shared object and gives its bytes.
+pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Vec<u8>, ScxError> {
+    let compiler = compiler(options)?;
+    // Read first: a compiler's message about a missing file is hard to tell from other trouble.
+    std::fs::metadata(source_path).map_err(ScxError::io(format!("read {}", source_path.display())))?;
+    let folder = tempfile::tempdir().map_err(ScxError::io("make a scratch folder"))?;
+    write_headers(folder.path())?;
+    let failed = |output: &Output| {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_error = |line: &&str| line.contains("error");
+        let first_line = text.lines().find(is_error).or(text.lines().next()).unwrap_or("no message").to_owned();
+        let source_path = source_path.to_owned();
+        ScxError::Compile { compiler: compiler.clone(), source_path, first_line, output: text }
+    };
+
+    let mut first = Command::new(&compiler);
+    first.args(["-E", "-std=gnu17", "-O2", "-DSWTCH_SCAN"]);
+    first.args(options.defines.iter().map(|define| format!("-D{define}")));
+    first.arg("-I").arg(folder.path());
+    for include in &options.include_folders {
+        first.arg("-I").arg(include);
+    }
+    let preprocessed = run(first.arg(source_path), "")?;
+    if !preprocessed.status.success() {
+        return Err(failed(&preprocessed));
+    }
+    let text = String::from_utf8_lossy(&preprocessed.stdout);
+    let text = map_scan::complete(&text).map_err(|(name, problem)| ScxError::Map {
+        name,
+        source_path: source_path.to_owned(),
+        problem,
+    })?;
+
+    let object = folder.path().join("scheduler.so");
+    let mut second = Command::new(&compiler);
+    second.args(FLAGS).args(["-x", "c", "-", "-o"]).arg(&object);
+    second.args(["-DSWTCH_SEC(name)=__attribute__((used))", "-DSWTCH_KCONFIG="]);
+    let compiled = run(&mut second, &text)?;
+    if !compiled.status.success() {
+        return Err(failed(&compiled));
+    }
+    std::fs::read(&object).map_err(ScxError::io("read what the compiler wrote"))
+}
+
+/// As build.rs has them. What is only a warning is the author's business.
+const FLAGS: [&str; 9] = [
+    "-std=gnu17",
+    "-O2",
+    "-shared",
+    "-fPIC",
+    "-fno-strict-aliasing",
+    "-fno-semantic-interposition",
+    "-Wl,-Bsymbolic",
+    "-w",
+    "-Werror=implicit-function-declaration",
+];
+
+fn compiler(options: &CompileOptions) -> Result<String, ScxError> {
+    let set = std::env::var("CC").ok().filter(|name| !name.trim().is_empty());
+    let candidates: Vec<String> = match options.compiler.clone().or(set) {
+        Some(name) => vec![name],
+        None => ["clang-19", "clang", "cc", "gcc"].map(str::to_owned).to_vec(),
+    };
+    let works = |name: &&String| {
+        let mut command = Command::new(OsStr::new(name.as_str()));
+        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let found = candidates.iter().find(works).cloned();
+    found.ok_or_else(|| ScxError::NoCompiler { tried: candidates.join(", ") })
+}
+
+fn write_headers(folder: &Path) -> Result<(), ScxError> {
+    for (path, text) in HEADERS {
+        let path = folder.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(ScxError::io("make a scratch folder"))?;
+        }
+        std::fs::write(&path, text).map_err(ScxError::io(format!("write {}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// Runs a command with a text on its standard input.
+fn run(command: &mut Command, input: &str) -> Result<Output, ScxError> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let name = command.get_program().to_string_lossy().into_owned();
+    let error = || ScxError::io(format!("run {name}"));
+    let mut child = command.spawn().map_err(error())?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A compiler that gives up early closes its input; what it says then tells why.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    child.wait_with_output().map_err(error())
+}

@@ -1,0 +1,114 @@
+//! Finds maps and kernel settings in a preprocessed source, and writes what the compiler has to say of them.
+//!
+//! A map's sizes are only in its type (`__uint(max_entries, 8)` declares a pointer to an array of 8), and libbpf reads them from BTF,
+//! which native compilers do not write. So the text is searched for `} NAME SEC(".maps")`, and a table is added whose entries are
+//! `sizeof` expressions of those types.
+
+use std::fmt::Write;
+
+/// The preprocessed source with a table of its maps, ready to be compiled; or the name of a map that is not understood, and why.
+pub(super) fn complete(text: &str) -> Result<String, (String, String)> {
+    // The loader sets such variables before the scheduler starts, as libbpf does.
+    let mut text = text.replace("const volatile ", "volatile ");
+    let mut table = String::new();
+    for (at, _) in text.match_indices("SWTCH_SEC(\".maps\")") {
+        let (name, body) = declaration(&text[..at])?;
+        let has = |field: &str| body.contains(field);
+        let size = |by_type: &str, by_number: &str| {
+            if has(&format!("*{by_type};")) {
+                format!("sizeof(*{name}.{by_type})")
+            } else if has(&format!("(*{by_number})")) {
+                format!("sizeof(*{name}.{by_number}) / sizeof(int)")
+            } else {
+                "0".to_owned()
+            }
+        };
+        if !has("(*type)") {
+            return Err((name.to_owned(), "its struct does not say its type beside it".to_owned()));
+        }
+        let entries = if has("(*max_entries)") {
+            format!("sizeof(*{name}.max_entries) / sizeof(int)")
+        } else {
+            "0".to_owned()
+        };
+        let (key, value) = (size("key", "key_size"), size("value", "value_size"));
+        let _ = writeln!(
+            table,
+            "\t{{ &{name}, sizeof(*{name}.type) / sizeof(int), {key}, {value}, {entries}, \"{name}\" }},"
+        );
+    }
+    let settings = settings(&text);
+    text.push('\n');
+    if !table.is_empty() {
+        let _ = writeln!(text, "struct swtch_map swtch_maps[] = {{\n{table}\t{{ 0 }}\n}};");
+    }
+    text.push_str(&settings);
+    Ok(text)
+}
+
+/// The name at the end of a text `struct { ... } NAME`, and what is between the braces.
+fn declaration(before: &str) -> Result<(&str, &str), (String, String)> {
+    let before = before.trim_end();
+    let name_at = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+    let (rest, name) = before.split_at(name_at);
+    let rest = rest.trim_end();
+    let unknown = || (name.to_owned(), "its struct does not stand beside it".to_owned());
+    if !rest.ends_with('}') {
+        return Err(unknown());
+    }
+    let mut depth = 0;
+    for (at, c) in rest.char_indices().rev() {
+        match c {
+            '}' => depth += 1,
+            '{' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Ok((name, &rest[at + 1..rest.len() - 1]));
+        }
+    }
+    Err(unknown())
+}
+
+/// Definitions of the kernel's settings that the source names (`extern unsigned CONFIG_HZ __kconfig`): zero until the loader sets them.
+fn settings(text: &str) -> String {
+    let mut definitions = String::new();
+    for (at, _) in text.match_indices("SWTCH_KCONFIG") {
+        let before = text[..at].trim_end();
+        let before = before.trim_end_matches(|c: char| c == ']' || c == '[' || c.is_ascii_digit());
+        let name_at = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+        let name = &before[name_at..];
+        if !name.is_empty() {
+            let _ = writeln!(definitions, "__typeof__({name}) {name};");
+        }
+    }
+    definitions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_the_maps_follows_the_source() {
+        let source = "struct { int (*type)[2]; u32 *key; struct { int a; } *value; int (*max_entries)[8]; } one \
+                      SWTCH_SEC(\".maps\");\nstruct { int (*type)[29]; int *key; long *value; } two SWTCH_SEC(\".maps\");\n\
+                      extern unsigned CONFIG_HZ SWTCH_KCONFIG;\nconst volatile int x;";
+        let text = complete(source).unwrap();
+        assert!(text.contains(
+            "{ &one, sizeof(*one.type) / sizeof(int), sizeof(*one.key), sizeof(*one.value), sizeof(*one.max_entries) / sizeof(int), \"one\" },"
+        ));
+        assert!(text.contains("{ &two, sizeof(*two.type) / sizeof(int), sizeof(*two.key), sizeof(*two.value), 0, \"two\" },"));
+        assert!(text.contains("__typeof__(CONFIG_HZ) CONFIG_HZ;"));
+        assert!(text.contains("\nvolatile int x;"));
+        assert!(!complete("int a;").unwrap().contains("swtch_maps"));
+    }
+
+    #[test]
+    fn a_map_whose_struct_is_elsewhere_is_named() {
+        let (name, _) = complete("struct kind far SWTCH_SEC(\".maps\");").unwrap_err();
+        assert_eq!(name, "far");
+        let (name, problem) = complete("struct { int x; } odd SWTCH_SEC(\".maps\");").unwrap_err();
+        assert_eq!((name.as_str(), problem.contains("type")), ("odd", true));
+    }
+}

@@ -1,0 +1,48 @@
+//! Runs a sched_ext scheduler's source, compiled natively, as a policy of the simulator.
+//!
+//! The same `.bpf.c` that a kernel loads is compiled with this folder's own headers (`include/`): the kernel's functions are provided
+//! by the simulated machine, with the rules of the sched_ext core of Linux 6.12 to 7.3 (kernel/sched/ext.c, ext_idle.c). What the core
+//! does and a simulation does not need is left out: control groups other than the root, core scheduling, CPU hotplug, sub-schedulers,
+//! the watchdog, and scheduling classes above. A function that is missing stops a source from compiling; none does nothing silently,
+//! but for `bpf_printk`, dumps and frequencies.
+//!
+//! The scheduler's code runs natively in this process, without the kernel's verifier: it is to be trusted as any program is.
+//!
+//! ```
+//! use swtch_sim::scx::{Object, ScxPolicy, Settings};
+//!
+//! let settings = Settings::default().number("slice_ns", 10_000_000);
+//! let policy = ScxPolicy::new(&Object::flsched(), settings)?;
+//! assert_eq!(swtch_sim::policy::Policy::name(&policy), "flsched");
+//! # Ok::<(), swtch_sim::scx::ScxError>(())
+//! ```
+#![allow(unsafe_code)]
+
+mod abi;
+mod compile;
+mod core;
+mod dsq;
+mod elf;
+mod error;
+mod idle;
+mod kfuncs;
+mod map_scan;
+mod maps;
+mod object;
+mod policy;
+mod queueing;
+mod running;
+mod settings;
+mod timers;
+
+#[cfg(test)]
+mod tests;
+
+pub use compile::CompileOptions;
+pub use error::ScxError;
+pub use object::Object;
+pub use policy::ScxPolicy;
+pub use settings::Settings;
+
+/// FLSCHED as build.rs has compiled it.
+const FLSCHED_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flsched.so"));

@@ -1,0 +1,178 @@
+//! Compiled schedulers, and loading them.
+
+use super::abi::{self, MapDescription, SchedExtOps};
+use super::compile::{CompileOptions, compile};
+use super::core::Core;
+use super::elf;
+use super::error::ScxError;
+use super::kfuncs::Table;
+use super::maps::Map;
+use super::settings::{Global, Settings};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::CStr;
+use std::io::Write as _;
+use std::mem::size_of;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A scheduler compiled for this machine. Any number of simulations can run it at once, each with its own variables.
+#[derive(Clone)]
+pub struct Object {
+    bytes: Arc<[u8]>,
+}
+
+impl Object {
+    /// FLSCHED, which needs no compiler: schedulers/flsched of this project.
+    pub fn flsched() -> Self {
+        Self { bytes: super::FLSCHED_OBJECT.into() }
+    }
+
+    /// Compiles the source of a scheduler, a file that includes `scx/common.bpf.h`.
+    ///
+    /// # Errors
+    /// Without a compiler, or when the source does not compile.
+    pub fn compile(source_path: &Path, options: &CompileOptions) -> Result<Self, ScxError> {
+        Ok(Self { bytes: compile(source_path, options)?.into() })
+    }
+
+    /// An object that [`compile`](Self::compile) of the same version of the simulator has made.
+    pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self { bytes: bytes.into() }
+    }
+
+    /// The compiled object, to be kept.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Object").field("bytes", &self.bytes.len()).finish()
+    }
+}
+
+/// An object that has been loaded, with variables of its own.
+pub(super) struct Loaded {
+    object: Object,
+    library: Library,
+}
+
+impl Loaded {
+    /// Loads a copy of the object.
+    pub(super) fn new(object: &Object) -> Result<Self, ScxError> {
+        // The same file would not be loaded twice. Names of temporary files are not used again while they are there.
+        let mut file = tempfile::NamedTempFile::new().map_err(ScxError::io("make a temporary file"))?;
+        file.write_all(object.bytes()).map_err(ScxError::io("write a temporary file"))?;
+        // SAFETY: the objects' headers have no constructors; a user who has others compiled trusts them (see the module).
+        let library = unsafe { Library::open(Some(file.path()), RTLD_NOW | RTLD_LOCAL) };
+        let library = library.map_err(|error| ScxError::load(error.to_string()))?;
+        let loaded = Self { object: object.clone(), library };
+        loaded.check_layouts()?;
+        let table: *mut Table = loaded.address("swtch_kernel")?.cast();
+        // SAFETY: of this type, as the layouts agree.
+        unsafe { table.write(Table::FUNCTIONS) };
+        Ok(loaded)
+    }
+
+    /// The address of an exported variable or function.
+    fn address(&self, name: &str) -> Result<*mut u8, ScxError> {
+        let symbol = format!("{name}\0");
+        // SAFETY: only the address is taken.
+        let address = unsafe { self.library.get::<*mut u8>(symbol.as_bytes()) };
+        address
+            .map(|address| address.into_raw().cast())
+            .map_err(|_| ScxError::NoSymbol { what: "global variable", name: name.to_owned() })
+    }
+
+    fn check_layouts(&self) -> Result<(), ScxError> {
+        let expected = abi::description(size_of::<Table>());
+        let wrong = || ScxError::load("it was compiled for another version of the simulator, or is no scheduler");
+        if elf::symbol_bytes(self.object.bytes(), "swtch_description") != Some(size_of_val(&expected) as u64) {
+            return Err(wrong());
+        }
+        let found: *const [u64; 19] = self.address("swtch_description")?.cast();
+        // SAFETY: it has this size, as just checked.
+        if unsafe { found.read_unaligned() } != expected {
+            return Err(wrong());
+        }
+        Ok(())
+    }
+
+    /// The scheduler's callbacks.
+    pub(super) fn ops(&self) -> Result<SchedExtOps, ScxError> {
+        let missing = |_| ScxError::load("the source has no SCX_OPS_DEFINE");
+        let ops: *const *const SchedExtOps = self.address("swtch_ops").map_err(missing)?.cast();
+        // SAFETY: SCX_OPS_DEFINE defines it as a pointer to such a struct, and the layouts agree.
+        Ok(unsafe { std::ptr::read(*ops) })
+    }
+
+    /// Sets the scheduler's variables.
+    pub(super) fn set_globals(&self, settings: &Settings) -> Result<(), ScxError> {
+        for (name, value) in &settings.globals {
+            let bytes = match value {
+                Global::Number(number) => &number.to_le_bytes()[..],
+                Global::Bytes(bytes) => bytes,
+            };
+            let missing = || ScxError::NoSymbol { what: "global variable of this size", name: name.clone() };
+            let size = elf::symbol_bytes(self.object.bytes(), name).ok_or_else(missing)? as usize;
+            let bytes = match value {
+                Global::Number(_) if matches!(size, 1 | 2 | 4 | 8) => &bytes[..size],
+                Global::Bytes(bytes) if bytes.len() <= size => bytes,
+                _ => return Err(missing()),
+            };
+            let address = self.address(name)?;
+            // SAFETY: the variable is at least as long, and lies in writable memory: map_scan.rs takes `const` from those that are
+            // `volatile`, and the others are not exported for user space to set.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address, bytes.len()) };
+        }
+        Ok(())
+    }
+
+    /// Fills in what depends on the machine, and makes the maps.
+    pub(super) fn attach(&self, core: &mut Core, hz: u64) -> Result<(), ScxError> {
+        let words: *mut u32 = self.address("swtch_mask_words")?.cast();
+        // SAFETY: of this type, as the layouts agree.
+        unsafe { words.write(core.cpus.len().div_ceil(64) as u32) };
+        if elf::symbol_bytes(self.object.bytes(), "CONFIG_HZ") == Some(4) {
+            let place: *mut u32 = self.address("CONFIG_HZ")?.cast();
+            // SAFETY: a variable of four bytes that the loader has defined.
+            unsafe { place.write(hz as u32) };
+        }
+        let Some(size) = elf::symbol_bytes(self.object.bytes(), "swtch_maps") else { return Ok(()) };
+        let descriptions: *const MapDescription = self.address("swtch_maps")?.cast();
+        for place in 0..size as usize / size_of::<MapDescription>() {
+            // SAFETY: within the table, whose last entry is null; map_scan.rs has written it.
+            let map = unsafe { descriptions.add(place).read() };
+            if map.map.is_null() {
+                break;
+            }
+            // SAFETY: a text of the table.
+            let name = unsafe { CStr::from_ptr(map.name) }.to_string_lossy().into_owned();
+            let sizes = (map.key_bytes, map.value_bytes, map.max_entries);
+            let made = Map::new(map.kind, sizes, core.cpus.len());
+            let made = made.map_err(|problem| ScxError::load(format!("map '{name}': {problem}")))?;
+            let made = Box::into_raw(Box::new(made));
+            core.maps.push(made);
+            // SAFETY: the variable of a map has at least one pointer, its type, which nobody follows.
+            unsafe { map.map.cast::<*mut Map>().write_unaligned(made) };
+        }
+        Ok(())
+    }
+
+    /// Whether there is a program of this name.
+    pub(super) fn has_program(&self, name: &str) -> Result<(), ScxError> {
+        let found = elf::symbol_bytes(self.object.bytes(), name);
+        found.map(|_| ()).ok_or_else(|| ScxError::NoSymbol { what: "program", name: name.to_owned() })
+    }
+
+    /// Runs a program that user space may call.
+    pub(super) fn run(&self, core: &mut Core, name: &str, argument: &mut [u8]) -> Result<i32, ScxError> {
+        let program = self.address(name)?;
+        // SAFETY: a function of the scheduler, `int program(struct argument *)`, as SEC("syscall") asks for.
+        let program = unsafe { std::mem::transmute::<*mut u8, unsafe extern "C" fn(*mut u8) -> i32>(program) };
+        let _entered = super::core::enter(std::ptr::from_mut(core));
+        // SAFETY: as above; nothing here uses the core before it returns.
+        Ok(unsafe { program(argument.as_mut_ptr()) })
+    }
+}
