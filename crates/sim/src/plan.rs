@@ -121,7 +121,7 @@ impl Place {
         let of_spec = || spec.iter().flat_map(|spec| spec.policies()).map(str::to_owned).collect();
         let named = if wishes.policies.is_empty() { of_spec() } else { wishes.policies.clone() };
         for name in named {
-            if !POLICIES.iter().any(|(known, _)| *known == name) {
+            if !is_policy(&name) {
                 return Err(match spec.filter(|_| wishes.policies.is_empty()) {
                     Some(spec) => spec.unknown_policy(&name, &known_policies()),
                     None => SimError::UnknownPolicy { name, known: known_policies() },
@@ -145,6 +145,32 @@ impl Place {
         let setting = Setting { machine: self.machine, costs: self.costs, workload, options };
         Ok(Plan { setting, policies, costs_from: self.costs_from, assumed: self.assumed })
     }
+}
+
+/// Whether [`run`](crate::run::run) may know a policy by this name; its parameters are only looked at there.
+fn is_policy(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or(text);
+    name.ends_with(".bpf.c") || POLICIES.iter().any(|(known, _)| *known == name)
+}
+
+/// Policies in a list: commas part policies, and parameters behind a colon.
+///
+/// ```
+/// let names = swtch_sim::plan::policies("rr,min-fair:min-fairness=0.9,ddof=0,eevdf");
+/// assert_eq!(names, ["rr", "min-fair:min-fairness=0.9,ddof=0", "eevdf"]);
+/// ```
+pub fn policies(list: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for part in list.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        match names.last_mut() {
+            Some(name) if name.contains(':') && part.contains('=') && !part.contains(':') => {
+                name.push(',');
+                name.push_str(part);
+            }
+            _ => names.push(part.to_owned()),
+        }
+    }
+    names
 }
 
 #[cfg(test)]

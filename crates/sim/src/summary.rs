@@ -296,7 +296,8 @@ impl Document {
 
     /// Compares what applications got with the run under `max-fair`, else with the first.
     pub fn compare(&mut self) {
-        let even = self.runs.iter().find(|run| run.policy == EVEN).or(self.runs.first());
+        let even =
+            self.runs.iter().find(|run| run.policy.split(':').next() == Some(EVEN)).or(self.runs.first());
         let Some(of) = even.and_then(|run| Some((run.policy.clone(), run.fairness.as_ref()?.speeds())))
         else {
             return;
@@ -328,8 +329,8 @@ impl Fairness {
 }
 
 impl Summary {
-    /// Of a run of this plan.
-    pub fn of<S>(plan: &Plan, run: &Run<S>) -> Self {
+    /// Of a run of this plan under `policy`, by the name it was asked for: its parameters are part of it.
+    pub fn of<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Self {
         let tally = &run.tally;
         let cpu_ns = CpuUse::from(tally.times());
         let hook = |hook: Hook| {
@@ -344,7 +345,7 @@ impl Summary {
         };
         let requests = Durations::of(&tally.requests);
         Self {
-            policy: run.policy.clone(),
+            policy: policy.to_owned(),
             makespan_ns: run.makespan_ns,
             complete: run.complete,
             context_switches: tally.context_switches(),
@@ -362,7 +363,7 @@ impl Summary {
             cpu_ns,
             hooks: Hook::ALL.into_iter().map(hook).collect(),
             tasks: by_name(run),
-            fairness: fairness(plan, run),
+            fairness: fairness(plan, policy, run),
         }
     }
 }
@@ -404,7 +405,7 @@ fn by_name<S>(run: &Run<S>) -> Vec<TaskFacts> {
 }
 
 /// What applications got, relative to itself until runs are compared.
-fn fairness<S>(plan: &Plan, run: &Run<S>) -> Option<Fairness> {
+fn fairness<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Option<Fairness> {
     let applications = &plan.setting.workload.applications;
     if plan.setting.machine.types.len() < 2 || applications.is_empty() {
         return None;
@@ -444,7 +445,7 @@ fn fairness<S>(plan: &Plan, run: &Run<S>) -> Option<Fairness> {
         applications,
     };
     let own = fairness.speeds();
-    fairness.relate(&run.policy, &own);
+    fairness.relate(policy, &own);
     Some(fairness)
 }
 
@@ -469,7 +470,8 @@ mod tests {
         let plan = place.plan(workload, Some(&spec), &wishes).unwrap();
         let mut document = Document::new(&plan);
         for policy in &plan.policies {
-            document.runs.push(Summary::of(&plan, &run(&plan.setting, policy, Nothing).unwrap()));
+            let run = run(&plan.setting, policy, Nothing).unwrap();
+            document.runs.push(Summary::of(&plan, policy, &run));
         }
         document.compare();
         document

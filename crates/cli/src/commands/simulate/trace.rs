@@ -58,7 +58,10 @@ fn tid_of(task: Option<usize>) -> u32 {
 fn why(plan: &Plan, policy: &str) -> String {
     let setting = &plan.setting;
     let (workload, machine) = (&setting.workload.name, &setting.machine.name);
-    format!("{workload} under {policy} on {machine}, seed {}, costs of {}", setting.options.seed, plan.costs_from)
+    format!(
+        "{workload} under {policy} on {machine}, seed {}, costs of {}",
+        setting.options.seed, plan.costs_from
+    )
 }
 
 /// The policy that a simulated Trace was made under.
@@ -136,7 +139,8 @@ impl Recorder {
             (Some(task), false) if self.ended.remove(&task) => PrevState::Dead,
             (Some(_), false) => PrevState::Sleeping,
         };
-        let processes = event.prev.zip(event.next).map(|(prev, next)| (self.process(prev), self.process(next)));
+        let processes =
+            event.prev.zip(event.next).map(|(prev, next)| (self.process(prev), self.process(next)));
         let switch = Switch {
             at_ns: event.at_ns,
             cpu: self.cpus[event.cpu],
@@ -227,7 +231,9 @@ fn name_all(tables: &mut Tables, specs: &[TaskSpec]) {
         leaders.entry(spec.process).or_insert(tid(task));
     }
     for row in &mut tables.tasks {
-        let Some(spec) = row.tid.checked_sub(FIRST_TID).and_then(|task| specs.get(task as usize)) else { continue };
+        let Some(spec) = row.tid.checked_sub(FIRST_TID).and_then(|task| specs.get(task as usize)) else {
+            continue;
+        };
         row.comm.clone_from(&spec.name);
         row.pid = leaders[&spec.process];
         row.working_set_bytes = (spec.working_set_bytes > 0).then_some(spec.working_set_bytes);
@@ -279,10 +285,13 @@ fn fill(header: &mut Header, sums: Sums, tally: &Tally) {
     let cost = "the simulated switch itself, without the scheduling class's hooks";
     header.sources.insert("switches.cost_ns".to_owned(), cost.to_owned());
     let missing = [
-        ("provenance.started_unix_ns", "a simulation has no date, so that the same input gives the same bytes"),
+        (
+            "provenance.started_unix_ns",
+            "a simulation has no date, so that the same input gives the same bytes",
+        ),
         ("host.caches.bytes", "a simulated cache has no size: what refilling takes is in the costs"),
     ];
-    header.unavailable.extend(
-        missing.map(|(what, why)| Unavailable { what: what.to_owned(), why: why.to_owned() }),
-    );
+    header
+        .unavailable
+        .extend(missing.map(|(what, why)| Unavailable { what: what.to_owned(), why: why.to_owned() }));
 }
