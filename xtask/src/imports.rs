@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 /// The levels of the workspace; a crate imports lower levels only.
 const LEVELS: [(u8, &[&str]); 6] = [
-    (6, &["swtch", "swtch-python"]),
+    (6, &["swtch", "swtch-python", "swtch-experiments"]),
     (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-report", "swtch-live"]),
     (4, &["swtch-cost"]),
     (3, &["swtch-trace", "swtch-profile"]),

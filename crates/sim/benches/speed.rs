@@ -5,6 +5,7 @@ use swtch_sim::machine::Machine;
 use swtch_sim::policies::{Cfs, Eevdf, RealTime};
 use swtch_sim::policy::Policy;
 use swtch_sim::program::{Op, Program};
+use swtch_sim::scx::{Object, ScxPolicy, Settings};
 use swtch_sim::sink::Nothing;
 use swtch_sim::workload::{TaskSpec, Workload};
 use swtch_sim::{Engine, Options};
@@ -57,9 +58,12 @@ fn run<P: Policy>(name: &str, cpus: u32, tasks: u32, sleeping: bool, policy: imp
 
 fn main() {
     for sleeping in [false, true] {
-        run("rr", 8, 1000, sleeping, RealTime::round_robin);
+        run("rr", 8, 1000, sleeping, || RealTime::with_slice_ns(4_000_000));
         run("eevdf", 8, 1000, sleeping, Eevdf::new);
         run("cfs", 8, 1000, sleeping, Cfs::new);
+        run("flsched", 8, 1000, sleeping, || {
+            ScxPolicy::new(&Object::flsched(), Settings::default().number("slice_ns", 4_000_000)).unwrap()
+        });
         for tasks in [100, 10_000, 100_000] {
             run("eevdf", 8, tasks, sleeping, Eevdf::new);
         }

@@ -1,5 +1,8 @@
 //! What the simulated kernel's work takes.
 
+mod measured;
+mod presets;
+
 use crate::machine::Distance;
 use crate::policy::{Family, HOOKS, Hook};
 

@@ -61,6 +61,8 @@ struct Life {
     parked: bool,
     request_since_ns: u64,
     period_since_ns: Option<u64>,
+    /// When each of its timers was due last.
+    timers_ns: [Option<u64>; 4],
     /// CPU it ran on last.
     ran_on: u32,
     background: bool,
@@ -74,8 +76,6 @@ pub struct Engine<P, S> {
     policy: P,
     sink: S,
     workload: Workload,
-    /// Work per ns by application and kind of core.
-    speeds: Vec<Vec<u32>>,
     objects: Objects,
     lives: Vec<Life>,
     queue: Tournament,
@@ -120,7 +120,6 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             kernel: Kernel::new(machine, costs, options.seed),
             policy,
             sink,
-            speeds: workload.applications.iter().map(|application| application.speeds.clone()).collect(),
             objects: Objects::of(&workload),
             workload,
             lives: Vec::new(),
@@ -139,6 +138,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             smt,
             give_way: false,
         };
+        let applications = &engine.workload.applications;
+        engine.kernel.speeds = applications.iter().map(|application| application.speeds.clone()).collect();
         let specs = std::mem::take(&mut engine.workload.tasks);
         for spec in specs {
             let at_ns = spec.start_ns;
@@ -205,7 +206,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             if at_ns > end_ns {
                 break;
             }
-            if at_ns > self.options.limit_ns {
+            if at_ns > self.options.limit_ns && end_ns == NEVER {
                 self.ask_policy()?;
                 return Err(SimError::Endless { limit_ns: self.options.limit_ns, tasks: self.live as u64 });
             }
@@ -255,8 +256,20 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if self.idle_balance_ns == at_ns {
             self.idle_balance();
         } else {
+            self.elapsed_ns = 0;
             self.policy.timer(&mut self.kernel);
             self.take_kicks();
+            self.charge_policy();
+        }
+    }
+
+    /// The policy's own work outside of its hooks keeps CPUs from their tasks.
+    fn charge_policy(&mut self) {
+        for (cpu, ns) in std::mem::take(&mut self.kernel.taken) {
+            let cpu = cpu as usize;
+            self.begin(cpu);
+            self.elapsed_ns = ns;
+            self.settle(cpu);
         }
     }
 
@@ -314,12 +327,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let state = &self.kernel.cpus[cpu];
         let machine = &self.kernel.machine;
         let core_type = state.core_type as usize;
-        let own = match state.current {
-            NONE => None,
-            task => self.speeds.get(self.kernel.tasks[task as usize].application as usize),
+        let speed = match state.current {
+            NONE => machine.types[core_type].speed,
+            task => self.kernel.speed_of(task as usize, core_type),
         };
-        let speed = own.and_then(|speeds| speeds.get(core_type)).copied();
-        let speed = speed.unwrap_or(machine.types[core_type].speed);
         if !self.smt {
             return speed.max(1);
         }

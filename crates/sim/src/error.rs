@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// What can go wrong in a simulation.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SimError {
     /// The workload refers to something that is not there.
@@ -56,4 +56,66 @@ pub enum SimError {
         /// When, ns.
         at_ns: u64,
     },
+    /// A specification says something that cannot be.
+    #[error("{place}: {problem}")]
+    Spec {
+        /// `file:line:column`, both counted from 1.
+        place: String,
+        /// What is there and what was expected.
+        problem: String,
+    },
+    /// No machine has this name.
+    #[error("there is no machine \"{name}\"; there are {known}, and a number of CPUs such as 64")]
+    UnknownMachine {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A machine cannot be made of what is known.
+    #[error("machine \"{name}\": {problem}")]
+    Machine {
+        /// Its name.
+        name: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// No policy has this name.
+    #[error("there is no policy \"{name}\"; there are {known}")]
+    UnknownPolicy {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A policy cannot have these parameters.
+    #[error("policy {policy}: {problem}")]
+    PolicyParameters {
+        /// Its name.
+        policy: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// No workload has this name.
+    #[error("there is no workload \"{name}\"; there are {known}")]
+    UnknownWorkload {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A workload cannot be made with these parameters.
+    #[error("workload {workload}: {problem}")]
+    Parameters {
+        /// Its name.
+        workload: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+}
+
+impl SimError {
+    pub(crate) fn parameters(workload: &str, problem: impl Into<String>) -> Self {
+        Self::Parameters { workload: workload.to_owned(), problem: problem.into() }
+    }
 }

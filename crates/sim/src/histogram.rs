@@ -15,12 +15,7 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self {
-            counts: vec![0; class_of(u64::MAX) + 1],
-            count: 0,
-            sum_ns: 0,
-            max_ns: 0,
-        }
+        Self { counts: vec![0; class_of(u64::MAX) + 1], count: 0, sum_ns: 0, max_ns: 0 }
     }
 }
 

@@ -91,6 +91,10 @@ pub struct Kernel {
     pub(crate) idle: CpuSet,
     pub(crate) overloaded: CpuSet,
     pub(crate) kicked: Vec<u32>,
+    /// Time of CPUs that the policy takes for itself.
+    pub(crate) taken: Vec<(u32, u64)>,
+    /// Work per ns by application and kind of core.
+    pub(crate) speeds: Vec<Vec<u32>>,
     pub(crate) redecided: Vec<u32>,
 }
 
@@ -125,6 +129,8 @@ impl Kernel {
             idle: CpuSet::full(count),
             overloaded: CpuSet::empty(count),
             kicked: Vec::new(),
+            taken: Vec::new(),
+            speeds: Vec::new(),
             redecided: Vec::new(),
         }
     }
@@ -230,13 +236,21 @@ impl Kernel {
         self.tasks[task].run_ns + now
     }
 
+    /// The tasks, each with the time it ran and the time it waited in run queues, ns.
+    pub fn tasks(&self) -> impl Iterator<Item = (&TaskSpec, u64, u64)> + Clone {
+        self.specs.iter().zip(&self.tasks).map(|(spec, task)| (spec, task.run_ns, task.wait_ns))
+    }
+
     /// Work per ns that a task does on a kind of core, undisturbed by other threads of the core.
-    pub fn speed_of(&self, applications: &[Vec<u32>], task: usize, core_type: u32) -> u32 {
-        let own = self.tasks[task].application;
-        match applications.get(own as usize).and_then(|speeds| speeds.get(core_type as usize)) {
-            Some(speed) => *speed,
-            None => self.machine.types[core_type as usize].speed,
-        }
+    #[inline]
+    pub fn speed_of(&self, task: usize, core_type: usize) -> u32 {
+        let own = self.speeds.get(self.tasks[task].application as usize);
+        own.and_then(|speeds| speeds.get(core_type)).copied().unwrap_or(self.machine.types[core_type].speed)
+    }
+
+    /// Takes time of a CPU for the policy's own work outside of its hooks, ns.
+    pub fn take_time(&mut self, cpu: usize, ns: u64) {
+        self.taken.push((cpu as u32, ns));
     }
 
     /// How long ago a queued task ran last, or was woken for the first time, ns.

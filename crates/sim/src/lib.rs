@@ -4,6 +4,7 @@
 //! [`Policy`](policy::Policy), which has the hooks of the kernel's scheduling classes. [`Engine`] does it.
 #![deny(unsafe_code)]
 
+pub mod assumption;
 pub mod costs;
 pub mod cpu_set;
 pub mod engine;
@@ -14,10 +15,15 @@ pub mod machine;
 pub mod policies;
 pub mod policy;
 pub mod program;
+mod quantity;
+pub mod run;
 pub mod scx;
 pub mod sink;
+pub mod spec;
 pub mod tally;
 pub mod workload;
+pub mod workloads;
 
+pub use assumption::Assumption;
 pub use engine::{Engine, Options, Outcome};
 pub use error::SimError;

@@ -4,6 +4,12 @@
 //! that every such domain is a range. [`Cpu::id`] is the number a kernel would give it; everywhere else a CPU is its place in
 //! [`Machine::cpus`].
 
+mod host;
+mod presets;
+
+pub use presets::{MOST_CPUS, NAMES, named};
+
+use crate::assumption::Assumption;
 use std::ops::Range;
 
 /// The speed of the core that work is measured by: a task with `n` ns of work runs `n` ns there. A core of speed 512 takes twice as long.
@@ -64,6 +70,8 @@ pub struct Machine {
     /// Speed of each hardware thread by how many of its core's threads are busy, 1024 for a core of its own: the first figure is for
     /// one busy thread. Cores with more busy threads than figures use the last.
     pub smt_speed: Vec<u32>,
+    /// What had to be assumed about it.
+    pub assumed: Vec<Assumption>,
     cores: Vec<Range<usize>>,
     l2s: Vec<Range<usize>>,
     l3s: Vec<Range<usize>>,
@@ -92,7 +100,17 @@ impl Machine {
         let l3s = renumber(&mut cpus, |cpu| vec![cpu.node, cpu.l3], |cpu| &mut cpu.l3);
         let l2s = renumber(&mut cpus, |cpu| vec![cpu.l3, cpu.l2], |cpu| &mut cpu.l2);
         let cores = renumber(&mut cpus, |cpu| vec![cpu.l2, cpu.core], |cpu| &mut cpu.core);
-        Some(Self { name: name.to_owned(), types, cpus, smt_speed, cores, l2s, l3s, nodes })
+        Some(Self {
+            name: name.to_owned(),
+            types,
+            cpus,
+            smt_speed,
+            assumed: Vec::new(),
+            cores,
+            l2s,
+            l3s,
+            nodes,
+        })
     }
 
     /// `count` alike CPUs that share a level 3 cache, each with a core of its own.

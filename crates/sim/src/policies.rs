@@ -1,12 +1,14 @@
 //! The scheduling policies.
 
+mod asymmetric;
 mod cfs;
 mod eevdf;
 mod fifo;
+mod line;
 mod placement;
-mod timeline;
 mod wake_affine;
 
+pub use asymmetric::{Asymmetric, AsymmetricOptions, EstimationErrors};
 pub use cfs::Cfs;
 pub use eevdf::Eevdf;
 pub use fifo::RealTime;

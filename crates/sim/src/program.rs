@@ -35,6 +35,16 @@ pub enum Op {
         /// The period, ns.
         ns: u64,
     },
+    /// Sleeps until a timer's next time: a period after its last, the first a period after the task began. When it is late it does not
+    /// sleep, and if `relative` the next time counts from now (rt-app's timers).
+    Timer {
+        /// Which of the task's timers, 0 to 3.
+        timer: u8,
+        /// The period, ns.
+        ns: u64,
+        /// What being late does: as above, or nothing.
+        relative: bool,
+    },
     /// Writes a message into a pipe, waiting while it is full.
     Send {
         /// The pipe.

@@ -1,6 +1,7 @@
 //! What the simulated machine is given to do: tasks, their programs, and the objects they meet at.
 
 use crate::program::Program;
+use serde::{Deserialize, Serialize};
 
 /// Tasks and objects. Everything refers to everything by its place in these tables.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,7 +85,8 @@ pub struct Barrier {
 }
 
 /// How a task waits at a barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Waiting {
     /// It sleeps.
     #[default]

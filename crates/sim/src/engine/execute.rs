@@ -87,7 +87,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Compute { work_ns } => work_ns,
             Op::ComputeBetween { low_ns, high_ns } => between(&mut self.kernel, low_ns, high_ns),
             Op::Send { pipe, bytes } | Op::Receive { pipe, bytes } => call_ns(pipe, bytes),
-            Op::Sleep { .. } | Op::SleepBetween { .. } | Op::SleepUntilPeriod { .. } => costs.sleep_ns,
+            Op::Sleep { .. } | Op::SleepBetween { .. } | Op::SleepUntilPeriod { .. } | Op::Timer { .. } => {
+                costs.sleep_ns
+            }
             Op::Lock { .. }
             | Op::Unlock { .. }
             | Op::Wait { .. }
@@ -102,11 +104,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Fork { .. } => costs.fork_ns,
             Op::Yield => costs.yield_ns,
             Op::Exit => costs.exit_ns,
-            Op::WaitChildren
-            | Op::Loop { .. }
-            | Op::Become { .. }
-            | Op::RequestBegins
-            | Op::RequestEnds => 0,
+            Op::WaitChildren | Op::Loop { .. } | Op::Become { .. } | Op::RequestBegins | Op::RequestEnds => 0,
         };
         self.kernel.tasks[task].remaining = units(ns);
     }
@@ -120,6 +118,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 self.sleep(cpu, task, ns)
             }
             Op::SleepUntilPeriod { ns } => self.sleep_until_period(cpu, task, ns),
+            Op::Timer { timer, ns, relative } => {
+                self.sleep_until_timer(cpu, task, usize::from(timer), ns, relative)
+            }
             Op::Send { pipe, bytes } => self.send(cpu, task, pipe as usize, bytes),
             Op::Receive { pipe, bytes } => self.receive(cpu, task, pipe as usize, bytes),
             Op::Lock { lock } => self.lock(task, lock as usize),
@@ -201,6 +202,19 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return Then::Next;
         }
         self.timers.add(next_ns, task);
+        Then::Wait { again: false }
+    }
+
+    fn sleep_until_timer(&mut self, cpu: usize, task: usize, timer: usize, ns: u64, relative: bool) -> Then {
+        let now_ns = self.kernel_ns(cpu);
+        let started_ns = self.tally.tasks[task].started_ns;
+        let due_ns = self.lives[task].timers_ns[timer].unwrap_or(started_ns) + ns;
+        let late = due_ns <= now_ns;
+        self.lives[task].timers_ns[timer] = Some(if late && relative { now_ns } else { due_ns });
+        if late {
+            return Then::Next;
+        }
+        self.timers.add(due_ns, task);
         Then::Wait { again: false }
     }
 

@@ -127,7 +127,10 @@ mod tests {
         assert_eq!(sent, 81);
         let woken: Vec<bool> = std::iter::from_fn(|| pipe.take(100)).collect();
         // 41 messages make the first page, 82 would make the second: the last one leaves the pipe empty instead.
-        assert_eq!(woken.iter().enumerate().filter(|(_, room)| **room).map(|(n, _)| n).collect::<Vec<_>>(), [40, 80]);
+        assert_eq!(
+            woken.iter().enumerate().filter(|(_, room)| **room).map(|(n, _)| n).collect::<Vec<_>>(),
+            [40, 80]
+        );
         assert_eq!(pipe.take(1), None);
         assert!(pipe.put(10_000));
         assert!(!pipe.put(1));

@@ -104,7 +104,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let at = |pc: u32| ops.get(pc as usize).copied();
         let here = at(state.pc);
         let before = state.pc.checked_sub(1).and_then(at);
-        let retried = matches!(here, Some(Op::Send { .. } | Op::Receive { .. })) || state.state == State::Running;
+        let retried =
+            matches!(here, Some(Op::Send { .. } | Op::Receive { .. })) || state.state == State::Running;
         let op = if retried { here } else { before };
         let name = self.name_of(task);
         let list = |tasks: &mut dyn Iterator<Item = u32>| {
@@ -113,7 +114,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         };
         match op {
             Some(Op::Receive { pipe, .. }) => format!("{name} reads pipe {pipe}, which nobody writes"),
-            Some(Op::Send { pipe, .. }) => format!("{name} writes pipe {pipe}, which is full and nobody reads"),
+            Some(Op::Send { pipe, .. }) => {
+                format!("{name} writes pipe {pipe}, which is full and nobody reads")
+            }
             Some(Op::Lock { lock } | Op::Wait { lock, .. })
                 if self.objects.locks[lock as usize].waiters.contains(&(task as u32)) =>
             {

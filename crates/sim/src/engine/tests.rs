@@ -17,10 +17,7 @@ const MS: u64 = 1_000_000;
 
 fn spinners(works_ms: &[u64]) -> Workload {
     Workload {
-        programs: works_ms
-            .iter()
-            .map(|ms| Program { ops: vec![Op::Compute { work_ns: ms * MS }] })
-            .collect(),
+        programs: works_ms.iter().map(|ms| Program { ops: vec![Op::Compute { work_ns: ms * MS }] }).collect(),
         tasks: (0..works_ms.len() as u32)
             .map(|n| TaskSpec { name: format!("t{n}"), process: n, program: n, ..TaskSpec::default() })
             .collect(),
@@ -28,7 +25,12 @@ fn spinners(works_ms: &[u64]) -> Workload {
     }
 }
 
-fn schedule_of<P: Policy>(machine: Machine, costs: Costs, workload: Workload, policy: P) -> (Vec<(u64, usize, Option<usize>)>, Outcome<P, Kept>) {
+fn schedule_of<P: Policy>(
+    machine: Machine,
+    costs: Costs,
+    workload: Workload,
+    policy: P,
+) -> (Vec<(u64, usize, Option<usize>)>, Outcome<P, Kept>) {
     let engine = Engine::new(machine, costs, workload, policy, Kept::default(), Options::default()).unwrap();
     let outcome = engine.run().unwrap();
     let times = outcome.tally.times();
@@ -40,9 +42,7 @@ fn schedule_of<P: Policy>(machine: Machine, costs: Costs, workload: Workload, po
 fn round_robin_takes_turns_at_ticks() {
     let policy = RealTime::with_slice_ns(8 * MS);
     let (schedule, outcome) = schedule_of(Machine::uniform(1), Costs::free(), spinners(&[10, 20, 4]), policy);
-    let expected = [
-        (0, Some(0)), (8, Some(1)), (16, Some(2)), (20, Some(0)), (22, Some(1)), (34, None),
-    ];
+    let expected = [(0, Some(0)), (8, Some(1)), (16, Some(2)), (20, Some(0)), (22, Some(1)), (34, None)];
     assert_eq!(schedule, expected.map(|(ms, next)| (ms * MS, 0, next)));
     assert_eq!((outcome.makespan_ns, outcome.tally.involuntary, outcome.tally.voluntary), (34 * MS, 2, 3));
 }

@@ -74,6 +74,9 @@ mod tests {
     fn a_tick_at_the_end_counts_and_one_at_the_beginning_does_not() {
         let ticks = Ticks { period_ns: 10, tick_ns: 1 };
         assert_eq!((ticks.count(10, 20), ticks.count(11, 19), ticks.count(9, 31)), (1, 0, 3));
-        assert_eq!((ticks.end_ns(5, 5), ticks.end_ns(5, 6), ticks.end_ns(0, 9), ticks.end_ns(0, 10)), (10, 12, 10, 12));
+        assert_eq!(
+            (ticks.end_ns(5, 5), ticks.end_ns(5, 6), ticks.end_ns(0, 9), ticks.end_ns(0, 10)),
+            (10, 12, 10, 12)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! CFS, the fair class before Linux 6.6, with the rules of 6.5 (kernel/sched/fair.c).
 
 use super::eevdf::{HOT_NS, MOVED_AT_MOST, NEW_IDLE_COST_NS, cpus_factor, real_ns_for, virtual_ns};
-use super::timeline::Timelines;
+use super::line::Lines;
 use super::wake_affine::WakeAffine;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
@@ -44,7 +44,7 @@ pub struct Cfs {
     least_idle_ns: u64,
     entities: Vec<Entity>,
     queues: Vec<Queue>,
-    lines: Timelines,
+    lines: Lines,
     wakes: WakeAffine,
 }
 
@@ -101,7 +101,7 @@ impl Cfs {
         let Entity { vruntime, weight, .. } = *entity;
         self.queues[cpu].load += u64::from(weight);
         self.queues[cpu].queued += 1;
-        self.lines.insert(cpu, task, vruntime, vruntime);
+        self.lines.insert(cpu, task, vruntime);
     }
 
     fn remove(&mut self, cpu: usize, task: usize) {
@@ -200,12 +200,11 @@ impl Policy for Cfs {
     fn pick_next(&mut self, _kernel: &mut Kernel, cpu: usize) -> Option<usize> {
         let first = self.lines.first(cpu)?;
         let mut task = first;
-        let queue = &self.queues[cpu];
         let unfair = |this: &Self, other: usize| this.preempts(this.entities[other].vruntime, first);
+        let queue = self.queues[cpu];
         if queue.skip == Some(first as u32) {
-            if let Some(second) = self.lines.second(cpu).filter(|second| !unfair(self, *second)) {
-                task = second;
-            }
+            let second = self.lines.second(cpu);
+            task = second.filter(|second| !unfair(self, *second)).unwrap_or(first);
         }
         if let Some(last) = queue.last.map(|last| last as usize).filter(|last| !unfair(self, *last)) {
             task = last;
@@ -266,6 +265,6 @@ impl Policy for Cfs {
 
     fn movable(&self, kernel: &Kernel, from: usize, to: usize) -> Option<usize> {
         let fits = |task: usize| kernel.may_use(task, to) && kernel.since_it_ran_ns(task) >= HOT_NS;
-        self.lines.last_fitting(from, MOVED_AT_MOST, fits)
+        self.lines.late(from, MOVED_AT_MOST, fits)
     }
 }

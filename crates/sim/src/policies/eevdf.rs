@@ -4,7 +4,7 @@
 //! ones the one with the earliest virtual deadline runs, until its slice is over. A task that sleeps while it owes time stays in
 //! the queue until it is eligible (`DELAY_DEQUEUE`).
 
-use super::timeline::Timelines;
+use super::line::DeadlineLines;
 use super::wake_affine::WakeAffine;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
@@ -59,7 +59,7 @@ pub struct Eevdf {
     tick_ns: i64,
     entities: Vec<Entity>,
     queues: Vec<Queue>,
-    lines: Timelines,
+    lines: DeadlineLines,
     wakes: WakeAffine,
 }
 
@@ -207,7 +207,7 @@ impl Eevdf {
     }
 
     /// The eligible task of the tree with the earliest deadline (`pick_eevdf`).
-    fn earliest(&self, cpu: usize, current: Option<&Entity>) -> Option<usize> {
+    fn earliest(&mut self, cpu: usize, current: Option<&Entity>) -> Option<usize> {
         let (weighted, load) = self.sums(cpu, current);
         let zero = self.queues[cpu].zero;
         // Never too large here: distances from zero are some slices, loads some thousand times 1024.
@@ -331,7 +331,11 @@ impl Policy for Eevdf {
                 let protected = entity.queued && entity.vruntime < entity.protected;
                 protected && self.is_eligible(cpu, None, entity.vruntime)
             });
-            let task = stays.or_else(|| self.earliest(cpu, None)).or_else(|| self.lines.first(cpu))?;
+            let task = match stays.or_else(|| self.earliest(cpu, None)) {
+                Some(task) => task,
+                // The one with the least virtual run time is always eligible, rounding aside.
+                None => self.lines.least(cpu)?,
+            };
             if self.entities[task].delayed {
                 self.finish_delayed(cpu, task);
                 continue;
@@ -397,7 +401,7 @@ impl Policy for Eevdf {
     }
 
     fn movable(&self, kernel: &Kernel, from: usize, to: usize) -> Option<usize> {
-        self.lines.last_fitting(from, MOVED_AT_MOST, |task| {
+        self.lines.late(from, MOVED_AT_MOST, |task| {
             !self.entities[task].delayed
                 && kernel.may_use(task, to)
                 && kernel.since_it_ran_ns(task) >= HOT_NS

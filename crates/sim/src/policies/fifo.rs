@@ -120,8 +120,10 @@ impl Policy for RealTime {
 
     fn start(&mut self, kernel: &mut Kernel) {
         let slice_ns = self.slice_ns.unwrap_or(0);
-        self.slice_ticks = slice_ns.div_ceil(kernel.costs.tick_period_ns).clamp(1, u64::from(u32::MAX)) as u32;
-        let queue = Queue { lists: vec![List { head: NONE, tail: NONE }; PRIORITIES], bits: 0, requeue: false };
+        self.slice_ticks =
+            slice_ns.div_ceil(kernel.costs.tick_period_ns).clamp(1, u64::from(u32::MAX)) as u32;
+        let queue =
+            Queue { lists: vec![List { head: NONE, tail: NONE }; PRIORITIES], bits: 0, requeue: false };
         self.queues = vec![queue; kernel.cpu_count()];
         self.links.iter_mut().for_each(|link| link.ticks_left = self.slice_ticks);
     }
@@ -134,7 +136,8 @@ impl Policy for RealTime {
         let here = if why == Arrival::Fork { waker_cpu } else { kernel.cpu_of(task) };
         let here = placement::permitted(kernel, task, here);
         // select_task_rq_rt: it stays unless a task of its priority or a higher one runs there.
-        let taken = kernel.current(here).is_some_and(|current| kernel.priority(current) >= kernel.priority(task));
+        let taken =
+            kernel.current(here).is_some_and(|current| kernel.priority(current) >= kernel.priority(task));
         if !taken && kernel.idle().contains(here) {
             return here;
         }

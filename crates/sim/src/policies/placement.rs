@@ -27,7 +27,9 @@ pub(crate) fn idle_cpu(kernel: &Kernel, task: usize, near: usize) -> Option<usiz
     for domain in [machine.l3(near), machine.node(near), 0..kernel.cpu_count()] {
         let may_use = |cpu: usize| kernel.may_use(task, cpu);
         let found = whole
-            .then(|| kernel.idle().first_from(domain.clone(), near, |cpu| may_use(cpu) && kernel.core_is_idle(cpu)))
+            .then(|| {
+                kernel.idle().first_from(domain.clone(), near, |cpu| may_use(cpu) && kernel.core_is_idle(cpu))
+            })
             .flatten();
         if let Some(cpu) = found.or_else(|| kernel.idle().first_from(domain, near, may_use)) {
             return Some(cpu);

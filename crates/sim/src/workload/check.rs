@@ -7,6 +7,8 @@ use crate::program::{Op, Program};
 
 /// Counters that a program has for its loops.
 const COUNTERS: u8 = 4;
+/// Timers that a task has.
+const TIMERS: u8 = 4;
 
 impl Workload {
     /// Whether it can run on a machine.
@@ -16,7 +18,9 @@ impl Workload {
     pub fn check(&self, machine: &Machine) -> Result<(), SimError> {
         let fail = |problem: String| Err(SimError::Workload { problem });
         if self.tasks.iter().all(|task| task.background) && self.duration_ns.is_none() {
-            return fail("no task's end ends it; give it a task that is not in the background, or a duration".into());
+            return fail(
+                "no task's end ends it; give it a task that is not in the background, or a duration".into(),
+            );
         }
         for application in &self.applications {
             if application.speeds.len() != machine.types.len() || application.speeds.contains(&0) {
@@ -60,9 +64,12 @@ impl Workload {
     fn check_program(&self, number: usize, program: &Program) -> Result<(), SimError> {
         for (place, op) in program.ops.iter().enumerate() {
             let missing = match *op {
-                Op::Send { pipe, .. } | Op::Receive { pipe, .. } => (pipe as usize >= self.pipes.len())
-                    .then(|| format!("pipe {pipe}")),
-                Op::Lock { lock } | Op::Unlock { lock } => (lock >= self.locks).then(|| format!("lock {lock}")),
+                Op::Send { pipe, .. } | Op::Receive { pipe, .. } => {
+                    (pipe as usize >= self.pipes.len()).then(|| format!("pipe {pipe}"))
+                }
+                Op::Lock { lock } | Op::Unlock { lock } => {
+                    (lock >= self.locks).then(|| format!("lock {lock}"))
+                }
                 Op::Wait { condition, lock } => (condition >= self.conditions || lock >= self.locks)
                     .then(|| format!("condition {condition} with lock {lock}")),
                 Op::Signal { condition } | Op::Broadcast { condition } => {
@@ -81,6 +88,7 @@ impl Workload {
                     .then(|| format!("application {application}")),
                 Op::Loop { to, counter, .. } => (to as usize > place || counter >= COUNTERS)
                     .then(|| format!("a place {to} to go back to with counter {counter}")),
+                Op::Timer { timer, .. } => (timer >= TIMERS).then(|| format!("timer {timer}")),
                 Op::ComputeBetween { low_ns, high_ns } | Op::SleepBetween { low_ns, high_ns } => {
                     (low_ns > high_ns).then(|| format!("a time from {low_ns} to {high_ns} ns"))
                 }

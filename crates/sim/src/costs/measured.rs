@@ -1,0 +1,356 @@
+//! Costs from a Profile.
+
+use super::Costs;
+use crate::assumption::Assumption;
+use crate::policy::{Family, Hook};
+use std::collections::BTreeMap;
+use swtch_profile::model::{Direct, Estimate, Profile};
+
+/// Placements on two CPUs, the likeliest distance of a wake-up first.
+const APART: [&str; 6] =
+    ["shared-l3", "same-package", "shared-l2", "other-package", "other-core-kind", "smt-sibling"];
+/// The hooks on the way of a task that is woken, runs and sleeps: those in a measured switch.
+const IN_A_SWITCH: [Hook; 6] =
+    [Hook::SelectCpu, Hook::Enqueue, Hook::Dequeue, Hook::PickNext, Hook::PutPrev, Hook::WakeupPreempt];
+
+impl Costs {
+    /// The costs of the machine that a Profile was measured on, and what the Profile does not tell.
+    ///
+    /// Direct costs are the medians of the method `pipe` in the class `normal`. A measured switch is the switch proper, the wake-up before
+    /// it and six hooks of the class; how it is divided is assumed, so that a pipe's round trip takes in the simulator what it took in
+    /// the measurement: as here, where a message costs its two calls and c1.
+    ///
+    /// ```
+    /// # let text = include_str!("../../../../fixtures/profiles/server.json");
+    /// # let profile: swtch_profile::Profile = serde_json::from_str(text).unwrap();
+    /// let (costs, assumed) = swtch_sim::costs::Costs::of(&profile);
+    /// assert_eq!(costs.pipe_ns, 320);
+    /// assert!(assumed.iter().any(|assumption| assumption.what == "tick_period_ns"));
+    /// ```
+    pub fn of(profile: &Profile) -> (Self, Vec<Assumption>) {
+        let mut reading = Reading { profile, costs: Self::typical(), assumed: Vec::new() };
+        reading.switches();
+        reading.calls();
+        reading.other_cpus();
+        reading.refills();
+        reading.tasks();
+        reading.rest();
+        (reading.costs, reading.assumed)
+    }
+}
+
+struct Reading<'a> {
+    profile: &'a Profile,
+    costs: Costs,
+    assumed: Vec<Assumption>,
+}
+
+impl Reading<'_> {
+    /// The switch proper, wake-ups and hooks.
+    fn switches(&mut self) {
+        let same = |tasks| self.direct("pipe", tasks, "same-cpu", "normal");
+        let c1 = |row: &Direct| whole_ns(row.switch_cost_ns.median);
+        let (thread, process) = (same("thread").map(c1), same("process").map(c1));
+        let typical = Costs::typical();
+        let extra_ns = typical.process_switch_ns - typical.thread_switch_ns;
+        let thread_ns = match (thread, process) {
+            (Some(thread_ns), _) => thread_ns,
+            (None, Some(process_ns)) => {
+                let ns = process_ns.saturating_sub(extra_ns);
+                self.assume(
+                    "thread_switch_ns",
+                    ns,
+                    "no switch between threads was measured; processes less the usual difference",
+                );
+                ns
+            }
+            (None, None) => {
+                let why = "no switch through a pipe on one CPU was measured; those of an ordinary server";
+                self.assume("switches and hooks", "about 1000 ns", why);
+                return;
+            }
+        };
+        let parts_ns = typical.thread_switch_ns + typical.wake_ns + hooks_ns(&typical, Family::Fair);
+        let scaled = |ns: u64| ns * thread_ns / parts_ns;
+        self.costs.wake_ns = scaled(typical.wake_ns);
+        for times in &mut self.costs.hook_ns {
+            *times = times.map(|ns| scaled(u64::from(ns)) as u32);
+        }
+        let around_ns = self.costs.wake_ns + hooks_ns(&self.costs, Family::Fair);
+        // What rounding took goes to the switch proper.
+        self.costs.thread_switch_ns = thread_ns.saturating_sub(around_ns);
+        self.costs.idle_switch_ns = self.costs.thread_switch_ns;
+        self.costs.process_switch_ns = if let Some(process_ns) = process {
+            process_ns.saturating_sub(around_ns)
+        } else {
+            let ns = self.costs.thread_switch_ns + scaled(extra_ns);
+            self.assume(
+                "process_switch_ns",
+                ns,
+                "no switch between processes was measured; threads and the usual difference",
+            );
+            ns
+        };
+        let split = format!(
+            "{} ns the switch, {} ns the wake-up, {} ns six hooks",
+            self.costs.thread_switch_ns,
+            self.costs.wake_ns,
+            hooks_ns(&self.costs, Family::Fair)
+        );
+        self.assume("parts of a switch", split, "only their sum is measured");
+        self.real_time(thread_ns);
+    }
+
+    /// What the hooks of FIFO and RR take less than those of the fair class, by the class `fifo`.
+    fn real_time(&mut self, fair_ns: u64) {
+        let row = self.direct("pipe", "thread", "same-cpu", "fifo");
+        let Some(fifo_ns) = row.map(|row| whole_ns(row.switch_cost_ns.median)) else {
+            let why = "the class fifo was not measured; hooks of the usual proportion to the fair ones";
+            self.assume("hooks of real-time classes", "about two thirds", why);
+            self.lockless();
+            return;
+        };
+        let all_ns = hooks_ns(&self.costs, Family::Fair);
+        // Noise may make the difference larger than the hooks, or negative.
+        let wanted_ns = (all_ns + fifo_ns).saturating_sub(fair_ns).clamp(all_ns / 4, all_ns * 2);
+        let now_ns = hooks_ns(&self.costs, Family::RealTime).max(1);
+        for family in [Family::RealTime, Family::Lockless] {
+            let times = &mut self.costs.hook_ns[family as usize];
+            *times = times.map(|ns| (u64::from(ns) * wanted_ns / now_ns) as u32);
+        }
+        self.lockless();
+    }
+
+    fn lockless(&mut self) {
+        let ns = hooks_ns(&self.costs, Family::Lockless);
+        self.assume(
+            "hooks of lockless classes",
+            format!("{ns} ns a switch"),
+            "half of the real-time ones; no such class can be measured",
+        );
+    }
+
+    /// Wake-ups on another CPU: there, the time on the clock from the write to the reader's running is the waker's part, the interrupt, the
+    /// way out of idleness and the switch from the idle task. A task that waits in the simulator has done its call's work before, so that
+    /// the reader's call, which is not in c1, is part of the way as well.
+    fn other_cpus(&mut self) {
+        let rows = APART.iter().filter_map(|placement| self.direct("pipe", "thread", placement, "normal"));
+        let processes =
+            APART.iter().filter_map(|placement| self.direct("pipe", "process", placement, "normal"));
+        let Some(row) = rows.chain(processes).next() else {
+            let value = format!("{} ns", self.costs.ipi_ns + self.costs.idle_exit_ns);
+            self.assume(
+                "wake-up on another CPU",
+                value,
+                "no switch between two CPUs was measured; that of an ordinary server",
+            );
+            return;
+        };
+        let hooks = [Hook::SelectCpu, Hook::Enqueue, Hook::PickNext];
+        let fair_ns: u64 = hooks.iter().map(|hook| self.costs.hook_ns(Family::Fair, *hook)).sum();
+        let known_ns = self.costs.wake_ns + fair_ns + self.costs.idle_switch_ns;
+        let (placement, c1_ns) = (row.placement.clone(), whole_ns(row.switch_cost_ns.median));
+        let there_ns = (c1_ns + self.costs.pipe_ns).saturating_sub(known_ns);
+        // In the proportion that the two have on an ordinary server.
+        self.costs.ipi_ns = there_ns * 7 / 27;
+        self.costs.idle_exit_ns = there_ns - self.costs.ipi_ns;
+        let value = format!("{} and {} ns", self.costs.ipi_ns, self.costs.idle_exit_ns);
+        let why = format!(
+            "only their sum is measured, of {placement}; for every other distance it is taken to be the same"
+        );
+        self.assume("ipi_ns and idle_exit_ns", value, why);
+    }
+
+    /// System calls.
+    fn calls(&mut self) {
+        // A Profile's baseline is of one write and one read, per switch.
+        match self.any_of("pipe").map(|row| row.baseline_ns) {
+            Some(both_ns) => self.costs.pipe_ns = whole_ns(both_ns / 2.0),
+            None => self.assume("pipe_ns", self.costs.pipe_ns, "no pipe was measured"),
+        }
+        let typical = Costs::typical();
+        self.costs.socket_ns = self.costs.pipe_ns * typical.socket_ns / typical.pipe_ns;
+        self.assume(
+            "socket_ns",
+            self.costs.socket_ns,
+            "sockets are not measured; in the usual proportion to pipes",
+        );
+        self.assume("byte_ps", self.costs.byte_ps, "copying is not measured; 10 bytes a ns");
+        match self.any_of("futex").map(|row| row.baseline_ns) {
+            Some(both_ns) => self.costs.futex_ns = whole_ns(both_ns / 2.0),
+            None => self.assume("futex_ns", self.costs.futex_ns, "no futex was measured"),
+        }
+        match self.any_of("yield").map(|row| row.baseline_ns) {
+            Some(ns) => self.costs.yield_ns = whole_ns(ns),
+            None => self.assume("yield_ns", self.costs.yield_ns, "sched_yield was not measured"),
+        }
+        match median(self.profile.references.syscall_ns.as_ref()) {
+            // Setting a timer beside the call itself.
+            Some(ns) => self.costs.sleep_ns = ns + 400,
+            None => self.assume("sleep_ns", self.costs.sleep_ns, "no system call was measured"),
+        }
+    }
+
+    /// The curve of the indirect cost: sequential, read-modify-write, or what is nearest to it.
+    fn refills(&mut self) {
+        let access =
+            |name: &str| ["read-modify-write", "write", "read"].iter().position(|known| *known == name);
+        let kind = |row: &swtch_profile::model::Total| (row.stride_bytes, access(&row.access).unwrap_or(3));
+        let Some(best) = self.profile.total.iter().map(kind).min() else {
+            self.assume("refill", "that of an ordinary server", "no total cost was measured");
+            return;
+        };
+        let rows = self.profile.total.iter().filter(|row| kind(row) == best);
+        let points: BTreeMap<u64, u64> =
+            rows.map(|row| (row.array_bytes, whole_ns(row.indirect_cost_ns.median))).collect();
+        self.costs.refill = points.into_iter().collect();
+        if best != (8, 0) {
+            let value = format!("stride {} bytes", best.0);
+            self.assume("refill", value, "no sequential read-modify-write was measured");
+        }
+    }
+
+    /// Making and ending tasks.
+    fn tasks(&mut self) {
+        let references = &self.profile.references;
+        let fork = median(references.fork_ns.as_ref());
+        let Some(all_ns) = fork.or_else(|| median(references.thread_create_ns.as_ref())) else {
+            self.assume("fork_ns", self.costs.fork_ns, "neither fork nor threads were measured");
+            return;
+        };
+        self.costs.fork_ns = all_ns * 2 / 3;
+        self.costs.exit_ns = all_ns - self.costs.fork_ns;
+        let why = "only a task's making, end and joining together are measured";
+        self.assume(
+            "fork_ns and exit_ns",
+            format!("{} and {} ns", self.costs.fork_ns, self.costs.exit_ns),
+            why,
+        );
+    }
+
+    /// What no Profile tells.
+    fn rest(&mut self) {
+        let costs = self.costs.clone();
+        self.assume("tick_period_ns", costs.tick_period_ns, "the kernel's HZ is not in a Profile; 250");
+        let why = "not measured; that of an ordinary server";
+        self.assume(
+            "tick_ns and interrupt_ns",
+            format!("{} and {} ns", costs.tick_ns, costs.interrupt_ns),
+            why,
+        );
+        self.assume("migration_ns", format!("{:?}", costs.migration_ns), why);
+        self.assume("idle_switch_ns", costs.idle_switch_ns, "not measured; as between threads");
+        self.assume("barrier_look_ns", costs.barrier_look_ns, why);
+    }
+
+    fn direct(&self, method: &str, tasks: &str, placement: &str, class: &str) -> Option<&Direct> {
+        self.profile.direct.iter().find(|row| {
+            row.method == method && row.tasks == tasks && row.placement == placement && row.class == class
+        })
+    }
+
+    /// A row of the method on one CPU, between threads if there is one.
+    fn any_of(&self, method: &str) -> Option<&Direct> {
+        let of = |tasks| self.direct(method, tasks, "same-cpu", "normal");
+        of("thread").or_else(|| of("process"))
+    }
+
+    #[allow(clippy::needless_pass_by_value)] // Numbers and texts alike, made where they are handed over.
+    fn assume(&mut self, what: &str, value: impl ToString, why: impl Into<String>) {
+        self.assumed.push(Assumption::new(what, value.to_string(), why));
+    }
+}
+
+fn hooks_ns(costs: &Costs, family: Family) -> u64 {
+    IN_A_SWITCH.iter().map(|hook| costs.hook_ns(family, *hook)).sum()
+}
+
+fn median(estimate: Option<&Estimate>) -> Option<u64> {
+    estimate.map(|estimate| whole_ns(estimate.median))
+}
+
+/// A difference of measurements can come out negative.
+fn whole_ns(ns: f64) -> u64 {
+    ns.max(0.0).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server() -> Profile {
+        let text = include_str!("../../../../fixtures/profiles/server.json");
+        serde_json::from_str(text).expect("a Profile")
+    }
+
+    fn names(assumed: &[Assumption]) -> Vec<&str> {
+        assumed.iter().map(|assumption| assumption.what.as_str()).collect()
+    }
+
+    #[test]
+    fn the_parts_of_a_switch_add_up_to_what_was_measured() {
+        let profile = server();
+        let (costs, _) = Costs::of(&profile);
+        let around = costs.wake_ns + hooks_ns(&costs, Family::Fair);
+        assert_eq!(costs.thread_switch_ns + around, 684);
+        assert_eq!(costs.process_switch_ns + around, 814);
+        let real_time = costs.wake_ns + hooks_ns(&costs, Family::RealTime) + costs.thread_switch_ns;
+        assert!(real_time.abs_diff(643) <= 6, "{real_time}");
+        let hooks = [Hook::SelectCpu, Hook::Enqueue, Hook::PickNext];
+        let waker: u64 = hooks.iter().map(|hook| costs.hook_ns(Family::Fair, *hook)).sum();
+        let across = waker + costs.wake_ns + costs.ipi_ns + costs.idle_exit_ns + costs.idle_switch_ns;
+        assert_eq!(across, 2_950 + costs.pipe_ns);
+    }
+
+    #[test]
+    fn the_curve_is_the_sequential_one_and_never_negative() {
+        let (costs, assumed) = Costs::of(&server());
+        assert!(!names(&assumed).contains(&"refill"));
+        assert_eq!(costs.refill[1], (2_048, 0));
+        assert_eq!(costs.refill_ns(65_536), 955);
+        assert_eq!(costs.refill_ns(1 << 30), 212_637);
+        let mut reads = server();
+        reads.total.retain(|row| row.access == "read" && row.stride_bytes == 64);
+        let (costs, assumed) = Costs::of(&reads);
+        assert!(names(&assumed).contains(&"refill"));
+        assert_eq!(costs.refill[0], (65_536, 1_121));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_and_taken_from_an_ordinary_server() {
+        let mut empty = server();
+        empty.direct.clear();
+        empty.total.clear();
+        empty.references = swtch_profile::model::References::default();
+        let (costs, assumed) = Costs::of(&empty);
+        let typical = Costs::typical();
+        assert_eq!(costs, Costs { socket_ns: costs.socket_ns, ..typical });
+        for what in [
+            "switches and hooks",
+            "wake-up on another CPU",
+            "pipe_ns",
+            "futex_ns",
+            "yield_ns",
+            "sleep_ns",
+            "refill",
+            "fork_ns",
+        ] {
+            assert!(names(&assumed).contains(&what), "{what}");
+        }
+        let mut threads_only = server();
+        threads_only.direct.retain(|row| row.tasks == "thread" && row.class == "normal");
+        let (costs, assumed) = Costs::of(&threads_only);
+        assert!(names(&assumed).contains(&"process_switch_ns"));
+        assert!(names(&assumed).contains(&"hooks of real-time classes"));
+        assert!(costs.process_switch_ns > costs.thread_switch_ns);
+    }
+
+    #[test]
+    fn a_negative_measurement_is_not_a_huge_cost() {
+        let mut odd = server();
+        odd.direct.iter_mut().for_each(|row| row.switch_cost_ns.median = -50.0);
+        let (costs, _) = Costs::of(&odd);
+        assert_eq!((costs.thread_switch_ns, costs.wake_ns), (0, 0));
+        assert_eq!(costs.ipi_ns + costs.idle_exit_ns, costs.pipe_ns);
+    }
+}

@@ -1,0 +1,133 @@
+//! One call for a whole run: a machine, a workload, and a policy by its name.
+
+use crate::costs::Costs;
+use crate::engine::{Engine, Options};
+use crate::error::SimError;
+use crate::machine::Machine;
+use crate::policies::{Asymmetric, Cfs, Eevdf, RealTime};
+use crate::policy::Policy;
+use crate::scx::{CompileOptions, Object, ScxPolicy, Settings};
+use crate::sink::Sink;
+use crate::tally::Tally;
+use crate::workload::{TaskSpec, Workload};
+
+/// The policies' names, with what each is.
+pub const POLICIES: &[(&str, &str)] = &[
+    ("eevdf", "the fair class of Linux 6.6 and later, by the rules of 6.18"),
+    ("cfs", "the fair class before, by the rules of 6.5"),
+    ("fifo", "the real-time class SCHED_FIFO"),
+    ("rr", "the real-time class SCHED_RR"),
+    ("flsched", "FLSCHED, from the source that the kernel runs"),
+    ("max-fair", "fast cores shared alike"),
+    ("max-perf", "fast cores to those who gain most"),
+    ("min-fair", "each keeps 85 % of its performance under max-fair, the rest to those who gain most"),
+    ("similar-min-fair", "the same, those with similar speedups alike"),
+    ("uni-fair", "as much throughput as a uniformity of 85 % allows"),
+    ("r-fair", "half of the fast cores shared alike, the rest to those who gain most"),
+    ("guaranteed", "max-perf while the uniformity is above 85 %, else max-fair"),
+    ("scaled-load", "load in proportion to the cores' power"),
+    ("equal-speedup", "the same speedup over a slow core for all"),
+    ("equal-slowdown", "the same slowdown against a fast core for all"),
+];
+
+/// What a run came to, whatever the policy was.
+#[derive(Debug)]
+pub struct Run<S> {
+    /// The policy's name.
+    pub policy: String,
+    /// From the beginning until the last task that counts ended, or until the time was over, ns.
+    pub makespan_ns: u64,
+    /// Whether all tasks that count ended.
+    pub complete: bool,
+    /// What was counted.
+    pub tally: Tally,
+    /// The tasks, as they were when they started, in the order of [`Tally::tasks`].
+    pub tasks: Vec<TaskSpec>,
+    /// Time each task was on a CPU, ns.
+    pub run_ns: Vec<u64>,
+    /// Time each task waited in run queues, ns.
+    pub wait_ns: Vec<u64>,
+    /// The sink.
+    pub sink: S,
+}
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The machine.
+    pub machine: Machine,
+    /// What its kernel takes.
+    pub costs: Costs,
+    /// What it is given to do.
+    pub workload: Workload,
+    /// How.
+    pub options: Options,
+}
+
+/// Runs a setting under a policy by its name: one of [`POLICIES`], or the path of a sched_ext scheduler's source, which ends in `.bpf.c`.
+/// Parameters may follow a colon: `min-fair:min-fairness=0.9`, `flsched:slice_ns=10000000` (a variable of the source).
+///
+/// # Errors
+/// When there is no such policy, its source cannot be compiled, and as [`Engine::new`] and [`Engine::run`].
+pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, SimError> {
+    match policy {
+        "eevdf" => run_with(setting, Eevdf::new(), sink),
+        "cfs" => run_with(setting, Cfs::new(), sink),
+        "fifo" => run_with(setting, RealTime::fifo(), sink),
+        "rr" => run_with(setting, RealTime::round_robin(), sink),
+        other if other.split(':').next().is_some_and(|name| name == "flsched" || name.ends_with(SOURCE)) => {
+            run_with(setting, sched_ext(other)?, sink)
+        }
+        other if POLICIES.iter().any(|(name, _)| other.split(':').next() == Some(name)) => {
+            run_with(setting, Asymmetric::from_text(other)?, sink)
+        }
+        _ => Err(SimError::UnknownPolicy { name: policy.to_owned(), known: known_policies() }),
+    }
+}
+
+/// What the path of a sched_ext scheduler's source ends in.
+const SOURCE: &str = ".bpf.c";
+
+/// A sched_ext scheduler by its name or path, with values for its variables.
+fn sched_ext(text: &str) -> Result<ScxPolicy, SimError> {
+    let (name, given) = text.split_once(':').unwrap_or((text, ""));
+    let fail = |problem: String| SimError::PolicyParameters { policy: name.to_owned(), problem };
+    let mut settings = Settings::default();
+    for pair in given.split(',').filter(|pair| !pair.trim().is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let number = value.trim().parse::<u64>();
+        let number = number.map_err(|_| fail(format!("{key} is \"{value}\", expected a whole number")))?;
+        settings = settings.number(key.trim(), number);
+    }
+    let object = if name == "flsched" {
+        Ok(Object::flsched())
+    } else {
+        Object::compile(std::path::Path::new(name), &CompileOptions::default())
+    };
+    object.and_then(|object| ScxPolicy::new(&object, settings)).map_err(|error| fail(error.to_string()))
+}
+
+/// The policies' names, for messages.
+pub fn known_policies() -> String {
+    POLICIES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}
+
+/// Runs a setting under a policy of one's own.
+///
+/// # Errors
+/// As [`Engine::new`] and [`Engine::run`].
+pub fn run_with<P: Policy, S: Sink>(setting: &Setting, policy: P, sink: S) -> Result<Run<S>, SimError> {
+    let Setting { machine, costs, workload, options } = setting.clone();
+    let outcome = Engine::new(machine, costs, workload, policy, sink, options)?.run()?;
+    let tasks = outcome.kernel.tasks();
+    Ok(Run {
+        policy: outcome.policy.name().to_owned(),
+        makespan_ns: outcome.makespan_ns,
+        complete: outcome.complete,
+        run_ns: tasks.clone().map(|(_, run_ns, _)| run_ns).collect(),
+        wait_ns: tasks.clone().map(|(_, _, wait_ns)| wait_ns).collect(),
+        tasks: tasks.map(|(spec, _, _)| spec.clone()).collect(),
+        tally: outcome.tally,
+        sink: outcome.sink,
+    })
+}

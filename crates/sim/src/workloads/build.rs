@@ -1,0 +1,74 @@
+//! What building workloads has in common.
+
+use super::{Channel, MOST_TASKS, Tasks};
+use crate::error::SimError;
+use crate::program::{Op, Program};
+use crate::workload::{Pipe, TaskSpec, Workload};
+
+impl Channel {
+    /// An empty one.
+    pub(crate) fn pipe(self) -> Pipe {
+        match self {
+            // 16 buffers of a page; short messages share a page, of which 40 of 100 bytes leave 96 unused (fs/pipe.c, Linux 6.18).
+            Self::Pipe => Pipe { capacity_bytes: 65_536, overhead_bytes: 2, socket: false },
+            // net.core.wmem_default is 212,992 on a 64-bit kernel; a short message is accounted with its sk_buff and the end of its
+            // data's memory, 768 bytes for 100 (SKB_TRUESIZE, include/linux/skbuff.h, Linux 6.18).
+            Self::Socket => Pipe { capacity_bytes: 212_992, overhead_bytes: 668, socket: true },
+        }
+    }
+}
+
+impl Tasks {
+    /// The process of the task with this number.
+    pub(super) fn process_of(self, task: u32) -> u32 {
+        match self {
+            Self::Threads => 0,
+            Self::Processes => task,
+        }
+    }
+}
+
+/// Adds steps that are done `times` times, using a loop counter of the task; `times` 0 is for ever.
+pub(crate) fn repeat(ops: &mut Vec<Op>, times: u32, counter: u8, body: impl FnOnce(&mut Vec<Op>)) {
+    let to = ops.len() as u32;
+    body(ops);
+    if times != 1 {
+        ops.push(Op::Loop { to, times, counter });
+    }
+}
+
+impl Workload {
+    /// Adds a program; its place.
+    pub(crate) fn add_program(&mut self, ops: Vec<Op>) -> u32 {
+        self.programs.push(Program { ops });
+        self.programs.len() as u32 - 1
+    }
+
+    /// Adds a pipe; its place.
+    pub(super) fn add_pipe(&mut self, channel: Channel) -> u32 {
+        self.pipes.push(channel.pipe());
+        self.pipes.len() as u32 - 1
+    }
+
+    /// Adds a task that is there from the beginning.
+    pub(super) fn add_task(&mut self, name: String, program: u32, tasks: Tasks, working_set_bytes: u64) {
+        let process = tasks.process_of(self.tasks.len() as u32);
+        self.tasks.push(TaskSpec { name, process, program, working_set_bytes, ..TaskSpec::default() });
+    }
+}
+
+/// Refuses a count of zero.
+pub(super) fn at_least_one(workload: &str, what: &str, count: u32) -> Result<(), SimError> {
+    if count > 0 {
+        return Ok(());
+    }
+    Err(SimError::parameters(workload, format!("{what} is 0; expected at least 1")))
+}
+
+/// Refuses more tasks than anybody means.
+pub(super) fn at_most(workload: &str, tasks: u64) -> Result<(), SimError> {
+    if tasks <= MOST_TASKS {
+        return Ok(());
+    }
+    Err(SimError::parameters(workload, format!("{tasks} tasks; expected at most {MOST_TASKS}")))
+}

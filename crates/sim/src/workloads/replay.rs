@@ -1,0 +1,239 @@
+//! `replay`: a recorded trace as a workload that keeps its causes and effects.
+//!
+//! A trace says when every task ran; what another scheduler would make of the same work it does not say. So each task becomes a program:
+//! it computes what it computed; where it slept until another task woke it, it takes a semaphore that the other one posts at the same point
+//! of its own work; where an interrupt or a timer woke it, it sleeps as long as it slept.
+
+mod track;
+
+use crate::assumption::Assumption;
+use crate::costs::Costs;
+use crate::error::SimError;
+use crate::policy::{Family, Hook};
+use crate::program::Op;
+use crate::workload::{TaskSpec, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+use swtch_trace::tables::{PrevState, SwitchRow, TaskRow};
+use track::{Item, Moment, Track, What};
+
+/// A recording as a workload, and what had to be assumed for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replayed {
+    /// The workload.
+    pub workload: Workload,
+    /// What the recording does not tell, and what was lost of it.
+    pub assumed: Vec<Assumption>,
+}
+
+/// Makes a workload of a recording's switches and tasks. Rows may come in any order, and some may be missing: every semaphore that is taken
+/// is posted, in an order in which nobody waits for a later event than his own, so a replay cannot deadlock.
+///
+/// Work is what the tasks computed on the machine of the recording, whose speed is the reference. What the simulator charges for calls and
+/// wake-ups by `costs` is taken off, because the recorded times have it in them already; so is the measured cost of switches.
+///
+/// # Errors
+/// When no task of the recording ran.
+pub fn replay(
+    tasks: &[TaskRow],
+    switches: impl IntoIterator<Item = SwitchRow>,
+    costs: &Costs,
+) -> Result<Replayed, SimError> {
+    let mut rows: Vec<SwitchRow> = switches.into_iter().collect();
+    // Stable: what stands first at a time came first.
+    rows.sort_by_key(|row| row.at_ns);
+    let mut reading = Reading::new(tasks);
+    for row in &rows {
+        reading.row(row);
+    }
+    let end_ns = rows.last().map_or(0, |row| row.at_ns);
+    reading.finish(end_ns, costs)
+}
+
+struct Reading<'a> {
+    rows: BTreeMap<u32, &'a TaskRow>,
+    tracks: BTreeMap<u32, Track>,
+    /// Semaphores by who posts and who takes.
+    semaphores: BTreeMap<(u32, u32), u32>,
+    /// Wake-ups so far, which also orders those of the same time.
+    wakes: u64,
+    lost_stints: u64,
+    unknown_wakes: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn new(tasks: &'a [TaskRow]) -> Self {
+        Self {
+            rows: tasks.iter().map(|task| (task.tid, task)).collect(),
+            tracks: BTreeMap::new(),
+            semaphores: BTreeMap::new(),
+            wakes: 0,
+            lost_stints: 0,
+            unknown_wakes: 0,
+        }
+    }
+
+    /// Whether the task is replayed: the idle task is not, nor those that were only named.
+    fn counts(&self, tid: u32) -> bool {
+        tid != 0 && self.rows.get(&tid).is_none_or(|row| row.in_scope)
+    }
+
+    fn row(&mut self, row: &SwitchRow) {
+        if self.counts(row.prev_tid) {
+            self.leaves(row);
+        }
+        if self.counts(row.next_tid) {
+            self.comes(row);
+        }
+    }
+
+    fn leaves(&mut self, row: &SwitchRow) {
+        let track = self.tracks.entry(row.prev_tid).or_default();
+        let came_ns = track.running_since_ns.take();
+        let ran_ns = match (row.ran_ns, came_ns) {
+            (0, Some(came_ns)) => row.at_ns.saturating_sub(came_ns),
+            (ran_ns, _) => ran_ns,
+        };
+        let from_ns = row.at_ns.saturating_sub(ran_ns);
+        // It came back without a row that says so.
+        if let Some(since_ns) = track.blocked_since_ns.take() {
+            self.unknown_wakes += 1;
+            self.wakes += 1;
+            let at = Moment { ns: from_ns.max(since_ns), order: self.wakes };
+            track.items.push(Item { at, what: What::Sleep { ns: from_ns.saturating_sub(since_ns) } });
+        }
+        track.seen = true;
+        let cost_ns = row.cost_ns.map_or(0, u64::from).min(ran_ns);
+        track.stints.push((from_ns, row.at_ns.saturating_sub(cost_ns).max(from_ns)));
+        if row.prev_state != PrevState::Runnable {
+            track.blocked_since_ns = Some(row.at_ns);
+        }
+    }
+
+    fn comes(&mut self, row: &SwitchRow) {
+        let woken_ns = row.at_ns.saturating_sub(row.waited_ns.unwrap_or(0));
+        let tid = row.next_tid;
+        let track = self.tracks.entry(tid).or_default();
+        if track.running_since_ns.replace(row.at_ns).is_some() {
+            self.lost_stints += 1;
+        }
+        let first = !std::mem::replace(&mut track.seen, true);
+        let Some(since_ns) = track.blocked_since_ns.take().or(first.then_some(0)) else {
+            // It was preempted, and goes on.
+            return;
+        };
+        self.wakes += 1;
+        let at = Moment { ns: woken_ns.max(since_ns), order: self.wakes };
+        let waker = row.waker_tid.filter(|waker| *waker != tid && self.counts(*waker));
+        let Some(waker) = waker else {
+            if first {
+                self.track(tid).start_ns = at.ns;
+            } else {
+                self.track(tid).items.push(Item { at, what: What::Sleep { ns: at.ns - since_ns } });
+            }
+            return;
+        };
+        let next = self.semaphores.len() as u32;
+        let semaphore = *self.semaphores.entry((waker, tid)).or_insert(next);
+        self.track(tid).items.push(Item { at, what: What::Acquire { semaphore } });
+        self.track(waker).items.push(Item { at, what: What::Post { semaphore } });
+    }
+
+    fn track(&mut self, tid: u32) -> &mut Track {
+        self.tracks.entry(tid).or_default()
+    }
+
+    fn finish(mut self, end_ns: u64, costs: &Costs) -> Result<Replayed, SimError> {
+        let mut workload = Workload { name: "replay".to_owned(), ..Workload::default() };
+        workload.semaphores = vec![0; self.semaphores.len()];
+        let charges = Charges::of(costs);
+        for (tid, mut track) in std::mem::take(&mut self.tracks) {
+            if let Some(since_ns) = track.running_since_ns.take() {
+                track.stints.push((since_ns, end_ns.max(since_ns)));
+            }
+            let start_ns = track.start_ns;
+            let program = workload.add_program(track.program(&charges));
+            let row = self.rows.get(&tid);
+            workload.tasks.push(TaskSpec {
+                name: row.map_or_else(|| format!("task/{tid}"), |row| format!("{}/{tid}", row.comm)),
+                process: row.map_or(tid, |row| row.pid),
+                program,
+                working_set_bytes: row.and_then(|row| row.working_set_bytes).unwrap_or(0),
+                start_ns,
+                ..TaskSpec::default()
+            });
+        }
+        if workload.tasks.is_empty() {
+            let problem = "no task of the recording ever ran; expected one that has a table of switches (record with BPF or perf)";
+            return Err(SimError::parameters("replay", problem));
+        }
+        let assumed = self.assumed(&workload);
+        Ok(Replayed { workload, assumed })
+    }
+
+    fn assumed(&self, workload: &Workload) -> Vec<Assumption> {
+        let mut assumed = vec![
+            Assumption::new(
+                "wake-ups",
+                format!("{} of {} by a task", acquires(workload), self.wakes),
+                "an interrupt that found a task running is recorded as that task, and becomes an effect of its work",
+            ),
+            Assumption::new("nice values", "0", "a recording has none"),
+        ];
+        let without: BTreeSet<&str> = workload
+            .tasks
+            .iter()
+            .filter(|task| task.working_set_bytes == 0)
+            .map(|task| task.name.as_str())
+            .collect();
+        if !without.is_empty() {
+            let value = format!("0 bytes for {} tasks", without.len());
+            assumed.push(Assumption::new(
+                "working sets",
+                value,
+                "they were not recorded; no refill is charged",
+            ));
+        }
+        let lost = [
+            (
+                "lost stints",
+                self.lost_stints,
+                "a task came twice and never left; what it did between is not replayed",
+            ),
+            (
+                "lost wake-ups",
+                self.unknown_wakes,
+                "a task slept and left again without having come; it sleeps until then",
+            ),
+        ];
+        for (what, count, why) in lost.into_iter().filter(|(_, count, _)| *count > 0) {
+            assumed.push(Assumption::new(what, count.to_string(), why));
+        }
+        assumed
+    }
+}
+
+/// How many wake-ups by tasks there are.
+fn acquires(workload: &Workload) -> usize {
+    let ops = workload.programs.iter().flat_map(|program| &program.ops);
+    ops.filter(|op| matches!(op, Op::Acquire { .. })).count()
+}
+
+/// What the simulator charges for a step that recorded times contain already, ns.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_field_names)] // They are all times.
+struct Charges {
+    post_ns: u64,
+    acquire_ns: u64,
+    sleep_ns: u64,
+}
+
+impl Charges {
+    fn of(costs: &Costs) -> Self {
+        let hooks = [Hook::SelectCpu, Hook::Enqueue].map(|hook| costs.hook_ns(Family::Fair, hook));
+        let wake_ns = costs.wake_ns + hooks.iter().sum::<u64>();
+        Self { post_ns: costs.futex_ns + wake_ns, acquire_ns: costs.futex_ns, sleep_ns: costs.sleep_ns }
+    }
+}
+
+#[cfg(test)]
+mod tests;

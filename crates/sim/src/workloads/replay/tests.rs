@@ -1,0 +1,244 @@
+use super::*;
+use crate::engine::{Engine, Options};
+use crate::machine::Machine;
+use crate::policies::RealTime;
+use crate::sink::{Nothing, Sink, SwitchEvent, WakeEvent};
+use crate::workloads::tests::{balance, check};
+use crate::workloads::{PingPong, Schbench};
+use proptest::prelude::*;
+
+fn switch(at_ns: u64, prev_tid: u32, next_tid: u32, prev_state: PrevState) -> SwitchRow {
+    SwitchRow {
+        at_ns,
+        cpu: 0,
+        prev_tid,
+        next_tid,
+        prev_state,
+        ran_ns: 0,
+        waited_ns: None,
+        cost_ns: None,
+        waker_tid: None,
+    }
+}
+
+fn ops(replayed: &Replayed, name: &str) -> Vec<Op> {
+    let task = replayed.workload.tasks.iter().find(|task| task.name == name).expect("the task");
+    replayed.workload.programs[task.program as usize].ops.clone()
+}
+
+fn free(rows: Vec<SwitchRow>) -> Replayed {
+    replay(&[], rows, &Costs::free()).expect("somebody ran")
+}
+
+#[test]
+fn who_woke_whom_becomes_a_semaphore_at_the_wakers_point_of_work() {
+    // 7 runs 0-100, wakes 8 at 60; 8 runs 100-130 and blocks for good; 7 slept from 100 and is woken by a timer at 150.
+    let rows = vec![
+        SwitchRow {
+            ran_ns: 100,
+            waited_ns: Some(40),
+            waker_tid: Some(7),
+            ..switch(100, 7, 8, PrevState::Sleeping)
+        },
+        SwitchRow { ran_ns: 30, ..switch(130, 8, 0, PrevState::Sleeping) },
+        SwitchRow { waited_ns: Some(0), ..switch(150, 0, 7, PrevState::Runnable) },
+        SwitchRow { ran_ns: 20, ..switch(170, 7, 0, PrevState::Other) },
+    ];
+    let replayed = free(rows);
+    let (compute, sleep) = (|work_ns| Op::Compute { work_ns }, Op::Sleep { ns: 50 });
+    assert_eq!(
+        ops(&replayed, "task/7"),
+        [compute(60), Op::Post { semaphore: 0 }, compute(40), sleep, compute(20)]
+    );
+    assert_eq!(ops(&replayed, "task/8"), [Op::Acquire { semaphore: 0 }, compute(30)]);
+    assert_eq!(replayed.workload.tasks.iter().map(|task| task.start_ns).collect::<Vec<_>>(), [0, 0]);
+}
+
+#[test]
+fn preemptions_are_not_part_of_the_work_and_switches_are_taken_off() {
+    let rows = vec![
+        SwitchRow { ran_ns: 50, cost_ns: Some(10), ..switch(50, 7, 8, PrevState::Runnable) },
+        SwitchRow {
+            ran_ns: 30,
+            cost_ns: Some(10),
+            waited_ns: Some(30),
+            ..switch(80, 8, 7, PrevState::Sleeping)
+        },
+        SwitchRow { ran_ns: 20, cost_ns: Some(5), ..switch(100, 7, 0, PrevState::Sleeping) },
+    ];
+    let replayed = free(rows);
+    assert_eq!(ops(&replayed, "task/7"), [Op::Compute { work_ns: 55 }]);
+    // First seen when it came, at 50; who woke it is not known.
+    assert_eq!(ops(&replayed, "task/8"), [Op::Compute { work_ns: 20 }]);
+    assert_eq!(replayed.workload.tasks[1].start_ns, 50);
+}
+
+#[test]
+fn what_the_simulator_charges_is_taken_off_the_work() {
+    let costs = Costs { futex_ns: 10, wake_ns: 5, ..Costs::free() };
+    let rows = vec![
+        SwitchRow {
+            ran_ns: 100,
+            waited_ns: Some(40),
+            waker_tid: Some(7),
+            ..switch(100, 7, 8, PrevState::Sleeping)
+        },
+        SwitchRow { ran_ns: 30, ..switch(130, 8, 0, PrevState::Sleeping) },
+    ];
+    let replayed = replay(&[], rows, &costs).unwrap();
+    assert_eq!(ops(&replayed, "task/7")[0], Op::Compute { work_ns: 45 });
+    // Its taking the semaphore had no work before it: what follows is shortened.
+    assert_eq!(ops(&replayed, "task/8")[1], Op::Compute { work_ns: 20 });
+}
+
+#[test]
+fn names_processes_and_scope_come_from_the_tasks() {
+    let task =
+        |tid, in_scope| TaskRow { tid, pid: 5, comm: "app".to_owned(), in_scope, ..TaskRow::default() };
+    let rows = vec![
+        SwitchRow { ran_ns: 10, ..switch(10, 7, 9, PrevState::Sleeping) },
+        SwitchRow {
+            ran_ns: 10,
+            waited_ns: Some(0),
+            waker_tid: Some(9),
+            ..switch(20, 9, 7, PrevState::Sleeping)
+        },
+        SwitchRow { ran_ns: 10, ..switch(30, 7, 0, PrevState::Sleeping) },
+    ];
+    let replayed = replay(&[task(7, true), task(9, false)], rows, &Costs::free()).unwrap();
+    assert_eq!(replayed.workload.tasks.len(), 1);
+    assert_eq!((replayed.workload.tasks[0].name.as_str(), replayed.workload.tasks[0].process), ("app/7", 5));
+    let compute = Op::Compute { work_ns: 10 };
+    assert_eq!(ops(&replayed, "app/7"), [compute, Op::Sleep { ns: 10 }, compute]);
+    assert!(replay(&[], Vec::new(), &Costs::free()).unwrap_err().to_string().contains("no task"));
+}
+
+/// Records a simulated run as the recorder would.
+#[derive(Debug, Default)]
+struct Recorder {
+    rows: Vec<SwitchRow>,
+    since_ns: BTreeMap<usize, u64>,
+    woken: BTreeMap<usize, (u64, Option<u32>)>,
+}
+
+impl Sink for Recorder {
+    fn switch(&mut self, event: SwitchEvent) {
+        let tid = |task: Option<usize>| task.map_or(0, |task| task as u32 + 1);
+        let ran_ns =
+            event.prev.and_then(|task| self.since_ns.remove(&task)).map_or(0, |since| event.at_ns - since);
+        let (at_ns, waker_tid) =
+            event.next.and_then(|task| self.woken.remove(&task)).unwrap_or((event.at_ns, None));
+        event.next.map(|task| self.since_ns.insert(task, event.at_ns));
+        let prev_state = if event.prev_runnable { PrevState::Runnable } else { PrevState::Sleeping };
+        self.rows.push(SwitchRow {
+            cpu: event.cpu as u32,
+            ran_ns,
+            waited_ns: Some(event.at_ns - at_ns),
+            waker_tid,
+            ..switch(event.at_ns, tid(event.prev), tid(event.next), prev_state)
+        });
+    }
+
+    fn wake(&mut self, event: WakeEvent) {
+        self.woken.insert(event.wakee, (event.at_ns, event.waker.map(|task| task as u32 + 1)));
+    }
+}
+
+fn run<S: Sink>(cpus: u32, workload: Workload, sink: S) -> (u64, S) {
+    let (machine, policy) = (Machine::uniform(cpus), RealTime::with_slice_ns(100_000_000));
+    let engine = Engine::new(machine, Costs::free(), workload, policy, sink, Options::default()).unwrap();
+    let outcome = engine.run().expect("it ends");
+    (outcome.makespan_ns, outcome.sink)
+}
+
+#[test]
+fn a_replayed_simulation_takes_as_long_as_the_first() {
+    let ping_pong = PingPong { pairs: 3, loops: 20, work_ns: 7_000, ..PingPong::default() }.build().unwrap();
+    let schbench = Schbench { workers: 5, requests: 20, ..Schbench::default() }.build().unwrap();
+    for workload in [ping_pong, schbench] {
+        for cpus in [1, 2, 4] {
+            let work_ns = balance(&workload).work_ns;
+            let (makespan_ns, recorder) = run(cpus, workload.clone(), Recorder::default());
+            let replayed = free(recorder.rows);
+            check(&replayed.workload);
+            assert_eq!(balance(&replayed.workload).work_ns, work_ns, "{} on {cpus}", workload.name);
+            let (again_ns, _) = run(cpus, replayed.workload, Nothing);
+            let difference = again_ns.abs_diff(makespan_ns);
+            assert!(
+                difference * 100 <= makespan_ns,
+                "{} on {cpus}: {makespan_ns} and {again_ns}",
+                workload.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_recording_of_a_real_machine_runs_to_its_end() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/machine.swtch");
+    let trace = swtch_trace::Trace::open(&folder).expect("a fixture");
+    let rows: Vec<SwitchRow> = trace.switches().map(|row| row.expect("a row")).collect();
+    let tasks = trace.tasks.clone();
+    let recorded_ns: u64 = rows.iter().filter(|row| row.prev_tid != 0).map(|row| row.ran_ns).sum();
+    let replayed = replay(&tasks, rows, &Costs::free()).unwrap();
+    check(&replayed.workload);
+    let sums = balance(&replayed.workload);
+    assert_eq!(sums.posted, sums.acquired);
+    assert!(
+        sums.work_ns <= recorded_ns + recorded_ns / 10 && sums.work_ns > recorded_ns / 2,
+        "{} {recorded_ns}",
+        sums.work_ns
+    );
+    let (makespan_ns, _) = run(2, replayed.workload, Nothing);
+    assert!(makespan_ns >= sums.work_ns / 2);
+}
+
+/// Rows as no kernel would write them.
+fn any_row() -> impl Strategy<Value = SwitchRow> {
+    let state = prop_oneof![
+        Just(PrevState::Runnable),
+        Just(PrevState::Sleeping),
+        Just(PrevState::Uninterruptible),
+        Just(PrevState::Other)
+    ];
+    let waker = prop::option::of(0_u32..6);
+    let waited = prop::option::of(0_u64..40);
+    (0_u64..60, 0_u32..6, 0_u32..6, state, 0_u64..50, waited, prop::option::of(0_u32..20), waker).prop_map(
+        |(at_ns, prev_tid, next_tid, prev_state, ran_ns, waited_ns, cost_ns, waker_tid)| SwitchRow {
+            at_ns,
+            cpu: 0,
+            prev_tid,
+            next_tid,
+            prev_state,
+            ran_ns,
+            waited_ns,
+            cost_ns,
+            waker_tid,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn no_recording_however_damaged_deadlocks(
+        rows in prop::collection::vec(any_row(), 1..60),
+        cpus in 1_u32..4,
+    ) {
+        // Only tasks of the tables' scope can be missing; then nobody ran.
+        if let Ok(replayed) = replay(&[], rows, &Costs::free()) {
+            check(&replayed.workload);
+            let sums = balance(&replayed.workload);
+            prop_assert_eq!(sums.posted, sums.acquired);
+            let engine = Engine::new(
+                Machine::uniform(cpus),
+                Costs::free(),
+                replayed.workload,
+                RealTime::with_slice_ns(100_000_000),
+                Nothing,
+                Options::default(),
+            );
+            let outcome = engine.unwrap().run();
+            prop_assert!(outcome.is_ok(), "{}", outcome.err().map_or(String::new(), |error| error.to_string()));
+        }
+    }
+}

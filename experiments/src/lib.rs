@@ -1,0 +1,24 @@
+//! Published tables about context switches and fair schedulers, each computed again and compared.
+//!
+//! An experiment is a function from options to tables ([`EXPERIMENTS`]); every row says what was published, what comes out here and within
+//! which tolerance, or why it does not. `docs/experiments.md` has the tables with the text around them.
+#![forbid(unsafe_code)]
+
+mod all_mixes;
+mod allowed;
+pub mod cache_model;
+mod document;
+mod guaranteed;
+mod mix;
+mod mixes;
+mod r_fair;
+mod regions;
+mod registry;
+mod ring;
+mod speedups;
+mod table;
+mod two_apps;
+
+pub use document::{names, update};
+pub use registry::{EXPERIMENTS, Experiment, Options};
+pub use table::{Grid, Published, Row, Standing, Table};

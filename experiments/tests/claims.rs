@@ -1,0 +1,79 @@
+//! What the tables and the document claim.
+#![allow(missing_docs)]
+
+use swtch_experiments::{EXPERIMENTS, Options, Published, Standing, Table, update};
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/experiments.md");
+
+fn results() -> Vec<(&'static str, Vec<Table>)> {
+    EXPERIMENTS.map(|experiment| (experiment.name, (experiment.run)(Options::default()).unwrap())).to_vec()
+}
+
+/// Computed once, as the traversals take a while without optimisation.
+#[test]
+fn every_row_is_as_far_from_what_was_published_as_it_says_and_the_document_has_them() {
+    let results = results();
+    let rows = || results.iter().flat_map(|(_, tables)| tables).flat_map(|table| &table.rows);
+    let complaints: Vec<String> = rows().filter_map(swtch_experiments::Row::complaint).collect();
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    assert!(rows().all(|row| row.obtained.is_finite()));
+
+    let count = |wanted: fn(&Standing) -> bool| rows().filter(|row| wanted(&row.standing)).count();
+    let calibrated = count(|standing| matches!(standing, Standing::Calibrated { .. }));
+    let reproduced = count(|standing| matches!(standing, Standing::Reproduced { .. }));
+    assert!(reproduced > 5 * calibrated, "{reproduced} checked, {calibrated} calibrated");
+
+    let document = std::fs::read_to_string(DOCUMENT).unwrap();
+    let again = update(&document, &results).unwrap();
+    let hint = "run: cargo run --release -p swtch-experiments -- all --write docs/experiments.md";
+    for (line, (old, new)) in document.lines().zip(again.lines()).enumerate() {
+        assert_eq!(old, new, "line {} of docs/experiments.md is out of date; {hint}", line + 1);
+    }
+    assert_eq!(document.lines().count(), again.lines().count(), "docs/experiments.md is out of date; {hint}");
+}
+
+#[test]
+fn published_figures_are_those_of_the_sources() {
+    let of = |name: &str| {
+        let experiment = EXPERIMENTS.iter().find(|experiment| experiment.name == name).unwrap();
+        (experiment.run)(Options { threads: 1 }).unwrap()
+    };
+    let values = |table: &Table| -> Vec<f64> {
+        let value = |published| match published {
+            Published::Value(value) => value,
+            Published::Range(_, most) => most,
+        };
+        table.rows.iter().filter_map(|row| row.published.map(value)).collect()
+    };
+    assert_eq!(values(&of("two-apps")[0]), [15.0, -20.0, -43.0, 1.0, -49.0, -69.0]);
+    let diverse_and_similar = [
+        107.0, 62.0, 43.0, 106.0, 85.0, 72.0, 104.0, 85.0, 78.0, 100.0, 56.0, 33.0, 100.0, 85.0, 72.0, 100.0,
+        87.0, 90.0,
+    ];
+    let mixes = of("mixes");
+    assert_eq!(values(&mixes[0]), diverse_and_similar);
+    assert_eq!(values(&mixes[1]), diverse_and_similar);
+    assert_eq!(values(&of("all-mixes")[0]), [40.0, 4.0, 51.0, 24.0, 3.0]);
+    let ring = [
+        6.0, 7.0, 7.0, 8.0, 8.0, 7.0, 8.0, 9.0, 10.0, 12.0, 14.0, 15.0, 18.0, 46.0, 88.0, 22.0, 24.0, 107.0,
+        187.0, 188.0, 38.0, 140.0, 363.0, 367.0, 367.0,
+    ];
+    assert_eq!(values(&of("ring")[0]), ring);
+}
+
+#[test]
+fn figures_do_not_depend_on_the_number_of_threads() {
+    let experiment = EXPERIMENTS.iter().find(|experiment| experiment.name == "all-mixes").unwrap();
+    let markdown = |threads| -> Vec<String> {
+        (experiment.run)(Options { threads }).unwrap().iter().map(Table::markdown).collect()
+    };
+    assert_eq!(markdown(1), markdown(5));
+}
+
+#[test]
+fn names_are_unique_and_none_is_all() {
+    let names = EXPERIMENTS.map(|experiment| experiment.name);
+    let distinct: std::collections::BTreeSet<&str> = names.into_iter().collect();
+    assert_eq!(distinct.len(), names.len());
+    assert!(!names.contains(&"all"));
+}
