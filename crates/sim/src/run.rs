@@ -6,6 +6,7 @@ use crate::error::SimError;
 use crate::machine::Machine;
 use crate::policies::{Asymmetric, Cfs, Eevdf, RealTime};
 use crate::policy::Policy;
+use crate::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use crate::sink::Sink;
 use crate::tally::Tally;
 use crate::workload::{TaskSpec, Workload};
@@ -16,6 +17,7 @@ pub const POLICIES: &[(&str, &str)] = &[
     ("cfs", "the fair class before, by the rules of 6.5"),
     ("fifo", "the real-time class SCHED_FIFO"),
     ("rr", "the real-time class SCHED_RR"),
+    ("flsched", "FLSCHED, from the source that the kernel runs"),
     ("max-fair", "fast cores shared alike"),
     ("max-perf", "fast cores to those who gain most"),
     ("min-fair", "each keeps 85 % of its performance under max-fair, the rest to those who gain most"),
@@ -62,21 +64,47 @@ pub struct Setting {
     pub options: Options,
 }
 
-/// Runs a setting under a policy by its name.
+/// Runs a setting under a policy by its name: one of [`POLICIES`], or the path of a sched_ext scheduler's source, which ends in `.bpf.c`.
+/// Parameters may follow a colon: `min-fair:min-fairness=0.9`, `flsched:slice_ns=10000000` (a variable of the source).
 ///
 /// # Errors
-/// When there is no such policy, and as [`Engine::new`] and [`Engine::run`].
+/// When there is no such policy, its source cannot be compiled, and as [`Engine::new`] and [`Engine::run`].
 pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, SimError> {
     match policy {
         "eevdf" => run_with(setting, Eevdf::new(), sink),
         "cfs" => run_with(setting, Cfs::new(), sink),
         "fifo" => run_with(setting, RealTime::fifo(), sink),
         "rr" => run_with(setting, RealTime::round_robin(), sink),
+        other if other.split(':').next().is_some_and(|name| name == "flsched" || name.ends_with(SOURCE)) => {
+            run_with(setting, sched_ext(other)?, sink)
+        }
         other if POLICIES.iter().any(|(name, _)| other.split(':').next() == Some(name)) => {
             run_with(setting, Asymmetric::from_text(other)?, sink)
         }
         _ => Err(SimError::UnknownPolicy { name: policy.to_owned(), known: known_policies() }),
     }
+}
+
+/// What the path of a sched_ext scheduler's source ends in.
+const SOURCE: &str = ".bpf.c";
+
+/// A sched_ext scheduler by its name or path, with values for its variables.
+fn sched_ext(text: &str) -> Result<ScxPolicy, SimError> {
+    let (name, given) = text.split_once(':').unwrap_or((text, ""));
+    let fail = |problem: String| SimError::PolicyParameters { policy: name.to_owned(), problem };
+    let mut settings = Settings::default();
+    for pair in given.split(',').filter(|pair| !pair.trim().is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let number = value.trim().parse::<u64>();
+        let number = number.map_err(|_| fail(format!("{key} is \"{value}\", expected a whole number")))?;
+        settings = settings.number(key.trim(), number);
+    }
+    let object = if name == "flsched" {
+        Ok(Object::flsched())
+    } else {
+        Object::compile(std::path::Path::new(name), &CompileOptions::default())
+    };
+    object.and_then(|object| ScxPolicy::new(&object, settings)).map_err(|error| fail(error.to_string()))
 }
 
 /// The policies' names, for messages.
