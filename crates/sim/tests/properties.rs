@@ -142,13 +142,6 @@ fn for_real_time(workload: &Workload, takes_turns: bool) -> Workload {
     workload
 }
 
-/// A policy without a rule for `sched_yield` lets a spinning task have its slice.
-fn without_spinning(workload: &Workload) -> Workload {
-    let mut workload = workload.clone();
-    workload.barriers[0].waiting = Waiting::Block;
-    workload
-}
-
 fn run<P: Policy>(machine: Machine, costs: Costs, workload: &Workload, policy: P, every_tick: bool) -> (u64, Tally, Story) {
     let options = Options { every_tick, ..Options::default() };
     let engine = Engine::new(machine, costs, workload.clone(), policy, Story::default(), options).unwrap();
@@ -225,7 +218,7 @@ proptest! {
         check(&machine, &costs, &robin, || RealTime::with_slice_ns(3_000_000))?;
         check(&machine, &costs, &workload, Cfs::new)?;
         check(&machine, &costs, &workload, Eevdf::new)?;
-        let yielding = without_spinning(&workload);
+        let yielding = for_real_time(&workload, false);
         for policy in ["max-fair", "min-fair", "guaranteed"] {
             check(&machine, &costs, &yielding, || Asymmetric::from_text(policy).unwrap())?;
         }

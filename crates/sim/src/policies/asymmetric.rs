@@ -75,6 +75,8 @@ struct Slot {
     expected: Option<u32>,
     /// Where the running task goes when it leaves.
     sends_to: Option<u32>,
+    /// It lets others run first.
+    yielded: Option<u32>,
 }
 
 /// How far the estimates were off when shares were computed.
@@ -250,7 +252,10 @@ impl Asymmetric {
     /// The task that should run next on a CPU of those that wait.
     fn choose(&mut self, kernel: &Kernel, cpu: usize) -> Option<usize> {
         let is_fast = self.slots[cpu].is_fast;
-        let usable = self.waiting.iter().enumerate().filter(|(_, task)| kernel.may_use(**task as usize, cpu));
+        let yielded = self.slots[cpu].yielded.take().filter(|_| self.waiting.len() > 1);
+        let usable = self.waiting.iter().enumerate();
+        let usable =
+            usable.filter(|(_, task)| Some(**task) != yielded && kernel.may_use(**task as usize, cpu));
         let least_ns = usable.clone().map(|(_, task)| self.runners[*task as usize].total_ns).min()?;
         // Those that have run least, to a round; of these, those whose kind of core this is.
         let rank = |task: u32| {
@@ -512,7 +517,9 @@ impl Policy for Asymmetric {
         false
     }
 
-    fn yield_task(&mut self, _kernel: &mut Kernel, _cpu: usize, _task: usize) {}
+    fn yield_task(&mut self, _kernel: &mut Kernel, cpu: usize, task: usize) {
+        self.slots[cpu].yielded = Some(task as u32);
+    }
 
     fn balancing(&self) -> Balancing {
         Balancing::default()
