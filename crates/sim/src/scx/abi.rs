@@ -76,6 +76,14 @@ impl CpuMask {
         self.bits[cpu / 64] |= 1 << (cpu % 64);
     }
 
+    pub(super) fn set(&mut self, cpu: usize, is_in: bool) {
+        if is_in {
+            self.insert(cpu);
+        } else {
+            self.remove(cpu);
+        }
+    }
+
     pub(super) fn remove(&mut self, cpu: usize) {
         self.bits[cpu / 64] &= !(1 << (cpu % 64));
     }

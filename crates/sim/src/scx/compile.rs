@@ -47,7 +47,8 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
     let failed = |output: &Output| {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         let is_error = |line: &&str| line.contains("error");
-        let first_line = text.lines().find(is_error).or(text.lines().next()).unwrap_or("no message").to_owned();
+        let first_line =
+            text.lines().find(is_error).or(text.lines().next()).unwrap_or("no message").to_owned();
         let source_path = source_path.to_owned();
         ScxError::Compile { compiler: compiler.clone(), source_path, first_line, output: text }
     };

@@ -37,28 +37,41 @@ impl Idle {
             }
             masks
         };
-        for (place, cpu) in machine.cpus.iter().enumerate().filter(|(_, cpu)| (cpu.id as usize) < super::abi::MAX_CPUS) {
+        for (place, cpu) in
+            machine.cpus.iter().enumerate().filter(|(_, cpu)| (cpu.id as usize) < super::abi::MAX_CPUS)
+        {
             siblings[cpu.id as usize] = machine.core(place).map(|other| machine.cpus[other].id).collect();
             all.insert(cpu.id as usize);
         }
         let (l3s, nodes) = (domains(|cpu| cpu.l3), domains(|cpu| cpu.node));
         let (by_l3, by_node) = (l3s.len() > 1, nodes.len() > 1 && nodes.len() != l3s.len());
         let (cpus, cores, scratch) = (all.clone(), all, Box::new(CpuMask::EMPTY));
-        Self { is_kept, cpus, cores, has_smt: machine.has_smt(), siblings, l3s, nodes, by_l3, by_node, scratch }
+        Self {
+            is_kept,
+            cpus,
+            cores,
+            has_smt: machine.has_smt(),
+            siblings,
+            l3s,
+            nodes,
+            by_l3,
+            by_node,
+            scratch,
+        }
     }
 
     /// A CPU becomes idle or busy (`update_builtin_idle`).
     #[inline]
     pub(super) fn update(&mut self, cpu: u32, idle: bool) {
-        if idle { self.cpus.insert(cpu as usize) } else { self.cpus.remove(cpu as usize) }
+        self.cpus.set(cpu as usize, idle);
         if !self.has_smt {
-            if idle { self.cores.insert(cpu as usize) } else { self.cores.remove(cpu as usize) }
+            self.cores.set(cpu as usize, idle);
             return;
         }
         let siblings = &self.siblings[cpu as usize];
         let whole = idle && siblings.iter().all(|other| self.cpus.contains(*other as usize));
         for other in siblings {
-            if whole { self.cores.insert(*other as usize) } else { self.cores.remove(*other as usize) }
+            self.cores.set(*other as usize, whole);
         }
     }
 
@@ -122,7 +135,12 @@ impl Core {
     }
 
     /// Claims an idle CPU of a set, preferably of an idle core (`scx_pick_idle_cpu`).
-    pub(super) fn pick_idle(&mut self, allowed: &CpuMask, within: Option<&CpuMask>, flags: u64) -> Option<u32> {
+    pub(super) fn pick_idle(
+        &mut self,
+        allowed: &CpuMask,
+        within: Option<&CpuMask>,
+        flags: u64,
+    ) -> Option<u32> {
         let words = self.cpus.len().div_ceil(64).max(1);
         let from = self.cpus[self.this_cpu as usize].rotor;
         let within = within.unwrap_or(allowed);

@@ -156,7 +156,8 @@ impl Map {
                     if !*evicts {
                         return Err(E2BIG);
                     }
-                    let oldest = entries.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
+                    let oldest =
+                        entries.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
                     oldest.and_then(|key| entries.remove(&key));
                 }
                 *uses += 1;
@@ -329,7 +330,10 @@ mod tests {
         assert_eq!((queue.pop(false).unwrap()[0], stack.pop(false).unwrap()[0]), (1, 2));
         queue.push(&[4; 12], true).unwrap();
         queue.push(&[5; 12], true).unwrap();
-        assert_eq!([queue.pop(false), queue.pop(false), queue.pop(false)].map(|v| v.map(|v| v[0])), [Ok(4), Ok(5), Err(ENOENT)]);
+        assert_eq!(
+            [queue.pop(false), queue.pop(false), queue.pop(false)].map(|v| v.map(|v| v[0])),
+            [Ok(4), Ok(5), Err(ENOENT)]
+        );
     }
 
     #[test]

@@ -244,6 +244,9 @@ impl Drop for ScxPolicy {
 
 impl std::fmt::Debug for ScxPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ScxPolicy").field("name", &self.name).field("error", &self.error()).finish_non_exhaustive()
+        f.debug_struct("ScxPolicy")
+            .field("name", &self.name)
+            .field("error", &self.error())
+            .finish_non_exhaustive()
     }
 }

@@ -1,9 +1,9 @@
 //! What runs, and for how long (Linux 7.3, kernel/sched/ext.c: `balance_one`, `pick_task_scx`, `put_prev_task_scx` and those beside them).
 
 use super::abi::{
-    DEQ_SLEEP, EXIT_ERROR_BPF, EXIT_UNREG, EXIT_UNREG_BPF, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_WAKEUP,
-    ExitInfo, ExitTaskArgs, InitTaskArgs, OPS_ENQ_LAST, PF_EXITING, SLICE_DFL_NS, SLICE_INF, TASK_DEQD_FOR_SLEEP,
-    TASK_QUEUED, WAKE_FORK,
+    DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_WAKEUP, EXIT_ERROR_BPF, EXIT_UNREG, EXIT_UNREG_BPF,
+    ExitInfo, ExitTaskArgs, InitTaskArgs, OPS_ENQ_LAST, PF_EXITING, SLICE_DFL_NS, SLICE_INF,
+    TASK_DEQD_FOR_SLEEP, TASK_QUEUED, WAKE_FORK,
 };
 use super::core::{Context, Core, NONE, call};
 use std::ffi::CString;
@@ -118,9 +118,10 @@ impl Core {
     /// A task that starts or wakes comes to a CPU (`enqueue_task_scx`).
     pub(super) fn wake_up(&mut self, task: u32, cpu: u32, wake_flags: u64) {
         let selected = self.shown(task).scx.selected_cpu >= 0;
-        let flags = match wake_flags & WAKE_FORK != 0 {
-            true => 0,
-            false => ENQ_WAKEUP | if selected { ENQ_CPU_SELECTED } else { 0 },
+        let flags = if wake_flags & WAKE_FORK != 0 {
+            0
+        } else {
+            ENQ_WAKEUP | if selected { ENQ_CPU_SELECTED } else { 0 }
         };
         let shown = self.shown_mut(task);
         shown.cpu = cpu;

@@ -53,7 +53,12 @@ pub(super) unsafe extern "C" fn lookup_percpu(variable: *mut c_void, key: *const
     }
 }
 
-pub(super) unsafe extern "C" fn update(variable: *mut c_void, key: *const u8, value: *const u8, flags: u64) -> c_long {
+pub(super) unsafe extern "C" fn update(
+    variable: *mut c_void,
+    key: *const u8,
+    value: *const u8,
+    flags: u64,
+) -> c_long {
     // SAFETY: called by the scheduler's code, with a map, a key and a value of its sizes.
     unsafe {
         let Some(map) = map(variable) else { return status(Err(EINVAL)) };
@@ -69,7 +74,9 @@ pub(super) unsafe extern "C" fn delete(variable: *mut c_void, key: *const u8) ->
 
 pub(super) unsafe extern "C" fn push(variable: *mut c_void, value: *const u8, flags: u64) -> c_long {
     // SAFETY: called by the scheduler's code, with a map and a value of its size.
-    unsafe { status(map(variable).map_or(Err(EINVAL), |map| map.push(bytes(value, map.value_bytes()), flags == 2))) }
+    unsafe {
+        status(map(variable).map_or(Err(EINVAL), |map| map.push(bytes(value, map.value_bytes()), flags == 2)))
+    }
 }
 
 pub(super) unsafe extern "C" fn pop(variable: *mut c_void, value: *mut u8, keep: bool) -> c_long {
@@ -136,7 +143,11 @@ pub(super) unsafe extern "C" fn storage_delete(variable: *mut c_void, task: *mut
     if map.forget_task(task as usize) { 0 } else { -2 }
 }
 
-pub(super) unsafe extern "C" fn timer_init(timer: *mut BpfTimer, variable: *mut c_void, _clock: u64) -> c_long {
+pub(super) unsafe extern "C" fn timer_init(
+    timer: *mut BpfTimer,
+    variable: *mut c_void,
+    _clock: u64,
+) -> c_long {
     // SAFETY: called by the scheduler's code, with a timer in a value of the map.
     let (core, map, made) = unsafe { (current(), map(variable), &mut *timer) };
     let add = || {
@@ -149,8 +160,9 @@ pub(super) unsafe extern "C" fn timer_init(timer: *mut BpfTimer, variable: *mut 
 
 pub(super) unsafe extern "C" fn timer_set_callback(timer: *mut BpfTimer, callback: *mut c_void) -> c_long {
     // SAFETY: called by the scheduler's code, with a timer and a function of this type or null, as `Option` has it.
-    let (core, number, callback) =
-        unsafe { (current(), (*timer).number, std::mem::transmute::<*mut c_void, Option<Callback>>(callback)) };
+    let (core, number, callback) = unsafe {
+        (current(), (*timer).number, std::mem::transmute::<*mut c_void, Option<Callback>>(callback))
+    };
     status(core.timers.get(number).map(|timer| timer.callback = callback))
 }
 
