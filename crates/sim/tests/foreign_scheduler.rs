@@ -97,6 +97,9 @@ fn beerland_runs_as_published() {
 
     let again = run(&object, &settings, mixed(24), false);
     assert_eq!(again.tally, outcome.tally);
+    let mut with_ticks = run(&object, &settings, mixed(24), true).tally;
+    with_ticks.events = again.tally.events;
+    assert_eq!(with_ticks, again.tally, "leaving ticks out makes no difference");
 }
 
 #[test]

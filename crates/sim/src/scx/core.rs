@@ -198,9 +198,7 @@ impl Core {
         for (place, cpu) in machine.cpus.iter().enumerate() {
             let id = cpu.id as usize;
             places[id] = place as u32;
-            if id < abi::MAX_CPUS {
-                online.insert(id);
-            }
+            online.insert(id);
             let speed = u64::from(machine.types[cpu.core_type as usize].speed);
             let capacity = (speed * 1024 / u64::from(fastest)) as u32;
             cpus[id] =
@@ -260,7 +258,7 @@ impl Core {
             idle.swtch_task = NONE;
             idle.cpu = cpu as u32;
             idle.nr_cpus_allowed = 1;
-            idle.cpus_mask.insert(cpu.min(abi::MAX_CPUS - 1));
+            idle.cpus_mask.insert(cpu);
             set_name(&mut idle.comm, &format!("swapper/{cpu}"));
             let idle = Box::into_raw(idle);
             // SAFETY: just allocated, and only freed with the core.
@@ -301,7 +299,7 @@ impl Core {
         set_name(&mut shown.comm, &spec.name);
         for (place, id) in self.ids.iter().enumerate() {
             if kernel.may_use(task, place) {
-                shown.cpus_mask.insert(*id as usize % abi::MAX_CPUS);
+                shown.cpus_mask.insert(*id as usize);
                 shown.nr_cpus_allowed += 1;
             }
         }

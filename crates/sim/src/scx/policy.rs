@@ -204,7 +204,7 @@ impl Policy for ScxPolicy {
         if slice_ns == SLICE_INF {
             return None;
         }
-        let start_ns = core.tasks[task].exec_start_ns - CLOCK_BASE_NS;
+        let start_ns = core.tasks[task].exec_start_ns.saturating_sub(CLOCK_BASE_NS);
         Some(start_ns.saturating_add(slice_ns))
     }
 

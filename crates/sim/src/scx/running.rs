@@ -1,8 +1,8 @@
 //! What runs, and for how long (Linux 7.3, kernel/sched/ext.c: `balance_one`, `pick_task_scx`, `put_prev_task_scx` and those beside them).
 
 use super::abi::{
-    DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_WAKEUP, EXIT_ERROR_BPF, EXIT_UNREG, EXIT_UNREG_BPF,
-    ExitInfo, ExitTaskArgs, InitTaskArgs, OPS_ENQ_LAST, PF_EXITING, SLICE_DFL_NS, SLICE_INF,
+    CgroupInitArgs, DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_WAKEUP, EXIT_ERROR_BPF, EXIT_UNREG,
+    EXIT_UNREG_BPF, ExitInfo, ExitTaskArgs, InitTaskArgs, OPS_ENQ_LAST, PF_EXITING, SLICE_DFL_NS, SLICE_INF,
     TASK_DEQD_FOR_SLEEP, TASK_QUEUED, WAKE_FORK,
 };
 use super::core::{Context, Core, NONE, call};
@@ -25,6 +25,16 @@ impl Core {
             && status != 0
         {
             self.fail(format!("ops.init() failed ({status})"));
+        }
+        let cgroup = self.root_cgroup();
+        // The weight and the period that a group has by itself.
+        let mut arguments =
+            CgroupInitArgs { weight: 100, bw_period_us: 100_000, bw_quota_us: u64::MAX, bw_burst_us: 0 };
+        let arguments = &raw mut arguments;
+        if let Some(status) = call!(self, cgroup_init, cgroup, arguments)
+            && status != 0
+        {
+            self.fail(format!("ops.cgroup_init() failed ({status})"));
         }
     }
 

@@ -133,6 +133,23 @@ fn every_load_has_variables_of_its_own() {
 }
 
 #[test]
+fn a_machine_may_have_gaps_in_its_numbers_but_not_too_many_cpus() {
+    let on = |ids: &[u32]| {
+        let cpu = |id: &u32| Cpu { id: *id, core_type: 0, core: *id, l2: *id, l3: 0, node: 0 };
+        let types = vec![CoreType { name: "core".to_owned(), speed: 1024 }];
+        let machine = Machine::new("gaps", types, ids.iter().map(cpu).collect(), Vec::new()).unwrap();
+        let mut load = spinners(&[30, 30, 30]);
+        load.tasks[0].allowed = vec![ids[1]];
+        Engine::new(machine, Costs::free(), load, flsched(8), Kept::default(), Options::default())
+            .unwrap()
+            .run()
+    };
+    // Each finds the CPU that is free.
+    assert_eq!(on(&[7, 70, 130]).unwrap().makespan_ns, 30 * MS);
+    assert!(on(&[0, 8192, 8193]).unwrap_err().to_string().contains("more than 8192 CPUs"));
+}
+
+#[test]
 fn functions_of_the_kernel_do_what_they_say() {
     // Two cores of two threads each; the kernel's numbers are not those of the places.
     let cpu = |id, core, node| Cpu { id, core_type: node, core, l2: core, l3: node, node };

@@ -136,6 +136,22 @@ pub(super) unsafe extern "C" fn storage_get(
     map.of_task(task as usize, flags & 1 != 0, first)
 }
 
+/// There is one control group.
+pub(super) unsafe extern "C" fn cgroup_storage_get(
+    variable: *mut c_void,
+    cgroup: *const c_void,
+    first: *const u8,
+    flags: u64,
+) -> *mut u8 {
+    // SAFETY: called by the scheduler's code, with a map.
+    let Some(map) = (unsafe { map(variable) }).filter(|_| !cgroup.is_null()) else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: a value of the map's size, or null.
+    let first = (!first.is_null()).then(|| unsafe { bytes(first, map.value_bytes()) });
+    map.of_task(0, flags & 1 != 0, first)
+}
+
 pub(super) unsafe extern "C" fn storage_delete(variable: *mut c_void, task: *mut TaskStruct) -> c_long {
     // SAFETY: called by the scheduler's code, with a map and a task that it got from the core.
     let (map, task) = unsafe { (map(variable), number(task)) };
