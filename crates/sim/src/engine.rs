@@ -95,6 +95,8 @@ pub struct Engine<P, S> {
     /// Tasks that have not ended and that count.
     live: usize,
     smt: bool,
+    /// All CPUs run all tasks at this speed, whatever else happens.
+    only_speed: Option<u32>,
     /// The running task of the handling CPU is to give way when the event has been handled.
     give_way: bool,
 }
@@ -114,7 +116,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     ) -> Result<Self, SimError> {
         workload.check(&machine)?;
         let cpus = machine.cpus.len();
-        let ticks = Ticks { period_ns: costs.tick_period_ns.max(1), tick_ns: costs.tick_ns };
+        let ticks = Ticks::new(costs.tick_period_ns, costs.tick_ns);
         let smt = machine.has_smt();
         let mut engine = Self {
             kernel: Kernel::new(machine, costs, options.seed),
@@ -136,10 +138,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             checks_at_once: 0,
             live: 0,
             smt,
+            only_speed: None,
             give_way: false,
         };
         let applications = &engine.workload.applications;
         engine.kernel.speeds = applications.iter().map(|application| application.speeds.clone()).collect();
+        let types = &engine.kernel.machine.types;
+        let alike = engine.kernel.speeds.is_empty() && types.iter().all(|kind| kind.speed == types[0].speed);
+        engine.only_speed = (alike && !smt).then(|| types[0].speed.max(1));
+        if let Some(speed) = engine.only_speed {
+            engine.kernel.cpus.iter_mut().for_each(|cpu| cpu.speed = speed);
+        }
         let specs = std::mem::take(&mut engine.workload.tasks);
         for spec in specs {
             let at_ns = spec.start_ns;
@@ -302,7 +311,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let current = state.current;
         if current != NONE && !state.spinning && self.kernel.tasks[current as usize].remaining == 0 {
             self.execute(cpu, current as usize)?;
-        } else if current != NONE && now_ns.is_multiple_of(self.ticks.period_ns) {
+        } else if current != NONE && self.ticks.period.split(now_ns).1 == 0 {
             self.tick(cpu, current as usize);
         }
         self.give_way_and_settle(cpu);

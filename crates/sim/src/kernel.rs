@@ -3,6 +3,7 @@
 use crate::costs::Costs;
 use crate::cpu_set::CpuSet;
 use crate::machine::{Machine, REFERENCE_SPEED};
+use crate::period::Period;
 use crate::workload::TaskSpec;
 use swtch_stats::Rng;
 
@@ -84,6 +85,7 @@ pub struct Kernel {
     pub rng: Rng,
     /// The wake-up that is being done is a synchronous one: the waker is about to sleep (`WF_SYNC`).
     pub wake_is_sync: bool,
+    pub(crate) tick_period: Period,
     pub(crate) cpus: Vec<CpuState>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) specs: Vec<TaskSpec>,
@@ -101,6 +103,7 @@ pub struct Kernel {
 impl Kernel {
     pub(crate) fn new(machine: Machine, costs: Costs, seed: u64) -> Self {
         let count = machine.cpus.len();
+        let tick_period = Period::new(costs.tick_period_ns);
         let cpus = machine.cpus.iter().map(|cpu| CpuState {
             current: NONE,
             runnable: 0,
@@ -118,6 +121,7 @@ impl Kernel {
         });
         Self {
             now_ns: 0,
+            tick_period,
             cpus: cpus.collect(),
             machine,
             costs,
@@ -267,7 +271,13 @@ impl Kernel {
     /// The first tick at or after a moment, ns.
     #[inline]
     pub fn tick_at_or_after_ns(&self, ns: u64) -> u64 {
-        ns.div_ceil(self.costs.tick_period_ns).saturating_mul(self.costs.tick_period_ns)
+        self.tick_period.at_or_after_ns(ns)
+    }
+
+    /// Ticks from the beginning up to a moment, that moment's own included.
+    #[inline]
+    pub fn ticks_until(&self, ns: u64) -> u64 {
+        self.tick_period.count(ns)
     }
 
     /// Makes a CPU look again for what to run (`resched_curr`, `scx_bpf_kick_cpu` with preemption).

@@ -235,6 +235,11 @@ impl Spec {
         self.document.machine.is_some()
     }
 
+    /// Whether the specification says what the kernel's work takes.
+    pub fn has_costs(&self) -> bool {
+        self.document.costs.is_some()
+    }
+
     /// The machine; the host if none is given.
     ///
     /// # Errors

@@ -122,15 +122,18 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             at_ns = NEVER;
         }
         if state.current != NONE {
+            at_ns = at_ns.min(self.next_tick_ns(cpu));
             if !state.spinning {
                 let remaining = self.kernel.tasks[state.current as usize].remaining;
                 let need_ns = match state.speed {
                     1024 => remaining.div_ceil(1024),
                     speed => remaining.div_ceil(u64::from(speed)),
                 };
-                at_ns = at_ns.min(self.ticks.end_ns(state.work_since_ns, need_ns));
+                // Ticks only make it later.
+                if state.work_since_ns.saturating_add(need_ns) < at_ns {
+                    at_ns = at_ns.min(self.ticks.end_ns(state.work_since_ns, need_ns));
+                }
             }
-            at_ns = at_ns.min(self.next_tick_ns(cpu));
         }
         self.queue.set(cpu, at_ns);
     }
@@ -150,11 +153,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         let from_ns = wanted_ns.max(self.kernel.now_ns).max(state.work_since_ns);
         let at_ns = self.kernel.tick_at_or_after_ns(from_ns);
-        if at_ns == state.last_tick_ns { at_ns + self.ticks.period_ns } else { at_ns }
+        if at_ns == state.last_tick_ns { at_ns + self.ticks.period.ns() } else { at_ns }
     }
 
     /// Charges what the running task's core does now at its present speed, for its other threads.
     pub(super) fn change_speeds(&mut self, cpu: usize) {
+        if self.only_speed.is_some() {
+            return;
+        }
         if !self.smt {
             self.kernel.cpus[cpu].speed = self.speed_on(cpu);
             return;
