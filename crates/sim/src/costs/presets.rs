@@ -64,11 +64,10 @@ impl Costs {
 
     /// A Xeon Phi 31S1P (in-order cores of 1.1 GHz) with Linux 2.6.38, for the experiments of FLSCHED.
     ///
-    /// Hooks: the paper's means are of a machine where everybody waits for everybody's locks and cache lines. The simulator adds the waiting
-    /// for queues itself, so its hooks must be shorter than those means: two fifths of CFS's, whose hooks hold the lock throughout and
-    /// fill most of a CPU's time under hackbench; four fifths of FLSCHED's, which take no lock of their own. FIFO and RR have no published
-    /// hooks; nine tenths of CFS's, because the time a synchronisation takes under RR is about that (cg 5.39 against 5.67 ms, ua
-    /// 6.56/6.83, mg 4.01/4.32 at 1,600 threads).
+    /// Hooks: the paper's means are of a machine where everybody waits for everybody's locks and cache lines. The simulator adds only the
+    /// waiting for queues, a few per cent of a hook under hackbench with 20 groups, so nine tenths of the means of CFS and FLSCHED are taken;
+    /// waiting for cache lines stays in them. FIFO and RR have no published hooks; nine tenths of CFS's, because the time a
+    /// synchronisation takes under RR is about that (cg 5.39 against 5.67 ms, ua 6.56/6.83, mg 4.01/4.32 at 1,600 threads).
     ///
     /// Calls: at 200 groups with threads and pipes 228 CPUs took 6.19 s under FLSCHED and switched 4.98 million times, which leaves 16 us for
     /// a message's write and read if there were 80 million messages (1,000 loops; the switch counts do not fit 100), on threads that
@@ -81,7 +80,7 @@ impl Costs {
             hooks[8] = balance_ns;
             hooks
         };
-        let fair = with_rest(part(PUBLISHED_CFS, 4), 10_000);
+        let fair = with_rest(part(PUBLISHED_CFS, 9), 10_000);
         Self {
             process_switch_ns: 8_000,
             thread_switch_ns: 6_000,
@@ -105,7 +104,7 @@ impl Costs {
             sleep_ns: 2_000,
             fork_ns: 300_000,
             exit_ns: 100_000,
-            hook_ns: [fair, part(fair, 9), with_rest(part(PUBLISHED_FLSCHED, 8), 0)],
+            hook_ns: [fair, part(fair, 9), with_rest(part(PUBLISHED_FLSCHED, 9), 0)],
             locked_per_mille: LOCKED_PER_MILLE,
         }
     }
@@ -145,8 +144,8 @@ mod tests {
     #[test]
     fn hooks_on_the_phi_stay_below_the_published_means() {
         let costs = Costs::xeon_phi();
-        assert_eq!(costs.hook_ns(Family::Fair, Hook::Enqueue), 6_925);
-        assert_eq!(costs.hook_ns(Family::Lockless, Hook::Enqueue), 3_335);
+        assert_eq!(costs.hook_ns(Family::Fair, Hook::Enqueue), 15_582);
+        assert_eq!(costs.hook_ns(Family::Lockless, Hook::Enqueue), 3_752);
         for (place, hook) in Hook::ALL.into_iter().enumerate().take(7) {
             assert!(costs.hook_ns(Family::Fair, hook) < u64::from(PUBLISHED_CFS[place]));
             assert!(costs.hook_ns(Family::Lockless, hook) < u64::from(PUBLISHED_FLSCHED[place]));

@@ -110,6 +110,12 @@ impl Cfs {
         let queue = &mut self.queues[cpu];
         queue.load -= u64::from(self.entities[task].weight);
         queue.queued -= 1;
+        self.forget_buddy(cpu, task);
+    }
+
+    /// Who leaves the queue, running or not, is no buddy of it any longer (`clear_buddies`).
+    fn forget_buddy(&mut self, cpu: usize, task: usize) {
+        let queue = &mut self.queues[cpu];
         for buddy in [&mut queue.skip, &mut queue.last] {
             if *buddy == Some(task as u32) {
                 *buddy = None;
@@ -187,6 +193,7 @@ impl Policy for Cfs {
             let vruntime = self.vruntime_now(kernel, cpu, task);
             self.entities[task].vruntime = vruntime;
             self.update_least(cpu, Some(vruntime));
+            self.forget_buddy(cpu, task);
             return;
         }
         self.remove(cpu, task);
