@@ -82,8 +82,8 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
     std::fs::read(&object).map_err(ScxError::io("read what the compiler wrote"))
 }
 
-/// As build.rs has them. What is only a warning is the author's business, but for a function that would be missing when it is loaded:
-/// gcc keeps quiet about all with `-w`.
+/// As build.rs has them. What is only a warning is the author's business, but for a function that would be missing when it is loaded
+/// (gcc's `-w` would silence that too).
 const FLAGS: [&str; 8] = [
     "-std=gnu17",
     "-O2",
