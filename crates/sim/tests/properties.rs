@@ -4,6 +4,9 @@ use proptest::prelude::*;
 use swtch_sim::costs::Costs;
 use swtch_sim::machine::{CoreType, Cpu, Machine};
 use swtch_sim::policies::{Asymmetric, Cfs, Eevdf, RealTime};
+use std::path::Path;
+use std::sync::OnceLock;
+use swtch_sim::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use swtch_sim::policy::{Family, HOOKS, Policy};
 use swtch_sim::program::{Op, Program};
 use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
@@ -223,4 +226,20 @@ proptest! {
             check(&machine, &costs, &yielding, || Asymmetric::from_text(policy).unwrap())?;
         }
     }
+
+    #[test]
+    fn the_same_holds_under_compiled_schedulers(workload in workload(), kind in 0_u8..4, scale in 0_u64..3) {
+        let (machine, costs) = (machine(kind), costs(scale));
+        let flsched = |settings: Settings| ScxPolicy::new(&Object::flsched(), settings).unwrap();
+        check(&machine, &costs, &workload, || flsched(Settings::default()))?;
+        check(&machine, &costs, &workload, || flsched(Settings::default().number("slice_ns", 3_000_000)))?;
+        let shared = SHARED.get_or_init(|| {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scx/tests/shared.bpf.c");
+            Object::compile(&source, &CompileOptions { defines: vec!["PREEMPT".into()], ..CompileOptions::default() }).unwrap()
+        });
+        check(&machine, &costs, &workload, || ScxPolicy::new(shared, Settings::default()).unwrap())?;
+    }
 }
+
+/// A scheduler with one queue for all CPUs.
+static SHARED: OnceLock<Object> = OnceLock::new();
