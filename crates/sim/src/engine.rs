@@ -252,6 +252,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let task = self.kernel.cpus.iter().map(|cpu| cpu.current).find(|task| *task != NONE);
             return Err(SimError::NoTimePasses { task: self.name_of(task.unwrap_or(0) as usize), at_ns });
         }
+        if self.timers.first_ns() == NEVER && self.all_wait() {
+            return Err(self.deadlock());
+        }
         self.ask_policy()?;
         if self.sink.goes_on(at_ns, self.tally.events) {
             Ok(())
