@@ -49,7 +49,7 @@ fn a_deadlock_names_who_waits_for_whom() {
     ];
     for (programs, expected) in cases {
         let error = error_of(workload(programs), Options::default()).to_string();
-        assert!(error.starts_with("deadlock after 0.00000"), "{error}");
+        assert!(error.starts_with("deadlock after "), "{error}");
         assert!(error.ends_with(expected), "{error}");
     }
 }
