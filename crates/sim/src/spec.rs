@@ -140,6 +140,14 @@ impl Fault {
     }
 }
 
+/// `file:line:column`, counted from 1, columns in characters.
+pub(crate) fn place(file: &str, text: &str, offset: usize) -> String {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |start| start.chars().count()) + 1;
+    format!("{file}:{line}:{column}")
+}
+
 /// The text that places are in.
 #[derive(Clone, Debug)]
 struct File {
@@ -148,12 +156,8 @@ struct File {
 }
 
 impl File {
-    /// `file:line:column`, counted from 1, columns in characters.
     fn place(&self, offset: usize) -> String {
-        let before = self.text.get(..offset).unwrap_or(&self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |start| start.chars().count()) + 1;
-        format!("{}:{line}:{column}", self.name)
+        place(&self.name, &self.text, offset)
     }
 
     fn error(&self, fault: Fault) -> SimError {

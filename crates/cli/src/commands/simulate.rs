@@ -3,6 +3,7 @@
 mod host;
 mod input;
 mod recorded;
+mod sweep;
 mod table;
 mod trace;
 mod watch;
@@ -23,10 +24,17 @@ use trace::Recorder;
 use watch::{Watch, Watched};
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.sweep {
+        return sweep::run(args, file);
+    }
     let Input { plan, recorded } = input::read(args)?;
     let mut document = Document::new(&plan);
     let mut watch = Watch::new(plan.setting.workload.duration_ns).context("cannot listen for Ctrl-C")?;
     let mut traces = Vec::new();
+    if let Some(out) = &args.out {
+        let why = || format!("cannot make the folder {}, into which the Traces go", out.display());
+        std::fs::create_dir_all(out).with_context(why)?;
+    }
     for policy in &plan.policies {
         let folder = args.out.as_ref().map(|out| out.join(file_name(policy)));
         document.runs.push(one(&plan, policy, folder.as_deref(), &mut watch)?);
