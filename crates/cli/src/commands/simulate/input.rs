@@ -8,6 +8,7 @@ use anyhow::Context;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_profile::Profile;
+use swtch_sim::Assumption;
 use swtch_sim::machine::{self, Machine};
 use swtch_sim::plan::{self, Place, Plan, Wishes};
 use swtch_sim::spec::{Source, Spec, rt_app};
@@ -195,6 +196,13 @@ fn replayed(
     }
     let found = found.with_context(|| format!("cannot replay {}", path.display()))?;
     place.assumed.extend(found.assumed);
+    if place.machine.types.len() > 1 {
+        place.assumed.push(Assumption {
+            what: "work".to_owned(),
+            value: "as if recorded on the fastest kind of core".to_owned(),
+            why: "a recording has times, not work: what ran on slower cores is replayed as more work than it was".to_owned(),
+        });
+    }
     let plan = place.plan(found.workload, spec, wishes).map_err(refused)?;
     Ok(Input { plan, recorded: Some(recorded) })
 }
