@@ -22,7 +22,7 @@
 //! ```
 
 use crate::error::SimError;
-use crate::plan::Wishes;
+use crate::plan::{Wishes, has_extension};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -174,7 +174,7 @@ impl Sweep {
 
     /// The workloads that are files of their own, paths as they stand in the file.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        let is_file = |text: &&str| text.ends_with(".toml") || text.ends_with(".json");
+        let is_file = |text: &&str| has_extension(text, "toml") || has_extension(text, "json");
         self.workloads.iter().map(String::as_str).filter(is_file)
     }
 

@@ -21,7 +21,7 @@ use swtch_sim::plan::Plan;
 use swtch_sim::run::{Run, run as simulate};
 use swtch_sim::summary::{Document, Summary};
 use trace::Recorder;
-use watch::{Watch, Watched};
+use watch::{Through, Watch, Watched};
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.sweep {
@@ -58,9 +58,9 @@ fn one(plan: &Plan, policy: &str, folder: Option<&Path>, watch: &mut Watch) -> a
     watch.begin(policy);
     let mut recorder = folder.map(|folder| Recorder::begin(plan, policy, folder)).transpose()?;
     let began = Instant::now();
-    let watched = Watched { watch, recorder: recorder.as_mut() };
+    let mut watched = Watched { watch, recorder: recorder.as_mut() };
     // The sink borrows what is needed afterwards.
-    let done = simulate(&plan.setting, policy, watched).map(without_sink);
+    let done = simulate(&plan.setting, policy, Through(&mut watched)).map(without_sink);
     let run = match done {
         Ok(run) => run,
         Err(error) => {

@@ -3,7 +3,7 @@
 mod kept;
 mod rows;
 
-use super::watch::signals;
+use super::watch::{Through, signals};
 use super::{input, refused};
 use crate::args::simulate::SimulateArgs;
 use crate::output::{self, WrongUsage};
@@ -32,8 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What all threads share.
 struct Shared<'a> {
     sweep: &'a Sweep,
-    /// Paths in the sweep count from here.
-    folder: &'a Path,
+    /// Paths in the sweep count from here: empty, or with a slash at its end.
+    folder: &'a str,
     profile: Option<&'a Profile>,
     interrupted: &'a AtomicBool,
 }
@@ -61,7 +61,13 @@ pub(super) fn run(args: &SimulateArgs, file: &Path) -> anyhow::Result<ExitCode> 
     let mut kept = Kept::open(out, &identity)?;
     let missing: Vec<u64> = wanted.iter().copied().filter(|run| !kept.has(*run)).collect();
     let jobs = args.jobs.map_or_else(cores, |jobs| jobs as usize);
-    let shared = Shared { sweep: &sweep, folder, profile: profile.as_ref(), interrupted: &interrupted };
+    let from = match folder.to_str() {
+        Some("") => String::new(),
+        Some(folder) => format!("{folder}/"),
+        None => return Err(WrongUsage(format!("{} is no text", folder.display())).into()),
+    };
+    let shared =
+        Shared { sweep: &sweep, folder: &from, profile: profile.as_ref(), interrupted: &interrupted };
     all(&shared, &missing, jobs, (wanted.len(), out), &mut kept)?;
     if interrupted.load(Ordering::Relaxed) && kept.len() < wanted.len() {
         let (done, all) = (kept.len(), wanted.len());
@@ -146,8 +152,8 @@ fn all(
 fn one(shared: &Shared<'_>, point: &Point<'_>) -> anyhow::Result<Option<Row>> {
     let wishes = shared.sweep.wishes(point);
     let plan = input::plan_of_text(point.workload, shared.folder, &wishes, shared.profile)?;
-    let watch = Interrupted(shared.interrupted);
-    let found = match simulate(&plan.setting, point.policy, watch) {
+    let mut watch = Interrupted(shared.interrupted);
+    let found = match simulate(&plan.setting, point.policy, Through(&mut watch)) {
         Ok(run) => Ok(Figures::of(&Summary::of(&plan, point.policy, &run))),
         Err(SimError::Stopped { .. }) => return Ok(None),
         Err(error) => {

@@ -43,7 +43,7 @@ pub(super) fn runs(document: &Document, recorded: Option<&Recorded>) -> String {
 
 fn recorded_row(recorded: &Recorded) -> Vec<String> {
     let count = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
-    let waits = recorded.waits();
+    let waits = recorded.wait_ns;
     vec![
         "recorded".to_owned(),
         ns(recorded.makespan_ns),
