@@ -23,6 +23,7 @@ pub mod scx;
 pub mod sink;
 pub mod spec;
 pub mod summary;
+pub mod sweep;
 pub mod tally;
 pub mod workload;
 pub mod workloads;

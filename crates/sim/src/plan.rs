@@ -1,5 +1,10 @@
 //! From a specification and what was wished beside it to settings that can be run. Reads no file: whoever calls it does.
 
+mod resolve;
+
+pub(crate) use resolve::has_extension;
+pub use resolve::{Files, Recording, Work};
+
 use crate::assumption::Assumption;
 use crate::costs::Costs;
 use crate::engine::Options;

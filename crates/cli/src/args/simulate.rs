@@ -40,10 +40,10 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// End after so much simulated time
-    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    #[arg(long, value_name = "TIME", value_parser = super::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
     /// Give up what has not ended after so much simulated time; 1h when not given
-    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    #[arg(long, value_name = "TIME", value_parser = super::duration, allow_hyphen_values = true)]
     pub(crate) limit: Option<Duration>,
     /// Write a Trace of each policy into this folder; with --sweep, the table to write
     #[arg(short, long, value_name = "DIR|FILE")]
@@ -102,13 +102,13 @@ pub(crate) struct Parameters {
     #[arg(long, value_name = "N")]
     requests: Option<u32>,
     /// Work of a message thread for a request (schbench)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     message_work: Option<String>,
     /// Time that a worker sleeps between requests (schbench)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     think: Option<String>,
     /// Work of a request, a turn, a task or an application (schbench, ping-pong, spin, mix)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     work: Option<String>,
     /// bt, cg, ep, ft, is, mg, sp or ua (npb)
     #[arg(long, value_name = "NAME")]

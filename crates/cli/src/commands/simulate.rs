@@ -3,6 +3,7 @@
 mod host;
 mod input;
 mod recorded;
+mod sweep;
 mod table;
 mod trace;
 mod watch;
@@ -20,13 +21,20 @@ use swtch_sim::plan::Plan;
 use swtch_sim::run::{Run, run as simulate};
 use swtch_sim::summary::{Document, Summary};
 use trace::Recorder;
-use watch::{Watch, Watched};
+use watch::{Through, Watch, Watched};
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.sweep {
+        return sweep::run(args, file);
+    }
     let Input { plan, recorded } = input::read(args)?;
     let mut document = Document::new(&plan);
     let mut watch = Watch::new(plan.setting.workload.duration_ns).context("cannot listen for Ctrl-C")?;
     let mut traces = Vec::new();
+    if let Some(out) = &args.out {
+        let why = || format!("cannot make the folder {}, into which the Traces go", out.display());
+        std::fs::create_dir_all(out).with_context(why)?;
+    }
     for policy in &plan.policies {
         let folder = args.out.as_ref().map(|out| out.join(file_name(policy)));
         document.runs.push(one(&plan, policy, folder.as_deref(), &mut watch)?);
@@ -50,9 +58,9 @@ fn one(plan: &Plan, policy: &str, folder: Option<&Path>, watch: &mut Watch) -> a
     watch.begin(policy);
     let mut recorder = folder.map(|folder| Recorder::begin(plan, policy, folder)).transpose()?;
     let began = Instant::now();
-    let watched = Watched { watch, recorder: recorder.as_mut() };
+    let mut watched = Watched { watch, recorder: recorder.as_mut() };
     // The sink borrows what is needed afterwards.
-    let done = simulate(&plan.setting, policy, watched).map(without_sink);
+    let done = simulate(&plan.setting, policy, Through(&mut watched)).map(without_sink);
     let run = match done {
         Ok(run) => run,
         Err(error) => {

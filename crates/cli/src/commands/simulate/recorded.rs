@@ -20,41 +20,27 @@ pub(super) struct Recorded {
     pub(super) voluntary: Option<u64>,
     pub(super) involuntary: Option<u64>,
     pub(super) migrations: Option<u64>,
-    wait_ns: Durations,
-    #[serde(skip)]
-    waits: Histogram,
+    pub(super) wait_ns: Durations,
 }
 
 impl Recorded {
-    /// What the header says.
-    pub(super) fn of(trace: &Trace) -> Self {
+    /// What the header and the switches say.
+    pub(super) fn of(trace: &Trace, switches: &[SwitchRow]) -> Self {
         let header = &trace.header;
-        let switches = &header.totals.context_switches;
+        let totals = &header.totals.context_switches;
         let moves = &header.totals.migrations;
         let migrations = [moves.same_l2, moves.same_l3, moves.across];
+        let mut waits = Histogram::default();
+        switches.iter().filter_map(|row| row.waited_ns).for_each(|waited_ns| waits.add(waited_ns));
         Self {
             trace: trace.folder().display().to_string(),
             policy: policy(header),
             makespan_ns: header.duration_ns,
-            voluntary: switches.voluntary,
-            involuntary: switches.involuntary,
+            voluntary: totals.voluntary,
+            involuntary: totals.involuntary,
             migrations: migrations.iter().copied().sum(),
-            wait_ns: Durations::default(),
-            waits: Histogram::default(),
+            wait_ns: Durations::of(&waits),
         }
-    }
-
-    /// Takes a switch into account.
-    pub(super) fn see(&mut self, row: &SwitchRow) {
-        if let Some(waited_ns) = row.waited_ns {
-            self.waits.add(waited_ns);
-            self.wait_ns = Durations { count: self.wait_ns.count + 1, ..self.wait_ns };
-        }
-    }
-
-    /// The times in run queues.
-    pub(super) fn waits(&self) -> Durations {
-        Durations::of(&self.waits)
     }
 
     /// How far the run under the recording's own policy is from it, in words.

@@ -43,7 +43,7 @@ pub(super) fn runs(document: &Document, recorded: Option<&Recorded>) -> String {
 
 fn recorded_row(recorded: &Recorded) -> Vec<String> {
     let count = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
-    let waits = recorded.waits();
+    let waits = recorded.wait_ns;
     vec![
         "recorded".to_owned(),
         ns(recorded.makespan_ns),
@@ -116,7 +116,8 @@ pub(super) fn hooks(document: &Document) -> String {
     let mut rows =
         vec![["hook", "policy", "calls", "time", "of that spinning", "mean"].map(str::to_owned).to_vec()];
     let Some(first) = document.runs.first() else { return String::new() };
-    for place in 0..first.hooks.len() {
+    let called = |place: &usize| document.runs.iter().any(|run| run.hooks[*place].calls > 0);
+    for place in (0..first.hooks.len()).filter(called) {
         for run in &document.runs {
             let hook = &run.hooks[place];
             let mean = hook.mean_ns.map_or_else(|| "-".to_owned(), format_ns);

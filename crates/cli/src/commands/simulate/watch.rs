@@ -122,3 +122,28 @@ impl Sink for Watched<'_> {
         self.watch.look(now_ns, events) && !failed
     }
 }
+
+/// Any sink. The engine is compiled once for each kind of sink and policy, so all runs of the command go through this one.
+pub(super) struct Through<'a>(pub(super) &'a mut dyn Sink);
+
+impl Sink for Through<'_> {
+    fn switch(&mut self, event: SwitchEvent) {
+        self.0.switch(event);
+    }
+
+    fn wake(&mut self, event: WakeEvent) {
+        self.0.wake(event);
+    }
+
+    fn fork(&mut self, at_ns: u64, parent: Option<usize>, child: usize) {
+        self.0.fork(at_ns, parent, child);
+    }
+
+    fn exit(&mut self, at_ns: u64, task: usize) {
+        self.0.exit(at_ns, task);
+    }
+
+    fn goes_on(&mut self, now_ns: u64, events: u64) -> bool {
+        self.0.goes_on(now_ns, events)
+    }
+}
