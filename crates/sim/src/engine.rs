@@ -24,7 +24,7 @@ use crate::policy::Policy;
 use crate::sink::Sink;
 use crate::tally::{CpuTimes, Tally, TaskTally};
 use crate::workload::{TaskSpec, Workload};
-use accounting::QueueLock;
+use accounting::SpinLock;
 use events::{NEVER, Timers, Tournament};
 use objects::Objects;
 use ticks::Ticks;
@@ -83,7 +83,7 @@ pub struct Engine<P, S> {
     /// When idle CPUs are brought work by a tick.
     idle_balance_ns: u64,
     ticks: Ticks,
-    locks: Vec<QueueLock>,
+    locks: Vec<SpinLock>,
     tally: Tally,
     options: Options,
     /// Kernel time of the event that is being handled, ns.
@@ -129,7 +129,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             timers: Timers::default(),
             idle_balance_ns: NEVER,
             ticks,
-            locks: vec![QueueLock::default(); cpus],
+            locks: vec![SpinLock::default(); cpus],
             tally: Tally { cpus: vec![CpuTimes::default(); cpus], ..Tally::default() },
             options,
             elapsed_ns: 0,
@@ -289,7 +289,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     fn timer(&mut self) {
         let Some(task) = self.timers.take() else { return };
         if self.kernel.tasks[task].state == State::Unborn {
-            let cpu = (0..self.kernel.cpu_count()).find(|cpu| self.kernel.may_use(task, *cpu)).unwrap_or(0);
+            // Tasks that come from outside come everywhere: no CPU pays for starting all of them.
+            let cpus = self.kernel.cpu_count();
+            let all = (0..cpus).map(|step| (task + step) % cpus);
+            let cpu = all.into_iter().find(|cpu| self.kernel.may_use(task, *cpu)).unwrap_or(0);
             self.begin(cpu);
             self.launch(task, cpu);
             self.give_way_and_settle(cpu);
