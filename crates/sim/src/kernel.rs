@@ -64,7 +64,6 @@ pub(crate) struct CpuState {
     pub(crate) work_since_ns: u64,
     /// When an interrupt from another CPU arrives.
     pub(crate) kicked_at_ns: u64,
-    pub(crate) last_tick_ns: u64,
     pub(crate) balance_at_ns: u64,
     pub(crate) idle_since_ns: u64,
     pub(crate) average_idle_ns: u64,
@@ -112,7 +111,6 @@ impl Kernel {
             run_start_ns: 0,
             work_since_ns: 0,
             kicked_at_ns: u64::MAX,
-            last_tick_ns: u64::MAX,
             balance_at_ns: u64::MAX,
             idle_since_ns: 0,
             average_idle_ns: 1_000_000,
