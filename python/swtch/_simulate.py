@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native, _tables
-from ._documents import from_document, to_document
+from ._documents import data_fields, from_document, to_document
 from ._profile import Profile
 
 if TYPE_CHECKING:
@@ -250,7 +250,10 @@ class Simulation:
         Needs `pip install 'swtch[arrow]'`. Raises `UsageError` for an unknown table.
         """
         pa = _tables.import_pyarrow()
-        return pa.Table.from_pylist(self._rows(table))
+        rows = self._rows(table)
+        # Types come from the annotations: a column without a value has one too.
+        types = {name: _tables.arrow_type(pa, annotation) for name, annotation in _columns(table)}
+        return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types.items()})
 
     def to_pandas(self, table: SimulationTable = "runs") -> pandas.DataFrame:
         """A table as a DataFrame, as `to_arrow`. Needs `pip install 'swtch[pandas]'`."""
@@ -258,6 +261,8 @@ class Simulation:
         return _tables.pandas_from_arrow(self.to_arrow(table))
 
     def _rows(self, table: str) -> list[dict[str, Any]]:
+        if table not in ("runs", *ROWS):
+            raise _native.UsageError(f"unknown table '{table}'; there are runs, {', '.join(ROWS)}")
         if table == "assumptions":
             return list(to_document(self.assumptions))
         if table == "runs":
@@ -267,10 +272,46 @@ class Simulation:
             "tasks": lambda run: run.tasks,
             "applications": lambda run: run.fairness.applications if run.fairness else (),
         }
-        if table not in of_run:
-            known = "runs, hooks, tasks, applications, assumptions"
-            raise _native.UsageError(f"unknown table '{table}'; there are {known}")
         return [{"policy": run.policy, **to_document(row)} for run in self.runs for row in of_run[table](run)]
+
+
+ROWS: dict[str, type] = {
+    "hooks": HookCalls,
+    "tasks": TaskGroup,
+    "applications": ApplicationShare,
+    "assumptions": Assumption,
+}
+"""The tables that are not `runs`, and what a row is."""
+
+
+def _columns(table: str) -> list[tuple[str, str]]:
+    """Names and annotations of a table's columns."""
+    if table != "runs":
+        own = [(field.name, str(field.type)) for field in data_fields(ROWS[table])]
+        return own if table == "assumptions" else [("policy", "str"), *own]
+    columns = []
+    for field in data_fields(Run):
+        if field.name in PARTS:
+            columns += [(name, "int | None") for _, name in _parts(field.name)]
+        elif field.name == "fairness":
+            columns += [(name, "float | None") for name in FAIRNESS]
+        elif field.name not in ("hooks", "tasks"):
+            columns.append((field.name, str(field.type)))
+    return columns
+
+
+PARTS: dict[str, type] = {"wait_ns": Durations, "request_ns": Durations, "cpu_ns": CpuUse}
+"""Fields of a run whose own fields are columns."""
+FAIRNESS = ("throughput", "min_fairness", "uniformity")
+
+
+def _parts(name: str) -> list[tuple[str, str]]:
+    """The fields of a field, and their columns: those of a sweep."""
+    stem = name[: -len("_ns")]
+    return [
+        (part.name, f"{stem}_{part.name}" + ("" if part.name == "count" else "_ns"))
+        for part in data_fields(PARTS[name])
+    ]
 
 
 def _flat(run: Run) -> dict[str, Any]:
@@ -279,14 +320,11 @@ def _flat(run: Run) -> dict[str, Any]:
     for name, value in to_document(run).items():
         if name in ("hooks", "tasks"):
             continue
-        if name in ("wait_ns", "request_ns", "cpu_ns"):
-            kind = Durations if name != "cpu_ns" else CpuUse
-            stem = name[: -len("_ns")]
-            for part in kind.__dataclass_fields__:
-                unit = "" if part == "count" else "_ns"
-                row[f"{stem}_{part}{unit}"] = value[part] if value else None
+        if name in PARTS:
+            for part, column in _parts(name):
+                row[column] = value[part] if value else None
         elif name == "fairness":
-            for part in ("throughput", "min_fairness", "uniformity"):
+            for part in FAIRNESS:
                 row[part] = value[part] if value else None
         else:
             row[name] = value
@@ -365,4 +403,6 @@ def _toml(value: object) -> str:
         return "[" + ", ".join(_toml(one) for one in value) + "]"
     if isinstance(value, (bool, int, float, str)):
         return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
-    raise _native.UsageError(f"{value!r} cannot be part of a specification; expected text, numbers, lists and dicts")
+    raise _native.UsageError(
+        f"{value!r} cannot be part of a specification; expected text, numbers, lists and dicts"
+    )

@@ -49,14 +49,21 @@ def test_a_recording_is_replayed():
 
 def test_a_profile_gives_the_costs(golden: Path):
     assert swtch.simulate("spin:work_ns=1ms", machine=2, profile=golden).costs == "the Profile"
-    assert swtch.simulate("spin:work_ns=1ms", machine=2, profile=swtch.Profile.load(golden)).costs == "the Profile"
+    assert (
+        swtch.simulate("spin:work_ns=1ms", machine=2, profile=swtch.Profile.load(golden)).costs
+        == "the Profile"
+    )
 
 
 def test_tables():
     pytest.importorskip("pyarrow")
-    found = swtch.simulate("mix:applications=[{name='a',speedup=3.0},{name='b',speedup=1.5}]", "max-fair", machine="2f4s")
+    found = swtch.simulate(
+        "mix:applications=[{name='a',speedup=3.0},{name='b',speedup=1.5}]", "max-fair", machine="2f4s"
+    )
     runs = found.to_arrow()
-    assert runs.num_rows == 1 and {"makespan_ns", "wait_p99_ns", "cpu_idle_ns", "throughput"} <= set(runs.column_names)
+    assert runs.num_rows == 1 and {"makespan_ns", "wait_p99_ns", "cpu_idle_ns", "throughput"} <= set(
+        runs.column_names
+    )
     assert found.to_arrow("hooks").num_rows == 9
     assert found.to_arrow("applications").column("name").to_pylist() == ["a", "b"]
     with pytest.raises(swtch.UsageError, match="unknown table 'odd'"):

@@ -142,11 +142,15 @@ struct Listener {
     interpreter_gone: bool,
 }
 
+fn check_signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
+}
+
 struct Heard<'a>(&'a mut Listener);
 
 impl Sink for Heard<'_> {
     fn goes_on(&mut self, _now_ns: u64, _events: u64) -> bool {
-        match Python::try_attach(|py| py.check_signals()) {
+        match Python::try_attach(check_signals) {
             Some(answer) => self.0.raised = answer.err(),
             None => self.0.interpreter_gone = true,
         }

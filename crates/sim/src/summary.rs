@@ -314,7 +314,7 @@ impl Fairness {
     }
 
     fn relate(&mut self, policy: &str, speeds: &[f64]) {
-        self.relative_to = policy.to_owned();
+        policy.clone_into(&mut self.relative_to);
         for (application, speed) in self.applications.iter_mut().zip(speeds) {
             // Who got nothing there has no performance to compare with.
             application.performance = if *speed > 0.0 { application.speed / speed } else { 1.0 };

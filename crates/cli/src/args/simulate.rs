@@ -137,7 +137,9 @@ pub(crate) struct Parameters {
 }
 
 /// A parameter that was given: the option's name, its value, and its name in each workload that has it.
-type Given = (&'static str, String, &'static [(&'static str, &'static str)]);
+type Given = (&'static str, String, Owners);
+/// The workloads that have a parameter, and its name in each.
+type Owners = &'static [(&'static str, &'static str)];
 
 impl Parameters {
     /// The parameters that were given.
@@ -146,7 +148,7 @@ impl Parameters {
             value.map(T::to_string)
         }
         let nice = (!self.nice.is_empty()).then(|| format!("{:?}", self.nice));
-        let all: [(&str, Option<String>, &[(&str, &str)]); 18] = [
+        let all: [(&str, Option<String>, Owners); 18] = [
             ("groups", text(self.groups.as_ref()), &[("hackbench", "groups")]),
             ("pairs", text(self.pairs.as_ref()), &[("hackbench", "pairs"), ("ping-pong", "pairs")]),
             ("loops", text(self.loops.as_ref()), &[("hackbench", "loops"), ("ping-pong", "loops")]),

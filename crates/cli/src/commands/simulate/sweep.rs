@@ -137,7 +137,7 @@ fn all(
         let mut bar = Bar::new(in_all);
         for row in receiver {
             // The others stop at the next look.
-            let done = row.and_then(|row| kept.add(row, out));
+            let done = row.and_then(|row| kept.add(&row, out));
             if done.is_err() {
                 shared.interrupted.store(true, Ordering::Relaxed);
                 return done;
@@ -181,22 +181,22 @@ impl Sink for Interrupted<'_> {
 struct Bar {
     began: Instant,
     in_all: usize,
-    bar: Option<ProgressBar>,
+    line: Option<ProgressBar>,
 }
 
 impl Bar {
     fn new(in_all: usize) -> Self {
-        Self { began: Instant::now(), in_all, bar: None }
+        Self { began: Instant::now(), in_all, line: None }
     }
 
     fn show(&mut self, done: usize) {
-        if self.bar.is_none() && self.began.elapsed() >= PATIENCE {
+        if self.line.is_none() && self.began.elapsed() >= PATIENCE {
             let target = ProgressDrawTarget::stderr_with_hz(5);
             let bar = ProgressBar::with_draw_target(Some(self.in_all as u64), target);
             let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} runs, {eta} left");
-            self.bar = Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())));
+            self.line = Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())));
         }
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = &self.line {
             bar.set_position(done as u64);
         }
     }
@@ -204,7 +204,7 @@ impl Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = &self.line {
             bar.finish_and_clear();
         }
     }

@@ -53,8 +53,8 @@ impl Kept {
     }
 
     /// Keeps a run.
-    pub(super) fn add(&mut self, row: Row, out: &Path) -> anyhow::Result<()> {
-        let mut line = serde_json::to_string(&row)?;
+    pub(super) fn add(&mut self, row: &Row, out: &Path) -> anyhow::Result<()> {
+        let mut line = serde_json::to_string(row)?;
         line.push('\n');
         // One call: whoever is killed leaves a whole line, or one without an end.
         let why = || format!("cannot keep a run for {}; what was done before is kept", out.display());

@@ -123,10 +123,13 @@ impl Row {
     }
 }
 
+/// A whole number of a row.
+type Whole = Box<dyn Fn(&Row) -> Option<u64>>;
+
 /// A column: how to get it from the rows.
 enum Column {
     Text(fn(&Row) -> Option<&str>),
-    Integer(Box<dyn Fn(&Row) -> Option<u64>>),
+    Integer(Whole),
     Real(fn(&Row) -> Option<f64>),
     Flag(fn(&Row) -> Option<bool>),
 }
