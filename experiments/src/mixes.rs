@@ -10,9 +10,11 @@ use anyhow::{Context, Result};
 const TOLERANCE: f64 = 5.0;
 
 /// Published throughput, minimum fairness and uniformity, a row for each of [`published_policies`].
-type Figures = [[f64; 3]; 3];
-const DIVERSE: Figures = [[107.0, 62.0, 43.0], [106.0, 85.0, 72.0], [104.0, 85.0, 78.0]];
-const SIMILAR: Figures = [[100.0, 56.0, 33.0], [100.0, 85.0, 72.0], [100.0, 87.0, 90.0]];
+pub(crate) type Figures = [[f64; 3]; 3];
+/// The diverse mix.
+pub(crate) const DIVERSE: Figures = [[107.0, 62.0, 43.0], [106.0, 85.0, 72.0], [104.0, 85.0, 78.0]];
+/// The similar mix.
+pub(crate) const SIMILAR: Figures = [[100.0, 56.0, 33.0], [100.0, 85.0, 72.0], [100.0, 87.0, 90.0]];
 
 const AVERAGED: &str =
     "no ideal schedule of a mix with the published max-perf row is that even; see the last two tables";

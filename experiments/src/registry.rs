@@ -1,7 +1,7 @@
 //! The experiments, by name.
 
 use crate::table::Table;
-use crate::{all_mixes, guaranteed, mixes, r_fair, regions, ring, two_apps};
+use crate::{all_mixes, estimation, guaranteed, mixes, r_fair, regions, ring, two_apps};
 use anyhow::Result;
 
 /// How experiments run; none of it changes a figure.
@@ -29,7 +29,7 @@ pub struct Experiment {
 }
 
 /// All of them, in the order of the document.
-pub const EXPERIMENTS: [Experiment; 7] = [
+pub const EXPERIMENTS: [Experiment; 8] = [
     Experiment {
         name: "two-apps",
         about: "figures of Kim and Huh's slides that follow from the mathematics",
@@ -49,4 +49,9 @@ pub const EXPERIMENTS: [Experiment; 7] = [
         run: regions::run,
     },
     Experiment { name: "ring", about: "lmbench's ring of processes, from the same model", run: ring::run },
+    Experiment {
+        name: "estimation",
+        about: "Kim and Huh's scheduler with sampling, rounds and swaps, simulated",
+        run: estimation::run,
+    },
 ];

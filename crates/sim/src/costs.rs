@@ -38,6 +38,9 @@ pub struct Costs {
     pub socket_ns: u64,
     /// Copying a byte through either, in thousandths of a ns.
     pub byte_ps: u64,
+    /// For how long of such a call the pipe's own mutex is held, in thousandths: who finds it taken spins for it, as for one whose owner
+    /// runs.
+    pub pipe_locked_per_mille: u32,
     /// An operation on a lock, condition or semaphore that needs the kernel, ns.
     pub futex_ns: u64,
     /// Looking once whether a barrier has opened, before the next yield, ns.
@@ -74,6 +77,7 @@ impl Costs {
             pipe_ns: 0,
             socket_ns: 0,
             byte_ps: 0,
+            pipe_locked_per_mille: 0,
             futex_ns: 0,
             barrier_look_ns: 0,
             yield_ns: 0,
@@ -98,6 +102,12 @@ impl Costs {
                 (i128::from(base) + rise) as u64
             }
         }
+    }
+
+    /// Writing or reading a message of this length, ns.
+    pub fn message_ns(&self, socket: bool, bytes: u32) -> u64 {
+        let call_ns = if socket { self.socket_ns } else { self.pipe_ns };
+        call_ns + u64::from(bytes) * self.byte_ps / 1000
     }
 
     /// What moving to a CPU that far away adds, ns.

@@ -24,7 +24,7 @@ use crate::policy::Policy;
 use crate::sink::Sink;
 use crate::tally::{CpuTimes, Tally, TaskTally};
 use crate::workload::{TaskSpec, Workload};
-use accounting::QueueLock;
+use accounting::SpinLock;
 use events::{NEVER, Timers, Tournament};
 use objects::Objects;
 use ticks::Ticks;
@@ -83,7 +83,7 @@ pub struct Engine<P, S> {
     /// When idle CPUs are brought work by a tick.
     idle_balance_ns: u64,
     ticks: Ticks,
-    locks: Vec<QueueLock>,
+    locks: Vec<SpinLock>,
     tally: Tally,
     options: Options,
     /// Kernel time of the event that is being handled, ns.
@@ -129,7 +129,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             timers: Timers::default(),
             idle_balance_ns: NEVER,
             ticks,
-            locks: vec![QueueLock::default(); cpus],
+            locks: vec![SpinLock::default(); cpus],
             tally: Tally { cpus: vec![CpuTimes::default(); cpus], ..Tally::default() },
             options,
             elapsed_ns: 0,
@@ -203,7 +203,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub fn run(mut self) -> Result<Outcome<P, S>, SimError> {
         let end_ns = self.workload.duration_ns.unwrap_or(NEVER);
         while self.live > 0 {
-            let (cpu_ns, cpu) = self.queue.first();
+            let (cpu_ns, cpu, is_tick) = self.queue.first();
             let timer_ns = self.timers.first_ns();
             let global_ns = self.idle_balance_ns.min(self.policy.timer_at().unwrap_or(NEVER));
             let at_ns = cpu_ns.min(timer_ns).min(global_ns);
@@ -220,7 +220,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 return Err(SimError::Endless { limit_ns: self.options.limit_ns, tasks: self.live as u64 });
             }
             self.kernel.now_ns = at_ns;
-            if timer_ns == at_ns {
+            if is_tick && cpu_ns == at_ns {
+                self.tick(cpu);
+            } else if timer_ns == at_ns {
                 self.timer();
             } else if cpu_ns == at_ns {
                 self.cpu_event(cpu)?;
@@ -289,7 +291,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     fn timer(&mut self) {
         let Some(task) = self.timers.take() else { return };
         if self.kernel.tasks[task].state == State::Unborn {
-            let cpu = (0..self.kernel.cpu_count()).find(|cpu| self.kernel.may_use(task, *cpu)).unwrap_or(0);
+            // Tasks that come from outside come everywhere: no CPU pays for starting all of them.
+            let cpus = self.kernel.cpu_count();
+            let all = (0..cpus).map(|step| (task + step) % cpus);
+            let cpu = all.into_iter().find(|cpu| self.kernel.may_use(task, *cpu)).unwrap_or(0);
             self.begin(cpu);
             self.launch(task, cpu);
             self.give_way_and_settle(cpu);
@@ -302,7 +307,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.give_way_and_settle(cpu);
     }
 
-    /// The next event of a CPU: an interrupt, the end of a step, or a tick that decides something.
+    /// The next event of a CPU: an interrupt, or the end of a step.
     fn cpu_event(&mut self, cpu: usize) -> Result<(), SimError> {
         self.begin(cpu);
         let now_ns = self.kernel.now_ns;
@@ -314,8 +319,6 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let current = state.current;
         if current != NONE && !state.spinning && self.kernel.tasks[current as usize].remaining == 0 {
             self.execute(cpu, current as usize)?;
-        } else if current != NONE && self.ticks.period.split(now_ns).1 == 0 {
-            self.tick(cpu, current as usize);
         }
         self.give_way_and_settle(cpu);
         Ok(())
@@ -328,10 +331,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.settle(cpu);
     }
 
-    fn tick(&mut self, cpu: usize, current: usize) {
-        self.kernel.cpus[cpu].last_tick_ns = self.kernel.now_ns;
-        self.give_way |= self.policy.tick(&mut self.kernel, cpu, current);
-        self.busy_balance(cpu);
+    /// A tick that may decide something.
+    fn tick(&mut self, cpu: usize) {
+        self.begin(cpu);
+        if let Some(current) = self.kernel.current(cpu) {
+            self.give_way |= self.policy.tick(&mut self.kernel, cpu, current);
+            self.busy_balance(cpu);
+        }
+        self.give_way_and_settle(cpu);
     }
 
     /// Work per ns of a CPU's running task.

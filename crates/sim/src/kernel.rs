@@ -58,13 +58,12 @@ pub(crate) struct CpuState {
     /// Work per ns of the running task.
     pub(crate) speed: u32,
     pub(crate) core_type: u32,
-    /// When the running task's stint began.
+    /// When the running task's stint began: when it was picked, so that the switch to it is on its account (`exec_start`).
     pub(crate) run_start_ns: u64,
     /// Up to when its work has been counted; in the future while the kernel is busy.
     pub(crate) work_since_ns: u64,
     /// When an interrupt from another CPU arrives.
     pub(crate) kicked_at_ns: u64,
-    pub(crate) last_tick_ns: u64,
     pub(crate) balance_at_ns: u64,
     pub(crate) idle_since_ns: u64,
     pub(crate) average_idle_ns: u64,
@@ -112,7 +111,6 @@ impl Kernel {
             run_start_ns: 0,
             work_since_ns: 0,
             kicked_at_ns: u64::MAX,
-            last_tick_ns: u64::MAX,
             balance_at_ns: u64::MAX,
             idle_since_ns: 0,
             average_idle_ns: 1_000_000,
@@ -227,7 +225,7 @@ impl Kernel {
         self.now_ns.saturating_sub(self.cpus[cpu].run_start_ns)
     }
 
-    /// When the running task's stint began; in the future while the kernel still switches to it.
+    /// When the running task was picked, ns: its stint began.
     #[inline]
     pub fn run_start_ns(&self, cpu: usize) -> u64 {
         self.cpus[cpu].run_start_ns

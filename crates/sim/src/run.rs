@@ -15,6 +15,7 @@ use crate::workload::{TaskSpec, Workload};
 pub const POLICIES: &[(&str, &str)] = &[
     ("eevdf", "the fair class of Linux 6.6 and later, by the rules of 6.18"),
     ("cfs", "the fair class before, by the rules of 6.5"),
+    ("cfs-2.6", "the same with the newly idle CPUs' restraint of kernels before 5.16, the nearest to 2.6.38"),
     ("fifo", "the real-time class SCHED_FIFO"),
     ("rr", "the real-time class SCHED_RR"),
     ("flsched", "FLSCHED, from the source that the kernel runs"),
@@ -73,6 +74,7 @@ pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, 
     match policy {
         "eevdf" => run_with(setting, Eevdf::new(), sink),
         "cfs" => run_with(setting, Cfs::new(), sink),
+        "cfs-2.6" => run_with(setting, Cfs::before_5_16(), sink),
         "fifo" => run_with(setting, RealTime::fifo(), sink),
         "rr" => run_with(setting, RealTime::round_robin(), sink),
         other if other.split(':').next().is_some_and(|name| name == "flsched" || name.ends_with(SOURCE)) => {

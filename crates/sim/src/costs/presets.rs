@@ -50,6 +50,7 @@ impl Costs {
             pipe_ns: 225,
             socket_ns: 600,
             byte_ps: 100,
+            pipe_locked_per_mille: 0,
             futex_ns: 200,
             barrier_look_ns: 50,
             // 294 ns with the way through the scheduler, on the machine above.
@@ -98,6 +99,7 @@ impl Costs {
             // Processes with sockets take twice as long as with pipes (22.9 s against 11.1 s at 200 groups).
             socket_ns: 4_000,
             byte_ps: 1_000,
+            pipe_locked_per_mille: 0,
             futex_ns: 1_500,
             barrier_look_ns: 100,
             yield_ns: 300,

@@ -3,32 +3,39 @@
 use super::Engine;
 use super::events::NEVER;
 use crate::kernel::NONE;
+use crate::machine::REFERENCE_SPEED;
 use crate::policy::{Hook, Policy};
 use crate::sink::Sink;
 
-/// A run queue's lock: from when until when somebody has it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct QueueLock {
-    from_ns: u64,
-    until_ns: u64,
+/// A lock that is spun for: from when until when somebody has it, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SpinLock {
+    taken: Vec<(u64, u64)>,
 }
 
-impl QueueLock {
+impl SpinLock {
     /// Takes the lock at a moment, for a time. How long one had to wait for it, ns.
     ///
-    /// Events are handled in the order of their beginnings, so one may come here before another that is already entered: it finds the
-    /// lock free.
-    fn take_ns(&mut self, at_ns: u64, hold_ns: u64) -> u64 {
-        if at_ns >= self.until_ns {
-            *self = Self { from_ns: at_ns, until_ns: at_ns + hold_ns };
-            return 0;
+    /// Events are handled in the order of their beginnings, so what comes here may be earlier than what is already entered: it takes the
+    /// first gap that is long enough. Nothing comes any more before `now_ns`.
+    pub(super) fn take_ns(&mut self, now_ns: u64, at_ns: u64, hold_ns: u64) -> u64 {
+        self.taken.retain(|(_, until_ns)| *until_ns > now_ns);
+        let mut from_ns = at_ns;
+        let mut place = 0;
+        while let Some((begins_ns, until_ns)) = self.taken.get(place).copied() {
+            if from_ns + hold_ns <= begins_ns {
+                break;
+            }
+            from_ns = from_ns.max(until_ns);
+            place += 1;
         }
-        if at_ns < self.from_ns {
-            return 0;
+        // A CPU's hooks follow one another: one stretch.
+        if place > 0 && self.taken[place - 1].1 == from_ns {
+            self.taken[place - 1].1 += hold_ns;
+        } else {
+            self.taken.insert(place, (from_ns, from_ns + hold_ns));
         }
-        let wait_ns = self.until_ns - at_ns;
-        self.until_ns += hold_ns;
-        wait_ns
+        from_ns - at_ns
     }
 }
 
@@ -106,11 +113,26 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let mut wait_ns = 0;
         if hold_ns > 0 {
             let at_ns = self.kernel.cpus[handler].work_since_ns + self.elapsed_ns;
-            wait_ns = self.locks[queue_cpu].take_ns(at_ns, hold_ns);
+            wait_ns = self.locks[queue_cpu].take_ns(self.kernel.now_ns, at_ns, hold_ns);
         }
         tally.ns += ns + wait_ns;
         tally.spin_ns += wait_ns;
         self.elapsed_ns += ns + wait_ns;
+        self.spun_ns += wait_ns;
+    }
+
+    /// Charges what the handling CPU waits for a pipe that others use: its mutex, whose owner runs and is spun for.
+    pub(super) fn charge_pipe(&mut self, cpu: usize, pipe: usize, bytes: u32) {
+        let per_mille = u64::from(self.kernel.costs.pipe_locked_per_mille);
+        if per_mille == 0 {
+            return;
+        }
+        let state = &mut self.objects.pipes[pipe];
+        let call_ns = self.kernel.costs.message_ns(state.spec.socket, bytes);
+        let hold_ns = call_ns * per_mille / 1000 * u64::from(REFERENCE_SPEED) / u64::from(self.kernel.cpus[cpu].speed.max(1));
+        let at_ns = self.kernel.cpus[cpu].work_since_ns + self.elapsed_ns;
+        let wait_ns = state.mutex.take_ns(self.kernel.now_ns, at_ns, hold_ns);
+        self.elapsed_ns += wait_ns;
         self.spun_ns += wait_ns;
     }
 
@@ -121,8 +143,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if state.kicked_at_ns == NEVER {
             at_ns = NEVER;
         }
+        let mut is_tick = false;
         if state.current != NONE {
-            at_ns = at_ns.min(self.next_tick_ns(cpu));
+            let tick_ns = self.next_tick_ns(cpu);
+            is_tick = tick_ns <= at_ns && tick_ns != NEVER;
+            at_ns = at_ns.min(tick_ns);
             if !state.spinning {
                 let remaining = self.kernel.tasks[state.current as usize].remaining;
                 let need_ns = match state.speed {
@@ -131,11 +156,15 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 };
                 // Ticks only make it later.
                 if state.work_since_ns.saturating_add(need_ns) < at_ns {
-                    at_ns = at_ns.min(self.ticks.end_ns(state.work_since_ns, need_ns));
+                    let end_ns = self.ticks.end_ns(state.work_since_ns, need_ns);
+                    if end_ns < at_ns {
+                        at_ns = end_ns;
+                        is_tick = false;
+                    }
                 }
             }
         }
-        self.queue.set(cpu, at_ns);
+        self.queue.set(cpu, at_ns, is_tick);
     }
 
     /// The CPU's first tick that may decide something, ns.
@@ -151,9 +180,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if wanted_ns == NEVER {
             return NEVER;
         }
-        let from_ns = wanted_ns.max(self.kernel.now_ns).max(state.work_since_ns);
-        let at_ns = self.kernel.tick_at_or_after_ns(from_ns);
-        if at_ns == state.last_tick_ns { at_ns + self.ticks.period.ns() } else { at_ns }
+        // The ticks of this moment are done.
+        let from_ns = wanted_ns.max(self.kernel.now_ns + 1).max(state.work_since_ns);
+        self.kernel.tick_at_or_after_ns(from_ns)
     }
 
     /// Charges what the running task's core does now at its present speed, for its other threads.
@@ -177,5 +206,22 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SpinLock;
+
+    #[test]
+    fn who_finds_the_lock_taken_waits_and_who_is_early_takes_a_gap() {
+        let mut lock = SpinLock::default();
+        assert_eq!(lock.take_ns(0, 100, 10), 0);
+        assert_eq!(lock.take_ns(0, 105, 10), 5, "until 110, then until 120");
+        assert_eq!(lock.take_ns(0, 50, 10), 0, "before them");
+        assert_eq!(lock.take_ns(0, 55, 45), 65, "the gap until 100 is too short");
+        assert_eq!(lock.take_ns(0, 60, 40), 0, "and this one just fits");
+        assert_eq!(lock.take_ns(165, 165, 7), 0, "all is over");
+        assert_eq!(lock.taken, [(165, 172)]);
     }
 }

@@ -78,11 +78,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn load(&mut self, task: usize) {
         let op = self.op(task);
         let costs = &self.kernel.costs;
-        let call_ns = |pipe: u32, bytes: u32| {
-            let socket = self.objects.pipes[pipe as usize].spec.socket;
-            let call_ns = if socket { costs.socket_ns } else { costs.pipe_ns };
-            call_ns + u64::from(bytes) * costs.byte_ps / 1000
-        };
+        let call_ns =
+            |pipe: u32, bytes: u32| costs.message_ns(self.objects.pipes[pipe as usize].spec.socket, bytes);
         let ns = match op {
             Op::Compute { work_ns } => work_ns,
             Op::ComputeBetween { low_ns, high_ns } => between(&mut self.kernel, low_ns, high_ns),
@@ -219,6 +216,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     fn send(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> Then {
+        self.charge_pipe(cpu, pipe, bytes);
         let state = &mut self.objects.pipes[pipe];
         if !state.put(bytes) {
             state.writers.push_back(task as u32);
@@ -231,6 +229,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     fn receive(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> Then {
+        self.charge_pipe(cpu, pipe, bytes);
         let state = &mut self.objects.pipes[pipe];
         let Some(room) = state.take(bytes) else {
             state.readers.push_back(task as u32);

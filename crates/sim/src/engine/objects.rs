@@ -1,5 +1,6 @@
 //! Pipes, locks, conditions, barriers and semaphores: who waits, and who goes on.
 
+use super::accounting::SpinLock;
 use crate::workload::{Barrier, Pipe, Workload};
 use std::collections::VecDeque;
 
@@ -17,6 +18,8 @@ pub(crate) struct PipeState {
     read: u64,
     pub(crate) readers: VecDeque<u32>,
     pub(crate) writers: VecDeque<u32>,
+    /// The pipe's own mutex.
+    pub(super) mutex: SpinLock,
 }
 
 impl PipeState {
@@ -97,6 +100,7 @@ impl Objects {
             read: 0,
             readers: VecDeque::new(),
             writers: VecDeque::new(),
+            mutex: SpinLock::default(),
         };
         let barrier =
             |spec: &Barrier| BarrierState { spec: *spec, arrived: 0, generation: 0, waiters: Vec::new() };

@@ -326,7 +326,7 @@ impl Asymmetric {
         }
     }
 
-    fn share_out(&mut self, kernel: &Kernel, cores: Cores, live: &[usize], speedups: &[f64], rule: &Rule) {
+    fn share_out(&mut self, kernel: &mut Kernel, cores: Cores, live: &[usize], speedups: &[f64], rule: &Rule) {
         let mut shares = vec![0.0; live.len()];
         if Allocator::with_capacity(live.len()).allocate(cores, speedups, rule, &mut shares).is_err() {
             return;
@@ -339,6 +339,8 @@ impl Asymmetric {
         for (task, share) in live.iter().zip(shares) {
             self.runners[*task].share = ((share * WHOLE as f64) as i64).clamp(0, WHOLE);
         }
+        // Slices are as long as shares are large.
+        (0..self.slots.len()).for_each(|cpu| kernel.decide_again(cpu));
     }
 
     /// Guaranteed fairness decides for the next interval.

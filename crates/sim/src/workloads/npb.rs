@@ -94,6 +94,9 @@ pub struct Npb {
     pub scale: f64,
     /// By how much the work of one thread between two meetings differs from another's at most, in per cent.
     pub imbalance_percent: u32,
+    /// Meetings in a row that make one barrier: a runtime whose threads meet in a tree, a few at a time, needs one for each level, up and
+    /// down again.
+    pub rounds: u32,
     /// How threads wait: `spin-yield`, `spin` or `block`.
     pub waiting: Waiting,
     /// Memory that a thread uses between switches, bytes.
@@ -108,6 +111,7 @@ impl Default for Npb {
             threads: 200,
             scale: 1.0,
             imbalance_percent: 0,
+            rounds: 1,
             waiting: Waiting::SpinYield,
             working_set_bytes: 0,
         }
@@ -135,6 +139,8 @@ impl Npb {
     pub fn build(&self) -> Result<Workload, SimError> {
         let name = format!("npb-{}", self.program.name());
         at_least_one(&name, "threads", self.threads)?;
+        at_least_one(&name, "rounds", self.rounds)?;
+        at_most(&name, u64::from(self.rounds))?;
         at_most(&name, u64::from(self.threads))?;
         if !(self.scale > 0.0 && self.scale <= 1_000.0) {
             let problem = format!("scale is {}; expected more than 0 and at most 1000", self.scale);
@@ -153,7 +159,10 @@ impl Npb {
         let barriers = vec![Barrier { members: self.threads, waiting: self.waiting }];
         let mut workload = Workload { name, barriers, ..Workload::default() };
         let mut ops = Vec::new();
-        repeat(&mut ops, self.meetings(), 0, |ops| ops.extend([compute, Op::Barrier { barrier: 0 }]));
+        repeat(&mut ops, self.meetings(), 0, |ops| {
+            ops.push(compute);
+            repeat(ops, self.rounds, 1, |ops| ops.push(Op::Barrier { barrier: 0 }));
+        });
         let program = workload.add_program(ops);
         for thread in 0..self.threads {
             let name = format!("{}-{thread}", self.program.name());
@@ -206,6 +215,8 @@ mod tests {
         assert_eq!((whole.meetings(), part.meetings()), (2_111, 212));
         assert_eq!(whole.interval_work_ns(), part.interval_work_ns());
         assert!(Npb { scale: f64::NAN, ..Npb::default() }.build().is_err());
+        let tree = Npb { rounds: 4, ..Npb::default() }.build().unwrap();
+        assert_eq!(tree.programs[0].ops[1..3], [Op::Barrier { barrier: 0 }, Op::Loop { to: 1, times: 4, counter: 1 }]);
         let uneven = Npb { imbalance_percent: 10, ..Npb::default() }.build().unwrap();
         assert_eq!(uneven.programs[0].ops[0], Op::ComputeBetween { low_ns: 24_527, high_ns: 27_107 });
     }
