@@ -30,7 +30,7 @@ const PHASES: [f64; 4] = [0.0, 1.0, 0.0, -1.0];
 /// That difference at most.
 const SWING: f64 = 0.05;
 /// Noise of a sample, by which the mean error of the estimates is 2.70 %.
-const NOISE: f64 = 0.1;
+const NOISE: f64 = 0.09;
 
 /// Applications that run for ever, with phases if `swing` is not 0; no two change at the same time.
 fn mix(speedups: &[f64], swing: f64) -> Mix {

@@ -41,6 +41,8 @@ pub struct Costs {
     /// For how long of such a call the pipe's own mutex is held, in thousandths: who finds it taken spins for it, as for one whose owner
     /// runs.
     pub pipe_locked_per_mille: u32,
+    /// Room in a pipe or socket wakes all that wait to write and not only the first, as before Linux 5.6.
+    pub wakes_all_writers: bool,
     /// An operation on a lock, condition or semaphore that needs the kernel, ns.
     pub futex_ns: u64,
     /// Looking once whether a barrier has opened, before the next yield, ns.
@@ -78,6 +80,7 @@ impl Costs {
             socket_ns: 0,
             byte_ps: 0,
             pipe_locked_per_mille: 0,
+            wakes_all_writers: false,
             futex_ns: 0,
             barrier_look_ns: 0,
             yield_ns: 0,

@@ -236,9 +236,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return Then::Wait { again: true };
         };
         let next_reader = (state.filled > 0).then(|| state.readers.pop_front()).flatten();
-        let writer = room.then(|| state.writers.pop_front()).flatten();
-        for woken in [writer, next_reader].into_iter().flatten() {
-            self.wake_sync(woken, cpu, task);
+        let writers = match (room, self.kernel.costs.wakes_all_writers) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => state.writers.len(),
+        };
+        for _ in 0..writers {
+            let Some(writer) = self.objects.pipes[pipe].writers.pop_front() else { break };
+            self.wake_sync(writer, cpu, task);
+        }
+        if let Some(reader) = next_reader {
+            self.wake_sync(reader, cpu, task);
         }
         Then::Next
     }
