@@ -12,14 +12,20 @@ fn main() {
     println!("cargo:rerun-if-changed={SOURCE}");
     println!("cargo:rerun-if-changed={HEADERS}");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let text = std::fs::read_to_string(SOURCE).unwrap_or_else(|error| panic!("cannot read {SOURCE}: {error}"));
+    let text =
+        std::fs::read_to_string(SOURCE).unwrap_or_else(|error| panic!("cannot read {SOURCE}: {error}"));
     // What a user can set is to lie in writable memory (src/scx/map_scan.rs).
     let text = text.replace("const volatile ", "volatile ");
     let source = out.join("flsched.c");
     std::fs::write(&source, text).expect("cargo's folder can be written to");
 
-    let compiler =
-        cc::Build::new().cargo_metadata(false).opt_level(2).debug(false).pic(true).warnings(false).get_compiler();
+    let compiler = cc::Build::new()
+        .cargo_metadata(false)
+        .opt_level(2)
+        .debug(false)
+        .pic(true)
+        .warnings(false)
+        .get_compiler();
     let mut command = compiler.to_command();
     command.args(FLAGS).arg("-I").arg(Path::new(HEADERS)).arg("-o").arg(out.join("flsched.so")).arg(&source);
     let status = command.status().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));

@@ -11,7 +11,7 @@ is taken.
 
 from ._comparison import Change, Comparison
 from ._doctor import Capability, Doctor, Probe, Probes, State, doctor
-from ._errors import Interrupted, MeasureError, ProfileError, UsageError
+from ._errors import Interrupted, MeasureError, ProfileError, SimulationError, UsageError
 from ._host import (
     Cache,
     CacheKind,
@@ -47,8 +47,26 @@ from ._model import (
 from ._profile import Profile, TableName
 from ._report import report
 from ._shares import Shares, shares
+from ._simulate import (
+    ApplicationShare,
+    Assumption,
+    CoreType,
+    CpuUse,
+    Durations,
+    Fairness,
+    HookCalls,
+    Run,
+    SimulatedMachine,
+    SimulatedWorkload,
+    Simulation,
+    SimulationTable,
+    TaskGroup,
+    simulate,
+)
 
 __all__ = [
+    "ApplicationShare",
+    "Assumption",
     "Cache",
     "CacheKind",
     "Capability",
@@ -56,13 +74,18 @@ __all__ = [
     "Clock",
     "Comparison",
     "CoreKind",
+    "CoreType",
     "Cpu",
     "CpuQuota",
+    "CpuUse",
     "Direct",
     "Doctor",
+    "Durations",
     "Ended",
     "Estimate",
+    "Fairness",
     "Frequency",
+    "HookCalls",
     "Host",
     "Indirect",
     "Interrupted",
@@ -83,9 +106,16 @@ __all__ = [
     "Region",
     "RegionKind",
     "Ring",
+    "Run",
     "Shares",
+    "SimulatedMachine",
+    "SimulatedWorkload",
+    "Simulation",
+    "SimulationError",
+    "SimulationTable",
     "State",
     "TableName",
+    "TaskGroup",
     "Total",
     "Unavailable",
     "UsageError",
@@ -94,4 +124,5 @@ __all__ = [
     "measure",
     "report",
     "shares",
+    "simulate",
 ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._native import MeasureError, ProfileError, UsageError
+from ._native import MeasureError, ProfileError, SimulationError, UsageError
 
 if TYPE_CHECKING:
     from ._profile import Profile
 
-__all__ = ["Interrupted", "MeasureError", "ProfileError", "UsageError"]
+__all__ = ["Interrupted", "MeasureError", "ProfileError", "SimulationError", "UsageError"]
 
 
 class Interrupted(KeyboardInterrupt):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 __all__ = [
     "MeasureError",
     "ProfileError",
+    "SimulationError",
     "UsageError",
     "compare",
     "comparison_schema",
@@ -17,6 +18,7 @@ __all__ = [
     "report",
     "save",
     "shares",
+    "simulate",
     "summary",
 ]
 
@@ -29,6 +31,9 @@ class MeasureError(RuntimeError):
 class ProfileError(ValueError):
     """A file or text that is no Profile of this version."""
 
+class SimulationError(RuntimeError):
+    """A simulation that came to no end: a deadlock, a run without end, a policy that gave up."""
+
 def measure(
     wishes: Mapping[str, object], progress: Callable[[float, float, str], object] | None = None
 ) -> tuple[tuple[str, bytes] | None, BaseException | None]: ...
@@ -36,6 +41,7 @@ def load(path: str | os.PathLike[str]) -> str: ...
 def save(profile: str, samples: bytes | None, path: str | os.PathLike[str]) -> None: ...
 def report(profiles: Sequence[tuple[str, str]], path: str | os.PathLike[str]) -> None: ...
 def shares(asking: Mapping[str, object]) -> str: ...
+def simulate(asking: Mapping[str, object]) -> str: ...
 def summary(profile: str) -> str: ...
 def compare(old: str, new: str) -> str: ...
 def profile_schema() -> str: ...

@@ -41,7 +41,7 @@ def arrow(kind: type, rows: Sequence[object]) -> pyarrow.Table:
     """The rows of a dataclass as an Arrow table; a table without rows has the same columns and types."""
     pa = import_pyarrow()
     table = {
-        c.name: pa.array([_get(row, c.path) for row in rows], _arrow_type(pa, c.annotation))
+        c.name: pa.array([_get(row, c.path) for row in rows], arrow_type(pa, c.annotation))
         for c in columns(kind)
     }
     return pa.table(table)
@@ -92,10 +92,11 @@ def _get(row: object, path: tuple[str, ...]) -> Any:
     return list(row) if isinstance(row, tuple) else row
 
 
-def _arrow_type(pa: Any, annotation: str) -> Any:
+def arrow_type(pa: Any, annotation: str) -> Any:
+    """The Arrow type of an annotation."""
     item = item_type(annotation)
     if item is not None:
-        return pa.list_(_arrow_type(pa, item))
+        return pa.list_(arrow_type(pa, item))
     plain = {"float": pa.float64(), "int": pa.int64(), "bool": pa.bool_()}
     # What is left is text: `str`, or one of a few words such as `Ended`.
     return plain.get(annotation.split(" | ")[0], pa.string())

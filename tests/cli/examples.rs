@@ -22,6 +22,10 @@ fn commands(document: &str) -> Vec<String> {
     document.lines().filter_map(|line| line.strip_prefix("$ ")).map(str::to_owned).collect()
 }
 
+const PIPELINE: &str = "machine = 4\npolicies = [\"eevdf\", \"rr\"]\n[[task]]\nname = \"a\"\nprogram = \"loop 9 { compute 1ms; sleep 1ms }\"\n";
+const GRID: &str = "machines = [4]\npolicies = [\"eevdf\"]\nworkloads = [\"spin:work_ns=1ms\"]\n";
+const RT_APP: &str = r#"{ "tasks": { "worker": { "loop": 10, "run": 1000, "sleep": 500 } } }"#;
+
 /// A home with what the examples name: profiles of other machines, one of this machine, and Traces.
 fn furnished() -> tempfile::TempDir {
     let home = home();
@@ -43,6 +47,9 @@ fn furnished() -> tempfile::TempDir {
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
     let kinds = r#"{"types": [{"name": "big", "cores": 1}, {"name": "small", "cores": 2}], "speeds": [[3, 1], [2, 1], [1.5, 1]]}"#;
     fs::write(home.path().join("kinds.json"), kinds).unwrap();
+    fs::write(home.path().join("pipeline.toml"), PIPELINE).unwrap();
+    fs::write(home.path().join("grid.toml"), GRID).unwrap();
+    fs::write(home.path().join("board.rt.json"), RT_APP).unwrap();
     fs::write(home.path().join("Makefile"), "all:\n\t@sleep 0.1\n").unwrap();
     let server = home.path().join("server");
     fs::write(&server, "#!/bin/sh\nsleep 0.1\n").unwrap();
@@ -103,9 +110,10 @@ fn the_examples_of_every_help_text_run() {
     let home = furnished();
     let top = stdout(&run(swtch(home.path()).arg("--help")));
     let mut all = examples(&top);
-    for command in
-        ["doctor", "measure", "record", "top", "serve", "report", "export", "import", "shares", "schema"]
-    {
+    for command in [
+        "doctor", "measure", "record", "top", "serve", "report", "export", "import", "simulate", "shares",
+        "schema",
+    ] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home.path()).args([command, "--help"])));
         let found = examples(&help);
@@ -122,7 +130,8 @@ fn the_commands_in_the_documents_run() {
     let home = furnished();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut count = 0;
-    for document in ["README.md", "docs/method.md", "docs/formats.md", "docs/commands.md"] {
+    for document in ["README.md", "docs/method.md", "docs/formats.md", "docs/commands.md", "docs/simulate.md"]
+    {
         for command in commands(&fs::read_to_string(root.join(document)).unwrap()) {
             if command.starts_with("swtch ") {
                 runs(&command, home.path());

@@ -5,6 +5,7 @@ pub(crate) mod import;
 pub(crate) mod record;
 pub(crate) mod serve;
 pub(crate) mod shares;
+pub(crate) mod simulate;
 pub(crate) mod top;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     /// A Trace from what perf or ftrace recorded
     Import(import::ImportArgs),
+    /// What another scheduler or another machine would do
+    Simulate(Box<simulate::SimulateArgs>),
     /// Who gets how much of the fast cores, by the fair policies
     Shares(Box<shares::SharesArgs>),
     /// The JSON Schema of the files swtch writes

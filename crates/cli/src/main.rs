@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => commands::serve::run(&args),
         Command::Export(args) => commands::export::run(&args),
         Command::Import(args) => commands::import::run(&args),
+        Command::Simulate(args) => commands::simulate::run(&args),
         Command::Shares(args) => commands::shares::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::External(words) => commands::external::run(&words),

@@ -24,6 +24,13 @@ pyo3::create_exception!(
     "A file or text that is no Profile of this version."
 );
 
+pyo3::create_exception!(
+    swtch,
+    SimulationError,
+    PyRuntimeError,
+    "A simulation that came to no end: a deadlock, a run without end, a policy that gave up."
+);
+
 pub(crate) fn measure_error(error: &swtch_measure::MeasureError) -> PyErr {
     match error {
         swtch_measure::MeasureError::Options(wish) => UsageError::new_err(wish.to_string()),

@@ -12,6 +12,7 @@ mod listener;
 mod measuring;
 mod reading;
 mod sharing;
+mod simulating;
 mod wishes;
 
 use pyo3::prelude::*;
@@ -22,6 +23,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("UsageError", py.get_type::<errors::UsageError>())?;
     module.add("MeasureError", py.get_type::<errors::MeasureError>())?;
     module.add("ProfileError", py.get_type::<errors::ProfileError>())?;
+    module.add("SimulationError", py.get_type::<errors::SimulationError>())?;
     module.add_function(wrap_pyfunction!(measuring::measure, module)?)?;
     module.add_function(wrap_pyfunction!(files::load, module)?)?;
     module.add_function(wrap_pyfunction!(files::save, module)?)?;
@@ -31,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(reading::profile_schema, module)?)?;
     module.add_function(wrap_pyfunction!(reading::comparison_schema, module)?)?;
     module.add_function(wrap_pyfunction!(sharing::shares, module)?)?;
+    module.add_function(wrap_pyfunction!(simulating::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor_schema, module)?)?;
     Ok(())

@@ -96,6 +96,8 @@ pub struct Engine<P, S> {
     /// Tasks that have not ended and that count.
     live: usize,
     smt: bool,
+    /// All CPUs run all tasks at this speed, whatever else happens.
+    only_speed: Option<u32>,
     /// The running task of the handling CPU is to give way when the event has been handled.
     give_way: bool,
 }
@@ -115,7 +117,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     ) -> Result<Self, SimError> {
         workload.check(&machine)?;
         let cpus = machine.cpus.len();
-        let ticks = Ticks { period_ns: costs.tick_period_ns.max(1), tick_ns: costs.tick_ns };
+        let ticks = Ticks::new(costs.tick_period_ns, costs.tick_ns);
         let smt = machine.has_smt();
         let mut engine = Self {
             kernel: Kernel::new(machine, costs, options.seed),
@@ -137,10 +139,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             checks_at_once: 0,
             live: 0,
             smt,
+            only_speed: None,
             give_way: false,
         };
         let applications = &engine.workload.applications;
         engine.kernel.speeds = applications.iter().map(|application| application.speeds.clone()).collect();
+        let types = &engine.kernel.machine.types;
+        let alike = engine.kernel.speeds.is_empty() && types.iter().all(|kind| kind.speed == types[0].speed);
+        engine.only_speed = (alike && !smt).then(|| types[0].speed.max(1));
+        if let Some(speed) = engine.only_speed {
+            engine.kernel.cpus.iter_mut().for_each(|cpu| cpu.speed = speed);
+        }
         let specs = std::mem::take(&mut engine.workload.tasks);
         for spec in specs {
             let at_ns = spec.start_ns;
@@ -195,7 +204,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub fn run(mut self) -> Result<Outcome<P, S>, SimError> {
         let end_ns = self.workload.duration_ns.unwrap_or(NEVER);
         while self.live > 0 {
-            let (cpu_ns, cpu) = self.queue.first();
+            let (cpu_ns, cpu, is_tick) = self.queue.first();
             let timer_ns = self.timers.first_ns();
             let global_ns = self.idle_balance_ns.min(self.policy.timer_at().unwrap_or(NEVER));
             let at_ns = cpu_ns.min(timer_ns).min(global_ns);
@@ -212,7 +221,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 return Err(SimError::Endless { limit_ns: self.options.limit_ns, tasks: self.live as u64 });
             }
             self.kernel.now_ns = at_ns;
-            if timer_ns == at_ns {
+            if is_tick && cpu_ns == at_ns {
+                self.tick(cpu);
+            } else if timer_ns == at_ns {
                 self.timer();
             } else if cpu_ns == at_ns {
                 self.cpu_event(cpu)?;
@@ -243,6 +254,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if self.checks_at_once > 64 {
             let task = self.kernel.cpus.iter().map(|cpu| cpu.current).find(|task| *task != NONE);
             return Err(SimError::NoTimePasses { task: self.name_of(task.unwrap_or(0) as usize), at_ns });
+        }
+        if self.timers.first_ns() == NEVER && self.all_wait() {
+            return Err(self.deadlock());
         }
         self.ask_policy()?;
         if self.sink.goes_on(at_ns, self.tally.events) {
@@ -294,7 +308,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.give_way_and_settle(cpu);
     }
 
-    /// The next event of a CPU: an interrupt, the end of a step, or a tick that decides something.
+    /// The next event of a CPU: an interrupt, or the end of a step.
     fn cpu_event(&mut self, cpu: usize) -> Result<(), SimError> {
         self.begin(cpu);
         let now_ns = self.kernel.now_ns;
@@ -306,8 +320,6 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let current = state.current;
         if current != NONE && !state.spinning && self.kernel.tasks[current as usize].remaining == 0 {
             self.execute(cpu, current as usize)?;
-        } else if current != NONE && now_ns.is_multiple_of(self.ticks.period_ns) {
-            self.tick(cpu, current as usize);
         }
         self.give_way_and_settle(cpu);
         Ok(())
@@ -320,10 +332,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.settle(cpu);
     }
 
-    fn tick(&mut self, cpu: usize, current: usize) {
-        self.kernel.cpus[cpu].last_tick_ns = self.kernel.now_ns;
-        self.give_way |= self.policy.tick(&mut self.kernel, cpu, current);
-        self.busy_balance(cpu);
+    /// A tick that may decide something.
+    fn tick(&mut self, cpu: usize) {
+        self.begin(cpu);
+        if let Some(current) = self.kernel.current(cpu) {
+            self.give_way |= self.policy.tick(&mut self.kernel, cpu, current);
+            self.busy_balance(cpu);
+        }
+        self.give_way_and_settle(cpu);
     }
 
     /// Work per ns of a CPU's running task.

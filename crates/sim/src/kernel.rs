@@ -3,6 +3,7 @@
 use crate::costs::Costs;
 use crate::cpu_set::CpuSet;
 use crate::machine::{Machine, REFERENCE_SPEED};
+use crate::period::Period;
 use crate::workload::TaskSpec;
 use swtch_stats::Rng;
 
@@ -57,13 +58,12 @@ pub(crate) struct CpuState {
     /// Work per ns of the running task.
     pub(crate) speed: u32,
     pub(crate) core_type: u32,
-    /// When the running task's stint began.
+    /// When the running task's stint began: when it was picked, so that the switch to it is on its account (`exec_start`).
     pub(crate) run_start_ns: u64,
     /// Up to when its work has been counted; in the future while the kernel is busy.
     pub(crate) work_since_ns: u64,
     /// When an interrupt from another CPU arrives.
     pub(crate) kicked_at_ns: u64,
-    pub(crate) last_tick_ns: u64,
     pub(crate) balance_at_ns: u64,
     pub(crate) idle_since_ns: u64,
     pub(crate) average_idle_ns: u64,
@@ -84,6 +84,7 @@ pub struct Kernel {
     pub rng: Rng,
     /// The wake-up that is being done is a synchronous one: the waker is about to sleep (`WF_SYNC`).
     pub wake_is_sync: bool,
+    pub(crate) tick_period: Period,
     pub(crate) cpus: Vec<CpuState>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) specs: Vec<TaskSpec>,
@@ -101,6 +102,7 @@ pub struct Kernel {
 impl Kernel {
     pub(crate) fn new(machine: Machine, costs: Costs, seed: u64) -> Self {
         let count = machine.cpus.len();
+        let tick_period = Period::new(costs.tick_period_ns);
         let cpus = machine.cpus.iter().map(|cpu| CpuState {
             current: NONE,
             runnable: 0,
@@ -109,7 +111,6 @@ impl Kernel {
             run_start_ns: 0,
             work_since_ns: 0,
             kicked_at_ns: u64::MAX,
-            last_tick_ns: u64::MAX,
             balance_at_ns: u64::MAX,
             idle_since_ns: 0,
             average_idle_ns: 1_000_000,
@@ -118,6 +119,7 @@ impl Kernel {
         });
         Self {
             now_ns: 0,
+            tick_period,
             cpus: cpus.collect(),
             machine,
             costs,
@@ -223,7 +225,7 @@ impl Kernel {
         self.now_ns.saturating_sub(self.cpus[cpu].run_start_ns)
     }
 
-    /// When the running task's stint began; in the future while the kernel still switches to it.
+    /// When the running task was picked, ns: its stint began.
     #[inline]
     pub fn run_start_ns(&self, cpu: usize) -> u64 {
         self.cpus[cpu].run_start_ns
@@ -267,7 +269,13 @@ impl Kernel {
     /// The first tick at or after a moment, ns.
     #[inline]
     pub fn tick_at_or_after_ns(&self, ns: u64) -> u64 {
-        ns.div_ceil(self.costs.tick_period_ns).saturating_mul(self.costs.tick_period_ns)
+        self.tick_period.at_or_after_ns(ns)
+    }
+
+    /// Ticks from the beginning up to a moment, that moment's own included.
+    #[inline]
+    pub fn ticks_until(&self, ns: u64) -> u64 {
+        self.tick_period.count(ns)
     }
 
     /// Makes a CPU look again for what to run (`resched_curr`, `scx_bpf_kick_cpu` with preemption).

@@ -140,20 +140,30 @@ impl Fault {
     }
 }
 
+/// `file:line:column`, counted from 1, columns in characters.
+pub(crate) fn place(file: &str, text: &str, offset: usize) -> String {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |start| start.chars().count()) + 1;
+    format!("{file}:{line}:{column}")
+}
+
 /// The text that places are in.
 #[derive(Clone, Debug)]
 struct File {
     name: String,
     text: String,
+    /// Whether its lines are somebody's; if not, the name is the place.
+    lines: bool,
 }
 
 impl File {
-    /// `file:line:column`, counted from 1, columns in characters.
+    fn new(name: &str, text: &str) -> Self {
+        Self { name: name.to_owned(), text: text.to_owned(), lines: true }
+    }
+
     fn place(&self, offset: usize) -> String {
-        let before = self.text.get(..offset).unwrap_or(&self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |start| start.chars().count()) + 1;
-        format!("{}:{line}:{column}", self.name)
+        if self.lines { place(&self.name, &self.text, offset) } else { self.name.clone() }
     }
 
     fn error(&self, fault: Fault) -> SimError {
@@ -167,7 +177,7 @@ impl Spec {
     /// # Errors
     /// When it is not TOML, has a key that is not known, or a value that cannot be; the place is in the message.
     pub fn read(file: &str, text: &str) -> Result<Self, SimError> {
-        let file = File { name: file.to_owned(), text: text.to_owned() };
+        let file = File::new(file, text);
         let document: Document = toml::from_str(text).map_err(|error| {
             let problem = error.message().lines().collect::<Vec<_>>().join(" ");
             file.error(Fault::new(error.span().unwrap_or(0..0), problem))
@@ -196,11 +206,13 @@ impl Spec {
             let value = if plain { value.to_owned() } else { format!("{value:?}") };
             lines.push_str(&format!("{key} = {value}\n"));
         }
-        Self::read(text, &lines).map_err(|error| match error {
+        let mut spec = Self::read(text, &lines).map_err(|error| match error {
             // Line and column would be those of the lines above.
             SimError::Spec { problem, .. } => SimError::Spec { place: text.to_owned(), problem },
             other => other,
-        })
+        })?;
+        spec.file.lines = false;
+        Ok(spec)
     }
 
     /// The names of the policies, in order; empty: those that whoever runs it chooses.
@@ -233,6 +245,11 @@ impl Spec {
     /// Whether the specification says which machine; if not, [`machine`](Self::machine) gives the host.
     pub fn has_machine(&self) -> bool {
         self.document.machine.is_some()
+    }
+
+    /// Whether the specification says what the kernel's work takes.
+    pub fn has_costs(&self) -> bool {
+        self.document.costs.is_some()
     }
 
     /// The machine; the host if none is given.

@@ -4,6 +4,9 @@ use proptest::prelude::*;
 use swtch_sim::costs::Costs;
 use swtch_sim::machine::{CoreType, Cpu, Machine};
 use swtch_sim::policies::{Asymmetric, Cfs, Eevdf, RealTime};
+use std::path::Path;
+use std::sync::OnceLock;
+use swtch_sim::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use swtch_sim::policy::{Family, HOOKS, Policy};
 use swtch_sim::program::{Op, Program};
 use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
@@ -142,13 +145,6 @@ fn for_real_time(workload: &Workload, takes_turns: bool) -> Workload {
     workload
 }
 
-/// A policy without a rule for `sched_yield` lets a spinning task have its slice.
-fn without_spinning(workload: &Workload) -> Workload {
-    let mut workload = workload.clone();
-    workload.barriers[0].waiting = Waiting::Block;
-    workload
-}
-
 fn run<P: Policy>(machine: Machine, costs: Costs, workload: &Workload, policy: P, every_tick: bool) -> (u64, Tally, Story) {
     let options = Options { every_tick, ..Options::default() };
     let engine = Engine::new(machine, costs, workload.clone(), policy, Story::default(), options).unwrap();
@@ -225,9 +221,25 @@ proptest! {
         check(&machine, &costs, &robin, || RealTime::with_slice_ns(3_000_000))?;
         check(&machine, &costs, &workload, Cfs::new)?;
         check(&machine, &costs, &workload, Eevdf::new)?;
-        let yielding = without_spinning(&workload);
+        let yielding = for_real_time(&workload, false);
         for policy in ["max-fair", "min-fair", "guaranteed"] {
             check(&machine, &costs, &yielding, || Asymmetric::from_text(policy).unwrap())?;
         }
     }
+
+    #[test]
+    fn the_same_holds_under_compiled_schedulers(workload in workload(), kind in 0_u8..4, scale in 0_u64..3) {
+        let (machine, costs) = (machine(kind), costs(scale));
+        let flsched = |settings: Settings| ScxPolicy::new(&Object::flsched(), settings).unwrap();
+        check(&machine, &costs, &workload, || flsched(Settings::default()))?;
+        check(&machine, &costs, &workload, || flsched(Settings::default().number("slice_ns", 3_000_000)))?;
+        let shared = SHARED.get_or_init(|| {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scx/tests/shared.bpf.c");
+            Object::compile(&source, &CompileOptions { defines: vec!["PREEMPT".into()], ..CompileOptions::default() }).unwrap()
+        });
+        check(&machine, &costs, &workload, || ScxPolicy::new(shared, Settings::default()).unwrap())?;
+    }
 }
+
+/// A scheduler with one queue for all CPUs.
+static SHARED: OnceLock<Object> = OnceLock::new();

@@ -10,4 +10,5 @@ pub(crate) mod report;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod shares;
+pub(crate) mod simulate;
 pub(crate) mod top;

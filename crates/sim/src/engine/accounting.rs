@@ -127,18 +127,28 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if state.kicked_at_ns == NEVER {
             at_ns = NEVER;
         }
+        let mut is_tick = false;
         if state.current != NONE {
+            let tick_ns = self.next_tick_ns(cpu);
+            is_tick = tick_ns <= at_ns && tick_ns != NEVER;
+            at_ns = at_ns.min(tick_ns);
             if !state.spinning {
                 let remaining = self.kernel.tasks[state.current as usize].remaining;
                 let need_ns = match state.speed {
                     1024 => remaining.div_ceil(1024),
                     speed => remaining.div_ceil(u64::from(speed)),
                 };
-                at_ns = at_ns.min(self.ticks.end_ns(state.work_since_ns, need_ns));
+                // Ticks only make it later.
+                if state.work_since_ns.saturating_add(need_ns) < at_ns {
+                    let end_ns = self.ticks.end_ns(state.work_since_ns, need_ns);
+                    if end_ns < at_ns {
+                        at_ns = end_ns;
+                        is_tick = false;
+                    }
+                }
             }
-            at_ns = at_ns.min(self.next_tick_ns(cpu));
         }
-        self.queue.set(cpu, at_ns);
+        self.queue.set(cpu, at_ns, is_tick);
     }
 
     /// The CPU's first tick that may decide something, ns.
@@ -154,13 +164,16 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if wanted_ns == NEVER {
             return NEVER;
         }
-        let from_ns = wanted_ns.max(self.kernel.now_ns).max(state.work_since_ns);
-        let at_ns = self.kernel.tick_at_or_after_ns(from_ns);
-        if at_ns == state.last_tick_ns { at_ns + self.ticks.period_ns } else { at_ns }
+        // The ticks of this moment are done.
+        let from_ns = wanted_ns.max(self.kernel.now_ns + 1).max(state.work_since_ns);
+        self.kernel.tick_at_or_after_ns(from_ns)
     }
 
     /// Charges what the running task's core does now at its present speed, for its other threads.
     pub(super) fn change_speeds(&mut self, cpu: usize) {
+        if self.only_speed.is_some() {
+            return;
+        }
         if !self.smt {
             self.kernel.cpus[cpu].speed = self.speed_on(cpu);
             return;

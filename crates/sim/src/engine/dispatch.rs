@@ -51,8 +51,6 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if let Some(task) = next {
             self.refill(cpu, task);
         }
-        let start_ns = self.kernel_ns(cpu);
-        self.kernel.cpus[cpu].run_start_ns = start_ns;
         self.change_speeds(cpu);
     }
 

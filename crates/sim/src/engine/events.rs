@@ -9,12 +9,14 @@ use std::collections::BinaryHeap;
 /// Never.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// The CPUs' next events. At the same time the CPU that comes first in the machine goes first.
+/// The CPUs' next events. At the same time ticks go first: what happens at a tick's moment finds the tick done, whether or not it was
+/// worth simulating. After that the CPU that comes first in the machine goes first.
 #[derive(Clone, Debug)]
 pub(crate) struct Tournament {
     /// The CPU that wins each match; the final is at 1, the CPUs' own places begin at `leaves`.
     winners: Vec<u32>,
-    times: Vec<u64>,
+    /// Twice the time, and one more for what is no tick.
+    keys: Vec<u64>,
     leaves: usize,
 }
 
@@ -25,30 +27,34 @@ impl Tournament {
         for place in (1..2 * leaves).rev() {
             winners[place] = if place >= leaves { (place - leaves) as u32 } else { winners[2 * place] };
         }
-        Self { winners, times: vec![NEVER; leaves], leaves }
+        Self { winners, keys: vec![NEVER; leaves], leaves }
     }
 
     /// Sets when the CPU's next event is.
     #[inline]
-    pub(crate) fn set(&mut self, cpu: usize, at_ns: u64) {
-        if self.times[cpu] == at_ns {
+    pub(crate) fn set(&mut self, cpu: usize, at_ns: u64, is_tick: bool) {
+        let key = if at_ns >= NEVER / 2 { NEVER } else { 2 * at_ns + u64::from(!is_tick) };
+        if self.keys[cpu] == key {
             return;
         }
-        self.times[cpu] = at_ns;
+        self.keys[cpu] = key;
         let mut place = (self.leaves + cpu) / 2;
         while place > 0 {
             let (left, right) = (self.winners[2 * place], self.winners[2 * place + 1]);
-            let right_wins = self.times[right as usize] < self.times[left as usize];
+            let right_wins = self.keys[right as usize] < self.keys[left as usize];
             self.winners[place] = if right_wins { right } else { left };
             place /= 2;
         }
     }
 
-    /// The first event: when, and of which CPU.
+    /// The first event: when, of which CPU, and whether it is a tick.
     #[inline]
-    pub(crate) fn first(&self) -> (u64, usize) {
+    pub(crate) fn first(&self) -> (u64, usize, bool) {
         let cpu = self.winners[1] as usize;
-        (self.times[cpu], cpu)
+        match self.keys[cpu] {
+            NEVER => (NEVER, cpu, false),
+            key => (key / 2, cpu, key % 2 == 0),
+        }
     }
 }
 
@@ -84,13 +90,15 @@ mod tests {
         let mut tournament = Tournament::new(5);
         assert_eq!(tournament.first().0, NEVER);
         for (cpu, at_ns) in [(3, 40), (1, 40), (4, 50)] {
-            tournament.set(cpu, at_ns);
+            tournament.set(cpu, at_ns, false);
         }
-        assert_eq!(tournament.first(), (40, 1));
-        tournament.set(1, NEVER);
-        assert_eq!(tournament.first(), (40, 3));
-        tournament.set(0, 40);
-        assert_eq!(tournament.first(), (40, 0));
+        assert_eq!(tournament.first(), (40, 1, false));
+        tournament.set(1, NEVER, false);
+        assert_eq!(tournament.first(), (40, 3, false));
+        tournament.set(0, 40, false);
+        assert_eq!(tournament.first(), (40, 0, false));
+        tournament.set(2, 40, true);
+        assert_eq!(tournament.first(), (40, 2, true));
         let mut timers = Timers::default();
         assert_eq!((timers.first_ns(), timers.take()), (NEVER, None));
         for task in [9, 2, 5] {

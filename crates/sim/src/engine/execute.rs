@@ -333,6 +333,16 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.objects.barriers[barrier].waiters = waiters;
     }
 
+    /// Whether a task looks again and again at a barrier that has not opened.
+    pub(super) fn spins_in_vain(&self, task: usize) -> bool {
+        match (self.op(task), self.lives[task].barrier) {
+            (Op::Barrier { barrier }, Some(generation)) => {
+                self.objects.barriers[barrier as usize].generation == generation
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a task that spins lets others run when there are any.
     pub(super) fn gives_way(&self, task: usize) -> bool {
         match self.op(task) {

@@ -82,6 +82,15 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.kernel.specs.get(task).map_or_else(String::new, |spec| format!("{} ({task})", spec.name))
     }
 
+    /// Whether every task waits for another one, be it by spinning.
+    pub(super) fn all_wait(&self) -> bool {
+        (0..self.kernel.tasks.len()).all(|task| match self.kernel.tasks[task].state {
+            State::Blocked | State::Ended => true,
+            State::Unborn => false,
+            State::Queued | State::Running => self.spins_in_vain(task),
+        })
+    }
+
     /// Nothing will happen any more, and tasks are left.
     pub(super) fn deadlock(&self) -> SimError {
         let waits = |task: &usize| {

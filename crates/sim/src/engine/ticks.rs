@@ -3,18 +3,29 @@
 //! A tick comes at every multiple of the period and keeps the CPU for a fixed time. How much of an interval is left can be computed
 //! and added up over any division of the interval, so leaving ticks out gives the same figures as simulating them.
 
+use crate::period::Period;
+
 /// The ticks of a CPU that is never idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks {
-    pub(crate) period_ns: u64,
+    pub(crate) period: Period,
     pub(crate) tick_ns: u64,
+    /// What a period leaves besides its tick.
+    left: Period,
 }
 
 impl Ticks {
+    pub(crate) fn new(period_ns: u64, tick_ns: u64) -> Self {
+        let period = Period::new(period_ns);
+        let tick_ns = tick_ns.min(period.ns() - 1);
+        Self { period, tick_ns, left: Period::new(period.ns() - tick_ns) }
+    }
+
     /// Time that ticks took up to `at_ns`.
     #[inline]
     fn stolen_until_ns(self, at_ns: u64) -> u64 {
-        at_ns / self.period_ns * self.tick_ns + (at_ns % self.period_ns).min(self.tick_ns)
+        let (ticks, within) = self.period.split(at_ns);
+        ticks * self.tick_ns + within.min(self.tick_ns)
     }
 
     /// Time that ticks took in an interval.
@@ -29,24 +40,23 @@ impl Ticks {
         if need_ns == 0 || self.tick_ns == 0 {
             return from_ns.saturating_add(need_ns);
         }
-        let left = self.period_ns - self.tick_ns;
-        let within = from_ns % self.period_ns;
+        let (ticks, within) = self.period.split(from_ns);
         // Most steps end before the next tick.
-        if within >= self.tick_ns && within + need_ns <= self.period_ns {
+        if within >= self.tick_ns && need_ns <= self.period.ns() - within {
             return from_ns + need_ns;
         }
-        let used = from_ns / self.period_ns * left + within.saturating_sub(self.tick_ns);
+        let used = ticks * self.left.ns() + within.saturating_sub(self.tick_ns);
         let target = used.saturating_add(need_ns);
-        let (periods, rest) = (target / left, target % left);
+        let (periods, rest) = self.left.split(target);
         // A step that ends where a period ends has ended before the next tick.
-        let (periods, rest) = if rest == 0 { (periods - 1, left) } else { (periods, rest) };
-        periods.saturating_mul(self.period_ns).saturating_add(self.tick_ns + rest)
+        let (periods, rest) = if rest == 0 { (periods - 1, self.left.ns()) } else { (periods, rest) };
+        periods.saturating_mul(self.period.ns()).saturating_add(self.tick_ns + rest)
     }
 
     /// Ticks in `from_ns..to_ns`, the first moment left out and the last counted.
     #[inline]
     pub(crate) fn count(self, from_ns: u64, to_ns: u64) -> u64 {
-        (to_ns / self.period_ns).saturating_sub(from_ns / self.period_ns)
+        self.period.count(to_ns).saturating_sub(self.period.count(from_ns))
     }
 }
 
@@ -58,7 +68,7 @@ mod tests {
     proptest! {
         #[test]
         fn time_besides_ticks_adds_up(from in 0_u64..500, need in 0_u64..500, cut in 0_u64..1000, tick in 0_u64..9) {
-            let ticks = Ticks { period_ns: 10, tick_ns: tick };
+            let ticks = Ticks::new(10, tick);
             let end = ticks.end_ns(from, need);
             let free = |a: u64, b: u64| b - a - ticks.stolen_ns(a, b);
             prop_assert_eq!(free(from, end), need);
@@ -72,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_tick_at_the_end_counts_and_one_at_the_beginning_does_not() {
-        let ticks = Ticks { period_ns: 10, tick_ns: 1 };
+        let ticks = Ticks::new(10, 1);
         assert_eq!((ticks.count(10, 20), ticks.count(11, 19), ticks.count(9, 31)), (1, 0, 3));
         assert_eq!(
             (ticks.end_ns(5, 5), ticks.end_ns(5, 6), ticks.end_ns(0, 9), ticks.end_ns(0, 10)),

@@ -75,6 +75,8 @@ struct Slot {
     expected: Option<u32>,
     /// Where the running task goes when it leaves.
     sends_to: Option<u32>,
+    /// It lets others run first.
+    yielded: Option<u32>,
 }
 
 /// How far the estimates were off when shares were computed.
@@ -250,7 +252,10 @@ impl Asymmetric {
     /// The task that should run next on a CPU of those that wait.
     fn choose(&mut self, kernel: &Kernel, cpu: usize) -> Option<usize> {
         let is_fast = self.slots[cpu].is_fast;
-        let usable = self.waiting.iter().enumerate().filter(|(_, task)| kernel.may_use(**task as usize, cpu));
+        let yielded = self.slots[cpu].yielded.take().filter(|_| self.waiting.len() > 1);
+        let usable = self.waiting.iter().enumerate();
+        let usable =
+            usable.filter(|(_, task)| Some(**task) != yielded && kernel.may_use(**task as usize, cpu));
         let least_ns = usable.clone().map(|(_, task)| self.runners[*task as usize].total_ns).min()?;
         // Those that have run least, to a round; of these, those whose kind of core this is.
         let rank = |task: u32| {
@@ -321,7 +326,7 @@ impl Asymmetric {
         }
     }
 
-    fn share_out(&mut self, kernel: &Kernel, cores: Cores, live: &[usize], speedups: &[f64], rule: &Rule) {
+    fn share_out(&mut self, kernel: &mut Kernel, cores: Cores, live: &[usize], speedups: &[f64], rule: &Rule) {
         let mut shares = vec![0.0; live.len()];
         if Allocator::with_capacity(live.len()).allocate(cores, speedups, rule, &mut shares).is_err() {
             return;
@@ -334,6 +339,8 @@ impl Asymmetric {
         for (task, share) in live.iter().zip(shares) {
             self.runners[*task].share = ((share * WHOLE as f64) as i64).clamp(0, WHOLE);
         }
+        // Slices are as long as shares are large.
+        (0..self.slots.len()).for_each(|cpu| kernel.decide_again(cpu));
     }
 
     /// Guaranteed fairness decides for the next interval.
@@ -512,7 +519,9 @@ impl Policy for Asymmetric {
         false
     }
 
-    fn yield_task(&mut self, _kernel: &mut Kernel, _cpu: usize, _task: usize) {}
+    fn yield_task(&mut self, _kernel: &mut Kernel, cpu: usize, task: usize) {
+        self.slots[cpu].yielded = Some(task as u32);
+    }
 
     fn balancing(&self) -> Balancing {
         Balancing::default()

@@ -74,11 +74,13 @@ impl Eevdf {
         Self { slice_ns: Some(slice_ns), ..Self::default() }
     }
 
+    #[inline]
     fn slice_of(&self, weight: u32) -> i64 {
         virtual_ns(self.slice, weight)
     }
 
     /// The running task's virtual run time now.
+    #[inline]
     fn vruntime_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> i64 {
         let entity = &self.entities[task];
         entity.vruntime + virtual_ns(kernel.stint_ns(cpu) as i64, entity.weight)
@@ -111,6 +113,7 @@ impl Eevdf {
     }
 
     /// The sums with the running task in them: weighted distance from zero, and load.
+    #[inline]
     fn sums(&self, cpu: usize, current: Option<&Entity>) -> (i64, i64) {
         let queue = &self.queues[cpu];
         match current {
@@ -123,11 +126,13 @@ impl Eevdf {
     }
 
     /// The average virtual run time (`avg_vruntime`).
+    #[inline]
     fn average(&self, cpu: usize, current: Option<&Entity>) -> i64 {
         let (weighted, load) = self.sums(cpu, current);
         if load == 0 { self.queues[cpu].zero } else { self.queues[cpu].zero + weighted.div_euclid(load) }
     }
 
+    #[inline]
     fn insert(&mut self, cpu: usize, task: usize) {
         let entity = &mut self.entities[task];
         entity.queued = true;
@@ -139,6 +144,7 @@ impl Eevdf {
         self.lines.insert(cpu, task, deadline, vruntime);
     }
 
+    #[inline]
     fn remove(&mut self, cpu: usize, task: usize) {
         self.lines.remove(cpu, task);
         let entity = &mut self.entities[task];
@@ -150,6 +156,7 @@ impl Eevdf {
     }
 
     /// Counts from the average from now on.
+    #[inline]
     fn move_zero(&mut self, cpu: usize, average: i64) {
         let queue = &mut self.queues[cpu];
         queue.weighted -= queue.load * (average - queue.zero);
@@ -207,6 +214,7 @@ impl Eevdf {
     }
 
     /// The eligible task of the tree with the earliest deadline (`pick_eevdf`).
+    #[inline]
     fn earliest(&mut self, cpu: usize, current: Option<&Entity>) -> Option<usize> {
         let (weighted, load) = self.sums(cpu, current);
         let zero = self.queues[cpu].zero;
@@ -214,6 +222,7 @@ impl Eevdf {
         self.lines.first_fitting(cpu, |vruntime| weighted >= (vruntime - zero).saturating_mul(load))
     }
 
+    #[inline]
     fn is_eligible(&self, cpu: usize, current: Option<&Entity>, vruntime: i64) -> bool {
         let (weighted, load) = self.sums(cpu, current);
         weighted >= (vruntime - self.queues[cpu].zero).saturating_mul(load)
@@ -358,10 +367,12 @@ impl Policy for Eevdf {
         self.insert(cpu, task);
     }
 
+    #[inline]
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
         self.queues[cpu].queued > 0 && self.vruntime_now(kernel, cpu, task) >= self.entities[task].protected
     }
 
+    #[inline]
     fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
         if self.queues[cpu].queued == 0 {
             return None;

@@ -58,6 +58,7 @@ impl RealTime {
         Self { slice_ns: Some(slice_ns), ..Self::fifo() }
     }
 
+    #[inline]
     fn append(&mut self, kernel: &Kernel, cpu: usize, task: usize, at_tail: bool) {
         let priority = usize::from(kernel.priority(task)).min(PRIORITIES - 1);
         let queue = &mut self.queues[cpu];
@@ -78,6 +79,7 @@ impl RealTime {
         }
     }
 
+    #[inline]
     fn remove(&mut self, kernel: &Kernel, cpu: usize, task: usize) {
         let priority = usize::from(kernel.priority(task)).min(PRIORITIES - 1);
         let Link { next, prev, .. } = self.links[task];
@@ -97,13 +99,14 @@ impl RealTime {
     }
 
     /// Ticks that the running task has seen, and how many it may see.
+    #[inline]
     fn ticks_seen(&self, kernel: &Kernel, cpu: usize, task: usize) -> (u64, u64) {
-        let period_ns = kernel.costs.tick_period_ns;
-        let started = kernel.run_start_ns(cpu) / period_ns;
-        ((kernel.now_ns / period_ns).saturating_sub(started), u64::from(self.links[task].ticks_left))
+        let started = kernel.ticks_until(kernel.run_start_ns(cpu));
+        (kernel.ticks_until(kernel.now_ns).saturating_sub(started), u64::from(self.links[task].ticks_left))
     }
 
     /// Whether another task of at least its priority waits.
+    #[inline]
     fn is_contended(&self, kernel: &Kernel, cpu: usize, task: usize) -> bool {
         self.queues[cpu].bits >> usize::from(kernel.priority(task)).min(PRIORITIES - 1) != 0
     }
@@ -147,16 +150,19 @@ impl Policy for RealTime {
         placement::idle_cpu(kernel, task, here).unwrap_or(here)
     }
 
+    #[inline]
     fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, _why: Arrival) {
         self.append(kernel, cpu, task, true);
     }
 
+    #[inline]
     fn dequeue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, _why: Departure) {
         if kernel.current(cpu) != Some(task) {
             self.remove(kernel, cpu, task);
         }
     }
 
+    #[inline]
     fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize> {
         let queue = &self.queues[cpu];
         if queue.bits == 0 {
@@ -167,6 +173,7 @@ impl Policy for RealTime {
         Some(task)
     }
 
+    #[inline]
     fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool) {
         if self.slice_ns.is_some() {
             let (seen, left) = self.ticks_seen(kernel, cpu, task);
@@ -181,6 +188,7 @@ impl Policy for RealTime {
         }
     }
 
+    #[inline]
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
         if self.slice_ns.is_none() || !self.is_contended(kernel, cpu, task) {
             return false;
@@ -191,6 +199,7 @@ impl Policy for RealTime {
         over
     }
 
+    #[inline]
     fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
         if self.slice_ns.is_none() || !self.is_contended(kernel, cpu, task) {
             return None;
@@ -198,8 +207,7 @@ impl Policy for RealTime {
         let (seen, left) = self.ticks_seen(kernel, cpu, task);
         let slice = u64::from(self.slice_ticks);
         let over = if seen <= left { left } else { left + (seen - left).div_ceil(slice) * slice };
-        let period_ns = kernel.costs.tick_period_ns;
-        Some((kernel.run_start_ns(cpu) / period_ns + over) * period_ns)
+        Some((kernel.ticks_until(kernel.run_start_ns(cpu)) + over) * kernel.costs.tick_period_ns)
     }
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, _cpu: usize, current: usize, woken: usize) -> bool {

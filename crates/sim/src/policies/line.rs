@@ -24,6 +24,7 @@ struct Tickets {
 }
 
 impl Tickets {
+    #[inline]
     fn give(&mut self, task: usize) -> Ticket {
         self.given += 1;
         let ticket = (self.given << TASK_BITS) | task as u64;
@@ -31,6 +32,7 @@ impl Tickets {
         ticket
     }
 
+    #[inline]
     fn is_valid(&self, ticket: Ticket) -> bool {
         self.valid[task_of(ticket)] == ticket
     }
@@ -66,12 +68,14 @@ impl Lines {
         self.tickets.valid.push(0);
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, cpu: usize, task: usize, key: i64) {
         let ticket = self.tickets.give(task);
         self.heaps[cpu].push(Reverse((key, ticket)));
         self.queued[cpu] += 1;
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, cpu: usize, task: usize) {
         self.tickets.valid[task] = 0;
         self.queued[cpu] -= 1;
@@ -135,6 +139,7 @@ impl DeadlineLines {
         self.keys.push(Keys::default());
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, cpu: usize, task: usize, deadline: i64, vruntime: i64) {
         let ticket = self.tickets.give(task);
         self.keys[task] = Keys { deadline, vruntime };
@@ -142,6 +147,7 @@ impl DeadlineLines {
         self.queued[cpu] += 1;
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, cpu: usize, task: usize) {
         self.tickets.valid[task] = 0;
         self.queued[cpu] -= 1;
@@ -150,6 +156,7 @@ impl DeadlineLines {
     }
 
     /// The task with the earliest deadline among those whose virtual run time fits. What fits must also fit when it is less.
+    #[inline]
     pub(super) fn first_fitting(&mut self, cpu: usize, fits: impl Fn(i64) -> bool) -> Option<usize> {
         let (fitting, waiting) = (&mut self.fitting[cpu], &mut self.waiting[cpu]);
         while let Some(Reverse((vruntime, ticket))) = waiting.peek().copied() {

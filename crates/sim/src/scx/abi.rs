@@ -72,12 +72,25 @@ impl CpuMask {
         cpu < MAX_CPUS && self.bits[cpu / 64] >> (cpu % 64) & 1 != 0
     }
 
+    /// A CPU beyond the largest machine is in no set.
     pub(super) fn insert(&mut self, cpu: usize) {
-        self.bits[cpu / 64] |= 1 << (cpu % 64);
+        if let Some(word) = self.bits.get_mut(cpu / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+
+    pub(super) fn set(&mut self, cpu: usize, is_in: bool) {
+        if is_in {
+            self.insert(cpu);
+        } else {
+            self.remove(cpu);
+        }
     }
 
     pub(super) fn remove(&mut self, cpu: usize) {
-        self.bits[cpu / 64] &= !(1 << (cpu % 64));
+        if let Some(word) = self.bits.get_mut(cpu / 64) {
+            *word &= !(1 << (cpu % 64));
+        }
     }
 }
 
@@ -170,6 +183,14 @@ pub(super) struct ExitTaskArgs {
 }
 
 #[repr(C)]
+pub(super) struct CgroupInitArgs {
+    pub(super) weight: u32,
+    pub(super) bw_period_us: u64,
+    pub(super) bw_quota_us: u64,
+    pub(super) bw_burst_us: u64,
+}
+
+#[repr(C)]
 pub(super) struct ExitInfo {
     pub(super) kind: c_int,
     pub(super) exit_cpu: i32,
@@ -240,7 +261,8 @@ pub(super) struct SchedExtOps {
     pub(super) enable: Option<unsafe extern "C" fn(Task)>,
     pub(super) disable: Option<unsafe extern "C" fn(Task)>,
     pub(super) dump: [Unused; 3],
-    pub(super) cgroup: [Unused; 8],
+    pub(super) cgroup_init: Option<unsafe extern "C" fn(*mut c_void, *mut CgroupInitArgs) -> i32>,
+    pub(super) cgroup: [Unused; 7],
     pub(super) cpu_online: Unused,
     pub(super) cpu_offline: Unused,
     pub(super) init: Option<unsafe extern "C" fn() -> i32>,

@@ -46,8 +46,9 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
     write_headers(folder.path())?;
     let failed = |output: &Output| {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let is_error = |line: &&str| line.contains("error");
-        let first_line = text.lines().find(is_error).or(text.lines().next()).unwrap_or("no message").to_owned();
+        let is_error = |line: &&str| line.contains("error:");
+        let first_line =
+            text.lines().find(is_error).or(text.lines().next()).unwrap_or("no message").to_owned();
         let source_path = source_path.to_owned();
         ScxError::Compile { compiler: compiler.clone(), source_path, first_line, output: text }
     };
@@ -81,8 +82,9 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
     std::fs::read(&object).map_err(ScxError::io("read what the compiler wrote"))
 }
 
-/// As build.rs has them. What is only a warning is the author's business.
-const FLAGS: [&str; 9] = [
+/// As build.rs has them. What is only a warning is the author's business, but for a function that would be missing when it is loaded
+/// (gcc's `-w` would silence that too).
+const FLAGS: [&str; 8] = [
     "-std=gnu17",
     "-O2",
     "-shared",
@@ -90,7 +92,6 @@ const FLAGS: [&str; 9] = [
     "-fno-strict-aliasing",
     "-fno-semantic-interposition",
     "-Wl,-Bsymbolic",
-    "-w",
     "-Werror=implicit-function-declaration",
 ];
 

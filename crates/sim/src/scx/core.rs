@@ -198,12 +198,11 @@ impl Core {
         for (place, cpu) in machine.cpus.iter().enumerate() {
             let id = cpu.id as usize;
             places[id] = place as u32;
-            if id < abi::MAX_CPUS {
-                online.insert(id);
-            }
+            online.insert(id);
             let speed = u64::from(machine.types[cpu.core_type as usize].speed);
             let capacity = (speed * 1024 / u64::from(fastest)) as u32;
-            cpus[id] = CpuState { is_idle: true, node: cpu.node, l3: cpu.l3, capacity, ..CpuState::absent(cpu.id) };
+            cpus[id] =
+                CpuState { is_idle: true, node: cpu.node, l3: cpu.l3, capacity, ..CpuState::absent(cpu.id) };
         }
         let nodes = machine.cpus.iter().map(|cpu| cpu.node + 1).max().unwrap_or(1);
         let locals = (0..count).map(|_| Dsq::new(abi::DSQ_LOCAL));
@@ -259,7 +258,7 @@ impl Core {
             idle.swtch_task = NONE;
             idle.cpu = cpu as u32;
             idle.nr_cpus_allowed = 1;
-            idle.cpus_mask.insert(cpu.min(abi::MAX_CPUS - 1));
+            idle.cpus_mask.insert(cpu);
             set_name(&mut idle.comm, &format!("swapper/{cpu}"));
             let idle = Box::into_raw(idle);
             // SAFETY: just allocated, and only freed with the core.
@@ -300,12 +299,13 @@ impl Core {
         set_name(&mut shown.comm, &spec.name);
         for (place, id) in self.ids.iter().enumerate() {
             if kernel.may_use(task, place) {
-                shown.cpus_mask.insert(*id as usize % abi::MAX_CPUS);
+                shown.cpus_mask.insert(*id as usize);
                 shown.nr_cpus_allowed += 1;
             }
         }
         let process = self.processes.entry(spec.process);
-        let process = process.or_insert_with(|| Process { leader: task as u32, memory: Box::new(spec.process) });
+        let process =
+            process.or_insert_with(|| Process { leader: task as u32, memory: Box::new(spec.process) });
         let (leader, memory) = (process.leader, std::ptr::from_mut(process.memory.as_mut()));
         shown.tgid = leader as i32 + 1;
         shown.mm = memory.cast();
@@ -430,13 +430,22 @@ impl Drop for Core {
 
 impl CpuState {
     fn absent(cpu: u32) -> Self {
-        Self { curr: NONE, prev: NONE, is_idle: false, resched: false, node: 0, l3: 0, capacity: 1024, rotor: cpu }
+        Self {
+            curr: NONE,
+            prev: NONE,
+            is_idle: false,
+            resched: false,
+            node: 0,
+            l3: 0,
+            capacity: 1024,
+            rotor: cpu,
+        }
     }
 }
 
 fn blank_task() -> Box<TaskStruct> {
     // SAFETY: integers, pointers and a `bool`, for all of which zeros are a value.
-    unsafe { Box::<TaskStruct>::new_zeroed().assume_init() }
+    Box::new(unsafe { std::mem::MaybeUninit::<TaskStruct>::zeroed().assume_init() })
 }
 
 /// A name as the kernel keeps it: at most 15 bytes and a zero.

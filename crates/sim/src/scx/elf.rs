@@ -18,7 +18,8 @@ pub(super) fn symbol_bytes(object: &[u8], name: &str) -> Option<u64> {
             continue;
         }
         let (at, bytes) = (u64_at(object, header + 0x18)?, u64_at(object, header + 0x20)?);
-        let names_at = u64_at(object, section(u64::from(u32_at(object, header + 0x28)?))?.checked_add(0x18)?)?;
+        let names_at =
+            u64_at(object, section(u64::from(u32_at(object, header + 0x28)?))?.checked_add(0x18)?)?;
         for symbol in 0..bytes / 24 {
             let symbol = at.checked_add(symbol * 24)?;
             let name_at = names_at.checked_add(u64::from(u32_at(object, symbol)?))?;

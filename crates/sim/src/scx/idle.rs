@@ -3,6 +3,7 @@
 use super::abi::{CpuMask, EBUSY, PF_EXITING, PICK_IDLE_CORE, PICK_IDLE_IN_NODE, WAKE_SYNC};
 use super::core::{Core, NONE};
 use crate::machine::Machine;
+use std::sync::Arc;
 
 /// The kernel's own record of idle CPUs.
 pub(super) struct Idle {
@@ -15,8 +16,8 @@ pub(super) struct Idle {
     has_smt: bool,
     /// The CPUs of every CPU's core.
     siblings: Vec<Vec<u32>>,
-    l3s: Vec<CpuMask>,
-    nodes: Vec<CpuMask>,
+    l3s: Arc<[CpuMask]>,
+    nodes: Arc<[CpuMask]>,
     /// Level 3 caches are looked at first: there are several.
     by_l3: bool,
     /// NUMA nodes are: there are several, and they are not the same as the caches.
@@ -32,33 +33,44 @@ impl Idle {
         let domains = |key: fn(&crate::machine::Cpu) -> u32| {
             let count = machine.cpus.iter().map(|cpu| key(cpu) as usize + 1).max().unwrap_or(0);
             let mut masks = vec![CpuMask::EMPTY; count];
-            for cpu in machine.cpus.iter().filter(|cpu| (cpu.id as usize) < super::abi::MAX_CPUS) {
+            for cpu in &machine.cpus {
                 masks[key(cpu) as usize].insert(cpu.id as usize);
             }
-            masks
+            Arc::<[CpuMask]>::from(masks)
         };
-        for (place, cpu) in machine.cpus.iter().enumerate().filter(|(_, cpu)| (cpu.id as usize) < super::abi::MAX_CPUS) {
+        for (place, cpu) in machine.cpus.iter().enumerate() {
             siblings[cpu.id as usize] = machine.core(place).map(|other| machine.cpus[other].id).collect();
             all.insert(cpu.id as usize);
         }
         let (l3s, nodes) = (domains(|cpu| cpu.l3), domains(|cpu| cpu.node));
         let (by_l3, by_node) = (l3s.len() > 1, nodes.len() > 1 && nodes.len() != l3s.len());
         let (cpus, cores, scratch) = (all.clone(), all, Box::new(CpuMask::EMPTY));
-        Self { is_kept, cpus, cores, has_smt: machine.has_smt(), siblings, l3s, nodes, by_l3, by_node, scratch }
+        Self {
+            is_kept,
+            cpus,
+            cores,
+            has_smt: machine.has_smt(),
+            siblings,
+            l3s,
+            nodes,
+            by_l3,
+            by_node,
+            scratch,
+        }
     }
 
     /// A CPU becomes idle or busy (`update_builtin_idle`).
     #[inline]
     pub(super) fn update(&mut self, cpu: u32, idle: bool) {
-        if idle { self.cpus.insert(cpu as usize) } else { self.cpus.remove(cpu as usize) }
+        self.cpus.set(cpu as usize, idle);
         if !self.has_smt {
-            if idle { self.cores.insert(cpu as usize) } else { self.cores.remove(cpu as usize) }
+            self.cores.set(cpu as usize, idle);
             return;
         }
         let siblings = &self.siblings[cpu as usize];
         let whole = idle && siblings.iter().all(|other| self.cpus.contains(*other as usize));
         for other in siblings {
-            if whole { self.cores.insert(*other as usize) } else { self.cores.remove(*other as usize) }
+            self.cores.set(*other as usize, whole);
         }
     }
 
@@ -122,7 +134,12 @@ impl Core {
     }
 
     /// Claims an idle CPU of a set, preferably of an idle core (`scx_pick_idle_cpu`).
-    pub(super) fn pick_idle(&mut self, allowed: &CpuMask, within: Option<&CpuMask>, flags: u64) -> Option<u32> {
+    pub(super) fn pick_idle(
+        &mut self,
+        allowed: &CpuMask,
+        within: Option<&CpuMask>,
+        flags: u64,
+    ) -> Option<u32> {
         let words = self.cpus.len().div_ceil(64).max(1);
         let from = self.cpus[self.this_cpu as usize].rotor;
         let within = within.unwrap_or(allowed);
@@ -149,8 +166,8 @@ impl Core {
             self.fail("built-in idle tracking is disabled".to_owned());
             return None;
         }
-        let node = usize::try_from(node).ok().and_then(|node| self.idle.nodes.get(node)).cloned();
-        if let Some(node) = &node {
+        let nodes = self.idle.nodes.clone();
+        if let Some(node) = usize::try_from(node).ok().and_then(|node| nodes.get(node)) {
             let found = self.pick_idle(allowed, Some(node), flags);
             if found.is_some() || flags & PICK_IDLE_IN_NODE != 0 {
                 return found;
@@ -222,13 +239,14 @@ impl Core {
         flags: u64,
     ) -> Option<u32> {
         let state = &self.cpus[prev as usize];
-        let l3 = (!restricted && self.idle.by_l3).then(|| self.idle.l3s[state.l3 as usize].clone());
-        let node = (!restricted && self.idle.by_node).then(|| self.idle.nodes[state.node as usize].clone());
+        let (l3s, nodes) = (self.idle.l3s.clone(), self.idle.nodes.clone());
+        let l3 = (!restricted && self.idle.by_l3).then(|| &l3s[state.l3 as usize]);
+        let node = (!restricted && self.idle.by_node).then(|| &nodes[state.node as usize]);
         if self.idle.has_smt {
             if prev_ok && self.idle.cores.contains(prev as usize) && self.idle.claim(prev) {
                 return Some(prev);
             }
-            for within in [&l3, &node].into_iter().flatten() {
+            for within in [l3, node].into_iter().flatten() {
                 if let Some(cpu) = self.pick_idle(allowed, Some(within), PICK_IDLE_CORE) {
                     return Some(cpu);
                 }
@@ -243,7 +261,7 @@ impl Core {
         if prev_ok && self.idle.claim(prev) {
             return Some(prev);
         }
-        for within in [&l3, &node].into_iter().flatten() {
+        for within in [l3, node].into_iter().flatten() {
             if let Some(cpu) = self.pick_idle(allowed, Some(within), 0) {
                 return Some(cpu);
             }

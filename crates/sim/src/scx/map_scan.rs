@@ -98,7 +98,9 @@ mod tests {
         assert!(text.contains(
             "{ &one, sizeof(*one.type) / sizeof(int), sizeof(*one.key), sizeof(*one.value), sizeof(*one.max_entries) / sizeof(int), \"one\" },"
         ));
-        assert!(text.contains("{ &two, sizeof(*two.type) / sizeof(int), sizeof(*two.key), sizeof(*two.value), 0, \"two\" },"));
+        assert!(text.contains(
+            "{ &two, sizeof(*two.type) / sizeof(int), sizeof(*two.key), sizeof(*two.value), 0, \"two\" },"
+        ));
         assert!(text.contains("__typeof__(CONFIG_HZ) CONFIG_HZ;"));
         assert!(text.contains("\nvolatile int x;"));
         assert!(!complete("int a;").unwrap().contains("swtch_maps"));

@@ -55,6 +55,8 @@ enum Store {
     Queue { values: VecDeque<Box<[u8]>>, last_first: bool },
     /// By task.
     Tasks(Vec<Option<Block>>),
+    /// Of the only control group.
+    Cgroup(Option<Block>),
 }
 
 /// A map.
@@ -88,9 +90,10 @@ impl Map {
             1 | 5 | 9 | 10 => Store::Hash { entries: BTreeMap::new(), evicts: kind >= 9, uses: 0 },
             22 | 23 => Store::Queue { values: VecDeque::new(), last_first: kind == 23 },
             29 => Store::Tasks(Vec::new()),
+            32 => Store::Cgroup(None),
             other => return Err(format!("maps of type {other} are not simulated")),
         };
-        if value_bytes == 0 || (kind != 29 && max_entries == 0) {
+        if value_bytes == 0 || (!matches!(kind, 29 | 32) && max_entries == 0) {
             return Err("its values or its number of entries have no size".to_owned());
         }
         Ok(Self { key_bytes, value_bytes, max_entries, per_cpu_bytes, stride_bytes, store })
@@ -156,7 +159,8 @@ impl Map {
                     if !*evicts {
                         return Err(E2BIG);
                     }
-                    let oldest = entries.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
+                    let oldest =
+                        entries.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
                     oldest.and_then(|key| entries.remove(&key));
                 }
                 *uses += 1;
@@ -165,7 +169,7 @@ impl Map {
                 entry.1 = *uses;
                 entry.0.write(offset, value);
             }
-            Store::Queue { .. } | Store::Tasks(_) => return Err(EINVAL),
+            _ => return Err(EINVAL),
         }
         Ok(())
     }
@@ -207,24 +211,30 @@ impl Map {
         match &self.store {
             Store::Array(_) => (0..self.max_entries as u32).map(|key| key.to_ne_bytes().into()).collect(),
             Store::Hash { entries, .. } => entries.keys().cloned().collect(),
-            Store::Queue { .. } | Store::Tasks(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
-    /// A task's value; `create` makes one if there is none, and copies `first` into it.
+    /// A task's value, or the control group's; `create` makes one if there is none, and copies `first` into it.
     #[inline]
     pub(super) fn of_task(&mut self, task: usize, create: bool, first: Option<&[u8]>) -> *mut u8 {
-        let Store::Tasks(blocks) = &mut self.store else { return std::ptr::null_mut() };
-        if let Some(Some(block)) = blocks.get(task) {
+        let place = match &mut self.store {
+            Store::Tasks(blocks) => {
+                if blocks.len() <= task {
+                    blocks.resize_with(task + 1, || None);
+                }
+                &mut blocks[task]
+            }
+            Store::Cgroup(block) => block,
+            _ => return std::ptr::null_mut(),
+        };
+        if let Some(block) = place {
             return block.at(0);
         }
         if !create {
             return std::ptr::null_mut();
         }
-        if blocks.len() <= task {
-            blocks.resize_with(task + 1, || None);
-        }
-        let block = blocks[task].insert(Block::new(self.value_bytes));
+        let block = place.insert(Block::new(self.value_bytes));
         if let Some(first) = first {
             block.write(0, first);
         }
@@ -256,6 +266,10 @@ impl Map {
                     let block = block.as_ref().filter(|block| block.contains(address).is_some())?;
                     Some(((task as u32).to_ne_bytes().into(), block.at(0)))
                 })
+            }
+            Store::Cgroup(block) => {
+                let block = block.as_ref().filter(|block| block.contains(address).is_some())?;
+                Some((Box::default(), block.at(0)))
             }
             Store::Queue { .. } => None,
         }
@@ -329,7 +343,10 @@ mod tests {
         assert_eq!((queue.pop(false).unwrap()[0], stack.pop(false).unwrap()[0]), (1, 2));
         queue.push(&[4; 12], true).unwrap();
         queue.push(&[5; 12], true).unwrap();
-        assert_eq!([queue.pop(false), queue.pop(false), queue.pop(false)].map(|v| v.map(|v| v[0])), [Ok(4), Ok(5), Err(ENOENT)]);
+        assert_eq!(
+            [queue.pop(false), queue.pop(false), queue.pop(false)].map(|v| v.map(|v| v[0])),
+            [Ok(4), Ok(5), Err(ENOENT)]
+        );
     }
 
     #[test]

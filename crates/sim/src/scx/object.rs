@@ -87,8 +87,10 @@ impl Loaded {
 
     fn check_layouts(&self) -> Result<(), ScxError> {
         let expected = abi::description(size_of::<Table>());
-        let wrong = || ScxError::load("it was compiled for another version of the simulator, or is no scheduler");
-        if elf::symbol_bytes(self.object.bytes(), "swtch_description") != Some(size_of_val(&expected) as u64) {
+        let wrong =
+            || ScxError::load("it was compiled for another version of the simulator, or is no scheduler");
+        if elf::symbol_bytes(self.object.bytes(), "swtch_description") != Some(size_of_val(&expected) as u64)
+        {
             return Err(wrong());
         }
         let found: *const [u64; 19] = self.address("swtch_description")?.cast();
@@ -170,7 +172,8 @@ impl Loaded {
     pub(super) fn run(&self, core: &mut Core, name: &str, argument: &mut [u8]) -> Result<i32, ScxError> {
         let program = self.address(name)?;
         // SAFETY: a function of the scheduler, `int program(struct argument *)`, as SEC("syscall") asks for.
-        let program = unsafe { std::mem::transmute::<*mut u8, unsafe extern "C" fn(*mut u8) -> i32>(program) };
+        let program =
+            unsafe { std::mem::transmute::<*mut u8, unsafe extern "C" fn(*mut u8) -> i32>(program) };
         let _entered = super::core::enter(std::ptr::from_mut(core));
         // SAFETY: as above; nothing here uses the core before it returns.
         Ok(unsafe { program(argument.as_mut_ptr()) })

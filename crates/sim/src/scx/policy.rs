@@ -204,7 +204,7 @@ impl Policy for ScxPolicy {
         if slice_ns == SLICE_INF {
             return None;
         }
-        let start_ns = core.tasks[task].exec_start_ns - CLOCK_BASE_NS;
+        let start_ns = core.tasks[task].exec_start_ns.saturating_sub(CLOCK_BASE_NS);
         Some(start_ns.saturating_add(slice_ns))
     }
 
@@ -244,6 +244,9 @@ impl Drop for ScxPolicy {
 
 impl std::fmt::Debug for ScxPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ScxPolicy").field("name", &self.name).field("error", &self.error()).finish_non_exhaustive()
+        f.debug_struct("ScxPolicy")
+            .field("name", &self.name)
+            .field("error", &self.error())
+            .finish_non_exhaustive()
     }
 }

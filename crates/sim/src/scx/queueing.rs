@@ -259,7 +259,8 @@ impl Core {
                 continue;
             }
             let from = self.shown(entry.task).cpu;
-            let dsq = self.find_dsq(entry.dsq, cpu).filter(|dsq| self.can_be_local_to(entry.task, *dsq, from));
+            let dsq =
+                self.find_dsq(entry.dsq, cpu).filter(|dsq| self.can_be_local_to(entry.task, *dsq, from));
             let dsq = dsq.unwrap_or(self.global_dsq(from));
             self.join_dsq(entry.task, dsq, entry.flags, entry.vtime);
         }
@@ -298,21 +299,25 @@ impl Core {
             return false;
         };
         self.flush_dispatched(cpu);
-        match self.user_dsq(id) {
-            Some(dsq) => {
-                let moved = self.consume(dsq, cpu, flags);
-                self.dispatches += usize::from(moved);
-                moved
-            }
-            None => {
-                self.fail(format!("invalid DSQ ID {id:#018x}"));
-                false
-            }
-        }
+        let Some(dsq) = self.user_dsq(id) else {
+            self.fail(format!("invalid DSQ ID {id:#018x}"));
+            return false;
+        };
+        let moved = self.consume(dsq, cpu, flags);
+        self.dispatches += usize::from(moved);
+        moved
     }
 
     /// `scx_bpf_dsq_move` and `scx_bpf_dsq_move_vtime` of a task that an iteration over `from` has come to.
-    pub(super) fn move_between(&mut self, task: u32, from: u32, end_seq: i64, to: u64, flags: u64, vtime: Option<u64>) -> bool {
+    pub(super) fn move_between(
+        &mut self,
+        task: u32,
+        from: u32,
+        end_seq: i64,
+        to: u64,
+        flags: u64,
+        vtime: Option<u64>,
+    ) -> bool {
         let state = &self.tasks[task as usize];
         if state.dsq != from || state.place.seq >= end_seq {
             return false;
@@ -329,7 +334,13 @@ impl Core {
     }
 
     /// The task after a place of a queue.
-    pub(super) fn after(&self, dsq: u32, place: Option<Place>, end_seq: i64, backwards: bool) -> Option<(Place, u32)> {
+    pub(super) fn after(
+        &self,
+        dsq: u32,
+        place: Option<Place>,
+        end_seq: i64,
+        backwards: bool,
+    ) -> Option<(Place, u32)> {
         self.dsqs[dsq as usize].next(place, end_seq, backwards)
     }
 }

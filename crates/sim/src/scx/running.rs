@@ -1,9 +1,9 @@
 //! What runs, and for how long (Linux 7.3, kernel/sched/ext.c: `balance_one`, `pick_task_scx`, `put_prev_task_scx` and those beside them).
 
 use super::abi::{
-    DEQ_SLEEP, EXIT_ERROR_BPF, EXIT_UNREG, EXIT_UNREG_BPF, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_WAKEUP,
-    ExitInfo, ExitTaskArgs, InitTaskArgs, OPS_ENQ_LAST, PF_EXITING, SLICE_DFL_NS, SLICE_INF, TASK_DEQD_FOR_SLEEP,
-    TASK_QUEUED, WAKE_FORK,
+    CgroupInitArgs, DEQ_SLEEP, ENQ_CPU_SELECTED, ENQ_HEAD, ENQ_LAST, ENQ_WAKEUP, EXIT_ERROR_BPF, EXIT_UNREG,
+    EXIT_UNREG_BPF, ExitInfo, ExitTaskArgs, InitTaskArgs, OPS_ENQ_LAST, PF_EXITING, SLICE_DFL_NS, SLICE_INF,
+    TASK_DEQD_FOR_SLEEP, TASK_QUEUED, WAKE_FORK,
 };
 use super::core::{Context, Core, NONE, call};
 use std::ffi::CString;
@@ -25,6 +25,16 @@ impl Core {
             && status != 0
         {
             self.fail(format!("ops.init() failed ({status})"));
+        }
+        let cgroup = self.root_cgroup();
+        // The weight and the period that a group has by itself.
+        let mut arguments =
+            CgroupInitArgs { weight: 100, bw_period_us: 100_000, bw_quota_us: u64::MAX, bw_burst_us: 0 };
+        let arguments = &raw mut arguments;
+        if let Some(status) = call!(self, cgroup_init, cgroup, arguments)
+            && status != 0
+        {
+            self.fail(format!("ops.cgroup_init() failed ({status})"));
         }
     }
 
@@ -118,9 +128,10 @@ impl Core {
     /// A task that starts or wakes comes to a CPU (`enqueue_task_scx`).
     pub(super) fn wake_up(&mut self, task: u32, cpu: u32, wake_flags: u64) {
         let selected = self.shown(task).scx.selected_cpu >= 0;
-        let flags = match wake_flags & WAKE_FORK != 0 {
-            true => 0,
-            false => ENQ_WAKEUP | if selected { ENQ_CPU_SELECTED } else { 0 },
+        let flags = if wake_flags & WAKE_FORK != 0 {
+            0
+        } else {
+            ENQ_WAKEUP | if selected { ENQ_CPU_SELECTED } else { 0 }
         };
         let shown = self.shown_mut(task);
         shown.cpu = cpu;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::costs::Costs;
-use crate::machine::{Cpu, CoreType, Machine};
+use crate::machine::{CoreType, Cpu, Machine};
 use crate::program::{Op, Program};
 use crate::sink::{Sink, SwitchEvent};
 use crate::workload::{TaskSpec, Workload};
@@ -35,7 +35,12 @@ fn spinners(works_ms: &[u64]) -> Workload {
     workload(&programs.iter().map(Vec::as_slice).collect::<Vec<_>>())
 }
 
-fn try_run(cpus: u32, workload: Workload, policy: ScxPolicy, every_tick: bool) -> Result<Outcome<ScxPolicy, Kept>, SimError> {
+fn try_run(
+    cpus: u32,
+    workload: Workload,
+    policy: ScxPolicy,
+    every_tick: bool,
+) -> Result<Outcome<ScxPolicy, Kept>, SimError> {
     let options = Options { every_tick, ..Options::default() };
     Engine::new(Machine::uniform(cpus), Costs::free(), workload, policy, Kept::default(), options)?.run()
 }
@@ -88,7 +93,13 @@ fn under_flsched_a_new_task_finds_an_idle_cpu_or_the_shortest_queue() {
     let outcome = run(2, &load, || flsched(100));
     // Two find idle CPUs; then queues are 0 and 0, 1 and 0, 1 and 1.
     let expected = [
-        (0, 0, Some(0)), (0, 1, Some(1)), (40, 0, Some(2)), (60, 1, Some(3)), (80, 0, Some(4)), (81, 0, None), (120, 1, None),
+        (0, 0, Some(0)),
+        (0, 1, Some(1)),
+        (40, 0, Some(2)),
+        (60, 1, Some(3)),
+        (80, 0, Some(4)),
+        (81, 0, None),
+        (120, 1, None),
     ];
     assert_eq!(schedule(&outcome), expected);
 }
@@ -104,7 +115,9 @@ fn tasks_stay_on_the_cpus_they_may_use() {
 
 #[test]
 fn every_load_has_variables_of_its_own() {
-    let one = |slice_ms: u64| schedule(&try_run(2, spinners(&[90, 80, 70, 60, 50]), flsched(slice_ms), false).unwrap());
+    let one = |slice_ms: u64| {
+        schedule(&try_run(2, spinners(&[90, 80, 70, 60, 50]), flsched(slice_ms), false).unwrap())
+    };
     let alone: Vec<_> = (1..=8).map(|n| one(n * 4)).collect();
     let together: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (1..=8).map(|n| scope.spawn(move || one(n * 4))).collect();
@@ -114,8 +127,26 @@ fn every_load_has_variables_of_its_own() {
     assert_ne!(alone[0], alone[1]);
     // Two at a time on one thread, too.
     let (first, second) = (flsched(4), flsched(8));
-    let outcomes = [first, second].map(|policy| schedule(&try_run(2, spinners(&[90, 80, 70, 60, 50]), policy, false).unwrap()));
+    let outcomes = [first, second]
+        .map(|policy| schedule(&try_run(2, spinners(&[90, 80, 70, 60, 50]), policy, false).unwrap()));
     assert_eq!(outcomes.as_slice(), &alone[..2]);
+}
+
+#[test]
+fn a_machine_may_have_gaps_in_its_numbers_but_not_too_many_cpus() {
+    let on = |ids: &[u32]| {
+        let cpu = |id: &u32| Cpu { id: *id, core_type: 0, core: *id, l2: *id, l3: 0, node: 0 };
+        let types = vec![CoreType { name: "core".to_owned(), speed: 1024 }];
+        let machine = Machine::new("gaps", types, ids.iter().map(cpu).collect(), Vec::new()).unwrap();
+        let mut load = spinners(&[30, 30, 30]);
+        load.tasks[0].allowed = vec![ids[1]];
+        Engine::new(machine, Costs::free(), load, flsched(8), Kept::default(), Options::default())
+            .unwrap()
+            .run()
+    };
+    // Each finds the CPU that is free.
+    assert_eq!(on(&[7, 70, 130]).unwrap().makespan_ns, 30 * MS);
+    assert!(on(&[0, 8192, 8193]).unwrap_err().to_string().contains("more than 8192 CPUs"));
 }
 
 #[test]
@@ -132,7 +163,8 @@ fn functions_of_the_kernel_do_what_they_say() {
     let mut load = spinners(&[3, 3, 3, 3, 3, 3, 3]);
     load.tasks[1].allowed = vec![1, 3];
     load.tasks[2].nice = -5;
-    let engine = Engine::new(machine, Costs::free(), load, policy, Kept::default(), Options::default()).unwrap();
+    let engine =
+        Engine::new(machine, Costs::free(), load, policy, Kept::default(), Options::default()).unwrap();
     let outcome = engine.run().unwrap();
     assert!(outcome.complete);
 }
@@ -143,7 +175,8 @@ fn virtual_time_shares_by_weight() {
     let mut load = spinners(&[10_000; 6]);
     load.tasks[0].nice = -5;
     load.duration_ns = Some(9_000 * MS);
-    let outcome = run(1, &load, || ScxPolicy::new(&object, Settings::default().number("slice_ns", 4 * MS)).unwrap());
+    let outcome =
+        run(1, &load, || ScxPolicy::new(&object, Settings::default().number("slice_ns", 4 * MS)).unwrap());
     let work = |task: usize| outcome.tally.tasks[task].work as f64;
     // 3121 / 1024, as 305 / 100 in the scheduler's own scale.
     assert!((work(0) / work(1) - 3.05).abs() < 0.05, "{}", work(0) / work(1));
@@ -154,7 +187,8 @@ fn a_task_that_preempts_runs_at_once() {
     let object = compiled("shared.bpf.c", &["PREEMPT"]).unwrap();
     let sleeper: &[Op] = &[Op::Sleep { ns: MS }, Op::Compute { work_ns: MS }];
     let load = workload(&[&[Op::Compute { work_ns: 20 * MS }], sleeper]);
-    let outcome = run(1, &load, || ScxPolicy::new(&object, Settings::default().number("slice_ns", 8 * MS)).unwrap());
+    let outcome =
+        run(1, &load, || ScxPolicy::new(&object, Settings::default().number("slice_ns", 8 * MS)).unwrap());
     let expected = [(0, Some(0)), (8, Some(1)), (8, Some(0)), (9, Some(1)), (10, Some(0)), (21, None)];
     assert_eq!(schedule(&outcome), expected.map(|(ms, next)| (ms, 0, next)));
 }
@@ -166,8 +200,13 @@ fn a_scheduler_that_gives_up_ends_the_run_with_what_it_says() {
     let error = try_run(1, spinners(&[10, 10]), policy, false).unwrap_err();
     let SimError::Policy { policy, problem } = error else { panic!("{error}") };
     assert_eq!((policy.as_str(), problem.as_str()), ("shared", "no more of t1, task 2"));
-    for (define, part) in [("BAD_DSQ", "non-existent DSQ 0x63"), ("BAD_CPU", "invalid CPU 77"), ("BAD_INIT", "ops.init() failed (-22)")] {
-        let policy = ScxPolicy::new(&compiled("shared.bpf.c", &[define]).unwrap(), Settings::default()).unwrap();
+    for (define, part) in [
+        ("BAD_DSQ", "non-existent DSQ 0x63"),
+        ("BAD_CPU", "invalid CPU 77"),
+        ("BAD_INIT", "ops.init() failed (-22)"),
+    ] {
+        let policy =
+            ScxPolicy::new(&compiled("shared.bpf.c", &[define]).unwrap(), Settings::default()).unwrap();
         let error = try_run(1, spinners(&[10, 10]), policy, false).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
@@ -184,8 +223,12 @@ fn what_cannot_be_compiled_or_loaded_says_why() {
     let options = CompileOptions::default();
     let broken = write("broken.bpf.c", "#include <scx/common.bpf.h>\nint f(void) { return nowhere; }\n");
     let error = Object::compile(&broken, &options).unwrap_err();
-    assert!(matches!(&error, ScxError::Compile { first_line, .. } if first_line.contains("broken.bpf.c:2") && first_line.contains("nowhere")), "{error}");
-    let unknown = write("unknown.bpf.c", "#include <scx/common.bpf.h>\nint f(void) { return scx_bpf_no_such(); }\n");
+    assert!(
+        matches!(&error, ScxError::Compile { first_line, .. } if first_line.contains("broken.bpf.c:2") && first_line.contains("nowhere")),
+        "{error}"
+    );
+    let unknown =
+        write("unknown.bpf.c", "#include <scx/common.bpf.h>\nint f(void) { return scx_bpf_no_such(); }\n");
     assert!(Object::compile(&unknown, &options).unwrap_err().to_string().contains("scx_bpf_no_such"));
     let header = write("header.bpf.c", "#include <scx/nothing.h>\n");
     assert!(Object::compile(&header, &options).unwrap_err().to_string().contains("scx/nothing.h"));
@@ -198,7 +241,10 @@ fn what_cannot_be_compiled_or_loaded_says_why() {
     assert!(ScxPolicy::new(&empty, Settings::default()).unwrap_err().to_string().contains("SCX_OPS_DEFINE"));
     let plain = Object::compile(&write("plain.c", "int x;\n"), &options).unwrap();
     assert!(ScxPolicy::new(&plain, Settings::default()).unwrap_err().to_string().contains("no scheduler"));
-    assert!(matches!(ScxPolicy::new(&Object::from_bytes(*b"no object"), Settings::default()), Err(ScxError::Load { .. })));
+    assert!(matches!(
+        ScxPolicy::new(&Object::from_bytes(*b"no object"), Settings::default()),
+        Err(ScxError::Load { .. })
+    ));
     for settings in [
         Settings::default().number("no_such", 1),
         Settings::default().bytes("slice_ns", vec![0; 9]),

@@ -117,6 +117,10 @@ mod tests {
         assert_eq!(first, (3, 0_u32.to_ne_bytes().into()));
         assert_eq!(timers.take(25).map(|timer| timer.cpu), Some(1));
         assert!(timers.take(u64::MAX).is_none());
-        assert!(timers.get(0).is_err() && timers.get(4).is_err() && timers.add(&map, std::ptr::null_mut(), 1).is_err());
+        assert!(
+            timers.get(0).is_err()
+                && timers.get(4).is_err()
+                && timers.add(&map, std::ptr::null_mut(), 1).is_err()
+        );
     }
 }

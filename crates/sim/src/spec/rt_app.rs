@@ -39,7 +39,7 @@ pub struct RtApp {
 /// # Errors
 /// When it is not such JSON, or an event has a value of another type; with the place.
 pub fn read(file: &str, text: &str, machine: &Machine) -> Result<RtApp, SimError> {
-    let file = File { name: file.to_owned(), text: text.to_owned() };
+    let file = File::new(file, text);
     let read = json::read(text).and_then(|json| convert::convert(&json, machine, &file));
     read.map_err(|fault| file.error(fault))
 }

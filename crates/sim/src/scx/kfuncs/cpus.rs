@@ -58,7 +58,12 @@ pub(super) extern "C" fn cpu_rq(cpu: i32) -> *mut Rq {
     std::ptr::from_mut(rq)
 }
 
-pub(super) unsafe extern "C" fn select_cpu_dfl(task: Task, prev: i32, wake_flags: u64, is_idle: *mut bool) -> i32 {
+pub(super) unsafe extern "C" fn select_cpu_dfl(
+    task: Task,
+    prev: i32,
+    wake_flags: u64,
+    is_idle: *mut bool,
+) -> i32 {
     // SAFETY: called by the scheduler's code, with a task that it got from the core.
     let (core, task) = unsafe { (current(), number(task)) };
     let found = task.map_or(Err(EBUSY), |task| core.select_cpu_dfl(task, prev, wake_flags, None, 0));
@@ -69,12 +74,19 @@ pub(super) unsafe extern "C" fn select_cpu_dfl(task: Task, prev: i32, wake_flags
     found.map_or(prev, |cpu| cpu as i32)
 }
 
-pub(super) unsafe extern "C" fn select_cpu_and(task: Task, prev: i32, wake_flags: u64, allowed: Mask, flags: u64) -> i32 {
+pub(super) unsafe extern "C" fn select_cpu_and(
+    task: Task,
+    prev: i32,
+    wake_flags: u64,
+    allowed: Mask,
+    flags: u64,
+) -> i32 {
     // SAFETY: called by the scheduler's code, with a task and a set that it got from the core.
     let (core, task, own, allowed) = unsafe { (current(), number(task), (*task).cpus_ptr, &*allowed) };
     // The task's own CPUs are no further restriction.
     let also = (!std::ptr::eq(own, allowed)).then(|| allowed.clone());
-    let found = task.map_or(Err(EBUSY), |task| core.select_cpu_dfl(task, prev, wake_flags, also.as_ref(), flags));
+    let found =
+        task.map_or(Err(EBUSY), |task| core.select_cpu_dfl(task, prev, wake_flags, also.as_ref(), flags));
     found.map_or_else(|error| -error, |cpu| cpu as i32)
 }
 

@@ -53,7 +53,12 @@ pub(super) unsafe extern "C" fn lookup_percpu(variable: *mut c_void, key: *const
     }
 }
 
-pub(super) unsafe extern "C" fn update(variable: *mut c_void, key: *const u8, value: *const u8, flags: u64) -> c_long {
+pub(super) unsafe extern "C" fn update(
+    variable: *mut c_void,
+    key: *const u8,
+    value: *const u8,
+    flags: u64,
+) -> c_long {
     // SAFETY: called by the scheduler's code, with a map, a key and a value of its sizes.
     unsafe {
         let Some(map) = map(variable) else { return status(Err(EINVAL)) };
@@ -69,7 +74,9 @@ pub(super) unsafe extern "C" fn delete(variable: *mut c_void, key: *const u8) ->
 
 pub(super) unsafe extern "C" fn push(variable: *mut c_void, value: *const u8, flags: u64) -> c_long {
     // SAFETY: called by the scheduler's code, with a map and a value of its size.
-    unsafe { status(map(variable).map_or(Err(EINVAL), |map| map.push(bytes(value, map.value_bytes()), flags == 2))) }
+    unsafe {
+        status(map(variable).map_or(Err(EINVAL), |map| map.push(bytes(value, map.value_bytes()), flags == 2)))
+    }
 }
 
 pub(super) unsafe extern "C" fn pop(variable: *mut c_void, value: *mut u8, keep: bool) -> c_long {
@@ -129,6 +136,22 @@ pub(super) unsafe extern "C" fn storage_get(
     map.of_task(task as usize, flags & 1 != 0, first)
 }
 
+/// There is one control group.
+pub(super) unsafe extern "C" fn cgroup_storage_get(
+    variable: *mut c_void,
+    cgroup: *const c_void,
+    first: *const u8,
+    flags: u64,
+) -> *mut u8 {
+    // SAFETY: called by the scheduler's code, with a map.
+    let Some(map) = (unsafe { map(variable) }).filter(|_| !cgroup.is_null()) else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: a value of the map's size, or null.
+    let first = (!first.is_null()).then(|| unsafe { bytes(first, map.value_bytes()) });
+    map.of_task(0, flags & 1 != 0, first)
+}
+
 pub(super) unsafe extern "C" fn storage_delete(variable: *mut c_void, task: *mut TaskStruct) -> c_long {
     // SAFETY: called by the scheduler's code, with a map and a task that it got from the core.
     let (map, task) = unsafe { (map(variable), number(task)) };
@@ -136,7 +159,11 @@ pub(super) unsafe extern "C" fn storage_delete(variable: *mut c_void, task: *mut
     if map.forget_task(task as usize) { 0 } else { -2 }
 }
 
-pub(super) unsafe extern "C" fn timer_init(timer: *mut BpfTimer, variable: *mut c_void, _clock: u64) -> c_long {
+pub(super) unsafe extern "C" fn timer_init(
+    timer: *mut BpfTimer,
+    variable: *mut c_void,
+    _clock: u64,
+) -> c_long {
     // SAFETY: called by the scheduler's code, with a timer in a value of the map.
     let (core, map, made) = unsafe { (current(), map(variable), &mut *timer) };
     let add = || {
@@ -149,8 +176,9 @@ pub(super) unsafe extern "C" fn timer_init(timer: *mut BpfTimer, variable: *mut 
 
 pub(super) unsafe extern "C" fn timer_set_callback(timer: *mut BpfTimer, callback: *mut c_void) -> c_long {
     // SAFETY: called by the scheduler's code, with a timer and a function of this type or null, as `Option` has it.
-    let (core, number, callback) =
-        unsafe { (current(), (*timer).number, std::mem::transmute::<*mut c_void, Option<Callback>>(callback)) };
+    let (core, number, callback) = unsafe {
+        (current(), (*timer).number, std::mem::transmute::<*mut c_void, Option<Callback>>(callback))
+    };
     status(core.timers.get(number).map(|timer| timer.callback = callback))
 }
 

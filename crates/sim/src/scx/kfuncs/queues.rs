@@ -2,8 +2,8 @@
 
 use super::tasks::number;
 use crate::scx::abi::{
-    DSQ_BUILTIN, DSQ_LOCAL, DSQ_LOCAL_ON, DsqIter, ENOENT, ENQ_DSQ_PRIQ, ITER_HAS_SLICE, ITER_HAS_VTIME, ITER_REV,
-    TaskStruct,
+    DSQ_BUILTIN, DSQ_LOCAL, DSQ_LOCAL_ON, DsqIter, ENOENT, ENQ_DSQ_PRIQ, ITER_HAS_SLICE, ITER_HAS_VTIME,
+    ITER_REV, TaskStruct,
 };
 use crate::scx::core::{Context, current};
 use crate::scx::dsq::Place;
@@ -42,7 +42,13 @@ pub(super) unsafe extern "C" fn dsq_insert(task: Task, id: u64, slice: u64, flag
     task.is_some_and(|task| core.insert(task, id, slice, flags & !ENQ_DSQ_PRIQ, 0))
 }
 
-pub(super) unsafe extern "C" fn dsq_insert_vtime(task: Task, id: u64, slice: u64, vtime: u64, flags: u64) -> bool {
+pub(super) unsafe extern "C" fn dsq_insert_vtime(
+    task: Task,
+    id: u64,
+    slice: u64,
+    vtime: u64,
+    flags: u64,
+) -> bool {
     // SAFETY: called by the scheduler's code, with a task that it got from the core.
     let (core, task) = unsafe { (current(), number(task)) };
     task.is_some_and(|task| core.insert(task, id, slice, flags | ENQ_DSQ_PRIQ, vtime))
@@ -80,7 +86,15 @@ pub(super) unsafe extern "C" fn dsq_iter_new(iter: *mut DsqIter, id: u64, flags:
     let found = if id & DSQ_BUILTIN == 0 { core.user_dsq(id) } else { local };
     let end_seq = found.map_or(0, |dsq| core.dsqs[dsq as usize].end_seq());
     let queue = found.map_or(u64::MAX, u64::from);
-    let blank = DsqIter { queue, flags: flags & ITER_REV, last_vtime: 0, last_seq: i64::MIN, end_seq, slice: 0, vtime: 0 };
+    let blank = DsqIter {
+        queue,
+        flags: flags & ITER_REV,
+        last_vtime: 0,
+        last_seq: i64::MIN,
+        end_seq,
+        slice: 0,
+        vtime: 0,
+    };
     // SAFETY: the scheduler passes room for an iterator.
     unsafe { iter.write(blank) };
     if found.is_some() { 0 } else { -ENOENT }
@@ -101,12 +115,19 @@ pub(super) unsafe extern "C" fn dsq_iter_next(iter: *mut DsqIter) -> Task {
     }
 }
 
-pub(super) unsafe extern "C" fn dsq_iter_move(iter: *mut DsqIter, task: Task, to: u64, flags: u64, by_vtime: bool) -> bool {
+pub(super) unsafe extern "C" fn dsq_iter_move(
+    iter: *mut DsqIter,
+    task: Task,
+    to: u64,
+    flags: u64,
+    by_vtime: bool,
+) -> bool {
     // SAFETY: called by the scheduler's code, with an iterator and a task that it got from the core.
     let (core, iter, task) = unsafe { (current(), &mut *iter, number(task)) };
     let (Some(task), Ok(from)) = (task, u32::try_from(iter.queue)) else { return false };
     let shown = core.shown_mut(task);
-    let vtime = by_vtime.then_some(if iter.flags & ITER_HAS_VTIME != 0 { iter.vtime } else { shown.scx.dsq_vtime });
+    let vtime =
+        by_vtime.then_some(if iter.flags & ITER_HAS_VTIME != 0 { iter.vtime } else { shown.scx.dsq_vtime });
     let old_slice = shown.scx.slice;
     if iter.flags & ITER_HAS_SLICE != 0 {
         shown.scx.slice = iter.slice;

@@ -44,7 +44,8 @@ pub(super) extern "C" fn cpu_curr(cpu: i32) -> Task {
 pub(super) extern "C" fn task_from_pid(pid: i32) -> Task {
     // SAFETY: called by the scheduler's code.
     let core = unsafe { current() };
-    let task = usize::try_from(pid).ok().and_then(|pid| pid.checked_sub(1)).and_then(|task| core.tasks.get(task));
+    let task =
+        usize::try_from(pid).ok().and_then(|pid| pid.checked_sub(1)).and_then(|task| core.tasks.get(task));
     task.map_or(std::ptr::null_mut(), |task| task.shown)
 }
 

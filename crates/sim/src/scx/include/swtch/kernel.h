@@ -66,6 +66,7 @@ struct swtch_kernel {
 	long (*map_for_each)(void *map, void *callback, void *context, u64 flags);
 	void *(*storage_get)(void *map, struct task_struct *p, const void *value, u64 flags);
 	long (*storage_delete)(void *map, struct task_struct *p);
+	void *(*cgroup_storage_get)(void *map, struct cgroup *cgrp, const void *value, u64 flags);
 
 	long (*timer_init)(struct bpf_timer *timer, void *map, u64 flags);
 	long (*timer_set_callback)(struct bpf_timer *timer, void *callback);

@@ -112,6 +112,8 @@ SWTCH_KFUNC struct task_struct *bpf_task_acquire(struct task_struct *p) { return
 SWTCH_KFUNC void bpf_task_release(struct task_struct *p) { (void)p; }
 SWTCH_KFUNC struct cgroup *bpf_cgroup_acquire(struct cgroup *cgrp) { return cgrp; }
 SWTCH_KFUNC void bpf_cgroup_release(struct cgroup *cgrp) { (void)cgrp; }
+SWTCH_KFUNC struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) { return level ? NULL : cgrp; }
+SWTCH_KFUNC struct cgroup *bpf_cgroup_from_id(u64 id) { return id == 1 ? SWTCH_K.task_cgroup(NULL) : NULL; }
 /* Nothing runs at the same time as a scheduler's function in the simulator. */
 SWTCH_KFUNC void bpf_rcu_read_lock(void) {}
 SWTCH_KFUNC void bpf_rcu_read_unlock(void) {}
@@ -143,6 +145,7 @@ SWTCH_KFUNC void bpf_res_spin_unlock(struct bpf_res_spin_lock *lock) { lock->hel
 #define bpf_for_each_map_elem(map, callback, context, flags) (SWTCH_K.map_for_each(map, (void *)(callback), context, flags))
 #define bpf_task_storage_get(map, p, value, flags) (SWTCH_K.storage_get(map, p, (const void *)(long)(value), flags))
 #define bpf_task_storage_delete(map, p) (SWTCH_K.storage_delete(map, p))
+#define bpf_cgrp_storage_get(map, cgrp, value, flags) (SWTCH_K.cgroup_storage_get(map, cgrp, (const void *)(long)(value), flags))
 
 #define bpf_timer_init(timer, map, flags) (SWTCH_K.timer_init(timer, map, flags))
 #define bpf_timer_set_callback(timer, callback) (SWTCH_K.timer_set_callback(timer, (void *)(callback)))

@@ -156,6 +156,9 @@ struct scx_cpu_release_args {
 
 struct scx_cgroup_init_args {
 	u32 weight;
+	u64 bw_period_us;
+	u64 bw_quota_us;
+	u64 bw_burst_us;
 };
 
 struct scx_dump_ctx {

@@ -1,0 +1,182 @@
+//! Runs side by side, as text.
+
+use super::recorded::Recorded;
+use swtch_sim::summary::{Document, Durations, Summary};
+use swtch_units::format_ns;
+
+/// A column: its title, and its cell in a run's row.
+type Column = (&'static str, fn(&Summary) -> String);
+
+const COLUMNS: [Column; 8] = [
+    ("policy", |run| run.policy.clone()),
+    ("makespan", |run| ns(run.makespan_ns) + if run.complete { "" } else { "*" }),
+    ("voluntary", |run| run.voluntary.to_string()),
+    ("involuntary", |run| run.involuntary.to_string()),
+    ("migrations", |run| run.migrations.to_string()),
+    ("wait p50", |run| maybe(run.wait_ns.p50)),
+    ("p90", |run| maybe(run.wait_ns.p90)),
+    ("p99", |run| maybe(run.wait_ns.p99)),
+];
+
+/// The comparison, with the recording's row first where there is one.
+pub(super) fn runs(document: &Document, recorded: Option<&Recorded>) -> String {
+    let (machine, workload) = (&document.machine, &document.workload);
+    let mut text = format!(
+        "{} ({} tasks) on {} ({} CPUs), seed {}, costs of {}\n\n",
+        workload.name, workload.tasks, machine.name, machine.cpus, document.seed, document.costs
+    );
+    let mut rows = vec![COLUMNS.map(|(title, _)| title.to_owned()).to_vec()];
+    rows.extend(recorded.map(recorded_row));
+    rows.extend(document.runs.iter().map(|run| COLUMNS.map(|(_, cell)| cell(run)).to_vec()));
+    text.push_str(&aligned(&rows));
+    if document.runs.iter().any(|run| !run.complete) {
+        text.push_str("* ended by the duration, before its tasks\n");
+    }
+    if let Some(line) = recorded.and_then(|recorded| recorded.distance(&document.runs)) {
+        text.push_str(&format!("{line}\n"));
+    }
+    text.push_str(&shares(document));
+    text.push_str(&requests(document));
+    text.push_str(&fairness(document));
+    text
+}
+
+fn recorded_row(recorded: &Recorded) -> Vec<String> {
+    let count = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let waits = recorded.wait_ns;
+    vec![
+        "recorded".to_owned(),
+        ns(recorded.makespan_ns),
+        count(recorded.voluntary),
+        count(recorded.involuntary),
+        count(recorded.migrations),
+        maybe(waits.p50),
+        maybe(waits.p90),
+        maybe(waits.p99),
+    ]
+}
+
+/// Where the CPUs' time went. A use that no run has is left out.
+fn shares(document: &Document) -> String {
+    let used = |place: &usize| document.runs.iter().any(|run| run.cpu_ns.parts()[*place].1 > 0);
+    let Some(first) = document.runs.first() else { return String::new() };
+    let places: Vec<usize> = (0..first.cpu_ns.parts().len()).filter(used).collect();
+    let mut titles = vec!["CPU time".to_owned()];
+    titles.extend(places.iter().map(|place| first.cpu_ns.parts()[*place].0.to_owned()));
+    let mut rows = vec![titles];
+    for run in &document.runs {
+        let parts = run.cpu_ns.parts();
+        let cells = places.iter().map(|place| percent(run.cpu_ns.share(parts[*place].1)));
+        rows.push(std::iter::once(run.policy.clone()).chain(cells).collect());
+    }
+    format!("\n{}", aligned(&rows))
+}
+
+fn requests(document: &Document) -> String {
+    let found: Vec<(&Summary, Durations)> =
+        document.runs.iter().filter_map(|run| Some((run, run.request_ns?))).collect();
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![["requests", "count", "p50", "p90", "p99", "longest"].map(str::to_owned).to_vec()];
+    for (run, times) in found {
+        let count = times.count.to_string();
+        let times = [times.p50, times.p90, times.p99, times.max].map(maybe);
+        rows.push([run.policy.clone(), count].into_iter().chain(times).collect());
+    }
+    format!("\n{}", aligned(&rows))
+}
+
+fn fairness(document: &Document) -> String {
+    let found: Vec<_> = document.runs.iter().filter_map(|run| Some((run, run.fairness.as_ref()?))).collect();
+    let Some((_, first)) = found.first() else { return String::new() };
+    let mut titles = ["applications", "throughput", "min fairness", "uniformity"].map(str::to_owned).to_vec();
+    // More than a screen's width holds are in the JSON.
+    let shown = first.applications.len().min(8);
+    titles.extend(first.applications[..shown].iter().map(|application| application.name.clone()));
+    let mut rows = vec![titles];
+    for (run, fairness) in &found {
+        let mut row = vec![run.policy.clone()];
+        row.extend(
+            [fairness.throughput, fairness.min_fairness, fairness.uniformity]
+                .map(|value| format!("{value:.3}")),
+        );
+        row.extend(fairness.applications[..shown].iter().map(|one| format!("{:.3}", one.performance)));
+        rows.push(row);
+    }
+    let more = match first.applications.len() - shown {
+        0 => String::new(),
+        more => format!("{more} more applications are in --json\n"),
+    };
+    format!("\n{}performance is relative to the run under {}\n{more}", aligned(&rows), first.relative_to)
+}
+
+/// Calls of the hooks.
+pub(super) fn hooks(document: &Document) -> String {
+    let mut rows =
+        vec![["hook", "policy", "calls", "time", "of that spinning", "mean"].map(str::to_owned).to_vec()];
+    let Some(first) = document.runs.first() else { return String::new() };
+    let called = |place: &usize| document.runs.iter().any(|run| run.hooks[*place].calls > 0);
+    for place in (0..first.hooks.len()).filter(called) {
+        for run in &document.runs {
+            let hook = &run.hooks[place];
+            let mean = hook.mean_ns.map_or_else(|| "-".to_owned(), format_ns);
+            rows.push(vec![
+                hook.hook.to_owned(),
+                run.policy.clone(),
+                hook.calls.to_string(),
+                ns(hook.total_ns),
+                ns(hook.spin_ns),
+                mean,
+            ]);
+        }
+    }
+    format!("\n{}", aligned(&rows))
+}
+
+/// What nobody measured.
+pub(super) fn assumptions(document: &Document) -> String {
+    if document.assumptions.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nAssumed:\n".to_owned();
+    for assumption in &document.assumptions {
+        text.push_str(&format!("  {}: {} ({})\n", assumption.what, assumption.value, assumption.why));
+    }
+    text
+}
+
+fn ns(ns: u64) -> String {
+    format_ns(ns as f64)
+}
+
+fn maybe(time_ns: Option<u64>) -> String {
+    time_ns.map_or_else(|| "-".to_owned(), ns)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Columns that line up: the first flushed left, the others right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let padding = " ".repeat(widths[column] - cell.chars().count());
+            match column {
+                0 => line.push_str(&format!("{cell}{padding}")),
+                _ => line.push_str(&format!("  {padding}{cell}")),
+            }
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

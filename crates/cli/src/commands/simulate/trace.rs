@@ -1,0 +1,297 @@
+//! A simulated run as a Trace, written while it runs.
+
+use super::host::{cache_groups, host};
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use swtch_record::accumulate::{Accumulator, Known, Sums, Tables};
+use swtch_record::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
+use swtch_sim::machine::Machine;
+use swtch_sim::plan::Plan;
+use swtch_sim::run::Run;
+use swtch_sim::sink::{SwitchEvent, WakeEvent};
+use swtch_sim::tally::Tally;
+use swtch_sim::workload::TaskSpec;
+use swtch_trace::model::{
+    CpuTime, Ended, Header, MigrationTotals, Origin, ProcessTotals, Provenance, Scope, SwitchTotals,
+    Unavailable,
+};
+use swtch_trace::tables::SwitchRow;
+use swtch_trace::{TraceError, Writer};
+
+/// Who writes such Traces, in [`Provenance::recorder`].
+pub(super) const RECORDER: &str = "swtch simulate";
+/// The first task's number: below are those of the kernel's own, on real machines.
+const FIRST_TID: u32 = 1000;
+/// So many switches go to the writer at once.
+const BATCH: usize = 4096;
+
+/// Takes a run's events and writes them down.
+pub(super) struct Recorder {
+    writer: Option<Writer>,
+    failure: Option<TraceError>,
+    header: Header,
+    accumulator: Accumulator,
+    rows: Vec<SwitchRow>,
+    /// The kernel's numbers of CPUs, by their places.
+    cpus: Vec<u32>,
+    /// Names and processes of the tasks of the beginning, by their places.
+    tasks: Vec<Named>,
+    /// Who has ended, and whose last switch is still to come.
+    ended: HashSet<usize>,
+}
+
+struct Named {
+    name: String,
+    process: u32,
+    pid: u32,
+}
+
+fn tid(task: usize) -> u32 {
+    FIRST_TID + task as u32
+}
+
+fn tid_of(task: Option<usize>) -> u32 {
+    task.map_or(0, tid)
+}
+
+/// Why such a Trace is there; [`policy_of`] reads it again.
+fn why(plan: &Plan, policy: &str) -> String {
+    let setting = &plan.setting;
+    let (workload, machine) = (&setting.workload.name, &setting.machine.name);
+    format!(
+        "{workload} under {policy} on {machine}, seed {}, costs of {}",
+        setting.options.seed, plan.costs_from
+    )
+}
+
+/// The policy that a simulated Trace was made under.
+pub(super) fn policy_of(provenance: &Provenance) -> Option<&str> {
+    if provenance.origin != Origin::Simulated || provenance.recorder != RECORDER {
+        return None;
+    }
+    provenance.why.split_once(" under ")?.1.split_once(" on ").map(|(policy, _)| policy)
+}
+
+impl Recorder {
+    /// Begins the Trace `folder` of a run under a policy.
+    ///
+    /// # Errors
+    /// When the place cannot be written to, or something else is there.
+    pub(super) fn begin(plan: &Plan, policy: &str, folder: &Path) -> Result<Self, TraceError> {
+        let machine = &plan.setting.machine;
+        let provenance = Provenance {
+            origin: Origin::Simulated,
+            swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
+            recorder: RECORDER.to_owned(),
+            why: why(plan, policy),
+            ..Provenance::default()
+        };
+        let header = Header::new(provenance, host(machine), Scope::Machine);
+        let mut recorder = Self {
+            writer: Some(Writer::create_aside(folder, &header)?),
+            failure: None,
+            header,
+            accumulator: Accumulator::new(0, cache_groups(machine), false),
+            rows: Vec::with_capacity(BATCH),
+            cpus: machine.cpus.iter().map(|cpu| cpu.id).collect(),
+            tasks: Vec::new(),
+            ended: HashSet::new(),
+        };
+        let mut leaders = BTreeMap::new();
+        for (task, spec) in plan.setting.workload.tasks.iter().enumerate() {
+            let pid = *leaders.entry(spec.process).or_insert(tid(task));
+            recorder.tasks.push(Named { name: spec.name.clone(), process: spec.process, pid });
+        }
+        Ok(recorder)
+    }
+
+    /// Whether writing has failed.
+    pub(super) fn failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// What went wrong in writing, if anything did.
+    pub(super) fn failure(&mut self) -> Option<TraceError> {
+        self.failure.take()
+    }
+
+    fn take(&mut self, event: &Event) {
+        self.rows.extend(self.accumulator.take(event));
+        if self.rows.len() >= BATCH {
+            self.hand_on();
+        }
+    }
+
+    fn hand_on(&mut self) {
+        if let Some(writer) = self.writer.as_mut().filter(|_| self.failure.is_none()) {
+            self.failure = writer.append_switches(&self.rows).err();
+        }
+        self.rows.clear();
+    }
+
+    fn pid(&self, task: usize) -> u32 {
+        self.tasks.get(task).map_or_else(|| tid(task), |named| named.pid)
+    }
+
+    pub(super) fn switch(&mut self, event: SwitchEvent) {
+        let prev_state = match (event.prev, event.prev_runnable) {
+            (None, _) | (_, true) => PrevState::Runnable,
+            (Some(task), false) if self.ended.remove(&task) => PrevState::Dead,
+            (Some(_), false) => PrevState::Sleeping,
+        };
+        let processes =
+            event.prev.zip(event.next).map(|(prev, next)| (self.process(prev), self.process(next)));
+        let switch = Switch {
+            at_ns: event.at_ns,
+            cpu: self.cpus[event.cpu],
+            prev_tid: tid_of(event.prev),
+            next_tid: tid_of(event.next),
+            prev_state,
+            preempted: false,
+            address_space_changed: processes.map(|(prev, next)| prev != next),
+            cost_ns: u32::try_from(event.cost_ns).ok(),
+            prev_counts: None,
+        };
+        self.take(&Event::Switch(switch));
+    }
+
+    /// The task's process; of one that was forked, only known at the end, its own.
+    fn process(&self, task: usize) -> (bool, u32) {
+        self.tasks.get(task).map_or((false, task as u32), |named| (true, named.process))
+    }
+
+    pub(super) fn wake(&mut self, event: WakeEvent) {
+        let wake = Wake {
+            at_ns: event.at_ns,
+            cpu: self.cpus[event.cpu],
+            wakee_tid: tid(event.wakee),
+            waker_tid: event.waker.map(tid),
+            new: false,
+        };
+        self.take(&Event::Wake(wake));
+    }
+
+    pub(super) fn fork(&mut self, at_ns: u64, parent: Option<usize>, child: usize) {
+        let comm = self.tasks.get(child).map_or_else(String::new, |named| named.name.clone());
+        let pid = self.pid(child);
+        let parent_pid = parent.map_or(0, |parent| self.pid(parent));
+        if parent.is_none() && at_ns == 0 {
+            let known = Known { tid: tid(child), pid, parent_pid: Some(0), comm, ..Known::default() };
+            self.accumulator.follow(&known);
+        } else {
+            let kind = LifeKind::Fork;
+            let tid = tid(child);
+            let life = Life { at_ns, tid, pid, parent_pid, comm, kernel_thread: false, group: None, kind };
+            self.take(&Event::Life(life));
+        }
+        // It comes into a queue; the waker of one that was forked is its parent.
+        let (wakee_tid, waker_tid) = (tid(child), parent.map(tid));
+        self.take(&Event::Wake(Wake { at_ns, cpu: 0, wakee_tid, waker_tid, new: true }));
+    }
+
+    pub(super) fn exit(&mut self, at_ns: u64, task: usize) {
+        self.ended.insert(task);
+        let comm = self.tasks.get(task).map_or_else(String::new, |named| named.name.clone());
+        let (tid, pid, kind) = (tid(task), self.pid(task), LifeKind::Exit);
+        let life = Life { at_ns, tid, pid, parent_pid: 0, comm, kernel_thread: false, group: None, kind };
+        self.take(&Event::Life(life));
+    }
+
+    /// Writes what is left, and puts the Trace into its place.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn finish<S>(mut self, machine: &Machine, run: &Run<S>) -> Result<(), TraceError> {
+        self.hand_on();
+        let Some(mut writer) = self.writer.take() else { return Ok(()) };
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let sums = self.accumulator.sums();
+        let mut tables = self.accumulator.tables(run.makespan_ns, &|_| None);
+        name_all(&mut tables, &run.tasks);
+        add_cpu_times(&mut tables, machine, &run.tally);
+        self.header.provenance.ended = if run.complete { Ended::Complete } else { Ended::Duration };
+        self.header.duration_ns = run.makespan_ns;
+        fill(&mut self.header, sums, &run.tally);
+        writer.put(&tables.tasks)?;
+        writer.put(&tables.cpus)?;
+        writer.put(&tables.wakes)?;
+        writer.put(&tables.preemptions)?;
+        writer.put(&tables.histograms)?;
+        writer.put(&tables.intervals)?;
+        writer.finish(&self.header)
+    }
+}
+
+/// Names and processes of all tasks, those that were forked among them, and what memory they use.
+fn name_all(tables: &mut Tables, specs: &[TaskSpec]) {
+    let mut leaders = BTreeMap::new();
+    for (task, spec) in specs.iter().enumerate() {
+        leaders.entry(spec.process).or_insert(tid(task));
+    }
+    for row in &mut tables.tasks {
+        let Some(spec) = row.tid.checked_sub(FIRST_TID).and_then(|task| specs.get(task as usize)) else {
+            continue;
+        };
+        row.comm.clone_from(&spec.name);
+        row.pid = leaders[&spec.process];
+        row.working_set_bytes = (spec.working_set_bytes > 0).then_some(spec.working_set_bytes);
+    }
+}
+
+fn add_cpu_times(tables: &mut Tables, machine: &Machine, tally: &Tally) {
+    for row in &mut tables.cpus {
+        let Some(times) = machine.place_of(row.cpu).and_then(|place| tally.cpus.get(place)) else { continue };
+        row.idle_ns = times.idle_ns;
+        row.user_ns = Some(times.run_ns + times.refill_ns + times.barrier_ns);
+        row.system_ns = Some(times.switch_ns + times.spin_ns);
+        row.irq_ns = Some(times.tick_ns);
+    }
+}
+
+fn fill(header: &mut Header, sums: Sums, tally: &Tally) {
+    let totals = &mut header.totals;
+    totals.context_switches = SwitchTotals {
+        voluntary: Some(sums.voluntary),
+        involuntary: Some(sums.involuntary),
+        idle: Some(sums.idle),
+    };
+    totals.migrations = MigrationTotals {
+        same_l2: Some(sums.migrations.same_l2),
+        same_l3: Some(sums.migrations.same_l3),
+        across: Some(sums.migrations.across),
+    };
+    totals.wakeups = Some(tally.wakeups);
+    totals.threads_created = Some(sums.threads_created);
+    totals.processes = ProcessTotals {
+        forked: Some(sums.forked),
+        execs: Some(sums.execs),
+        exited: Some(sums.exited),
+        peak: Some(sums.processes_peak),
+    };
+    totals.switch_cost_ns = Some(sums.cost_ns);
+    let times = tally.times();
+    totals.cpu_ns = CpuTime {
+        user: Some(times.run_ns + times.refill_ns + times.barrier_ns),
+        system: Some(times.switch_ns + times.spin_ns),
+        irq: Some(times.tick_ns),
+        idle: Some(times.idle_ns),
+        ..CpuTime::default()
+    };
+    for table in ["switches", "tasks", "cpus", "wakes", "preemptions", "histograms", "intervals"] {
+        header.sources.insert(table.to_owned(), RECORDER.to_owned());
+    }
+    let cost = "the simulated switch itself, without the scheduling class's hooks";
+    header.sources.insert("switches.cost_ns".to_owned(), cost.to_owned());
+    let missing = [
+        (
+            "provenance.started_unix_ns",
+            "a simulation has no date, so that the same input gives the same bytes",
+        ),
+        ("host.caches.bytes", "a simulated cache has no size: what refilling takes is in the costs"),
+    ];
+    header
+        .unavailable
+        .extend(missing.map(|(what, why)| Unavailable { what: what.to_owned(), why: why.to_owned() }));
+}

@@ -1,0 +1,220 @@
+//! From a specification and what was wished beside it to settings that can be run. Reads no file: whoever calls it does.
+
+mod resolve;
+
+pub(crate) use resolve::has_extension;
+pub use resolve::{Files, Recording, Work};
+
+use crate::assumption::Assumption;
+use crate::costs::Costs;
+use crate::engine::Options;
+use crate::error::SimError;
+use crate::machine::{self, Machine};
+use crate::run::{POLICIES, Setting, known_policies};
+use crate::spec::Spec;
+use crate::workload::Workload;
+use swtch_profile::Profile;
+use swtch_topology::Host;
+
+/// The policy where none is named.
+pub const DEFAULT_POLICY: &str = "eevdf";
+
+/// What a command line or a caller says beside the specification, and over it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// The machine by its name.
+    pub machine: Option<String>,
+    /// The policies by their names, in order; empty: those of the specification, else [`DEFAULT_POLICY`].
+    pub policies: Vec<String>,
+    /// The seed.
+    pub seed: Option<u64>,
+    /// When the run ends at the latest, ns.
+    pub duration_ns: Option<u64>,
+    /// When a run that has not ended is given up, ns.
+    pub limit_ns: Option<u64>,
+    /// Simulates every tick; see [`Options::every_tick`].
+    pub every_tick: bool,
+}
+
+/// Where something is to run: a machine, and what its kernel takes.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The machine.
+    pub machine: Machine,
+    /// What its kernel takes.
+    pub costs: Costs,
+    /// Where the costs come from, in words.
+    pub costs_from: String,
+    /// What had to be assumed about both.
+    pub assumed: Vec<Assumption>,
+}
+
+/// Everything that is to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Machine, costs, workload, options.
+    pub setting: Setting,
+    /// The policies, each known and named once.
+    pub policies: Vec<String>,
+    /// Where the costs come from, in words.
+    pub costs_from: String,
+    /// What had to be assumed.
+    pub assumed: Vec<Assumption>,
+}
+
+impl Place {
+    /// The machine and the costs. Without a Profile and without costs in the specification, they are those of a Xeon Phi on that machine, and
+    /// of an ordinary server elsewhere.
+    ///
+    /// # Errors
+    /// When there is no such machine, or the specification's machine or costs cannot be.
+    pub fn of(
+        spec: &Spec,
+        wishes: &Wishes,
+        profile: Option<&Profile>,
+        host: &Host,
+    ) -> Result<Self, SimError> {
+        let machine = match &wishes.machine {
+            Some(name) => machine::named(name, host)?,
+            None => spec.machine(host)?,
+        };
+        Self::on(machine, Some(spec), profile)
+    }
+
+    /// The same on a machine that is known already.
+    ///
+    /// # Errors
+    /// When the costs of the specification cannot be.
+    pub fn on(machine: Machine, spec: Option<&Spec>, profile: Option<&Profile>) -> Result<Self, SimError> {
+        let of_spec = spec.filter(|spec| spec.has_costs());
+        let (costs, assumed, costs_from) = match (of_spec, profile) {
+            (Some(spec), _) => {
+                let (costs, assumed) = spec.costs(profile)?;
+                (costs, assumed, "the specification")
+            }
+            (None, Some(profile)) => {
+                let (costs, assumed) = Costs::of(profile);
+                (costs, assumed, "the Profile")
+            }
+            (None, None) if machine.name == "xeon-phi-31s1p" => {
+                let why = "from the published times of its hooks; no Profile was given";
+                let assumed = vec![Assumption::new("costs", "those of a Xeon Phi 31S1P", why)];
+                (Costs::xeon_phi(), assumed, "a Xeon Phi 31S1P")
+            }
+            (None, None) => {
+                let why = "no Profile was given; measure one with swtch measure, and give it with --profile";
+                let assumed = vec![Assumption::new("costs", "those of an ordinary server", why)];
+                (Costs::typical(), assumed, "an ordinary server")
+            }
+        };
+        let mut all = machine.assumed.clone();
+        all.extend(assumed);
+        Ok(Self { machine, costs, costs_from: costs_from.to_owned(), assumed: all })
+    }
+
+    /// What is to be run there. `spec` gives what the wishes leave open.
+    ///
+    /// # Errors
+    /// When there is no such policy.
+    pub fn plan(
+        self,
+        mut workload: Workload,
+        spec: Option<&Spec>,
+        wishes: &Wishes,
+    ) -> Result<Plan, SimError> {
+        let mut policies: Vec<String> = Vec::new();
+        let of_spec = || spec.iter().flat_map(|spec| spec.policies()).map(str::to_owned).collect();
+        let named = if wishes.policies.is_empty() { of_spec() } else { wishes.policies.clone() };
+        for name in named {
+            if !is_policy(&name) {
+                return Err(match spec.filter(|_| wishes.policies.is_empty()) {
+                    Some(spec) => spec.unknown_policy(&name, &known_policies()),
+                    None => SimError::UnknownPolicy { name, known: known_policies() },
+                });
+            }
+            if !policies.contains(&name) {
+                policies.push(name);
+            }
+        }
+        if policies.is_empty() {
+            policies.push(DEFAULT_POLICY.to_owned());
+        }
+        let ours = Options::default();
+        let options = Options {
+            seed: wishes.seed.or(spec.map(Spec::seed)).unwrap_or(ours.seed),
+            limit_ns: wishes.limit_ns.or(spec.and_then(Spec::limit_ns)).unwrap_or(ours.limit_ns),
+            every_tick: wishes.every_tick,
+        };
+        workload.duration_ns =
+            wishes.duration_ns.or(spec.and_then(Spec::duration_ns)).or(workload.duration_ns);
+        let setting = Setting { machine: self.machine, costs: self.costs, workload, options };
+        Ok(Plan { setting, policies, costs_from: self.costs_from, assumed: self.assumed })
+    }
+}
+
+/// Whether [`run`](crate::run::run) may know a policy by this name; its parameters are only looked at there.
+fn is_policy(text: &str) -> bool {
+    let name = text.split(':').next().unwrap_or(text);
+    name.ends_with(".bpf.c") || POLICIES.iter().any(|(known, _)| *known == name)
+}
+
+/// Policies in a list: commas part policies, and parameters behind a colon.
+///
+/// ```
+/// let names = swtch_sim::plan::policies("rr,min-fair:min-fairness=0.9,ddof=0,eevdf");
+/// assert_eq!(names, ["rr", "min-fair:min-fairness=0.9,ddof=0", "eevdf"]);
+/// ```
+pub fn policies(list: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for part in list.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        match names.last_mut() {
+            Some(name) if name.contains(':') && part.contains('=') && !part.contains(':') => {
+                name.push(',');
+                name.push_str(part);
+            }
+            _ => names.push(part.to_owned()),
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(machine: &str) -> (Spec, Wishes, Place) {
+        let spec = Spec::of_name("spin:tasks=2").unwrap();
+        let wishes = Wishes { machine: Some(machine.to_owned()), ..Wishes::default() };
+        let place = Place::of(&spec, &wishes, None, &Host::default()).unwrap();
+        (spec, wishes, place)
+    }
+
+    #[test]
+    fn costs_without_a_profile_are_those_of_the_machine_and_are_said_to_be_assumed() {
+        let (_, _, phi) = place("xeon-phi-31s1p");
+        assert_eq!(phi.costs, Costs::xeon_phi());
+        let (_, _, server) = place("4");
+        assert_eq!(server.costs, Costs::typical());
+        assert!(server.assumed.iter().any(|assumed| assumed.what == "costs"));
+    }
+
+    #[test]
+    fn wishes_go_before_the_specification() {
+        let text = "machine = 2\nseed = 5\nduration = \"1s\"\npolicies = [\"rr\", \"rr\"]\n[workload.spin]\n";
+        let spec = Spec::read("a.toml", text).unwrap();
+        let plan = |wishes: &Wishes| {
+            let place = Place::of(&spec, wishes, None, &Host::default())?;
+            let workload = spec.workload(&place.machine)?;
+            place.plan(workload, Some(&spec), wishes)
+        };
+        let own = plan(&Wishes::default()).unwrap();
+        assert_eq!((own.policies, own.setting.options.seed), (vec!["rr".to_owned()], 5));
+        assert_eq!(own.setting.workload.duration_ns, Some(1_000_000_000));
+        let machine = Some("3".to_owned());
+        let wished = plan(&Wishes { machine, seed: Some(7), ..Wishes::default() }).unwrap();
+        assert_eq!((wished.setting.machine.cpus.len(), wished.setting.options.seed), (3, 7));
+        let policies = vec!["o1".to_owned()];
+        let problem = plan(&Wishes { policies, ..Wishes::default() }).unwrap_err().to_string();
+        assert!(problem.starts_with("there is no policy \"o1\"; there are eevdf"), "{problem}");
+    }
+}

@@ -1,0 +1,228 @@
+//! From the name of what is to run to a plan. Files are read by whoever calls.
+
+use super::{Place, Plan, Wishes};
+use crate::assumption::Assumption;
+use crate::error::SimError;
+use crate::machine::{self, Machine};
+use crate::spec::{Source, Spec, rt_app};
+use crate::workloads::replay::replay;
+use swtch_profile::Profile;
+use swtch_topology::Host;
+use swtch_trace::tables::{SwitchRow, TaskRow};
+
+/// What is to run.
+#[derive(Clone, Copy, Debug)]
+pub enum Work<'a> {
+    /// As on a command line: `FILE.toml`, `FILE.json` of rt-app, or a workload's name with parameters.
+    Named(&'a str),
+    /// A specification's text.
+    Text(&'a str),
+    /// A recording, by its path.
+    Recording(&'a str),
+}
+
+/// A recording, as far as a replay needs it.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// The machine it was made on.
+    pub host: Host,
+    /// A simulator made it.
+    pub simulated: bool,
+    /// Its tasks.
+    pub tasks: Vec<TaskRow>,
+    /// Its switches.
+    pub switches: Vec<SwitchRow>,
+}
+
+/// Reads what a plan needs from outside.
+pub trait Files {
+    /// What can go wrong.
+    type Error: From<SimError>;
+
+    /// A file's text.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn text(&mut self, path: &str) -> Result<String, Self::Error>;
+
+    /// The facts of this machine.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn host(&mut self) -> Result<Host, Self::Error>;
+
+    /// A recording.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn recording(&mut self, path: &str) -> Result<Recording, Self::Error>;
+}
+
+impl Plan {
+    /// The plan of `work`. `folder` is where the paths of `work` count from: empty, or with a slash at its end.
+    ///
+    /// # Errors
+    /// When something cannot be read, or what it says cannot be.
+    pub fn of<F: Files>(
+        work: Work<'_>,
+        folder: &str,
+        wishes: &Wishes,
+        profile: Option<&Profile>,
+        files: &mut F,
+    ) -> Result<Self, F::Error> {
+        match work {
+            Work::Recording(path) => replayed(&format!("{folder}{path}"), None, wishes, profile, files),
+            Work::Text(text) => {
+                specified(&Spec::read("the specification", text)?, folder, wishes, profile, files)
+            }
+            Work::Named(name) => {
+                let path = format!("{folder}{name}");
+                if has_extension(name, "toml") {
+                    let spec = Spec::read(&path, &files.text(&path)?)?;
+                    specified(&spec, folder_of(&path), wishes, profile, files)
+                } else if has_extension(name, "json") {
+                    of_rt_app(&path, None, wishes, profile, files)
+                } else {
+                    specified(&Spec::of_name(name)?, folder, wishes, profile, files)
+                }
+            }
+        }
+    }
+}
+
+/// Whether a name ends in `.extension`.
+pub(crate) fn has_extension(name: &str, extension: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(before, end)| !before.is_empty() && end == extension)
+}
+
+/// The folder a file is in, with its slash.
+fn folder_of(path: &str) -> &str {
+    path.rfind('/').map_or("", |slash| &path[..=slash])
+}
+
+/// What a specification says; paths in it count from `folder`.
+fn specified<F: Files>(
+    spec: &Spec,
+    folder: &str,
+    wishes: &Wishes,
+    profile: Option<&Profile>,
+    files: &mut F,
+) -> Result<Plan, F::Error> {
+    let beside = |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("{folder}{path}") };
+    match spec.source() {
+        Source::RtApp(path) => of_rt_app(&beside(path), Some(spec), wishes, profile, files),
+        Source::Recording(path) => replayed(&beside(path), Some(spec), wishes, profile, files),
+        Source::Here => {
+            let machine = machine_of(Some(spec), wishes, files)?;
+            let place = Place::on(machine, Some(spec), profile)?;
+            let workload = spec.workload(&place.machine)?;
+            Ok(place.plan(workload, Some(spec), wishes)?)
+        }
+    }
+}
+
+/// The machine that is wished, or the specification's, or this one.
+fn machine_of<F: Files>(spec: Option<&Spec>, wishes: &Wishes, files: &mut F) -> Result<Machine, F::Error> {
+    match (&wishes.machine, spec) {
+        (Some(name), _) if name != "host" => Ok(machine::named(name, &Host::default())?),
+        (None, Some(spec)) => Ok(spec.machine(&files.host()?)?),
+        _ => Ok(machine::named("host", &files.host()?)?),
+    }
+}
+
+fn of_rt_app<F: Files>(
+    path: &str,
+    spec: Option<&Spec>,
+    wishes: &Wishes,
+    profile: Option<&Profile>,
+    files: &mut F,
+) -> Result<Plan, F::Error> {
+    let mut place = Place::on(machine_of(spec, wishes, files)?, spec, profile)?;
+    let read = rt_app::read(path, &files.text(path)?, &place.machine)?;
+    place.assumed.extend(read.assumed);
+    Ok(place.plan(read.workload, spec, wishes)?)
+}
+
+fn replayed<F: Files>(
+    path: &str,
+    spec: Option<&Spec>,
+    wishes: &Wishes,
+    profile: Option<&Profile>,
+    files: &mut F,
+) -> Result<Plan, F::Error> {
+    let recording = files.recording(path)?;
+    let machine = match (&wishes.machine, spec.filter(|spec| spec.has_machine())) {
+        (Some(name), _) if name != "host" => machine::named(name, &Host::default())?,
+        (Some(_), _) => machine::named("host", &files.host()?)?,
+        (None, Some(spec)) => spec.machine(&files.host()?)?,
+        (None, None) => machine_of_recording(&recording)?,
+    };
+    let mut place = Place::on(machine, spec, profile)?;
+    let found = replay(&recording.tasks, recording.switches, &place.costs)?;
+    place.assumed.extend(found.assumed);
+    if place.machine.types.len() > 1 {
+        let why =
+            "a recording has times, not work: what ran on slower cores is replayed as more work than it was";
+        place.assumed.push(Assumption::new("work", "as if recorded on the fastest kind of core", why));
+    }
+    Ok(place.plan(found.workload, spec, wishes)?)
+}
+
+/// The machine of the recording. A simulated one has its name, and with it how its threads share cores.
+fn machine_of_recording(recording: &Recording) -> Result<Machine, SimError> {
+    let named = recording.host.cpu_model.as_deref().filter(|name| recording.simulated && *name != "host");
+    match named.and_then(|name| machine::named(name, &recording.host).ok()) {
+        Some(machine) => Ok(machine),
+        None => machine::named("host", &recording.host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files that are in memory.
+    struct Kept(&'static [(&'static str, &'static str)]);
+
+    impl Files for Kept {
+        type Error = SimError;
+
+        fn text(&mut self, path: &str) -> Result<String, SimError> {
+            let found = self.0.iter().find(|(name, _)| *name == path);
+            let missing = || SimError::Workload { problem: format!("no {path}") };
+            found.map(|(_, text)| (*text).to_owned()).ok_or_else(missing)
+        }
+
+        fn host(&mut self) -> Result<Host, SimError> {
+            Ok(Host::default())
+        }
+
+        fn recording(&mut self, _path: &str) -> Result<Recording, SimError> {
+            Ok(Recording::default())
+        }
+    }
+
+    #[test]
+    fn paths_in_a_specification_count_from_its_folder() {
+        let mut files = Kept(&[
+            ("a/b/spec.toml", "machine = 2\nrt_app = \"c.json\"\n"),
+            ("a/b/c.json", r#"{ "tasks": { "worker": { "instance": 3, "loop": 1, "run": 1000 } } }"#),
+        ]);
+        let mut plan =
+            |name, folder| Plan::of(Work::Named(name), folder, &Wishes::default(), None, &mut files);
+        let found = plan("b/spec.toml", "a/").unwrap();
+        assert_eq!(found.setting.workload.tasks.len(), 3);
+        assert_eq!(
+            plan("nosuch.toml", "a/").unwrap_err().to_string(),
+            "the workload cannot run: no a/nosuch.toml"
+        );
+        assert!(plan("nosuch", "").unwrap_err().to_string().contains("no workload \"nosuch\""));
+    }
+
+    #[test]
+    fn a_recording_without_switches_says_what_is_missing() {
+        let wishes = Wishes { machine: Some("2".to_owned()), ..Wishes::default() };
+        let found = Plan::of(Work::Recording("x.swtch"), "", &wishes, None, &mut Kept(&[]));
+        assert!(found.unwrap_err().to_string().contains("table of switches"));
+    }
+}

@@ -1,0 +1,511 @@
+//! What runs came to, as data: the document `swtch/simulate/1`.
+
+use crate::assumption::Assumption;
+use crate::histogram::Histogram;
+use crate::plan::Plan;
+use crate::policy::Hook;
+use crate::run::Run;
+use crate::tally::CpuTimes;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use swtch_fairness::{Ddof, Metrics};
+
+/// The value of [`Document::schema`].
+pub const SCHEMA: &str = "swtch/simulate/1";
+/// The policy whose run others are compared with, where it is among them: each application has its even part of every kind of core.
+const EVEN: &str = "max-fair";
+
+/// All runs of a command.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Document {
+    /// Always `swtch/simulate/1`.
+    pub schema: String,
+    /// Version of swtch.
+    pub swtch_version: String,
+    /// The machine.
+    pub machine: MachineFacts,
+    /// The workload.
+    pub workload: WorkloadFacts,
+    /// The seed.
+    pub seed: u64,
+    /// Where the costs come from.
+    pub costs: String,
+    /// What had to be assumed.
+    pub assumptions: Vec<Assumption>,
+    /// The runs, in the order asked for.
+    pub runs: Vec<Summary>,
+}
+
+/// The machine in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MachineFacts {
+    /// Its name.
+    pub name: String,
+    /// How many CPUs it has.
+    pub cpus: u64,
+    /// Its kinds of core.
+    pub types: Vec<TypeFacts>,
+}
+
+/// A kind of core.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TypeFacts {
+    /// Its name.
+    pub name: String,
+    /// Its speed, 1024 for the reference core.
+    pub speed: u32,
+    /// CPUs of this kind.
+    pub cpus: u64,
+}
+
+/// The workload in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorkloadFacts {
+    /// Its name.
+    pub name: String,
+    /// Its tasks at the beginning.
+    pub tasks: u64,
+    /// When it ends at the latest, ns.
+    pub duration_ns: Option<u64>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The policy.
+    pub policy: String,
+    /// From the beginning until the last task that counts ended, or until the time was over, ns.
+    pub makespan_ns: u64,
+    /// Whether all tasks that count ended.
+    pub complete: bool,
+    /// Switches from a task.
+    pub context_switches: u64,
+    /// Of those, the ones it asked for.
+    pub voluntary: u64,
+    /// Of those, the others.
+    pub involuntary: u64,
+    /// Switches from the idle task.
+    pub from_idle: u64,
+    /// Moves between CPUs.
+    pub migrations: u64,
+    /// Wake-ups.
+    pub wakeups: u64,
+    /// Timer ticks.
+    pub ticks: u64,
+    /// Events that were simulated.
+    pub events: u64,
+    /// Time that the simulation itself took, s; the simulator has no clock, whoever runs it fills it in.
+    pub wall_seconds: Option<f64>,
+    /// Part of all CPU time, idle time included, that was spent waiting for run queues' locks.
+    pub spin_share: f64,
+    /// Times in run queues.
+    pub wait_ns: Durations,
+    /// Times of requests; absent where the workload has none.
+    pub request_ns: Option<Durations>,
+    /// Time of all CPUs by use, ns.
+    pub cpu_ns: CpuUse,
+    /// Calls of the scheduling class's hooks.
+    pub hooks: Vec<HookFacts>,
+    /// Tasks by name, numbers at its end left out.
+    pub tasks: Vec<TaskFacts>,
+    /// What the applications got of cores of several kinds; absent on other machines and without applications.
+    pub fairness: Option<Fairness>,
+}
+
+/// A distribution of times, ns, to 1/64 of each. Absent without any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Durations {
+    /// How many.
+    pub count: u64,
+    /// The median.
+    pub p50: Option<u64>,
+    /// Nine of ten are at most this long.
+    pub p90: Option<u64>,
+    /// 99 of 100 are at most this long.
+    pub p99: Option<u64>,
+    /// The longest.
+    pub max: Option<u64>,
+}
+
+impl Durations {
+    /// Of a histogram.
+    pub fn of(histogram: &Histogram) -> Self {
+        Self {
+            count: histogram.count(),
+            p50: histogram.quantile_ns(0.5),
+            p90: histogram.quantile_ns(0.9),
+            p99: histogram.quantile_ns(0.99),
+            max: histogram.max_ns(),
+        }
+    }
+}
+
+/// Time of all CPUs by use, ns; see [`CpuTimes`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuUse {
+    /// Tasks' own work.
+    pub run: u64,
+    /// Nothing to do.
+    pub idle: u64,
+    /// Switches, wake-ups, hooks.
+    pub switch: u64,
+    /// Waiting for run queues' locks.
+    pub spin: u64,
+    /// Timer ticks.
+    pub tick: u64,
+    /// Refilling caches.
+    pub refill: u64,
+    /// Looking whether a barrier has opened.
+    pub barrier: u64,
+}
+
+impl CpuUse {
+    /// With its name, each use, in the order of tables.
+    pub fn parts(&self) -> [(&'static str, u64); 7] {
+        [
+            ("run", self.run),
+            ("idle", self.idle),
+            ("switch", self.switch),
+            ("spin", self.spin),
+            ("tick", self.tick),
+            ("refill", self.refill),
+            ("barrier", self.barrier),
+        ]
+    }
+
+    /// The sum, ns.
+    pub fn sum(&self) -> u64 {
+        self.parts().iter().map(|(_, ns)| ns).sum()
+    }
+
+    /// Part of the sum; 0 of nothing.
+    pub fn share(&self, ns: u64) -> f64 {
+        ns as f64 / self.sum().max(1) as f64
+    }
+}
+
+impl From<CpuTimes> for CpuUse {
+    fn from(times: CpuTimes) -> Self {
+        Self {
+            run: times.run_ns,
+            idle: times.idle_ns,
+            switch: times.switch_ns,
+            spin: times.spin_ns,
+            tick: times.tick_ns,
+            refill: times.refill_ns,
+            barrier: times.barrier_ns,
+        }
+    }
+}
+
+/// Calls of a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct HookFacts {
+    /// Its name.
+    pub hook: &'static str,
+    /// How often it was called.
+    pub calls: u64,
+    /// Time in it, waiting for locks included, ns.
+    pub total_ns: u64,
+    /// Of that, waiting for locks, ns.
+    pub spin_ns: u64,
+    /// Mean time of a call, ns; absent without any.
+    pub mean_ns: Option<f64>,
+}
+
+/// Tasks of one name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TaskFacts {
+    /// Their name, numbers at its end left out.
+    pub name: String,
+    /// How many there were.
+    pub tasks: u64,
+    /// Of those, the ones that ended.
+    pub ended: u64,
+    /// Time on CPUs, ns.
+    pub run_ns: u64,
+    /// Time in run queues, ns.
+    pub wait_ns: u64,
+    /// The longest wait of any, ns.
+    pub longest_wait_ns: u64,
+    /// Switches they asked for.
+    pub voluntary: u64,
+    /// Switches they did not ask for.
+    pub involuntary: u64,
+    /// Wake-ups.
+    pub wakeups: u64,
+    /// Moves between CPUs.
+    pub migrations: u64,
+}
+
+/// What applications got.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fairness {
+    /// The policy of the run that performance is relative to.
+    pub relative_to: String,
+    /// Mean performance.
+    pub throughput: f64,
+    /// The least performance.
+    pub min_fairness: f64,
+    /// 1 less the coefficient of variation (of a sample).
+    pub uniformity: f64,
+    /// The applications.
+    pub applications: Vec<ApplicationFacts>,
+}
+
+/// What an application got.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ApplicationFacts {
+    /// Its name.
+    pub name: String,
+    /// Work of its tasks per time that they were there, 1 for all of a reference core.
+    pub speed: f64,
+    /// That, relative to the run compared with.
+    pub performance: f64,
+}
+
+impl Document {
+    /// Of a plan, as yet without runs.
+    pub fn new(plan: &Plan) -> Self {
+        let machine = &plan.setting.machine;
+        let kind = |(place, kind): (usize, &crate::machine::CoreType)| TypeFacts {
+            name: kind.name.clone(),
+            speed: kind.speed,
+            cpus: machine.cpus.iter().filter(|cpu| cpu.core_type as usize == place).count() as u64,
+        };
+        let workload = &plan.setting.workload;
+        Self {
+            schema: SCHEMA.to_owned(),
+            swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
+            machine: MachineFacts {
+                name: machine.name.clone(),
+                cpus: machine.cpus.len() as u64,
+                types: machine.types.iter().enumerate().map(kind).collect(),
+            },
+            workload: WorkloadFacts {
+                name: workload.name.clone(),
+                tasks: workload.tasks.len() as u64,
+                duration_ns: workload.duration_ns,
+            },
+            seed: plan.setting.options.seed,
+            costs: plan.costs_from.clone(),
+            assumptions: plan.assumed.clone(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Compares what applications got with the run under `max-fair`, else with the first.
+    pub fn compare(&mut self) {
+        let even =
+            self.runs.iter().find(|run| run.policy.split(':').next() == Some(EVEN)).or(self.runs.first());
+        let Some(of) = even.and_then(|run| Some((run.policy.clone(), run.fairness.as_ref()?.speeds())))
+        else {
+            return;
+        };
+        for fairness in self.runs.iter_mut().filter_map(|run| run.fairness.as_mut()) {
+            fairness.relate(&of.0, &of.1);
+        }
+    }
+}
+
+impl Fairness {
+    fn speeds(&self) -> Vec<f64> {
+        self.applications.iter().map(|application| application.speed).collect()
+    }
+
+    fn relate(&mut self, policy: &str, speeds: &[f64]) {
+        policy.clone_into(&mut self.relative_to);
+        for (application, speed) in self.applications.iter_mut().zip(speeds) {
+            // Who got nothing there has no performance to compare with.
+            application.performance = if *speed > 0.0 { application.speed / speed } else { 1.0 };
+        }
+        let performance: Vec<f64> =
+            self.applications.iter().map(|application| application.performance).collect();
+        let metrics = Metrics::of(&performance, Ddof::One);
+        self.throughput = metrics.throughput;
+        self.min_fairness = metrics.min_fairness;
+        self.uniformity = metrics.uniformity;
+    }
+}
+
+impl Summary {
+    /// Of a run of this plan under `policy`, by the name it was asked for: its parameters are part of it.
+    pub fn of<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Self {
+        let tally = &run.tally;
+        let cpu_ns = CpuUse::from(tally.times());
+        let hook = |hook: Hook| {
+            let calls = tally.hooks[hook as usize];
+            HookFacts {
+                hook: hook.name(),
+                calls: calls.calls,
+                total_ns: calls.ns,
+                spin_ns: calls.spin_ns,
+                mean_ns: (calls.calls > 0).then(|| calls.ns as f64 / calls.calls as f64),
+            }
+        };
+        let requests = Durations::of(&tally.requests);
+        Self {
+            policy: policy.to_owned(),
+            makespan_ns: run.makespan_ns,
+            complete: run.complete,
+            context_switches: tally.context_switches(),
+            voluntary: tally.voluntary,
+            involuntary: tally.involuntary,
+            from_idle: tally.from_idle,
+            migrations: tally.migrations.iter().sum(),
+            wakeups: tally.wakeups,
+            ticks: tally.ticks,
+            events: tally.events,
+            wall_seconds: None,
+            spin_share: cpu_ns.share(cpu_ns.spin),
+            wait_ns: Durations::of(&tally.waits),
+            request_ns: (requests.count > 0).then_some(requests),
+            cpu_ns,
+            hooks: Hook::ALL.into_iter().map(hook).collect(),
+            tasks: by_name(run),
+            fairness: fairness(plan, policy, run),
+        }
+    }
+}
+
+/// A task's name without the numbers at its end: `receiver` of `receiver-3-7`.
+fn stem(name: &str) -> &str {
+    let mut stem = name;
+    while let Some((before, number)) = stem.rsplit_once(['-', '/']) {
+        if before.is_empty() || number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        stem = before;
+    }
+    stem
+}
+
+fn by_name<S>(run: &Run<S>) -> Vec<TaskFacts> {
+    // In the order in which the names come up.
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut rows: Vec<TaskFacts> = Vec::new();
+    for (place, (spec, tally)) in run.tasks.iter().zip(&run.tally.tasks).enumerate() {
+        let name = stem(&spec.name);
+        let at = *places.entry(name).or_insert_with(|| {
+            rows.push(TaskFacts { name: name.to_owned(), ..TaskFacts::default() });
+            rows.len() - 1
+        });
+        let row = &mut rows[at];
+        row.tasks += 1;
+        row.ended += u64::from(tally.ended_ns.is_some());
+        row.run_ns += run.run_ns[place];
+        row.wait_ns += run.wait_ns[place];
+        row.longest_wait_ns = row.longest_wait_ns.max(tally.longest_wait_ns);
+        row.voluntary += tally.voluntary;
+        row.involuntary += tally.involuntary;
+        row.wakeups += tally.wakeups;
+        row.migrations += tally.migrations;
+    }
+    rows
+}
+
+/// What applications got, relative to itself until runs are compared.
+fn fairness<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Option<Fairness> {
+    let applications = &plan.setting.workload.applications;
+    if plan.setting.machine.types.len() < 2 || applications.is_empty() {
+        return None;
+    }
+    // Phases of an application are applications of the same name.
+    let mut names: Vec<&str> = Vec::new();
+    let mut sums: Vec<(u64, u64)> = Vec::new();
+    for (spec, tally) in run.tasks.iter().zip(&run.tally.tasks) {
+        let Some(name) = spec.application.and_then(|place| Some(&applications.get(place as usize)?.name))
+        else {
+            continue;
+        };
+        let at = names.iter().position(|known| known == name).unwrap_or_else(|| {
+            names.push(name);
+            sums.push((0, 0));
+            names.len() - 1
+        });
+        sums[at].0 += tally.work;
+        sums[at].1 += tally.ended_ns.unwrap_or(run.makespan_ns).saturating_sub(tally.started_ns);
+    }
+    if names.is_empty() {
+        return None;
+    }
+    let speed = |(work, ns): &(u64, u64)| {
+        *work as f64 / f64::from(crate::machine::REFERENCE_SPEED) / (*ns).max(1) as f64
+    };
+    let applications: Vec<_> = names
+        .iter()
+        .zip(&sums)
+        .map(|(name, sum)| ApplicationFacts { name: (*name).to_owned(), speed: speed(sum), performance: 1.0 })
+        .collect();
+    let mut fairness = Fairness {
+        relative_to: String::new(),
+        throughput: 1.0,
+        min_fairness: 1.0,
+        uniformity: 1.0,
+        applications,
+    };
+    let own = fairness.speeds();
+    fairness.relate(policy, &own);
+    Some(fairness)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Place, Wishes};
+    use crate::run::run;
+    use crate::sink::Nothing;
+    use crate::spec::Spec;
+    use swtch_topology::Host;
+
+    fn document(text: &str, machine: &str, policies: &[&str]) -> Document {
+        let spec = Spec::of_name(text).unwrap();
+        let wishes = Wishes {
+            machine: Some(machine.to_owned()),
+            policies: policies.iter().map(|name| (*name).to_owned()).collect(),
+            ..Wishes::default()
+        };
+        let place = Place::of(&spec, &wishes, None, &Host::default()).unwrap();
+        let workload = spec.workload(&place.machine).unwrap();
+        let plan = place.plan(workload, Some(&spec), &wishes).unwrap();
+        let mut document = Document::new(&plan);
+        for policy in &plan.policies {
+            let run = run(&plan.setting, policy, Nothing).unwrap();
+            document.runs.push(Summary::of(&plan, policy, &run));
+        }
+        document.compare();
+        document
+    }
+
+    #[test]
+    fn a_summary_adds_up() {
+        let document = document("hackbench:groups=1,loops=5", "2f4s", &["eevdf", "rr"]);
+        assert_eq!((document.schema.as_str(), document.machine.cpus), (SCHEMA, 6));
+        assert_eq!(document.machine.types.iter().map(|kind| kind.cpus).collect::<Vec<_>>(), [2, 4]);
+        for run in &document.runs {
+            assert_eq!(run.context_switches, run.voluntary + run.involuntary);
+            assert_eq!(run.cpu_ns.sum(), 6 * run.makespan_ns, "{}", run.policy);
+            let names: Vec<_> =
+                run.tasks.iter().map(|row| (row.name.as_str(), row.tasks, row.ended)).collect();
+            assert_eq!(names, [("receiver", 20, 20), ("sender", 20, 20)]);
+            assert!(run.complete && run.fairness.is_none() && run.request_ns.is_none());
+            assert!(run.hooks.iter().any(|hook| hook.hook == "pick_next" && hook.calls > 0));
+        }
+    }
+
+    #[test]
+    fn applications_are_compared_with_the_first_run() {
+        let apps = "mix:applications=[{name=\"a\",speedup=3.0,work_ns=50000000},{name=\"b\",speedup=1.5,work_ns=50000000}]";
+        let document = document(apps, "2f4s", &["eevdf", "rr"]);
+        let fairness: Vec<_> = document.runs.iter().map(|run| run.fairness.clone().unwrap()).collect();
+        assert_eq!((fairness[0].throughput, fairness[0].min_fairness), (1.0, 1.0));
+        assert!(fairness.iter().all(|one| one.relative_to == "eevdf" && one.applications.len() == 2));
+    }
+
+    #[test]
+    fn numbers_at_the_end_of_names_do_not_part_tasks() {
+        assert_eq!(stem("receiver-3-7"), "receiver");
+        assert_eq!(stem("make/123"), "make");
+        assert_eq!((stem("a-b"), stem("-7"), stem("7")), ("a-b", "-7", "7"));
+    }
+}

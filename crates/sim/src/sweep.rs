@@ -1,0 +1,256 @@
+//! Sweeps: all combinations of machines, workloads, policies and seeds, as a file in TOML.
+//!
+//! ```
+//! use swtch_sim::sweep::Sweep;
+//!
+//! let text = r#"
+//! machines = ["2f4s", 8]
+//! policies = ["eevdf", "rr"]
+//! seeds = [1, 2, 3]
+//! workloads = ["spin:tasks=4,work_ns=1ms"]
+//!
+//! [[grid]]
+//! workload = "hackbench"
+//! groups = [1, 2]
+//! loops = 5
+//! "#;
+//! let sweep = Sweep::read("example.toml", text)?;
+//! assert_eq!(sweep.runs(), 2 * 3 * 2 * 3);
+//! assert_eq!(sweep.run(0).workload, "spin:tasks=4,work_ns=1ms");
+//! assert_eq!(sweep.run(35).workload, "hackbench:groups=2,loops=5");
+//! # Ok::<(), swtch_sim::SimError>(())
+//! ```
+
+use crate::error::SimError;
+use crate::plan::{Wishes, has_extension};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A sweep that has been read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sweep {
+    machines: Vec<String>,
+    workloads: Vec<String>,
+    policies: Vec<String>,
+    seeds: Vec<u64>,
+    duration_ns: Option<u64>,
+    limit_ns: Option<u64>,
+    profile: Option<String>,
+}
+
+/// One of its runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point<'a> {
+    /// Its number.
+    pub run: u64,
+    /// The machine by name.
+    pub machine: &'a str,
+    /// The workload, as on the command line.
+    pub workload: &'a str,
+    /// The policy.
+    pub policy: &'a str,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    machines: Vec<MachineName>,
+    policies: Vec<String>,
+    #[serde(default = "one_seed")]
+    seeds: Vec<u64>,
+    #[serde(default)]
+    workloads: Vec<String>,
+    #[serde(default)]
+    grid: Vec<BTreeMap<String, toml::Value>>,
+    #[serde(default, deserialize_with = "crate::quantity::some_ns")]
+    duration: Option<u64>,
+    #[serde(default, deserialize_with = "crate::quantity::some_ns")]
+    limit: Option<u64>,
+    profile: Option<String>,
+}
+
+fn one_seed() -> Vec<u64> {
+    vec![1]
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MachineName {
+    Cpus(u32),
+    Name(String),
+}
+
+impl Sweep {
+    /// Reads a sweep. `file` is its name, for messages only.
+    ///
+    /// # Errors
+    /// When it is not TOML, has a key that is not known, or one of its lists is empty.
+    pub fn read(file: &str, text: &str) -> Result<Self, SimError> {
+        let fail = |at: Option<usize>, problem: String| {
+            let place = match at {
+                Some(at) => super::spec::place(file, text, at),
+                None => file.to_owned(),
+            };
+            SimError::Spec { place, problem }
+        };
+        let document: Document = toml::from_str(text).map_err(|error| {
+            let problem = error.message().lines().collect::<Vec<_>>().join(" ");
+            fail(error.span().map(|span| span.start), problem)
+        })?;
+        let mut workloads = document.workloads;
+        for grid in &document.grid {
+            workloads.extend(combinations(grid).map_err(|problem| fail(None, problem))?);
+        }
+        let machines = document.machines.into_iter().map(|machine| match machine {
+            MachineName::Cpus(cpus) => cpus.to_string(),
+            MachineName::Name(name) => name,
+        });
+        let sweep = Self {
+            machines: machines.collect(),
+            workloads,
+            policies: document.policies,
+            seeds: document.seeds,
+            duration_ns: document.duration,
+            limit_ns: document.limit,
+            profile: document.profile,
+        };
+        let lengths = [
+            ("machines", sweep.machines.len()),
+            ("policies", sweep.policies.len()),
+            ("seeds", sweep.seeds.len()),
+        ];
+        if let Some((empty, _)) = lengths.into_iter().find(|(_, length)| *length == 0) {
+            return Err(fail(None, format!("{empty} is empty; expected at least one")));
+        }
+        if sweep.workloads.is_empty() {
+            let problem = "nothing says what runs; expected workloads = [...] or [[grid]]";
+            return Err(fail(None, problem.to_owned()));
+        }
+        Ok(sweep)
+    }
+
+    /// How many runs there are.
+    pub fn runs(&self) -> u64 {
+        [self.machines.len(), self.workloads.len(), self.policies.len(), self.seeds.len()]
+            .iter()
+            .map(|length| *length as u64)
+            .product()
+    }
+
+    /// The run of this number, less than [`runs`](Self::runs): machines change slowest, then workloads, policies and seeds.
+    pub fn run(&self, run: u64) -> Point<'_> {
+        let mut rest = run;
+        let mut take = |length: usize| {
+            let place = rest % length as u64;
+            rest /= length as u64;
+            place as usize
+        };
+        let seed = self.seeds[take(self.seeds.len())];
+        let policy = &self.policies[take(self.policies.len())];
+        let workload = &self.workloads[take(self.workloads.len())];
+        let machine = &self.machines[take(self.machines.len())];
+        Point { run, machine, workload, policy, seed }
+    }
+
+    /// The numbers of the runs in a part, `part` of `parts` from 1: every so many, so that parts take about as long.
+    pub fn part(&self, part: u64, parts: u64) -> impl Iterator<Item = u64> {
+        (0..self.runs()).filter(move |run| run % parts.max(1) == part.saturating_sub(1))
+    }
+
+    /// The wishes of a run.
+    pub fn wishes(&self, point: &Point<'_>) -> Wishes {
+        Wishes {
+            machine: Some(point.machine.to_owned()),
+            policies: vec![point.policy.to_owned()],
+            seed: Some(point.seed),
+            duration_ns: self.duration_ns,
+            limit_ns: self.limit_ns,
+            every_tick: false,
+        }
+    }
+
+    /// The workloads that are files of their own, paths as they stand in the file.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let is_file = |text: &&str| has_extension(text, "toml") || has_extension(text, "json");
+        self.workloads.iter().map(String::as_str).filter(is_file)
+    }
+
+    /// The Profile that gives the costs, a path as it stands in the file.
+    pub fn profile(&self) -> Option<&str> {
+        self.profile.as_deref()
+    }
+}
+
+/// `[[grid]]`: a workload, and parameters with one value or a list of them.
+fn combinations(grid: &BTreeMap<String, toml::Value>) -> Result<Vec<String>, String> {
+    let Some(toml::Value::String(workload)) = grid.get("workload") else {
+        return Err("a grid has no workload; expected its name".to_owned());
+    };
+    let mut all: Vec<Vec<String>> = vec![Vec::new()];
+    for (key, value) in grid.iter().filter(|(key, _)| *key != "workload") {
+        let values = match value {
+            toml::Value::Array(values) => values.clone(),
+            one => vec![one.clone()],
+        };
+        if values.is_empty() {
+            return Err(format!("{key} of the grid of {workload} is empty; expected at least one value"));
+        }
+        let mut more = Vec::new();
+        for before in &all {
+            for value in &values {
+                let value = match value {
+                    toml::Value::String(text) => text.clone(),
+                    toml::Value::Integer(number) => number.to_string(),
+                    // With a point, also where it is whole: TOML tells the two apart.
+                    toml::Value::Float(number) => format!("{number:?}"),
+                    toml::Value::Boolean(truth) => truth.to_string(),
+                    _ => {
+                        let expected =
+                            "expected text, a number, true or false; lists go into workloads = [...]";
+                        return Err(format!("{key} of the grid of {workload} is something else; {expected}"));
+                    }
+                };
+                more.push(before.iter().cloned().chain([format!("{key}={value}")]).collect());
+            }
+        }
+        all = more;
+    }
+    let joined = all.into_iter().map(|pairs| match pairs.len() {
+        0 => workload.clone(),
+        _ => format!("{workload}:{}", pairs.join(",")),
+    });
+    Ok(joined.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "machines = [1, \"2f4s\"]\npolicies = [\"rr\"]\nseeds = [7, 8, 9]\nworkloads = [\"spin\"]\n";
+
+    #[test]
+    fn parts_have_every_run_once() {
+        let sweep = Sweep::read("a.toml", TEXT).unwrap();
+        assert_eq!(sweep.runs(), 6);
+        let mut all: Vec<u64> = (1..=4).flat_map(|part| sweep.part(part, 4)).collect();
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2, 3, 4, 5]);
+        let points: Vec<_> =
+            (0..6).map(|run| (sweep.run(run).machine.to_owned(), sweep.run(run).seed)).collect();
+        assert_eq!(points[0], ("1".to_owned(), 7));
+        assert_eq!(points[5], ("2f4s".to_owned(), 9));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_place() {
+        let problem = |text: &str| Sweep::read("a.toml", text).unwrap_err().to_string();
+        assert!(problem(&TEXT.replace("seeds = [7, 8, 9]", "seeds = []")).contains("seeds is empty"));
+        assert!(problem(&format!("{TEXT}loops = 3\n")).starts_with("a.toml:5:1: unknown field `loops`"));
+        assert!(problem(&TEXT.replace("workloads = [\"spin\"]", "")).contains("nothing says what runs"));
+        assert!(problem(&format!("{TEXT}[[grid]]\nloops = 3\n")).contains("has no workload"));
+    }
+}

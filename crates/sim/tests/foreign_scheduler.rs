@@ -1,0 +1,119 @@
+//! Schedulers that this project did not write run as they are published.
+//!
+//! They are GPL-2.0-only: nothing of them is kept here or linked into anything that is delivered. Cargo fetches the source of one
+//! package, without what it depends on, and checks it against the registry's checksum; the source lies in cargo's own cache then.
+
+use std::path::PathBuf;
+use std::process::Command;
+use swtch_sim::costs::Costs;
+use swtch_sim::machine::Machine;
+use swtch_sim::program::{Op, Program};
+use swtch_sim::scx::{CompileOptions, Object, ScxPolicy, Settings};
+use swtch_sim::sink::Nothing;
+use swtch_sim::workload::{TaskSpec, Workload};
+use swtch_sim::{Engine, Options, Outcome};
+
+/// `SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING`, which the user-space halves ask for.
+const FLAGS: u64 = 2 | 4;
+
+/// The main source of a package from crates.io.
+fn source(package: &str, version: &str) -> PathBuf {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| {
+        let home = std::env::var_os("HOME")?;
+        Some(PathBuf::from(home).join(".cargo"))
+    });
+    let sources = home.expect("CARGO_HOME or HOME is set").join("registry/src");
+    let find = || {
+        let registries = std::fs::read_dir(&sources).into_iter().flatten().flatten();
+        let mut paths =
+            registries.map(|folder| folder.path().join(format!("{package}-{version}/src/bpf/main.bpf.c")));
+        paths.find(|path| path.exists())
+    };
+    find().unwrap_or_else(|| {
+        // `cargo info` fetches one package alone; `cargo fetch` would fetch some 150 more.
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["info", "--registry", "crates-io"])
+            .arg(format!("{package}@{version}"))
+            .output();
+        let output = output.expect("cargo runs");
+        find().unwrap_or_else(|| {
+            panic!("cannot fetch {package} {version}: {}", String::from_utf8_lossy(&output.stderr))
+        })
+    })
+}
+
+/// Half of the tasks compute, half compute a little and sleep.
+fn mixed(tasks: u32) -> Workload {
+    let sleeper = vec![
+        Op::ComputeBetween { low_ns: 50_000, high_ns: 400_000 },
+        Op::SleepBetween { low_ns: 500_000, high_ns: 4_000_000 },
+        Op::Loop { to: 0, times: 100, counter: 0 },
+    ];
+    let programs = [vec![Op::Compute { work_ns: 80_000_000 }], sleeper];
+    let task = |n: u32| TaskSpec { name: format!("t{n}"), process: n, program: n % 2, ..TaskSpec::default() };
+    Workload {
+        name: "mixed".to_owned(),
+        programs: programs.map(|ops| Program { ops }).to_vec(),
+        tasks: (0..tasks).map(task).collect(),
+        ..Workload::default()
+    }
+}
+
+fn run(
+    object: &Object,
+    settings: &Settings,
+    load: Workload,
+    every_tick: bool,
+) -> Outcome<ScxPolicy, Nothing> {
+    let policy = ScxPolicy::new(object, settings.clone()).unwrap();
+    let options = Options { every_tick, ..Options::default() };
+    let engine = Engine::new(Machine::uniform(4), Costs::free(), load, policy, Nothing, options).unwrap();
+    engine.run().unwrap()
+}
+
+#[test]
+fn beerland_runs_as_published() {
+    let object = Object::compile(&source("scx_beerland", "1.1.4"), &CompileOptions::default()).unwrap();
+    // What its user-space half sets on a machine without SMT and with one node.
+    let settings = Settings::default()
+        .number("smt_enabled", 0)
+        .number("numa_enabled", 0)
+        .number("primary_all", 1)
+        .number("slice_ns", 1_000_000)
+        .numbers("cpu_capacity", &[1024; 4])
+        .flags(FLAGS);
+    let outcome = run(&object, &settings, mixed(24), false);
+    assert_eq!(swtch_sim::policy::Policy::name(&outcome.policy), "beerland");
+    let tally = &outcome.tally;
+    assert!(tally.tasks.iter().all(|task| task.ended_ns.is_some()));
+    // It spreads work over all CPUs, and ends about when 12 times 80 ms and 12 times 22.5 ms on 4 CPUs do.
+    let run_ns: u64 = tally.cpus.iter().map(|cpu| cpu.run_ns).sum();
+    assert!(outcome.makespan_ns < run_ns / 4 * 12 / 10, "{} ns for {run_ns} ns of work", outcome.makespan_ns);
+    assert!(tally.wakeups == 1200 && tally.voluntary >= 1200 && tally.involuntary > 100);
+    // Who sleeps does not wait behind all who compute.
+    let longest = tally.tasks.iter().skip(1).step_by(2).map(|task| task.longest_wait_ns).max();
+    assert!(longest < Some(60_000_000), "{longest:?}");
+
+    let again = run(&object, &settings, mixed(24), false);
+    assert_eq!(again.tally, outcome.tally);
+    let mut with_ticks = run(&object, &settings, mixed(24), true).tally;
+    with_ticks.events = again.tally.events;
+    assert_eq!(with_ticks, again.tally, "leaving ticks out makes no difference");
+}
+
+#[test]
+fn tickless_runs_as_published_with_its_timers() {
+    let object = Object::compile(&source("scx_tickless", "1.1.4"), &CompileOptions::default()).unwrap();
+    let settings = Settings::default()
+        .number("nr_cpu_ids", 4)
+        .number("smt_enabled", 0)
+        .number("slice_ns", 20_000_000)
+        .numbers("preferred_cpus", &[0, 1, 2, 3])
+        .run_before("enable_primary_cpu", 0_i32.to_ne_bytes().to_vec(), 0)
+        .run_after("start_timer", 0_i32.to_ne_bytes().to_vec(), 0);
+    let outcome = run(&object, &settings, mixed(24), false);
+    assert_eq!(swtch_sim::policy::Policy::name(&outcome.policy), "tickless");
+    assert!(outcome.tally.tasks.iter().all(|task| task.ended_ns.is_some()));
+    assert!(outcome.tally.involuntary > 0, "its timer makes slices end");
+}

@@ -1,0 +1,408 @@
+"""What another scheduler or another machine would do."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _native, _tables
+from ._documents import data_fields, from_document, to_document
+from ._profile import Profile
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+SimulationTable = Literal["runs", "hooks", "tasks", "applications", "assumptions"]
+"""A table of a simulation."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A figure that no measurement gave."""
+
+    what: str
+    """What the figure is."""
+    value: str
+    """What was taken for it, with its unit."""
+    why: str
+    """Why it had to be assumed."""
+
+
+@dataclass(frozen=True)
+class CoreType:
+    """A kind of core of a simulated machine."""
+
+    name: str
+    """Its name."""
+    speed: int
+    """Its speed, 1024 for the reference core."""
+    cpus: int
+    """CPUs of this kind."""
+
+
+@dataclass(frozen=True)
+class SimulatedMachine:
+    """The machine in short."""
+
+    name: str
+    """Its name."""
+    cpus: int
+    """How many CPUs it has."""
+    types: tuple[CoreType, ...]
+    """Its kinds of core."""
+
+
+@dataclass(frozen=True)
+class SimulatedWorkload:
+    """The workload in short."""
+
+    name: str
+    """Its name."""
+    tasks: int
+    """Its tasks at the beginning."""
+    duration_ns: int | None
+    """When it ends at the latest."""
+
+
+@dataclass(frozen=True)
+class Durations:
+    """A distribution of times in nanoseconds, to 1/64 of each; absent without any."""
+
+    count: int
+    """How many."""
+    p50: int | None
+    """The median."""
+    p90: int | None
+    """Nine of ten are at most this long."""
+    p99: int | None
+    """99 of 100 are at most this long."""
+    max: int | None
+    """The longest."""
+
+
+@dataclass(frozen=True)
+class CpuUse:
+    """Time of all CPUs by use, in nanoseconds; the sum is CPUs times makespan."""
+
+    run: int
+    """Tasks' own work."""
+    idle: int
+    """Nothing to do."""
+    switch: int
+    """Switches, wake-ups, hooks."""
+    spin: int
+    """Waiting for run queues' locks."""
+    tick: int
+    """Timer ticks."""
+    refill: int
+    """Refilling caches."""
+    barrier: int
+    """Looking whether a barrier has opened."""
+
+
+@dataclass(frozen=True)
+class HookCalls:
+    """Calls of a hook of the scheduling class."""
+
+    hook: str
+    """Its name."""
+    calls: int
+    """How often it was called."""
+    total_ns: int
+    """Time in it, waiting for locks included."""
+    spin_ns: int
+    """Of that, waiting for locks."""
+    mean_ns: float | None
+    """Mean time of a call."""
+
+
+@dataclass(frozen=True)
+class TaskGroup:
+    """Tasks of one name."""
+
+    name: str
+    """Their name, numbers at its end left out."""
+    tasks: int
+    """How many there were."""
+    ended: int
+    """Of those, the ones that ended."""
+    run_ns: int
+    """Time on CPUs."""
+    wait_ns: int
+    """Time in run queues."""
+    longest_wait_ns: int
+    """The longest wait of any."""
+    voluntary: int
+    """Switches they asked for."""
+    involuntary: int
+    """Switches they did not ask for."""
+    wakeups: int
+    """Wake-ups."""
+    migrations: int
+    """Moves between CPUs."""
+
+
+@dataclass(frozen=True)
+class ApplicationShare:
+    """What an application got of cores of several kinds."""
+
+    name: str
+    """Its name."""
+    speed: float
+    """Work of its tasks per time that they were there, 1 for all of a reference core."""
+    performance: float
+    """That, relative to the run compared with."""
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """What applications got."""
+
+    relative_to: str
+    """The policy of the run that performance is relative to."""
+    throughput: float
+    """Mean performance."""
+    min_fairness: float
+    """The least performance."""
+    uniformity: float
+    """1 less the coefficient of variation of the performances."""
+    applications: tuple[ApplicationShare, ...]
+    """The applications."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run."""
+
+    policy: str
+    """The policy."""
+    makespan_ns: int
+    """Until the last task that counts ended, or until the time was over."""
+    complete: bool
+    """Whether all tasks that count ended."""
+    context_switches: int
+    """Switches from a task."""
+    voluntary: int
+    """Of those, the ones it asked for."""
+    involuntary: int
+    """Of those, the others."""
+    from_idle: int
+    """Switches from the idle task."""
+    migrations: int
+    """Moves between CPUs."""
+    wakeups: int
+    """Wake-ups."""
+    ticks: int
+    """Timer ticks."""
+    events: int
+    """Events that were simulated."""
+    wall_seconds: float | None
+    """Time that the simulation itself took."""
+    spin_share: float
+    """Part of all CPU time that was spent waiting for run queues' locks."""
+    wait_ns: Durations
+    """Times in run queues."""
+    request_ns: Durations | None
+    """Times of requests; absent where the workload has none."""
+    cpu_ns: CpuUse
+    """Time of all CPUs by use."""
+    hooks: tuple[HookCalls, ...]
+    """Calls of the scheduling class's hooks."""
+    tasks: tuple[TaskGroup, ...]
+    """Tasks by name."""
+    fairness: Fairness | None
+    """What applications got; absent on machines with one kind of core and without applications."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Runs of a workload under several policies."""
+
+    schema: str
+    """Always `swtch/simulate/1`."""
+    swtch_version: str
+    """Version of swtch."""
+    machine: SimulatedMachine
+    """The machine."""
+    workload: SimulatedWorkload
+    """The workload."""
+    seed: int
+    """The seed."""
+    costs: str
+    """Where the costs come from."""
+    assumptions: tuple[Assumption, ...]
+    """What had to be assumed."""
+    runs: tuple[Run, ...]
+    """The runs, in the order asked for."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `swtch simulate --json`, as dicts, lists and plain values."""
+        return dict(to_document(self))
+
+    def to_arrow(self, table: SimulationTable = "runs") -> pyarrow.Table:
+        """A table as Arrow: `runs` (a row a policy), `hooks`, `tasks`, `applications` (with their policy), `assumptions`.
+
+        Needs `pip install 'swtch[arrow]'`. Raises `UsageError` for an unknown table.
+        """
+        pa = _tables.import_pyarrow()
+        rows = self._rows(table)
+        # Types come from the annotations: a column without a value has one too.
+        types = {name: _tables.arrow_type(pa, annotation) for name, annotation in _columns(table)}
+        return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types.items()})
+
+    def to_pandas(self, table: SimulationTable = "runs") -> pandas.DataFrame:
+        """A table as a DataFrame, as `to_arrow`. Needs `pip install 'swtch[pandas]'`."""
+        _tables.import_pandas()  # First, as its extra brings pyarrow too.
+        return _tables.pandas_from_arrow(self.to_arrow(table))
+
+    def _rows(self, table: str) -> list[dict[str, Any]]:
+        if table not in ("runs", *ROWS):
+            raise _native.UsageError(f"unknown table '{table}'; there are runs, {', '.join(ROWS)}")
+        if table == "assumptions":
+            return list(to_document(self.assumptions))
+        if table == "runs":
+            return [_flat(run) for run in self.runs]
+        of_run = {
+            "hooks": lambda run: run.hooks,
+            "tasks": lambda run: run.tasks,
+            "applications": lambda run: run.fairness.applications if run.fairness else (),
+        }
+        return [{"policy": run.policy, **to_document(row)} for run in self.runs for row in of_run[table](run)]
+
+
+ROWS: dict[str, type] = {
+    "hooks": HookCalls,
+    "tasks": TaskGroup,
+    "applications": ApplicationShare,
+    "assumptions": Assumption,
+}
+"""The tables that are not `runs`, and what a row is."""
+
+
+def _columns(table: str) -> list[tuple[str, str]]:
+    """Names and annotations of a table's columns."""
+    if table != "runs":
+        own = [(field.name, str(field.type)) for field in data_fields(ROWS[table])]
+        return own if table == "assumptions" else [("policy", "str"), *own]
+    columns = []
+    for field in data_fields(Run):
+        if field.name in PARTS:
+            columns += [(name, "int | None") for _, name in _parts(field.name)]
+        elif field.name == "fairness":
+            columns += [(name, "float | None") for name in FAIRNESS]
+        elif field.name not in ("hooks", "tasks"):
+            columns.append((field.name, str(field.type)))
+    return columns
+
+
+PARTS: dict[str, type] = {"wait_ns": Durations, "request_ns": Durations, "cpu_ns": CpuUse}
+"""Fields of a run whose own fields are columns."""
+FAIRNESS = ("throughput", "min_fairness", "uniformity")
+
+
+def _parts(name: str) -> list[tuple[str, str]]:
+    """The fields of a field, and their columns: those of a sweep."""
+    stem = name[: -len("_ns")]
+    return [
+        (part.name, f"{stem}_{part.name}" + ("" if part.name == "count" else "_ns"))
+        for part in data_fields(PARTS[name])
+    ]
+
+
+def _flat(run: Run) -> dict[str, Any]:
+    """A run as a row; the names are those of a sweep's columns."""
+    row = {}
+    for name, value in to_document(run).items():
+        if name in ("hooks", "tasks"):
+            continue
+        if name in PARTS:
+            for part, column in _parts(name):
+                row[column] = value[part] if value else None
+        elif name == "fairness":
+            for part in FAIRNESS:
+                row[part] = value[part] if value else None
+        else:
+            row[name] = value
+    return row
+
+
+def simulate(
+    spec: str | os.PathLike[str] | Mapping[str, Any],
+    policies: str | Iterable[str] = (),
+    *,
+    machine: str | int | None = None,
+    profile: Profile | str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+    duration: float | None = None,
+    limit: float | None = None,
+) -> Simulation:
+    """Runs a workload on a simulated machine under each policy.
+
+    spec: a workload by name, with parameters (`"hackbench:groups=2,loops=20"`); a file, `FILE.toml` or `FILE.json` of rt-app; a
+        Trace, `NAME.swtch`, to be replayed; a specification's text (of more than one line); or the same as a dict.
+    policies: names, or one; those of the specification, else `eevdf`, when none is given.
+    machine: a name, or a number of CPUs; that of the specification or the recording, else this machine.
+    profile: a Profile, or its file, from which the costs are taken.
+    seed: of everything random.
+    duration, limit: simulated seconds after which a run ends, or is given up.
+
+    Raises `UsageError` for what cannot be simulated, and `SimulationError` for a deadlock or a run without end. Other threads of Python
+    go on meanwhile.
+
+    >>> found = swtch.simulate("spin:tasks=4,work_ns=10ms", ["eevdf", "rr"], machine=2)
+    >>> [run.policy for run in found.runs], found.machine.cpus
+    (['eevdf', 'rr'], 2)
+    """
+    kind, text = _spec(spec)
+    if profile is not None and not isinstance(profile, Profile):
+        profile = Profile.load(profile)
+    asking = {
+        "kind": kind,
+        "spec": text,
+        "policies": [policies] if isinstance(policies, str) else list(policies),
+        "machine": None if machine is None else str(machine),
+        "profile": profile.to_json() if profile is not None else None,
+        "seed": seed,
+        "duration_ns": _ns("duration", duration),
+        "limit_ns": _ns("limit", limit),
+    }
+    return from_document(Simulation, json.loads(_native.simulate(asking)))
+
+
+def _spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[str, str]:
+    if isinstance(spec, Mapping):
+        return "text", "".join(f"{_key(key)} = {_toml(value)}\n" for key, value in spec.items())
+    text = os.fspath(spec)
+    if "\n" in text:
+        return "text", text
+    return ("recording" if Path(text).suffix == ".swtch" else "named"), text
+
+
+def _ns(name: str, seconds: float | None) -> int | None:
+    if seconds is None:
+        return None
+    if not 0 <= seconds < 1e9:
+        raise _native.UsageError(f"{name} is {seconds} s; expected 0 to 1e9")
+    return round(seconds * 1e9)
+
+
+def _key(key: object) -> str:
+    return json.dumps(str(key))
+
+
+def _toml(value: object) -> str:
+    """A value in TOML, on one line: its texts are written as JSON's are."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(one) for one in value) + "]"
+    if isinstance(value, (bool, int, float, str)):
+        return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    raise _native.UsageError(
+        f"{value!r} cannot be part of a specification; expected text, numbers, lists and dicts"
+    )

@@ -1,0 +1,108 @@
+"""Simulations."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import swtch
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = {
+    "machine": 2,
+    "policies": ["eevdf", "rr"],
+    "pipes": {"p": {}},
+    "task": [
+        {"name": "client", "program": "loop 10 { compute 1ms; send p 100 }"},
+        {"name": "server", "program": ["loop 10 { receive p 100", "request { compute 1ms } }"]},
+    ],
+}
+
+
+def test_a_workload_by_name_under_several_policies():
+    found = swtch.simulate("hackbench:groups=1,loops=3", ["eevdf", "cfs"], machine=4, seed=3)
+    assert (found.schema, found.seed, found.machine.cpus) == ("swtch/simulate/1", 3, 4)
+    assert [run.policy for run in found.runs] == ["eevdf", "cfs"]
+    for run in found.runs:
+        assert run.complete and run.context_switches == run.voluntary + run.involuntary
+        assert sum(vars(run.cpu_ns).values()) == 4 * run.makespan_ns
+    again = swtch.simulate("hackbench:groups=1,loops=3", ["eevdf", "cfs"], machine=4, seed=3)
+    assert [run.makespan_ns for run in again.runs] == [run.makespan_ns for run in found.runs]
+
+
+def test_a_specification_may_be_a_dict_a_text_or_a_file(tmp_path: Path):
+    of_dict = swtch.simulate(SPEC)
+    assert [run.policy for run in of_dict.runs] == ["eevdf", "rr"]
+    assert of_dict.runs[0].request_ns.count == 10
+    text = 'machine = 2\n[[task]]\nname = "a"\nprogram = "compute 5ms"\n'
+    file = tmp_path / "a.toml"
+    file.write_text(text)
+    assert swtch.simulate(text).runs[0].makespan_ns == swtch.simulate(file).runs[0].makespan_ns
+
+
+def test_a_recording_is_replayed():
+    found = swtch.simulate(ROOT / "fixtures" / "traces" / "machine.swtch", "cfs")
+    assert found.workload.name == "replay" and len(found.runs) == 1
+
+
+def test_a_profile_gives_the_costs(golden: Path):
+    assert swtch.simulate("spin:work_ns=1ms", machine=2, profile=golden).costs == "the Profile"
+    assert (
+        swtch.simulate("spin:work_ns=1ms", machine=2, profile=swtch.Profile.load(golden)).costs
+        == "the Profile"
+    )
+
+
+def test_tables():
+    pytest.importorskip("pyarrow")
+    found = swtch.simulate(
+        "mix:applications=[{name='a',speedup=3.0},{name='b',speedup=1.5}]", "max-fair", machine="2f4s"
+    )
+    runs = found.to_arrow()
+    assert runs.num_rows == 1 and {"makespan_ns", "wait_p99_ns", "cpu_idle_ns", "throughput"} <= set(
+        runs.column_names
+    )
+    assert found.to_arrow("hooks").num_rows == 9
+    assert found.to_arrow("applications").column("name").to_pylist() == ["a", "b"]
+    with pytest.raises(swtch.UsageError, match="unknown table 'odd'"):
+        found.to_arrow("odd")
+
+
+@pytest.mark.parametrize(
+    ("spec", "wishes", "kind", "words"),
+    [
+        ("cray", {}, swtch.UsageError, "no workload"),
+        ("spin", {"machine": "cray"}, swtch.UsageError, "no machine"),
+        ("spin", {"policies": "o1"}, swtch.UsageError, "no policy"),
+        ("spin", {"duration": -1}, swtch.UsageError, "duration is -1"),
+        ({"wibble": 3}, {}, swtch.UsageError, "unknown field `wibble`"),
+        ({**SPEC, "task": SPEC["task"][1:]}, {}, swtch.SimulationError, "deadlock"),
+        ("spin:work_ns=0", {"machine": 1, "limit": 0.1}, swtch.SimulationError, "has not ended"),
+        ("nosuch.toml", {}, FileNotFoundError, "nosuch.toml"),
+        ("nosuch.swtch", {}, FileNotFoundError, "nosuch.swtch"),
+        ({"machine": object()}, {}, swtch.UsageError, "cannot be part of a specification"),
+    ],
+)
+def test_what_cannot_be_simulated(spec, wishes, kind, words):
+    with pytest.raises(kind, match=words):
+        swtch.simulate(spec, **wishes)
+
+
+def test_other_threads_go_on_meanwhile():
+    count = 0
+    done = threading.Event()
+
+    def counting():
+        nonlocal count
+        while not done.is_set():
+            count += 1
+            done.wait(0.001)
+
+    thread = threading.Thread(target=counting)
+    thread.start()
+    swtch.simulate("hackbench:groups=4,loops=100", machine=8)
+    done.set()
+    thread.join()
+    assert count > 2

@@ -1,0 +1,386 @@
+//! `swtch simulate` from end to end.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{fixture, home, json, names, run, stderr, stdout, swtch};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+use swtch_trace::Trace;
+use swtch_trace::model::{Ended, Origin};
+
+const HACKBENCH: [&str; 7] = ["hackbench", "--groups", "1", "--loops", "5", "--machine", "8"];
+
+fn simulate(home: &Path, arguments: &[&str]) -> Output {
+    run(swtch(home).arg("simulate").args(arguments))
+}
+
+fn found(home: &Path, arguments: &[&str]) -> Value {
+    json(swtch(home).arg("simulate").args(arguments).arg("--json"))
+}
+
+fn with<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    first.iter().chain(more).copied().collect()
+}
+
+/// The status and the one line of what must fail.
+fn refused(home: &Path, arguments: &[&str]) -> (i32, String) {
+    let output = simulate(home, arguments);
+    let line = stderr(&output);
+    assert_eq!(line.lines().count(), 1, "{arguments:?}: {line}");
+    assert!(stdout(&output).is_empty(), "{arguments:?}");
+    (output.status.code().unwrap(), line)
+}
+
+#[test]
+fn the_table_has_a_row_a_policy() {
+    let home = home();
+    let output = simulate(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,cfs,rr,fifo", "--hooks"]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.starts_with("hackbench (40 tasks) on uniform:8 (8 CPUs), seed 1"), "{text}");
+    for policy in ["eevdf", "cfs", "rr", "fifo"] {
+        let rows = text.lines().filter(|line| line.starts_with(&format!("{policy} "))).count();
+        assert_eq!(rows, 2, "{policy}: {text}");
+    }
+    for words in ["makespan", "CPU time", "pick_next", "Assumed:", "swtch measure"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
+fn the_json_has_its_fields_and_is_the_same_again_but_for_the_time_it_took() {
+    let home = home();
+    let mut first = found(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,rr", "--seed", "7"]));
+    let mut second = found(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,rr", "--seed", "7"]));
+    assert_eq!((first["schema"].as_str(), first["seed"].as_u64()), (Some("swtch/simulate/1"), Some(7)));
+    assert_eq!(first["machine"]["cpus"], 8);
+    assert_eq!(first["workload"]["name"], "hackbench");
+    assert!(!first["assumptions"].as_array().unwrap().is_empty());
+    for found in [&mut first, &mut second] {
+        for run in found["runs"].as_array_mut().unwrap() {
+            let seconds = run.as_object_mut().unwrap().remove("wall_seconds").unwrap();
+            assert!(seconds.as_f64().unwrap() >= 0.0);
+        }
+    }
+    assert_eq!(first.to_string(), second.to_string());
+    let run = &first["runs"][0];
+    assert_eq!(run["policy"], "eevdf");
+    for name in ["makespan_ns", "context_switches", "voluntary", "involuntary", "migrations", "events"] {
+        assert!(run[name].is_u64(), "{name}");
+    }
+    assert!(run["complete"].as_bool().unwrap() && run["spin_share"].is_f64());
+    for name in ["p50", "p90", "p99"] {
+        assert!(run["wait_ns"][name].is_u64(), "{name}");
+    }
+    assert_eq!(run["hooks"].as_array().unwrap().len(), 9);
+    assert_eq!(run["tasks"][0]["name"], "receiver");
+    let times = run["cpu_ns"].as_object().unwrap().values().map(|ns| ns.as_u64().unwrap());
+    assert_eq!(times.sum::<u64>(), 8 * run["makespan_ns"].as_u64().unwrap());
+}
+
+#[test]
+fn applications_are_compared_with_max_fair() {
+    let home = home();
+    let mix = ["mix", "--speedups", "3,2.5,2,1.5,1.2,1.1", "--work", "50ms", "--machine", "2f4s"];
+    let found = found(home.path(), &with(&mix, &["--policy", "eevdf,max-fair,min-fair:min-fairness=0.9"]));
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 3);
+    for run in runs {
+        assert_eq!(run["fairness"]["relative_to"], "max-fair");
+        assert_eq!(run["fairness"]["applications"].as_array().unwrap().len(), 6);
+    }
+    assert_eq!(runs[1]["fairness"]["throughput"], 1.0);
+    assert_eq!(runs[2]["policy"], "min-fair:min-fairness=0.9");
+}
+
+#[test]
+fn costs_come_from_a_profile() {
+    let home = home();
+    let profile = fixture("profiles/server.json");
+    let arguments = with(&HACKBENCH, &["--profile", profile.to_str().unwrap()]);
+    let found = found(home.path(), &arguments);
+    assert_eq!(found["costs"], "the Profile");
+    let assumed = found["assumptions"].as_array().unwrap();
+    assert!(assumed.iter().any(|one| one["what"] == "tick_period_ns"), "{assumed:?}");
+}
+
+#[test]
+fn a_trace_can_be_read_reported_exported_and_priced() {
+    let home = home();
+    let found = found(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,rr", "--out", "traces"]));
+    assert_eq!(names(&home.path().join("traces")), ["eevdf.swtch", "rr.swtch"]);
+    let trace = Trace::open(&home.path().join("traces/eevdf.swtch")).unwrap();
+    let run = &found["runs"][0];
+    let header = &trace.header;
+    assert_eq!((header.provenance.origin, header.provenance.ended), (Origin::Simulated, Ended::Complete));
+    assert_eq!(header.provenance.recorder, "swtch simulate");
+    assert_eq!(run["makespan_ns"], header.duration_ns);
+    assert_eq!(run["voluntary"], header.totals.context_switches.voluntary.unwrap());
+    assert_eq!(run["involuntary"], header.totals.context_switches.involuntary.unwrap());
+    assert_eq!(run["from_idle"], header.totals.context_switches.idle.unwrap());
+    let moves = &header.totals.migrations;
+    let migrations = [moves.same_l2, moves.same_l3, moves.across].map(Option::unwrap).iter().sum::<u64>();
+    assert_eq!(run["migrations"], migrations);
+    let switches: Result<Vec<_>, _> = trace.switches().collect();
+    let all = ["voluntary", "involuntary", "from_idle"].map(|name| run[name].as_u64().unwrap());
+    assert_eq!(switches.unwrap().len() as u64, all.iter().sum::<u64>());
+    assert_eq!(trace.tasks.iter().filter(|task| task.in_scope).count(), 40);
+    assert!(trace.tasks.iter().any(|task| task.comm == "sender-0-7"));
+    assert_eq!(header.host.cpus.len(), 8);
+
+    let server = fixture("profiles/server.json");
+    let page = ["report", "traces/eevdf.swtch", "traces/rr.swtch", "-o", "page.html"];
+    let reported = run_in(home.path(), &with(&page, &["--profile", server.to_str().unwrap()]));
+    assert!(reported.contains("page.html"));
+    assert!(fs::read_to_string(home.path().join("page.html")).unwrap().contains("sender-0"));
+    for form in
+        [&["--to", "perfetto", "-o", "a.pftrace"][..], &["--to", "csv", "--table", "tasks", "-o", "a.csv"]]
+    {
+        run_in(home.path(), &with(&["export", "traces/eevdf.swtch"], form));
+    }
+    assert!(fs::read_to_string(home.path().join("a.csv")).unwrap().contains("receiver-0-3"));
+}
+
+fn run_in(home: &Path, arguments: &[&str]) -> String {
+    let output = run(swtch(home).args(arguments));
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    stdout(&output)
+}
+
+#[test]
+fn the_same_run_gives_the_same_trace() {
+    let home = home();
+    for out in ["a", "b"] {
+        run_in(home.path(), &with(&["simulate"], &with(&HACKBENCH, &["--out", out])));
+    }
+    let of = |out: &str, file: &str| fs::read(home.path().join(out).join("eevdf.swtch").join(file)).unwrap();
+    for file in names(&home.path().join("a/eevdf.swtch")) {
+        assert!(of("a", &file) == of("b", &file), "{file} differs");
+    }
+}
+
+/// Causes and effects survive: a run, its Trace, and that Trace's replay under the same policy agree.
+#[test]
+fn a_replay_of_a_simulated_trace_is_like_the_run() {
+    let home = home();
+    let npb = ["npb", "--threads", "8", "--scale", "0.02", "--waiting", "block", "--machine", "4"];
+    let ping_pong = ["ping-pong", "--loops", "500", "--machine", "2"];
+    let spin = ["spin", "--work", "20ms", "--machine", "4"];
+    for (workload, out) in [(&npb[..], "npb"), (&ping_pong[..], "ping-pong"), (&spin[..], "spin")] {
+        for policy in ["eevdf", "cfs", "rr"] {
+            run_in(home.path(), &with(&["simulate"], &with(workload, &["--policy", policy, "--out", out])));
+            let folder = format!("{out}/{policy}.swtch");
+            let replay = ["replay", &folder, "--policy", policy];
+            let found = found(home.path(), &replay);
+            assert_eq!(found["recorded"]["policy"], policy);
+            let recorded = found["recorded"]["makespan_ns"].as_f64().unwrap();
+            let replayed = found["runs"][0]["makespan_ns"].as_f64().unwrap();
+            let ratio = replayed / recorded;
+            // Charges for calls are taken off recorded times by their means; who came first at a barrier may differ.
+            assert!((0.9..1.1).contains(&ratio), "{out} under {policy}: {ratio}");
+        }
+    }
+    let text = run_in(home.path(), &["simulate", "replay", "spin/cfs.swtch", "--policy", "cfs,rr"]);
+    assert!(
+        text.contains("\nrecorded ") && text.contains("Replayed under cfs, as recorded: makespan"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_recording_of_a_real_machine_is_replayed_on_its_machine() {
+    let home = home();
+    let trace = fixture("traces/machine.swtch");
+    let found = found(home.path(), &["replay", trace.to_str().unwrap(), "--policy", "eevdf,cfs"]);
+    let header = Trace::open(&trace).unwrap().header;
+    assert_eq!(found["machine"]["cpus"], header.host.cpus.iter().filter(|cpu| cpu.online).count());
+    assert_eq!(found["recorded"]["makespan_ns"], header.duration_ns);
+    assert_eq!(found["runs"].as_array().unwrap().len(), 2);
+    let counted = fixture("traces/procfs.swtch");
+    let (status, line) = refused(home.path(), &["replay", counted.to_str().unwrap()]);
+    assert!(status != 0 && line.contains("table of switches"), "{line}");
+}
+
+#[test]
+fn specifications_come_from_files() {
+    let home = home();
+    let text = "machine = 2\npolicies = [\"rr\", \"cfs\"]\nduration = \"50ms\"\n[[task]]\nname = \"a\"\ncount = 3\nprogram = \"forever { compute 1ms }\"\n";
+    fs::write(home.path().join("a.toml"), text).unwrap();
+    let found_toml = found(home.path(), &["a.toml"]);
+    assert_eq!(found_toml["runs"][1]["policy"], "cfs");
+    assert_eq!(
+        (&found_toml["runs"][0]["complete"], &found_toml["runs"][0]["makespan_ns"]),
+        (&false.into(), &50_000_000.into())
+    );
+    let rt_app = r#"{ "tasks": { "worker": { "instance": 2, "loop": 10, "run": 1000, "sleep": 500 } } }"#;
+    fs::write(home.path().join("a.json"), rt_app).unwrap();
+    let found_json = found(home.path(), &["a.json", "--machine", "2"]);
+    assert_eq!(found_json["workload"]["tasks"], 2);
+}
+
+#[test]
+fn what_cannot_be_is_said_in_one_line() {
+    let home = home();
+    let task = |rest: &str| format!("machine = 2\n[pipes]\np = {{}}\n[[task]]\nname = \"a\"\n{rest}\n");
+    for (name, rest) in [
+        ("negative", "program = \"compute -2ms\""),
+        ("cpu", "cpus = [7]\nprogram = \"compute 2ms\""),
+        ("key", "wibble = 3\nprogram = \"compute 2ms\""),
+        ("dead", "program = \"receive p 10\""),
+        ("endless", "program = \"forever { compute 1ms }\""),
+        ("timeless", "program = \"forever { yield }\""),
+    ] {
+        fs::write(home.path().join(format!("{name}.toml")), task(rest)).unwrap();
+    }
+    let cases: [(&[&str], i32, &str); 22] = [
+        (&["negative.toml"], 2, "negative.toml:6:20: \"-2ms\" is not a time"),
+        (&["cpu.toml"], 2, "there is no CPU 7"),
+        (&["key.toml"], 2, "key.toml:6:1: unknown field `wibble`"),
+        (&["dead.toml"], 1, "deadlock after"),
+        (&["endless.toml", "--limit", "1s"], 1, "allow more with --limit"),
+        (&["nosuch.toml"], 1, "cannot read nosuch.toml"),
+        (&["nosuch.json"], 1, "cannot read nosuch.json"),
+        (&["key.toml", "--groups", "3"], 2, "--groups is a parameter of hackbench, not of key.toml"),
+        (&["spin", "--groups", "3"], 2, "--groups is a parameter of hackbench, not of spin"),
+        (&["hackbench:wibble=3"], 2, "hackbench:wibble=3: unknown field `wibble`"),
+        (&["hackbench", "--groups", "0"], 2, "hackbench:groups=0: groups is 0; expected at least 1"),
+        (&["hackbench", "--transport", "fax"], 2, "expected `pipe` or `socket`"),
+        (&["spin", "--work", "-2ms"], 2, "\"-2ms\" is not a time"),
+        (&["spin", "--duration", "-2s"], 2, "'-2s' is not a time"),
+        (&["spin", "--machine", "cray"], 2, "there is no machine \"cray\"; there are host"),
+        (&["spin", "--machine", "0"], 2, "0 CPUs; expected 1 to 10000"),
+        (&["spin", "--policy", "o1"], 2, "there is no policy \"o1\"; there are eevdf"),
+        (&["cray"], 2, "there is no workload \"cray\"; there are hackbench"),
+        (&["replay"], 2, "replay needs a Trace"),
+        (&["hackbench", "run.swtch"], 2, "only replay takes a second argument"),
+        (&["run.swtch"], 2, "swtch simulate replay run.swtch"),
+        (&["spin", "--profile", "nosuch.json"], 1, "nosuch.json"),
+    ];
+    for (arguments, status, words) in cases {
+        let (code, line) = refused(home.path(), arguments);
+        assert!(code == status && line.contains(words), "{arguments:?}: {code}, {line}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_long_run_and_leaves_no_trace() {
+    let home = home();
+    let long = ["spin", "--work", "0", "--duration", "1000h", "--machine", "64", "--out", "traces"];
+    let mut child =
+        swtch(home.path()).arg("simulate").args(long).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let began = Instant::now();
+    let status = child.wait().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert_eq!(status.code(), Some(1));
+    let left: Vec<_> = names(&home.path().join("traces"));
+    assert!(left.is_empty(), "{left:?}");
+}
+
+const SWEEP: &str = "machines = [\"2f4s\", 4]\npolicies = [\"eevdf\", \"rr\", \"flsched\"]\nseeds = [1, 2]\n\
+    workloads = [\"spin:tasks=4,work_ns=1ms\"]\n[[grid]]\nworkload = \"hackbench\"\ngroups = [1, 2]\nloops = 2\n";
+
+/// Number, workload, policy and makespan of each run of a table.
+fn rows(file: &Path) -> Vec<(i64, String, String, Option<i64>)> {
+    let reader = SerializedFileReader::new(fs::File::open(file).unwrap()).unwrap();
+    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+    let text = |row: &parquet::record::Row, place| row.get_string(place).unwrap().clone();
+    rows.map(|row| (row.get_long(0).unwrap(), text(&row, 2), text(&row, 3), row.get_long(6).ok())).collect()
+}
+
+#[test]
+fn a_sweep_is_the_same_whatever_the_threads_and_its_parts_make_it() {
+    let home = home();
+    fs::write(home.path().join("sweep.toml"), SWEEP).unwrap();
+    let sweep = |out: &str, more: &[&str]| {
+        run_in(home.path(), &with(&["simulate", "--sweep", "sweep.toml", "--out", out], more))
+    };
+    assert!(sweep("a.parquet", &["-j", "1"]).starts_with("36 runs in a.parquet, 36 of them run now"));
+    sweep("b.parquet", &["-j", "7"]);
+    let bytes = |name: &str| fs::read(home.path().join(name)).unwrap();
+    assert!(bytes("a.parquet") == bytes("b.parquet"));
+    // What is there is not run again.
+    assert!(sweep("a.parquet", &[]).starts_with("36 runs in a.parquet, 0 of them run now"));
+    let whole = rows(&home.path().join("a.parquet"));
+    assert_eq!(whole.len(), 36);
+    assert!(whole.iter().zip(0..).all(|(row, run)| row.0 == run && row.3.is_some()));
+    let mut parts = Vec::new();
+    for part in ["1/3", "2/3", "3/3"] {
+        let out = format!("part-{}.parquet", &part[..1]);
+        sweep(&out, &["--shard", part]);
+        parts.extend(rows(&home.path().join(out)));
+    }
+    parts.sort();
+    assert_eq!(parts, whole);
+    assert!(!names(home.path()).iter().any(|name| name.contains(".runs")));
+    // Another sweep does not take its place.
+    fs::write(home.path().join("sweep.toml"), SWEEP.replace("[1, 2]\nwork", "[1, 3]\nwork")).unwrap();
+    let (status, line) = refused(home.path(), &["--sweep", "sweep.toml", "--out", "a.parquet"]);
+    assert!(status == 2 && line.contains("another sweep"), "{line}");
+    let (status, line) = refused(home.path(), &["--sweep", "sweep.toml", "--out", "sweep.toml"]);
+    assert!(status == 2 && line.contains("no table of a sweep"), "{line}");
+}
+
+#[test]
+fn a_sweep_that_was_killed_goes_on() {
+    let home = home();
+    let text = SWEEP.replace("[1, 2]\nloops = 2", "[5]\nloops = 300");
+    fs::write(home.path().join("sweep.toml"), &text).unwrap();
+    let arguments = ["simulate", "--sweep", "sweep.toml", "--out", "a.parquet", "-j", "1"];
+    let mut child = swtch(home.path()).args(arguments).spawn().unwrap();
+    let runs = home.path().join("a.parquet.runs");
+    let began = Instant::now();
+    // The identity, and at least three runs.
+    while fs::read_to_string(&runs).unwrap_or_default().lines().count() < 4 {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!home.path().join("a.parquet").exists());
+    // As if it had been killed in the middle of a line.
+    let mut kept = fs::read_to_string(&runs).unwrap();
+    kept.push_str("{\"run\":3");
+    fs::write(&runs, kept).unwrap();
+    let text = run_in(home.path(), &arguments);
+    assert!(text.starts_with("24 runs") && !text.contains("24 of them"), "{text}");
+    run_in(home.path(), &["simulate", "--sweep", "sweep.toml", "--out", "b.parquet"]);
+    let bytes = |name: &str| fs::read(home.path().join(name)).unwrap();
+    assert!(bytes("a.parquet") == bytes("b.parquet"));
+    // Kept runs of another sweep are not taken for this one's.
+    fs::write(home.path().join("c.parquet.runs"), "{}\n").unwrap();
+    let (status, line) = refused(home.path(), &["--sweep", "sweep.toml", "--out", "c.parquet"]);
+    assert!(status == 2 && line.contains("runs of another sweep"), "{line}");
+}
+
+#[test]
+fn a_run_that_fails_is_a_row_and_a_run_that_cannot_be_stops_the_sweep() {
+    let home = home();
+    fs::write(
+        home.path().join("dead.toml"),
+        "[pipes]\np = {}\n[[task]]\nname = \"a\"\nprogram = \"receive p 1\"\n",
+    )
+    .unwrap();
+    let text = "machines = [2]\npolicies = [\"rr\"]\nworkloads = [\"spin:work_ns=1ms\", \"dead.toml\"]\n";
+    fs::write(home.path().join("sweep.toml"), text).unwrap();
+    let output = simulate(home.path(), &["--sweep", "sweep.toml", "--out", "a.parquet"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("1 of 2 runs failed; the first: run 1 (dead.toml"),
+        "{}",
+        stderr(&output)
+    );
+    let found = rows(&home.path().join("a.parquet"));
+    assert!(found[0].3.is_some() && found[1].3.is_none());
+    fs::write(home.path().join("sweep.toml"), text.replace("work_ns", "wibble")).unwrap();
+    let (status, line) = refused(home.path(), &["--sweep", "sweep.toml", "--out", "b.parquet"]);
+    assert!(status == 2 && line.contains("unknown field `wibble`"), "{line}");
+}
