@@ -60,7 +60,7 @@ pub(crate) fn table(mix: &str, published: &[[f64; 3]; 3]) -> Result<Table> {
     Ok(table)
 }
 
-const UNEVEN: &str = "no ideal schedule is both that uneven under max-perf, which never swaps, and that even here; real swaps may leave the leader short of its share";
+const UNEVEN: &str = "no ideal schedule is both that uneven under max-perf, which never swaps, and that even here; real estimates waver (see estimation)";
 const SHARED: &str = "the same, less pronounced";
 
 /// Rows that do not come out, by how they begin.

@@ -133,6 +133,12 @@ impl Row {
         self
     }
 
+    /// The same, as what does not come out if it is outside of its tolerance; for figures of which many share one reason.
+    #[must_use]
+    pub fn judged(self, why: &'static str) -> Self {
+        if self.complaint().is_some() { self.departs(why) } else { self }
+    }
+
     /// The same with so many decimals.
     #[must_use]
     pub fn decimals(mut self, decimals: usize) -> Self {
@@ -315,6 +321,8 @@ mod tests {
         let far = Row::new("x", 10.0, 10.6, "%", 0.5);
         assert!(far.complaint().is_some());
         assert!(far.clone().calibrated().complaint().is_some());
+        assert_eq!(far.clone().judged("it does not"), far.clone().departs("it does not"));
+        assert_eq!(row.clone().judged("it does not"), row);
         assert_eq!(far.departs("it does not").complaint(), None);
         assert_eq!(Row::computed("x", 1.0, "%").complaint(), None);
         let no_tolerance = Row { standing: Standing::Computed, ..row };

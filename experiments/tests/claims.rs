@@ -6,7 +6,27 @@ use swtch_experiments::{EXPERIMENTS, Options, Published, Standing, Table, update
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/experiments.md");
 
 fn results() -> Vec<(&'static str, Vec<Table>)> {
-    EXPERIMENTS.map(|experiment| (experiment.name, (experiment.run)(Options::default()).unwrap())).to_vec()
+    let short = EXPERIMENTS.iter().filter(|experiment| !experiment.long);
+    short.map(|experiment| (experiment.name, (experiment.run)(Options::default()).unwrap())).collect()
+}
+
+/// A small part of what takes long says nothing about what was published, but it must run, and alike on any number of threads.
+#[test]
+fn what_takes_long_runs_in_small_and_has_its_block() {
+    let document = std::fs::read_to_string(DOCUMENT).unwrap();
+    for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.long) {
+        let small = |threads| (experiment.run)(Options { threads, small: true }).unwrap();
+        let tables = small(2);
+        assert!(tables.iter().flat_map(|table| &table.rows).all(|row| row.obtained.is_finite() && row.obtained >= 0.0));
+        assert!(!tables.is_empty());
+        let markdown = |tables: &[Table]| tables.iter().map(Table::markdown).collect::<String>();
+        assert_eq!(markdown(&tables), markdown(&small(1)), "{}", experiment.name);
+
+        let begin = format!("<!-- begin {} -->", experiment.name);
+        let (_, block) = document.split_once(&begin).unwrap();
+        let (block, _) = block.split_once("<!-- end ").unwrap();
+        assert!(block.contains("| figure | published | obtained |"), "{}", experiment.name);
+    }
 }
 
 /// Computed once, as the traversals take a while without optimisation.
@@ -36,7 +56,7 @@ fn every_row_is_as_far_from_what_was_published_as_it_says_and_the_document_has_t
 fn published_figures_are_those_of_the_sources() {
     let of = |name: &str| {
         let experiment = EXPERIMENTS.iter().find(|experiment| experiment.name == name).unwrap();
-        (experiment.run)(Options { threads: 1 }).unwrap()
+        (experiment.run)(Options { threads: 1, ..Options::default() }).unwrap()
     };
     let values = |table: &Table| -> Vec<f64> {
         let value = |published| match published {
@@ -65,7 +85,7 @@ fn published_figures_are_those_of_the_sources() {
 fn figures_do_not_depend_on_the_number_of_threads() {
     let experiment = EXPERIMENTS.iter().find(|experiment| experiment.name == "all-mixes").unwrap();
     let markdown = |threads| -> Vec<String> {
-        (experiment.run)(Options { threads }).unwrap().iter().map(Table::markdown).collect()
+        (experiment.run)(Options { threads, ..Options::default() }).unwrap().iter().map(Table::markdown).collect()
     };
     assert_eq!(markdown(1), markdown(5));
 }

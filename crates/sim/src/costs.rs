@@ -38,9 +38,11 @@ pub struct Costs {
     pub socket_ns: u64,
     /// Copying a byte through either, in thousandths of a ns.
     pub byte_ps: u64,
-    /// For how long of such a call the pipe's own mutex is held, in thousandths: who finds it taken spins for it, as for one whose owner
-    /// runs.
+    /// For how long of such a call the pipe's own mutex is held, in thousandths: who finds it taken spins while its owner runs, and sleeps
+    /// while it does not.
     pub pipe_locked_per_mille: u32,
+    /// Room in a pipe or socket wakes all that wait to write and not only the first, as before Linux 5.6.
+    pub wakes_all_writers: bool,
     /// An operation on a lock, condition or semaphore that needs the kernel, ns.
     pub futex_ns: u64,
     /// Looking once whether a barrier has opened, before the next yield, ns.
@@ -78,6 +80,7 @@ impl Costs {
             socket_ns: 0,
             byte_ps: 0,
             pipe_locked_per_mille: 0,
+            wakes_all_writers: false,
             futex_ns: 0,
             barrier_look_ns: 0,
             yield_ns: 0,
@@ -108,6 +111,11 @@ impl Costs {
     pub fn message_ns(&self, socket: bool, bytes: u32) -> u64 {
         let call_ns = if socket { self.socket_ns } else { self.pipe_ns };
         call_ns + u64::from(bytes) * self.byte_ps / 1000
+    }
+
+    /// What of that the pipe's mutex is held for, ns.
+    pub fn locked_ns(&self, socket: bool, bytes: u32) -> u64 {
+        self.message_ns(socket, bytes) * u64::from(self.pipe_locked_per_mille.min(1_000)) / 1000
     }
 
     /// What moving to a CPU that far away adds, ns.

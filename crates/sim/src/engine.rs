@@ -9,6 +9,7 @@ mod dispatch;
 mod events;
 mod execute;
 mod objects;
+mod pipes;
 mod report;
 mod ticks;
 mod wake;

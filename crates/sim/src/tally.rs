@@ -12,7 +12,7 @@ pub struct CpuTimes {
     pub idle_ns: u64,
     /// The kernel switched, woke, and ran hooks.
     pub switch_ns: u64,
-    /// The kernel waited for a run queue's lock, or a pipe's.
+    /// The kernel waited for a run queue's lock.
     pub spin_ns: u64,
     /// Timer ticks.
     pub tick_ns: u64,

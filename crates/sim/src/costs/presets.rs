@@ -51,6 +51,7 @@ impl Costs {
             socket_ns: 600,
             byte_ps: 100,
             pipe_locked_per_mille: 0,
+            wakes_all_writers: false,
             futex_ns: 200,
             barrier_look_ns: 50,
             // 294 ns with the way through the scheduler, on the machine above.
@@ -65,14 +66,16 @@ impl Costs {
 
     /// A Xeon Phi 31S1P (in-order cores of 1.1 GHz) with Linux 2.6.38, for the experiments of FLSCHED.
     ///
-    /// Hooks: the paper's means are of a machine where everybody waits for everybody's locks and cache lines. The simulator adds only the
-    /// waiting for queues, a few per cent of a hook under hackbench with 20 groups, so nine tenths of the means of CFS and FLSCHED are taken;
-    /// waiting for cache lines stays in them. FIFO and RR have no published hooks; nine tenths of CFS's, because the time a
-    /// synchronisation takes under RR is about that (cg 5.39 against 5.67 ms, ua 6.56/6.83, mg 4.01/4.32 at 1,600 threads).
+    /// Hooks: the paper's means are of a machine where everybody waits for everybody's locks. The simulator adds the waiting for queues
+    /// itself, so its hooks must be shorter than those means: nine tenths of CFS's, all of FLSCHED's, which take no lock of their own.
+    /// FIFO and RR have no published hooks; nine tenths of those of CFS here, because the time a synchronisation takes under RR is about
+    /// that (cg 5.39 against 5.67 ms, ua 6.56/6.83, mg 4.01/4.32 at 1,600 threads).
     ///
     /// Calls: at 200 groups with threads and pipes 228 CPUs took 6.19 s under FLSCHED and switched 4.98 million times, which leaves 16 us for
     /// a message's write and read if there were 80 million messages (1,000 loops; the switch counts do not fit 100), on threads that
     /// have a quarter of a core each: 4 us of a core of their own.
+    ///
+    /// Switches: by cg with 1,600 threads, under CFS against FLSCHED (5.7 against 3.2 ms for a synchronisation): what all classes pay alike.
     pub fn xeon_phi() -> Self {
         let part = |published: HookTimes, tenths: u32| published.map(|ns| ns * tenths / 10);
         // sched_yield and balancing have no published figures: as put_prev, and as half a select_task_rq per domain that is looked at.
@@ -81,10 +84,10 @@ impl Costs {
             hooks[8] = balance_ns;
             hooks
         };
-        let fair = with_rest(part(PUBLISHED_CFS, 9), 10_000);
+        let fair = with_rest(part(PUBLISHED_CFS, 9), 25_000);
         Self {
-            process_switch_ns: 8_000,
-            thread_switch_ns: 6_000,
+            process_switch_ns: 12_500,
+            thread_switch_ns: 10_500,
             idle_switch_ns: 6_000,
             wake_ns: 4_000,
             ipi_ns: 3_000,
@@ -95,18 +98,20 @@ impl Costs {
             migration_ns: [0, 1_000, 1_000, 4_000, 4_000, 4_000],
             // Lines come from other cores' caches or from memory in some 300 ns; 512 KB of level 2 for four threads.
             refill: vec![(16 << 10, 0), (32 << 10, 10_000), (128 << 10, 120_000), (512 << 10, 600_000)],
-            pipe_ns: 1_900,
-            // Processes with sockets take twice as long as with pipes (22.9 s against 11.1 s at 200 groups).
-            socket_ns: 4_000,
+            pipe_ns: 2_000,
+            // By processes with sockets at 200 groups under FLSCHED (22.9 s).
+            socket_ns: 7_850,
             byte_ps: 1_000,
-            pipe_locked_per_mille: 0,
+            // By CFS at 200 groups (19.4 s): who is preempted in between locks out the others.
+            pipe_locked_per_mille: 700,
+            wakes_all_writers: true,
             futex_ns: 1_500,
             barrier_look_ns: 100,
             yield_ns: 300,
             sleep_ns: 2_000,
             fork_ns: 300_000,
             exit_ns: 100_000,
-            hook_ns: [fair, part(fair, 9), with_rest(part(PUBLISHED_FLSCHED, 9), 0)],
+            hook_ns: [fair, part(fair, 9), with_rest(PUBLISHED_FLSCHED, 0)],
             locked_per_mille: LOCKED_PER_MILLE,
         }
     }
@@ -144,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn hooks_on_the_phi_stay_below_the_published_means() {
+    fn hooks_on_the_phi_do_not_exceed_the_published_means() {
         let costs = Costs::xeon_phi();
         assert_eq!(costs.hook_ns(Family::Fair, Hook::Enqueue), 15_582);
-        assert_eq!(costs.hook_ns(Family::Lockless, Hook::Enqueue), 3_752);
+        assert_eq!(costs.hook_ns(Family::Lockless, Hook::Enqueue), 4_169);
         for (place, hook) in Hook::ALL.into_iter().enumerate().take(7) {
             assert!(costs.hook_ns(Family::Fair, hook) < u64::from(PUBLISHED_CFS[place]));
-            assert!(costs.hook_ns(Family::Lockless, hook) < u64::from(PUBLISHED_FLSCHED[place]));
+            assert!(costs.hook_ns(Family::Lockless, hook) <= u64::from(PUBLISHED_FLSCHED[place]));
         }
     }
 }

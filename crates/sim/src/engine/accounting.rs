@@ -3,7 +3,6 @@
 use super::Engine;
 use super::events::NEVER;
 use crate::kernel::NONE;
-use crate::machine::REFERENCE_SPEED;
 use crate::policy::{Hook, Policy};
 use crate::sink::Sink;
 
@@ -18,7 +17,7 @@ impl SpinLock {
     ///
     /// Events are handled in the order of their beginnings, so what comes here may be earlier than what is already entered: it takes the
     /// first gap that is long enough. Nothing comes any more before `now_ns`.
-    pub(super) fn take_ns(&mut self, now_ns: u64, at_ns: u64, hold_ns: u64) -> u64 {
+    fn take_ns(&mut self, now_ns: u64, at_ns: u64, hold_ns: u64) -> u64 {
         self.taken.retain(|(_, until_ns)| *until_ns > now_ns);
         let mut from_ns = at_ns;
         let mut place = 0;
@@ -118,21 +117,6 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         tally.ns += ns + wait_ns;
         tally.spin_ns += wait_ns;
         self.elapsed_ns += ns + wait_ns;
-        self.spun_ns += wait_ns;
-    }
-
-    /// Charges what the handling CPU waits for a pipe that others use: its mutex, whose owner runs and is spun for.
-    pub(super) fn charge_pipe(&mut self, cpu: usize, pipe: usize, bytes: u32) {
-        let per_mille = u64::from(self.kernel.costs.pipe_locked_per_mille);
-        if per_mille == 0 {
-            return;
-        }
-        let state = &mut self.objects.pipes[pipe];
-        let call_ns = self.kernel.costs.message_ns(state.spec.socket, bytes);
-        let hold_ns = call_ns * per_mille / 1000 * u64::from(REFERENCE_SPEED) / u64::from(self.kernel.cpus[cpu].speed.max(1));
-        let at_ns = self.kernel.cpus[cpu].work_since_ns + self.elapsed_ns;
-        let wait_ns = state.mutex.take_ns(self.kernel.now_ns, at_ns, hold_ns);
-        self.elapsed_ns += wait_ns;
         self.spun_ns += wait_ns;
     }
 

@@ -12,11 +12,13 @@ use crate::workload::Waiting;
 const STEPS_AT_ONCE: u32 = 1 << 20;
 
 /// What follows a step.
-enum Then {
+pub(super) enum Then {
     /// The next step.
     Next,
     /// The step set the place in the program itself.
     Jumped,
+    /// The step goes on for some time and then is looked at again, ns of work.
+    Again { ns: u64 },
     /// The task waits. When it is woken it repeats the step if `again`, else goes on after it.
     Wait { again: bool },
     /// It spins where it is; its CPU can do without events until somebody else does something.
@@ -38,6 +40,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                     self.load(task);
                 }
                 Then::Jumped => self.load(task),
+                Then::Again { ns } => self.kernel.tasks[task].remaining = units(ns.max(1)),
                 Then::Wait { again } => {
                     if !again {
                         self.kernel.tasks[task].pc += 1;
@@ -78,8 +81,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn load(&mut self, task: usize) {
         let op = self.op(task);
         let costs = &self.kernel.costs;
-        let call_ns =
-            |pipe: u32, bytes: u32| costs.message_ns(self.objects.pipes[pipe as usize].spec.socket, bytes);
+        let call_ns = |pipe: u32, bytes: u32| {
+            let socket = self.objects.pipes[pipe as usize].spec.socket;
+            costs.message_ns(socket, bytes) - costs.locked_ns(socket, bytes)
+        };
         let ns = match op {
             Op::Compute { work_ns } => work_ns,
             Op::ComputeBetween { low_ns, high_ns } => between(&mut self.kernel, low_ns, high_ns),
@@ -213,41 +218,6 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         self.timers.add(due_ns, task);
         Then::Wait { again: false }
-    }
-
-    fn send(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> Then {
-        self.charge_pipe(cpu, pipe, bytes);
-        let state = &mut self.objects.pipes[pipe];
-        if !state.put(bytes) {
-            state.writers.push_back(task as u32);
-            return Then::Wait { again: true };
-        }
-        if let Some(reader) = state.readers.pop_front() {
-            self.wake_sync(reader, cpu, task);
-        }
-        Then::Next
-    }
-
-    fn receive(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> Then {
-        self.charge_pipe(cpu, pipe, bytes);
-        let state = &mut self.objects.pipes[pipe];
-        let Some(room) = state.take(bytes) else {
-            state.readers.push_back(task as u32);
-            return Then::Wait { again: true };
-        };
-        let next_reader = (state.filled > 0).then(|| state.readers.pop_front()).flatten();
-        let writer = room.then(|| state.writers.pop_front()).flatten();
-        for woken in [writer, next_reader].into_iter().flatten() {
-            self.wake_sync(woken, cpu, task);
-        }
-        Then::Next
-    }
-
-    /// Pipes and sockets wake synchronously: the waker is expected to sleep soon.
-    fn wake_sync(&mut self, woken: u32, cpu: usize, waker: usize) {
-        self.kernel.wake_is_sync = true;
-        self.wake(woken as usize, cpu, Some(waker));
-        self.kernel.wake_is_sync = false;
     }
 
     fn lock(&mut self, task: usize, lock: usize) -> Then {

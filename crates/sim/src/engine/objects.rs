@@ -1,6 +1,5 @@
 //! Pipes, locks, conditions, barriers and semaphores: who waits, and who goes on.
 
-use super::accounting::SpinLock;
 use crate::workload::{Barrier, Pipe, Workload};
 use std::collections::VecDeque;
 
@@ -18,8 +17,10 @@ pub(crate) struct PipeState {
     read: u64,
     pub(crate) readers: VecDeque<u32>,
     pub(crate) writers: VecDeque<u32>,
-    /// The pipe's own mutex.
-    pub(super) mutex: SpinLock,
+    /// Who has its mutex.
+    pub(crate) owner: Option<u32>,
+    /// Who sleeps until it is given back.
+    pub(crate) locked_out: VecDeque<u32>,
 }
 
 impl PipeState {
@@ -100,7 +101,8 @@ impl Objects {
             read: 0,
             readers: VecDeque::new(),
             writers: VecDeque::new(),
-            mutex: SpinLock::default(),
+            owner: None,
+            locked_out: VecDeque::new(),
         };
         let barrier =
             |spec: &Barrier| BarrierState { spec: *spec, arrived: 0, generation: 0, waiters: Vec::new() };

@@ -33,8 +33,6 @@ struct Queue {
     skip: Option<u32>,
     /// The one that was preempted by a wake-up: it goes on first if that is not unfair (`LAST_BUDDY`).
     last: Option<u32>,
-    /// When the running task was chosen (`exec_start`), ns: the switch to it is on its account.
-    since_ns: u64,
 }
 
 /// CFS.
@@ -63,12 +61,7 @@ impl Cfs {
 
     fn vruntime_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> i64 {
         let entity = &self.entities[task];
-        entity.vruntime + virtual_ns(self.ran_ns(kernel, cpu) as i64, entity.weight)
-    }
-
-    /// What the running task has had since it was chosen. Time in the kernel counts: who only yields would otherwise never get on.
-    fn ran_ns(&self, kernel: &Kernel, cpu: usize) -> u64 {
-        kernel.now_ns.saturating_sub(self.queues[cpu].since_ns)
+        entity.vruntime + virtual_ns(kernel.stint_ns(cpu) as i64, entity.weight)
     }
 
     /// The running task's virtual run time, if one runs that is not in the tree.
@@ -213,7 +206,7 @@ impl Policy for Cfs {
         }
     }
 
-    fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize> {
+    fn pick_next(&mut self, _kernel: &mut Kernel, cpu: usize) -> Option<usize> {
         let first = self.lines.first(cpu)?;
         let mut task = first;
         let unfair = |this: &Self, other: usize| this.preempts(this.entities[other].vruntime, first);
@@ -226,7 +219,6 @@ impl Policy for Cfs {
             task = last;
         }
         self.queues[cpu].skip = None;
-        self.queues[cpu].since_ns = kernel.now_ns;
         self.remove(cpu, task);
         let vruntime = self.entities[task].vruntime;
         self.update_least(cpu, Some(vruntime));
@@ -242,7 +234,7 @@ impl Policy for Cfs {
 
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
         let Some(first) = self.lines.first(cpu) else { return false };
-        let ran_ns = self.ran_ns(kernel, cpu);
+        let ran_ns = kernel.stint_ns(cpu);
         let ideal_ns = self.ideal_ns(cpu, task);
         if ran_ns > ideal_ns {
             self.queues[cpu].last = None;
@@ -252,13 +244,13 @@ impl Policy for Cfs {
         ran_ns >= self.least_slice && ahead > ideal_ns as i64
     }
 
-    fn decision_at(&self, _kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
+    fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
         let first = self.lines.first(cpu)?;
         let ideal_ns = self.ideal_ns(cpu, task);
         let entity = &self.entities[task];
         let until_ahead = self.entities[first].vruntime + ideal_ns as i64 + 1 - entity.vruntime;
         let ahead_ns = (real_ns_for(until_ahead, entity.weight) as u64).max(self.least_slice);
-        Some(self.queues[cpu].since_ns + ahead_ns.min(ideal_ns + 1))
+        Some(kernel.run_start_ns(cpu) + ahead_ns.min(ideal_ns + 1))
     }
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
