@@ -36,6 +36,13 @@ pub struct Costs {
     pub pipe_ns: u64,
     /// Writing or reading a socket, ns.
     pub socket_ns: u64,
+    /// What a call on a pipe takes more when the message's memory is in no near cache: another CPU wrote it, or more than
+    /// [`near_cache_bytes`](Self::near_cache_bytes) are under way, ns.
+    pub cold_pipe_ns: u64,
+    /// The same of a socket, ns.
+    pub cold_socket_ns: u64,
+    /// The cache that a CPU has for itself, bytes.
+    pub near_cache_bytes: u64,
     /// Copying a byte through either, in thousandths of a ns.
     pub byte_ps: u64,
     /// For how long of such a call the pipe's own mutex is held, in thousandths: who finds it taken spins while its owner runs, and sleeps
@@ -78,6 +85,9 @@ impl Costs {
             refill: Vec::new(),
             pipe_ns: 0,
             socket_ns: 0,
+            cold_pipe_ns: 0,
+            cold_socket_ns: 0,
+            near_cache_bytes: 0,
             byte_ps: 0,
             pipe_locked_per_mille: 0,
             wakes_all_writers: false,

@@ -30,10 +30,11 @@ struct Case {
 }
 
 fn cases(spin_work_ns: u64) -> Result<Vec<Case>> {
-    let hackbench = |channel: &str, tasks: &str| -> Result<Workload> {
-        let json = serde_json::json!({ "groups": 10, "loops": 500, "channel": channel, "tasks": tasks });
+    let hackbench_of = |groups: u32, loops: u32, channel: &str, tasks: &str| -> Result<Workload> {
+        let json = serde_json::json!({ "groups": groups, "loops": loops, "channel": channel, "tasks": tasks });
         Ok(serde_json::from_value::<Hackbench>(json)?.build()?)
     };
+    let hackbench = |channel: &str, tasks: &str| hackbench_of(10, 500, channel, tasks);
     let pipe = |tasks: &str| -> Result<Workload> {
         let json = serde_json::json!({ "loops": 200_000, "message_bytes": 4, "tasks": tasks });
         Ok(serde_json::from_value::<PingPong>(json)?.build()?)
@@ -44,6 +45,16 @@ fn cases(spin_work_ns: u64) -> Result<Vec<Case>> {
             name: "pipe, processes",
             program: Ok(&["sched", "pipe", "-l", "200000"]),
             simulated: pipe("processes")?,
+        },
+        Case {
+            name: "pipe, processes, on one CPU",
+            program: Ok(&["pinned", "sched", "pipe", "-l", "200000"]),
+            simulated: pinned(pipe("processes")?),
+        },
+        Case {
+            name: "pipe, threads, on one CPU",
+            program: Ok(&["pinned", "sched", "pipe", "-T", "-l", "200000"]),
+            simulated: pinned(pipe("threads")?),
         },
         Case {
             name: "pipe, threads",
@@ -61,6 +72,16 @@ fn cases(spin_work_ns: u64) -> Result<Vec<Case>> {
             simulated: hackbench("pipe", "threads")?,
         },
         Case {
+            name: "hackbench, 4 groups, processes and sockets",
+            program: Ok(&["sched", "messaging", "-g", "4", "-l", "1000"]),
+            simulated: hackbench_of(4, 1000, "socket", "processes")?,
+        },
+        Case {
+            name: "hackbench, 20 groups, threads and sockets",
+            program: Ok(&["sched", "messaging", "-t", "-g", "20", "-l", "200"]),
+            simulated: hackbench_of(20, 200, "socket", "threads")?,
+        },
+        Case {
             name: "hackbench, processes and sockets",
             program: Ok(&["sched", "messaging", "-g", "10", "-l", "500"]),
             simulated: hackbench("socket", "processes")?,
@@ -68,6 +89,12 @@ fn cases(spin_work_ns: u64) -> Result<Vec<Case>> {
         Case { name: "5 tasks that compute", program: Err(5), simulated: spin(5)? },
         Case { name: "8 tasks that compute", program: Err(8), simulated: spin(8)? },
     ])
+}
+
+/// All tasks on CPU 0.
+fn pinned(mut workload: Workload) -> Workload {
+    workload.tasks.iter_mut().chain(&mut workload.templates).for_each(|task| task.allowed = vec![0]);
+    workload
 }
 
 /// Seconds, and context switches.
@@ -114,7 +141,9 @@ fn spin(tasks: &str) -> Result<()> {
 fn compare(profile: &str, runs: usize) -> Result<()> {
     let text = std::fs::read_to_string(profile).with_context(|| format!("cannot read {profile}"))?;
     let profile: Profile = serde_json::from_str(&text).with_context(|| format!("{profile} is no Profile"))?;
-    let alone: Vec<f64> = (0..runs).map(|_| Ok(measure(&Err(1))?.seconds)).collect::<Result<_>>()?;
+    // With both CPUs busy, as in the mixes: a core at work slows its neighbour down.
+    let cpus = std::thread::available_parallelism()?.get() as u32;
+    let alone: Vec<f64> = (0..runs).map(|_| Ok(measure(&Err(cpus))?.seconds)).collect::<Result<_>>()?;
     let work_ns = (median(alone) * 1e9) as u64;
     let cases = cases(work_ns)?;
     // Interleaved, so that what disturbs the machine for a while disturbs all.
@@ -156,25 +185,42 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Runs a program under `perf stat`.
+/// Runs a program twice: by itself for its time, and under `perf stat`, which takes time of its own, for its switches.
 fn measure(program: &Result<&[&str], u32>) -> Result<Measured> {
-    let mut command = Command::new("perf");
-    command.args(["stat", "-x,", "-e", "context-switches", "--"]);
-    match program {
-        Ok(arguments) => command.args(["perf", "bench"]).args(*arguments),
-        Err(tasks) => command.arg(std::env::current_exe()?).arg("spin").arg(tasks.to_string()),
-    };
-    let start = Instant::now();
-    let output = command.stdin(Stdio::null()).output().context("cannot run perf")?;
-    let elapsed = start.elapsed().as_secs_f64();
-    let (told, counted) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    if !output.status.success() {
-        bail!("{command:?} failed: {counted}");
-    }
+    let (seconds, _) = run_once(program, &[])?;
+    let (_, counted) = run_once(program, &["perf", "stat", "-x,", "-e", "context-switches", "--"])?;
     let switches = counted.lines().find(|line| line.contains("context-switches"));
     let switches = switches.and_then(|line| line.split(',').next()).context("perf stat counted no switches")?;
+    Ok(Measured { seconds, switches: switches.parse().context("perf stat printed no number")? })
+}
+
+/// Seconds, and what was printed as errors.
+fn run_once(program: &Result<&[&str], u32>, under: &[&str]) -> Result<(f64, String)> {
+    let own = std::env::current_exe()?.display().to_string();
+    let tasks = program.map_or_else(|tasks| tasks.to_string(), |_| String::new());
+    let mut words: Vec<&str> = under.to_vec();
+    match program {
+        Ok(["pinned", arguments @ ..]) => {
+            words.extend(["taskset", "-c", "0", "perf", "bench"]);
+            words.extend(arguments.iter());
+        }
+        Ok(arguments) => {
+            words.extend(["perf", "bench"]);
+            words.extend(arguments.iter());
+        }
+        Err(_) => words.extend([own.as_str(), "spin", tasks.as_str()]),
+    }
+    let mut command = Command::new(words[0]);
+    let start = Instant::now();
+    let output = command.args(&words[1..]).stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("cannot run {}", words[0]))?;
+    let elapsed = start.elapsed().as_secs_f64();
+    let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        bail!("{command:?} failed: {errors}");
+    }
     // perf bench tells its own time, without its preparations.
     let own = told.lines().find(|line| line.contains("Total time"));
     let own = own.and_then(|line| line.split_whitespace().nth(2)?.parse().ok());
-    Ok(Measured { seconds: own.unwrap_or(elapsed), switches: switches.parse().context("perf stat printed no number")? })
+    Ok((own.unwrap_or(elapsed), errors.into_owned()))
 }

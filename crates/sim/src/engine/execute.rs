@@ -82,8 +82,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let op = self.op(task);
         let costs = &self.kernel.costs;
         let call_ns = |pipe: u32, bytes: u32| {
-            let socket = self.objects.pipes[pipe as usize].spec.socket;
-            costs.message_ns(socket, bytes) - costs.locked_ns(socket, bytes)
+            let state = &self.objects.pipes[pipe as usize];
+            let socket = state.spec.socket;
+            let here = self.kernel.tasks[task].cpu;
+            let is_cold = state.written_on.is_some_and(|cpu| cpu != here)
+                || self.objects.under_way_bytes > costs.near_cache_bytes;
+            let cold_ns = match (is_cold, socket) {
+                (false, _) => 0,
+                (true, true) => costs.cold_socket_ns,
+                (true, false) => costs.cold_pipe_ns,
+            };
+            cold_ns + costs.message_ns(socket, bytes) - costs.locked_ns(socket, bytes)
         };
         let ns = match op {
             Op::Compute { work_ns } => work_ns,

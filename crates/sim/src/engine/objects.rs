@@ -17,6 +17,8 @@ pub(crate) struct PipeState {
     read: u64,
     pub(crate) readers: VecDeque<u32>,
     pub(crate) writers: VecDeque<u32>,
+    /// The CPU that wrote last.
+    pub(super) written_on: Option<u32>,
     /// Who has its mutex.
     pub(crate) owner: Option<u32>,
     /// Who sleeps until it is given back.
@@ -84,6 +86,8 @@ pub(crate) struct SemaphoreState {
 /// All objects of a workload, and what each task waits for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Objects {
+    /// Bytes of messages under way, with what they take beside themselves.
+    pub(crate) under_way_bytes: u64,
     pub(crate) pipes: Vec<PipeState>,
     pub(crate) locks: Vec<LockState>,
     /// Tasks that wait, with the lock they want back.
@@ -101,6 +105,7 @@ impl Objects {
             read: 0,
             readers: VecDeque::new(),
             writers: VecDeque::new(),
+            written_on: None,
             owner: None,
             locked_out: VecDeque::new(),
         };
@@ -108,6 +113,7 @@ impl Objects {
             |spec: &Barrier| BarrierState { spec: *spec, arrived: 0, generation: 0, waiters: Vec::new() };
         let semaphore = |value: &u32| SemaphoreState { value: *value, waiters: VecDeque::new() };
         Self {
+            under_way_bytes: 0,
             pipes: workload.pipes.iter().map(pipe).collect(),
             locks: vec![LockState::default(); workload.locks as usize],
             conditions: vec![VecDeque::new(); workload.conditions as usize],

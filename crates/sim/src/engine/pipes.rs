@@ -12,12 +12,15 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return then;
         }
         let state = &mut self.objects.pipes[pipe];
+        let before = state.taken;
         if !state.put(bytes) {
             state.writers.push_back(task as u32);
             self.release_mutex(cpu, task, pipe);
             return Then::Wait { again: true };
         }
+        state.written_on = Some(cpu as u32);
         let reader = state.readers.pop_front();
+        self.objects.under_way_bytes += state.taken - before;
         self.release_mutex(cpu, task, pipe);
         if let Some(reader) = reader {
             self.wake_sync(reader, cpu, task);
@@ -30,17 +33,20 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return then;
         }
         let state = &mut self.objects.pipes[pipe];
+        let before = state.taken;
         let Some(room) = state.take(bytes) else {
             state.readers.push_back(task as u32);
             self.release_mutex(cpu, task, pipe);
             return Then::Wait { again: true };
         };
+        let taken = before - state.taken;
         let next_reader = (state.filled > 0).then(|| state.readers.pop_front()).flatten();
         let writers = match (room, self.kernel.costs.wakes_all_writers) {
             (false, _) => 0,
             (true, false) => 1,
             (true, true) => state.writers.len(),
         };
+        self.objects.under_way_bytes -= taken;
         self.release_mutex(cpu, task, pipe);
         for _ in 0..writers {
             let Some(writer) = self.objects.pipes[pipe].writers.pop_front() else { break };
