@@ -123,13 +123,12 @@ fn estimates(applications: &[Application]) -> Result<Table> {
     let mut table = Table::new("Estimates and the controller: the diverse mix of 2.8 over 0.8 GHz, 200 s");
     table.rows = vec![
         Row::new("estimation error, mean", 2.70, mean_percent, "%", 0.1).calibrated().decimals(2),
-        Row::new(WORST, 9.92, worst_percent, "%", 2.0).decimals(2),
+        Row::new("estimation error, worst of a run, median of five runs", 9.92, worst_percent, "%", 2.0).decimals(2),
         Row::computed("estimates compared", count as f64, "").decimals(0),
         Row::new("throughput lost against EEVDF on cores alike, at most", 0.0, 100.0 * (1.0 - ours / stock), "%", 0.0)
             .within(f64::NEG_INFINITY, 1.8)
             .decimals(2),
     ];
-    table.depart(WORST, ABRUPT)?;
     Ok(table)
 }
 
@@ -188,19 +187,19 @@ fn mechanism(options: Options, source: &str, applications: &[Application]) -> Re
 }
 
 /// Rows that do not come out.
-const DEPARTURES: [(&str, &str); 7] = [
+const DEPARTURES: [(&str, &str); 8] = [
     ("2.8 over 0.8 GHz, similar, min-fair(85 %), sampled: minimum fairness", TURNS),
     ("2.8 over 0.8 GHz, similar, min-fair(85 %), sampled: uniformity", TURNS),
     ("2.8 over 0.8 GHz, similar, similar-min-fair(0.2, 85 %), sampled: minimum fairness", TURNS),
     ("2.8 over 0.8 GHz, similar, similar-min-fair(0.2, 85 %), sampled: uniformity", TURNS),
+    ("Apple M1, diverse, min-fair(85 %), sampled: uniformity", CUT),
     ("Apple M1, diverse, similar-min-fair(0.2, 85 %), sampled: uniformity", NOBODY),
     ("Apple M1, similar, max-perf, speeds known: uniformity", LESS),
     ("Apple M1, similar, min-fair(85 %), sampled: uniformity", NEARLY),
 ];
 
 const TURNS: &str = "six estimated exactly alike lead in turns, as noise has it; the published ones must have differed a little";
+const CUT: &str = "one speedup is 4.41, and the original drops estimates above 4";
 const NEARLY: &str = "noise is as large as the differences of these six, so that they lead in turns";
 const NOBODY: &str = "no two of those with most are within 0.2";
 const LESS: &str = "the six most alike of the M1 gain less than those from 0.8 to 2.8 GHz";
-const WORST: &str = "estimation error, worst of a run, median of five runs";
-const ABRUPT: &str = "what phases there were is unknown; here speedups change by 5 % from one moment to the next";
