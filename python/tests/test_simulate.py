@@ -55,6 +55,19 @@ def test_a_profile_gives_the_costs(golden: Path):
     )
 
 
+def test_traces_are_written_by_the_command(tmp_path: Path, golden: Path):
+    found = swtch.simulate(SPEC, trace=tmp_path / "traces", profile=golden, seed=3, duration=1.5)
+    assert sorted(folder.name for folder in (tmp_path / "traces").iterdir()) == ["eevdf.swtch", "rr.swtch"]
+    plain = swtch.simulate(SPEC, profile=golden, seed=3, duration=1.5)
+    assert [run.makespan_ns for run in found.runs] == [run.makespan_ns for run in plain.runs]
+    replayed = swtch.simulate(tmp_path / "traces" / "rr.swtch", "rr", trace=tmp_path / "again")
+    assert replayed.machine.cpus == 2
+    with pytest.raises(swtch.UsageError, match="no workload"):
+        swtch.simulate("cray", trace=tmp_path / "traces")
+    with pytest.raises(swtch.SimulationError, match="has not ended"):
+        swtch.simulate("spin:work_ns=0", machine=1, limit=0.1, trace=tmp_path / "traces")
+
+
 def test_tables():
     pytest.importorskip("pyarrow")
     found = swtch.simulate(

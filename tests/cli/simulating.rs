@@ -218,6 +218,13 @@ fn specifications_come_from_files() {
         (&found_toml["runs"][0]["complete"], &found_toml["runs"][0]["makespan_ns"]),
         (&false.into(), &50_000_000.into())
     );
+    let output = std::process::Command::new("sh")
+        .args(["-c", "\"$0\" simulate - --json < a.toml", env!("CARGO_BIN_EXE_swtch")])
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    let piped: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(piped["runs"][1]["makespan_ns"], found_toml["runs"][1]["makespan_ns"]);
     let rt_app = r#"{ "tasks": { "worker": { "instance": 2, "loop": 10, "run": 1000, "sleep": 500 } } }"#;
     fs::write(home.path().join("a.json"), rt_app).unwrap();
     let found_json = found(home.path(), &["a.json", "--machine", "2"]);

@@ -70,6 +70,9 @@ pub struct Machine {
     /// Speed of each hardware thread by how many of its core's threads are busy, 1024 for a core of its own: the first figure is for
     /// one busy thread. Cores with more busy threads than figures use the last.
     pub smt_speed: Vec<u32>,
+    /// A CPU that halts looks preempted, so that the fair classes wake no task there that could run where it was or where its waker is
+    /// (`available_idle_cpu`, Linux kernel/sched/syscalls.c): guests of KVM, whose halted CPUs the host marks so.
+    pub halted_looks_taken: bool,
     /// What had to be assumed about it.
     pub assumed: Vec<Assumption>,
     cores: Vec<Range<usize>>,
@@ -105,6 +108,7 @@ impl Machine {
             types,
             cpus,
             smt_speed,
+            halted_looks_taken: false,
             assumed: Vec::new(),
             cores,
             l2s,

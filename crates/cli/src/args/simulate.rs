@@ -14,14 +14,14 @@ use std::time::Duration;
     swtch simulate replay run.swtch --policy eevdf,cfs\n  \
     swtch simulate --sweep grid.toml --out grid.parquet\n\n\
     SPEC: hackbench, schbench, ping-pong, npb, mix or spin, with parameters as options or as NAME:KEY=VALUE,...;\n\
-    a specification FILE.toml; FILE.json of rt-app; or replay and a Trace.\n\
+    a specification FILE.toml, or - for one from standard input; FILE.json of rt-app; or replay and a Trace.\n\
     Policies: eevdf, cfs, fifo, rr, flsched, FILE.bpf.c (a sched_ext scheduler), and for cores of several kinds\n\
     max-fair, max-perf, min-fair, similar-min-fair, uni-fair, r-fair, guaranteed, scaled-load, equal-speedup,\n\
     equal-slowdown; parameters stand behind a colon, as in min-fair:min-fairness=0.9.\n\
     Machines: host, 2f4s, odroid-xu3, xeon-phi-31s1p, or a number of CPUs. Times: 250us, 2ms, 1.5s.\n\
     Exit status: 0 done, 1 failed or interrupted, 2 wrong usage or a specification that cannot be.")]
 pub(crate) struct SimulateArgs {
-    /// What runs: a workload's name, FILE.toml, FILE.json of rt-app, or replay
+    /// What runs: a workload's name, FILE.toml, - for standard input, FILE.json of rt-app, or replay
     #[arg(value_name = "SPEC", required_unless_present = "sweep")]
     pub(crate) spec: Option<String>,
     /// With replay: the Trace whose work is run again

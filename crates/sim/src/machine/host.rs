@@ -48,6 +48,7 @@ pub(super) fn machine(host: &Host) -> Result<Machine, SimError> {
         let why = "no machine tells how its threads share a core; a quarter more together than one alone";
         assumed.push(Assumption::new("smt_speed", "1024, 640", why));
     }
+    machine.halted_looks_taken = host.virtualisation.hypervisor.as_deref() == Some("kvm");
     machine.assumed = assumed;
     Ok(machine)
 }

@@ -69,15 +69,15 @@ impl WakeAffine {
 
     /// `wake_affine`: the waker's CPU or the one where the task was.
     fn affine(kernel: &Kernel, task: usize, here: usize, previous: usize) -> usize {
-        let idle = kernel.idle();
+        let available = |cpu: usize| Self::is_available(kernel, cpu);
         let shares_cache = kernel.machine.cpus[here].l3 == kernel.machine.cpus[previous].l3;
-        if idle.contains(here) && shares_cache {
-            return if idle.contains(previous) { previous } else { here };
+        if available(here) && shares_cache {
+            return if available(previous) { previous } else { here };
         }
         if kernel.wake_is_sync && kernel.runnable(here) == 1 {
             return here;
         }
-        if idle.contains(previous) {
+        if available(previous) {
             return previous;
         }
         // wake_affine_weight, with the load of the moment for the average.
@@ -90,10 +90,15 @@ impl WakeAffine {
         if (load_here + weight) * 100 < load_previous * PREVIOUS_PERCENT { here } else { previous }
     }
 
+    /// `available_idle_cpu`.
+    fn is_available(kernel: &Kernel, cpu: usize) -> bool {
+        kernel.idle().contains(cpu) && !kernel.machine.halted_looks_taken
+    }
+
     /// `select_idle_sibling`: an idle CPU that shares the target's cache, else the target.
     fn idle_sibling(kernel: &Kernel, task: usize, previous: usize, target: usize) -> usize {
         let idle = kernel.idle();
-        if idle.is_empty() || idle.contains(target) {
+        if idle.is_empty() || idle.contains(target) || kernel.machine.halted_looks_taken {
             return target;
         }
         let domain = kernel.machine.l3(target);

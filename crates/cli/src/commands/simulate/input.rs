@@ -36,6 +36,11 @@ pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Input> {
         (_, Some(trace)) => {
             return Err(wrong(&format!("{trace} stands beside {spec}; only replay takes a second argument")));
         }
+        ("-", None) => {
+            with_parameters(args, "a specification")?;
+            named = std::io::read_to_string(std::io::stdin()).context("cannot read standard input")?;
+            Work::Text(&named)
+        }
         (_, None) if Path::new(spec).extension().is_some_and(|extension| extension == "swtch") => {
             let problem = format!("{spec} is a Trace; to run its work again: swtch simulate replay {spec}");
             return Err(wrong(&problem));

@@ -1,0 +1,180 @@
+//! `host PROFILE.json [RUNS]`: real programs on this machine beside their simulation on preset `host`.
+//!
+//! Runs `perf bench sched pipe`, `perf bench sched messaging` (hackbench) and tasks that only compute under the stock kernel, counts their
+//! switches with `perf stat`, simulates the same with the costs of the Profile, and prints both. For a quiet machine; figures belong to it.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use anyhow::{Context, Result, bail};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+use swtch_profile::Profile;
+use swtch_sim::costs::Costs;
+use swtch_sim::machine::named;
+use swtch_sim::run::{Setting, run};
+use swtch_sim::sink::Nothing;
+use swtch_sim::workload::Workload;
+use swtch_sim::workloads::{Hackbench, PingPong, Spin};
+
+/// Runs of each program, when nobody says how many.
+const RUNS: usize = 5;
+/// Iterations of the loop that a task which only computes does.
+const SPIN_ITERATIONS: u64 = 1_000_000_000;
+
+/// A program, and the workload that stands for it.
+struct Case {
+    name: &'static str,
+    /// `perf bench` with these arguments; none: tasks that only compute, so many.
+    program: Result<&'static [&'static str], u32>,
+    simulated: Workload,
+}
+
+fn cases(spin_work_ns: u64) -> Result<Vec<Case>> {
+    let hackbench = |channel: &str, tasks: &str| -> Result<Workload> {
+        let json = serde_json::json!({ "groups": 10, "loops": 500, "channel": channel, "tasks": tasks });
+        Ok(serde_json::from_value::<Hackbench>(json)?.build()?)
+    };
+    let pipe = |tasks: &str| -> Result<Workload> {
+        let json = serde_json::json!({ "loops": 200_000, "message_bytes": 4, "tasks": tasks });
+        Ok(serde_json::from_value::<PingPong>(json)?.build()?)
+    };
+    let spin = |tasks| Spin { tasks, work_ns: spin_work_ns, ..Spin::default() }.build();
+    Ok(vec![
+        Case {
+            name: "pipe, processes",
+            program: Ok(&["sched", "pipe", "-l", "200000"]),
+            simulated: pipe("processes")?,
+        },
+        Case {
+            name: "pipe, threads",
+            program: Ok(&["sched", "pipe", "-T", "-l", "200000"]),
+            simulated: pipe("threads")?,
+        },
+        Case {
+            name: "hackbench, processes and pipes",
+            program: Ok(&["sched", "messaging", "-p", "-g", "10", "-l", "500"]),
+            simulated: hackbench("pipe", "processes")?,
+        },
+        Case {
+            name: "hackbench, threads and pipes",
+            program: Ok(&["sched", "messaging", "-t", "-p", "-g", "10", "-l", "500"]),
+            simulated: hackbench("pipe", "threads")?,
+        },
+        Case {
+            name: "hackbench, processes and sockets",
+            program: Ok(&["sched", "messaging", "-g", "10", "-l", "500"]),
+            simulated: hackbench("socket", "processes")?,
+        },
+        Case { name: "5 tasks that compute", program: Err(5), simulated: spin(5)? },
+        Case { name: "8 tasks that compute", program: Err(8), simulated: spin(8)? },
+    ])
+}
+
+/// Seconds, and context switches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Measured {
+    seconds: f64,
+    switches: f64,
+}
+
+fn main() -> ExitCode {
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match given.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["spin", tasks] => spin(tasks),
+        [profile] => compare(profile, RUNS),
+        [profile, runs] => runs.parse().context("RUNS is not a number").and_then(|runs| compare(profile, runs)),
+        _ => Err(anyhow::anyhow!("usage: host PROFILE.json [RUNS]")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The program that only computes, as processes of its own.
+fn spin(tasks: &str) -> Result<()> {
+    let tasks: u32 = tasks.parse().context("the number of tasks is not a number")?;
+    if tasks == 1 {
+        let mut state = 1_u64;
+        for _ in 0..SPIN_ITERATIONS {
+            state = std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+        return Ok(());
+    }
+    let own = std::env::current_exe()?;
+    let children = (0..tasks).map(|_| Command::new(&own).args(["spin", "1"]).spawn());
+    let children = children.collect::<std::io::Result<Vec<_>>>()?;
+    children.into_iter().try_for_each(|mut child| child.wait().map(drop))?;
+    Ok(())
+}
+
+fn compare(profile: &str, runs: usize) -> Result<()> {
+    let text = std::fs::read_to_string(profile).with_context(|| format!("cannot read {profile}"))?;
+    let profile: Profile = serde_json::from_str(&text).with_context(|| format!("{profile} is no Profile"))?;
+    let alone: Vec<f64> = (0..runs).map(|_| Ok(measure(&Err(1))?.seconds)).collect::<Result<_>>()?;
+    let work_ns = (median(alone) * 1e9) as u64;
+    let cases = cases(work_ns)?;
+    // Interleaved, so that what disturbs the machine for a while disturbs all.
+    let mut measured: Vec<Vec<Measured>> = vec![Vec::new(); cases.len()];
+    for _ in 0..runs {
+        for (case, kept) in cases.iter().zip(&mut measured) {
+            kept.push(measure(&case.program)?);
+        }
+    }
+    let (costs, _) = Costs::of(&profile);
+    println!("| program | time, s | simulated | difference | switches | simulated | difference |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for (case, measured) in cases.into_iter().zip(measured) {
+        let seconds = median(measured.iter().map(|run| run.seconds).collect());
+        let switches = median(measured.iter().map(|run| run.switches).collect());
+        let setting = Setting {
+            machine: named("host", &profile.host)?,
+            costs: costs.clone(),
+            workload: case.simulated,
+            options: swtch_sim::Options::default(),
+        };
+        let simulated = run(&setting, "eevdf", Nothing)?;
+        let times = (simulated.makespan_ns as f64 / 1e9, simulated.tally.context_switches() as f64);
+        let percent = |simulated: f64, real: f64| (simulated / real - 1.0) * 100.0;
+        println!(
+            "| {} | {seconds:.3} | {:.3} | {:+.0} % | {switches:.0} | {:.0} | {:+.0} % |",
+            case.name,
+            times.0,
+            percent(times.0, seconds),
+            times.1,
+            percent(times.1, switches)
+        );
+    }
+    Ok(())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Runs a program under `perf stat`.
+fn measure(program: &Result<&[&str], u32>) -> Result<Measured> {
+    let mut command = Command::new("perf");
+    command.args(["stat", "-x,", "-e", "context-switches", "--"]);
+    match program {
+        Ok(arguments) => command.args(["perf", "bench"]).args(*arguments),
+        Err(tasks) => command.arg(std::env::current_exe()?).arg("spin").arg(tasks.to_string()),
+    };
+    let start = Instant::now();
+    let output = command.stdin(Stdio::null()).output().context("cannot run perf")?;
+    let elapsed = start.elapsed().as_secs_f64();
+    let (told, counted) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        bail!("{command:?} failed: {counted}");
+    }
+    let switches = counted.lines().find(|line| line.contains("context-switches"));
+    let switches = switches.and_then(|line| line.split(',').next()).context("perf stat counted no switches")?;
+    // perf bench tells its own time, without its preparations.
+    let own = told.lines().find(|line| line.contains("Total time"));
+    let own = own.and_then(|line| line.split_whitespace().nth(2)?.parse().ok());
+    Ok(Measured { seconds: own.unwrap_or(elapsed), switches: switches.parse().context("perf stat printed no number")? })
+}
