@@ -83,7 +83,8 @@ impl Source {
 
 const BOTH: &str = "follows from the times above";
 const FEWER: &str = "tasks there wake and sleep again more often than the simulated pipes make them";
-const LESS: &str = "with fewer groups tasks meet at their pipes more often there, and wait; here they seldom do";
+const LESS: &str =
+    "with fewer groups tasks meet at their pipes more often there, and wait; here they seldom do";
 const DEARER: &str = "a message between processes takes longer there than between threads, whatever the policy; the switches are too few to account for it";
 const BUFFERS: &str = "sockets have locks and memory of their own, which only make calls longer here";
 
@@ -135,23 +136,29 @@ pub(crate) fn run(options: Options) -> Result<Vec<Table>> {
 fn compare(options: Options, figures: &Figures, source: &Source) -> Result<Table> {
     let jobs = jobs(if options.small { &[1] } else { source.groups }, source.tasks, source.channel);
     let found = measured(options, &jobs)?;
-    let mut table = Table::new(format!("hackbench, {}, on 28 of 228 CPUs with as many groups for each", source.title));
+    let mut table =
+        Table::new(format!("hackbench, {}, on 28 of 228 CPUs with as many groups for each", source.title));
     let curve = |figure: &str, job: &Job| {
         figures.at(figure, "groups", &format!("{}{}", POLICIES[job.policy].1, source.suffix), job.of_all())
     };
     for (job, (seconds, switches)) in jobs.iter().zip(&found) {
         let published = curve(source.times, job)?;
-        let row = Row::new(format!("{}: time", job.what()), published, *seconds, "s", 0.15 * published).decimals(2);
+        let row =
+            Row::new(format!("{}: time", job.what()), published, *seconds, "s", 0.15 * published).decimals(2);
         table.rows.push(if source.is_calibrated(job) { row.calibrated() } else { row.judged(source.slower) });
         let published = curve(source.switches, job)? / 1e6;
         let what = format!("{}: switches", job.what());
-        table.rows.push(Row::new(what, published, *switches, "million", 0.25 * published).decimals(2).judged(FEWER));
+        table.rows.push(
+            Row::new(what, published, *switches, "million", 0.25 * published).decimals(2).judged(FEWER),
+        );
     }
     for (jobs, found) in jobs.chunks(POLICIES.len()).zip(found.chunks(POLICIES.len())) {
         for (job, (seconds, _)) in jobs.iter().zip(found).filter(|(job, _)| job.policy != CFS) {
             let published = curve(source.times, &jobs[CFS])? / curve(source.times, job)?;
             let what = format!("{}: times as fast as CFS", job.what());
-            table.rows.push(Row::new(what, published, found[CFS].0 / seconds, "", 0.4).decimals(2).judged(BOTH));
+            table
+                .rows
+                .push(Row::new(what, published, found[CFS].0 / seconds, "", 0.4).decimals(2).judged(BOTH));
         }
     }
     Ok(table)
@@ -174,7 +181,8 @@ const MEANS: [(Hook, [f64; 2]); 7] = [
 /// None that are expected.
 pub(crate) fn hooks(options: Options) -> Result<Vec<Table>> {
     let groups = if options.small { 1 } else { 25 };
-    let jobs = [CFS, FLSCHED].map(|policy| Job { groups, tasks: Tasks::Threads, channel: Channel::Pipe, policy });
+    let jobs =
+        [CFS, FLSCHED].map(|policy| Job { groups, tasks: Tasks::Threads, channel: Channel::Pipe, policy });
     let runs = parallel::map(options.threads, &jobs, |job| Ok(job.run(options)?.tally.hooks))?;
     let mut table = Table::new("Mean time of a hook under hackbench, threads and pipes");
     for (hook, published) in MEANS {
@@ -183,7 +191,9 @@ pub(crate) fn hooks(options: Options) -> Result<Vec<Table>> {
             if tally.calls > 0 {
                 let mean_ns = tally.ns as f64 / tally.calls as f64;
                 let what = format!("{}, {name}", hook.name());
-                table.rows.push(Row::new(what, published, mean_ns, "ns", 0.2 * published).decimals(0).calibrated());
+                table
+                    .rows
+                    .push(Row::new(what, published, mean_ns, "ns", 0.2 * published).decimals(0).calibrated());
             }
         }
     }

@@ -33,7 +33,9 @@ struct Job {
 }
 
 fn jobs(programs: &[NpbProgram], threads: &[u32]) -> Vec<Job> {
-    let of = |program: NpbProgram, threads: u32| (0..POLICIES.len()).map(move |policy| Job { program, threads, policy });
+    let of = |program: NpbProgram, threads: u32| {
+        (0..POLICIES.len()).map(move |policy| Job { program, threads, policy })
+    };
     let with = |program: NpbProgram| threads.iter().flat_map(move |threads| of(program, *threads));
     programs.iter().flat_map(|program| with(*program)).collect()
 }
@@ -76,14 +78,15 @@ pub(crate) fn run(options: Options) -> Result<Vec<Table>> {
 /// Why a program's figures do not come out.
 fn why(program: NpbProgram) -> &'static str {
     match program {
-        NpbProgram::Is => "its tables grow with the threads; that traffic of memory is not in the simulated program",
+        NpbProgram::Is => {
+            "its tables grow with the threads; that traffic of memory is not in the simulated program"
+        }
         _ => "a barrier takes as long in every program here; there, up to twice as long in some as in others",
     }
 }
 
 const UNEVEN: &str = "a new thread looks at 16 CPUs for the shortest queue, so that some CPUs get more threads than others; the original looked at all";
-const FLAT: &str =
-    "time grows in proportion to the threads here, less steeply there: what a yield takes is the same however many wait";
+const FLAT: &str = "time grows in proportion to the threads here, less steeply there: what a yield takes is the same however many wait";
 
 fn normalised(options: Options, figures: &Figures) -> Result<Table> {
     let found = all(options, &jobs(&NpbProgram::ALL, &[THREADS]))?;
@@ -140,7 +143,8 @@ const OWN: &str = "threads that only yield take no other CPU's lock here";
 pub(crate) fn spin(options: Options) -> Result<Vec<Table>> {
     let programs = if options.small { &NpbProgram::ALL[1..2] } else { &NpbProgram::ALL[..] };
     let found = all(options, &jobs(programs, &[if options.small { 400 } else { THREADS }]))?;
-    let mut table = Table::new("Spinning for locks, in percent of run time, NPB (class A) with 1,600 threads");
+    let mut table =
+        Table::new("Spinning for locks, in percent of run time, NPB (class A) with 1,600 threads");
     for (of_program, program) in found.chunks(POLICIES.len()).zip(programs) {
         let place = NpbProgram::ALL.iter().position(|known| known == program).unwrap_or(0);
         for ((found, (name, _, _)), published) in of_program.iter().zip(POLICIES).zip(SPUN[place]) {

@@ -17,7 +17,9 @@ pub(crate) fn map<T: Sync, R: Send>(
     // Runs take very different times: who is free takes the next.
     let next = AtomicUsize::new(0);
     let work = || {
-        while let Some(place) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|place| *place < items.len()) {
+        while let Some(place) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|place| *place < items.len())
+        {
             let result = run(&items[place]);
             *results[place].lock().expect("nobody panics with it") = Some(result);
         }
@@ -25,9 +27,9 @@ pub(crate) fn map<T: Sync, R: Send>(
     std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..threads.min(items.len())).map(|_| scope.spawn(work)).collect();
         work();
-        helpers.into_iter().for_each(|helper| {
+        for helper in helpers {
             helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        });
+        }
     });
     let taken = |result: Mutex<Option<Result<R>>>| {
         result.into_inner().expect("nobody panics with it").expect("all have been run")
@@ -45,7 +47,8 @@ mod tests {
         for threads in [1, 3, 200] {
             let doubled = map(threads, &items, |item| Ok(2 * item)).unwrap();
             assert!(doubled.iter().zip(&items).all(|(two, one)| *two == 2 * one));
-            let error = map(threads, &items, |item| if *item > 40 { anyhow::bail!("{item}") } else { Ok(()) });
+            let error =
+                map(threads, &items, |item| if *item > 40 { anyhow::bail!("{item}") } else { Ok(()) });
             assert_eq!(error.unwrap_err().to_string(), "41");
         }
     }

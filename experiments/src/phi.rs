@@ -12,12 +12,8 @@ use swtch_topology::Host;
 const FIGURES: &str = include_str!("../data/flsched_figures.json");
 
 /// Names of the policies: in tables, in the file of figures, in the simulator.
-pub(crate) const POLICIES: [(&str, &str, &str); 4] = [
-    ("CFS", "CFS", "cfs-2.6"),
-    ("FIFO", "FIFO", "fifo"),
-    ("RR", "RR", "rr"),
-    ("FLSCHED", "FL", "flsched"),
-];
+pub(crate) const POLICIES: [(&str, &str, &str); 4] =
+    [("CFS", "CFS", "cfs-2.6"), ("FIFO", "FIFO", "fifo"), ("RR", "RR", "rr"), ("FLSCHED", "FL", "flsched")];
 /// The place of CFS among them.
 pub(crate) const CFS: usize = 0;
 /// The place of FLSCHED.
@@ -43,7 +39,8 @@ pub(crate) fn machine(cpus: usize) -> Result<Machine> {
 /// When the workload cannot run to its end.
 pub(crate) fn simulate(cpus: usize, workload: Workload, policy: &str) -> Result<Run<Nothing>> {
     let costs = Costs::xeon_phi();
-    let setting = Setting { machine: machine(cpus)?, costs, workload, options: swtch_sim::Options::default() };
+    let setting =
+        Setting { machine: machine(cpus)?, costs, workload, options: swtch_sim::Options::default() };
     Ok(run(&setting, policy, Nothing)?)
 }
 
@@ -73,12 +70,17 @@ impl Figures {
     /// When there is none, or it has fewer than two points.
     pub(crate) fn at(&self, figure: &str, axis: &str, curve: &str, x: f64) -> Result<f64> {
         let list = |name: &str| -> Result<Vec<f64>> {
-            let values = self.0[figure][name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+            let values =
+                self.0[figure][name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
             Ok(values)
         };
         let (xs, ys) = (list(axis)?, list(curve)?);
         if xs.len() < 2 || xs.len() != ys.len() {
-            return Err(anyhow!("figure {figure} has {} points of {curve} over {} of {axis}", ys.len(), xs.len()));
+            return Err(anyhow!(
+                "figure {figure} has {} points of {curve} over {} of {axis}",
+                ys.len(),
+                xs.len()
+            ));
         }
         let after = xs.partition_point(|known| *known < x).clamp(1, xs.len() - 1);
         let part = (x - xs[after - 1]) / (xs[after] - xs[after - 1]);

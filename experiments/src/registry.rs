@@ -42,7 +42,12 @@ pub const EXPERIMENTS: [Experiment; 12] = [
         run: two_apps::run,
     },
     Experiment { name: "mixes", about: "their diverse and similar mixes", long: false, run: mixes::run },
-    Experiment { name: "all-mixes", about: "all 100,947 mixes of 23 applications", long: false, run: all_mixes::run },
+    Experiment {
+        name: "all-mixes",
+        about: "all 100,947 mixes of 23 applications",
+        long: false,
+        run: all_mixes::run,
+    },
     Experiment { name: "r-fair", about: "R%-fair over R, both variants", long: false, run: r_fair::run },
     Experiment {
         name: "guaranteed",
@@ -56,7 +61,12 @@ pub const EXPERIMENTS: [Experiment; 12] = [
         long: false,
         run: regions::run,
     },
-    Experiment { name: "ring", about: "lmbench's ring of processes, from the same model", long: false, run: ring::run },
+    Experiment {
+        name: "ring",
+        about: "lmbench's ring of processes, from the same model",
+        long: false,
+        run: ring::run,
+    },
     Experiment {
         name: "estimation",
         about: "Kim and Huh's scheduler with sampling, rounds and swaps, simulated",

@@ -17,7 +17,12 @@ fn what_takes_long_runs_in_small_and_has_its_block() {
     for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.long) {
         let small = |threads| (experiment.run)(Options { threads, small: true }).unwrap();
         let tables = small(2);
-        assert!(tables.iter().flat_map(|table| &table.rows).all(|row| row.obtained.is_finite() && row.obtained >= 0.0));
+        assert!(
+            tables
+                .iter()
+                .flat_map(|table| &table.rows)
+                .all(|row| row.obtained.is_finite() && row.obtained >= 0.0)
+        );
         assert!(!tables.is_empty());
         let markdown = |tables: &[Table]| tables.iter().map(Table::markdown).collect::<String>();
         assert_eq!(markdown(&tables), markdown(&small(1)), "{}", experiment.name);
@@ -85,7 +90,11 @@ fn published_figures_are_those_of_the_sources() {
 fn figures_do_not_depend_on_the_number_of_threads() {
     let experiment = EXPERIMENTS.iter().find(|experiment| experiment.name == "all-mixes").unwrap();
     let markdown = |threads| -> Vec<String> {
-        (experiment.run)(Options { threads, ..Options::default() }).unwrap().iter().map(Table::markdown).collect()
+        (experiment.run)(Options { threads, ..Options::default() })
+            .unwrap()
+            .iter()
+            .map(Table::markdown)
+            .collect()
     };
     assert_eq!(markdown(1), markdown(5));
 }

@@ -110,17 +110,19 @@ mod tests {
     use crate::machine::Machine;
     use crate::policies::RealTime;
     use crate::policy::Policy;
+    use crate::program::{Op, Program};
     use crate::sink::Nothing;
     use crate::tally::Tally;
-    use crate::program::{Op, Program};
     use crate::workload::{Pipe, TaskSpec, Workload};
     use crate::workloads::{Channel, Hackbench, Tasks};
 
     fn hackbench<P: Policy>(cpus: u32, costs: Costs, policy: P) -> (u64, Tally) {
         let (tasks, channel) = (Tasks::Threads, Channel::Pipe);
-        let workload = Hackbench { groups: 2, loops: 200, tasks, channel, ..Hackbench::default() }.build().unwrap();
+        let workload =
+            Hackbench { groups: 2, loops: 200, tasks, channel, ..Hackbench::default() }.build().unwrap();
         let engine =
-            Engine::new(Machine::uniform(cpus), costs, workload, policy, Nothing, Options::default()).unwrap();
+            Engine::new(Machine::uniform(cpus), costs, workload, policy, Nothing, Options::default())
+                .unwrap();
         let outcome = engine.run().unwrap();
         assert!(outcome.complete);
         (outcome.makespan_ns, outcome.tally)
@@ -159,7 +161,10 @@ mod tests {
         };
         let costs = Costs { pipe_ns: 1_000_000, pipe_locked_per_mille: 1_000, ..Costs::free() };
         let (machine, policy) = (Machine::uniform(2), RealTime::fifo());
-        let outcome = Engine::new(machine, costs, workload, policy, Nothing, Options::default()).unwrap().run().unwrap();
+        let outcome = Engine::new(machine, costs, workload, policy, Nothing, Options::default())
+            .unwrap()
+            .run()
+            .unwrap();
         [0, 1].map(|task| outcome.tally.tasks[task].ended_ns.unwrap() / 1_000)
     }
 
