@@ -35,31 +35,31 @@ fn cases(spin_work_ns: u64) -> Result<Vec<Case>> {
         Ok(serde_json::from_value::<Hackbench>(json)?.build()?)
     };
     let hackbench = |channel: &str, tasks: &str| hackbench_of(10, 500, channel, tasks);
-    let pipe = |tasks: &str| -> Result<Workload> {
-        let json = serde_json::json!({ "loops": 200_000, "message_bytes": 4, "tasks": tasks });
+    let pipe = |loops: u32, tasks: &str| -> Result<Workload> {
+        let json = serde_json::json!({ "loops": loops, "message_bytes": 4, "tasks": tasks });
         Ok(serde_json::from_value::<PingPong>(json)?.build()?)
     };
     let spin = |tasks| Spin { tasks, work_ns: spin_work_ns, ..Spin::default() }.build();
     Ok(vec![
         Case {
             name: "pipe, processes",
-            program: Ok(&["sched", "pipe", "-l", "200000"]),
-            simulated: pipe("processes")?,
+            program: Ok(&["sched", "pipe", "-l", "20000"]),
+            simulated: pipe(20_000, "processes")?,
         },
         Case {
             name: "pipe, processes, on one CPU",
             program: Ok(&["pinned", "sched", "pipe", "-l", "200000"]),
-            simulated: pinned(pipe("processes")?),
+            simulated: pinned(pipe(200_000, "processes")?),
         },
         Case {
             name: "pipe, threads, on one CPU",
             program: Ok(&["pinned", "sched", "pipe", "-T", "-l", "200000"]),
-            simulated: pinned(pipe("threads")?),
+            simulated: pinned(pipe(200_000, "threads")?),
         },
         Case {
             name: "pipe, threads",
-            program: Ok(&["sched", "pipe", "-T", "-l", "200000"]),
-            simulated: pipe("threads")?,
+            program: Ok(&["sched", "pipe", "-T", "-l", "20000"]),
+            simulated: pipe(20_000, "threads")?,
         },
         Case {
             name: "hackbench, processes and pipes",
