@@ -1,5 +1,8 @@
-//! Events per second of one CPU, by policy and size. `cargo bench -p swtch-sim --bench speed`.
-use std::time::Instant;
+//! Events of the simulator by policy and size: `cargo bench -p swtch-sim`. The time of an element is that of an event; most events of
+//! tasks that only compute are context switches.
+
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use std::time::Duration;
 use swtch_sim::costs::Costs;
 use swtch_sim::machine::Machine;
 use swtch_sim::policies::{Cfs, Eevdf, RealTime};
@@ -16,7 +19,7 @@ fn load(tasks: u32, sleeping: bool, duration_ns: u64) -> Workload {
     let sleeper = Program {
         ops: vec![
             Op::ComputeBetween { low_ns: 100_000, high_ns: 1_900_000 },
-            Op::SleepBetween { low_ns: 1_000_000, high_ns: 10_000_000 * u64::from(tasks) / 100 },
+            Op::SleepBetween { low_ns: 1_000_000, high_ns: 10_000_000 * u64::from(tasks.max(100)) / 100 },
             Op::Loop { to: 0, times: 0, counter: 0 },
         ],
     };
@@ -31,55 +34,54 @@ fn load(tasks: u32, sleeping: bool, duration_ns: u64) -> Workload {
     }
 }
 
-/// Processor time of this process, from `/proc/self/schedstat`.
-fn cpu_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    let ns: f64 = text.split_whitespace().next()?.parse().ok()?;
-    (ns > 0.0).then_some(ns / 1e9)
+fn engine<P: Policy>(cpus: u32, workload: Workload, policy: P) -> Engine<P, Nothing> {
+    let costs = Costs { process_switch_ns: 1500, tick_ns: 1000, ..Costs::free() };
+    Engine::new(Machine::uniform(cpus), costs, workload, policy, Nothing, Options::default())
+        .expect("the workload is whole")
 }
 
-fn run<P: Policy>(name: &str, cpus: u32, tasks: u32, sleeping: bool, policy: impl Fn() -> P) {
-    let mut duration_ns = 2_000_000_000;
-    loop {
-        let mut costs = Costs::free();
-        costs.process_switch_ns = 1500;
-        costs.tick_ns = 1000;
-        let engine =
-            Engine::new(Machine::uniform(cpus), costs, load(tasks, sleeping, duration_ns), policy(), Nothing, Options::default())
-                .unwrap();
-        let (start, cpu) = (Instant::now(), cpu_seconds());
-        let outcome = engine.run().unwrap();
-        // Processor time, where the kernel tells: other programs may be running.
-        let seconds = cpu_seconds().zip(cpu).map_or(start.elapsed().as_secs_f64(), |(end, start)| end - start);
-        if seconds > 0.5 {
-            let events = outcome.tally.events as f64;
-            let switches = outcome.tally.context_switches() as f64;
-            println!(
-                "{name:6} {tasks:6} tasks {cpus:5} CPUs sleeping {sleeping:5}: {:6.2} M events/s, {:6.2} M switches/s, {:6.1} ns/event",
-                events / seconds / 1e6, switches / seconds / 1e6, seconds * 1e9 / events
-            );
-            return;
-        }
-        duration_ns *= 4;
+fn one<P: Policy>(
+    criterion: &mut Criterion,
+    name: &str,
+    (tasks, cpus): (u32, u32),
+    sleeping: bool,
+    policy: impl Fn() -> P,
+) {
+    // As much simulated time as makes some 200,000 events.
+    let events_of = |ns| engine(cpus, load(tasks, sleeping, ns), policy()).run().map(|outcome| outcome.tally.events);
+    let mut duration_ns = 100_000_000;
+    while events_of(duration_ns).expect("it runs") < 200_000 {
+        duration_ns *= 2;
     }
+    let mut group = criterion.benchmark_group(if sleeping { "sleeping" } else { "spinning" });
+    group.throughput(Throughput::Elements(events_of(duration_ns).expect("it runs")));
+    group.bench_function(BenchmarkId::new(name, format!("{tasks} tasks on {cpus} CPUs")), |bencher| {
+        let fresh = || engine(cpus, load(tasks, sleeping, duration_ns), policy());
+        bencher.iter_batched(fresh, Engine::run, BatchSize::PerIteration);
+    });
+    group.finish();
 }
 
-fn main() {
-    if let Some(policy) = std::env::args().nth(1).filter(|argument| argument == "quick") {
-        let _ = policy;
-        run("rr", 8, 1000, false, || RealTime::with_slice_ns(4_000_000));
-        run("eevdf", 8, 1000, false, Eevdf::new);
-        return;
-    }
+fn speed(criterion: &mut Criterion) {
+    let flsched = || {
+        ScxPolicy::new(&Object::flsched(), Settings::default().number("slice_ns", 4_000_000))
+            .expect("flsched loads")
+    };
     for sleeping in [false, true] {
-        run("rr", 8, 1000, sleeping, || RealTime::with_slice_ns(4_000_000));
-        run("eevdf", 8, 1000, sleeping, Eevdf::new);
-        run("cfs", 8, 1000, sleeping, Cfs::new);
-        run("flsched", 8, 1000, sleeping, || {
-            ScxPolicy::new(&Object::flsched(), Settings::default().number("slice_ns", 4_000_000)).unwrap()
-        });
+        let size = (1000, 8);
+        one(criterion, "rr", size, sleeping, || RealTime::with_slice_ns(4_000_000));
+        one(criterion, "eevdf", size, sleeping, Eevdf::new);
+        one(criterion, "cfs", size, sleeping, Cfs::new);
+        one(criterion, "flsched", size, sleeping, flsched);
         for tasks in [100, 10_000, 100_000] {
-            run("eevdf", 8, tasks, sleeping, Eevdf::new);
+            one(criterion, "eevdf", (tasks, 8), sleeping, Eevdf::new);
         }
     }
 }
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(3));
+    targets = speed
+}
+criterion_main!(benches);
