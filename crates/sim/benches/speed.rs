@@ -48,7 +48,8 @@ fn one<P: Policy>(
     policy: impl Fn() -> P,
 ) {
     // As much simulated time as makes some 200,000 events.
-    let events_of = |ns| engine(cpus, load(tasks, sleeping, ns), policy()).run().map(|outcome| outcome.tally.events);
+    let events_of =
+        |ns| engine(cpus, load(tasks, sleeping, ns), policy()).run().map(|outcome| outcome.tally.events);
     let mut duration_ns = 100_000_000;
     while events_of(duration_ns).expect("it runs") < 200_000 {
         duration_ns *= 2;

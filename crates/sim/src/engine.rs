@@ -259,11 +259,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return Err(self.deadlock());
         }
         self.ask_policy()?;
-        if self.sink.goes_on(at_ns, self.tally.events) {
-            Ok(())
-        } else {
-            Err(SimError::Stopped { at_ns })
-        }
+        if self.sink.goes_on(at_ns, self.tally.events) { Ok(()) } else { Err(SimError::Stopped { at_ns }) }
     }
 
     /// An idle-balancing tick, or the policy's timer.

@@ -28,7 +28,12 @@ fn mix(speedups: &[f64]) -> Workload {
             .map(|speedup| Application { name: format!("{speedup}"), speeds: speeds(speedup) })
             .collect(),
         tasks: (0..count)
-            .map(|n| TaskSpec { name: format!("a{n}"), process: n, application: Some(n), ..TaskSpec::default() })
+            .map(|n| TaskSpec {
+                name: format!("a{n}"),
+                process: n,
+                application: Some(n),
+                ..TaskSpec::default()
+            })
             .collect(),
         duration_ns: Some(40 * SECOND),
         ..Workload::default()
@@ -36,7 +41,12 @@ fn mix(speedups: &[f64]) -> Workload {
 }
 
 /// The part of its time that each task spent on fast cores, and the part of the span that it ran at all.
-fn shares(rule: Rule, options: AsymmetricOptions, cores: (u32, u32), speedups: &[f64]) -> (Vec<f64>, Vec<f64>) {
+fn shares(
+    rule: Rule,
+    options: AsymmetricOptions,
+    cores: (u32, u32),
+    speedups: &[f64],
+) -> (Vec<f64>, Vec<f64>) {
     let engine = Engine::new(
         machine(cores.0, cores.1),
         Costs::free(),
@@ -46,7 +56,8 @@ fn shares(rule: Rule, options: AsymmetricOptions, cores: (u32, u32), speedups: &
         Options::default(),
     );
     let outcome = engine.unwrap().run().unwrap();
-    let by_type = outcome.tally.tasks.iter().map(|task| (task.run_by_type_ns[0] as f64, task.run_by_type_ns[1] as f64));
+    let by_type =
+        outcome.tally.tasks.iter().map(|task| (task.run_by_type_ns[0] as f64, task.run_by_type_ns[1] as f64));
     by_type.map(|(fast, slow)| (fast / (fast + slow), (fast + slow) / outcome.makespan_ns as f64)).unzip()
 }
 

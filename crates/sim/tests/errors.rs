@@ -24,8 +24,7 @@ fn workload(programs: &[&[Op]]) -> Workload {
 }
 
 fn error_of(workload: Workload, options: Options) -> SimError {
-    let engine =
-        Engine::new(Machine::uniform(2), Costs::free(), workload, Eevdf::new(), Nothing, options);
+    let engine = Engine::new(Machine::uniform(2), Costs::free(), workload, Eevdf::new(), Nothing, options);
     match engine.and_then(Engine::run) {
         Ok(outcome) => panic!("it ran for {} ns", outcome.makespan_ns),
         Err(error) => error,
@@ -37,7 +36,10 @@ fn a_deadlock_names_who_waits_for_whom() {
     let work = Op::Compute { work_ns: 1000 };
     let (a, b) = (Op::Lock { lock: 0 }, Op::Lock { lock: 1 });
     let cases: [(&[&[Op]], &str); 6] = [
-        (&[&[a, work, b], &[b, work, a]], "t0 (0) wants lock 1, which t1 (1) holds; t1 (1) wants lock 0, which t0 (0) holds"),
+        (
+            &[&[a, work, b], &[b, work, a]],
+            "t0 (0) wants lock 1, which t1 (1) holds; t1 (1) wants lock 0, which t0 (0) holds",
+        ),
         (&[&[work, Op::Receive { pipe: 0, bytes: 1 }]], "t0 (0) reads pipe 0, which nobody writes"),
         (
             &[&[work, Op::Send { pipe: 0, bytes: 80 }, Op::Send { pipe: 0, bytes: 80 }]],
@@ -81,7 +83,10 @@ fn what_is_not_there_is_named() {
     let mut pinned = workload(&[&[Op::Exit]]);
     pinned.tasks[0].allowed = vec![0, 9];
     let error = error_of(pinned, Options::default()).to_string();
-    assert!(error.contains("task t0 is allowed on CPU 9, which uniform with its 2 CPUs does not have"), "{error}");
+    assert!(
+        error.contains("task t0 is allowed on CPU 9, which uniform with its 2 CPUs does not have"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -22,7 +22,12 @@ fn spin_for(ms: u64) -> Setting {
 }
 
 fn setting(workload: Workload) -> Setting {
-    Setting { machine: Machine::uniform(4096), costs: Costs::typical(), workload, options: Options::default() }
+    Setting {
+        machine: Machine::uniform(4096),
+        costs: Costs::typical(),
+        workload,
+        options: Options::default(),
+    }
 }
 
 #[test]
@@ -32,7 +37,12 @@ fn ten_thousand_tasks_on_4096_cpus_take_at_most_100_mb_however_long_they_run() {
         let after_short = peak_mib();
         assert!(after_short < 95, "{policy}: {after_short} MiB");
         let long = run(&spin_for(1000), policy, Nothing).unwrap();
-        assert!(long.tally.events > 5 * short.tally.events, "{} and {}", long.tally.events, short.tally.events);
+        assert!(
+            long.tally.events > 5 * short.tally.events,
+            "{} and {}",
+            long.tally.events,
+            short.tally.events
+        );
         drop((short, long));
         let after_long = peak_mib();
         assert!(after_long <= after_short + 8, "{policy}: {after_short} MiB, then {after_long} MiB");

@@ -1,14 +1,14 @@
 //! What holds for every workload under every policy.
 
 use proptest::prelude::*;
+use std::path::Path;
+use std::sync::OnceLock;
 use swtch_sim::costs::Costs;
 use swtch_sim::machine::{CoreType, Cpu, Machine};
 use swtch_sim::policies::{Asymmetric, Cfs, Eevdf, RealTime};
-use std::path::Path;
-use std::sync::OnceLock;
-use swtch_sim::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use swtch_sim::policy::{Family, HOOKS, Policy};
 use swtch_sim::program::{Op, Program};
+use swtch_sim::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
 use swtch_sim::tally::Tally;
 use swtch_sim::workload::{Barrier, Pipe, TaskSpec, Waiting, Workload};
@@ -65,7 +65,8 @@ fn machine(kind: u8) -> Machine {
         0 => Machine::uniform(1),
         1 => Machine::uniform(3),
         2 => {
-            let cpu = |id: u32| Cpu { id, core_type: u32::from(id >= 2), core: id, l2: id / 2, l3: 0, node: 0 };
+            let cpu =
+                |id: u32| Cpu { id, core_type: u32::from(id >= 2), core: id, l2: id / 2, l3: 0, node: 0 };
             Machine::new("2f2s", types(), (0..4).map(cpu).collect(), Vec::new()).unwrap()
         }
         _ => {
@@ -92,7 +93,8 @@ fn waiting() -> impl Strategy<Value = Waiting> {
 
 /// Rounds in which every task does something, pairs pass a message both ways, all take a lock, and all meet.
 fn workload() -> impl Strategy<Value = Workload> {
-    let tasks = prop::collection::vec((prop::collection::vec(alone(), 1..4), -5_i8..6, 1_u8..4, 0_u64..3), 1..8);
+    let tasks =
+        prop::collection::vec((prop::collection::vec(alone(), 1..4), -5_i8..6, 1_u8..4, 0_u64..3), 1..8);
     (tasks, waiting(), 1_u32..5, any::<bool>()).prop_map(|(tasks, waiting, rounds, forks)| {
         let members = tasks.len() as u32;
         let mut workload = Workload {
@@ -145,7 +147,13 @@ fn for_real_time(workload: &Workload, takes_turns: bool) -> Workload {
     workload
 }
 
-fn run<P: Policy>(machine: Machine, costs: Costs, workload: &Workload, policy: P, every_tick: bool) -> (u64, Tally, Story) {
+fn run<P: Policy>(
+    machine: Machine,
+    costs: Costs,
+    workload: &Workload,
+    policy: P,
+    every_tick: bool,
+) -> (u64, Tally, Story) {
     let options = Options { every_tick, ..Options::default() };
     let engine = Engine::new(machine, costs, workload.clone(), policy, Story::default(), options).unwrap();
     let outcome = engine.run().unwrap_or_else(|error| panic!("{error}"));
@@ -153,7 +161,12 @@ fn run<P: Policy>(machine: Machine, costs: Costs, workload: &Workload, policy: P
     (outcome.makespan_ns, outcome.tally, outcome.sink)
 }
 
-fn check<P: Policy>(machine: &Machine, costs: &Costs, workload: &Workload, policy: impl Fn() -> P) -> Result<(), TestCaseError> {
+fn check<P: Policy>(
+    machine: &Machine,
+    costs: &Costs,
+    workload: &Workload,
+    policy: impl Fn() -> P,
+) -> Result<(), TestCaseError> {
     let once = |every_tick| run(machine.clone(), costs.clone(), workload, policy(), every_tick);
     let (makespan_ns, tally, story) = once(false);
     for times in &tally.cpus {

@@ -64,10 +64,13 @@ fn schedule(workload: Workload, policy: impl Policy) -> Vec<(u64, Option<usize>)
 
 #[test]
 fn fifo_serves_in_order_and_the_preempted_one_stays_first() {
-    let workload =
-        workload(&[(&[compute(10)], 1, 0), (&[compute(2)], 2, 3), (&[compute(1)], 1, 1), (&[compute(1)], 2, 4)]);
-    let expected =
-        [(0, Some(0)), (3, Some(1)), (5, Some(3)), (6, Some(0)), (13, Some(2)), (14, None)];
+    let workload = workload(&[
+        (&[compute(10)], 1, 0),
+        (&[compute(2)], 2, 3),
+        (&[compute(1)], 1, 1),
+        (&[compute(1)], 2, 4),
+    ]);
+    let expected = [(0, Some(0)), (3, Some(1)), (5, Some(3)), (6, Some(0)), (13, Some(2)), (14, None)];
     assert_eq!(schedule(workload, RealTime::fifo()), expected);
 }
 
@@ -93,8 +96,15 @@ fn a_slice_of_round_robin_goes_on_after_a_sleep() {
 fn eevdf_gives_two_spinners_slices_in_turn() {
     let workload = workload(&[(&[compute(9)], 0, 0), (&[compute(9)], 0, 0)]);
     let expected = [
-        (0, Some(0)), (2, Some(1)), (4, Some(0)), (7, Some(1)), (10, Some(0)), (13, Some(1)), (16, Some(0)),
-        (17, Some(1)), (18, None),
+        (0, Some(0)),
+        (2, Some(1)),
+        (4, Some(0)),
+        (7, Some(1)),
+        (10, Some(0)),
+        (13, Some(1)),
+        (16, Some(0)),
+        (17, Some(1)),
+        (18, None),
     ];
     assert_eq!(schedule(workload, Eevdf::with_slice_ns(3 * MS)), expected);
 }
@@ -108,7 +118,13 @@ fn eevdf_keeps_the_lag_of_a_sleeper() {
     let sleeper = [compute(1), sleep(5), compute(1), sleep(5), compute(1)];
     let workload = workload(&[(&[compute(20)], 0, 0), (&sleeper, 0, 0)]);
     let expected = [
-        (0, Some(0)), (2, Some(1)), (3, Some(0)), (8, Some(1)), (9, Some(0)), (15, Some(1)), (16, Some(0)),
+        (0, Some(0)),
+        (2, Some(1)),
+        (3, Some(0)),
+        (8, Some(1)),
+        (9, Some(0)),
+        (15, Some(1)),
+        (16, Some(0)),
         (23, None),
     ];
     assert_eq!(schedule(workload, Eevdf::with_slice_ns(3 * MS)), expected);
@@ -119,9 +135,8 @@ fn eevdf_keeps_the_lag_of_a_sleeper() {
 #[test]
 fn cfs_gives_two_spinners_half_of_the_latency_each() {
     let workload = workload(&[(&[compute(9)], 0, 0), (&[compute(9)], 0, 0)]);
-    let expected = [
-        (0, Some(0)), (4, Some(1)), (8, Some(0)), (12, Some(1)), (16, Some(0)), (17, Some(1)), (18, None),
-    ];
+    let expected =
+        [(0, Some(0)), (4, Some(1)), (8, Some(0)), (12, Some(1)), (16, Some(0)), (17, Some(1)), (18, None)];
     assert_eq!(schedule(workload, Cfs::new()), expected);
 }
 
@@ -144,7 +159,8 @@ fn max_fair_swaps_when_one_is_ahead_and_the_other_behind() {
     );
     let mut workload = workload(&[(&[compute(1000)], 0, 0), (&[compute(1000)], 0, 0)]);
     workload.duration_ns = Some(80 * MS);
-    let engine = Engine::new(fast_and_slow(1, 1), costs(), workload, policy, Kept::default(), Options::default());
+    let engine =
+        Engine::new(fast_and_slow(1, 1), costs(), workload, policy, Kept::default(), Options::default());
     let outcome = engine.unwrap().run().unwrap();
     let on_fast: Vec<_> = outcome
         .sink

@@ -31,7 +31,8 @@ struct Case {
 
 fn cases(spin_work_ns: u64) -> Result<Vec<Case>> {
     let hackbench_of = |groups: u32, loops: u32, channel: &str, tasks: &str| -> Result<Workload> {
-        let json = serde_json::json!({ "groups": groups, "loops": loops, "channel": channel, "tasks": tasks });
+        let json =
+            serde_json::json!({ "groups": groups, "loops": loops, "channel": channel, "tasks": tasks });
         Ok(serde_json::from_value::<Hackbench>(json)?.build()?)
     };
     let hackbench = |channel: &str, tasks: &str| hackbench_of(10, 500, channel, tasks);
@@ -109,7 +110,9 @@ fn main() -> ExitCode {
     let outcome = match given.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["spin", tasks] => spin(tasks),
         [profile] => compare(profile, RUNS),
-        [profile, runs] => runs.parse().context("RUNS is not a number").and_then(|runs| compare(profile, runs)),
+        [profile, runs] => {
+            runs.parse().context("RUNS is not a number").and_then(|runs| compare(profile, runs))
+        }
         _ => Err(anyhow::anyhow!("usage: host PROFILE.json [RUNS]")),
     };
     match outcome {
@@ -190,7 +193,8 @@ fn measure(program: &Result<&[&str], u32>) -> Result<Measured> {
     let (seconds, _) = run_once(program, &[])?;
     let (_, counted) = run_once(program, &["perf", "stat", "-x,", "-e", "context-switches", "--"])?;
     let switches = counted.lines().find(|line| line.contains("context-switches"));
-    let switches = switches.and_then(|line| line.split(',').next()).context("perf stat counted no switches")?;
+    let switches =
+        switches.and_then(|line| line.split(',').next()).context("perf stat counted no switches")?;
     Ok(Measured { seconds, switches: switches.parse().context("perf stat printed no number")? })
 }
 

@@ -176,7 +176,11 @@ impl Reading<'_> {
             "sockets are not measured; in the usual proportion to pipes",
         );
         let cold = format!("{} and {} ns", self.costs.cold_pipe_ns, self.costs.cold_socket_ns);
-        self.assume("cold_pipe_ns and cold_socket_ns", cold, "deep queues are not measured; those of an ordinary server");
+        self.assume(
+            "cold_pipe_ns and cold_socket_ns",
+            cold,
+            "deep queues are not measured; those of an ordinary server",
+        );
         self.assume("byte_ps", self.costs.byte_ps, "copying is not measured; 10 bytes a ns");
         match self.any_of("futex").map(|row| row.baseline_ns) {
             Some(both_ns) => self.costs.futex_ns = whole_ns(both_ns / 2.0),

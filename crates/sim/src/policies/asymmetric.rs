@@ -138,12 +138,19 @@ impl Asymmetric {
         for pair in given.split(',').filter(|pair| !pair.trim().is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let number = || {
-                value.trim().parse::<f64>().ok().filter(|number| *number >= 0.0).ok_or_else(|| {
-                    fail(format!("{key} is \"{value}\", expected a number of at least 0"))
-                })
+                value
+                    .trim()
+                    .parse::<f64>()
+                    .ok()
+                    .filter(|number| *number >= 0.0)
+                    .ok_or_else(|| fail(format!("{key} is \"{value}\", expected a number of at least 0")))
             };
-            let truth =
-                || value.trim().parse::<bool>().map_err(|_| fail(format!("{key} is \"{value}\", expected true or false")));
+            let truth = || {
+                value
+                    .trim()
+                    .parse::<bool>()
+                    .map_err(|_| fail(format!("{key} is \"{value}\", expected true or false")))
+            };
             match key.trim() {
                 "min-fairness" => parameters.min_fairness = Some(number()?),
                 "similarity" => parameters.similarity = Some(number()?),
@@ -215,7 +222,8 @@ impl Asymmetric {
 
     /// The application on a slow core that is furthest behind, and where.
     fn furthest_behind(&self, kernel: &Kernel, to: usize) -> Option<(i64, usize, usize)> {
-        let slow = (0..self.slots.len()).filter(|cpu| !self.slots[*cpu].is_fast && self.slots[*cpu].sends_to.is_none());
+        let slow = (0..self.slots.len())
+            .filter(|cpu| !self.slots[*cpu].is_fast && self.slots[*cpu].sends_to.is_none());
         let running = slow.filter_map(|cpu| {
             let task = kernel.current(cpu)?;
             kernel.may_use(task, to).then(|| (self.lag_now(kernel, cpu, task), task, cpu))
@@ -260,7 +268,11 @@ impl Asymmetric {
         // Those that have run least, to a round; of these, those whose kind of core this is.
         let rank = |task: u32| {
             let runner = &self.runners[task as usize];
-            (runner.total_ns - least_ns > self.options.round_ns, (runner.lag_ns > 0) != is_fast, runner.total_ns)
+            (
+                runner.total_ns - least_ns > self.options.round_ns,
+                (runner.lag_ns > 0) != is_fast,
+                runner.total_ns,
+            )
         };
         let place = usable.min_by_key(|(_, task)| rank(**task)).map(|(place, _)| place)?;
         Some(self.waiting.remove(place) as usize)
@@ -290,7 +302,8 @@ impl Asymmetric {
         if !self.options.sampled {
             return Some(live.iter().map(|task| truth(*task)).collect());
         }
-        let estimates: Option<Vec<f64>> = live.iter().map(|task| self.runners[*task].estimate.speedup()).collect();
+        let estimates: Option<Vec<f64>> =
+            live.iter().map(|task| self.runners[*task].estimate.speedup()).collect();
         let estimates = estimates?;
         for (task, estimate) in live.iter().zip(&estimates) {
             let error = (estimate / truth(*task) - 1.0).abs();
@@ -326,7 +339,14 @@ impl Asymmetric {
         }
     }
 
-    fn share_out(&mut self, kernel: &mut Kernel, cores: Cores, live: &[usize], speedups: &[f64], rule: &Rule) {
+    fn share_out(
+        &mut self,
+        kernel: &mut Kernel,
+        cores: Cores,
+        live: &[usize],
+        speedups: &[f64],
+        rule: &Rule,
+    ) {
         let mut shares = vec![0.0; live.len()];
         if Allocator::with_capacity(live.len()).allocate(cores, speedups, rule, &mut shares).is_err() {
             return;
@@ -487,7 +507,10 @@ impl Policy for Asymmetric {
         let slices = stint_ns / slice_ns;
         // Only the first tick after the end of a slice decides.
         let ended_ns = kernel.run_start_ns(cpu) + slices * slice_ns;
-        if slices == 0 || kernel.tick_at_or_after_ns(ended_ns) != kernel.now_ns || self.slots[cpu].sends_to.is_some() {
+        if slices == 0
+            || kernel.tick_at_or_after_ns(ended_ns) != kernel.now_ns
+            || self.slots[cpu].sends_to.is_some()
+        {
             return false;
         }
         if self.is_anyone_due(kernel, cpu, task) {

@@ -390,7 +390,9 @@ impl Policy for Eevdf {
             return false;
         }
         match self.earliest(cpu, Some(&now)) {
-            Some(best) if best == woken => !eligible || self.entities[best].deadline <= self.entities[current].deadline,
+            Some(best) if best == woken => {
+                !eligible || self.entities[best].deadline <= self.entities[current].deadline
+            }
             _ => false,
         }
     }
@@ -413,9 +415,7 @@ impl Policy for Eevdf {
 
     fn movable(&self, kernel: &Kernel, from: usize, to: usize) -> Option<usize> {
         self.lines.late(from, MOVED_AT_MOST, |task| {
-            !self.entities[task].delayed
-                && kernel.may_use(task, to)
-                && kernel.since_it_ran_ns(task) >= HOT_NS
+            !self.entities[task].delayed && kernel.may_use(task, to) && kernel.since_it_ran_ns(task) >= HOT_NS
         })
     }
 }

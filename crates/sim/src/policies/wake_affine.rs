@@ -101,9 +101,10 @@ impl WakeAffine {
             return previous;
         }
         let may_use = |cpu: usize| kernel.may_use(task, cpu);
-        let whole = kernel.machine.has_smt().then(|| {
-            idle.first_from(domain.clone(), target, |cpu| may_use(cpu) && kernel.core_is_idle(cpu))
-        });
+        let whole = kernel
+            .machine
+            .has_smt()
+            .then(|| idle.first_from(domain.clone(), target, |cpu| may_use(cpu) && kernel.core_is_idle(cpu)));
         whole.flatten().or_else(|| idle.first_from(domain, target, may_use)).unwrap_or(target)
     }
 }

@@ -216,7 +216,10 @@ mod tests {
         assert_eq!(whole.interval_work_ns(), part.interval_work_ns());
         assert!(Npb { scale: f64::NAN, ..Npb::default() }.build().is_err());
         let tree = Npb { rounds: 4, ..Npb::default() }.build().unwrap();
-        assert_eq!(tree.programs[0].ops[1..3], [Op::Barrier { barrier: 0 }, Op::Loop { to: 1, times: 4, counter: 1 }]);
+        assert_eq!(
+            tree.programs[0].ops[1..3],
+            [Op::Barrier { barrier: 0 }, Op::Loop { to: 1, times: 4, counter: 1 }]
+        );
         let uneven = Npb { imbalance_percent: 10, ..Npb::default() }.build().unwrap();
         assert_eq!(uneven.programs[0].ops[0], Op::ComputeBetween { low_ns: 24_527, high_ns: 27_107 });
     }
