@@ -92,11 +92,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let mut best = None;
         let mut most = least.max(2) - 1;
         self.kernel.overloaded.first_in(domain, |from| {
-            if from != to && self.kernel.cpus[from].runnable > most {
-                if let Some(task) = self.policy.movable(&self.kernel, from, to) {
-                    most = self.kernel.cpus[from].runnable;
-                    best = Some((from, task));
-                }
+            if from != to
+                && self.kernel.cpus[from].runnable > most
+                && let Some(task) = self.policy.movable(&self.kernel, from, to)
+            {
+                most = self.kernel.cpus[from].runnable;
+                best = Some((from, task));
             }
             false
         });

@@ -38,7 +38,7 @@ impl Tournament {
             return;
         }
         self.keys[cpu] = key;
-        let mut place = (self.leaves + cpu) / 2;
+        let mut place = usize::midpoint(self.leaves, cpu);
         while place > 0 {
             let (left, right) = (self.winners[2 * place], self.winners[2 * place + 1]);
             let right_wins = self.keys[right as usize] < self.keys[left as usize];

@@ -15,6 +15,9 @@ impl Sink for Kept {
 
 const MS: u64 = 1_000_000;
 
+/// When (ns), on which CPU, who.
+type Came = (u64, usize, Option<usize>);
+
 fn spinners(works_ms: &[u64]) -> Workload {
     Workload {
         programs: works_ms.iter().map(|ms| Program { ops: vec![Op::Compute { work_ns: ms * MS }] }).collect(),
@@ -30,7 +33,7 @@ fn schedule_of<P: Policy>(
     costs: Costs,
     workload: Workload,
     policy: P,
-) -> (Vec<(u64, usize, Option<usize>)>, Outcome<P, Kept>) {
+) -> (Vec<Came>, Outcome<P, Kept>) {
     let engine = Engine::new(machine, costs, workload, policy, Kept::default(), Options::default()).unwrap();
     let outcome = engine.run().unwrap();
     let times = outcome.tally.times();

@@ -131,7 +131,7 @@ impl Cfs {
 }
 
 impl Policy for Cfs {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "cfs"
     }
 

@@ -252,7 +252,7 @@ pub(super) fn cpus_factor(cpus: usize) -> u64 {
 }
 
 impl Policy for Eevdf {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "eevdf"
     }
 

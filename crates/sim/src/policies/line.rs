@@ -259,7 +259,9 @@ mod tests {
         let mut lines = Lines::default();
         lines.set_cpus(1);
         (0..3).for_each(|_| lines.add_task());
-        [2, 0, 1].into_iter().for_each(|task| lines.insert(0, task, 5));
+        for task in [2, 0, 1] {
+            lines.insert(0, task, 5);
+        }
         let order = std::array::from_fn(|_| {
             let first = lines.first(0).unwrap();
             lines.remove(0, first);

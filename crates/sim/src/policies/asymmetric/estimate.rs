@@ -40,9 +40,9 @@ impl Estimate {
     /// Adds a sample of its work per ns on a kind of core.
     pub(super) fn add(&mut self, on_fast: bool, work_per_ns: f64) {
         if on_fast {
-            self.fast.add(work_per_ns)
+            self.fast.add(work_per_ns);
         } else {
-            self.slow.add(work_per_ns)
+            self.slow.add(work_per_ns);
         }
         if self.fast.samples > 0 && self.slow.samples > 0 {
             let speedup = self.fast.value / self.slow.value;
