@@ -47,11 +47,11 @@ fn one<P: Policy>(
     sleeping: bool,
     policy: impl Fn() -> P,
 ) {
-    // As much simulated time as makes some 200,000 events.
+    // As much simulated time as makes some 200,000 events, and makes the start of all tasks a small part.
     let events_of =
         |ns| engine(cpus, load(tasks, sleeping, ns), policy()).run().map(|outcome| outcome.tally.events);
     let mut duration_ns = 100_000_000;
-    while events_of(duration_ns).expect("it runs") < 200_000 {
+    while events_of(duration_ns).expect("it runs") < u64::from(tasks * 10).max(200_000) {
         duration_ns *= 2;
     }
     let mut group = criterion.benchmark_group(if sleeping { "sleeping" } else { "spinning" });

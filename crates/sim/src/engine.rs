@@ -63,7 +63,7 @@ struct Life {
     request_since_ns: u64,
     period_since_ns: Option<u64>,
     /// When each of its timers was due last.
-    timers_ns: [Option<u64>; 4],
+    timers_ns: Option<Box<[Option<u64>; 4]>>,
     /// CPU it ran on last.
     ran_on: u32,
     background: bool,

@@ -66,17 +66,33 @@ pub struct Setting {
 }
 
 /// Runs a setting under a policy by its name: one of [`POLICIES`], or the path of a sched_ext scheduler's source, which ends in `.bpf.c`.
-/// Parameters may follow a colon: `min-fair:min-fairness=0.9`, `flsched:slice_ns=10000000` (a variable of the source).
+/// Parameters may follow a colon: `rr:slice-ms=20`, `eevdf:slice-ms=0.5` (the base slice), `min-fair:min-fairness=0.9`,
+/// `flsched:slice_ns=10000000` (a variable of the source).
 ///
 /// # Errors
 /// When there is no such policy, its source cannot be compiled, and as [`Engine::new`] and [`Engine::run`].
 pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, SimError> {
+    let mut run = run_named(setting, policy, sink)?;
+    if policy.contains(':') && !policy.contains(SOURCE) {
+        // With its parameters, so that two of the same name can be told apart.
+        policy.clone_into(&mut run.policy);
+    }
+    Ok(run)
+}
+
+fn run_named<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, SimError> {
     match policy {
         "eevdf" => run_with(setting, Eevdf::new(), sink),
         "cfs" => run_with(setting, Cfs::new(), sink),
         "cfs-2.6" => run_with(setting, Cfs::before_5_16(), sink),
         "fifo" => run_with(setting, RealTime::fifo(), sink),
         "rr" => run_with(setting, RealTime::round_robin(), sink),
+        other if other.starts_with("rr:") => {
+            run_with(setting, RealTime::with_slice_ns(slice_ns("rr", &other[3..])?), sink)
+        }
+        other if other.starts_with("eevdf:") => {
+            run_with(setting, Eevdf::with_slice_ns(slice_ns("eevdf", &other[6..])?), sink)
+        }
         other if other.split(':').next().is_some_and(|name| name == "flsched" || name.ends_with(SOURCE)) => {
             run_with(setting, sched_ext(other)?, sink)
         }
@@ -85,6 +101,17 @@ pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, 
         }
         _ => Err(SimError::UnknownPolicy { name: policy.to_owned(), known: known_policies() }),
     }
+}
+
+/// The only parameter of `rr` and `eevdf`.
+fn slice_ns(policy: &str, given: &str) -> Result<u64, SimError> {
+    let ms = given.strip_prefix("slice-ms=").and_then(|value| value.parse::<f64>().ok());
+    ms.filter(|ms| (0.001..=1e6).contains(ms)).map(|ms| (ms * 1e6) as u64).ok_or_else(|| {
+        SimError::PolicyParameters {
+            policy: policy.to_owned(),
+            problem: format!("\"{given}\" is no parameter of it; expected slice-ms=N, from 0.001 to 1000000"),
+        }
+    })
 }
 
 /// What the path of a sched_ext scheduler's source ends in.
@@ -132,4 +159,48 @@ pub fn run_with<P: Policy, S: Sink>(setting: &Setting, policy: P, sink: S) -> Re
         tally: outcome.tally,
         sink: outcome.sink,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::Nothing;
+    use crate::workloads::Spin;
+
+    fn switches(policy: &str) -> Result<(String, u64), SimError> {
+        let setting = Setting {
+            machine: Machine::uniform(1),
+            costs: Costs::free(),
+            workload: Spin { tasks: 2, work_ns: 1_000_000_000, ..Spin::default() }.build()?,
+            options: Options::default(),
+        };
+        run(&setting, policy, Nothing).map(|run| (run.policy, run.tally.context_switches()))
+    }
+
+    #[test]
+    fn a_shorter_slice_switches_more_often_and_is_named() {
+        // Two seconds in slices, and each task's end.
+        let (_, usual) = switches("rr").unwrap();
+        let (name, short) = switches("rr:slice-ms=20").unwrap();
+        assert_eq!((usual, short, name.as_str()), (22, 102, "rr:slice-ms=20"));
+        assert!(switches("eevdf:slice-ms=20").unwrap().1 < switches("eevdf").unwrap().1);
+    }
+
+    #[test]
+    fn what_cannot_be_a_parameter_is_refused() {
+        for policy in [
+            "rr:",
+            "rr:slice-ms=0",
+            "rr:slice-ms=x",
+            "eevdf:latency=3",
+            "min-fair:x=1",
+            "flsched:slice_ns=x",
+            "cfs:x",
+        ] {
+            let error = switches(policy).unwrap_err();
+            assert!(matches!(error, SimError::PolicyParameters { .. }), "{policy}: {error}");
+        }
+        assert!(matches!(switches("nothing").unwrap_err(), SimError::UnknownPolicy { .. }));
+        assert!(matches!(switches("nothing:x=1").unwrap_err(), SimError::UnknownPolicy { .. }));
+    }
 }

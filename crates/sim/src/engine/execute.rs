@@ -219,9 +219,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     fn sleep_until_timer(&mut self, cpu: usize, task: usize, timer: usize, ns: u64, relative: bool) -> Then {
         let now_ns = self.kernel_ns(cpu);
         let started_ns = self.tally.tasks[task].started_ns;
-        let due_ns = self.lives[task].timers_ns[timer].unwrap_or(started_ns) + ns;
+        let due_ns = self.lives[task].timers_ns.get_or_insert_default()[timer].unwrap_or(started_ns) + ns;
         let late = due_ns <= now_ns;
-        self.lives[task].timers_ns[timer] = Some(if late && relative { now_ns } else { due_ns });
+        self.lives[task].timers_ns.get_or_insert_default()[timer] =
+            Some(if late && relative { now_ns } else { due_ns });
         if late {
             return Then::Next;
         }
