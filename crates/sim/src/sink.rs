@@ -33,7 +33,7 @@ pub struct SwitchEvent {
     pub next: Option<usize>,
     /// Whether the one that leaves could go on.
     pub prev_runnable: bool,
-    /// What the kernel took for it, ns; waiting for locks is not counted.
+    /// What the switch itself took, ns; the scheduling class's hooks and waiting for locks are not counted.
     pub cost_ns: u64,
 }
 

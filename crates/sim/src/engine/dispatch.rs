@@ -10,7 +10,6 @@ use crate::sink::{Sink, SwitchEvent};
 impl<P: Policy, S: Sink> Engine<P, S> {
     /// The running task leaves the handling CPU, if any; the next one comes. `leaving` is why it cannot go on, if it cannot.
     pub(super) fn schedule(&mut self, cpu: usize, leaving: Option<Departure>) {
-        let before_ns = self.elapsed_ns - self.spun_ns;
         let prev = self.kernel.current(cpu);
         if let Some(task) = prev {
             self.leave(cpu, task, leaving);
@@ -47,7 +46,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             prev,
             next,
             prev_runnable: leaving.is_none(),
-            cost_ns: self.elapsed_ns - self.spun_ns - before_ns,
+            cost_ns: direct_ns,
         });
         if let Some(task) = next {
             self.refill(cpu, task);

@@ -102,8 +102,8 @@ impl<'a> Reading<'a> {
             track.items.push(Item { at, what: What::Sleep { ns: from_ns.saturating_sub(since_ns) } });
         }
         track.seen = true;
-        // `ran_ns` does not have the switch in it: a stint begins when the switch to it is done.
-        track.stints.push((from_ns, row.at_ns));
+        let cost_ns = row.cost_ns.map_or(0, u64::from).min(ran_ns);
+        track.stints.push((from_ns, row.at_ns.saturating_sub(cost_ns).max(from_ns)));
         if row.prev_state != PrevState::Runnable {
             track.blocked_since_ns = Some(row.at_ns);
         }

@@ -55,7 +55,7 @@ fn who_woke_whom_becomes_a_semaphore_at_the_wakers_point_of_work() {
 }
 
 #[test]
-fn preemptions_are_not_part_of_the_work_and_neither_are_switches() {
+fn preemptions_are_not_part_of_the_work_and_switches_are_taken_off() {
     let rows = vec![
         SwitchRow { ran_ns: 50, cost_ns: Some(10), ..switch(50, 7, 8, PrevState::Runnable) },
         SwitchRow {
@@ -67,9 +67,9 @@ fn preemptions_are_not_part_of_the_work_and_neither_are_switches() {
         SwitchRow { ran_ns: 20, cost_ns: Some(5), ..switch(100, 7, 0, PrevState::Sleeping) },
     ];
     let replayed = free(rows);
-    assert_eq!(ops(&replayed, "task/7"), [Op::Compute { work_ns: 70 }]);
+    assert_eq!(ops(&replayed, "task/7"), [Op::Compute { work_ns: 55 }]);
     // First seen when it came, at 50; who woke it is not known.
-    assert_eq!(ops(&replayed, "task/8"), [Op::Compute { work_ns: 30 }]);
+    assert_eq!(ops(&replayed, "task/8"), [Op::Compute { work_ns: 20 }]);
     assert_eq!(replayed.workload.tasks[1].start_ns, 50);
 }
 
