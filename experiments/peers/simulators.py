@@ -72,6 +72,11 @@ def peer_run(peer, size, slice_ms, switches):
     return run
 
 
+def plain(value):
+    """A number without exponent: 5000000, 0.5."""
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
 def swtch_run(command, size, slice_ms, simulated_ms):
     """What the given command says of the same task set: a JSON object with runs[] {events, context_switches, wall_seconds}."""
     tasks, cpus = size
@@ -84,7 +89,7 @@ def swtch_run(command, size, slice_ms, simulated_ms):
     }
     named = {"tasks": tasks, "cpus": cpus, "slice_ms": slice_ms, "simulated_ms": simulated_ms}
     for name, value in named.items():
-        command = command.replace("{" + name + "}", f"{value:g}" if isinstance(value, float) else str(value))
+        command = command.replace("{" + name + "}", plain(value))
     try:
         done = subprocess.run(shlex.split(command), check=True, capture_output=True, text=True, timeout=300)
         runs = json.loads(done.stdout)["runs"]
