@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -270,7 +270,7 @@ class Simulation:
             return list(to_document(self.assumptions))
         if table == "runs":
             return [_flat(run) for run in self.runs]
-        of_run = {
+        of_run: dict[str, Callable[[Any], Iterable[Any]]] = {
             "hooks": lambda run: run.hooks,
             "tasks": lambda run: run.tasks,
             "applications": lambda run: run.fairness.applications if run.fairness else (),
@@ -413,7 +413,7 @@ def _with_traces(asking: dict[str, Any], folder: str) -> str:
     if done.returncode != 0:
         error = _native.UsageError if done.returncode == 2 else _native.SimulationError
         raise error(done.stderr.strip().removeprefix("swtch: "))
-    return done.stdout
+    return str(done.stdout)
 
 
 def _seconds(ns: int | None) -> str | None:
