@@ -15,6 +15,7 @@ use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use distribution::Distribution;
 use intervals::Intervals;
 use std::collections::{HashMap, HashSet};
+use swtch_trace::model::{MigrationTotals, ProcessTotals, SwitchTotals, Totals};
 use swtch_trace::tables::SwitchRow;
 use task::{Group, Task};
 
@@ -73,6 +74,30 @@ pub struct Sums {
     pub cost_ns: u64,
     /// Switches whose cost was measured.
     pub costs: u64,
+}
+
+impl Sums {
+    /// Enters what every source that sees all events knows: switches, migrations, wake-ups, processes and threads.
+    pub fn fill(&self, totals: &mut Totals) {
+        totals.context_switches = SwitchTotals {
+            voluntary: Some(self.voluntary),
+            involuntary: Some(self.involuntary),
+            idle: Some(self.idle),
+        };
+        totals.migrations = MigrationTotals {
+            same_l2: Some(self.migrations.same_l2),
+            same_l3: Some(self.migrations.same_l3),
+            across: Some(self.migrations.across),
+        };
+        totals.wakeups = Some(self.wakeups);
+        totals.processes = ProcessTotals {
+            forked: Some(self.forked),
+            execs: Some(self.execs),
+            exited: Some(self.exited),
+            peak: Some(self.processes_peak),
+        };
+        totals.threads_created = Some(self.threads_created);
+    }
 }
 
 #[derive(Clone, Debug, Default)]

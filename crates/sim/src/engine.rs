@@ -61,9 +61,8 @@ struct Life {
     /// It is among the barrier's waiters.
     parked: bool,
     request_since_ns: u64,
-    period_since_ns: Option<u64>,
-    /// When each of its timers was due last.
-    timers_ns: Option<Box<[Option<u64>; 4]>>,
+    /// When each of its timers, and its period, was due last.
+    timers_ns: Option<Box<[Option<u64>; 5]>>,
     /// CPU it ran on last.
     ran_on: u32,
     background: bool,

@@ -4,9 +4,11 @@
 //! `pick_next` takes one out, `put_prev` puts it back if it can go on.
 
 use crate::kernel::Kernel;
+use serde::Deserialize;
 
 /// A hook, for counting calls and their time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Hook {
     /// `select_task_rq`.
     SelectCpu,
@@ -62,7 +64,8 @@ impl Hook {
 }
 
 /// Scheduling classes whose hooks cost alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// CFS and EEVDF: trees, accounting, groups.
     Fair,

@@ -4,7 +4,7 @@ use super::group_names::GroupNames;
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
-use crate::accumulate::{Accumulator, CacheGroups, Sums, Tables};
+use crate::accumulate::{Accumulator, CacheGroups, Tables};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::event::{Event, Life, PrevState, Switch};
@@ -15,7 +15,7 @@ use crate::system::{Cgroup, Hierarchy};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_topology::Host;
-use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
+use swtch_trace::model::{Header, Lost, RecorderCost};
 use swtch_trace::tables::{InterruptKind, InterruptRow, SwitchRow};
 
 /// Memory for unread events: so much a CPU, and at most so much in all, unless asked otherwise.
@@ -124,7 +124,7 @@ impl BpfRun {
     fn fill_header(&mut self, header: &mut Header) {
         self.name_the_nameless();
         let sums = self.accumulator.sums();
-        fill_totals(sums, header);
+        sums.fill(&mut header.totals);
         let bracket = self.bpf.tracepoints().bracket;
         header.totals.switch_cost_ns = bracket.then_some(sums.cost_ns);
         self.add_lost(header);
@@ -285,28 +285,6 @@ impl Run for BpfRun {
             ..Progress::default()
         }
     }
-}
-
-pub(super) fn fill_totals(sums: Sums, header: &mut Header) {
-    let totals = &mut header.totals;
-    totals.context_switches = SwitchTotals {
-        voluntary: Some(sums.voluntary),
-        involuntary: Some(sums.involuntary),
-        idle: Some(sums.idle),
-    };
-    totals.migrations = MigrationTotals {
-        same_l2: Some(sums.migrations.same_l2),
-        same_l3: Some(sums.migrations.same_l3),
-        across: Some(sums.migrations.across),
-    };
-    totals.wakeups = Some(sums.wakeups);
-    totals.processes = ProcessTotals {
-        forked: Some(sums.forked),
-        execs: Some(sums.execs),
-        exited: Some(sums.exited),
-        peak: Some(sums.processes_peak),
-    };
-    totals.threads_created = Some(sums.threads_created);
 }
 
 /// Kinds of soft interrupts in the order of the kernel (include/linux/interrupt.h, v6.18).

@@ -1,6 +1,6 @@
 //! A recording by the kernel's perf events.
 
-use super::bpf_run::{PERIODS, SWEEP_EVERY_NS, cache_groups, fill_totals, next_period, own_tid, regroup};
+use super::bpf_run::{PERIODS, SWEEP_EVERY_NS, cache_groups, next_period, own_tid, regroup};
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
@@ -285,7 +285,7 @@ impl PerfRun {
                 self.accumulator.name(&known);
             }
         }
-        fill_totals(self.accumulator.sums(), header);
+        self.accumulator.sums().fill(&mut header.totals);
         self.add_lost(header);
         header.recorder = RecorderCost {
             cpu_ns: Some(process_cpu_ns()),

@@ -103,17 +103,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn charge(&mut self, handler: usize, queue_cpu: usize, hook: Hook) {
         let family = self.policy.family();
         let ns = self.kernel.costs.hook_ns(family, hook);
-        let tally = &mut self.tally.hooks[hook as usize];
-        tally.calls += 1;
+        self.tally.hooks[hook as usize].calls += 1;
         if ns == 0 {
             return;
         }
         let hold_ns = ns * u64::from(self.kernel.costs.locked_per_mille[family as usize]) / 1000;
         let mut wait_ns = 0;
         if hold_ns > 0 {
-            let at_ns = self.kernel.cpus[handler].work_since_ns + self.elapsed_ns;
+            let at_ns = self.kernel_ns(handler);
             wait_ns = self.locks[queue_cpu].take_ns(self.kernel.now_ns, at_ns, hold_ns);
         }
+        let tally = &mut self.tally.hooks[hook as usize];
         tally.ns += ns + wait_ns;
         tally.spin_ns += wait_ns;
         self.elapsed_ns += ns + wait_ns;

@@ -97,11 +97,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let state = &mut self.kernel.cpus[cpu];
         state.current = task as u32;
         state.run_start_ns = self.kernel.now_ns;
+        let comes_ns = self.kernel_ns(cpu);
         let state = &mut self.kernel.tasks[task];
         state.state = State::Running;
         if prev != Some(task) {
-            let waited_ns =
-                (self.kernel.cpus[cpu].work_since_ns + self.elapsed_ns).saturating_sub(state.queued_since_ns);
+            let waited_ns = comes_ns.saturating_sub(state.queued_since_ns);
             state.wait_ns += waited_ns;
             self.tally.waits.add(waited_ns);
             let longest = &mut self.tally.tasks[task].longest_wait_ns;

@@ -10,6 +10,8 @@ use crate::workload::Waiting;
 
 /// Steps of a program without any time passing after which it is taken for an endless loop.
 const STEPS_AT_ONCE: u32 = 1 << 20;
+/// Where the period of [`Op::SleepUntilPeriod`] is kept, behind the four timers that programs name.
+const PERIOD_TIMER: usize = 4;
 
 /// What follows a step.
 pub(super) enum Then {
@@ -128,7 +130,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 let ns = between(&mut self.kernel, low_ns, high_ns);
                 self.sleep(cpu, task, ns)
             }
-            Op::SleepUntilPeriod { ns } => self.sleep_until_period(cpu, task, ns),
+            Op::SleepUntilPeriod { ns } => self.sleep_until_timer(cpu, task, PERIOD_TIMER, ns, false),
             Op::Timer { timer, ns, relative } => {
                 self.sleep_until_timer(cpu, task, usize::from(timer), ns, relative)
             }
@@ -204,25 +206,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         Then::Wait { again: false }
     }
 
-    fn sleep_until_period(&mut self, cpu: usize, task: usize, ns: u64) -> Then {
-        let now_ns = self.kernel_ns(cpu);
-        let started_ns = self.tally.tasks[task].started_ns;
-        let next_ns = self.lives[task].period_since_ns.unwrap_or(started_ns) + ns;
-        self.lives[task].period_since_ns = Some(next_ns);
-        if next_ns <= now_ns {
-            return Then::Next;
-        }
-        self.timers.add(next_ns, task);
-        Then::Wait { again: false }
-    }
-
     fn sleep_until_timer(&mut self, cpu: usize, task: usize, timer: usize, ns: u64, relative: bool) -> Then {
         let now_ns = self.kernel_ns(cpu);
         let started_ns = self.tally.tasks[task].started_ns;
-        let due_ns = self.lives[task].timers_ns.get_or_insert_default()[timer].unwrap_or(started_ns) + ns;
+        let last_ns = &mut self.lives[task].timers_ns.get_or_insert_default()[timer];
+        let due_ns = last_ns.unwrap_or(started_ns) + ns;
         let late = due_ns <= now_ns;
-        self.lives[task].timers_ns.get_or_insert_default()[timer] =
-            Some(if late && relative { now_ns } else { due_ns });
+        *last_ns = Some(if late && relative { now_ns } else { due_ns });
         if late {
             return Then::Next;
         }

@@ -46,7 +46,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let state = &mut self.kernel.tasks[task];
         state.state = State::Queued;
         state.cpu = cpu as u32;
-        let woken_ns = self.kernel.cpus[handler].work_since_ns + self.elapsed_ns;
+        let woken_ns = self.kernel_ns(handler);
         self.kernel.tasks[task].queued_since_ns = woken_ns;
         self.count_runnable(cpu, 1);
         self.policy.enqueue(&mut self.kernel, cpu, task, why);
@@ -60,7 +60,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let costs = &self.kernel.costs;
         let remote_ns = if cpu == handler { 0 } else { costs.ipi_ns };
         let idle_ns = if cpu == handler { 0 } else { costs.idle_exit_ns };
-        let at_ns = self.kernel.cpus[handler].work_since_ns + self.elapsed_ns + remote_ns;
+        let at_ns = self.kernel_ns(handler) + remote_ns;
         let current = self.kernel.cpus[cpu].current;
         if current == NONE {
             if cpu == handler {

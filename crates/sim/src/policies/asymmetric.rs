@@ -289,6 +289,11 @@ impl Asymmetric {
         }
     }
 
+    fn cores(&self) -> Option<Cores> {
+        let fast = self.slots.iter().filter(|slot| slot.is_fast).count() as u32;
+        Cores::new(fast, self.slots.len() as u32 - fast).ok()
+    }
+
     fn live(&self) -> Vec<usize> {
         (0..self.runners.len()).filter(|task| self.runners[*task].alive).collect()
     }
@@ -317,8 +322,7 @@ impl Asymmetric {
     /// Computes the shares anew.
     fn control(&mut self, kernel: &mut Kernel) {
         let live = self.live();
-        let fast = self.slots.iter().filter(|slot| slot.is_fast).count() as u32;
-        let Ok(cores) = Cores::new(fast, self.slots.len() as u32 - fast) else { return };
+        let Some(cores) = self.cores() else { return };
         if live.is_empty() {
             return;
         }
@@ -366,10 +370,8 @@ impl Asymmetric {
     /// Guaranteed fairness decides for the next interval.
     fn choose_interval(&mut self, kernel: &mut Kernel) {
         let live = self.live();
-        let fast = self.slots.iter().filter(|slot| slot.is_fast).count() as u32;
         let speedups = self.speedups(kernel, &live);
-        let (Ok(cores), Some(guaranteed), Some(speedups)) =
-            (Cores::new(fast, self.slots.len() as u32 - fast), &mut self.guaranteed, speedups)
+        let (Some(cores), Some(guaranteed), Some(speedups)) = (self.cores(), &mut self.guaranteed, speedups)
         else {
             return;
         };
@@ -439,8 +441,7 @@ impl Policy for Asymmetric {
         if why == Arrival::Fork {
             self.runners[task].alive = true;
             let live = self.live().len();
-            let fast = self.slots.iter().filter(|slot| slot.is_fast).count() as u32;
-            if let Ok(cores) = Cores::new(fast, self.slots.len() as u32 - fast) {
+            if let Some(cores) = self.cores() {
                 // A task that is new owes nobody the time before.
                 let totals = self.runners.iter().filter(|runner| runner.alive).map(|runner| runner.total_ns);
                 self.runners[task].total_ns = totals.max().unwrap_or(0);

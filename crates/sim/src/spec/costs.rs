@@ -39,28 +39,6 @@ enum Base {
     Free,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum FamilyName {
-    Fair,
-    RealTime,
-    Lockless,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum HookName {
-    SelectCpu,
-    Enqueue,
-    Dequeue,
-    PickNext,
-    PutPrev,
-    WakeupPreempt,
-    Tick,
-    Yield,
-    Balance,
-}
-
 macro_rules! costs_table {
     ($($time:ident)*) => {
         /// `[costs]`: figures that stand in place of the base's.
@@ -72,8 +50,8 @@ macro_rules! costs_table {
             byte_ps: Option<u64>,
             migration_ns: Option<[Ns; 6]>,
             refill: Option<Vec<(Bytes, Ns)>>,
-            hooks: BTreeMap<FamilyName, BTreeMap<HookName, Ns>>,
-            locked_per_mille: BTreeMap<FamilyName, u32>,
+            hooks: BTreeMap<Family, BTreeMap<Hook, Ns>>,
+            locked_per_mille: BTreeMap<Family, u32>,
         }
 
         impl CostsTable {
@@ -114,7 +92,7 @@ impl CostsTable {
         }
         for (family, hooks) in &self.hooks {
             for (hook, Ns(ns)) in hooks {
-                let place = &mut costs.hook_ns[family_of(*family) as usize][hook_of(*hook) as usize];
+                let place = &mut costs.hook_ns[*family as usize][*hook as usize];
                 *place = u32::try_from(*ns)
                     .map_err(|_| format!("a hook takes {ns} ns; expected less than 4.3 s"))?;
             }
@@ -123,7 +101,7 @@ impl CostsTable {
             if *per_mille > 1_000 {
                 return Err(format!("locked_per_mille is {per_mille}; expected at most 1000"));
             }
-            costs.locked_per_mille[family_of(*family) as usize] = *per_mille;
+            costs.locked_per_mille[*family as usize] = *per_mille;
         }
         if costs.tick_ns >= costs.tick_period_ns {
             let (tick, period) = (costs.tick_ns, costs.tick_period_ns);
@@ -135,27 +113,5 @@ impl CostsTable {
             return Err("the sizes of refill do not ascend".to_owned());
         }
         Ok((costs, assumed))
-    }
-}
-
-fn family_of(name: FamilyName) -> Family {
-    match name {
-        FamilyName::Fair => Family::Fair,
-        FamilyName::RealTime => Family::RealTime,
-        FamilyName::Lockless => Family::Lockless,
-    }
-}
-
-fn hook_of(name: HookName) -> Hook {
-    match name {
-        HookName::SelectCpu => Hook::SelectCpu,
-        HookName::Enqueue => Hook::Enqueue,
-        HookName::Dequeue => Hook::Dequeue,
-        HookName::PickNext => Hook::PickNext,
-        HookName::PutPrev => Hook::PutPrev,
-        HookName::WakeupPreempt => Hook::WakeupPreempt,
-        HookName::Tick => Hook::Tick,
-        HookName::Yield => Hook::Yield,
-        HookName::Balance => Hook::Balance,
     }
 }

@@ -11,10 +11,7 @@ use swtch_sim::run::Run;
 use swtch_sim::sink::{SwitchEvent, WakeEvent};
 use swtch_sim::tally::Tally;
 use swtch_sim::workload::TaskSpec;
-use swtch_trace::model::{
-    CpuTime, Ended, Header, MigrationTotals, Origin, ProcessTotals, Provenance, Scope, SwitchTotals,
-    Unavailable,
-};
+use swtch_trace::model::{CpuTime, Ended, Header, Origin, Provenance, Scope, Unavailable};
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
 
@@ -252,24 +249,8 @@ fn add_cpu_times(tables: &mut Tables, machine: &Machine, tally: &Tally) {
 
 fn fill(header: &mut Header, sums: Sums, tally: &Tally) {
     let totals = &mut header.totals;
-    totals.context_switches = SwitchTotals {
-        voluntary: Some(sums.voluntary),
-        involuntary: Some(sums.involuntary),
-        idle: Some(sums.idle),
-    };
-    totals.migrations = MigrationTotals {
-        same_l2: Some(sums.migrations.same_l2),
-        same_l3: Some(sums.migrations.same_l3),
-        across: Some(sums.migrations.across),
-    };
+    sums.fill(totals);
     totals.wakeups = Some(tally.wakeups);
-    totals.threads_created = Some(sums.threads_created);
-    totals.processes = ProcessTotals {
-        forked: Some(sums.forked),
-        execs: Some(sums.execs),
-        exited: Some(sums.exited),
-        peak: Some(sums.processes_peak),
-    };
     totals.switch_cost_ns = Some(sums.cost_ns);
     let times = tally.times();
     totals.cpu_ns = CpuTime {
