@@ -212,6 +212,32 @@ class Knee:
 
 
 @dataclass(frozen=True)
+class Message:
+    """What a message through a pipe or a socket takes, one write and one read, when nobody has to be woken for it: all
+    messages are written, then all are read.
+    """
+
+    carrier: str
+    """`pipe` or `socket`."""
+    placement: str
+    """Where the writer and the reader run: `same-cpu` (one task does both), `shared-l3`, ..."""
+    cpus: tuple[int, ...]
+    """The processors, of the writer and of the reader."""
+    channels: int
+    """Pipes or sockets that are written before the first is read."""
+    depth: int
+    """Messages in each."""
+    message_bytes: int
+    """Length of a message, bytes."""
+    message_ns: Estimate
+    """One write and one read, ns; between processors with a share of handing over, which all messages of a round have in
+    common.
+    """
+    one_cpu_ns: float | None
+    """Between processors: the same by one task on the writer's, batch by batch beside it, ns."""
+
+
+@dataclass(frozen=True)
 class References:
     """Other operations of the kernel, for scale."""
 

@@ -17,6 +17,7 @@ from ._model import (
     Clock,
     Direct,
     Knee,
+    Message,
     Noise,
     Provenance,
     References,
@@ -68,6 +69,8 @@ class Profile:
     """The regions found in the curve of c2 over array size."""
     knees: tuple[Knee, ...]
     """Where the regions' borders agree with the caches the machine reports."""
+    messages: tuple[Message, ...]
+    """What a message through a pipe or a socket takes when nobody has to be woken for it."""
     references: References
     """Other operations of the kernel, for scale."""
     noise: Noise

@@ -137,6 +137,28 @@ pub enum Reference {
     ThreadCreate,
 }
 
+/// What messages go through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Carrier {
+    /// A pipe.
+    Pipe,
+    /// A stream socket of the family `AF_UNIX`.
+    Socket,
+}
+
+impl Carrier {
+    /// Each of them.
+    pub const ALL: [Self; 2] = [Self::Pipe, Self::Socket];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pipe => "pipe",
+            Self::Socket => "socket",
+        }
+    }
+}
+
 /// The work of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
@@ -150,6 +172,15 @@ pub enum Work {
         count: u32,
         /// What each task does when it has been woken.
         pattern: Pattern,
+    },
+    /// Messages that are written and then read, without a switch: on two processors by a task on each, on one by one task.
+    Messages {
+        /// Through what.
+        carrier: Carrier,
+        /// Pipes or sockets.
+        channels: u32,
+        /// Messages in each before it is read.
+        depth: u32,
     },
     /// An operation measured for scale.
     Reference(Reference),
@@ -174,7 +205,7 @@ impl Condition {
         match self.work {
             Work::Switch { method: Method::Yield, .. } => 2.0,
             Work::Switch { count, .. } => f64::from(count),
-            Work::Reference(_) => 0.0,
+            Work::Messages { .. } | Work::Reference(_) => 0.0,
         }
     }
 
@@ -183,7 +214,16 @@ impl Condition {
         match self.work {
             Work::Switch { method: Method::Ring | Method::PidSumRing, .. } => 1.0,
             Work::Switch { .. } => 2.0,
-            Work::Reference(_) => 0.0,
+            Work::Messages { .. } if self.cpus.len() > 1 => 1.0,
+            Work::Messages { .. } | Work::Reference(_) => 0.0,
+        }
+    }
+
+    /// Messages that a round writes and reads; 1 for what is no message.
+    pub fn messages_per_round(&self) -> f64 {
+        match self.work {
+            Work::Messages { channels, depth, .. } => f64::from(channels) * f64::from(depth),
+            _ => 1.0,
         }
     }
 
@@ -191,7 +231,7 @@ impl Condition {
     pub fn memory_bytes(&self) -> u64 {
         match self.work {
             Work::Switch { count, pattern, .. } => u64::from(count) * pattern.array_bytes,
-            Work::Reference(_) => 0,
+            Work::Messages { .. } | Work::Reference(_) => 0,
         }
     }
 }
@@ -214,6 +254,9 @@ impl fmt::Display for Condition {
                         pattern.stride_bytes
                     )?;
                 }
+            }
+            Work::Messages { carrier, channels, depth } => {
+                write!(f, "messages, {channels} {}s of {depth}", carrier.name())?;
             }
             Work::Reference(Reference::Syscall) => f.write_str("system call")?,
             Work::Reference(Reference::Fork) => f.write_str("fork + exit + wait")?,

@@ -155,6 +155,12 @@ impl Kept<'_> {
         self.estimate(self.low_of(|batch| batch.round_ns), |batch| batch.round_ns)
     }
 
+    /// Time of a message of a round, the hand-over between the processors with it.
+    pub(crate) fn per_message(&self, messages_per_round: f64) -> Estimate {
+        let ns = |batch: &Batch| batch.round_ns / messages_per_round;
+        self.estimate(self.low_of(ns), ns)
+    }
+
     /// Median time of the baseline for each switch of a round.
     pub(crate) fn baseline_per_switch_ns(&self) -> f64 {
         self.median_of(|batch| batch.baseline_per_round_ns() / self.divisor(batch))

@@ -137,6 +137,7 @@ pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Measure
         ring: figures.ring,
         regions: figures.regions,
         knees: figures.knees,
+        messages: figures.messages,
         references: figures.references,
         noise: figures.noise,
         unavailable,

@@ -1,6 +1,6 @@
 //! From wishes and facts to conditions: what will be measured, what cannot be, and why.
 
-use crate::condition::{Class, Condition, Method, Reference, Tasks, Work};
+use crate::condition::{Carrier, Class, Condition, Method, Reference, Tasks, Work};
 use crate::options::{Options, OptionsError, Preset, SMALLEST_ARRAY_BYTES};
 use crate::traversal::{Access, ELEMENT_BYTES, Pattern};
 use swtch_profile::model::Unavailable;
@@ -17,12 +17,20 @@ const UNKNOWN_CACHE_BYTES: u64 = 8 << 20;
 /// Strides of the default run: within a line, a line, across lines, a page.
 const STRIDES_BYTES: [u64; 4] = [64, 256, 1024, 4096];
 
+/// Pipes or sockets and the messages in each: as few as can be, on one processor; enough to leave the caches next to it; one message in each of
+/// several, for a processor that reads what another wrote; and so many that the kernel's own lines go to and fro once for all of them.
+const ALONE: (u32, u32) = (1, 1);
+const DEEP: (u32, u32) = (200, 20);
+const SINGLE: (u32, u32) = (16, 1);
+const QUEUED: (u32, u32) = (16, 16);
+
 /// Which part of the Profile a condition is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     Direct,
     Total,
     Ring,
+    Messages,
     Reference,
 }
 
@@ -71,6 +79,7 @@ impl Plan {
                     plan.add_rings(options, &cpus);
                 }
                 if options.methods.is_none() {
+                    plan.add_messages(&places);
                     plan.add_references(&cpus);
                 }
                 plan.say_what_was_not_asked_for(options);
@@ -324,10 +333,32 @@ impl Plan {
             (has(Part::Total), "total cost", methods),
             (strides.len() != 1, "strides", one_stride),
             (has(Part::Ring), "ring of processes", "only some methods or sizes were asked for"),
+            (has(Part::Messages), "messages", methods),
             (has(Part::Reference), "references", methods),
         ];
         for (_, what, why) in rows.into_iter().filter(|(there, ..)| !there) {
             self.unavailable(what, why);
+        }
+    }
+
+    /// Messages on one processor, few and many, and between two.
+    fn add_messages(&mut self, places: &[(Placement, Vec<u32>)]) {
+        for carrier in Carrier::ALL {
+            for (placement, cpus) in places.iter().filter(|(_, cpus)| !cpus.is_empty()) {
+                let sizes = if cpus.len() == 1 { [ALONE, DEEP] } else { [SINGLE, QUEUED] };
+                for (channels, depth) in sizes {
+                    self.conditions.push(Planned {
+                        part: Part::Messages,
+                        condition: Condition {
+                            work: Work::Messages { carrier, channels, depth },
+                            placement: *placement,
+                            cpus: cpus.clone(),
+                            class: Class::Normal,
+                        },
+                        weight: 0.5,
+                    });
+                }
+            }
         }
     }
 

@@ -2,13 +2,15 @@
 
 use crate::condition::{Condition, Reference, Work};
 use crate::estimate::{Collected, Kept};
+use crate::kernels::messages::MESSAGE_BYTES;
 use crate::noise::Spoiled;
 use crate::plan::Part;
 use crate::regions;
 use crate::run::Gathered;
 use crate::traversal::{Access, ELEMENT_BYTES};
 use swtch_profile::model::{
-    Direct, Estimate, Indirect, Knee, Noise, NoiseReason, References, Region, Ring, Total, Unavailable,
+    Direct, Estimate, Indirect, Knee, Message, Noise, NoiseReason, References, Region, Ring, Total,
+    Unavailable,
 };
 use swtch_profile::samples::Sample;
 use swtch_stats as stats;
@@ -19,6 +21,7 @@ pub(crate) struct Figures {
     pub(crate) direct: Vec<Direct>,
     pub(crate) total: Vec<Total>,
     pub(crate) ring: Vec<Ring>,
+    pub(crate) messages: Vec<Message>,
     pub(crate) references: References,
     pub(crate) regions: Vec<Region>,
     pub(crate) knees: Vec<Knee>,
@@ -33,6 +36,7 @@ pub(crate) fn figures(gathered: &Gathered, host: &Host, counted: bool) -> Figure
         direct: Vec::new(),
         total: Vec::new(),
         ring: Vec::new(),
+        messages: Vec::new(),
         references: References::default(),
         regions: Vec::new(),
         knees: Vec::new(),
@@ -49,6 +53,7 @@ pub(crate) fn figures(gathered: &Gathered, host: &Host, counted: bool) -> Figure
         match part {
             Part::Direct => figures.direct.push(direct(&collected.condition, &kept)),
             Part::Ring => figures.ring.push(ring(&collected.condition, &kept)),
+            Part::Messages => figures.messages.push(message(&collected.condition, &kept)),
             Part::Reference => reference(&mut figures.references, &collected.condition, &kept),
             Part::Total => {}
         }
@@ -90,6 +95,23 @@ fn ring(condition: &Condition, kept: &Kept<'_>) -> Ring {
         switch_cost_ns: kept.net(),
         baseline_ns: kept.baseline_operation_ns() / f64::from(count),
         switches_per_hop: kept.switches_per_round().map(|switches| switches / f64::from(count)),
+    }
+}
+
+fn message(condition: &Condition, kept: &Kept<'_>) -> Message {
+    let Work::Messages { carrier, channels, depth } = condition.work else {
+        unreachable!("a message is of messages")
+    };
+    let per_round = condition.messages_per_round();
+    Message {
+        carrier: carrier.name().to_owned(),
+        placement: condition.placement.to_string(),
+        cpus: condition.cpus.clone(),
+        channels,
+        depth,
+        message_bytes: MESSAGE_BYTES as u64,
+        message_ns: kept.per_message(per_round),
+        one_cpu_ns: (condition.cpus.len() > 1).then(|| kept.baseline_operation_ns() / per_round),
     }
 }
 
@@ -243,9 +265,14 @@ pub(crate) fn samples(gathered: &Gathered) -> Vec<Sample> {
 }
 
 fn describe(condition: &Condition) -> Sample {
+    let messages;
     let (work, tasks, count, pattern) = match condition.work {
         Work::Switch { method, tasks, count, pattern } => {
             (method.name(), tasks.name(), count, Some(pattern).filter(|pattern| pattern.array_bytes > 0))
+        }
+        Work::Messages { carrier, channels, depth } => {
+            messages = format!("{}-messages-{channels}x{depth}", carrier.name());
+            (messages.as_str(), "thread", condition.cpus.len().max(1) as u32, None)
         }
         Work::Reference(Reference::Syscall) => ("syscall", "process", 1, None),
         Work::Reference(Reference::Fork) => ("fork", "process", 1, None),

@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
             let spin_ns = lane.usual_spin_ns();
             let kept = lane.collected.keep(spin_ns, self.counted);
             let estimate = match lane.planned.part {
-                Part::Reference => kept.gross(),
+                Part::Messages | Part::Reference => kept.gross(),
                 _ => kept.net(),
             };
             lane.precise = precise_enough(&estimate, self.precision);

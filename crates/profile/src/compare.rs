@@ -93,6 +93,9 @@ fn figures(profile: &Profile) -> Vec<(String, &Estimate)> {
         let name = format!("ring of {}, {}", row.processes, swtch_units::Bytes::new(row.array_bytes));
         rows.push((name, &row.switch_cost_ns));
     }
+    for row in &profile.messages {
+        rows.push((row.name(), &row.message_ns));
+    }
     let references = &profile.references;
     let named = [
         ("system call", &references.syscall_ns),

@@ -29,6 +29,9 @@ pub struct Profile {
     pub regions: Vec<Region>,
     /// Where the regions' borders agree with the caches the machine reports.
     pub knees: Vec<Knee>,
+    /// What a message through a pipe or a socket takes when nobody has to be woken for it.
+    #[serde(default)]
+    pub messages: Vec<Message>,
     /// Other operations of the kernel, for scale.
     pub references: References,
     /// What disturbed the run.
@@ -258,6 +261,35 @@ pub struct Knee {
     pub predicted_bytes: Option<u64>,
     /// Whether the two lie within a factor of two of each other.
     pub agrees: bool,
+}
+
+/// What a message through a pipe or a socket takes, one write and one read, when nobody has to be woken for it: all messages are
+/// written, then all are read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Message {
+    /// `pipe` or `socket`.
+    pub carrier: String,
+    /// Where the writer and the reader run: `same-cpu` (one task does both), `shared-l3`, ...
+    pub placement: String,
+    /// The processors, of the writer and of the reader.
+    pub cpus: Vec<u32>,
+    /// Pipes or sockets that are written before the first is read.
+    pub channels: u32,
+    /// Messages in each.
+    pub depth: u32,
+    /// Length of a message, bytes.
+    pub message_bytes: u64,
+    /// One write and one read, ns; between processors with a share of handing over, which all messages of a round have in common.
+    pub message_ns: Estimate,
+    /// Between processors: the same by one task on the writer's, batch by batch beside it, ns.
+    pub one_cpu_ns: Option<f64>,
+}
+
+impl Message {
+    /// What it is, in words: `message, pipe, shared-l3, 16 x 1`.
+    pub fn name(&self) -> String {
+        format!("message, {}, {}, {} x {}", self.carrier, self.placement, self.channels, self.depth)
+    }
 }
 
 /// Other operations of the kernel, for scale.

@@ -69,6 +69,7 @@ pub(crate) fn profile_with(median: f64) -> Profile {
         ring: Vec::new(),
         regions: Vec::new(),
         knees: Vec::new(),
+        messages: Vec::new(),
         references: References::default(),
         noise: Noise::default(),
         unavailable: vec![Unavailable { what: "class fifo".to_owned(), why: "no privilege".to_owned() }],

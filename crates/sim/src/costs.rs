@@ -1,6 +1,7 @@
 //! What the simulated kernel's work takes.
 
 mod measured;
+mod messages;
 mod presets;
 
 use crate::machine::Distance;
@@ -36,11 +37,19 @@ pub struct Costs {
     pub pipe_ns: u64,
     /// Writing or reading a socket, ns.
     pub socket_ns: u64,
-    /// What a call on a pipe takes more when the message's memory is in no near cache: another CPU wrote it, or more than
+    /// What a call on a pipe takes more when the message's memory is in no near cache: more than
     /// [`near_cache_bytes`](Self::near_cache_bytes) are under way, ns.
     pub cold_pipe_ns: u64,
     /// The same of a socket, ns.
     pub cold_socket_ns: u64,
+    /// What a call on a pipe takes more when another CPU used the pipe last: the kernel's own lines come from there, ns.
+    pub pipe_lines_ns: u64,
+    /// The same of a socket, ns.
+    pub socket_lines_ns: u64,
+    /// What reading a message from a pipe takes more when another CPU wrote it, ns.
+    pub pipe_data_ns: u64,
+    /// The same of a socket, ns.
+    pub socket_data_ns: u64,
     /// The cache that a CPU has for itself, bytes.
     pub near_cache_bytes: u64,
     /// Copying a byte through either, in thousandths of a ns.
@@ -87,6 +96,10 @@ impl Costs {
             socket_ns: 0,
             cold_pipe_ns: 0,
             cold_socket_ns: 0,
+            pipe_lines_ns: 0,
+            socket_lines_ns: 0,
+            pipe_data_ns: 0,
+            socket_data_ns: 0,
             near_cache_bytes: 0,
             byte_ps: 0,
             pipe_locked_per_mille: 0,
@@ -121,6 +134,30 @@ impl Costs {
     pub fn message_ns(&self, socket: bool, bytes: u32) -> u64 {
         let call_ns = if socket { self.socket_ns } else { self.pipe_ns };
         call_ns + u64::from(bytes) * self.byte_ps / 1000
+    }
+
+    /// What a call takes more because of where its memory is, ns.
+    pub fn distant_ns(
+        &self,
+        socket: bool,
+        is_deep: bool,
+        used_elsewhere: bool,
+        written_elsewhere: bool,
+    ) -> u64 {
+        let [cold_ns, lines_ns, data_ns] = if socket {
+            [self.cold_socket_ns, self.socket_lines_ns, self.socket_data_ns]
+        } else {
+            [self.cold_pipe_ns, self.pipe_lines_ns, self.pipe_data_ns]
+        };
+        // What comes from another CPU's cache does not come from memory as well.
+        let message_ns = if written_elsewhere {
+            data_ns.max(cold_ns)
+        } else if is_deep {
+            cold_ns
+        } else {
+            0
+        };
+        message_ns + if used_elsewhere { lines_ns } else { 0 }
     }
 
     /// What of that the pipe's mutex is held for, ns.

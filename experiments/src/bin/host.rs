@@ -1,4 +1,4 @@
-//! `host PROFILE.json [RUNS]`: real programs on this machine beside their simulation on preset `host`.
+//! `host PROFILE.json [RUNS [PART-OF-NAME]]`: real programs on this machine beside their simulation on preset `host`.
 //!
 //! Runs `perf bench sched pipe`, `perf bench sched messaging` (hackbench) and tasks that only compute under the stock kernel, counts their
 //! switches with `perf stat`, simulates the same with the costs of the Profile, and prints both. For a quiet machine; figures belong to it.
@@ -109,11 +109,10 @@ fn main() -> ExitCode {
     let given: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match given.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["spin", tasks] => spin(tasks),
-        [profile] => compare(profile, RUNS),
-        [profile, runs] => {
-            runs.parse().context("RUNS is not a number").and_then(|runs| compare(profile, runs))
-        }
-        _ => Err(anyhow::anyhow!("usage: host PROFILE.json [RUNS]")),
+        [profile] => compare(profile, RUNS, ""),
+        [profile, runs] => runs_of(runs).and_then(|runs| compare(profile, runs, "")),
+        [profile, runs, part] => runs_of(runs).and_then(|runs| compare(profile, runs, part)),
+        _ => Err(anyhow::anyhow!("usage: host PROFILE.json [RUNS [PART-OF-NAME]]")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -141,14 +140,20 @@ fn spin(tasks: &str) -> Result<()> {
     Ok(())
 }
 
-fn compare(profile: &str, runs: usize) -> Result<()> {
+fn runs_of(text: &str) -> Result<usize> {
+    let runs = text.parse().ok().filter(|runs| *runs > 0);
+    runs.with_context(|| format!("RUNS is '{text}'; expected a number of at least 1"))
+}
+
+/// Compares every program whose name has the part in it.
+fn compare(profile: &str, runs: usize, part: &str) -> Result<()> {
     let text = std::fs::read_to_string(profile).with_context(|| format!("cannot read {profile}"))?;
     let profile: Profile = serde_json::from_str(&text).with_context(|| format!("{profile} is no Profile"))?;
     // With both CPUs busy, as in the mixes: a core at work slows its neighbour down.
     let cpus = std::thread::available_parallelism()?.get() as u32;
     let alone: Vec<f64> = (0..runs).map(|_| Ok(measure(&Err(cpus))?.seconds)).collect::<Result<_>>()?;
     let work_ns = (median(alone) * 1e9) as u64;
-    let cases = cases(work_ns)?;
+    let cases: Vec<Case> = cases(work_ns)?.into_iter().filter(|case| case.name.contains(part)).collect();
     // Interleaved, so that what disturbs the machine for a while disturbs all.
     let mut measured: Vec<Vec<Measured>> = vec![Vec::new(); cases.len()];
     for _ in 0..runs {

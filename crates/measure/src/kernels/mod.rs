@@ -6,6 +6,7 @@
 pub(crate) mod condvar;
 pub(crate) mod eventfd;
 pub(crate) mod futex;
+pub(crate) mod messages;
 pub(crate) mod pipe;
 pub(crate) mod reference;
 pub(crate) mod ring;

@@ -76,6 +76,7 @@ pub(crate) fn launch(
 ) -> Result<Vec<Batch>, LaunchError> {
     let followers = match condition.work {
         Work::Switch { count, .. } => count as usize - 1,
+        Work::Messages { .. } => usize::from(condition.cpus.len() > 1),
         Work::Reference(_) => 0,
     };
     let region =

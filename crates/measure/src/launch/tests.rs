@@ -1,7 +1,7 @@
 //! On the real kernel: every method switches as it should, and a launch that goes wrong ends and leaves nothing behind.
 
 use super::*;
-use crate::condition::{Class, Method, Reference, Tasks};
+use crate::condition::{Carrier, Class, Method, Reference, Tasks};
 use crate::traversal::{Access, Pattern};
 use std::time::{Duration, Instant};
 use swtch_topology::Placement;
@@ -81,6 +81,31 @@ fn references_have_no_baseline() {
             batches.iter().all(|batch| batch.round_ns > 0.0 && batch.baseline_ns == 0.0),
             "{reference:?}"
         );
+    }
+}
+
+#[test]
+fn messages_switch_nothing_and_between_processors_have_a_baseline() {
+    let cpus: Vec<u32> = crate::sys::Mask::current().unwrap().cpus().take(2).collect();
+    for carrier in Carrier::ALL {
+        for cpus in [&cpus[..1], &cpus[..]] {
+            let mut condition = condition(Method::Pipe, Tasks::Thread);
+            condition.work = Work::Messages { carrier, channels: 3, depth: 5 };
+            condition.cpus = cpus.to_vec();
+            let batches = run(&condition, Size { rounds: 50, ..SIZE }).unwrap();
+            assert_eq!(condition.messages_per_round(), 15.0);
+            let apart = cpus.len() > 1;
+            // Fifteen writes and reads take longer than a microsecond anywhere.
+            assert!(
+                batches.iter().all(|batch| batch.round_ns > 1_000.0
+                    && batch.voluntary_per_round < 0.1
+                    && (batch.baseline_ns > 1_000.0) == apart),
+                "{carrier:?} on {cpus:?}: {batches:?}"
+            );
+        }
+    }
+    if cpus.len() < 2 {
+        skip("messages_switch_nothing (between processors)", "there is one processor only");
     }
 }
 

@@ -8,6 +8,7 @@ use crate::condition::{Class, Condition, Method, Reference, Tasks, Work};
 use crate::kernels::condvar::Condvar;
 use crate::kernels::eventfd::EventfdPair;
 use crate::kernels::futex::FutexPair;
+use crate::kernels::messages::Messages;
 use crate::kernels::pipe::PipePair;
 use crate::kernels::ring::PipeRing;
 use crate::kernels::yielding::{Yielding, give_way};
@@ -58,6 +59,17 @@ impl Setup<'_> {
             Work::Reference(which) => {
                 self.become_task(0)?;
                 self.measure_reference(which);
+                Ok(())
+            }
+            Work::Messages { carrier, channels, depth } => {
+                let messages = Messages::new(carrier, channels, depth);
+                let messages = messages.map_err(|error| (Stage::MakingPipes, error))?;
+                if self.condition.cpus.len() > 1 {
+                    self.switch(Tasks::Thread, 2, Pattern::NONE, &messages);
+                } else {
+                    self.become_task(0)?;
+                    self.measure_alone(&messages)?;
+                }
                 Ok(())
             }
             Work::Switch { method, tasks, count, pattern } => {
@@ -200,6 +212,21 @@ impl Setup<'_> {
             record.add(&switching, Some(&baseline));
             self.region.record_leader(batch, record.end());
         }
+    }
+
+    /// Only the baseline of a method: what one task does by itself.
+    fn measure_alone<K: Kernel>(&self, kernel: &K) -> SetUpResult<()> {
+        let array = Array::map(Pattern::NONE).map_err(|error| (Stage::MappingArray, error))?;
+        self.region.enter(Stage::Running);
+        for batch in 0..self.size.batches as usize {
+            let mut record = Record::begin(self.clock);
+            for _ in 0..self.size.warm_up_rounds {
+                kernel.simulate(&array);
+            }
+            record.add(&self.timed(|| kernel.simulate(&array)), None);
+            self.region.record_leader(batch, record.end());
+        }
+        Ok(())
     }
 
     fn measure_reference(&self, which: Reference) {

@@ -142,7 +142,7 @@ fn parts_that_were_not_asked_for_say_so() {
     assert!(what(&strides).is_empty());
     let futex = Options { methods: Some(vec![Method::Futex]), ..Options::default() };
     let plan = plan(&futex, "vm-firecracker", true);
-    for part in ["total cost", "ring of processes", "references"] {
+    for part in ["total cost", "ring of processes", "messages", "references"] {
         assert!(plan.unavailable.iter().any(|row| row.what == part), "{part}");
     }
 }

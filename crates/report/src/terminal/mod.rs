@@ -23,7 +23,9 @@ pub use wrap::{WIDTH, paragraph};
 /// The whole Profile as lines of at most [`WIDTH`] columns; the answer is the first paragraph.
 pub fn profile(profile: &Profile) -> String {
     let mut text = paragraph("", &crate::html::answer::sentence(profile), 0);
-    for section in [direct(profile), total(profile), ring(&profile.ring), references(profile)] {
+    for section in
+        [direct(profile), total(profile), ring(&profile.ring), messages(profile), references(profile)]
+    {
         if !section.is_empty() {
             text.push('\n');
             text.push_str(&section);
@@ -195,6 +197,25 @@ fn references(profile: &Profile) -> String {
         }
     }
     table.render("For scale", &[1, 2, 3]) + &flags.legend()
+}
+
+fn messages(profile: &Profile) -> String {
+    let head = ["through", "placement", "channels", "deep", "median", "95 % interval", "on one CPU", ""];
+    let mut table = Table::new(&head);
+    let mut flags = Flags::default();
+    for row in &profile.messages {
+        table.row([
+            row.carrier.clone(),
+            row.placement.clone(),
+            row.channels.to_string(),
+            row.depth.to_string(),
+            format_ns(row.message_ns.median),
+            plus_minus(&row.message_ns),
+            row.one_cpu_ns.map_or_else(String::new, format_ns),
+            flags.letters(&row.message_ns.flags),
+        ]);
+    }
+    table.render("A message of 100 bytes, written and read, nobody woken", &[2, 3, 4, 5, 6]) + &flags.legend()
 }
 
 fn circumstances(profile: &Profile) -> String {

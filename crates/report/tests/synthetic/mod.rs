@@ -305,6 +305,7 @@ pub(crate) fn bare(machine: Machine) -> Profile {
         ring: Vec::new(),
         regions: Vec::new(),
         knees: Vec::new(),
+        messages: Vec::new(),
         references: References::default(),
         noise: Noise::default(),
         unavailable: Vec::new(),

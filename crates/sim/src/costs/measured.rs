@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use swtch_profile::model::{Direct, Estimate, Profile};
 
 /// Placements on two CPUs, the likeliest distance of a wake-up first.
-const APART: [&str; 6] =
+pub(super) const APART: [&str; 6] =
     ["shared-l3", "same-package", "shared-l2", "other-package", "other-core-kind", "smt-sibling"];
 /// The hooks on the way of a task that is woken, runs and sleeps: those in a measured switch.
 const IN_A_SWITCH: [Hook; 6] =
@@ -150,7 +150,8 @@ impl Reading<'_> {
         let fair_ns: u64 = hooks.iter().map(|hook| self.costs.hook_ns(Family::Fair, *hook)).sum();
         let known_ns = self.costs.wake_ns + fair_ns + self.costs.idle_switch_ns;
         let (placement, c1_ns) = (row.placement.clone(), whole_ns(row.switch_cost_ns.median));
-        let there_ns = (c1_ns + self.costs.pipe_ns).saturating_sub(known_ns);
+        // The writer's call, on a pipe that the other side used last, is in c1 but for its baseline.
+        let there_ns = (c1_ns + self.costs.pipe_ns).saturating_sub(known_ns + self.costs.pipe_lines_ns);
         // In the proportion that the two have on an ordinary server.
         self.costs.ipi_ns = there_ns * 7 / 27;
         self.costs.idle_exit_ns = there_ns - self.costs.ipi_ns;
@@ -168,19 +169,7 @@ impl Reading<'_> {
             Some(both_ns) => self.costs.pipe_ns = whole_ns(both_ns / 2.0),
             None => self.assume("pipe_ns", self.costs.pipe_ns, "no pipe was measured"),
         }
-        let typical = Costs::typical();
-        self.costs.socket_ns = self.costs.pipe_ns * typical.socket_ns / typical.pipe_ns;
-        self.assume(
-            "socket_ns",
-            self.costs.socket_ns,
-            "sockets are not measured; in the usual proportion to pipes",
-        );
-        let cold = format!("{} and {} ns", self.costs.cold_pipe_ns, self.costs.cold_socket_ns);
-        self.assume(
-            "cold_pipe_ns and cold_socket_ns",
-            cold,
-            "deep queues are not measured; those of an ordinary server",
-        );
+        self.assumed.extend(super::messages::set(&mut self.costs, self.profile));
         self.assume("byte_ps", self.costs.byte_ps, "copying is not measured; 10 bytes a ns");
         match self.any_of("futex").map(|row| row.baseline_ns) {
             Some(both_ns) => self.costs.futex_ns = whole_ns(both_ns / 2.0),
@@ -276,7 +265,7 @@ fn median(estimate: Option<&Estimate>) -> Option<u64> {
 }
 
 /// A difference of measurements can come out negative.
-fn whole_ns(ns: f64) -> u64 {
+pub(super) fn whole_ns(ns: f64) -> u64 {
     ns.max(0.0).round() as u64
 }
 
@@ -305,7 +294,7 @@ mod tests {
         let hooks = [Hook::SelectCpu, Hook::Enqueue, Hook::PickNext];
         let waker: u64 = hooks.iter().map(|hook| costs.hook_ns(Family::Fair, *hook)).sum();
         let across = waker + costs.wake_ns + costs.ipi_ns + costs.idle_exit_ns + costs.idle_switch_ns;
-        assert_eq!(across, 2_950 + costs.pipe_ns);
+        assert_eq!(across + costs.pipe_lines_ns, 2_950 + costs.pipe_ns);
     }
 
     #[test]
@@ -357,6 +346,6 @@ mod tests {
         odd.direct.iter_mut().for_each(|row| row.switch_cost_ns.median = -50.0);
         let (costs, _) = Costs::of(&odd);
         assert_eq!((costs.thread_switch_ns, costs.wake_ns), (0, 0));
-        assert_eq!(costs.ipi_ns + costs.idle_exit_ns, costs.pipe_ns);
+        assert_eq!(costs.ipi_ns + costs.idle_exit_ns + costs.pipe_lines_ns, costs.pipe_ns);
     }
 }

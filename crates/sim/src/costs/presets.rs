@@ -53,6 +53,12 @@ impl Costs {
             // 2.0 to 2.6 us instead of 1.6, a pipe's 0.58 to 0.61 instead of 0.53 (the machine above).
             cold_pipe_ns: 35,
             cold_socket_ns: 400,
+            // A message between two cores that share a level 3, against one CPU: 480 to 600 ns more through a pipe that holds one, 150 to 250
+            // through one that holds 20; 1.0 to 1.2 us more through a socket, however many it holds (the machine above).
+            pipe_lines_ns: 150,
+            socket_lines_ns: 50,
+            pipe_data_ns: 200,
+            socket_data_ns: 1_000,
             near_cache_bytes: 1 << 20,
             byte_ps: 100,
             pipe_locked_per_mille: 0,
@@ -109,6 +115,10 @@ impl Costs {
             // In the figures for sockets and pipes above.
             cold_pipe_ns: 0,
             cold_socket_ns: 0,
+            pipe_lines_ns: 0,
+            socket_lines_ns: 0,
+            pipe_data_ns: 0,
+            socket_data_ns: 0,
             near_cache_bytes: 512 << 10,
             byte_ps: 1_000,
             // By CFS at 200 groups (19.4 s): who is preempted in between locks out the others.

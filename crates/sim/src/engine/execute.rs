@@ -83,23 +83,22 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn load(&mut self, task: usize) {
         let op = self.op(task);
         let costs = &self.kernel.costs;
-        let call_ns = |pipe: u32, bytes: u32| {
+        let call_ns = |pipe: u32, bytes: u32, reads: bool| {
             let state = &self.objects.pipes[pipe as usize];
             let socket = state.spec.socket;
             let here = self.kernel.tasks[task].cpu;
-            let is_cold = state.written_on.is_some_and(|cpu| cpu != here)
-                || self.objects.under_way_bytes > costs.near_cache_bytes;
-            let cold_ns = match (is_cold, socket) {
-                (false, _) => 0,
-                (true, true) => costs.cold_socket_ns,
-                (true, false) => costs.cold_pipe_ns,
-            };
-            cold_ns + costs.message_ns(socket, bytes) - costs.locked_ns(socket, bytes)
+            let elsewhere = |cpu: Option<u32>| cpu.is_some_and(|cpu| cpu != here);
+            let is_deep = self.objects.under_way_bytes > costs.near_cache_bytes;
+            let written_elsewhere = reads && elsewhere(state.written_on);
+            costs.distant_ns(socket, is_deep, elsewhere(state.used_on), written_elsewhere)
+                + costs.message_ns(socket, bytes)
+                - costs.locked_ns(socket, bytes)
         };
         let ns = match op {
             Op::Compute { work_ns } => work_ns,
             Op::ComputeBetween { low_ns, high_ns } => between(&mut self.kernel, low_ns, high_ns),
-            Op::Send { pipe, bytes } | Op::Receive { pipe, bytes } => call_ns(pipe, bytes),
+            Op::Send { pipe, bytes } => call_ns(pipe, bytes, false),
+            Op::Receive { pipe, bytes } => call_ns(pipe, bytes, true),
             Op::Sleep { .. } | Op::SleepBetween { .. } | Op::SleepUntilPeriod { .. } | Op::Timer { .. } => {
                 costs.sleep_ns
             }

@@ -19,6 +19,8 @@ pub(crate) struct PipeState {
     pub(crate) writers: VecDeque<u32>,
     /// The CPU that wrote last.
     pub(super) written_on: Option<u32>,
+    /// The CPU of the last call.
+    pub(super) used_on: Option<u32>,
     /// Who has its mutex.
     pub(crate) owner: Option<u32>,
     /// Who sleeps until it is given back.
@@ -106,6 +108,7 @@ impl Objects {
             readers: VecDeque::new(),
             writers: VecDeque::new(),
             written_on: None,
+            used_on: None,
             owner: None,
             locked_out: VecDeque::new(),
         };

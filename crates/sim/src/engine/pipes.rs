@@ -12,6 +12,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return then;
         }
         let state = &mut self.objects.pipes[pipe];
+        state.used_on = Some(cpu as u32);
         let before = state.taken;
         if !state.put(bytes) {
             state.writers.push_back(task as u32);
@@ -33,6 +34,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return then;
         }
         let state = &mut self.objects.pipes[pipe];
+        state.used_on = Some(cpu as u32);
         let before = state.taken;
         let Some(room) = state.take(bytes) else {
             state.readers.push_back(task as u32);

@@ -126,6 +126,7 @@ fn estimates(profile: &Profile) -> Vec<(String, &Estimate)> {
             &row.switch_cost_ns,
         ));
     }
+    all.extend(profile.messages.iter().map(|row| (row.name(), &row.message_ns)));
     let references = &profile.references;
     all.extend(references.syscall_ns.as_ref().map(|e| ("system call".to_owned(), e)));
     all.extend(references.thread_create_ns.as_ref().map(|e| ("thread create".to_owned(), e)));

@@ -52,6 +52,12 @@ fn entries_of(profile: &Profile) -> Vec<(String, bool, &Estimate)> {
             found.push((label, true, &row.switch_cost_ns));
         }
     }
+    // One message of few: the deep queues are in the Profile, for the simulator.
+    let few = profile.messages.iter().filter(|row| row.depth == 1);
+    found.extend(few.map(|row| {
+        let where_it_goes = naming::placement_short(&row.placement);
+        (format!("message by {}, {where_it_goes}", row.carrier), false, &row.message_ns)
+    }));
     found.extend(
         references.thread_create_ns.as_ref().map(|e| ("thread: create and join".to_owned(), false, e)),
     );

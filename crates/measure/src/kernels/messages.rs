@@ -1,0 +1,89 @@
+//! Messages through pipes or sockets: one task writes to all of them, then they are read, by the same task or by one on another processor.
+//!
+//! Nobody sleeps and nothing switches: the tasks hand over by spinning, so what a message takes is the two calls, and on another processor
+//! the way of the kernel's lines from cache to cache.
+
+use super::{Kernel, broken};
+use crate::condition::Carrier;
+use crate::sys;
+use crate::traversal::Array;
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::hint;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Length of a message: that of hackbench.
+pub(crate) const MESSAGE_BYTES: usize = 100;
+
+/// The ends of the pipes or sockets, and whose turn it is.
+pub(crate) struct Messages {
+    ends: Vec<(OwnedFd, OwnedFd)>,
+    depth: u32,
+    readers_turn: AtomicBool,
+}
+
+impl Messages {
+    /// So many pipes or sockets, each of which takes `depth` messages before it is read.
+    pub(crate) fn new(carrier: Carrier, channels: u32, depth: u32) -> Result<Self, i32> {
+        sys::raise_open_files();
+        let ends = (0..channels).map(|_| match carrier {
+            Carrier::Pipe => sys::Pipe::new().map(|pipe| (pipe.read, pipe.write)),
+            Carrier::Socket => {
+                socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                    .map_err(rustix::io::Errno::raw_os_error)
+            }
+        });
+        Ok(Self { ends: ends.collect::<Result<_, _>>()?, depth, readers_turn: AtomicBool::new(false) })
+    }
+
+    #[inline(always)]
+    fn write_all(&self) {
+        for (_, write) in &self.ends {
+            for _ in 0..self.depth {
+                if rustix::io::write(write, &[0; MESSAGE_BYTES]) != Ok(MESSAGE_BYTES) {
+                    broken();
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn read_all(&self) {
+        for (read, _) in &self.ends {
+            for _ in 0..self.depth {
+                if rustix::io::read(read, &mut [0_u8; MESSAGE_BYTES]) != Ok(MESSAGE_BYTES) {
+                    broken();
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn wait_for_turn(&self, of_reader: bool) {
+        while self.readers_turn.load(Ordering::Acquire) != of_reader {
+            hint::spin_loop();
+        }
+    }
+}
+
+impl Kernel for Messages {
+    #[inline(always)]
+    fn lead(&self, _array: &Array) {
+        self.write_all();
+        self.readers_turn.store(true, Ordering::Release);
+        self.wait_for_turn(false);
+    }
+
+    #[inline(always)]
+    fn follow(&self, _index: usize, _array: &Array) {
+        self.wait_for_turn(true);
+        self.read_all();
+        self.readers_turn.store(false, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn simulate(&self, _array: &Array) {
+        self.write_all();
+        self.read_all();
+    }
+}
