@@ -1,0 +1,23 @@
+//! Fetching what will be needed soon.
+//!
+//! With more tasks than the cache holds, most of an event's time is waiting for the lines of the task it is about; but whose turn comes
+//! next is known some events before. Reading a value ahead would not do: the processor waits for it as soon as it has nothing else to
+//! finish, while a hint is done with at once.
+
+#![allow(unsafe_code)]
+
+/// With fewer tasks than these, what is known of them all is in the cache anyway, and hints only take time.
+pub(crate) const WORTH_FETCHING: usize = 4096;
+
+/// Asks for the first cache line of an entry. Nothing happens if there is no such entry, or where this is not known how to do.
+#[inline(always)]
+pub(crate) fn prefetch<T>(table: &[T], place: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(entry) = table.get(place) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint reads and writes nothing as far as the program can tell, whatever the address; every x86-64 has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(entry).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (table, place);
+}
