@@ -131,10 +131,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if before != NONE && !moved && self.kernel.cpus[cpu].last_task == task as u32 {
             return;
         }
-        let mut ns = match state.refills {
-            false => 0,
-            true => self.kernel.costs.refill_ns(self.lives[task].working_set_bytes),
-        };
+        let refills = state.refills;
+        let mut ns =
+            if refills { self.kernel.costs.refill_ns(self.lives[task].working_set_bytes) } else { 0 };
         if moved {
             let distance = self.kernel.machine.distance(before as usize, cpu);
             debug_assert_ne!(distance, Distance::Same);
