@@ -31,7 +31,10 @@ const LARGEST_INTERPRETER_DEPTH: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// Copied from here, with these permissions.
-    File { from: PathBuf, mode: u32 },
+    File {
+        from: PathBuf,
+        mode: u32,
+    },
     Folder,
 }
 
@@ -55,9 +58,9 @@ impl Luggage {
     /// Returns the program's place.
     pub(crate) fn command(&mut self, command: &[OsString]) -> Result<PathBuf, VmError> {
         let (program, arguments) = command.split_first().ok_or(VmError::NoCommand)?;
-        let path = self.find(program).ok_or_else(|| VmError::CommandNotFound {
-            command: program.to_string_lossy().into_owned(),
-        })?;
+        let path = self
+            .find(program)
+            .ok_or_else(|| VmError::CommandNotFound { command: program.to_string_lossy().into_owned() })?;
         self.program(&path)?;
         for argument in arguments {
             self.argument(argument)?;
@@ -104,13 +107,17 @@ impl Luggage {
             return Err(fail(io::Error::other("neither a file nor a folder")));
         }
         self.items.insert(path.clone(), Item::Folder);
-        let mut inside: Vec<PathBuf> =
-            fs::read_dir(&path).map_err(fail)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>().map_err(fail)?;
+        let mut inside: Vec<PathBuf> = fs::read_dir(&path)
+            .map_err(fail)?
+            .map(|entry| Ok(entry?.path()))
+            .collect::<io::Result<_>>()
+            .map_err(fail)?;
         inside.sort();
         for entry in inside {
             // What hangs in the air, and what is no file, is left where it is.
             let follows = fs::metadata(&entry).is_ok_and(|found| found.is_file() || found.is_dir());
-            let leads_back = fs::symlink_metadata(&entry).is_ok_and(|found| found.is_symlink()) && entry.is_dir();
+            let leads_back =
+                fs::symlink_metadata(&entry).is_ok_and(|found| found.is_symlink()) && entry.is_dir();
             if follows && !leads_back {
                 self.copy(&entry)?;
             }
@@ -158,16 +165,18 @@ impl Luggage {
             }
         }
         let own_folder = path.parent().unwrap_or(Path::new("/"));
-        let mut folders: Vec<PathBuf> = needs.search.iter().map(|folder| origin(folder, own_folder)).collect();
+        let mut folders: Vec<PathBuf> =
+            needs.search.iter().map(|folder| origin(folder, own_folder)).collect();
         folders.extend(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
         folders.extend(configured_folders(Path::new("/etc/ld.so.conf"), 0));
         folders.extend(LIBRARY_FOLDERS.map(PathBuf::from));
         // Libraries of libraries are often beside them.
         folders.push(own_folder.to_owned());
         for library in needs.libraries {
-            let found = folders.iter().map(|folder| folder.join(&library)).find(|place| {
-                fs::read(place).is_ok_and(|bytes| elf::is_elf(&bytes))
-            });
+            let found = folders
+                .iter()
+                .map(|folder| folder.join(&library))
+                .find(|place| fs::read(place).is_ok_and(|bytes| elf::is_elf(&bytes)));
             let found = found.ok_or_else(|| VmError::Library {
                 program: path.to_owned(),
                 library: library.to_string_lossy().into_owned(),
@@ -204,10 +213,12 @@ fn is_executable(path: &Path) -> bool {
 
 /// The words of a script's first line: its interpreter, and with `env` the program that this looks for.
 fn interpreter(bytes: &[u8]) -> Vec<OsString> {
-    let Some(line) = bytes.strip_prefix(b"#!").and_then(|rest| rest.split(|byte| *byte == b'\n').next()) else {
+    let Some(line) = bytes.strip_prefix(b"#!").and_then(|rest| rest.split(|byte| *byte == b'\n').next())
+    else {
         return Vec::new();
     };
-    let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty() && !word.starts_with(b"-"));
+    let words =
+        line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty() && !word.starts_with(b"-"));
     words.map(|word| OsStr::from_bytes(word).to_owned()).collect()
 }
 
@@ -274,7 +285,11 @@ mod tests {
         let mut luggage = luggage(folder.path());
         let program = luggage.command(&words(&["sh"])).unwrap();
         assert!(program.ends_with("bin/sh"), "{program:?}");
-        assert!(holds(&luggage, "libc.so.6") && holds(&luggage, "ld-linux-x86-64.so.2"), "{:?}", luggage.items.keys());
+        assert!(
+            holds(&luggage, "libc.so.6") && holds(&luggage, "ld-linux-x86-64.so.2"),
+            "{:?}",
+            luggage.items.keys()
+        );
         // Every place is one that the host's own loader finds as well.
         for (path, item) in &luggage.items {
             assert!(path.is_absolute());
@@ -328,7 +343,8 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", folder.path().join("set/broken")).unwrap();
         let mut luggage = luggage(folder.path());
         luggage.copy(Path::new("set/../set")).unwrap();
-        let names: Vec<_> = luggage.items.keys().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
+        let names: Vec<_> =
+            luggage.items.keys().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
         assert_eq!(names, [Path::new("set"), Path::new("set/one"), Path::new("set/one/a")]);
     }
 }

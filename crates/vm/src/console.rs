@@ -61,7 +61,11 @@ impl Console {
         let lines = self.lines.iter().map(String::as_str).chain([unfinished.as_str()]);
         let last: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
         let last = &last[last.len().saturating_sub(QUOTED_LINES)..];
-        if last.is_empty() { String::new() } else { format!("; its kernel's last messages: {}", last.join(" | ")) }
+        if last.is_empty() {
+            String::new()
+        } else {
+            format!("; its kernel's last messages: {}", last.join(" | "))
+        }
     }
 }
 

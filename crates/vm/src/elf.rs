@@ -140,7 +140,10 @@ mod tests {
         let needs = needs(&own()).unwrap();
         assert!(needs.libraries.contains(&"libc.so.6".into()), "{needs:?}");
         assert!(needs.loader.as_ref().is_some_and(|loader| loader.exists()), "{needs:?}");
-        assert_eq!(needs.libraries.len(), needs.libraries.iter().collect::<std::collections::BTreeSet<_>>().len());
+        assert_eq!(
+            needs.libraries.len(),
+            needs.libraries.iter().collect::<std::collections::BTreeSet<_>>().len()
+        );
     }
 
     #[test]

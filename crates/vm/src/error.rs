@@ -13,7 +13,9 @@ pub enum VmError {
     #[error("no command given; say what to run: swtch vm -- COMMAND")]
     NoCommand,
     /// The command is not on this machine.
-    #[error("'{command}' is neither a program on PATH nor an executable file; programs travel into the guest from here, so install it first")]
+    #[error(
+        "'{command}' is neither a program on PATH nor an executable file; programs travel into the guest from here, so install it first"
+    )]
     CommandNotFound {
         /// As it was given.
         command: String,
@@ -35,13 +37,17 @@ pub enum VmError {
         source: io::Error,
     },
     /// A scheduler is not on this machine.
-    #[error("no scheduler scx_{name}: it is neither on PATH nor beside swtch; build it, or give its folder in PATH")]
+    #[error(
+        "no scheduler scx_{name}: it is neither on PATH nor beside swtch; build it, or give its folder in PATH"
+    )]
     NoScheduler {
         /// As it was given.
         name: String,
     },
     /// QEMU is missing.
-    #[error("QEMU is not installed: there is no {program} on PATH; on Debian: apt-get install qemu-system-x86")]
+    #[error(
+        "QEMU is not installed: there is no {program} on PATH; on Debian: apt-get install qemu-system-x86"
+    )]
     NoQemu {
         /// Its program's name.
         program: &'static str,
@@ -68,13 +74,17 @@ pub enum VmError {
         next: &'static str,
     },
     /// No kernel could be had.
-    #[error("no kernel with sched_ext could be fetched from Debian's packages: {why}; give one with --kernel FILE")]
+    #[error(
+        "no kernel with sched_ext could be fetched from Debian's packages: {why}; give one with --kernel FILE"
+    )]
     NoKernel {
         /// Why.
         why: String,
     },
     /// What travels does not fit.
-    #[error("the files for the guest take {bytes} MiB, more than half of its {memory} MiB of memory; give it more with --memory")]
+    #[error(
+        "the files for the guest take {bytes} MiB, more than half of its {memory} MiB of memory; give it more with --memory"
+    )]
     TooLarge {
         /// Of all files, MiB.
         bytes: u64,
@@ -91,7 +101,9 @@ pub enum VmError {
         last: String,
     },
     /// The guest's first process did not report.
-    #[error("the guest did not boot within {limit:?}{last}; a slow host needs more (--boot-timeout), a kernel of your own may lack virtio's console (CONFIG_VIRTIO_CONSOLE=y, CONFIG_VIRTIO_PCI=y)")]
+    #[error(
+        "the guest did not boot within {limit:?}{last}; a slow host needs more (--boot-timeout), a kernel of your own may lack virtio's console (CONFIG_VIRTIO_CONSOLE=y, CONFIG_VIRTIO_PCI=y)"
+    )]
     NotBooted {
         /// How long it was waited for.
         limit: Duration,

@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn parents_come_first() {
-        let items = BTreeMap::from([(PathBuf::from("/a/b/c"), file("/c")), (PathBuf::from("/a/d"), Item::Folder)]);
+        let items =
+            BTreeMap::from([(PathBuf::from("/a/b/c"), file("/c")), (PathBuf::from("/a/d"), Item::Folder)]);
         let folders: Vec<_> = folders(&items, Path::new("/work/here")).into_iter().collect();
         let at = |path: &str| folders.iter().position(|folder| folder == Path::new(path)).unwrap();
         assert!(at("/a") < at("/a/b") && at("/work") < at("/work/here"));

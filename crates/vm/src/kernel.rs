@@ -39,7 +39,9 @@ pub(crate) fn choose(
         return check_given(image, sched_ext);
     }
     let cache = cache_folder()
-        .ok_or_else(|| VmError::NoKernel { why: "neither XDG_CACHE_HOME nor HOME says where to keep it".to_owned() })?
+        .ok_or_else(|| VmError::NoKernel {
+            why: "neither XDG_CACHE_HOME nor HOME says where to keep it".to_owned(),
+        })?
         .join("kernels");
     if !update && let Some(kernel) = newest_in(&cache) {
         return Ok(kernel);
@@ -58,8 +60,11 @@ pub(crate) fn cache_folder() -> Option<PathBuf> {
 
 /// The newest kernel of the cache that is complete and has sched_ext.
 fn newest_in(cache: &Path) -> Option<Kernel> {
-    let mut names: Vec<String> =
-        fs::read_dir(cache).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = fs::read_dir(cache)
+        .ok()?
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     names.sort_by(|left, right| by_version(right, left));
     names.into_iter().find_map(|name| {
         let folder = cache.join(&name);
@@ -84,7 +89,9 @@ fn check_given(image: &Path, sched_ext: bool) -> Result<Kernel, VmError> {
     let mut magic = [0; 4];
     let read = file.seek(SeekFrom::Start(MAGIC_PLACE)).and_then(|_| file.read_exact(&mut magic));
     if read.is_err() || magic != MAGIC {
-        return Err(refuse("it is no x86 kernel image; give a vmlinuz or bzImage, not a vmlinux or a package".to_owned()));
+        return Err(refuse(
+            "it is no x86 kernel image; give a vmlinuz or bzImage, not a vmlinux or a package".to_owned(),
+        ));
     }
     // Its configuration lies beside it under one of several names, or nowhere; then the guest itself tells what it lacks.
     if let Some(config) = Config::beside(image) {
@@ -136,7 +143,9 @@ mod tests {
             let error = check_given(&path, false).unwrap_err().to_string();
             assert!(error.contains("vmlinux") && error.contains("bzImage"), "{error}");
         }
-        assert!(check_given(&folder.path().join("missing"), false).unwrap_err().to_string().contains("missing"));
+        assert!(
+            check_given(&folder.path().join("missing"), false).unwrap_err().to_string().contains("missing")
+        );
     }
 
     #[test]

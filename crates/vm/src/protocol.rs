@@ -87,13 +87,21 @@ pub(crate) enum Trouble {
 #[serde(tag = "message", rename_all = "snake_case")]
 pub(crate) enum Report {
     /// The guest's first process runs.
-    Booted { kernel: String, cpus: u64, uptime_ns: u64 },
+    Booted {
+        kernel: String,
+        cpus: u64,
+        uptime_ns: u64,
+    },
     /// The scheduler that was asked for schedules; the name its kernel gives it.
-    Scheduler { ops: String },
+    Scheduler {
+        ops: String,
+    },
     /// The command starts now.
     Started,
     /// Sent every so often.
-    Alive { uptime_ns: u64 },
+    Alive {
+        uptime_ns: u64,
+    },
     Exited(Exited),
     File(FileHead),
     FileEnd,
@@ -311,7 +319,10 @@ mod tests {
         };
         assert_eq!(damaged(0, b'x'), FrameError::Magic(0));
         assert_eq!(damaged(4, 99), FrameError::Kind(0, 99));
-        assert_eq!(damaged(4, KIND_REPORT).to_string().split(": ").nth(1), Some("expected value at line 1 column 1"));
+        assert_eq!(
+            damaged(4, KIND_REPORT).to_string().split(": ").nth(1),
+            Some("expected value at line 1 column 1")
+        );
         assert_eq!(damaged(8, 0xff), FrameError::Length(0, 0xff00_0005));
         assert_eq!(damaged(HEAD_BYTES, b'j'), FrameError::Checksum(0));
     }

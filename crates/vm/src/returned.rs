@@ -21,7 +21,8 @@ impl Returned {
     /// Each path comes back to the same place relative to `here`; an absolute one, or one that leads out, under its last name.
     pub(crate) fn new(wishes: &[PathBuf], here: &Path) -> Result<Self, VmError> {
         let destination = |wish: &PathBuf| {
-            let inside = wish.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+            let inside =
+                wish.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
             let name = if inside { Some(wish.as_path()) } else { wish.file_name().map(Path::new) };
             name.filter(|name| name.file_name().is_some())
                 .map(|name| here.join(name))
@@ -32,7 +33,8 @@ impl Returned {
 
     /// Begins a file or makes a folder.
     pub(crate) fn head(&mut self, head: &FileHead) -> Result<(), VmError> {
-        let refuse = || VmError::Wish(format!("the guest sent a file that was not asked for: {:?}", head.below));
+        let refuse =
+            || VmError::Wish(format!("the guest sent a file that was not asked for: {:?}", head.below));
         let root = self.destinations.get(head.wish).ok_or_else(refuse)?;
         let below = Path::new(&head.below);
         if !below.components().all(|part| matches!(part, Component::Normal(_))) {

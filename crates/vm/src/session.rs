@@ -54,7 +54,8 @@ impl<'a> Session<'a> {
         boot_timeout: Duration,
         returned: Returned,
     ) -> Result<Self, VmError> {
-        let tail = |path: &Path| Tail::create(path).map_err(VmError::system(format!("making {}", path.display())));
+        let tail =
+            |path: &Path| Tail::create(path).map_err(VmError::system(format!("making {}", path.display())));
         let (channel, console_file) = (tail(&files.channel)?, tail(&files.console)?);
         let began = Instant::now();
         Ok(Self {
@@ -204,7 +205,9 @@ impl<'a> Session<'a> {
     }
 
     fn complaints(&self) -> String {
-        fs::read(&self.complaints).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+        fs::read(&self.complaints)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
     }
 
     fn outcome(self) -> End {

@@ -84,7 +84,12 @@ impl VmArgs {
             copy: self.copy.clone(),
             fetch: self.fetch.clone(),
             deterministic: self.deterministic,
-            scheduler: self.sched.iter().flat_map(|text| text.split_whitespace()).map(OsString::from).collect(),
+            scheduler: self
+                .sched
+                .iter()
+                .flat_map(|text| text.split_whitespace())
+                .map(OsString::from)
+                .collect(),
             timeout: self.timeout,
             boot_timeout: self.boot_timeout,
             silence: self.hang_after,
@@ -109,8 +114,10 @@ mod tests {
     fn kernels_and_command_lines_multiply() {
         assert_eq!(specs("swtch vm -- true").len(), 1);
         let specs = specs("swtch vm --kernel a --kernel b --append x=1 --append y --memory 512M -- true");
-        let runs: Vec<_> =
-            specs.iter().map(|spec| (spec.kernel.as_deref().unwrap().to_str().unwrap(), spec.append.as_str())).collect();
+        let runs: Vec<_> = specs
+            .iter()
+            .map(|spec| (spec.kernel.as_deref().unwrap().to_str().unwrap(), spec.append.as_str()))
+            .collect();
         assert_eq!(runs, [("a", "x=1"), ("a", "y"), ("b", "x=1"), ("b", "y")]);
         assert!(specs.iter().all(|spec| spec.memory_mib == 512));
     }

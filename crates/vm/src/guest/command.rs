@@ -141,7 +141,8 @@ impl Scheduler {
         if state().is_none() {
             return Err(trouble("the guest's kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT)".to_owned()));
         }
-        let mut child = command(program, errand).args(arguments).spawn().map_err(|error| trouble(error.to_string()))?;
+        let mut child =
+            command(program, errand).args(arguments).spawn().map_err(|error| trouble(error.to_string()))?;
         let said = listen(&mut child);
         let mut scheduler = Self { child, said };
         let began = Instant::now();

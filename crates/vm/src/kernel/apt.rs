@@ -67,8 +67,9 @@ fn keep(cache: &Path, version: &str, image: &Path, config: &Path) -> Result<(), 
 fn versions(names: &str) -> Vec<String> {
     let versions_of = |prefix: &str| -> Vec<String> {
         let version = |line: &str| Some(line.trim().strip_prefix(prefix)?.to_owned());
-        let is_version =
-            |text: &String| text.ends_with(FLAVOUR) && text.starts_with(|letter: char| letter.is_ascii_digit());
+        let is_version = |text: &String| {
+            text.ends_with(FLAVOUR) && text.starts_with(|letter: char| letter.is_ascii_digit())
+        };
         names.lines().filter_map(version).filter(is_version).collect()
     };
     let configs = versions_of(CONFIG_PREFIX);
@@ -121,7 +122,8 @@ impl Apt {
     /// Downloads a package and unpacks it into a folder.
     fn extract(&self, package: &str) -> Result<PathBuf, VmError> {
         let downloaded = self.run("apt-get", &["download", "-qq", package])?;
-        let archive = fs::read_dir(self.folder.path()).into_iter().flatten().flatten().map(|entry| entry.path());
+        let archive =
+            fs::read_dir(self.folder.path()).into_iter().flatten().flatten().map(|entry| entry.path());
         let archive = archive.into_iter().find(|path| {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             name.starts_with(&format!("{package}_")) && name.ends_with(".deb")
@@ -139,7 +141,8 @@ impl Apt {
 }
 
 fn output(command: &mut Command, program: &str) -> Result<Output, VmError> {
-    let why = |error| format!("{program} cannot be run ({error}): only Debian's tools fetch Debian's packages");
+    let why =
+        |error| format!("{program} cannot be run ({error}): only Debian's tools fetch Debian's packages");
     command.stdin(Stdio::null()).output().map_err(|error| VmError::NoKernel { why: why(error) })
 }
 
@@ -179,7 +182,10 @@ fn found(folder: &Path, name: &str) -> Option<PathBuf> {
         path.is_file() && (file == name || file.starts_with(&format!("{name}-")))
     };
     inside.iter().find(is_it).cloned().or_else(|| {
-        inside.iter().filter(|path| path.is_dir() && !path.is_symlink()).find_map(|path| self::found(path, name))
+        inside
+            .iter()
+            .filter(|path| path.is_dir() && !path.is_symlink())
+            .find_map(|path| self::found(path, name))
     })
 }
 
@@ -200,7 +206,8 @@ mod tests {
 
     #[test]
     fn the_mirror_is_the_hosts_own() {
-        let listed = "http://security.example/debian-security/\nhttp://mirror.example/debian/\nhttp://x/debian\n";
+        let listed =
+            "http://security.example/debian-security/\nhttp://mirror.example/debian/\nhttp://x/debian\n";
         assert_eq!(mirror_of(listed).as_deref(), Some("http://mirror.example/debian"));
         assert_eq!(mirror_of("http://archive.example/ubuntu/\n"), None);
     }

@@ -56,7 +56,10 @@ fn measures(command: &[OsString], own: &Path) -> anyhow::Result<bool> {
     match other {
         Some(word) if is_it => {
             let word = word.to_string_lossy();
-            Err(WrongUsage(format!("leave {word} out: when kernels are compared, the Profiles are compared here")).into())
+            Err(WrongUsage(format!(
+                "leave {word} out: when kernels are compared, the Profiles are compared here"
+            ))
+            .into())
         }
         _ => Ok(is_it),
     }
@@ -73,7 +76,9 @@ fn one(mut spec: Spec, name: String, measures: bool, own: &Path, watch: &mut Wat
     tell_of_memory(&spec, &outcome);
     let status = outcome.exited.shell_status();
     if status != 0 {
-        bail!("{name}: the command ended with status {status}, so there is nothing to compare; run it alone to see its messages");
+        bail!(
+            "{name}: the command ended with status {status}, so there is nothing to compare; run it alone to see its messages"
+        );
     }
     let profile = measures.then(|| file::read(&back.path().join(PROFILE))).transpose()?;
     Ok(Run { name, outcome, profile })
