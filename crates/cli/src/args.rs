@@ -7,6 +7,7 @@ pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;
 pub(crate) mod top;
+pub(crate) mod vm;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -54,6 +55,8 @@ pub(crate) enum Command {
     Simulate(Box<simulate::SimulateArgs>),
     /// Who gets how much of the fast cores, by the fair policies
     Shares(Box<shares::SharesArgs>),
+    /// A command on a sched_ext kernel in a virtual machine
+    Vm(Box<vm::VmArgs>),
     /// The JSON Schema of the files swtch writes
     Schema(SchemaArgs),
     #[command(external_subcommand)]

@@ -12,3 +12,4 @@ pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;
 pub(crate) mod top;
+pub(crate) mod vm;
