@@ -13,6 +13,7 @@ use libbpf_rs::{
     Link, Map, MapCore, MapFlags, MapType, Object, ObjectBuilder, OpenMapMut, OpenObject, PrintLevel,
     set_print,
 };
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -87,6 +88,13 @@ impl Settings {
         }
         let (section, place) = (section.to_owned(), Place { bytes: value.len(), ..place });
         write(&mut section_of(&mut self.open, &section)?, place, value, name)
+    }
+
+    /// Leaves a program out: it is not loaded.
+    pub fn leave_out(&mut self, program: &str) {
+        for mut program in self.open.progs_mut().filter(|one| one.name() == program) {
+            program.set_autoload(false);
+        }
     }
 
     /// Lets the scheduler have only tasks of the policy SCHED_EXT.
@@ -228,7 +236,7 @@ impl Loaded {
         let ops = ops.as_mut().ok_or_else(|| SchedulerError::missing("sched_ext_ops"))?;
         let link = ops.attach_struct_ops().map_err(SchedulerError::bpf("attach the scheduler"))?;
         let Self { layout, object, exit_kinds } = self;
-        Ok(Running { layout, object, exit_kinds, link: Some(link) })
+        Ok(Running { layout, object, exit_kinds, link: Some(link), others: RefCell::default() })
     }
 }
 
@@ -239,6 +247,8 @@ pub struct Running {
     object: Object,
     exit_kinds: BTreeMap<i32, String>,
     link: Option<Link>,
+    /// Programs beside the scheduler's callbacks.
+    others: RefCell<Vec<Link>>,
 }
 
 impl Running {
@@ -249,6 +259,18 @@ impl Running {
     pub fn map(&self, name: &str) -> Result<Map<'_>, SchedulerError> {
         let found = self.object.maps().find(|map| map.name() == name);
         found.ok_or_else(|| SchedulerError::missing(format!("map {name}")))
+    }
+
+    /// Attaches a program that is not one of the scheduler's callbacks, until the scheduler ends.
+    ///
+    /// # Errors
+    /// When there is none of this name, or the kernel refuses.
+    pub fn attach_program(&self, name: &str) -> Result<(), SchedulerError> {
+        let program = self.object.progs_mut().find(|program| program.name() == name);
+        let program = program.ok_or_else(|| SchedulerError::missing(format!("program {name}")))?;
+        let link = program.attach().map_err(SchedulerError::bpf(format!("attach {name}")))?;
+        self.others.borrow_mut().push(link);
+        Ok(())
     }
 
     /// The counters of every CPU; none where the scheduler keeps none.
@@ -275,6 +297,7 @@ impl Running {
 
     /// Ends it: returns when all tasks are back with the kernel's own scheduler.
     pub fn detach(&mut self) {
+        self.others.borrow_mut().clear();
         self.link = None;
     }
 

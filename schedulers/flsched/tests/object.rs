@@ -6,16 +6,14 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flsched.bpf.o"))
 
 /// What FLSCHED may ask of the kernel: the default search for an idle CPU, insertion (scx_cargo's headers name the forms of several
 /// kernels), lengths of queues, how many CPUs there are, whether a task may use one, and counting loops.
-const KERNEL_FUNCTIONS: [&str; 12] = [
+const KERNEL_FUNCTIONS: [&str; 10] = [
     "bpf_cpumask_test_cpu",
     "bpf_iter_num_destroy",
     "bpf_iter_num_new",
     "bpf_iter_num_next",
     "scx_bpf_dispatch___compat",
-    "scx_bpf_dsq_insert___compat",
     "scx_bpf_dsq_insert___v1",
     "scx_bpf_dsq_insert___v2___compat",
-    "scx_bpf_dsq_insert___v1___compat",
     "scx_bpf_dsq_nr_queued",
     "scx_bpf_nr_cpu_ids",
     "scx_bpf_select_cpu_dfl",
