@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Import(args) => commands::import::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Shares(args) => commands::shares::run(&args),
+        Command::Sched(args) => commands::sched::run(&args),
         Command::Vm(args) => commands::vm::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::External(words) => commands::external::run(&words),

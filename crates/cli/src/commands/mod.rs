@@ -7,6 +7,7 @@ pub(crate) mod import;
 pub(crate) mod measure;
 pub(crate) mod record;
 pub(crate) mod report;
+pub(crate) mod sched;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod shares;
