@@ -153,6 +153,10 @@ fn memory_that_runs_out_is_told_as_that() {
 }
 
 /// Starts a run that would last for ever, and waits for an event of it.
+#[allow(
+    clippy::zombie_processes,
+    reason = "whoever gets the child waits for it; a test that fails here has ended"
+)]
 fn until(home: &Path, arguments: &[&str], name: &str) -> (Child, Pid) {
     let mut command = vm(home, arguments);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

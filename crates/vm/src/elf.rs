@@ -36,7 +36,7 @@ pub(crate) fn needs(bytes: &[u8]) -> Result<Needs, object::Error> {
             needs.loader = Some(PathBuf::from(OsString::from_vec(path.to_vec())));
         }
         let Some(entries) = segment.dynamic(endian, bytes)? else { continue };
-        let strings = strings(endian, bytes, segments, entries)?;
+        let strings = strings(endian, bytes, segments, entries);
         for entry in entries {
             let tag = entry.tag(endian);
             if !matches!(tag, elf::DT_NEEDED | elf::DT_RUNPATH | elf::DT_RPATH) {
@@ -63,17 +63,17 @@ fn strings<'data>(
     bytes: &'data [u8],
     segments: &[elf::ProgramHeader64<Endianness>],
     entries: &[elf::Dyn64<Endianness>],
-) -> Result<&'data [u8], object::Error> {
+) -> &'data [u8] {
     let value = |tag| entries.iter().find(|entry| entry.tag(endian) == tag).map(|entry| entry.val(endian));
     let (Some(address), Some(length)) = (value(elf::DT_STRTAB), value(elf::DT_STRSZ)) else {
-        return Ok(&[]);
+        return &[];
     };
     for segment in segments {
         if let Ok(Some(found)) = segment.data_range(endian, bytes, address, length) {
-            return Ok(found);
+            return found;
         }
     }
-    Ok(&[])
+    &[]
 }
 
 fn string_at(strings: &[u8], offset: u64) -> OsString {

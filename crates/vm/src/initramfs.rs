@@ -94,7 +94,9 @@ fn folders(items: &BTreeMap<PathBuf, Item>, working: &Path) -> BTreeSet<PathBuf>
     add(working);
     add(Path::new(FIRST_PROCESS).parent().unwrap_or(Path::new("/")));
     // The targets of links like /lib64 are there even if nothing lies in them.
-    ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64"].iter().for_each(|path| add(Path::new(path)));
+    for path in ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64"] {
+        add(Path::new(path));
+    }
     for (path, item) in items {
         let folder = if *item == Item::Folder { Some(path.as_path()) } else { path.parent() };
         add(folder.unwrap_or(Path::new("/")));

@@ -157,7 +157,7 @@ mod tests {
         fs::write(&image, content).unwrap();
         assert!(check_given(&image, true).is_ok(), "nothing is known of it");
         let config = folder.path().join("config-7.1");
-        let needed: String = NEEDED.iter().map(|option| format!("CONFIG_{option}=y\n")).collect();
+        let needed = NEEDED.map(|option| format!("CONFIG_{option}=y\n")).concat();
         fs::write(&config, &needed).unwrap();
         assert!(check_given(&image, false).is_ok());
         let error = check_given(&image, true).unwrap_err().to_string();

@@ -33,8 +33,9 @@ impl Returned {
 
     /// Begins a file or makes a folder.
     pub(crate) fn head(&mut self, head: &FileHead) -> Result<(), VmError> {
-        let refuse =
-            || VmError::Wish(format!("the guest sent a file that was not asked for: {:?}", head.below));
+        let refuse = || {
+            VmError::Wish(format!("the guest sent a file that was not asked for: {}", head.below.display()))
+        };
         let root = self.destinations.get(head.wish).ok_or_else(refuse)?;
         let below = Path::new(&head.below);
         if !below.components().all(|part| matches!(part, Component::Normal(_))) {

@@ -126,7 +126,8 @@ impl Apt {
             fs::read_dir(self.folder.path()).into_iter().flatten().flatten().map(|entry| entry.path());
         let archive = archive.into_iter().find(|path| {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            name.starts_with(&format!("{package}_")) && name.ends_with(".deb")
+            // NAME_VERSION_ARCHITECTURE.deb
+            path.extension().is_some_and(|ending| ending == "deb") && name.split('_').next() == Some(package)
         });
         let no_kernel = |why: Option<String>| VmError::NoKernel {
             why: format!("{package}: {}", why.unwrap_or_else(|| "apt gave no reason".to_owned())),
