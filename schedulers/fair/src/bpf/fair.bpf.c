@@ -24,8 +24,9 @@ UEI_DEFINE(uei);
 #define REMEMBERED_ROUNDS 8
 /* A task is not fetched by an idle core before it has run as long, ns: what sleeps soon need not be moved. */
 #define SETTLED_NS (1000 * 1000ULL)
-/* The longest that a slow core is held up at once, ns. */
-#define HELD_NS (40 * 1000 * 1000ULL)
+/* The shortest and the longest that a slow core is held up at once, ns. */
+#define LEAST_HELD_NS (6 * 1000 * 1000ULL)
+#define MOST_HELD_NS (40 * 1000 * 1000ULL)
 
 enum { FAST_DSQ = 0, SLOW_DSQ = 1, CPU_DSQ = 0x10000 };
 enum { NOWHERE = -1 };
@@ -81,6 +82,7 @@ struct task_state {
 	u64 since_ns;		/* charged until here */
 	u64 interval;		/* and of this interval */
 	u64 in_interval_ns;	/* so much */
+	u64 owed_ns;		/* it is to be held up for so long */
 	s64 lag_ns;
 	u32 share;
 	u32 slowdown;
@@ -90,7 +92,6 @@ struct task_state {
 /* What other CPUs want to know of the one that runs here. */
 struct slot {
 	u64 since_ns;
-	u64 held_until_ns;
 	u64 counter;		/* instructions when the last task left */
 	s64 lag_ns;
 	u32 share;
@@ -247,22 +248,27 @@ static u64 slice_of(struct task_state *state, bool fast)
 	return slice_ns < least_slice_ns ? least_slice_ns : slice_ns;
 }
 
-/* Holds up a slow CPU for as long as the task has run times one less than its slowdown. */
-static void hold_up(struct task_state *state, struct slot *slot)
+/*
+ * Holds up a slow CPU for as long as the task has run times one less than its slowdown; not often and little but seldom and long enough
+ * that a program can tell it from being interrupted.
+ */
+static void hold_up(struct task_state *state)
 {
-	u64 now = bpf_ktime_get_ns(), ran_ns, until;
-	u64 from = slot->held_until_ns > state->since_ns ? slot->held_until_ns : state->since_ns;
+	u64 now = bpf_ktime_get_ns(), until;
 
-	if (state->slowdown <= WHOLE || now <= from)
+	if (state->slowdown <= WHOLE || now <= state->since_ns)
 		return;
-	ran_ns = (now - from) * (u64)(state->slowdown - WHOLE) / WHOLE;
-	until = now + (ran_ns < HELD_NS ? ran_ns : HELD_NS);
+	state->owed_ns += (now - state->since_ns) * (u64)(state->slowdown - WHOLE) / WHOLE;
+	if (state->owed_ns < LEAST_HELD_NS)
+		return;
+	until = now + (state->owed_ns < MOST_HELD_NS ? state->owed_ns : MOST_HELD_NS);
 	bpf_repeat(1 << 22) {
 		if (bpf_ktime_get_ns() >= until)
 			break;
 	}
-	slot->held_until_ns = bpf_ktime_get_ns();
-	COUNT(held_ns, slot->held_until_ns - now);
+	now = bpf_ktime_get_ns() - now;
+	state->owed_ns -= now < state->owed_ns ? now : state->owed_ns;
+	COUNT(held_ns, now);
 }
 
 static struct usage *usage_of(u64 app)
@@ -319,7 +325,7 @@ static void charge(struct task_struct *p, struct task_state *state, s32 cpu)
 	if (!slot || !state->since_ns)
 		return;
 	if (holds_up && !fast)
-		hold_up(state, slot);
+		hold_up(state);
 	now = bpf_ktime_get_ns();
 	ran_ns = now > state->since_ns ? now - state->since_ns : 0;
 	state->since_ns = now;
