@@ -25,6 +25,10 @@ end=$(($(now) + seconds)); runs=0
 while [ "$(now)" -lt $end ]; do timeout 120 hackbench -g 50 -l 5 > /dev/null 2>&1 && runs=$((runs + 1)); done
 echo "runs of 2000 tasks $runs"; check tasks
 
+spinners=""
+for spinner in $(seq 2000); do (while :; do :; done) & spinners="$spinners $!"; done
+sleep "$seconds"; kill -KILL $spinners; wait $spinners 2> /dev/null; check spinners
+
 stress-ng --affinity 4 --affinity-rand --cpu 4 --timeout "$seconds" 2>&1 | tail -n 1; check affinity
 
 for worker in 1 2 3 4 5 6; do worker "$seconds" > /tmp/worker$worker & done

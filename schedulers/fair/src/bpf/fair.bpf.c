@@ -28,6 +28,9 @@ UEI_DEFINE(uei);
 #define LEAST_HELD_NS (6 * 1000 * 1000ULL)
 #define MOST_HELD_NS (40 * 1000 * 1000ULL)
 
+/* So many tasks waiting for each CPU are very many. */
+#define MANY 16
+
 enum { FAST_DSQ = 0, SLOW_DSQ = 1, CPU_DSQ = 0x10000 };
 enum { NOWHERE = -1 };
 
@@ -204,7 +207,7 @@ static u64 app_of(struct task_struct *p)
 	return by_cgroup ? BPF_CORE_READ(p, cgroups, dfl_cgrp, kn, id) : (u64)p->tgid;
 }
 
-/* Kernel threads and what may not use every CPU stay with their CPU. */
+/* What may not use every CPU stays with its CPU. */
 static bool is_confined(struct task_struct *p)
 {
 	return (p->flags & PF_KTHREAD) || p->nr_cpus_allowed < nr_possible;
@@ -441,7 +444,8 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 			return;
 	}
 	slice_ns = slice_of(state, is_fast(cpu));
-	if (slot->offline) {
+	/* The kernel's own threads are next: others wait for them, and they are brief. */
+	if (slot->offline || (p->flags & PF_KTHREAD)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
 		return;
 	}
@@ -557,6 +561,10 @@ void BPF_STRUCT_OPS(fair_running, struct task_struct *p)
 	look_up_order(state);
 	if (time_before(vtime_now, p->scx.dsq_vtime))
 		vtime_now = p->scx.dsq_vtime;
+	/* Where very many wait, turns are short, or the last would wait for too long. */
+	if (scx_bpf_dsq_nr_queued(FAST_DSQ) + scx_bpf_dsq_nr_queued(SLOW_DSQ) + scx_bpf_dsq_nr_queued(CPU_DSQ + cpu) >
+	    MANY * (s32)nr_cpus)
+		scx_bpf_task_set_slice(p, least_slice_ns);
 	slot->since_ns = state->since_ns;
 	slot->lag_ns = state->lag_ns;
 	slot->share = state->share;
