@@ -102,7 +102,7 @@ impl Settings {
     /// # Errors
     /// When the kernel knows no such mode.
     pub fn set_partial(&mut self) -> Result<(), SchedulerError> {
-        let flag = self.kernel_constants()?.remove("SCX_OPS_SWITCH_PARTIAL");
+        let flag = kernel_constants()?.remove("SCX_OPS_SWITCH_PARTIAL");
         let flag = flag.ok_or_else(|| SchedulerError::missing("partial mode in this kernel"))?;
         let place = self.ops_field("flags")?;
         let mut map = ops_map(&mut self.open)?;
@@ -155,25 +155,8 @@ impl Settings {
         write(&mut ops_map(&mut self.open)?, place, value, name)
     }
 
-    /// The enumerators of the kernel's sched_ext by name.
-    fn kernel_constants(&self) -> Result<BTreeMap<String, u64>, SchedulerError> {
-        let btf = Btf::from_vmlinux().map_err(SchedulerError::bpf("read the kernel's types (BTF)"))?;
-        let mut constants = BTreeMap::new();
-        let mut note = |name: Option<&std::ffi::OsStr>, value: u64| {
-            let name = name.map(|name| name.to_string_lossy()).filter(|name| name.starts_with("SCX_"));
-            constants.extend(name.map(|name| (name.into_owned(), value)));
-        };
-        for choice in btf.type_by_kind::<Enum<'_>>() {
-            choice.iter().for_each(|member| note(member.name, member.value as u64));
-        }
-        for choice in btf.type_by_kind::<Enum64<'_>>() {
-            choice.iter().for_each(|member| note(member.name, member.value as u64));
-        }
-        Ok(constants)
-    }
-
     fn set_kernel_constants(&mut self) -> Result<(), SchedulerError> {
-        let constants = self.kernel_constants()?;
+        let constants = kernel_constants()?;
         let names: Vec<String> = self.layout.beginning_with(KERNEL_CONSTANT).map(str::to_owned).collect();
         for name in names {
             // What this kernel does not have stays 0, as schedulers expect (compat.bpf.h).
@@ -191,7 +174,25 @@ impl Settings {
     }
 }
 
+/// The enumerators of the kernel's sched_ext by name.
+fn kernel_constants() -> Result<BTreeMap<String, u64>, SchedulerError> {
+    let btf = Btf::from_vmlinux().map_err(SchedulerError::bpf("read the kernel's types (BTF)"))?;
+    let mut constants = BTreeMap::new();
+    let mut note = |name: Option<&std::ffi::OsStr>, value: u64| {
+        let name = name.map(|name| name.to_string_lossy()).filter(|name| name.starts_with("SCX_"));
+        constants.extend(name.map(|name| (name.into_owned(), value)));
+    };
+    for choice in btf.type_by_kind::<Enum<'_>>() {
+        choice.iter().for_each(|member| note(member.name, member.value as u64));
+    }
+    for choice in btf.type_by_kind::<Enum64<'_>>() {
+        choice.iter().for_each(|member| note(member.name, member.value as u64));
+    }
+    Ok(constants)
+}
+
 /// libbpf's warnings, the verifier's complaints among them; what it says besides is of no use to a user.
+#[expect(clippy::needless_pass_by_value, reason = "the signature is libbpf's")]
 fn warn(_level: PrintLevel, text: String) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
 }

@@ -24,6 +24,7 @@ pub struct Verified {
 /// What libbpf says while it loads; its callback has no place for anything of the caller's.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
+#[expect(clippy::needless_pass_by_value, reason = "the signature is libbpf's")]
 fn note(_level: PrintLevel, text: String) {
     SAID.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
 }

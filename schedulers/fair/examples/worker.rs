@@ -1,6 +1,8 @@
 //! A program that computes for some seconds, counts what it got done, and says so at the end: `worker SECONDS [FOLDER]`. With a folder it
 //! tells `scx_fair --progress FOLDER` where it counts.
 
+#![allow(clippy::print_stdout)]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -17,7 +19,7 @@ fn main() {
     let (start, span) = (Instant::now(), Duration::from_secs_f64(seconds));
     let mut number = 1_u64;
     while start.elapsed() < span {
-        for _ in 0..2000 {
+        for _ in 0..200 {
             // Some work that no compiler leaves out.
             number = std::hint::black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }

@@ -6,7 +6,8 @@ const FIRST_SAMPLES: u32 = 5;
 const NEW_SHARE: f64 = 0.3;
 /// Samples from shorter times on a kind of core are dropped, ns.
 const LEAST_SAMPLE_NS: u64 = 1_200_000;
-/// Speedups outside of this range are dropped.
+/// Speedups outside of this range are dropped while there are few samples, and after that brought into it: an application that gains nothing
+/// from a fast core is to be known as such.
 const SPEEDUPS: std::ops::RangeInclusive<f64> = 1.0..=4.0;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,8 +43,9 @@ impl Estimate {
         self.slow.add(slow.0, slow.1);
         if self.fast.samples > 0 && self.slow.samples > 0 {
             let speedup = self.fast.work_per_ns / self.slow.work_per_ns;
-            if SPEEDUPS.contains(&speedup) {
-                self.speedup = Some(speedup);
+            let is_settled = self.fast.samples.min(self.slow.samples) >= FIRST_SAMPLES;
+            if is_settled || SPEEDUPS.contains(&speedup) {
+                self.speedup = Some(speedup.clamp(*SPEEDUPS.start(), *SPEEDUPS.end()));
             }
         }
     }
@@ -81,5 +83,14 @@ mod tests {
         estimate.add((200 * MS, 100 * MS), (0, 0));
         (0..50).for_each(|_| estimate.add((900 * MS, 100 * MS), (0, 0)));
         assert!(estimate.speedup().unwrap() <= 4.0);
+    }
+
+    #[test]
+    fn who_gains_nothing_is_known_after_five_samples() {
+        let mut estimate = Estimate::default();
+        (0..4).for_each(|_| estimate.add((90 * MS, 100 * MS), (100 * MS, 100 * MS)));
+        assert_eq!(estimate.speedup(), None);
+        estimate.add((90 * MS, 100 * MS), (100 * MS, 100 * MS));
+        assert_eq!(estimate.speedup(), Some(1.0));
     }
 }

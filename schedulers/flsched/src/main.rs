@@ -17,7 +17,8 @@ const SOURCE: Source =
 #[derive(Debug, Parser)]
 #[command(name = "scx_flsched", version, after_long_help = MORE)]
 struct Args {
-    /// How long a task runs before the next one has its turn. Checked at ticks only: at 250 Hz, 30ms become 32ms.
+    /// How long a task runs before the next one has its turn. Checked at ticks only: at 250 Hz, 30ms become 32ms. Shorter where so many
+    /// wait for a CPU that a turn would take more than 10 s.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
     slice: Duration,
     #[command(flatten)]
@@ -36,6 +37,9 @@ Examples:
   scx_flsched --only-pid $(pidof server)        only one process and what it starts
   scx_flsched --stats 2 --json                  counters every 2 s, as JSON, one object a line";
 
+/// How long a turn through a queue may take: the kernel ends a scheduler under which a task waits for 30 s.
+const TURN: Duration = Duration::from_secs(10);
+
 struct Flsched {
     slice: Duration,
 }
@@ -44,6 +48,7 @@ impl Worker for Flsched {
     fn configure(&mut self, settings: &mut Settings) -> Result<Map<String, Value>, SchedulerError> {
         let slice_ns = u64::try_from(self.slice.as_nanos()).unwrap_or(u64::MAX);
         settings.set_u64("slice_ns", slice_ns)?;
+        settings.set_u64("turn_ns", TURN.as_nanos() as u64)?;
         Ok(Map::from_iter([("slice_ns".to_owned(), slice_ns.into())]))
     }
 }

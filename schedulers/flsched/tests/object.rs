@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/flsched.bpf.o"));
 
 /// What FLSCHED may ask of the kernel: the default search for an idle CPU, insertion (scx_cargo's headers name the forms of several
-/// kernels), lengths of queues, how many CPUs there are, whether a task may use one, and counting loops.
-const KERNEL_FUNCTIONS: [&str; 10] = [
+/// kernels), lengths of queues, how many CPUs there are, whose a task is, whether it may use one, and counting loops.
+const KERNEL_FUNCTIONS: [&str; 11] = [
     "bpf_cpumask_test_cpu",
     "bpf_iter_num_destroy",
     "bpf_iter_num_new",
@@ -17,6 +17,7 @@ const KERNEL_FUNCTIONS: [&str; 10] = [
     "scx_bpf_dsq_nr_queued",
     "scx_bpf_nr_cpu_ids",
     "scx_bpf_select_cpu_dfl",
+    "scx_bpf_task_cpu",
 ];
 /// Numbered helpers (Linux include/uapi/linux/bpf.h): bpf_map_lookup_elem, for the counters, and bpf_get_prandom_u32.
 const HELPERS: [i32; 2] = [1, 7];

@@ -24,8 +24,12 @@ UEI_DEFINE(uei);
 #define REMEMBERED_ROUNDS 8
 /* A task is not fetched by an idle core before it has run as long, ns: what sleeps soon need not be moved. */
 #define SETTLED_NS (1000 * 1000ULL)
-/* The longest that a slow core is held up at once, ns. */
-#define HELD_NS (40 * 1000 * 1000ULL)
+/* The shortest and the longest that a slow core is held up at once, ns. */
+#define LEAST_HELD_NS (6 * 1000 * 1000ULL)
+#define MOST_HELD_NS (40 * 1000 * 1000ULL)
+
+/* So many tasks waiting for each CPU are very many. */
+#define MANY 16
 
 enum { FAST_DSQ = 0, SLOW_DSQ = 1, CPU_DSQ = 0x10000 };
 enum { NOWHERE = -1 };
@@ -81,6 +85,7 @@ struct task_state {
 	u64 since_ns;		/* charged until here */
 	u64 interval;		/* and of this interval */
 	u64 in_interval_ns;	/* so much */
+	u64 owed_ns;		/* it is to be held up for so long */
 	s64 lag_ns;
 	u32 share;
 	u32 slowdown;
@@ -90,7 +95,6 @@ struct task_state {
 /* What other CPUs want to know of the one that runs here. */
 struct slot {
 	u64 since_ns;
-	u64 held_until_ns;
 	u64 counter;		/* instructions when the last task left */
 	s64 lag_ns;
 	u32 share;
@@ -203,7 +207,7 @@ static u64 app_of(struct task_struct *p)
 	return by_cgroup ? BPF_CORE_READ(p, cgroups, dfl_cgrp, kn, id) : (u64)p->tgid;
 }
 
-/* Kernel threads and what may not use every CPU stay with their CPU. */
+/* What may not use every CPU stays with its CPU. */
 static bool is_confined(struct task_struct *p)
 {
 	return (p->flags & PF_KTHREAD) || p->nr_cpus_allowed < nr_possible;
@@ -247,22 +251,27 @@ static u64 slice_of(struct task_state *state, bool fast)
 	return slice_ns < least_slice_ns ? least_slice_ns : slice_ns;
 }
 
-/* Holds up a slow CPU for as long as the task has run times one less than its slowdown. */
-static void hold_up(struct task_state *state, struct slot *slot)
+/*
+ * Holds up a slow CPU for as long as the task has run times one less than its slowdown; not often and little but seldom and long enough
+ * that a program can tell it from being interrupted.
+ */
+static void hold_up(struct task_state *state)
 {
-	u64 now = bpf_ktime_get_ns(), ran_ns, until;
-	u64 from = slot->held_until_ns > state->since_ns ? slot->held_until_ns : state->since_ns;
+	u64 now = bpf_ktime_get_ns(), until;
 
-	if (state->slowdown <= WHOLE || now <= from)
+	if (state->slowdown <= WHOLE || now <= state->since_ns)
 		return;
-	ran_ns = (now - from) * (u64)(state->slowdown - WHOLE) / WHOLE;
-	until = now + (ran_ns < HELD_NS ? ran_ns : HELD_NS);
+	state->owed_ns += (now - state->since_ns) * (u64)(state->slowdown - WHOLE) / WHOLE;
+	if (state->owed_ns < LEAST_HELD_NS)
+		return;
+	until = now + (state->owed_ns < MOST_HELD_NS ? state->owed_ns : MOST_HELD_NS);
 	bpf_repeat(1 << 22) {
 		if (bpf_ktime_get_ns() >= until)
 			break;
 	}
-	slot->held_until_ns = bpf_ktime_get_ns();
-	COUNT(held_ns, slot->held_until_ns - now);
+	now = bpf_ktime_get_ns() - now;
+	state->owed_ns -= now < state->owed_ns ? now : state->owed_ns;
+	COUNT(held_ns, now);
 }
 
 static struct usage *usage_of(u64 app)
@@ -319,7 +328,7 @@ static void charge(struct task_struct *p, struct task_state *state, s32 cpu)
 	if (!slot || !state->since_ns)
 		return;
 	if (holds_up && !fast)
-		hold_up(state, slot);
+		hold_up(state);
 	now = bpf_ktime_get_ns();
 	ran_ns = now > state->since_ns ? now - state->since_ns : 0;
 	state->since_ns = now;
@@ -435,7 +444,8 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 			return;
 	}
 	slice_ns = slice_of(state, is_fast(cpu));
-	if (slot->offline) {
+	/* The kernel's own threads are next: others wait for them, and they are brief. */
+	if (slot->offline || (p->flags & PF_KTHREAD)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
 		return;
 	}
@@ -551,6 +561,10 @@ void BPF_STRUCT_OPS(fair_running, struct task_struct *p)
 	look_up_order(state);
 	if (time_before(vtime_now, p->scx.dsq_vtime))
 		vtime_now = p->scx.dsq_vtime;
+	/* Where very many wait, turns are short, or the last would wait for too long. */
+	if (scx_bpf_dsq_nr_queued(FAST_DSQ) + scx_bpf_dsq_nr_queued(SLOW_DSQ) + scx_bpf_dsq_nr_queued(CPU_DSQ + cpu) >
+	    MANY * (s32)nr_cpus)
+		scx_bpf_task_set_slice(p, least_slice_ns);
 	slot->since_ns = state->since_ns;
 	slot->lag_ns = state->lag_ns;
 	slot->share = state->share;
