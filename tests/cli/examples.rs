@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{fixture, home, run, skip, stderr, stdout, swtch};
+use common::{fixture, home, is_root, run, skip, stderr, stdout, swtch};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -82,6 +82,9 @@ fn made_short(example: &str) -> String {
         }
         _ => {}
     }
+    if example.starts_with("swtch sched compare --policies") && !is_root() {
+        return example.replace("stock,fifo,rr", "stock");
+    }
     // Without a terminal it would go on for ever.
     let ends = ["--once", "-n "].iter().any(|option| example.contains(option));
     let example = match example.strip_prefix("swtch top") {
@@ -93,9 +96,36 @@ fn made_short(example: &str) -> String {
     short.replace("-p 1234", &format!("-p {}", std::process::id())).replace("/system.slice/web.service", "/")
 }
 
+/// Whether this example loads a scheduler: then it runs in a guest.
+fn loads(example: &str) -> bool {
+    let word = example.strip_prefix("swtch sched ").and_then(|rest| rest.split(' ').next());
+    let asks = ["list", "status", "compare"].contains(&word.unwrap_or("list"));
+    !asks && !example.contains("--help")
+}
+
+/// Runs examples that load a scheduler, in one guest, each for a second, on a process and a control group that are there.
+fn runs_in_guest(examples: &[String], home: &Path) {
+    let script: Vec<String> = examples
+        .iter()
+        .map(|example| example.replace("$(pidof server)", "$$").replace("/batch.slice", "").replace("--for 60s", ""))
+        .map(|example| format!("{example} --for 1s"))
+        .collect();
+    let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
+    let scheduler = bin.join("scx_flsched");
+    if examples.is_empty() || without_vm("swtch vm ") {
+        return;
+    }
+    if !scheduler.is_file() {
+        skip(&examples.join(", "), "scx_flsched is not built");
+        return;
+    }
+    let script = format!("set -e; {}", script.join("; "));
+    runs(&format!("swtch vm --cpus 2 --copy {} -- sh -c '{script}'", scheduler.display()), home);
+}
+
 /// Whether this is an example for a virtual machine and there is none; says so.
 fn without_vm(example: &str) -> bool {
-    let without = example.starts_with("swtch vm ")
+    let without = (example.starts_with("swtch vm ") || example.starts_with("swtch sched compare --vm"))
         && (cfg!(not(target_arch = "x86_64"))
             || Command::new("qemu-system-x86_64").arg("--version").output().is_err());
     if without {
@@ -131,7 +161,7 @@ fn the_examples_of_every_help_text_run() {
     let mut all = examples(&top);
     for command in [
         "doctor", "measure", "record", "top", "serve", "report", "export", "import", "simulate", "shares",
-        "schema", "vm",
+        "schema", "vm", "sched",
     ] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home.path()).args([command, "--help"])));
@@ -139,9 +169,12 @@ fn the_examples_of_every_help_text_run() {
         assert!(!found.is_empty(), "'swtch {command} --help' has no example: {help}");
         all.extend(found);
     }
-    for example in all {
+    all.extend(examples(&stdout(&run(swtch(home.path()).args(["sched", "compare", "--help"])))));
+    let (in_guest, here): (Vec<String>, Vec<String>) = all.into_iter().partition(|example| loads(example));
+    for example in here {
         runs(&example, home.path());
     }
+    runs_in_guest(&in_guest, home.path());
 }
 
 #[test]
@@ -149,14 +182,24 @@ fn the_commands_in_the_documents_run() {
     let home = furnished();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut count = 0;
-    for document in ["README.md", "docs/method.md", "docs/formats.md", "docs/commands.md", "docs/simulate.md"]
-    {
+    let mut in_guest = Vec::new();
+    for document in [
+        "README.md",
+        "docs/method.md",
+        "docs/formats.md",
+        "docs/commands.md",
+        "docs/simulate.md",
+        "docs/sched.md",
+    ] {
         for command in commands(&fs::read_to_string(root.join(document)).unwrap()) {
-            if command.starts_with("swtch ") {
+            if loads(&command) {
+                in_guest.push(command);
+            } else if command.starts_with("swtch ") {
                 runs(&command, home.path());
                 count += 1;
             }
         }
     }
+    runs_in_guest(&in_guest, home.path());
     assert!(count >= 5, "only {count} commands found in the documents");
 }

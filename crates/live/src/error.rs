@@ -94,6 +94,9 @@ pub enum LiveError {
     /// Somebody asked to stop.
     #[error("interrupted")]
     Interrupted,
+    /// The comparison in the virtual machine failed.
+    #[error("in the virtual machine, {0}")]
+    InGuest(String),
     /// Something of the system's failed.
     #[error("{doing}: {source}")]
     System {

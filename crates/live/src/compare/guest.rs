@@ -87,10 +87,10 @@ fn boot(
     };
     let outcome = swtch_vm::run(&spec, &workload.program, watch).map_err(failed)?;
     if outcome.exited.shell_status() != 0 {
-        return Err(LiveError::Wish(complaint(&names, outcome.exited.shell_status(), &watch.errors)));
+        return Err(LiveError::InGuest(complaint(&names, outcome.exited.shell_status(), &watch.errors)));
     }
     let mut part: Comparison = serde_json::from_slice(&watch.output).map_err(|error| {
-        LiveError::Wish(format!("{names}: the guest's comparison cannot be read: {error}"))
+        LiveError::InGuest(format!("{names}: the guest's comparison cannot be read: {error}"))
     })?;
     part.command = workload.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     part.machine.vm = Some(name(outcome.accelerator).to_owned());
@@ -136,8 +136,8 @@ fn keep(part: &mut Comparison, out: &Path) -> Result<(), LiveError> {
 fn complaint(names: &str, status: i32, errors: &[u8]) -> String {
     let errors = String::from_utf8_lossy(errors);
     match errors.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(line) => format!("in the virtual machine, {}", line.trim_start_matches("swtch: ")),
-        None => format!("{names}: the comparison in the virtual machine ended with status {status}"),
+        Some(line) => line.trim_start_matches("swtch: ").to_owned(),
+        None => format!("{names}: the comparison ended with status {status}"),
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_failure_is_told_in_the_guests_words() {
         let text = complaint("rr", 1, b"noise\nswtch: under rr, x ended with status 3\n\n");
-        assert_eq!(text, "in the virtual machine, under rr, x ended with status 3");
+        assert_eq!(text, "under rr, x ended with status 3");
         assert!(complaint("rr", 7, b"").contains("status 7"));
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-use swtch_live::{Guest, Workload, compare, compare_in_vm, table};
+use swtch_live::{Guest, LiveError, Workload, compare, compare_in_vm, table};
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if args.command.is_empty() {
@@ -38,7 +38,10 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         compare(&workload, &mut watch)
     };
     watch.clear();
-    let compared = compared?;
+    let compared = compared.map_err(|error| match error {
+        LiveError::Wish(text) => WrongUsage(text).into(),
+        error => anyhow::Error::from(error),
+    })?;
     let text = if args.json { serde_json::to_string_pretty(&compared)? + "\n" } else { table(&compared) };
     output::print(&text);
     Ok(ExitCode::SUCCESS)
