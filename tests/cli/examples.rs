@@ -107,7 +107,9 @@ fn loads(example: &str) -> bool {
 fn runs_in_guest(examples: &[String], home: &Path) {
     let script: Vec<String> = examples
         .iter()
-        .map(|example| example.replace("$(pidof server)", "$$").replace("/batch.slice", "").replace("--for 60s", ""))
+        .map(|example| {
+            example.replace("$(pidof server)", "$$").replace("/batch.slice", "").replace("--for 60s", "")
+        })
         .map(|example| format!("{example} --for 1s"))
         .collect();
     let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();

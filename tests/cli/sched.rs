@@ -133,7 +133,8 @@ fn a_comparison_ends_with_a_signal() {
     let arguments = ["compare", "--policies", "stock", "--", "sleep", "1000"];
     let mut child = sched(home.path(), &arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let children = format!("/proc/{0}/task/{0}/children", child.id());
-    while fs::read_to_string(&children).unwrap_or_default().is_empty() && child.try_wait().unwrap().is_none() {
+    while fs::read_to_string(&children).unwrap_or_default().is_empty() && child.try_wait().unwrap().is_none()
+    {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
