@@ -1,9 +1,9 @@
 //! Every example in a command's `--help` and in the documents runs.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::print_stderr)]
 
 mod common;
 
-use common::{fixture, home, run, stderr, stdout, swtch};
+use common::{fixture, home, is_root, run, skip, stderr, stdout, swtch};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -67,6 +67,10 @@ fn made_short(example: &str) -> String {
         Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 1s{rest}"),
         _ => {}
     }
+    if example.starts_with("swtch vm ") && example.ends_with("-- swtch measure --quick") {
+        // Two boots that count instructions take a minute; that they agree is tested elsewhere.
+        return example.replace("--deterministic ", "") + " --method pipe --time-limit 1s";
+    }
     match example.strip_prefix("swtch serve") {
         // It would go on for ever; a signal ends it without a failure.
         Some(rest) if !rest.contains("--once") && !rest.contains("--dashboard") => {
@@ -77,6 +81,9 @@ fn made_short(example: &str) -> String {
             );
         }
         _ => {}
+    }
+    if example.starts_with("swtch sched compare --policies") && !is_root() {
+        return example.replace("stock,fifo,rr", "stock");
     }
     // Without a terminal it would go on for ever.
     let ends = ["--once", "-n "].iter().any(|option| example.contains(option));
@@ -89,7 +96,50 @@ fn made_short(example: &str) -> String {
     short.replace("-p 1234", &format!("-p {}", std::process::id())).replace("/system.slice/web.service", "/")
 }
 
+/// Whether this example loads a scheduler: then it runs in a guest.
+fn loads(example: &str) -> bool {
+    let word = example.strip_prefix("swtch sched ").and_then(|rest| rest.split(' ').next());
+    let asks = ["list", "status", "compare"].contains(&word.unwrap_or("list"));
+    !asks && !example.contains("--help")
+}
+
+/// Runs examples that load a scheduler, in one guest, each for a second, on a process and a control group that are there.
+fn runs_in_guest(examples: &[String], home: &Path) {
+    let script: Vec<String> = examples
+        .iter()
+        .map(|example| {
+            example.replace("$(pidof server)", "$$").replace("/batch.slice", "").replace("--for 60s", "")
+        })
+        .map(|example| format!("{example} --for 1s"))
+        .collect();
+    let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
+    let scheduler = bin.join("scx_flsched");
+    if examples.is_empty() || without_vm("swtch vm ") {
+        return;
+    }
+    if !scheduler.is_file() {
+        skip(&examples.join(", "), "scx_flsched is not built");
+        return;
+    }
+    let script = format!("set -e; {}", script.join("; "));
+    runs(&format!("swtch vm --cpus 2 --copy {} -- sh -c '{script}'", scheduler.display()), home);
+}
+
+/// Whether this is an example for a virtual machine and there is none; says so.
+fn without_vm(example: &str) -> bool {
+    let without = (example.starts_with("swtch vm ") || example.starts_with("swtch sched compare --vm"))
+        && (cfg!(not(target_arch = "x86_64"))
+            || Command::new("qemu-system-x86_64").arg("--version").output().is_err());
+    if without {
+        skip(example, "QEMU for x86-64 is not installed");
+    }
+    without
+}
+
 fn runs(example: &str, home: &Path) {
+    if without_vm(example) {
+        return;
+    }
     let command = made_short(example);
     let command = command.split(" | jq ").next().unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
@@ -98,6 +148,7 @@ fn runs(example: &str, home: &Path) {
         .args(["-o", "pipefail", "-c", command])
         .env("PATH", path)
         .env("XDG_STATE_HOME", home)
+        .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache"))
         .current_dir(home)
         .stdin(Stdio::null())
         .output()
@@ -112,7 +163,7 @@ fn the_examples_of_every_help_text_run() {
     let mut all = examples(&top);
     for command in [
         "doctor", "measure", "record", "top", "serve", "report", "export", "import", "simulate", "shares",
-        "schema",
+        "schema", "vm", "sched",
     ] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home.path()).args([command, "--help"])));
@@ -120,9 +171,12 @@ fn the_examples_of_every_help_text_run() {
         assert!(!found.is_empty(), "'swtch {command} --help' has no example: {help}");
         all.extend(found);
     }
-    for example in all {
+    all.extend(examples(&stdout(&run(swtch(home.path()).args(["sched", "compare", "--help"])))));
+    let (in_guest, here): (Vec<String>, Vec<String>) = all.into_iter().partition(|example| loads(example));
+    for example in here {
         runs(&example, home.path());
     }
+    runs_in_guest(&in_guest, home.path());
 }
 
 #[test]
@@ -130,14 +184,24 @@ fn the_commands_in_the_documents_run() {
     let home = furnished();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut count = 0;
-    for document in ["README.md", "docs/method.md", "docs/formats.md", "docs/commands.md", "docs/simulate.md"]
-    {
+    let mut in_guest = Vec::new();
+    for document in [
+        "README.md",
+        "docs/method.md",
+        "docs/formats.md",
+        "docs/commands.md",
+        "docs/simulate.md",
+        "docs/sched.md",
+    ] {
         for command in commands(&fs::read_to_string(root.join(document)).unwrap()) {
-            if command.starts_with("swtch ") {
+            if loads(&command) {
+                in_guest.push(command);
+            } else if command.starts_with("swtch ") {
                 runs(&command, home.path());
                 count += 1;
             }
         }
     }
+    runs_in_guest(&in_guest, home.path());
     assert!(count >= 5, "only {count} commands found in the documents");
 }

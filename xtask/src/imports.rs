@@ -14,14 +14,18 @@ const LEVELS: [(u8, &[&str]); 6] = [
 ];
 
 /// Programs that stand apart: they may use only a little, and nothing may import them.
-const SCHEDULERS: [&str; 2] = ["scx_flsched", "scx_fair"];
-const USED_BY_SCHEDULERS: [&str; 3] = ["swtch-fairness", "swtch-topology", "swtch-units"];
+const SCHEDULERS: [&str; 3] = ["scx_flsched", "scx_fair", "scx_global_fifo"];
+/// What the schedulers share; it stands apart with them.
+const SHARED_BY_SCHEDULERS: &str = "swtch-scx";
+const USED_BY_SCHEDULERS: [&str; 4] =
+    ["swtch-fairness", "swtch-topology", "swtch-units", SHARED_BY_SCHEDULERS];
 
 /// External crates that only some crates may import. A trailing `*` stands for any ending.
-const CONFINED: [(&str, &[&str]); 3] = [
-    ("clap*", &["swtch", "scx_flsched", "scx_fair"]),
+const CONFINED: [(&str, &[&str]); 4] = [
+    ("clap*", &["swtch", "scx_flsched", "scx_fair", "scx_global_fifo", SHARED_BY_SCHEDULERS]),
     ("pyo3*", &["swtch-python"]),
-    ("libbpf*", &["swtch-record", "scx_flsched", "scx_fair"]),
+    ("libbpf*", &["swtch-record", "scx_fair", SHARED_BY_SCHEDULERS]),
+    ("scx_*", &SCHEDULERS),
 ];
 
 /// Where a crate of the workspace stands.
@@ -29,6 +33,8 @@ const CONFINED: [(&str, &[&str]); 3] = [
 enum Place {
     Level(u8),
     Scheduler,
+    /// What schedulers share.
+    Shared,
     /// xtask: it builds the others, so it must build without them.
     Chores,
 }
@@ -37,14 +43,18 @@ fn place(name: &str) -> Option<Place> {
     if name == "xtask" {
         return Some(Place::Chores);
     }
-    if is_scheduler(name) {
+    if SCHEDULERS.contains(&name) {
         return Some(Place::Scheduler);
+    }
+    if name == SHARED_BY_SCHEDULERS {
+        return Some(Place::Shared);
     }
     LEVELS.iter().find(|(_, names)| names.contains(&name)).map(|(level, _)| Place::Level(*level))
 }
 
+/// Whether it is a live scheduler, or what they share.
 pub(crate) fn is_scheduler(name: &str) -> bool {
-    SCHEDULERS.contains(&name)
+    SCHEDULERS.contains(&name) || name == SHARED_BY_SCHEDULERS
 }
 
 /// Every import that points up or sideways, every confined crate that got out, every crate without a place.
@@ -77,15 +87,16 @@ fn import(name: &str, importer: Place, imported: &str) -> Option<String> {
         (Place::Level(upper), Place::Level(lower)) => {
             Some(format!("{name} (level {upper}) imports {imported} (level {lower}); imports go down only"))
         }
-        (Place::Scheduler, Place::Level(_)) if USED_BY_SCHEDULERS.contains(&imported) => None,
-        (Place::Scheduler, _) => Some(format!(
+        (Place::Scheduler, Place::Level(_) | Place::Shared) if USED_BY_SCHEDULERS.contains(&imported) => None,
+        (Place::Shared, Place::Level(_)) if USED_BY_SCHEDULERS.contains(&imported) => None,
+        (Place::Scheduler | Place::Shared, _) => Some(format!(
             "{name} imports {imported}; a scheduler may use only {}",
             USED_BY_SCHEDULERS.join(", ")
         )),
         (Place::Chores, _) => {
             Some(format!("{name} imports {imported}; it must build without the crates it builds"))
         }
-        (_, Place::Scheduler | Place::Chores) => {
+        (_, Place::Scheduler | Place::Shared | Place::Chores) => {
             Some(format!("{name} imports {imported}, which stands apart and may not be imported"))
         }
     }
@@ -131,7 +142,8 @@ mod tests {
             ("swtch-profile", &["swtch-stats"]),
             ("swtch-stats", &["proptest"]),
             ("swtch-units", &[]),
-            ("scx_fair", &["swtch-topology", "libbpf-rs", "clap"]),
+            ("scx_fair", &["swtch-scx", "swtch-topology", "libbpf-rs", "clap", "scx_cargo"]),
+            ("swtch-scx", &["libbpf-rs", "clap"]),
             ("xtask", &["anyhow", "serde_json"]),
         ]);
         assert!(found.is_empty(), "{found:?}");
@@ -164,6 +176,9 @@ mod tests {
         assert_eq!(complaints_of(&[("swtch-live", &["scx_fair"])]).len(), 1);
         assert_eq!(complaints_of(&[("scx_fair", &["swtch-sim"])]).len(), 1);
         assert_eq!(complaints_of(&[("scx_fair", &["scx_flsched"])]).len(), 1);
+        assert_eq!(complaints_of(&[("swtch", &["swtch-scx"])]).len(), 1);
+        assert_eq!(complaints_of(&[("swtch-scx", &["scx_fair"])]).len(), 1);
+        assert_eq!(complaints_of(&[("swtch-record", &["scx_utils"])]).len(), 1);
         assert_eq!(complaints_of(&[("xtask", &["swtch-stats"])]).len(), 1);
         assert_eq!(complaints_of(&[("swtch", &["xtask"]), ("xtask", &[])]).len(), 1);
     }

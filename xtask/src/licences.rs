@@ -57,4 +57,14 @@ mod tests {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         assert_eq!(configuration(here), here.parent().unwrap().join("deny.toml"));
     }
+
+    #[test]
+    fn schedulers_follow_rules_of_their_own_which_refuse_what_is_under_the_apache_license_alone() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let own = configuration(&root.join("schedulers/fair"));
+        assert_eq!(own, root.join("schedulers/deny.toml"));
+        let rules = std::fs::read_to_string(own).unwrap();
+        assert!(rules.contains("\"GPL-2.0-only\"") && !rules.contains("\"Apache-2.0\""), "{rules}");
+        assert!(!std::fs::read_to_string(root.join("deny.toml")).unwrap().contains("\"GPL"));
+    }
 }

@@ -3,10 +3,12 @@
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod record;
+pub(crate) mod sched;
 pub(crate) mod serve;
 pub(crate) mod shares;
 pub(crate) mod simulate;
 pub(crate) mod top;
+pub(crate) mod vm;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -54,6 +56,10 @@ pub(crate) enum Command {
     Simulate(Box<simulate::SimulateArgs>),
     /// Who gets how much of the fast cores, by the fair policies
     Shares(Box<shares::SharesArgs>),
+    /// Runs a scheduler on this kernel, or compares schedulers
+    Sched(sched::SchedArgs),
+    /// A command on a sched_ext kernel in a virtual machine
+    Vm(Box<vm::VmArgs>),
     /// The JSON Schema of the files swtch writes
     Schema(SchemaArgs),
     #[command(external_subcommand)]
@@ -208,7 +214,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is not a time; write 500ms, 30s or 5m");
     let trimmed = text.trim();
     let unit_at = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());

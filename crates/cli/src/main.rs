@@ -12,8 +12,13 @@ mod progress;
 use args::{Cli, Command};
 use clap::Parser;
 use std::process::ExitCode;
+use swtch_vm::guest;
 
 fn main() -> ExitCode {
+    // In a virtual machine this program is what the kernel starts first.
+    if guest::is_first_process() {
+        return guest::run().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return args::report(&error),
@@ -29,6 +34,8 @@ fn main() -> ExitCode {
         Command::Import(args) => commands::import::run(&args),
         Command::Simulate(args) => commands::simulate::run(&args),
         Command::Shares(args) => commands::shares::run(&args),
+        Command::Sched(args) => commands::sched::run(&args),
+        Command::Vm(args) => commands::vm::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::External(words) => commands::external::run(&words),
     };

@@ -1,0 +1,168 @@
+//! Arguments of `swtch sched`.
+
+use super::size;
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use swtch_live::Policy;
+use swtch_vm::Spec;
+
+/// Runs of each policy, where nothing else is said; exact figures need one.
+const RUNS: usize = 5;
+
+#[derive(Debug, Args)]
+#[command(subcommand_help_heading = "Commands, and any scx_NAME that 'swtch sched list' shows")]
+#[command(override_usage = "swtch sched NAME [OPTIONS OF scx_NAME]\n       swtch sched <COMMAND>")]
+#[command(after_help = "Examples:\n  \
+    swtch sched list\n  \
+    swtch sched status\n  \
+    swtch sched flsched --for 60s                         the whole machine, for a minute\n  \
+    swtch sched flsched --only-pid $(pidof server)        one process and what it starts\n  \
+    swtch sched flsched --only-cgroup /sys/fs/cgroup/batch.slice\n  \
+    swtch sched flsched --help                                 what it is good for, and its own options\n\n\
+    It needs root, and runs until Ctrl-C, --for, or until the kernel ends it, and says why it ended. Whatever ends swtch ends the scheduler too,\n\
+    and the kernel's own is back. Of swtch's own schedulers: --for TIME, --only-pid PID, --only-cgroup PATH, --stats SECONDS, --json.\n\
+    Of others: --for TIME, and their own options.\n\
+    Exit status: 0 ended as asked, 1 failed or thrown out by the kernel, 2 wrong usage.")]
+pub(crate) struct SchedArgs {
+    #[command(subcommand)]
+    pub(crate) what: SchedCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SchedCommand {
+    /// Which scheduler runs, and what the kernel says of it
+    Status(JsonArgs),
+    /// Schedulers that are here: beside swtch and on PATH
+    List(JsonArgs),
+    /// A command under several schedulers in turn, in one table
+    Compare(Box<CompareArgs>),
+    /// Ties a program to the process that starts it
+    #[command(hide = true)]
+    Tether(TetherArgs),
+    #[command(external_subcommand)]
+    Run(Vec<OsString>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JsonArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TetherArgs {
+    pub(crate) parent: u32,
+    #[arg(last = true)]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch sched compare --policies stock,fifo,rr -- sleep 0.1\n  \
+    swtch sched compare --vm --runs 2 --no-record --policies stock,flsched -- hackbench -p -g 1 -l 20\n  \
+    swtch sched compare --vm --deterministic --policies stock,'flsched --slice 20ms' -- hackbench -p -g 1 -l 20\n\n\
+    Policies: stock (as the command is), fifo and rr (real-time, priority 1), and any scheduler of 'swtch sched list'.\n\
+    Each is run once to warm up, then --runs times in turn, and once more recorded, for waits and the bill. What the command prints is\n\
+    not shown. Exit status: 0 done, 1 failed, 2 wrong usage.")]
+pub(crate) struct CompareArgs {
+    /// Policies, the first to compare with; a scheduler's options in the same word
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "stock,fifo,rr,flsched,global_fifo"
+    )]
+    pub(crate) policies: Vec<Policy>,
+    /// Counted runs of each policy; 5, or 1 with --deterministic
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<usize>,
+    /// Only count: no waits, no bill
+    #[arg(long)]
+    pub(crate) no_record: bool,
+    /// Keep the Traces in this folder, POLICY.swtch
+    #[arg(short, long, value_name = "FOLDER", conflicts_with = "no_record")]
+    pub(crate) out: Option<PathBuf>,
+    /// In a virtual machine, on a kernel with sched_ext
+    #[arg(long)]
+    pub(crate) vm: bool,
+    /// Count instructions instead of time, each policy in a boot of its own: the same command gives the same figures
+    #[arg(long, requires = "vm")]
+    pub(crate) deterministic: bool,
+    /// CPUs of the virtual machine
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "vm")]
+    pub(crate) cpus: u32,
+    /// Its memory
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", requires = "vm")]
+    pub(crate) memory: u64,
+    /// Its kernel (vmlinuz, bzImage)
+    #[arg(long, value_name = "FILE", requires = "vm")]
+    pub(crate) kernel: Option<PathBuf>,
+    /// Take this file or folder along into it
+    #[arg(long, value_name = "FILE", requires = "vm")]
+    pub(crate) copy: Vec<PathBuf>,
+    /// Emulate, even where KVM works
+    #[arg(long, requires = "vm")]
+    pub(crate) emulate: bool,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The command to run under each
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl CompareArgs {
+    pub(crate) fn runs(&self) -> usize {
+        self.runs.unwrap_or(if self.deterministic { 1 } else { RUNS })
+    }
+
+    /// The guest, but for its command.
+    pub(crate) fn guest(&self) -> Spec {
+        Spec {
+            cpus: self.cpus,
+            memory_mib: self.memory >> 20,
+            kernel: self.kernel.clone(),
+            copy: self.copy.clone(),
+            deterministic: self.deterministic,
+            emulate: self.emulate,
+            ..Spec::new(self.command.clone())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    fn sched(line: &[&str]) -> Result<SchedCommand, clap::Error> {
+        let words = ["swtch", "sched"].iter().chain(line);
+        match Cli::try_parse_from(words)?.command {
+            Command::Sched(args) => Ok(args.what),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn other_words_are_schedulers_with_options_of_their_own() {
+        let SchedCommand::Run(words) = sched(&["flsched", "--slice", "5ms", "--help"]).unwrap() else {
+            panic!()
+        };
+        assert_eq!(words, ["flsched", "--slice", "5ms", "--help"]);
+    }
+
+    #[test]
+    fn policies_may_have_options_and_exact_figures_need_one_run() {
+        let line =
+            ["compare", "--vm", "--deterministic", "--policies", "rr,flsched --slice 5ms", "--", "true"];
+        let SchedCommand::Compare(args) = sched(&line).unwrap() else { panic!() };
+        let names: Vec<String> = args.policies.iter().map(Policy::to_string).collect();
+        assert_eq!((names.join("|").as_str(), args.runs()), ("rr|flsched --slice 5ms", 1));
+        let SchedCommand::Compare(args) = sched(&["compare", "--", "true"]).unwrap() else { panic!() };
+        assert_eq!((args.policies.len(), args.runs()), (5, 5));
+        assert!(sched(&["compare", "--deterministic", "--", "true"]).is_err());
+    }
+}

@@ -1,0 +1,132 @@
+//! Arguments of `swtch vm`.
+
+use super::{duration, size};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use swtch_vm::Spec;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch vm -- hackbench -p -g 4 -l 100\n  \
+    swtch vm --deterministic -- hackbench -p -g 2 -l 20      the same switches and times on any machine\n  \
+    swtch vm --fetch sh.swtch -- swtch record -o sh.swtch --no-profile -- sh -c 'echo hello'\n  \
+    swtch vm --deterministic --append preempt=lazy --append preempt=full -- swtch measure --quick\n\n\
+    The kernel is the newest of Debian's packages with sched_ext, fetched once and kept in $XDG_CACHE_HOME/swtch, or --kernel.\n\
+    Programs and files that the command names travel with what they need; other files with --copy.\n\
+    Given twice, --kernel or --append compares: what 'swtch measure' measures, or else what the kernel counted.\n\
+    Exit status: the command's, 128 + N for signal N, 127 when it is not found; otherwise 0 done, 1 failed, 2 wrong usage.")]
+pub(crate) struct VmArgs {
+    /// CPUs of the guest
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) cpus: u32,
+    /// Memory of the guest
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
+    pub(crate) memory: u64,
+    /// The kernel's image (vmlinuz, bzImage); twice or more to compare
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kernel: Vec<PathBuf>,
+    /// More of the kernel's command line, e.g. mitigations=off; twice or more to compare
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) append: Vec<String>,
+    /// Take this file or folder along, to the same path
+    #[arg(long, value_name = "FILE")]
+    pub(crate) copy: Vec<PathBuf>,
+    /// Bring this file or folder back after the command
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fetch: Vec<PathBuf>,
+    /// Count instructions instead of time, without randomness: the same run gives the same figures
+    #[arg(long)]
+    pub(crate) deterministic: bool,
+    /// Load the scheduler scx_NAME first; its options may follow in the same word
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sched: Option<String>,
+    /// Give the command up after this long, e.g. 30s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Give the guest up when it has not booted after this long
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2m")]
+    pub(crate) boot_timeout: Duration,
+    /// Give the guest up after so long without a sign of life
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
+    pub(crate) hang_after: Duration,
+    /// Look for a newer kernel in Debian's packages
+    #[arg(long, conflicts_with = "kernel")]
+    pub(crate) update: bool,
+    /// Emulate, even where KVM works
+    #[arg(long)]
+    pub(crate) emulate: bool,
+    /// Show what the guest's kernel says, on standard error
+    #[arg(long)]
+    pub(crate) console: bool,
+    /// Print what happens as JSON, a line an event; when comparing, the comparisons
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The command to run in the guest
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl VmArgs {
+    /// Every kernel with every command line; one where nothing is compared.
+    pub(crate) fn specs(&self, command: &[OsString]) -> Vec<Spec> {
+        let kernels: Vec<Option<PathBuf>> =
+            if self.kernel.is_empty() { vec![None] } else { self.kernel.iter().cloned().map(Some).collect() };
+        let none = [String::new()];
+        let lines = if self.append.is_empty() { &none[..] } else { &self.append };
+        let spec = |kernel: &Option<PathBuf>, append: &String| Spec {
+            cpus: self.cpus,
+            memory_mib: self.memory >> 20,
+            kernel: kernel.clone(),
+            update: self.update,
+            append: append.clone(),
+            copy: self.copy.clone(),
+            fetch: self.fetch.clone(),
+            deterministic: self.deterministic,
+            scheduler: self
+                .sched
+                .iter()
+                .flat_map(|text| text.split_whitespace())
+                .map(OsString::from)
+                .collect(),
+            timeout: self.timeout,
+            boot_timeout: self.boot_timeout,
+            silence: self.hang_after,
+            emulate: self.emulate,
+            ..Spec::new(command.to_vec())
+        };
+        kernels.iter().flat_map(|kernel| lines.iter().map(move |line| spec(kernel, line))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::args::{Cli, Command};
+    use clap::Parser;
+
+    fn specs(line: &str) -> Vec<swtch_vm::Spec> {
+        let Command::Vm(args) = Cli::try_parse_from(line.split(' ')).unwrap().command else { unreachable!() };
+        args.specs(&args.command)
+    }
+
+    #[test]
+    fn kernels_and_command_lines_multiply() {
+        assert_eq!(specs("swtch vm -- true").len(), 1);
+        let specs = specs("swtch vm --kernel a --kernel b --append x=1 --append y --memory 512M -- true");
+        let runs: Vec<_> = specs
+            .iter()
+            .map(|spec| (spec.kernel.as_deref().unwrap().to_str().unwrap(), spec.append.as_str()))
+            .collect();
+        assert_eq!(runs, [("a", "x=1"), ("a", "y"), ("b", "x=1"), ("b", "y")]);
+        assert!(specs.iter().all(|spec| spec.memory_mib == 512));
+    }
+
+    #[test]
+    fn a_scheduler_may_have_options() {
+        assert_eq!(specs("swtch vm --sched flsched -- true")[0].scheduler, ["flsched"]);
+        let line = ["swtch", "vm", "--sched", "flsched --slice 5ms", "--", "true"];
+        let Command::Vm(args) = Cli::try_parse_from(line).unwrap().command else { unreachable!() };
+        assert_eq!(args.specs(&args.command)[0].scheduler, ["flsched", "--slice", "5ms"]);
+    }
+}

@@ -1,0 +1,86 @@
+//! What somebody sees while a scheduler runs or schedulers are compared, and the signals that end it.
+
+use crate::output;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use swtch_live::{Observer, Told};
+
+/// The bar turns this often, in emulated guests' boots; nothing is drawn while a command is measured here.
+const EVERY: Duration = Duration::from_millis(500);
+
+pub(super) struct Watch {
+    name: String,
+    json: bool,
+    bar: Option<ProgressBar>,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// For one scheduler.
+    ///
+    /// # Errors
+    /// When the signals cannot be caught.
+    pub(super) fn new(name: &str, json: bool) -> io::Result<Self> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // A second signal ends the command at once, with the status a shell expects.
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupted))?;
+            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+        }
+        Ok(Self { name: name.to_owned(), json, bar: None, interrupted })
+    }
+
+    /// For a comparison; `turns` where the bar may move while a command runs, which is not on this machine then.
+    ///
+    /// # Errors
+    /// When the signals cannot be caught.
+    pub(super) fn with_bar(turns: bool) -> io::Result<Self> {
+        let mut watch = Self::new("compare", false)?;
+        if io::stderr().is_terminal() {
+            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+            let style =
+                ProgressStyle::with_template("{spinner} {bar:20} {pos} of {len}  {elapsed}  {wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            if turns {
+                bar.enable_steady_tick(EVERY);
+            }
+            watch.bar = Some(bar);
+        }
+        Ok(watch)
+    }
+
+    /// Takes the bar off the terminal.
+    pub(super) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for Watch {
+    fn told(&mut self, told: &Told) {
+        match told {
+            Told::Event(_, line) | Told::Unknown(line) if self.json => output::print(&format!("{line}\n")),
+            Told::Event(event, _) => output::print(&format!("{}: {}\n", self.name, event.in_words())),
+            Told::Unknown(line) | Told::Text(line) if !self.json => output::print(&format!("{line}\n")),
+            // JSON stays JSON: whatever else is said goes where complaints go.
+            Told::Unknown(line) | Told::Text(line) | Told::Complaint(line) => output::complain_text(line),
+        }
+    }
+
+    fn step(&mut self, done: usize, of: usize, next: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(of as u64);
+            bar.set_position(done as u64);
+            bar.set_message(next.to_owned());
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}

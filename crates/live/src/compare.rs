@@ -1,0 +1,170 @@
+//! A command under several schedulers in turn, and what differs.
+//!
+//! Times and switches come from runs that nobody watches: a recorder is a task of its own, and changes what it looks at. Waits and the bill
+//! come from one more run of each policy, which is recorded.
+
+mod counted;
+mod figures;
+mod guest;
+mod policy;
+mod recorded;
+mod table;
+
+pub use figures::{Comparison, Figure, Machine, PolicyRuns};
+pub use guest::{Guest, compare_in_vm};
+pub use policy::Policy;
+pub use recorded::{BillFigures, Waits};
+pub use table::table;
+
+use crate::Observer;
+use crate::error::LiveError;
+use crate::find::Places;
+use crate::lock::Lock;
+use crate::process::Scheduler;
+use crate::status::Status;
+use counted::Counted;
+use policy::Prepared;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use swtch_cost::CostModel;
+
+/// What to compare on.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// The command, its program first.
+    pub command: Vec<OsString>,
+    /// The policies; figures are told relative to the first.
+    pub policies: Vec<Policy>,
+    /// Counted runs of each, after one that is not counted.
+    pub runs: usize,
+    /// Whether each is recorded once more, for waits and the bill.
+    pub record: bool,
+    /// Where the Traces are kept, `POLICY.swtch`; nowhere when not given.
+    pub out: Option<PathBuf>,
+    /// Prices of this machine, where there are any.
+    pub model: Option<CostModel>,
+    /// This program: it records, and ties schedulers to this process.
+    pub program: PathBuf,
+    /// Where schedulers are looked for.
+    pub places: Places,
+}
+
+/// What one policy's runs gave so far.
+#[derive(Debug, Default)]
+struct Collected {
+    ops: Option<String>,
+    counted: Vec<Counted>,
+    recorded: Option<recorded::Recorded>,
+}
+
+/// One run among all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    WarmUp,
+    Counted,
+    Recorded,
+}
+
+/// Runs the command under each policy in turn, again and again.
+///
+/// # Errors
+/// When this machine does not permit a policy, before anything is run; when a scheduler or the command fails.
+pub fn compare(workload: &Workload, observer: &mut dyn Observer) -> Result<Comparison, LiveError> {
+    check(workload)?;
+    let prepared: Vec<Prepared> =
+        workload.policies.iter().map(|policy| policy.prepare(&workload.places)).collect::<Result<_, _>>()?;
+    let schedulers: Vec<&Prepared> = prepared.iter().filter(|one| one.found.is_some()).collect();
+    let mut lock = None;
+    if let Some(first) = schedulers.first() {
+        let is_root = rustix::process::geteuid().is_root();
+        Status::read(Path::new("/")).permits(&first.name, is_root)?;
+        lock = Some(Lock::take(Path::new("/"), "compare")?);
+    }
+    let order = order(prepared.len(), workload.runs, workload.record);
+    let mut collected: Vec<Collected> = prepared.iter().map(|_| Collected::default()).collect();
+    let count = order.len();
+    for (done, (index, step)) in order.into_iter().enumerate() {
+        let one = &prepared[index];
+        let doing = match step {
+            Step::WarmUp => "warming up",
+            Step::Counted => "counting",
+            Step::Recorded => "recording",
+        };
+        observer.step(done, count, &format!("{}: {doing}", one.name));
+        run_step(workload, one, step, &mut collected[index], observer)?;
+    }
+    observer.step(count, count, "");
+    drop(lock);
+    Ok(figures::comparison(workload, &prepared, collected))
+}
+
+/// Wishes that cannot be met.
+fn check(workload: &Workload) -> Result<(), LiveError> {
+    let wish = |text: &str| Err(LiveError::Wish(text.to_owned()));
+    if workload.command.is_empty() {
+        return wish("no command given; say what to run: swtch sched compare -- COMMAND");
+    }
+    if workload.policies.is_empty() || workload.runs == 0 {
+        return wish("there is nothing to compare; give at least one policy and one run");
+    }
+    let names: Vec<String> = workload.policies.iter().map(Policy::to_string).collect();
+    let twice = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
+    match twice {
+        Some((_, name)) => wish(&format!("{name} is given twice")),
+        None => Ok(()),
+    }
+}
+
+/// Every policy once to warm up, then rounds of all, then each recorded. Each round begins with another policy, so that none always follows
+/// the same one.
+fn order(policies: usize, runs: usize, record: bool) -> Vec<(usize, Step)> {
+    let warm_up = (0..policies).map(|index| (index, Step::WarmUp));
+    let rounds = (0..runs)
+        .flat_map(|round| (0..policies).map(move |place| ((round + place) % policies, Step::Counted)));
+    let recorded = (0..policies).filter(|_| record).map(|index| (index, Step::Recorded));
+    warm_up.chain(rounds).chain(recorded).collect()
+}
+
+fn run_step(
+    workload: &Workload,
+    one: &Prepared,
+    step: Step,
+    collected: &mut Collected,
+    observer: &dyn Observer,
+) -> Result<(), LiveError> {
+    let stop = || observer.stop();
+    let scheduler = match &one.found {
+        None => None,
+        Some(found) => {
+            let mut scheduler = Scheduler::start(found, &one.arguments, &workload.program)?;
+            collected.ops = Some(scheduler.wait_enabled(&stop)?);
+            Some(scheduler)
+        }
+    };
+    match step {
+        Step::WarmUp => drop(counted::run(workload, one, &stop)?),
+        Step::Counted => collected.counted.push(counted::run(workload, one, &stop)?),
+        Step::Recorded => collected.recorded = Some(recorded::run(workload, one, &stop)?),
+    }
+    if let Some(mut scheduler) = scheduler {
+        scheduler.check()?;
+        scheduler.stop()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_begin_with_another_policy_each() {
+        let order = order(3, 2, true);
+        let counted: Vec<usize> =
+            order.iter().filter(|(_, step)| *step == Step::Counted).map(|(index, _)| *index).collect();
+        assert_eq!(counted, [0, 1, 2, 1, 2, 0]);
+        assert_eq!(order.len(), 3 + 6 + 3);
+        assert_eq!(order[0].1, Step::WarmUp);
+        assert_eq!(order.last(), Some(&(2, Step::Recorded)));
+    }
+}

@@ -1,0 +1,177 @@
+//! One run that nobody watches: time and switches.
+
+use super::Workload;
+use super::policy::{CHRT, Prepared};
+use crate::error::LiveError;
+use crate::process::in_words;
+use nix::sys::resource::{UsageWho, getrusage};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether to stop. Seldom: the looking is a task that wakes up.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Of what a command complains of, the end is shown.
+const LAST_WORDS_BYTES: i64 = 400;
+
+/// What one run took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Counted {
+    /// From its start to its end.
+    pub(super) seconds: f64,
+    /// Switches of the command and its descendants, away from them because they waited for something.
+    pub(super) voluntary: u64,
+    /// And those where they could have gone on.
+    pub(super) involuntary: u64,
+    /// Switches on the whole machine, from and to the idle task among them.
+    pub(super) machine: Option<u64>,
+}
+
+pub(super) fn run(
+    workload: &Workload,
+    one: &Prepared,
+    stop: &dyn Fn() -> bool,
+) -> Result<Counted, LiveError> {
+    let before = switches()?;
+    let machine_before = machine_switches();
+    let began = Instant::now();
+    under(one, &workload.command, stop)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let machine = machine_switches().zip(machine_before).map(|(after, before)| after - before);
+    let after = switches()?;
+    Ok(Counted {
+        seconds,
+        voluntary: after.0.saturating_sub(before.0),
+        involuntary: after.1.saturating_sub(before.1),
+        machine,
+    })
+}
+
+/// Runs words under the policy, to a successful end.
+pub(super) fn under(one: &Prepared, words: &[OsString], stop: &dyn Fn() -> bool) -> Result<(), LiveError> {
+    let prefixed: Vec<OsString> =
+        one.prefix.iter().map(OsString::from).chain(words.iter().cloned()).collect();
+    finish(one, &prefixed, words, stop)
+}
+
+/// Runs the words; `shown` is what the user knows of them.
+pub(super) fn finish(
+    one: &Prepared,
+    words: &[OsString],
+    shown: &[OsString],
+    stop: &dyn Fn() -> bool,
+) -> Result<(), LiveError> {
+    let failed = |how: String| LiveError::Command {
+        policy: one.name.clone(),
+        command: shown.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(),
+        how,
+    };
+    let Some((program, arguments)) = words.split_first() else { return Err(failed("is no command".into())) };
+    let mut complaints = tempfile::tempfile().map_err(LiveError::system("making a file for complaints"))?;
+    let errors = complaints.try_clone().map_err(LiveError::system("making a file for complaints"))?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
+    let mut child = command.spawn().map_err(|error| {
+        let missing = program == CHRT && error.kind() == io::ErrorKind::NotFound;
+        let advice = if missing { "; fifo and rr need chrt: apt-get install util-linux" } else { "" };
+        failed(format!("cannot be started: {error}{advice}"))
+    })?;
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let (done, heard) = mpsc::channel::<()>();
+    // Waiting in the kernel, not looking again and again: what is measured is not disturbed.
+    let (status, stopped) = thread::scope(|scope| {
+        let waiting = scope.spawn(move || {
+            let status = child.wait();
+            drop(done);
+            status
+        });
+        let mut stopped = false;
+        while let Err(RecvTimeoutError::Timeout) = heard.recv_timeout(LOOK_EVERY) {
+            if stop() {
+                let signal = if stopped { Signal::KILL } else { Signal::TERM };
+                stopped = true;
+                let _ = group.map(|group| kill_process_group(group, signal));
+            }
+        }
+        let status = waiting.join().unwrap_or_else(|_| Err(io::Error::other("waiting failed")));
+        (status, stopped)
+    });
+    if stopped || stop() {
+        return Err(LiveError::Interrupted);
+    }
+    let status: ExitStatus = status.map_err(LiveError::system("waiting for the command"))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(failed(format!("{}{}", in_words(status), last_words(&mut complaints))))
+}
+
+fn last_words(complaints: &mut File) -> String {
+    let length = complaints.metadata().map_or(0, |found| found.len() as i64);
+    let from = complaints.seek(SeekFrom::Start((length - LAST_WORDS_BYTES).max(0) as u64));
+    let mut bytes = Vec::new();
+    let _ = from.and_then(|_| complaints.read_to_end(&mut bytes));
+    let text = String::from_utf8_lossy(&bytes).trim().replace('\n', " | ");
+    if text.is_empty() { text } else { format!(" ({text})") }
+}
+
+/// Voluntary and involuntary, of all descendants that have been waited for.
+fn switches() -> Result<(u64, u64), LiveError> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)
+        .map_err(|error| LiveError::system("asking for the switches of children")(error.into()))?;
+    Ok((usage.voluntary_context_switches() as u64, usage.involuntary_context_switches() as u64))
+}
+
+fn machine_switches() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("ctxt ")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Policy;
+    use crate::find::Places;
+    use std::ffi::OsStr;
+    use std::path::Path;
+
+    fn stock() -> Prepared {
+        Policy::Stock.prepare(&Places::new(Path::new("/"), OsStr::new(""))).unwrap()
+    }
+
+    fn words(script: &str) -> Vec<OsString> {
+        ["sh", "-c", script].map(OsString::from).to_vec()
+    }
+
+    #[test]
+    fn a_failure_has_the_commands_last_words() {
+        let error =
+            under(&stock(), &words("echo no such table >&2; exit 3"), &|| false).unwrap_err().to_string();
+        assert_eq!(error, "under stock, sh ended with status 3 (no such table); there is nothing to compare");
+        let absent = under(&stock(), &["no-such-program".into()], &|| false).unwrap_err().to_string();
+        assert!(absent.contains("cannot be started"), "{absent}");
+    }
+
+    #[test]
+    fn a_command_that_goes_on_for_ever_can_be_stopped() {
+        let began = Instant::now();
+        let error = under(&stock(), &words("sleep 1000"), &|| true).unwrap_err();
+        assert!(matches!(error, LiveError::Interrupted));
+        assert!(began.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn this_kernel_counts_switches() {
+        let before = switches().unwrap();
+        under(&stock(), &words("sleep 0.01; sleep 0.01"), &|| false).unwrap();
+        let after = switches().unwrap();
+        assert!(after.0 > before.0 && machine_switches().is_some());
+    }
+}

@@ -1,0 +1,218 @@
+//! The same comparison in a virtual machine: this program runs it there, and its document comes back.
+
+use super::figures::Comparison;
+use super::policy::{CHRT, Policy};
+use super::{Workload, check};
+use crate::Observer;
+use crate::error::LiveError;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use swtch_vm::{Accelerator, Event, Spec, Stream, VmError};
+
+/// Where the guest keeps Traces, below the current folder.
+const TRACES: &str = "compared-traces";
+
+/// The guest to compare in.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// CPUs, memory, kernel, what travels; its command is replaced.
+    pub spec: Spec,
+}
+
+/// Compares in a virtual machine: all policies in one boot, or, where the guest is deterministic, each in a boot of its own, so that none
+/// depends on what ran before it. Figures have no intervals then.
+///
+/// # Errors
+/// When a guest, a scheduler or the command fails.
+pub fn compare_in_vm(
+    workload: &Workload,
+    guest: &Guest,
+    observer: &mut dyn Observer,
+) -> Result<Comparison, LiveError> {
+    check(workload)?;
+    for policy in &workload.policies {
+        policy.prepare(&workload.places)?;
+    }
+    let boots: Vec<&[Policy]> = if guest.spec.deterministic {
+        workload.policies.chunks(1).collect()
+    } else {
+        vec![&workload.policies[..]]
+    };
+    let count = boots.len();
+    let mut whole: Option<Comparison> = None;
+    for (done, policies) in boots.into_iter().enumerate() {
+        let names: Vec<String> = policies.iter().map(Policy::to_string).collect();
+        let names = names.join(", ");
+        let mut watch =
+            Watch { observer, done, count, names: &names, output: Vec::new(), errors: Vec::new() };
+        let part = boot(workload, guest, policies, &mut watch)?;
+        match &mut whole {
+            Some(whole) => whole.runs.extend(part.runs),
+            None => whole = Some(part),
+        }
+    }
+    observer.step(count, count, "");
+    let mut whole = whole.ok_or_else(|| LiveError::Wish("there is nothing to compare".to_owned()))?;
+    if guest.spec.deterministic {
+        whole.exact = true;
+        whole.runs = whole.runs.into_iter().map(super::PolicyRuns::exact).collect();
+    }
+    Ok(whole)
+}
+
+fn boot(
+    workload: &Workload,
+    guest: &Guest,
+    policies: &[Policy],
+    watch: &mut Watch<'_>,
+) -> Result<Comparison, LiveError> {
+    let mut spec = Spec { command: command(workload, policies), ..guest.spec.clone() };
+    for policy in policies {
+        match policy {
+            Policy::Stock => {}
+            Policy::Fifo | Policy::RoundRobin => spec.copy.extend(on_path(CHRT)),
+            Policy::Scheduler { name, .. } => spec.copy.push(workload.places.find(name)?.path),
+        }
+    }
+    if let Some(out) = &workload.out {
+        fs::create_dir_all(out).map_err(LiveError::system(format!("making the folder {}", out.display())))?;
+        spec.fetch = vec![TRACES.into()];
+        spec.fetch_into = Some(out.clone());
+    }
+    let names = watch.names.to_owned();
+    let failed = |source: VmError| match source {
+        VmError::Interrupted => LiveError::Interrupted,
+        source => LiveError::Vm { policies: names.clone(), source: Box::new(source) },
+    };
+    let outcome = swtch_vm::run(&spec, &workload.program, watch).map_err(failed)?;
+    if outcome.exited.shell_status() != 0 {
+        return Err(LiveError::InGuest(complaint(&names, outcome.exited.shell_status(), &watch.errors)));
+    }
+    let mut part: Comparison = serde_json::from_slice(&watch.output).map_err(|error| {
+        LiveError::InGuest(format!("{names}: the guest's comparison cannot be read: {error}"))
+    })?;
+    part.command = workload.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    part.machine.vm = Some(name(outcome.accelerator).to_owned());
+    if let Some(out) = &workload.out {
+        keep(&mut part, out)?;
+    }
+    Ok(part)
+}
+
+/// What the guest is to run: this program, for these policies.
+fn command(workload: &Workload, policies: &[Policy]) -> Vec<OsString> {
+    let names: Vec<String> = policies.iter().map(Policy::to_string).collect();
+    let mut command: Vec<OsString> = vec![workload.program.clone().into()];
+    command.extend(["sched", "compare", "--json", "--policies"].map(OsString::from));
+    command.push(names.join(",").into());
+    command.extend(["--runs".into(), workload.runs.to_string().into()]);
+    if !workload.record {
+        command.push("--no-record".into());
+    }
+    if workload.out.is_some() {
+        command.extend(["--out", TRACES].map(OsString::from));
+    }
+    command.push("--".into());
+    command.extend(workload.command.iter().cloned());
+    command
+}
+
+/// Moves Traces to where they were asked for.
+fn keep(part: &mut Comparison, out: &Path) -> Result<(), LiveError> {
+    let from = out.join(TRACES);
+    for run in &mut part.runs {
+        let Some(name) = run.trace.as_ref().and_then(|trace| trace.file_name()) else { continue };
+        let place = out.join(name);
+        fs::rename(from.join(name), &place)
+            .map_err(LiveError::system(format!("keeping the Trace {}", place.display())))?;
+        run.trace = Some(place);
+    }
+    // Empty by now.
+    let _ = fs::remove_dir(&from);
+    Ok(())
+}
+
+fn complaint(names: &str, status: i32, errors: &[u8]) -> String {
+    let errors = String::from_utf8_lossy(errors);
+    match errors.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(line) => line.trim_start_matches("swtch: ").to_owned(),
+        None => format!("{names}: the comparison ended with status {status}"),
+    }
+}
+
+fn name(accelerator: Accelerator) -> &'static str {
+    match accelerator {
+        Accelerator::Kvm => "kvm",
+        Accelerator::CountedInstructions => "counted-instructions",
+        _ => "emulation",
+    }
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let searched = std::env::var_os("PATH")?;
+    std::env::split_paths(&searched).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// Listens to one guest.
+struct Watch<'a> {
+    observer: &'a mut dyn Observer,
+    done: usize,
+    count: usize,
+    names: &'a str,
+    output: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+impl swtch_vm::Observer for Watch<'_> {
+    fn event(&mut self, event: &Event) {
+        let doing = match event {
+            Event::Output { stream: Stream::Stdout, bytes } => return self.output.extend(bytes),
+            Event::Output { stream: Stream::Stderr, bytes } => return self.errors.extend(bytes),
+            Event::Preparing { text } => text.as_str(),
+            Event::Booting { .. } => "booting",
+            Event::Started => "running",
+            _ => return,
+        };
+        self.observer.step(self.done, self.count, &format!("{}: {doing}", self.names));
+    }
+
+    fn stop(&mut self) -> bool {
+        self.observer.stop()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::Places;
+    use std::ffi::OsStr;
+
+    #[test]
+    fn the_guest_runs_the_same_comparison() {
+        let workload = Workload {
+            command: vec!["hackbench".into(), "-p".into()],
+            policies: vec![],
+            runs: 3,
+            record: false,
+            out: None,
+            model: None,
+            program: "/bin/swtch".into(),
+            places: Places::new(Path::new("/bin/swtch"), OsStr::new("")),
+        };
+        let policies: Vec<Policy> = ["stock", "flsched --slice 5ms"].map(|name| name.parse().unwrap()).into();
+        let words: Vec<String> =
+            command(&workload, &policies).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(
+            words.join("|"),
+            "/bin/swtch|sched|compare|--json|--policies|stock,flsched --slice 5ms|--runs|3|--no-record|--|hackbench|-p"
+        );
+    }
+
+    #[test]
+    fn a_failure_is_told_in_the_guests_words() {
+        let text = complaint("rr", 1, b"noise\nswtch: under rr, x ended with status 3\n\n");
+        assert_eq!(text, "under rr, x ended with status 3");
+        assert!(complaint("rr", 7, b"").contains("status 7"));
+    }
+}

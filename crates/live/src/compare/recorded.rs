@@ -1,0 +1,151 @@
+//! One run that is recorded: waits and the bill.
+
+use super::policy::Prepared;
+use super::{Workload, counted};
+use crate::error::LiveError;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use swtch_cost::{Inputs, Range, bill};
+use swtch_trace::Trace;
+use swtch_trace::tables::HistogramRow;
+
+/// How long tasks waited in run queues, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waits {
+    /// Half of all waits were at most this long.
+    pub p50: f64,
+    /// Nine of ten.
+    pub p90: f64,
+    /// 99 of 100.
+    pub p99: f64,
+}
+
+/// The bill of one recorded run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BillFigures {
+    /// The switches themselves, ns; absent when nothing says what one costs.
+    pub direct_ns: Option<Range>,
+    /// Refilling caches after them, ns; absent without a Profile.
+    pub indirect_ns: Option<Range>,
+    /// Mean direct cost of one switch, ns.
+    pub switch_ns: Option<Range>,
+    /// Both costs as a share of the tasks' processor time.
+    pub share: Option<Range>,
+    /// Whether the direct cost was measured at every switch.
+    pub measured_in_place: bool,
+}
+
+/// What a recording gave.
+#[derive(Clone, Debug)]
+pub(super) struct Recorded {
+    pub(super) waits: Option<Waits>,
+    pub(super) bill: BillFigures,
+    /// Where its Trace is kept.
+    pub(super) trace: Option<PathBuf>,
+    /// Why there are no waits.
+    pub(super) missing: Option<String>,
+}
+
+pub(super) fn run(
+    workload: &Workload,
+    one: &Prepared,
+    stop: &dyn Fn() -> bool,
+) -> Result<Recorded, LiveError> {
+    let scratch = tempfile::tempdir().map_err(LiveError::system("making a folder for a Trace"))?;
+    let folder = match &workload.out {
+        Some(out) => {
+            std::fs::create_dir_all(out)
+                .map_err(LiveError::system(format!("making the folder {}", out.display())))?;
+            out.join(format!("{}.swtch", one.name.replace([' ', '/'], "_")))
+        }
+        None => scratch.path().join("run.swtch"),
+    };
+    // The recorder itself stays as it is; only the command gets the policy.
+    let mut words: Vec<OsString> = vec![workload.program.clone().into()];
+    words.extend(["record", "--no-profile", "--json", "-o"].map(OsString::from));
+    words.extend([folder.clone().into_os_string(), "--".into()]);
+    words.extend(one.prefix.iter().map(OsString::from));
+    words.extend(workload.command.iter().cloned());
+    counted::finish(one, &words, &workload.command, stop)?;
+    let recorded = read(workload, &folder)?;
+    Ok(Recorded { trace: workload.out.is_some().then_some(folder), ..recorded })
+}
+
+fn read(workload: &Workload, folder: &Path) -> Result<Recorded, LiveError> {
+    let trace = Trace::open(folder)?;
+    let bill = bill(Inputs {
+        header: &trace.header,
+        tasks: &trace.tasks,
+        wakes: &trace.wakes,
+        preemptions: &trace.preemptions,
+        interrupts: &trace.interrupts,
+        cpus: &trace.cpus,
+        model: workload.model.as_ref(),
+        price: None,
+    });
+    let waits = waits(&trace.histograms);
+    let unavailable = trace.header.unavailable.iter().find(|row| row.what.contains("wait"));
+    let missing = waits.is_none().then(|| {
+        unavailable.map_or_else(|| "the recording has no single waits".to_owned(), |row| row.why.clone())
+    });
+    Ok(Recorded {
+        waits,
+        bill: BillFigures {
+            direct_ns: bill.direct_ns,
+            indirect_ns: bill.indirect_ns,
+            switch_ns: bill.switch_ns,
+            share: bill.share,
+            measured_in_place: bill.measured_in_place,
+        },
+        trace: None,
+        missing,
+    })
+}
+
+/// Of the histogram of all waits; within a class, values are taken to be spread evenly.
+fn waits(rows: &[HistogramRow]) -> Option<Waits> {
+    let mut classes: Vec<&HistogramRow> =
+        rows.iter().filter(|row| row.metric == "wait" && row.of == "all" && row.count > 0).collect();
+    classes.sort_by_key(|row| row.from_ns);
+    let total: u64 = classes.iter().map(|row| row.count).sum();
+    let at = |share: f64| {
+        let wanted = share * total as f64;
+        let mut below = 0.0;
+        for class in &classes {
+            let count = class.count as f64;
+            if below + count >= wanted {
+                let (from, to) = (class.from_ns as f64, class.to_ns as f64);
+                return from + (to - from) * ((wanted - below) / count);
+            }
+            below += count;
+        }
+        classes.last().map_or(0.0, |class| class.to_ns as f64)
+    };
+    (total > 0).then(|| Waits { p50: at(0.5), p90: at(0.9), p99: at(0.99) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_come_from_the_histogram_of_all_waits() {
+        let row = |metric: &str, of: &str, from_ns, to_ns, count| HistogramRow {
+            metric: metric.to_owned(),
+            of: of.to_owned(),
+            from_ns,
+            to_ns,
+            count,
+        };
+        let rows = [
+            row("wait", "all", 100, 200, 50),
+            row("wait", "all", 0, 100, 50),
+            row("slice", "all", 0, 9, 7),
+            row("wait", "cpu 1", 0, 9, 7),
+        ];
+        let waits = waits(&rows).unwrap();
+        assert_eq!((waits.p50, waits.p90, waits.p99), (100.0, 180.0, 198.0));
+        assert_eq!(super::waits(&[]), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! A comparison as a table.
+
+use super::figures::{Comparison, Figure, PolicyRuns};
+use swtch_cost::Range;
+
+const NONE: &str = "-";
+
+/// For people: a policy a line, figures beside those of the first.
+pub fn table(comparison: &Comparison) -> String {
+    let first = comparison.runs.first();
+    let has_intervals = first.is_some_and(|run| run.seconds.ci_low.is_some());
+    let header = [
+        "policy",
+        "time, s",
+        "x",
+        "switches",
+        "x",
+        "involuntary",
+        "wait p50",
+        "p90",
+        "p99",
+        "a switch",
+        "switches' share",
+    ];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for run in &comparison.runs {
+        rows.push(row(run, first.unwrap_or(run), comparison.exact));
+    }
+    let mut text = aligned(&rows);
+    text.push('\n');
+    text.push_str(&footer(comparison, has_intervals));
+    text
+}
+
+fn row(run: &PolicyRuns, first: &PolicyRuns, exact: bool) -> Vec<String> {
+    let wait =
+        |of: fn(&super::Waits) -> f64| run.wait_ns.as_ref().map_or(NONE.to_owned(), |waits| time(of(waits)));
+    let bill = run.bill.as_ref();
+    let digits = if exact { 9 } else { 3 };
+    vec![
+        run.policy.clone(),
+        figure(&run.seconds, |value| format!("{value:.digits$}")),
+        ratio(&run.seconds, &first.seconds),
+        figure(&run.context_switches, count),
+        ratio(&run.context_switches, &first.context_switches),
+        figure(&run.involuntary, count),
+        wait(|waits| waits.p50),
+        wait(|waits| waits.p90),
+        wait(|waits| waits.p99),
+        range(bill.and_then(|bill| bill.switch_ns), time),
+        range(bill.and_then(|bill| bill.share), |share| format!("{:.1} %", share * 100.0)),
+    ]
+}
+
+fn footer(comparison: &Comparison, has_intervals: bool) -> String {
+    let mut lines = vec![format!("{}: {}", place(comparison), comparison.command.join(" "))];
+    let count = comparison.runs.first().map_or(0, |run| run.count);
+    let runs = if count == 1 { "1 run".to_owned() } else { format!("medians of {count} runs") };
+    if comparison.exact {
+        lines.push(format!("{runs} each, after one to warm up; exact: time is instructions, 1 ns each, and the same command gives the same figures"));
+    } else if let Some(confidence) =
+        comparison.runs.first().filter(|_| has_intervals).and_then(|run| run.seconds.confidence)
+    {
+        lines.push(format!(
+            "{runs} each in turn, after one to warm up; in brackets where the median lies, with a confidence of {:.0} %",
+            confidence * 100.0
+        ));
+    } else {
+        lines.push(format!("{runs} each in turn, after one to warm up"));
+    }
+    if comparison.runs.iter().any(|run| run.bill.is_some()) {
+        lines.push(
+            "waits in run queues, and what switches cost, are of one run more that was recorded".to_owned(),
+        );
+    }
+    for run in &comparison.runs {
+        lines.extend(run.unavailable.iter().map(|why| format!("{}: no {why}", run.policy)));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn place(comparison: &Comparison) -> String {
+    let machine = &comparison.machine;
+    let how = match machine.vm.as_deref() {
+        None => "",
+        Some("kvm") => ", in a virtual machine",
+        Some("counted-instructions") => ", in a virtual machine that counts instructions",
+        Some(_) => ", in an emulated virtual machine",
+    };
+    format!("Linux {}, {} CPUs{how}", machine.kernel, machine.cpus)
+}
+
+fn figure(figure: &Figure, show: impl Fn(f64) -> String) -> String {
+    match (figure.ci_low, figure.ci_high) {
+        (Some(low), Some(high)) => format!("{} [{}, {}]", show(figure.median), show(low), show(high)),
+        _ => show(figure.median),
+    }
+}
+
+fn ratio(figure: &Figure, first: &Figure) -> String {
+    if first.median > 0.0 { format!("{:.2}", figure.median / first.median) } else { NONE.to_owned() }
+}
+
+fn range(range: Option<Range>, show: impl Fn(f64) -> String) -> String {
+    let Some(Range { low, high }) = range else { return NONE.to_owned() };
+    let (low, high) = (show(low), show(high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// Digits in groups of three.
+fn count(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
+        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
+        ns => format!("{:.1} s", ns / 1e9),
+    }
+}
+
+/// The first column to the left, the others to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells =
+            cells.map(
+                |(column, (cell, width))| {
+                    if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                },
+            );
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{BillFigures, Machine, Waits};
+    use super::*;
+
+    fn runs(policy: &str, seconds: &[f64], switches: &[f64]) -> PolicyRuns {
+        PolicyRuns {
+            policy: policy.to_owned(),
+            ops: None,
+            count: seconds.len(),
+            seconds: Figure::of(seconds),
+            context_switches: Figure::of(switches),
+            involuntary: Figure::of(&[0.0]),
+            machine_context_switches: None,
+            wait_ns: None,
+            bill: None,
+            trace: None,
+            unavailable: vec![],
+        }
+    }
+
+    fn comparison(runs: Vec<PolicyRuns>) -> Comparison {
+        let machine = Machine { kernel: "7.3".to_owned(), cpus: 4, vm: None };
+        Comparison { command: vec!["hackbench".to_owned(), "-p".to_owned()], machine, exact: false, runs }
+    }
+
+    #[test]
+    fn policies_stand_below_each_other_with_their_intervals() {
+        let mut stock = runs("stock", &[2.0, 2.5, 3.0, 2.4, 2.6], &[9000.0; 5]);
+        stock.wait_ns = Some(Waits { p50: 900.0, p90: 15_000.0, p99: 2.5e6 });
+        let price = Range { low: 1000.0, high: 2000.0 };
+        stock.bill = Some(BillFigures {
+            direct_ns: None,
+            indirect_ns: None,
+            switch_ns: Some(price),
+            share: Some(Range { low: 0.1, high: 0.1 }),
+            measured_in_place: true,
+        });
+        let text = table(&comparison(vec![stock, runs("flsched", &[1.25; 5], &[1_234_567.0; 5])]));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].starts_with("stock    2.500 [2.000, 3.000]  1.00"), "{text}");
+        assert!(lines[1].contains("900 ns  15.0 us  2.5 ms  1.0 us to 2.0 us           10.0 %"), "{text}");
+        assert!(lines[2].contains(" 0.50  1,234,567 [1,234,567, 1,234,567]  137.17"), "{text}");
+        assert!(text.contains("Linux 7.3, 4 CPUs: hackbench -p\nmedians of 5 runs"), "{text}");
+        assert!(text.contains("confidence of 94 %"), "{text}");
+    }
+
+    #[test]
+    fn exact_figures_have_all_digits_and_no_interval() {
+        let mut exact = comparison(vec![runs("rr", &[0.418_000_123], &[0.0])]);
+        exact.exact = true;
+        let text = table(&exact);
+        assert!(text.contains("0.418000123") && text.contains("exact") && !text.contains('['), "{text}");
+        assert_eq!(table(&comparison(vec![])).lines().count(), 4, "nothing is no panic");
+    }
+}

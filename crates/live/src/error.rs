@@ -1,0 +1,135 @@
+//! Why a scheduler was not run, or schedulers were not compared.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What went wrong, its likely cause, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiveError {
+    /// There is no such scheduler here.
+    #[error("no scheduler scx_{name}: it is neither beside swtch nor on PATH; {}", have(found))]
+    NotFound {
+        /// As it was given.
+        name: String,
+        /// Those that are here.
+        found: Vec<String>,
+    },
+    /// Loading needs root.
+    #[error(
+        "only root can load a scheduler; run it with sudo, or try it in a virtual machine: swtch vm --sched {name} -- COMMAND"
+    )]
+    NotRoot {
+        /// The scheduler.
+        name: String,
+    },
+    /// The kernel has no sched_ext.
+    #[error(
+        "the kernel here, {release}, has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 and later); try {name} in a virtual machine: swtch vm --sched {name} -- COMMAND, or swtch sched compare --vm -- COMMAND"
+    )]
+    NoSchedExt {
+        /// As `uname -r` has it.
+        release: String,
+        /// The scheduler.
+        name: String,
+    },
+    /// There can be only one.
+    #[error(
+        "another sched_ext scheduler is loaded, {ops}; end its program first, or write S to /proc/sysrq-trigger to have the kernel end it"
+    )]
+    AnotherLoaded {
+        /// As the kernel names it.
+        ops: String,
+    },
+    /// Another `swtch sched` runs.
+    #[error("another 'swtch sched' runs: {name}, process {pid}; end it first (kill {pid})")]
+    AnotherRuns {
+        /// Its scheduler.
+        name: String,
+        /// Its process.
+        pid: u32,
+    },
+    /// An option that only our own schedulers have.
+    #[error(
+        "{option} works with swtch's own schedulers; scx_{name} has options of its own: swtch sched {name} --help"
+    )]
+    Foreign {
+        /// The option.
+        option: String,
+        /// The scheduler.
+        name: String,
+    },
+    /// It did not get going.
+    #[error("scx_{name} does not schedule: {why}")]
+    Scheduler {
+        /// Its name.
+        name: String,
+        /// Why, in its own or the kernel's words.
+        why: String,
+    },
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Wish(String),
+    /// The command could not be started or failed, so there is nothing to compare.
+    #[error("under {policy}, {command} {how}; there is nothing to compare")]
+    Command {
+        /// Under which policy.
+        policy: String,
+        /// The program.
+        command: String,
+        /// What happened, with its last words.
+        how: String,
+    },
+    /// A recording cannot be read.
+    #[error(transparent)]
+    Trace(#[from] swtch_trace::TraceError),
+    /// The virtual machine failed.
+    #[error("{policies} in a virtual machine: {source}")]
+    Vm {
+        /// What was to run.
+        policies: String,
+        /// Why.
+        source: Box<swtch_vm::VmError>,
+    },
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The comparison in the virtual machine failed.
+    #[error("in the virtual machine, {0}")]
+    InGuest(String),
+    /// Something of the system's failed.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was tried.
+        doing: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl LiveError {
+    pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::System { doing, source }
+    }
+
+    pub(crate) fn scheduler(name: &str, why: impl Into<String>) -> Self {
+        Self::Scheduler { name: name.to_owned(), why: why.into() }
+    }
+}
+
+fn have(found: &[String]) -> String {
+    if found.is_empty() {
+        return "there are none; build swtch's own with make build, or give another's folder in PATH"
+            .to_owned();
+    }
+    format!("there are: {}", found.join(", "))
+}

@@ -1,0 +1,125 @@
+//! Which schedulers there are: programs `scx_NAME` beside this one and on PATH.
+
+use crate::error::LiveError;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Swtch's own, and what each is for.
+const OWN: [(&str, &str); 3] = [
+    ("flsched", "few switches for tasks that pass messages or wait for each other; bad for latency"),
+    ("fair", "shares of fast and slow cores, by the published fair policies"),
+    ("global_fifo", "one queue for all CPUs, to compare others with"),
+];
+const PREFIX: &str = "scx_";
+
+/// A scheduler that is here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Without `scx_`.
+    pub name: String,
+    /// Its program.
+    pub path: PathBuf,
+    /// Whether it is one of swtch's, and understands its options.
+    pub own: bool,
+    /// What it is for, of swtch's own.
+    pub about: Option<&'static str>,
+}
+
+/// Where schedulers are looked for.
+#[derive(Clone, Debug)]
+pub struct Places(Vec<PathBuf>);
+
+impl Places {
+    /// The folder of this program, then those of PATH.
+    pub fn new(program: &Path, path: &OsStr) -> Self {
+        let beside = program.parent().map(Path::to_owned);
+        Self(beside.into_iter().chain(std::env::split_paths(path)).collect())
+    }
+
+    /// `scx_NAME`; the name may be given with `scx_` too.
+    ///
+    /// # Errors
+    /// [`LiveError::NotFound`], which lists those that are here.
+    pub fn find(&self, name: &str) -> Result<Found, LiveError> {
+        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        let program = OsString::from(format!("{PREFIX}{name}"));
+        // A name with a slash would lead out of these folders.
+        let is_name = !name.is_empty() && !name.contains('/');
+        let found =
+            self.0.iter().map(|folder| folder.join(&program)).find(|path| is_name && is_executable(path));
+        found.map(|path| describe(name, path)).ok_or_else(|| LiveError::NotFound {
+            name: name.to_owned(),
+            found: self.list().into_iter().map(|found| found.name).collect(),
+        })
+    }
+
+    /// All that are here, swtch's own first, then by name.
+    pub fn list(&self) -> Vec<Found> {
+        let mut names = BTreeSet::new();
+        for folder in &self.0 {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                let Some(name) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+                // Build trees have files like scx_flsched.d beside the programs.
+                if !name.is_empty() && !name.contains('.') && is_executable(&entry.path()) {
+                    names.insert(name.to_owned());
+                }
+            }
+        }
+        let mut found: Vec<Found> = names.iter().filter_map(|name| self.find(name).ok()).collect();
+        let rank = |found: &Found| OWN.iter().position(|(name, _)| *name == found.name).unwrap_or(OWN.len());
+        found.sort_by_key(rank);
+        found
+    }
+}
+
+fn describe(name: &str, path: PathBuf) -> Found {
+    let own = OWN.iter().find(|(own, _)| *own == name);
+    Found { name: name.to_owned(), path, own: own.is_some(), about: own.map(|(_, about)| *about) }
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(programs: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for program in programs {
+            let path = folder.path().join(program);
+            std::fs::write(&path, "").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn own_ones_come_first_and_those_beside_before_those_on_path() {
+        let beside = folder(&["scx_global_fifo", "scx_flsched", "scx_flsched.d", "swtch"]);
+        let other = folder(&["scx_flsched", "scx_bpfland", "ls"]);
+        std::fs::write(other.path().join("scx_notes"), "no program").unwrap();
+        let places = Places::new(&beside.path().join("swtch"), other.path().as_os_str());
+        let list = places.list();
+        let names: Vec<(&str, bool)> = list.iter().map(|found| (found.name.as_str(), found.own)).collect();
+        assert_eq!(names, [("flsched", true), ("global_fifo", true), ("bpfland", false)]);
+        assert_eq!(list[0].path, beside.path().join("scx_flsched"));
+        assert_eq!(places.find("scx_bpfland").unwrap().path, other.path().join("scx_bpfland"));
+    }
+
+    #[test]
+    fn what_is_not_here_is_answered_with_what_is() {
+        let beside = folder(&["scx_flsched"]);
+        let places = Places::new(&beside.path().join("swtch"), OsStr::new(""));
+        let error = places.find("rusty").unwrap_err().to_string();
+        assert!(error.contains("scx_rusty") && error.ends_with("there are: flsched"), "{error}");
+        assert!(places.find("../scx_flsched").is_err() && places.find("").is_err());
+        let none = Places::new(Path::new("/nowhere/swtch"), OsStr::new("")).find("x").unwrap_err();
+        assert!(none.to_string().contains("make build"), "{none}");
+    }
+}

@@ -1,0 +1,85 @@
+//! One `swtch sched` at a time. The kernel refuses a second scheduler by itself, but only once it is loaded, and does not say whose the first is.
+
+use crate::error::LiveError;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const FILE: &str = "run/swtch-sched.lock";
+
+/// Who has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The scheduler's name.
+    pub name: String,
+    /// The process of `swtch sched`.
+    pub pid: u32,
+    /// Since when, seconds since 1970 (UTC).
+    pub since_unix: u64,
+}
+
+/// Held until dropped, or until the process ends.
+#[derive(Debug)]
+pub struct Lock {
+    /// None where there is no place for it: the kernel still refuses a second scheduler.
+    _file: Option<File>,
+}
+
+impl Lock {
+    /// Takes it.
+    ///
+    /// # Errors
+    /// [`LiveError::AnotherRuns`] says who has it.
+    pub fn take(root: &Path, name: &str) -> Result<Self, LiveError> {
+        let path = root.join(FILE);
+        let _ = path.parent().map(fs::create_dir_all);
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let Ok(mut file) = opened else { return Ok(Self { _file: None }) };
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let holder = read(&mut file);
+            let (name, pid) = holder.map_or(("unknown".to_owned(), 0), |holder| (holder.name, holder.pid));
+            return Err(LiveError::AnotherRuns { name, pid });
+        }
+        let since_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let holder = Holder { name: name.to_owned(), pid: std::process::id(), since_unix };
+        let text = serde_json::to_string(&holder).unwrap_or_default();
+        let _ = file.set_len(0).and_then(|()| file.write_all(text.as_bytes()));
+        Ok(Self { _file: Some(file) })
+    }
+
+    /// Who has it now.
+    pub fn holder(root: &Path) -> Option<Holder> {
+        let mut file = File::open(root.join(FILE)).ok()?;
+        // Nobody has what can be had; a shared one does not get in the way of another look.
+        let is_free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+        if is_free { None } else { read(&mut file) }
+    }
+}
+
+fn read(file: &mut File) -> Option<Holder> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_told_who_is_first() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(Lock::holder(root.path()), None);
+        let first = Lock::take(root.path(), "flsched").unwrap();
+        let error = Lock::take(root.path(), "fair").unwrap_err().to_string();
+        assert!(error.contains("flsched") && error.contains(&std::process::id().to_string()), "{error}");
+        assert_eq!(Lock::holder(root.path()).unwrap().name, "flsched");
+        drop(first);
+        assert_eq!(Lock::holder(root.path()), None);
+        assert!(Lock::take(root.path(), "fair").is_ok());
+    }
+}

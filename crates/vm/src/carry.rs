@@ -1,0 +1,350 @@
+//! What travels into the guest: programs with their loaders, libraries and interpreters, and files.
+
+use crate::elf;
+use crate::error::VmError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Where loaders look when nothing else is said (ld.so(8)), and where Debian and others keep libraries.
+const LIBRARY_FOLDERS: [&str; 8] = [
+    "/usr/local/lib/x86_64-linux-gnu",
+    "/usr/local/lib",
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+];
+/// Where the loader's index is; with it, libraries are found in the guest where they were found here.
+const LOADER_INDEX: &str = "/etc/ld.so.cache";
+/// As many interpreters may stand behind each other (`load_script` in the kernel's fs/exec.c).
+const LARGEST_INTERPRETER_DEPTH: usize = 5;
+
+/// A file as it will be in the guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// Copied from here, with these permissions.
+    File {
+        from: PathBuf,
+        mode: u32,
+    },
+    Folder,
+}
+
+/// What travels, by its place in the guest: absolute, without `.` and `..`.
+#[derive(Debug, Default)]
+pub(crate) struct Luggage {
+    pub(crate) items: BTreeMap<PathBuf, Item>,
+    /// Programs and libraries whose needs were looked at.
+    seen: BTreeSet<PathBuf>,
+    searched: Vec<PathBuf>,
+    here: PathBuf,
+}
+
+impl Luggage {
+    /// Of a host on which `searched` is searched for programs (PATH), and relative paths begin at `here`.
+    pub(crate) fn new(searched: Vec<PathBuf>, here: PathBuf) -> Self {
+        Self { searched, here, ..Self::default() }
+    }
+
+    /// Finds a command's program, and takes it and whatever else of the command line names a program or a file.
+    /// Returns the program's place.
+    pub(crate) fn command(&mut self, command: &[OsString]) -> Result<PathBuf, VmError> {
+        let (program, arguments) = command.split_first().ok_or(VmError::NoCommand)?;
+        let path = self
+            .find(program)
+            .ok_or_else(|| VmError::CommandNotFound { command: program.to_string_lossy().into_owned() })?;
+        self.program(&path)?;
+        for argument in arguments {
+            self.argument(argument)?;
+        }
+        Ok(path)
+    }
+
+    /// A word may name a file, a program, or be a script of a shell in which programs are named.
+    fn argument(&mut self, argument: &OsStr) -> Result<(), VmError> {
+        let path = self.absolute(Path::new(argument));
+        if !argument.is_empty() && path.is_file() && travels(&path) {
+            return self.program(&path);
+        }
+        let text = argument.to_string_lossy();
+        let words = text.split(|letter: char| letter.is_whitespace() || ";|&()<>`$'\"{}".contains(letter));
+        for word in words.filter(|word| !word.is_empty() && !word.starts_with('-')) {
+            if let Some(path) = self.find(OsStr::new(word))
+                && travels(&path)
+            {
+                self.program(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The program of this name: as a path where it has a slash, else on PATH.
+    pub(crate) fn find(&self, name: &OsStr) -> Option<PathBuf> {
+        if name.as_bytes().contains(&b'/') {
+            let path = self.absolute(Path::new(name));
+            return is_executable(&path).then_some(path);
+        }
+        self.searched.iter().map(|folder| self.absolute(&folder.join(name))).find(|path| is_executable(path))
+    }
+
+    /// Takes a file or everything in a folder.
+    pub(crate) fn copy(&mut self, path: &Path) -> Result<(), VmError> {
+        let path = self.absolute(path);
+        let fail = |source| VmError::Copy { path: path.clone(), source };
+        let metadata = fs::metadata(&path).map_err(fail)?;
+        if metadata.is_file() {
+            return self.program(&path);
+        }
+        if !metadata.is_dir() {
+            return Err(fail(io::Error::other("neither a file nor a folder")));
+        }
+        self.items.insert(path.clone(), Item::Folder);
+        let mut inside: Vec<PathBuf> = fs::read_dir(&path)
+            .map_err(fail)?
+            .map(|entry| Ok(entry?.path()))
+            .collect::<io::Result<_>>()
+            .map_err(fail)?;
+        inside.sort();
+        for entry in inside {
+            // What hangs in the air, and what is no file, is left where it is.
+            let follows = fs::metadata(&entry).is_ok_and(|found| found.is_file() || found.is_dir());
+            let leads_back =
+                fs::symlink_metadata(&entry).is_ok_and(|found| found.is_symlink()) && entry.is_dir();
+            if follows && !leads_back {
+                self.copy(&entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a file, and if it is a program, what it needs.
+    pub(crate) fn program(&mut self, path: &Path) -> Result<(), VmError> {
+        self.with_interpreters(path, 0)
+    }
+
+    fn with_interpreters(&mut self, path: &Path, depth: usize) -> Result<(), VmError> {
+        let path = self.absolute(path);
+        if !self.seen.insert(path.clone()) {
+            return Ok(());
+        }
+        let fail = |source| VmError::Copy { path: path.clone(), source };
+        let mode = fs::metadata(&path).map_err(fail)?.permissions().mode() & 0o777;
+        let bytes = fs::read(&path).map_err(fail)?;
+        self.items.insert(path.clone(), Item::File { from: path.clone(), mode });
+        if elf::is_elf(&bytes) {
+            return self.libraries_of(&path, &bytes);
+        }
+        for word in interpreter(&bytes) {
+            if depth < LARGEST_INTERPRETER_DEPTH
+                && let Some(found) = self.find(&word)
+            {
+                self.with_interpreters(&found, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn libraries_of(&mut self, path: &Path, bytes: &[u8]) -> Result<(), VmError> {
+        // A damaged file is carried as it is; the guest's kernel says what it thinks of it.
+        let Ok(needs) = elf::needs(bytes) else { return Ok(()) };
+        if let Some(loader) = &needs.loader {
+            self.program(loader).map_err(|_| VmError::Library {
+                program: path.to_owned(),
+                library: loader.to_string_lossy().into_owned(),
+            })?;
+            if Path::new(LOADER_INDEX).is_file() {
+                self.program(Path::new(LOADER_INDEX))?;
+            }
+        }
+        let own_folder = path.parent().unwrap_or(Path::new("/"));
+        let mut folders: Vec<PathBuf> =
+            needs.search.iter().map(|folder| origin(folder, own_folder)).collect();
+        folders.extend(env::split_paths(&env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
+        folders.extend(configured_folders(Path::new("/etc/ld.so.conf"), 0));
+        folders.extend(LIBRARY_FOLDERS.map(PathBuf::from));
+        // Libraries of libraries are often beside them.
+        folders.push(own_folder.to_owned());
+        for library in needs.libraries {
+            let found = folders
+                .iter()
+                .map(|folder| folder.join(&library))
+                .find(|place| fs::read(place).is_ok_and(|bytes| elf::is_elf(&bytes)));
+            let found = found.ok_or_else(|| VmError::Library {
+                program: path.to_owned(),
+                library: library.to_string_lossy().into_owned(),
+            })?;
+            self.program(&found)?;
+        }
+        Ok(())
+    }
+
+    /// Absolute, without `.` and `..`, links left as they are: the guest has no links.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        let mut plain = PathBuf::from("/");
+        for part in self.here.join(path).components() {
+            match part {
+                Component::ParentDir => {
+                    plain.pop();
+                }
+                Component::Normal(name) => plain.push(name),
+                _ => {}
+            }
+        }
+        plain
+    }
+}
+
+/// Files that exist in the guest by themselves stay here.
+fn travels(path: &Path) -> bool {
+    !["/proc", "/sys", "/dev"].iter().any(|root| path.starts_with(root))
+}
+
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The words of a script's first line: its interpreter, and with `env` the program that this looks for.
+fn interpreter(bytes: &[u8]) -> Vec<OsString> {
+    let Some(line) = bytes.strip_prefix(b"#!").and_then(|rest| rest.split(|byte| *byte == b'\n').next())
+    else {
+        return Vec::new();
+    };
+    let words =
+        line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty() && !word.starts_with(b"-"));
+    words.map(|word| OsStr::from_bytes(word).to_owned()).collect()
+}
+
+/// `$ORIGIN` is the folder of the file that says it (ld.so(8)).
+fn origin(folder: &OsStr, own: &Path) -> PathBuf {
+    let text = folder.to_string_lossy();
+    let own = own.to_string_lossy();
+    PathBuf::from(text.replace("${ORIGIN}", &own).replace("$ORIGIN", &own))
+}
+
+/// The folders of ld.so.conf; `include` names more such files, with `*` in their names.
+fn configured_folders(file: &Path, depth: usize) -> Vec<PathBuf> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let mut folders = Vec::new();
+    for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
+        match line.strip_prefix("include") {
+            Some(pattern) if depth < LARGEST_INTERPRETER_DEPTH => {
+                let pattern = Path::new(pattern.trim());
+                let ending = pattern.extension().map(OsStr::to_owned);
+                let mut files: Vec<PathBuf> = pattern
+                    .parent()
+                    .and_then(|folder| fs::read_dir(folder).ok())
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|entry| Some(entry.ok()?.path()))
+                    .filter(|path| path.extension().map(OsStr::to_owned) == ending)
+                    .collect();
+                files.sort();
+                folders.extend(files.iter().flat_map(|file| configured_folders(file, depth + 1)));
+            }
+            _ if line.starts_with('/') => folders.push(PathBuf::from(line)),
+            _ => {}
+        }
+    }
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn luggage(here: &Path) -> Luggage {
+        let searched = vec![here.join("bin"), "/usr/bin".into(), "/bin".into()];
+        Luggage::new(searched, here.to_owned())
+    }
+
+    fn write(path: &Path, text: &str, mode: u32) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn words(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    fn holds(luggage: &Luggage, name: &str) -> bool {
+        luggage.items.keys().any(|path| path.file_name() == Some(OsStr::new(name)))
+    }
+
+    #[test]
+    fn a_program_brings_its_loader_and_libraries() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut luggage = luggage(folder.path());
+        let program = luggage.command(&words(&["sh"])).unwrap();
+        assert!(program.ends_with("bin/sh"), "{program:?}");
+        assert!(
+            holds(&luggage, "libc.so.6") && holds(&luggage, "ld-linux-x86-64.so.2"),
+            "{:?}",
+            luggage.items.keys()
+        );
+        // Every place is one that the host's own loader finds as well.
+        for (path, item) in &luggage.items {
+            assert!(path.is_absolute());
+            assert!(*item == Item::Folder || path.is_file(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_script_brings_its_interpreter_and_files_it_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder.path().join("bin/run"), "#!/usr/bin/env sh\necho\n", 0o755);
+        write(&folder.path().join("data/input.txt"), "1", 0o640);
+        let mut luggage = luggage(folder.path());
+        luggage.command(&words(&["run", "--input", "data/input.txt", "nothing"])).unwrap();
+        for name in ["run", "env", "sh", "input.txt"] {
+            assert!(holds(&luggage, name), "{name}: {:?}", luggage.items.keys());
+        }
+        let input = &luggage.items[&folder.path().join("data/input.txt")];
+        assert!(matches!(input, Item::File { mode: 0o640, .. }), "{input:?}");
+    }
+
+    #[test]
+    fn programs_in_a_shell_script_come_along() {
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder.path().join("bin/inner"), "", 0o755);
+        write(&folder.path().join("bin/data"), "", 0o644);
+        let mut luggage = luggage(folder.path());
+        luggage.command(&words(&["sh", "-c", "(inner;data)>/dev/null"])).unwrap();
+        assert!(holds(&luggage, "inner"));
+        assert!(!holds(&luggage, "data") && !holds(&luggage, "null"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut luggage = luggage(folder.path());
+        for command in ["no-such-program", "./here", "/etc"] {
+            let error = luggage.command(&words(&[command])).unwrap_err();
+            assert!(error.to_string().contains(command), "{error}");
+        }
+        assert!(matches!(luggage.command(&[]), Err(VmError::NoCommand)));
+        let error = luggage.copy(Path::new("missing")).unwrap_err();
+        assert!(error.to_string().contains("missing"), "{error}");
+    }
+
+    #[test]
+    fn folders_travel_whole_and_loops_of_links_end() {
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder.path().join("set/one/a"), "a", 0o644);
+        std::os::unix::fs::symlink("..", folder.path().join("set/one/up")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("set/broken")).unwrap();
+        let mut luggage = luggage(folder.path());
+        luggage.copy(Path::new("set/../set")).unwrap();
+        let names: Vec<_> =
+            luggage.items.keys().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
+        assert_eq!(names, [Path::new("set"), Path::new("set/one"), Path::new("set/one/a")]);
+    }
+}

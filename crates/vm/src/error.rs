@@ -1,0 +1,200 @@
+//! Why a command could not be run in a virtual machine.
+
+use crate::protocol::FrameError;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What went wrong, its likely cause, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VmError {
+    /// There is no command to run.
+    #[error("no command given; say what to run: swtch vm -- COMMAND")]
+    NoCommand,
+    /// The command is not on this machine.
+    #[error(
+        "'{command}' is neither a program on PATH nor an executable file; programs travel into the guest from here, so install it first"
+    )]
+    CommandNotFound {
+        /// As it was given.
+        command: String,
+    },
+    /// A library that a program needs is not found.
+    #[error("{program} needs {library}, which is in no folder of libraries here; add its folder to LD_LIBRARY_PATH", program = program.display())]
+    Library {
+        /// The program or library that needs it.
+        program: PathBuf,
+        /// What is missing.
+        library: String,
+    },
+    /// A file cannot be taken along.
+    #[error("cannot take {path} into the guest: {source}; check the name and its permissions", path = path.display())]
+    Copy {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A scheduler is not on this machine.
+    #[error(
+        "no scheduler scx_{name}: it is neither on PATH nor beside swtch; build it, or give its folder in PATH"
+    )]
+    NoScheduler {
+        /// As it was given.
+        name: String,
+    },
+    /// QEMU is missing.
+    #[error(
+        "QEMU is not installed: there is no {program} on PATH; on Debian: apt-get install qemu-system-x86"
+    )]
+    NoQemu {
+        /// Its program's name.
+        program: &'static str,
+    },
+    /// Guests are x86-64 only.
+    #[error("guests are x86-64 and run programs of this machine, which is {0}; use an x86-64 machine")]
+    Architecture(&'static str),
+    /// The kernel's file cannot be read or is none.
+    #[error("cannot boot {path}: {why}", path = path.display())]
+    Kernel {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The kernel cannot do what is asked of it.
+    #[error("the kernel {path} is built without {option}; {next}", path = path.display())]
+    KernelLacks {
+        /// The file.
+        path: PathBuf,
+        /// The option of its configuration.
+        option: String,
+        /// What to do.
+        next: &'static str,
+    },
+    /// No kernel could be had.
+    #[error(
+        "no kernel with sched_ext could be fetched from Debian's packages: {why}; give one with --kernel FILE"
+    )]
+    NoKernel {
+        /// Why.
+        why: String,
+    },
+    /// What travels does not fit.
+    #[error(
+        "the files for the guest take {bytes} MiB, more than half of its {memory} MiB of memory; give it more with --memory"
+    )]
+    TooLarge {
+        /// Of all files, MiB.
+        bytes: u64,
+        /// Of the guest, MiB.
+        memory: u64,
+    },
+    /// A number that QEMU would refuse.
+    #[error("{0}")]
+    Wish(String),
+    /// QEMU ended before the guest had reported.
+    #[error("QEMU ended before the guest had booted: {last}")]
+    Qemu {
+        /// Its last words.
+        last: String,
+    },
+    /// The guest's first process did not report.
+    #[error(
+        "the guest did not boot within {limit:?}{last}; a slow host needs more (--boot-timeout), a kernel of your own may lack virtio's console (CONFIG_VIRTIO_CONSOLE=y, CONFIG_VIRTIO_PCI=y)"
+    )]
+    NotBooted {
+        /// How long it was waited for.
+        limit: Duration,
+        /// The last kernel messages, after a colon.
+        last: String,
+    },
+    /// The guest's kernel panicked.
+    #[error("the guest's kernel panicked{last}")]
+    Panicked {
+        /// The last kernel messages, after a colon.
+        last: String,
+    },
+    /// The guest was gone without a word.
+    #[error("the guest powered off before its command had ended{last}")]
+    Vanished {
+        /// The last kernel messages, after a colon.
+        last: String,
+    },
+    /// No sign of life.
+    #[error("the guest gave no sign of life for {silence:?}: it hangs{last}")]
+    Hung {
+        /// For how long.
+        silence: Duration,
+        /// The last kernel messages, after a colon.
+        last: String,
+    },
+    /// The time for the command was up.
+    #[error("the command did not end within {limit:?} (--timeout)")]
+    Timeout {
+        /// How long it was allowed.
+        limit: Duration,
+    },
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The scheduler did not get going.
+    #[error("scx_{name} does not schedule the guest: {why}")]
+    Scheduler {
+        /// Its name.
+        name: String,
+        /// Why, in the guest's words.
+        why: String,
+    },
+    /// The command cannot be started in the guest.
+    #[error("cannot start '{command}' in the guest: {why}")]
+    Start {
+        /// Its name.
+        command: String,
+        /// Why.
+        why: String,
+    },
+    /// A file to bring back is not there.
+    #[error("cannot bring {path} back from the guest: {why}", path = path.display())]
+    Fetch {
+        /// As it was asked for.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The guest sent what is no message.
+    #[error("{0}; the command may have written to the guest's own channel")]
+    Frame(#[from] FrameError),
+    /// Something of this machine's failed.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was tried.
+        doing: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl VmError {
+    /// The status with which a shell ends for a command that cannot be started, where that is what failed.
+    ///
+    /// ```
+    /// use swtch_vm::VmError;
+    ///
+    /// assert_eq!(VmError::CommandNotFound { command: "make".into() }.shell_status(), Some(127));
+    /// assert_eq!(VmError::Interrupted.shell_status(), None);
+    /// ```
+    pub fn shell_status(&self) -> Option<u8> {
+        match self {
+            Self::CommandNotFound { .. } => Some(127),
+            Self::Start { .. } => Some(126),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::System { doing, source }
+    }
+}

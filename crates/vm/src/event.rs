@@ -1,0 +1,102 @@
+//! What somebody who watches a run hears, and what is left of it.
+
+use crate::protocol::{Exited, Stream};
+use crate::qemu::Accelerator;
+use serde::{Serialize, Serializer};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// Something takes a while before the guest can boot.
+    Preparing {
+        /// What.
+        text: String,
+    },
+    /// QEMU starts.
+    Booting {
+        /// The kernel's name.
+        kernel: String,
+        /// With what.
+        accelerator: Accelerator,
+    },
+    /// The guest's first process runs.
+    Booted {
+        /// The kernel's release.
+        kernel: String,
+        /// CPUs it has.
+        cpus: u64,
+        /// Since QEMU was started, on the host's clock.
+        #[serde(rename = "boot_ns", serialize_with = "nanoseconds")]
+        after: Duration,
+    },
+    /// The kernel lacks a file system that programs may expect; most do without.
+    Missing {
+        /// Where it would be.
+        place: String,
+        /// Why it is not.
+        why: String,
+    },
+    /// The scheduler that was asked for schedules.
+    Scheduler {
+        /// The name its kernel gives it.
+        ops: String,
+    },
+    /// The command starts.
+    Started,
+    /// The command wrote something.
+    Output {
+        /// Where to.
+        stream: Stream,
+        /// What.
+        #[serde(rename = "text", serialize_with = "text")]
+        bytes: Vec<u8>,
+    },
+    /// The kernel wrote a line on its console.
+    Kernel {
+        /// The line.
+        line: String,
+    },
+    /// The command ended.
+    Exited(Exited),
+    /// A file came back.
+    Returned {
+        /// Where it lies now.
+        path: PathBuf,
+    },
+}
+
+fn text<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&String::from_utf8_lossy(bytes))
+}
+
+fn nanoseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(time.as_nanos() as u64)
+}
+
+/// Watches a run.
+pub trait Observer {
+    /// Hears what happens.
+    fn event(&mut self, event: &Event);
+
+    /// Whether to stop; asked many times a second.
+    fn stop(&mut self) -> bool {
+        false
+    }
+}
+
+/// What is left of a run whose command has ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The release of the kernel that ran it.
+    pub kernel: String,
+    /// With what.
+    pub accelerator: Accelerator,
+    /// How the command ended.
+    pub exited: Exited,
+    /// The kernel's last messages, where it killed a process for want of memory.
+    pub out_of_memory: Option<String>,
+}

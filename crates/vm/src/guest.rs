@@ -1,0 +1,128 @@
+//! The guest's side: the first process of the virtual machine. It mounts what programs expect, runs the command, tells the host, and
+//! powers off.
+
+mod command;
+mod files;
+mod mounts;
+
+use crate::protocol::{Message, Report, Trouble};
+use rustix::system::{RebootCommand, reboot};
+use serde::{Deserialize, Serialize};
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Where the first process lies in the guest.
+pub(crate) const FIRST_PROCESS: &str = "/.swtch/init";
+/// What it is to do.
+pub(crate) const ERRAND_FILE: &str = "/.swtch/errand.json";
+/// The name of the channel's port; the host gives it to QEMU.
+pub(crate) const PORT: &str = "swtch";
+/// How often the guest says that it lives, in its own time.
+const ALIVE_EVERY: Duration = Duration::from_secs(2);
+/// The port is there when the kernel starts us, or soon after.
+const PORT_PATIENCE: Duration = Duration::from_secs(10);
+const PORT_LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// What the guest is to do.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Errand {
+    pub(crate) command: Vec<OsString>,
+    /// The command's program, found by the host.
+    pub(crate) program: OsString,
+    pub(crate) working_folder: OsString,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// Empty: the kernel's own.
+    pub(crate) scheduler: Vec<OsString>,
+    pub(crate) fetch: Vec<OsString>,
+}
+
+impl Errand {
+    pub(crate) fn folder(&self) -> PathBuf {
+        PathBuf::from(&self.working_folder)
+    }
+}
+
+/// The way to the host; frames of several threads do not mix.
+#[derive(Clone, Debug)]
+pub(crate) struct Channel(Arc<Mutex<File>>);
+
+impl Channel {
+    /// Without the host there is nobody to tell, so failures to send end nothing.
+    pub(crate) fn send(&self, message: &Message) {
+        let port = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = message.write_to(&*port);
+    }
+
+    pub(crate) fn report(&self, report: Report) {
+        self.send(&Message::Report(report));
+    }
+
+    pub(crate) fn trouble(&self, trouble: Trouble) {
+        self.report(Report::Trouble(trouble));
+    }
+}
+
+/// Whether this program was started by a kernel as a guest's first process.
+pub fn is_first_process() -> bool {
+    std::process::id() == 1 && env::args_os().next().is_some_and(|name| name == FIRST_PROCESS)
+}
+
+/// Does what the host asked for, and powers the machine off.
+///
+/// # Errors
+/// Only where there is no way to tell the host: the kernel then panics, as its first process ends.
+pub fn run() -> io::Result<()> {
+    let missing = mounts::all();
+    let channel = Channel(Arc::new(Mutex::new(port()?)));
+    let errand: Errand = serde_json::from_slice(&fs::read(ERRAND_FILE)?)?;
+    let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    channel.report(Report::Booted { kernel, cpus, uptime_ns: uptime_ns() });
+    for (place, error) in missing {
+        channel.trouble(Trouble::Mount { place, why: error.to_string() });
+    }
+    let heartbeat = channel.clone();
+    thread::Builder::new().name("alive".into()).spawn(move || {
+        loop {
+            thread::sleep(ALIVE_EVERY);
+            heartbeat.report(Report::Alive { uptime_ns: uptime_ns() });
+        }
+    })?;
+    if let Err(trouble) = command::run(&errand, &channel) {
+        channel.trouble(trouble);
+    }
+    files::send(&errand, &channel);
+    channel.report(Report::Done);
+    reboot(RebootCommand::PowerOff)?;
+    Ok(())
+}
+
+/// The guest's monotonic clock, which begins with its kernel.
+fn uptime_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Opens the port by its name; the kernel numbers ports as it finds them.
+fn port() -> io::Result<File> {
+    let mut waited = Duration::ZERO;
+    loop {
+        for entry in fs::read_dir("/sys/class/virtio-ports").into_iter().flatten().flatten() {
+            let name = fs::read_to_string(entry.path().join("name")).unwrap_or_default();
+            if name.trim() == PORT {
+                return OpenOptions::new().write(true).open(Path::new("/dev").join(entry.file_name()));
+            }
+        }
+        if waited >= PORT_PATIENCE {
+            return Err(io::Error::other("the guest's kernel shows no virtio port"));
+        }
+        thread::sleep(PORT_LOOK_EVERY);
+        waited += PORT_LOOK_EVERY;
+    }
+}

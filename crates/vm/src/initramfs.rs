@@ -1,0 +1,152 @@
+//! The guest's first file system: what travels, and `swtch` as its first process.
+
+use crate::carry::{Item, Luggage};
+use crate::cpio::Archive;
+use crate::elf;
+use crate::error::VmError;
+use crate::guest::{ERRAND_FILE, Errand, FIRST_PROCESS};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+/// Folders that every guest has; the first process mounts file systems on some.
+const FOLDERS: [&str; 9] = ["/dev", "/etc", "/proc", "/root", "/run", "/sys", "/tmp", "/usr", "/var"];
+/// So that programs that ask who they are get an answer.
+const SMALL_FILES: [(&str, &str); 3] = [
+    ("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"),
+    ("/etc/group", "root:x:0:\nnogroup:x:65534:\n"),
+    ("/etc/hosts", "127.0.0.1 localhost\n"),
+];
+/// What Linux calls its console: major and minor number (Documentation/admin-guide/devices.txt).
+const CONSOLE: (u32, u32) = (5, 1);
+
+/// Writes the archive, at most so large, and returns its size. The first process is among what travels.
+pub(crate) fn write(
+    to: &Path,
+    luggage: &Luggage,
+    first_process: &Path,
+    errand: &Errand,
+    most_bytes: u64,
+) -> Result<u64, VmError> {
+    let doing = || VmError::system(format!("writing the guest's file system to {}", to.display()));
+    let links = merged_folders(Path::new("/"));
+    let items = placed(&luggage.items, &links);
+    let mut archive = Archive::new(BufWriter::new(File::create(to).map_err(doing())?));
+    for folder in folders(&items, &errand.folder()) {
+        let mode = if folder == Path::new("/tmp") { 0o1777 } else { 0o755 };
+        archive.folder(&folder, mode).map_err(doing())?;
+    }
+    for (link, target) in &links {
+        archive.link(link, target).map_err(doing())?;
+    }
+    archive.character_device(Path::new("/dev/console"), 0o600, CONSOLE).map_err(doing())?;
+    for (path, text) in SMALL_FILES {
+        if !items.contains_key(Path::new(path)) {
+            archive.file(Path::new(path), 0o644, text.as_bytes()).map_err(doing())?;
+        }
+    }
+    archive.link(Path::new(FIRST_PROCESS), &luggage.absolute(first_process)).map_err(doing())?;
+    let text = serde_json::to_vec(errand).map_err(io::Error::from).map_err(doing())?;
+    archive.file(Path::new(ERRAND_FILE), 0o644, &text).map_err(doing())?;
+    for (path, item) in &items {
+        if let Item::File { from, mode } = item {
+            archive.file(path, *mode, &content(from)?).map_err(doing())?;
+        }
+        if archive.bytes > most_bytes {
+            return Err(VmError::TooLarge { bytes: archive.bytes >> 20, memory: (most_bytes * 2) >> 20 });
+        }
+    }
+    let bytes = archive.bytes;
+    archive.finish().map_err(doing())?;
+    Ok(bytes)
+}
+
+/// A file's bytes; of a program, those that are loaded.
+fn content(path: &Path) -> Result<Vec<u8>, VmError> {
+    let bytes = fs::read(path).map_err(|source| VmError::Copy { path: path.to_owned(), source })?;
+    Ok(match elf::is_elf(&bytes).then(|| elf::needs(&bytes)) {
+        Some(Ok(needs)) => elf::without_sections(&bytes, needs.loaded_bytes),
+        _ => bytes,
+    })
+}
+
+/// `/bin` and the like, where they are links here: programs name each other by either path.
+fn merged_folders(root: &Path) -> BTreeMap<PathBuf, PathBuf> {
+    let names = ["/bin", "/sbin", "/lib", "/lib32", "/lib64"].map(PathBuf::from);
+    let target = |link: &PathBuf| fs::read_link(root.join(link.strip_prefix("/").unwrap_or(link))).ok();
+    names.into_iter().filter_map(|link| target(&link).map(|target| (link, target))).collect()
+}
+
+/// Items where they lie once the links are followed.
+fn placed(items: &BTreeMap<PathBuf, Item>, links: &BTreeMap<PathBuf, PathBuf>) -> BTreeMap<PathBuf, Item> {
+    let place = |path: &PathBuf| {
+        let link = links.iter().find_map(|(link, target)| Some((target, path.strip_prefix(link).ok()?)));
+        link.map_or_else(|| path.clone(), |(target, below)| Path::new("/").join(target).join(below))
+    };
+    items.iter().map(|(path, item)| (place(path), item.clone())).collect()
+}
+
+/// Every folder that has to be made, parents first.
+fn folders(items: &BTreeMap<PathBuf, Item>, working: &Path) -> BTreeSet<PathBuf> {
+    let mut folders: BTreeSet<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
+    let mut add = |path: &Path| folders.extend(path.ancestors().map(Path::to_owned));
+    add(working);
+    add(Path::new(FIRST_PROCESS).parent().unwrap_or(Path::new("/")));
+    // The targets of links like /lib64 are there even if nothing lies in them.
+    for path in ["/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64"] {
+        add(Path::new(path));
+    }
+    for (path, item) in items {
+        let folder = if *item == Item::Folder { Some(path.as_path()) } else { path.parent() };
+        add(folder.unwrap_or(Path::new("/")));
+    }
+    folders.remove(Path::new("/"));
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(from: &str) -> Item {
+        Item::File { from: from.into(), mode: 0o755 }
+    }
+
+    #[test]
+    fn what_lies_behind_a_link_is_stored_once() {
+        let links = BTreeMap::from([(PathBuf::from("/bin"), PathBuf::from("usr/bin"))]);
+        let items = BTreeMap::from([
+            (PathBuf::from("/bin/sh"), file("/bin/sh")),
+            (PathBuf::from("/usr/bin/sh"), file("/usr/bin/sh")),
+            (PathBuf::from("/binary"), file("/binary")),
+        ]);
+        let placed = placed(&items, &links);
+        assert_eq!(
+            placed.keys().collect::<Vec<_>>(),
+            [Path::new("/binary"), Path::new("/usr/bin/sh")],
+            "only whole names are links"
+        );
+    }
+
+    #[test]
+    fn parents_come_first() {
+        let items =
+            BTreeMap::from([(PathBuf::from("/a/b/c"), file("/c")), (PathBuf::from("/a/d"), Item::Folder)]);
+        let folders: Vec<_> = folders(&items, Path::new("/work/here")).into_iter().collect();
+        let at = |path: &str| folders.iter().position(|folder| folder == Path::new(path)).unwrap();
+        assert!(at("/a") < at("/a/b") && at("/work") < at("/work/here"));
+        assert!(at("/a/d") > 0 && !folders.contains(&"/a/b/c".into()) && !folders.contains(&"/".into()));
+    }
+
+    #[test]
+    fn too_much_is_refused_with_its_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = std::env::current_exe().unwrap();
+        let errand = Errand::default();
+        let mut luggage = Luggage::new(Vec::new(), folder.path().to_owned());
+        luggage.program(&own).unwrap();
+        let error = write(&folder.path().join("i.cpio"), &luggage, &own, &errand, 4096).unwrap_err();
+        assert!(error.to_string().contains("--memory"), "{error}");
+    }
+}

@@ -1,0 +1,34 @@
+//! Boots a kernel in QEMU, runs a command in it, and returns its output and its status.
+//!
+//! [`run`] takes a [`Spec`] and tells an [`Observer`] what happens, as [`Event`]s. Programs travel with their libraries in an archive that the
+//! kernel unpacks; the guest's first process is the same program that calls [`run`], which hands over to [`guest::run`] when
+//! [`guest::is_first_process`] says so. Guest and host speak in typed frames over a port of their own; the console is the kernel's alone.
+//! [`Spec::deterministic`] counts instructions instead of time: the same run then gives the same switches and the same times.
+
+#![forbid(unsafe_code)]
+
+pub mod guest;
+
+mod carry;
+mod console;
+mod cpio;
+mod elf;
+mod error;
+mod event;
+mod initramfs;
+mod kernel;
+mod protocol;
+mod qemu;
+mod returned;
+mod run;
+mod session;
+mod spec;
+mod tail;
+
+pub use error::VmError;
+pub use event::{Event, Observer, Outcome};
+pub use kernel::Kernel;
+pub use protocol::{Exited, FrameError, Stream};
+pub use qemu::Accelerator;
+pub use run::run;
+pub use spec::Spec;

@@ -1,0 +1,220 @@
+//! QEMU: its command line, and its process, which ends with this one.
+
+use crate::error::VmError;
+use crate::guest::{FIRST_PROCESS, PORT};
+use crate::spec::Spec;
+use serde::Serialize;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// The emulator of x86-64.
+pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
+/// Makes a child die with its parent's thread; part of util-linux. Without it, only SIGKILL to us would leave QEMU behind.
+const TIE: &str = "setpriv";
+/// The console shows warnings and what is worse: enough to tell why a guest ended, and a slow device is not kept busy.
+const CONSOLE_LEVEL: u32 = 5;
+
+/// What runs the guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Accelerator {
+    /// The processor itself.
+    Kvm,
+    /// Software, a thread a CPU.
+    Emulation,
+    /// Software, one thread for all CPUs, and a clock that counts instructions.
+    CountedInstructions,
+}
+
+impl Accelerator {
+    /// What is worth trying, best first. KVM may be there and not work, so emulation comes after it.
+    pub(crate) fn candidates(spec: &Spec, kvm_failed_before: bool) -> Vec<Self> {
+        if spec.deterministic {
+            return vec![Self::CountedInstructions];
+        }
+        let usable = File::options().read(true).write(true).open("/dev/kvm").is_ok();
+        if usable && !spec.emulate && !kvm_failed_before {
+            vec![Self::Kvm, Self::Emulation]
+        } else {
+            vec![Self::Emulation]
+        }
+    }
+
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Kvm => &["-accel", "kvm", "-cpu", "host"],
+            Self::Emulation => &["-accel", "tcg,thread=multi", "-cpu", "max"],
+            // Every source of randomness is out: the host's clock, its threads, and the instructions that give random numbers.
+            Self::CountedInstructions => &[
+                "-accel",
+                "tcg,thread=single",
+                "-cpu",
+                "max,-rdrand,-rdseed",
+                "-icount",
+                "shift=0,sleep=off",
+                "-rtc",
+                "base=2026-01-01,clock=vm",
+            ],
+        }
+    }
+}
+
+/// Files of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    pub(crate) kernel: PathBuf,
+    pub(crate) initramfs: PathBuf,
+    pub(crate) channel: PathBuf,
+    pub(crate) console: PathBuf,
+    pub(crate) complaints: PathBuf,
+}
+
+/// QEMU's arguments.
+pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = Vec::new();
+    let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
+    add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-M", "pc"]);
+    add(accelerator.arguments());
+    add(&["-smp", &spec.cpus.to_string(), "-m", &format!("{}M", spec.memory_mib)]);
+    // Files take what is written at once, so nothing that this process does or does not can delay the guest. Without ioeventfd the
+    // device answers at the instruction that asked, which counted instructions need.
+    add(&["-chardev", &format!("file,id=console,path={}", option(&files.console))]);
+    add(&["-serial", "chardev:console"]);
+    add(&["-chardev", &format!("file,id=channel,path={}", option(&files.channel))]);
+    add(&["-device", "virtio-serial-pci,ioeventfd=off"]);
+    add(&["-device", &format!("virtserialport,chardev=channel,name={PORT}")]);
+    add(&["-append", &command_line(spec, accelerator)]);
+    arguments.extend(["-kernel".into(), files.kernel.clone().into()]);
+    arguments.extend(["-initrd".into(), files.initramfs.clone().into()]);
+    arguments
+}
+
+/// The kernel's command line. Nothing in it changes how the kernel schedules.
+fn command_line(spec: &Spec, accelerator: Accelerator) -> String {
+    let random = if accelerator == Accelerator::CountedInstructions { " nokaslr norandmaps" } else { "" };
+    // A panic, and an oops with it, ends the guest at once: QEMU is told not to start it again. That the timer works need not be tried
+    // out: the kernel itself leaves that out under KVM, and a loop that waits is what emulation is slowest at.
+    let mut line = format!(
+        "console=ttyS0 loglevel={CONSOLE_LEVEL} panic=-1 oops=panic no_timer_check rdinit={FIRST_PROCESS}{random}"
+    );
+    if !spec.append.trim().is_empty() {
+        line.push(' ');
+        line.push_str(spec.append.trim());
+    }
+    line
+}
+
+/// QEMU's options take two commas for one.
+fn option(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
+/// A running QEMU; ended and collected when dropped.
+#[derive(Debug)]
+pub(crate) struct Qemu(Child);
+
+impl Qemu {
+    /// Starts it, away from the terminal's signals: this process decides when it ends.
+    pub(crate) fn start(spec: &Spec, accelerator: Accelerator, files: &Files) -> Result<Self, VmError> {
+        let program = find(PROGRAM).ok_or(VmError::NoQemu { program: PROGRAM })?;
+        let mut command = match find(TIE) {
+            Some(tie) => {
+                let mut command = Command::new(tie);
+                command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        let complaints =
+            File::create(&files.complaints).map_err(VmError::system("making a file for QEMU's messages"))?;
+        command
+            .args(arguments(spec, accelerator, files))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(complaints)
+            .process_group(0);
+        command.spawn().map(Self).map_err(VmError::system(format!("starting {PROGRAM}")))
+    }
+
+    /// Its end, if it has come.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.0.try_wait().ok().flatten()
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        // Both fail only when it is gone already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A program on PATH.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    let searched = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&searched).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+/// What marks that KVM did not work since this machine started; in the cache folder.
+pub(crate) fn kvm_mark() -> Option<PathBuf> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(crate::kernel::cache_folder()?.join(format!("kvm-failed-{}", boot.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> Files {
+        let place = |name: &str| PathBuf::from("/run/a,b").join(name);
+        Files {
+            kernel: place("vmlinuz"),
+            initramfs: place("i.cpio"),
+            channel: place("channel"),
+            console: place("console"),
+            complaints: place("complaints"),
+        }
+    }
+
+    fn text(spec: &Spec, accelerator: Accelerator) -> String {
+        let words = arguments(spec, accelerator, &files());
+        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn wishes_reach_qemu() {
+        let spec = Spec { cpus: 3, memory_mib: 700, append: " mitigations=off ".into(), ..Spec::new(vec![]) };
+        let text = text(&spec, Accelerator::Emulation);
+        for part in ["-smp 3", "-m 700M", "rdinit=/.swtch/init mitigations=off", "tcg,thread=multi"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.contains("path=/run/a,,b/channel"), "{text}");
+        assert!(text.contains("-kernel /run/a,b/vmlinuz"), "{text}");
+        assert!(!text.contains("nokaslr"), "{text}");
+    }
+
+    #[test]
+    fn counted_instructions_leave_no_randomness() {
+        let spec = Spec { deterministic: true, ..Spec::new(vec![]) };
+        assert_eq!(Accelerator::candidates(&spec, false), [Accelerator::CountedInstructions]);
+        let text = text(&spec, Accelerator::CountedInstructions);
+        let parts = ["thread=single", "-rdrand,-rdseed", "shift=0,sleep=off", "clock=vm", "ioeventfd=off"];
+        for part in parts.into_iter().chain(["nokaslr norandmaps", "-nic none"]) {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn kvm_is_not_tried_again_where_it_failed() {
+        let spec = Spec::new(vec![]);
+        assert_eq!(Accelerator::candidates(&spec, true), [Accelerator::Emulation]);
+        let emulated = Spec { emulate: true, ..spec };
+        assert_eq!(Accelerator::candidates(&emulated, false), [Accelerator::Emulation]);
+    }
+}

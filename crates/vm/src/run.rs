@@ -1,0 +1,158 @@
+//! One run: everything is prepared, the guest boots, its messages are followed to the end.
+
+use crate::carry::Luggage;
+use crate::error::VmError;
+use crate::event::{Event, Observer, Outcome};
+use crate::guest::Errand;
+use crate::initramfs;
+use crate::kernel::{self, Kernel};
+use crate::qemu::{self, Accelerator, Files};
+use crate::returned::Returned;
+use crate::session::{End, Session};
+use crate::spec::Spec;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A working KVM boots a guest in a second or two; one that exists and hangs does not.
+const KVM_PATIENCE: Duration = Duration::from_secs(10);
+/// Of a guest's memory, what its files may take: they are copied once while the kernel boots.
+const SHARE_FOR_FILES: u64 = 2;
+/// Where root's programs are looked for when PATH is not set.
+const PATH_WITHOUT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Boots a kernel, runs the command in it, and tells the observer what happens. `first_process` is the program that calls
+/// [`guest::run`](crate::guest::run) when a kernel starts it.
+///
+/// # Errors
+/// See [`VmError`]. A command that ends with a status other than 0 is no error.
+///
+/// ```no_run
+/// use swtch_vm::{Event, Observer, Spec, run};
+///
+/// struct Quiet;
+/// impl Observer for Quiet {
+///     fn event(&mut self, _event: &Event) {}
+/// }
+///
+/// let spec = Spec { deterministic: true, ..Spec::new(vec!["hackbench".into()]) };
+/// let outcome = run(&spec, &std::env::current_exe()?, &mut Quiet)?;
+/// println!("{} switches in {} ns", outcome.exited.context_switches, outcome.exited.elapsed_ns);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn run(spec: &Spec, first_process: &Path, observer: &mut dyn Observer) -> Result<Outcome, VmError> {
+    spec.check()?;
+    if env::consts::ARCH != "x86_64" {
+        return Err(VmError::Architecture(env::consts::ARCH));
+    }
+    if qemu::find(qemu::PROGRAM).is_none() {
+        return Err(VmError::NoQemu { program: qemu::PROGRAM });
+    }
+    let here = env::current_dir().map_err(VmError::system("asking for the current folder"))?;
+    // Before anything is fetched or booted: a mistyped name should not cost a minute.
+    let (luggage, errand) = pack(spec, first_process, &here)?;
+    let back = spec.fetch_into.clone().unwrap_or_else(|| here.clone());
+    Returned::new(&spec.fetch, &back)?;
+    let kernel = kernel::choose(spec.kernel.as_deref(), !spec.scheduler.is_empty(), spec.update, |text| {
+        observer.event(&Event::Preparing { text: text.to_owned() });
+    })?;
+    let folder = tempfile::Builder::new()
+        .prefix("swtch-vm-")
+        .tempdir()
+        .map_err(VmError::system("making a folder for the guest's files"))?;
+    let initramfs = folder.path().join("initramfs.cpio");
+    let most_bytes = (spec.memory_mib << 20) / SHARE_FOR_FILES;
+    initramfs::write(&initramfs, &luggage, first_process, &errand, most_bytes)?;
+    boot(spec, &kernel, folder.path(), &back, observer)
+}
+
+/// With the best accelerator that works.
+fn boot(
+    spec: &Spec,
+    kernel: &Kernel,
+    folder: &Path,
+    back: &Path,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, VmError> {
+    let mark = qemu::kvm_mark();
+    let failed_before = mark.as_ref().is_some_and(|mark| mark.exists());
+    for accelerator in Accelerator::candidates(spec, failed_before) {
+        let files = Files {
+            kernel: kernel.image.clone(),
+            initramfs: folder.join("initramfs.cpio"),
+            channel: folder.join(format!("channel-{accelerator:?}")),
+            console: folder.join(format!("console-{accelerator:?}")),
+            complaints: folder.join(format!("complaints-{accelerator:?}")),
+        };
+        observer.event(&Event::Booting { kernel: kernel.name.clone(), accelerator });
+        let is_trial = accelerator == Accelerator::Kvm;
+        let boot_timeout = if is_trial { KVM_PATIENCE.min(spec.boot_timeout) } else { spec.boot_timeout };
+        let returned = Returned::new(&spec.fetch, back)?;
+        let session = Session::start(spec, accelerator, &files, boot_timeout, returned)?;
+        match session.follow(observer) {
+            End::Done(outcome) => return Ok(outcome),
+            End::Failed { error: VmError::Interrupted, .. } => return Err(VmError::Interrupted),
+            End::Failed { booted: false, .. } if is_trial => {
+                // Not to wait for it again until this machine restarts.
+                if let Some(mark) = &mark {
+                    let _ = mark.parent().map(fs::create_dir_all);
+                    let _ = fs::write(mark, "");
+                }
+                observer.event(&Event::Preparing {
+                    text: "KVM is there but boots no guest; emulating".to_owned(),
+                });
+            }
+            End::Failed { error, .. } => return Err(error),
+        }
+    }
+    Err(VmError::Qemu { last: "there is nothing to run it with".to_owned() })
+}
+
+/// Decides what travels and what the guest is to do.
+fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<(Luggage, Errand), VmError> {
+    let path = env::var_os("PATH").filter(|path| !path.is_empty()).unwrap_or_else(|| PATH_WITHOUT.into());
+    let mut luggage = Luggage::new(env::split_paths(&path).collect(), here.to_owned());
+    let program = luggage.command(&spec.command)?;
+    luggage.program(first_process)?;
+    for file in &spec.copy {
+        luggage.copy(file)?;
+    }
+    let scheduler = match spec.scheduler.split_first() {
+        Some((name, options)) => {
+            let found = scheduler_program(&luggage, name, first_process)?;
+            luggage.program(&found)?;
+            std::iter::once(found.into_os_string()).chain(options.iter().cloned()).collect()
+        }
+        None => Vec::new(),
+    };
+    let environment: [(&str, &OsStr); 5] = [
+        ("PATH", &path),
+        ("HOME", OsStr::new("/root")),
+        ("USER", OsStr::new("root")),
+        ("LANG", OsStr::new("C.UTF-8")),
+        ("TERM", OsStr::new("dumb")),
+    ];
+    let errand = Errand {
+        command: spec.command.clone(),
+        program: program.into_os_string(),
+        working_folder: here.as_os_str().to_owned(),
+        // The same for everybody: what the host's shell happens to have set would change a deterministic run.
+        environment: environment.map(|(name, value)| (name.into(), value.to_owned())).to_vec(),
+        scheduler,
+        fetch: spec.fetch.iter().map(|path| path.clone().into_os_string()).collect(),
+    };
+    Ok((luggage, errand))
+}
+
+/// `scx_NAME` on PATH, or beside this program.
+fn scheduler_program(luggage: &Luggage, name: &OsStr, first_process: &Path) -> Result<PathBuf, VmError> {
+    let mut program = OsString::from("scx_");
+    program.push(name);
+    let beside = first_process.with_file_name(&program);
+    luggage
+        .find(&program)
+        .or_else(|| beside.is_file().then_some(beside))
+        .ok_or_else(|| VmError::NoScheduler { name: name.to_string_lossy().into_owned() })
+}

@@ -1,0 +1,226 @@
+//! One guest from its start to its end: reads what it says, and notices when it says nothing any more.
+
+use crate::console::Console;
+use crate::error::VmError;
+use crate::event::{Event, Observer, Outcome};
+use crate::protocol::{Decoder, Exited, Message, Report, Trouble};
+use crate::qemu::{Accelerator, Files, Qemu};
+use crate::returned::Returned;
+use crate::spec::Spec;
+use crate::tail::Tail;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the guest's words are looked for when there were none.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+const BUFFER_BYTES: usize = 256 << 10;
+/// What KVM prints when it gives up (QEMU's accel/kvm/kvm-all.c); QEMU then waits for ever.
+const KVM_GAVE_UP: &str = "KVM internal error";
+
+/// How a session ended.
+pub(crate) enum End {
+    Done(Outcome),
+    Failed { error: VmError, booted: bool },
+}
+
+/// A running guest.
+pub(crate) struct Session<'a> {
+    spec: &'a Spec,
+    accelerator: Accelerator,
+    qemu: Qemu,
+    complaints: PathBuf,
+    boot_timeout: Duration,
+    channel: Tail,
+    console_file: Tail,
+    console: Console,
+    decoder: Decoder,
+    returned: Returned,
+    began: Instant,
+    heard: Instant,
+    started: Option<Instant>,
+    kernel: Option<String>,
+    exited: Option<Exited>,
+    trouble: Option<VmError>,
+    done: bool,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn start(
+        spec: &'a Spec,
+        accelerator: Accelerator,
+        files: &Files,
+        boot_timeout: Duration,
+        returned: Returned,
+    ) -> Result<Self, VmError> {
+        let tail =
+            |path: &Path| Tail::create(path).map_err(VmError::system(format!("making {}", path.display())));
+        let (channel, console_file) = (tail(&files.channel)?, tail(&files.console)?);
+        let began = Instant::now();
+        Ok(Self {
+            spec,
+            accelerator,
+            qemu: Qemu::start(spec, accelerator, files)?,
+            complaints: files.complaints.clone(),
+            boot_timeout,
+            channel,
+            console_file,
+            console: Console::default(),
+            decoder: Decoder::default(),
+            returned,
+            began,
+            heard: began,
+            started: None,
+            kernel: None,
+            exited: None,
+            trouble: None,
+            done: false,
+        })
+    }
+
+    /// Follows the guest to its end. QEMU is gone when this returns.
+    pub(crate) fn follow(mut self, observer: &mut dyn Observer) -> End {
+        match self.until_done(observer) {
+            Ok(()) => self.outcome(),
+            Err(error) => End::Failed { error, booted: self.kernel.is_some() },
+        }
+    }
+
+    fn until_done(&mut self, observer: &mut dyn Observer) -> Result<(), VmError> {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        loop {
+            // Asked before the last look at what it has written, so that nothing written before the end is missed.
+            let ended = self.qemu.ended();
+            let heard = self.listen(&mut buffer, observer)?;
+            if self.done {
+                return Ok(());
+            }
+            if heard {
+                continue;
+            }
+            if ended.is_some() {
+                return Err(self.why_it_ended());
+            }
+            if observer.stop() {
+                return Err(VmError::Interrupted);
+            }
+            self.check_patience()?;
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Reads both channels once; whether there was anything.
+    fn listen(&mut self, buffer: &mut [u8], observer: &mut dyn Observer) -> Result<bool, VmError> {
+        let fail = || VmError::system("reading what the guest wrote");
+        let console_length = self.console_file.read(buffer).map_err(fail())?;
+        for line in self.console.push(&buffer[..console_length]) {
+            observer.event(&Event::Kernel { line });
+        }
+        let length = self.channel.read(buffer).map_err(fail())?;
+        if length > 0 {
+            self.heard = Instant::now();
+        }
+        self.decoder.push(&buffer[..length]);
+        while let Some(message) = self.decoder.next()? {
+            self.message(message, observer)?;
+        }
+        Ok(length + console_length > 0)
+    }
+
+    fn message(&mut self, message: Message, observer: &mut dyn Observer) -> Result<(), VmError> {
+        match message {
+            Message::Output(stream, bytes) => observer.event(&Event::Output { stream, bytes }),
+            Message::Piece(bytes) => self.returned.piece(&bytes)?,
+            Message::Report(report) => self.report(report, observer)?,
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, report: Report, observer: &mut dyn Observer) -> Result<(), VmError> {
+        match report {
+            Report::Booted { kernel, cpus, .. } => {
+                self.kernel = Some(kernel.clone());
+                observer.event(&Event::Booted { kernel, cpus, after: self.began.elapsed() });
+            }
+            Report::Scheduler { ops } => observer.event(&Event::Scheduler { ops }),
+            Report::Started => {
+                self.started = Some(Instant::now());
+                observer.event(&Event::Started);
+            }
+            Report::Exited(exited) => {
+                self.exited = Some(exited.clone());
+                observer.event(&Event::Exited(exited));
+            }
+            Report::File(head) => self.returned.head(&head)?,
+            Report::FileEnd => observer.event(&Event::Returned { path: self.returned.end()? }),
+            Report::Trouble(trouble) => self.trouble(trouble, observer),
+            Report::Done => self.done = true,
+            Report::Alive { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// The first trouble is what is told at the end; files still come back before.
+    fn trouble(&mut self, trouble: Trouble, observer: &mut dyn Observer) {
+        let name = |words: &[std::ffi::OsString]| {
+            words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        let error = match trouble {
+            Trouble::Mount { place, why } => return observer.event(&Event::Missing { place, why }),
+            Trouble::Scheduler { why } => VmError::Scheduler { name: name(&self.spec.scheduler), why },
+            Trouble::Command { why } => VmError::Start { command: name(&self.spec.command), why },
+            Trouble::Fetch { path, why } => VmError::Fetch { path: path.into(), why },
+        };
+        self.trouble.get_or_insert(error);
+    }
+
+    fn check_patience(&self) -> Result<(), VmError> {
+        if self.kernel.is_none() {
+            if self.began.elapsed() >= self.boot_timeout || self.complaints().contains(KVM_GAVE_UP) {
+                return Err(VmError::NotBooted { limit: self.boot_timeout, last: self.console.quoted() });
+            }
+        } else if self.heard.elapsed() >= self.spec.silence {
+            return Err(VmError::Hung { silence: self.spec.silence, last: self.console.quoted() });
+        }
+        match (self.started, self.spec.timeout) {
+            (Some(started), Some(limit)) if self.exited.is_none() && started.elapsed() >= limit => {
+                Err(VmError::Timeout { limit })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// QEMU has ended though the guest was not done.
+    fn why_it_ended(&self) -> VmError {
+        if let Some(panic) = self.console.panic() {
+            return VmError::Panicked { last: format!(": {panic}") };
+        }
+        if self.kernel.is_some() {
+            return VmError::Vanished { last: self.console.quoted() };
+        }
+        let complaints = self.complaints();
+        let last = complaints.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
+        VmError::Qemu { last: last.unwrap_or_else(|| format!("it said nothing{}", self.console.quoted())) }
+    }
+
+    fn complaints(&self) -> String {
+        fs::read(&self.complaints)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    }
+
+    fn outcome(self) -> End {
+        match (self.trouble, self.exited) {
+            (None, Some(exited)) => {
+                let out_of_memory = (exited.oom_kills > 0).then(|| self.console.quoted());
+                let kernel = self.kernel.unwrap_or_default();
+                End::Done(Outcome { kernel, accelerator: self.accelerator, exited, out_of_memory })
+            }
+            (Some(error), _) => End::Failed { error, booted: true },
+            (None, None) => {
+                End::Failed { error: VmError::Vanished { last: self.console.quoted() }, booted: true }
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What to run, and on what machine.
+
+use crate::error::VmError;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The most CPUs that QEMU's `pc` machine has.
+const MOST_CPUS: u32 = 255;
+/// Less does not boot Debian's kernel with a program of any size.
+const LEAST_MEMORY_MIB: u64 = 128;
+
+/// One run of one command in one guest.
+///
+/// ```
+/// use swtch_vm::Spec;
+///
+/// let spec = Spec { cpus: 2, deterministic: true, ..Spec::new(vec!["hackbench".into()]) };
+/// assert!(spec.check().is_ok());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The command, its program first.
+    pub command: Vec<OsString>,
+    /// CPUs of the guest.
+    pub cpus: u32,
+    /// Memory of the guest, MiB.
+    pub memory_mib: u64,
+    /// The kernel's image; the newest of Debian's with sched_ext when not given.
+    pub kernel: Option<PathBuf>,
+    /// Look for a newer kernel than those in the cache.
+    pub update: bool,
+    /// More of the kernel's command line.
+    pub append: String,
+    /// Files and folders that travel as well.
+    pub copy: Vec<PathBuf>,
+    /// Files and folders of the guest that come back, by their paths relative to the command's folder.
+    pub fetch: Vec<PathBuf>,
+    /// The folder they come back to, instead of the current one.
+    pub fetch_into: Option<PathBuf>,
+    /// Count instructions instead of time, and take every source of randomness away.
+    pub deterministic: bool,
+    /// The scheduler to load first, and its options: `flsched` stands for the program `scx_flsched`.
+    pub scheduler: Vec<OsString>,
+    /// How long the command may take.
+    pub timeout: Option<Duration>,
+    /// How long the guest may take until its first process reports.
+    pub boot_timeout: Duration,
+    /// After so long without a sign of life the guest hangs.
+    pub silence: Duration,
+    /// Never use KVM.
+    pub emulate: bool,
+}
+
+impl Spec {
+    /// A command on 4 CPUs with 1 GiB.
+    pub fn new(command: Vec<OsString>) -> Self {
+        Self {
+            command,
+            cpus: 4,
+            memory_mib: 1024,
+            kernel: None,
+            update: false,
+            append: String::new(),
+            copy: Vec::new(),
+            fetch: Vec::new(),
+            fetch_into: None,
+            deterministic: false,
+            scheduler: Vec::new(),
+            timeout: None,
+            boot_timeout: Duration::from_secs(120),
+            silence: Duration::from_secs(60),
+            emulate: false,
+        }
+    }
+
+    /// Finds wishes that QEMU or the kernel would refuse, before anything is done.
+    ///
+    /// # Errors
+    /// [`VmError::Wish`] names the first, [`VmError::NoCommand`] that there is nothing to run.
+    pub fn check(&self) -> Result<(), VmError> {
+        let wish = |text: String| Err(VmError::Wish(text));
+        if self.command.is_empty() {
+            return Err(VmError::NoCommand);
+        }
+        if !(1..=MOST_CPUS).contains(&self.cpus) {
+            return wish(format!("a guest has 1 to {MOST_CPUS} CPUs, not {}", self.cpus));
+        }
+        if self.memory_mib < LEAST_MEMORY_MIB {
+            return wish(format!(
+                "a guest needs {LEAST_MEMORY_MIB} MiB of memory and more, not {} MiB",
+                self.memory_mib
+            ));
+        }
+        if self.append.contains(['\n', '\0']) {
+            return wish("the kernel's command line is one line".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let spec = Spec::new(vec!["true".into()]);
+        assert!(spec.check().is_ok());
+        for (bad, word) in [
+            (Spec { cpus: 0, ..spec.clone() }, "CPUs"),
+            (Spec { cpus: 256, ..spec.clone() }, "CPUs"),
+            (Spec { memory_mib: 1, ..spec.clone() }, "memory"),
+            (Spec { append: "a\nb".into(), ..spec.clone() }, "one line"),
+            (Spec { command: vec![], ..spec }, "no command"),
+        ] {
+            let error = bad.check().unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Options that every scheduler has.
+
+use crate::duration::parse_duration;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// When to end, which tasks to have, and what to tell.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Options {
+    /// End after this time, e.g. 60s or 5m; without it, when interrupted.
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Duration>,
+    /// Schedule only this process and what it starts from now on; everything else stays with the kernel's own scheduler.
+    #[arg(long, value_name = "PID", conflicts_with = "only_cgroup")]
+    pub only_pid: Option<u32>,
+    /// Schedule only this control group, e.g. /sys/fs/cgroup/app.slice.
+    #[arg(long, value_name = "PATH")]
+    pub only_cgroup: Option<PathBuf>,
+    /// Print the counters every so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub stats: Option<u32>,
+    /// Tell everything as JSON, one object a line.
+    #[arg(long)]
+    pub json: bool,
+    /// Only load: say what the kernel's verifier made of each program, and end.
+    #[arg(long)]
+    pub verify: bool,
+}
+
+impl Options {
+    /// Whether only some tasks are to be scheduled.
+    pub fn is_partial(&self) -> bool {
+        self.only_pid.is_some() || self.only_cgroup.is_some()
+    }
+}

@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Fair sharing of fast and slow cores, after Kim and Huh ("Exploring the design space of fair scheduling supports for asymmetric multicore
+ * systems", IEEE TC 67(8), 2018), in terms of sched_ext.
+ *
+ * An application has a share: the part of its CPU time that it is to spend on fast cores. User space computes the shares. Here time is
+ * charged to the kind of core it was spent on. A task's lag is the fast time that it is owed. It runs a slice of a round of 30 ms, on a fast
+ * core as much of it as its share says, on a slow one the rest. A fast core whose task has had its slice swaps it with the task of a
+ * slow core that is furthest behind, if that is further behind. What waits is ordered by how much it has run, in a queue for those that are
+ * owed fast time and one for the others; a core takes from its own kind's first, and from the other's rather than idle.
+ */
+#include <scx/common.bpf.h>
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+UEI_DEFINE(uei);
+
+#define MAX_CPUS 1024
+/* Shares and factors are parts of this. */
+#define WHOLE (1 << 20)
+/* A task that is behind by less than this more than another is not worth a swap, ns. */
+#define WORTH_NS (1000 * 1000LL)
+/* Rounds that a task may be ahead or behind at most: what is older is forgiven. */
+#define REMEMBERED_ROUNDS 8
+/* A task is not fetched by an idle core before it has run as long, ns: what sleeps soon need not be moved. */
+#define SETTLED_NS (1000 * 1000ULL)
+/* The shortest and the longest that a slow core is held up at once, ns. */
+#define LEAST_HELD_NS (6 * 1000 * 1000ULL)
+#define MOST_HELD_NS (40 * 1000 * 1000ULL)
+
+/* So many tasks waiting for each CPU are very many. */
+#define MANY 16
+
+enum { FAST_DSQ = 0, SLOW_DSQ = 1, CPU_DSQ = 0x10000 };
+enum { NOWHERE = -1 };
+
+/* A round, ns. */
+const volatile u64 round_ns = 30 * 1000 * 1000ULL;
+/* The shortest slice, ns: slices are checked at ticks. */
+const volatile u64 least_slice_ns = 4 * 1000 * 1000ULL;
+/* Whether a CPU is of the fast kind. */
+const volatile u8 is_fast_cpu[MAX_CPUS];
+/* Applications are control groups instead of processes. */
+const volatile bool by_cgroup;
+/* The user-space half, which is no application. */
+const volatile u32 own_tgid;
+/* Slow CPUs are held up, so that they are slow where all are alike. */
+const volatile bool holds_up;
+
+static u32 nr_cpus;
+static u32 nr_possible;
+/* How much those have run that began last, ns. */
+static u64 vtime_now;
+
+/* What user space wants of an application. */
+struct order {
+	u32 share;
+	/* How many times slower it is to be on a slow core, in parts of WHOLE; at most WHOLE: not at all. */
+	u32 slowdown;
+};
+
+/* What holds for all. */
+struct general {
+	/* For applications without an order of their own. */
+	struct order order;
+	/* The interval of user space that this is, and from when on a task counts as busy in it, ns. */
+	u64 interval;
+	u64 busy_ns;
+};
+
+/* What an application has had, ns; and work done meanwhile, where it is counted. */
+struct usage {
+	u64 fast_ns;
+	u64 slow_ns;
+	u64 fast_work;
+	u64 slow_work;
+	/* What the task itself said last. */
+	u64 reported_work;
+	/* Sum over intervals of its tasks that were busy. */
+	u64 busy;
+};
+
+struct task_state {
+	u64 app;
+	u64 since_ns;		/* charged until here */
+	u64 interval;		/* and of this interval */
+	u64 in_interval_ns;	/* so much */
+	u64 owed_ns;		/* it is to be held up for so long */
+	s64 lag_ns;
+	u32 share;
+	u32 slowdown;
+	s32 goes_to;		/* the CPU that it goes to when it leaves this one */
+};
+
+/* What other CPUs want to know of the one that runs here. */
+struct slot {
+	u64 since_ns;
+	u64 counter;		/* instructions when the last task left */
+	s64 lag_ns;
+	u32 share;
+	s32 pid;		/* 0: nothing that could be moved */
+	s32 sends_to;		/* where it is to go */
+	u32 offline;
+};
+
+/* What was decided on a CPU, since loading. */
+struct fair_counters {
+	u64 swaps;		/* a fast core asked for the task of a slow one and gives its own */
+	u64 fetches;		/* an idle fast core asked for the task of a slow one */
+	u64 kept;		/* a task had another slice, as nobody was further behind */
+	u64 queued_fast;	/* a task went into the queue of the fast cores */
+	u64 queued_slow;	/* and into that of the slow ones */
+	u64 confined;		/* a task went into the queue of its CPU: it may not use all CPUs */
+	u64 fast_ns;		/* time that tasks ran here while the CPU was of the fast kind */
+	u64 slow_ns;
+	u64 held_ns;		/* time that this CPU was held up */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct fair_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, struct slot);
+} slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, struct order);
+} orders SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct general);
+} generals SEC(".maps");
+
+/* Where applications count their work themselves: the address of a u64 of theirs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, u64);
+} reports SEC(".maps");
+
+/* A counter of instructions for every CPU, where the machine has one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, MAX_CPUS);
+	__type(key, u32);
+	__type(value, u32);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, struct usage);
+} usages SEC(".maps");
+
+static struct fair_counters *own_counters(void)
+{
+	u32 first = 0;
+
+	return bpf_map_lookup_elem(&counters, &first);
+}
+
+#define COUNT(what, by) ({ struct fair_counters *c = own_counters(); if (c) c->what += (by); })
+
+static struct slot *slot_of(s32 cpu)
+{
+	u32 key = cpu;
+
+	return bpf_map_lookup_elem(&slots, &key);
+}
+
+static bool is_fast(s32 cpu)
+{
+	u32 index = cpu;
+
+	return index < MAX_CPUS && is_fast_cpu[index];
+}
+
+static struct task_state *state_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, 0, 0);
+}
+
+static u64 app_of(struct task_struct *p)
+{
+	return by_cgroup ? BPF_CORE_READ(p, cgroups, dfl_cgrp, kn, id) : (u64)p->tgid;
+}
+
+/* What may not use every CPU stays with its CPU. */
+static bool is_confined(struct task_struct *p)
+{
+	return (p->flags & PF_KTHREAD) || p->nr_cpus_allowed < nr_possible;
+}
+
+static s64 lag_after(s64 lag_ns, u32 share, bool fast, u64 ran_ns)
+{
+	s64 most = REMEMBERED_ROUNDS * round_ns;
+
+	lag_ns += (s64)((u64)share * (ran_ns >> 10) / (WHOLE >> 10));
+	if (fast)
+		lag_ns -= ran_ns;
+	return lag_ns > most ? most : lag_ns < -most ? -most : lag_ns;
+}
+
+static struct general *general(void)
+{
+	u32 first = 0;
+
+	return bpf_map_lookup_elem(&generals, &first);
+}
+
+static void look_up_order(struct task_state *state)
+{
+	struct order *order = bpf_map_lookup_elem(&orders, &state->app);
+	struct general *all = general();
+
+	if (!order && all)
+		order = &all->order;
+	if (order) {
+		state->share = order->share;
+		state->slowdown = order->slowdown;
+	}
+}
+
+static u64 slice_of(struct task_state *state, bool fast)
+{
+	u64 share = fast ? state->share : WHOLE - state->share;
+	u64 slice_ns = round_ns * share / WHOLE;
+
+	return slice_ns < least_slice_ns ? least_slice_ns : slice_ns;
+}
+
+/*
+ * Holds up a slow CPU for as long as the task has run times one less than its slowdown; not often and little but seldom and long enough
+ * that a program can tell it from being interrupted.
+ */
+static void hold_up(struct task_state *state)
+{
+	u64 now = bpf_ktime_get_ns(), until;
+
+	if (state->slowdown <= WHOLE || now <= state->since_ns)
+		return;
+	state->owed_ns += (now - state->since_ns) * (u64)(state->slowdown - WHOLE) / WHOLE;
+	if (state->owed_ns < LEAST_HELD_NS)
+		return;
+	until = now + (state->owed_ns < MOST_HELD_NS ? state->owed_ns : MOST_HELD_NS);
+	bpf_repeat(1 << 22) {
+		if (bpf_ktime_get_ns() >= until)
+			break;
+	}
+	now = bpf_ktime_get_ns() - now;
+	state->owed_ns -= now < state->owed_ns ? now : state->owed_ns;
+	COUNT(held_ns, now);
+}
+
+static struct usage *usage_of(u64 app)
+{
+	struct usage none = {}, *usage = bpf_map_lookup_elem(&usages, &app);
+
+	if (usage)
+		return usage;
+	bpf_map_update_elem(&usages, &app, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&usages, &app);
+}
+
+static void charge_usage(struct task_state *state, bool fast, u64 ran_ns)
+{
+	struct usage *usage = usage_of(state->app);
+	struct general *all = general();
+
+	if (!usage || !all)
+		return;
+	__sync_fetch_and_add(fast ? &usage->fast_ns : &usage->slow_ns, ran_ns);
+	if (state->interval != all->interval) {
+		state->interval = all->interval;
+		state->in_interval_ns = 0;
+	}
+	if (state->in_interval_ns < all->busy_ns && state->in_interval_ns + ran_ns >= all->busy_ns)
+		__sync_fetch_and_add(&usage->busy, 1);
+	state->in_interval_ns += ran_ns;
+}
+
+/* Asks the running task what it has got done; what it did since it was last asked, it did on this CPU. */
+static void charge_reported(struct task_state *state, bool fast)
+{
+	u64 *address = bpf_map_lookup_elem(&reports, &state->app), work, more;
+	struct usage *usage;
+
+	/* Others' memory cannot be read: whoever changes a running task's attributes stops it from elsewhere. */
+	if (!address || bpf_get_current_pid_tgid() >> 32 != state->app)
+		return;
+	usage = bpf_map_lookup_elem(&usages, &state->app);
+	if (!usage || bpf_probe_read_user(&work, sizeof(work), (void *)*address))
+		return;
+	more = work > usage->reported_work && usage->reported_work ? work - usage->reported_work : 0;
+	usage->reported_work = work;
+	__sync_fetch_and_add(fast ? &usage->fast_work : &usage->slow_work, more);
+}
+
+/* Charges what the running task has run since the last time, and tells others about it. */
+static void charge(struct task_struct *p, struct task_state *state, s32 cpu)
+{
+	struct slot *slot = slot_of(cpu);
+	bool fast = is_fast(cpu);
+	u64 now, ran_ns;
+
+	if (!slot || !state->since_ns)
+		return;
+	if (holds_up && !fast)
+		hold_up(state);
+	now = bpf_ktime_get_ns();
+	ran_ns = now > state->since_ns ? now - state->since_ns : 0;
+	state->since_ns = now;
+	state->lag_ns = lag_after(state->lag_ns, state->share, fast, ran_ns);
+	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran_ns * 100 / (p->scx.weight ?: 100));
+	if (!(p->flags & PF_KTHREAD) && p->tgid != own_tgid) {
+		charge_usage(state, fast, ran_ns);
+		charge_reported(state, fast);
+	}
+	if (fast)
+		COUNT(fast_ns, ran_ns);
+	else
+		COUNT(slow_ns, ran_ns);
+	look_up_order(state);
+	slot->since_ns = now;
+	slot->lag_ns = state->lag_ns;
+	slot->share = state->share;
+}
+
+/* The slow CPU whose task is furthest behind, by more than @than; NOWHERE if there is none. */
+static s32 furthest_behind(s64 than, u64 settled_ns)
+{
+	u64 now = bpf_ktime_get_ns();
+	s32 cpu, found = NOWHERE;
+
+	bpf_for(cpu, 0, nr_cpus) {
+		struct slot *slot = slot_of(cpu);
+		s64 lag_ns;
+
+		if (is_fast(cpu) || !slot || !slot->pid || slot->sends_to != NOWHERE || now < slot->since_ns + settled_ns)
+			continue;
+		lag_ns = lag_after(slot->lag_ns, slot->share, false, now - slot->since_ns);
+		if (lag_ns > than) {
+			than = lag_ns;
+			found = cpu;
+		}
+	}
+	return found;
+}
+
+/* Asks a slow CPU for its task. */
+static bool ask_for(s32 from, s32 to)
+{
+	struct slot *slot = slot_of(from);
+
+	if (!slot)
+		return false;
+	slot->sends_to = to;
+	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
+	return true;
+}
+
+static s32 idle_fast_cpu(struct task_struct *p)
+{
+	s32 cpu;
+
+	bpf_for(cpu, 0, nr_cpus) {
+		if (is_fast(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(cpu))
+			return cpu;
+	}
+	return NOWHERE;
+}
+
+s32 BPF_STRUCT_OPS(fair_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_state *state = state_of(p);
+	bool is_idle = false;
+	s32 cpu = NOWHERE;
+
+	if (!is_confined(p))
+		cpu = idle_fast_cpu(p);
+	if (cpu == NOWHERE)
+		cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	else
+		is_idle = true;
+	if (is_idle && state)
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_of(state, is_fast(cpu)), 0);
+	return cpu;
+}
+
+/* Sends a task that leaves its CPU to another one, if it may go there. */
+static bool send(struct task_struct *p, struct task_state *state, s32 to, u64 enq_flags)
+{
+	struct slot *slot = slot_of(to);
+
+	if (to == NOWHERE || !slot || slot->offline || !bpf_cpumask_test_cpu(to, p->cpus_ptr))
+		return false;
+	/* What runs there makes room at once, and goes where it is to go. */
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | to, slice_of(state, is_fast(to)), enq_flags | SCX_ENQ_PREEMPT);
+	return true;
+}
+
+void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_state *state = state_of(p);
+	s32 cpu = scx_bpf_task_cpu(p), to;
+	struct slot *slot = slot_of(cpu);
+	u64 vtime = p->scx.dsq_vtime, slice_ns;
+
+	if (!state || !slot) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, least_slice_ns, enq_flags);
+		return;
+	}
+	to = state->goes_to;
+	state->goes_to = NOWHERE;
+	if (to != NOWHERE && send(p, state, to, enq_flags))
+		return;
+	if (slot->pid == p->pid && slot->sends_to != NOWHERE) {
+		to = slot->sends_to;
+		slot->sends_to = NOWHERE;
+		slot->pid = 0;
+		if (send(p, state, to, enq_flags))
+			return;
+	}
+	slice_ns = slice_of(state, is_fast(cpu));
+	/* The kernel's own threads are next: others wait for them, and they are brief. */
+	if (slot->offline || (p->flags & PF_KTHREAD)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
+		return;
+	}
+	/* Whoever slept is not owed all of that time. */
+	if (time_before(vtime, vtime_now - round_ns))
+		vtime = vtime_now - round_ns;
+	if (is_confined(p)) {
+		COUNT(confined, 1);
+		scx_bpf_dsq_insert_vtime(p, CPU_DSQ + cpu, slice_ns, vtime, enq_flags);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		return;
+	}
+	if (state->lag_ns > 0) {
+		COUNT(queued_fast, 1);
+		scx_bpf_dsq_insert_vtime(p, FAST_DSQ, slice_ns, vtime, enq_flags);
+	} else {
+		COUNT(queued_slow, 1);
+		scx_bpf_dsq_insert_vtime(p, SLOW_DSQ, slice_ns, vtime, enq_flags);
+	}
+	to = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (to >= 0)
+		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
+}
+
+/* How much the first in a queue has run; U64_MAX for an empty one. */
+static u64 head_of(u64 dsq)
+{
+	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
+
+	return p ? p->scx.dsq_vtime : (u64)-1;
+}
+
+static bool take(u64 dsq)
+{
+	return scx_bpf_dsq_move_to_local(dsq, 0);
+}
+
+/* Takes the one that should run next here; whoever has run more than @limit is not taken. */
+static bool take_next(s32 cpu, u64 limit)
+{
+	u64 own_dsq = is_fast(cpu) ? FAST_DSQ : SLOW_DSQ, other_dsq = is_fast(cpu) ? SLOW_DSQ : FAST_DSQ;
+	u64 own = head_of(own_dsq), other = head_of(other_dsq), confined = head_of(CPU_DSQ + cpu);
+	/* The other kind's wait for their own cores, unless they have run less by a round. */
+	u64 later = other < (u64)-1 - round_ns ? other + round_ns : (u64)-1;
+
+	if (confined < own && confined < later && confined <= limit && take(CPU_DSQ + cpu))
+		return true;
+	if (own <= later && own <= limit && take(own_dsq))
+		return true;
+	if (other <= limit && take(other_dsq))
+		return true;
+	return (own <= limit && take(own_dsq)) || (confined <= limit && take(CPU_DSQ + cpu));
+}
+
+/* What becomes of a task that has had its slice while nobody is due: another slice, or a swap. */
+static void go_on(struct task_struct *p, struct task_state *state, s32 cpu)
+{
+	bool fast = is_fast(cpu);
+	s32 from;
+
+	state->goes_to = NOWHERE;
+	if (fast && !is_confined(p)) {
+		from = furthest_behind(state->lag_ns + WORTH_NS, 0);
+		/* It goes on until the other one is there. */
+		if (from != NOWHERE && bpf_cpumask_test_cpu(from, p->cpus_ptr) && ask_for(from, cpu)) {
+			state->goes_to = from;
+			COUNT(swaps, 1);
+		}
+	}
+	COUNT(kept, 1);
+	scx_bpf_task_set_slice(p, state->goes_to == NOWHERE ? slice_of(state, fast) : least_slice_ns);
+}
+
+void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct slot *slot = slot_of(cpu);
+	struct task_state *state = NULL;
+	s32 from;
+
+	if (!slot)
+		return;
+	if (prev && (prev->scx.flags & SCX_TASK_QUEUED))
+		state = state_of(prev);
+	if (state) {
+		charge(prev, state, cpu);
+		/* It is to leave; enqueue sends it. */
+		if (slot->sends_to != NOWHERE && slot->pid == prev->pid)
+			return;
+	}
+	if (take_next(cpu, state ? prev->scx.dsq_vtime : (u64)-1))
+		return;
+	if (state) {
+		go_on(prev, state, cpu);
+	} else if (is_fast(cpu)) {
+		/* A fast core does not idle while a slow one works. */
+		from = furthest_behind(-(s64)(REMEMBERED_ROUNDS * round_ns) - 1, SETTLED_NS);
+		if (from != NOWHERE && ask_for(from, cpu))
+			COUNT(fetches, 1);
+	}
+}
+
+void BPF_STRUCT_OPS(fair_running, struct task_struct *p)
+{
+	struct task_state *state = state_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct slot *slot = slot_of(cpu);
+
+	if (!state || !slot)
+		return;
+	state->app = app_of(p);
+	state->since_ns = bpf_ktime_get_ns();
+	state->goes_to = NOWHERE;
+	look_up_order(state);
+	if (time_before(vtime_now, p->scx.dsq_vtime))
+		vtime_now = p->scx.dsq_vtime;
+	/* Where very many wait, turns are short, or the last would wait for too long. */
+	if (scx_bpf_dsq_nr_queued(FAST_DSQ) + scx_bpf_dsq_nr_queued(SLOW_DSQ) + scx_bpf_dsq_nr_queued(CPU_DSQ + cpu) >
+	    MANY * (s32)nr_cpus)
+		scx_bpf_task_set_slice(p, least_slice_ns);
+	slot->since_ns = state->since_ns;
+	slot->lag_ns = state->lag_ns;
+	slot->share = state->share;
+	slot->sends_to = NOWHERE;
+	slot->pid = is_confined(p) ? 0 : p->pid;
+}
+
+void BPF_STRUCT_OPS(fair_stopping, struct task_struct *p, bool runnable)
+{
+	struct task_state *state = state_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct slot *slot = slot_of(cpu);
+
+	if (!state || !slot)
+		return;
+	charge(p, state, cpu);
+	state->since_ns = 0;
+	if (runnable)
+		return;
+	/* Whoever waits for it need not any more. */
+	state->goes_to = NOWHERE;
+	slot->pid = 0;
+	if (slot->sends_to != NOWHERE)
+		scx_bpf_kick_cpu(slot->sends_to, SCX_KICK_IDLE);
+	slot->sends_to = NOWHERE;
+}
+
+void BPF_STRUCT_OPS(fair_tick, struct task_struct *p)
+{
+	struct task_state *state = state_of(p);
+
+	if (state)
+		charge(p, state, scx_bpf_task_cpu(p));
+}
+
+/* Charges instructions to whoever leaves a CPU. Loaded only where they can be counted. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(count_work, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct task_state *state = state_of(prev);
+	s32 cpu = bpf_get_smp_processor_id();
+	struct slot *slot = slot_of(cpu);
+	struct bpf_perf_event_value value;
+	struct usage *usage;
+	u64 before;
+
+	if (!slot || bpf_perf_event_read_value(&events, BPF_F_CURRENT_CPU, &value, sizeof(value)))
+		return 0;
+	before = slot->counter;
+	slot->counter = value.counter;
+	if (!state || !before || value.counter < before)
+		return 0;
+	usage = bpf_map_lookup_elem(&usages, &state->app);
+	if (usage)
+		__sync_fetch_and_add(is_fast(cpu) ? &usage->fast_work : &usage->slow_work, value.counter - before);
+	return 0;
+}
+
+s32 BPF_STRUCT_OPS(fair_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task_state *state = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!state)
+		return -ENOMEM;
+	state->app = app_of(p);
+	state->goes_to = NOWHERE;
+	look_up_order(state);
+	return 0;
+}
+
+void BPF_STRUCT_OPS(fair_enable, struct task_struct *p)
+{
+	/* A new task owes nobody the time before. */
+	scx_bpf_task_set_dsq_vtime(p, vtime_now);
+}
+
+void BPF_STRUCT_OPS(fair_cpu_online, s32 cpu)
+{
+	struct slot *slot = slot_of(cpu);
+
+	if (slot)
+		slot->offline = 0;
+}
+
+void BPF_STRUCT_OPS(fair_cpu_offline, s32 cpu)
+{
+	struct slot *slot = slot_of(cpu);
+	struct task_struct *p;
+
+	if (!slot)
+		return;
+	slot->offline = 1;
+	slot->pid = 0;
+	/* The core moves what is in the local queue; it does not know of the one here. */
+	bpf_for_each(scx_dsq, p, CPU_DSQ + cpu, 0) {
+		scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+	}
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(fair_init)
+{
+	const struct cpumask *possible = scx_bpf_get_possible_cpumask();
+	s32 cpu, error;
+
+	nr_possible = bpf_cpumask_weight(possible);
+	scx_bpf_put_cpumask(possible);
+	nr_cpus = scx_bpf_nr_cpu_ids();
+	if (nr_cpus > MAX_CPUS) {
+		scx_bpf_error("%u CPUs; at most %d", nr_cpus, MAX_CPUS);
+		return -EINVAL;
+	}
+	bpf_for(cpu, 0, nr_cpus) {
+		struct slot *slot = slot_of(cpu);
+
+		if (slot)
+			slot->sends_to = NOWHERE;
+		error = scx_bpf_create_dsq(CPU_DSQ + cpu, -1);
+		if (error)
+			return error;
+	}
+	error = scx_bpf_create_dsq(FAST_DSQ, -1);
+	return error ?: scx_bpf_create_dsq(SLOW_DSQ, -1);
+}
+
+void BPF_STRUCT_OPS(fair_exit, struct scx_exit_info *ei)
+{
+	UEI_RECORD(uei, ei);
+}
+
+SCX_OPS_DEFINE(fair_ops,
+	       .select_cpu = (void *)fair_select_cpu,
+	       .enqueue = (void *)fair_enqueue,
+	       .dispatch = (void *)fair_dispatch,
+	       .tick = (void *)fair_tick,
+	       .running = (void *)fair_running,
+	       .stopping = (void *)fair_stopping,
+	       .init_task = (void *)fair_init_task,
+	       .enable = (void *)fair_enable,
+	       .cpu_online = (void *)fair_cpu_online,
+	       .cpu_offline = (void *)fair_cpu_offline,
+	       .init = (void *)fair_init,
+	       .exit = (void *)fair_exit,
+	       .flags = SCX_OPS_ENQ_LAST,
+	       .name = "fair");

@@ -1,0 +1,20 @@
+//! The user-space half of `scx_fair`: which cores are fast, how much faster applications are on them, and what share of them each gets.
+//!
+//! The [`Controller`] is pure: usage in, shares out. Where speedups come from is behind [`SpeedupSource`].
+
+mod controller;
+mod estimate;
+mod events;
+mod kinds;
+mod names;
+mod source;
+mod usage;
+mod worker;
+
+pub use controller::{AppId, Controller, Decision};
+pub use estimate::Estimate;
+pub use kinds::{KindsError, fast_cpus};
+pub use names::{NamedNumbers, NamesError};
+pub use source::{Counted, Given, SpeedupSource};
+pub use usage::Usage;
+pub use worker::{Fair, Plan, Work};

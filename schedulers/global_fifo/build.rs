@@ -1,0 +1,8 @@
+//! Compiles the scheduler for the kernel.
+
+include!("../common/build/compile.rs");
+
+fn main() {
+    println!("cargo:rerun-if-changed=src/bpf");
+    compile("global_fifo");
+}

@@ -1,0 +1,194 @@
+//! `swtch sched` on a kernel that has sched_ext, in a virtual machine.
+#![allow(missing_docs, clippy::print_stderr)]
+
+mod common;
+
+use common::{home, run, skip, stderr, stdout, swtch};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One guest at a time: two on two processors would each take longer than their patience.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+fn machine() -> MutexGuard<'static, ()> {
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn beside(program: &str) -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_swtch")).with_file_name(program)
+}
+
+/// Whether something is missing; says so.
+fn cannot(test: &str) -> bool {
+    let why = if cfg!(not(target_arch = "x86_64")) {
+        Some("guests are x86-64, and run this machine's programs".to_owned())
+    } else if Command::new("qemu-system-x86_64").arg("--version").output().is_err() {
+        Some("QEMU is not installed and tools/setup could not install it".to_owned())
+    } else {
+        let schedulers = ["scx_flsched", "scx_global_fifo"];
+        schedulers.iter().find(|name| !beside(name).is_file()).map(|name| {
+            format!("{name} is not beside swtch; cargo build -p {name}, with --release if this test has it")
+        })
+    };
+    if let Some(why) = &why {
+        skip(test, why);
+    }
+    why.is_some()
+}
+
+/// Kernels are kept beside the build, for all tests.
+fn in_vm(home: &Path) -> Command {
+    let mut command = swtch(home);
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache");
+    command.env("XDG_CACHE_HOME", cache).env("TMPDIR", home);
+    command
+}
+
+/// What a script says in a guest; it has `$S`, which is `swtch sched`, and waits with `is STATE`.
+fn guest(script: &str, append: &str) -> String {
+    let home = home();
+    let own = env!("CARGO_BIN_EXE_swtch");
+    let script = format!(
+        "S='{own} sched'\nis() {{ while [ $(cat /sys/kernel/sched_ext/state) != $1 ]; do sleep 0.1; done; }}\n{script}"
+    );
+    fs::write(home.path().join("script"), script).unwrap();
+    let mut command = in_vm(home.path());
+    command.args(["vm", "--emulate", "--cpus", "2", "--append", append]);
+    for program in [own.into(), beside("scx_flsched"), beside("scx_global_fifo"), "/bin/cat".into()] {
+        command.arg("--copy").arg(program);
+    }
+    let output = run(command.args(["--copy", "/bin/sleep", "--", "sh", "script"]));
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    stdout(&output)
+}
+
+/// What stands between a heading and the next.
+fn part<'a>(text: &'a str, heading: &str) -> &'a str {
+    let after =
+        text.split_once(&format!("== {heading}\n")).unwrap_or_else(|| panic!("no {heading}: {text}")).1;
+    after.split("== ").next().unwrap()
+}
+
+const SAFETY: &str = "
+echo '== time'
+$S flsched --for 1s; echo \"status $?\"; $S status
+echo '== status'
+$S flsched > first 2>&1 & P=$!; is enabled; $S status
+echo '== second'
+$S global_fifo 2>&1; echo \"status $?\"
+echo '== interrupt'
+kill -INT $P; wait $P; echo \"status $?\"; cat first; cat /sys/kernel/sched_ext/state
+echo '== swtch killed'
+$S flsched > killed 2>&1 & P=$!; is enabled; kill -KILL $P; is disabled; cat /sys/kernel/sched_ext/state
+echo '== half killed'
+$S flsched > half 2>&1 & P=$!; is enabled; read C < /proc/$P/task/$P/children; kill -KILL $C
+wait $P; echo \"status $?\"; cat half; cat /sys/kernel/sched_ext/state
+echo '== thrown out'
+$S flsched --json > out 2>&1 & P=$!; is enabled; echo S > /proc/sysrq-trigger
+wait $P; echo \"status $?\"; cat out
+echo '== partial'
+sleep 100 & $S flsched --only-pid $! --for 1s; echo \"status $?\"
+";
+
+#[test]
+fn a_scheduler_comes_and_goes_and_the_kernels_own_is_always_back() {
+    if cannot("a_scheduler_comes_and_goes_and_the_kernels_own_is_always_back") {
+        return;
+    }
+    let _machine = machine();
+    let said = guest(SAFETY, "");
+    let has = |heading: &str, words: &[&str]| {
+        let part = part(&said, heading);
+        for word in words {
+            assert!(part.contains(word), "{heading} lacks {word}: {part}");
+        }
+    };
+    let back = "the kernel's own scheduler is back";
+    has(
+        "time",
+        &["flsched: schedules every normal task", "time is up", back, "status 0", "state       disabled"],
+    );
+    has("status", &["state       enabled", "flsched", "every normal task", "swtch sched flsched, process"]);
+    has("second", &["another 'swtch sched' runs: flsched, process", "status 1"]);
+    has("interrupt", &["status 0", "interrupted after", "the kernel says: ", back, "disabled"]);
+    has("swtch killed", &["disabled"]);
+    has("half killed", &["status 1", "was killed by signal 9", "the kernel says: ", back, "disabled"]);
+    has("thrown out", &["status 1", "\"event\":\"ended\"", "\"because\":\"kernel\"", "sysrq"]);
+    has("partial", &["schedules 1 threads", "status 0"]);
+}
+
+/// Turns of 100 s: who waits for one waits longer than the 30 s that the watchdog permits. The kernel's other watchdog, for RCU, would be
+/// there first, after 21 s.
+const STALL: &str = "
+echo '== stall'
+$S global_fifo --slice 100s > out 2>&1 & P=$!; is enabled
+for n in 1 2 3 4 5 6; do while :; do :; done & done
+wait $P; echo \"status $?\"; cat out; cat /sys/kernel/sched_ext/state
+";
+
+#[test]
+fn a_task_that_never_runs_ends_the_scheduler() {
+    if cannot("a_task_that_never_runs_ends_the_scheduler") {
+        return;
+    }
+    let _machine = machine();
+    let said = guest(STALL, "rcupdate.rcu_cpu_stall_timeout=120");
+    let stall = part(&said, "stall");
+    for words in ["status 1", "ended by the kernel", "stall", "failed to run for", "disabled"] {
+        assert!(stall.contains(words), "no '{words}': {stall}");
+    }
+}
+
+#[test]
+fn exact_comparisons_are_the_same_twice() {
+    if cannot("exact_comparisons_are_the_same_twice") {
+        return;
+    }
+    let _machine = machine();
+    let once = || {
+        let home = home();
+        let arguments = ["sched", "compare", "--vm", "--deterministic", "--cpus", "2", "--json"];
+        let command = ["--policies", "stock,flsched", "--", "hackbench", "-p", "-g", "1", "-l", "20"];
+        let output = run(in_vm(home.path()).args(arguments).args(command));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let (first, second) = (once(), once());
+    assert_eq!(first, second);
+    assert_eq!((&first["exact"], &first["machine"]["vm"]), (&true.into(), &"counted-instructions".into()));
+    let runs = first["runs"].as_array().unwrap();
+    assert!(runs[1]["ops"].as_str().unwrap().starts_with("flsched"), "{first}");
+    let switches = |run: &Value| run["context_switches"]["median"].as_f64().unwrap();
+    assert!(switches(&runs[1]) * 3.0 <= switches(&runs[0]), "{first}");
+    for run in runs {
+        assert!(run["seconds"]["ci_low"].is_null() && run["wait_ns"]["p99"].is_f64(), "{run}");
+        assert_eq!(run["bill"]["measured_in_place"], true, "{run}");
+    }
+}
+
+#[test]
+fn all_policies_are_compared_in_one_boot() {
+    if cannot("all_policies_are_compared_in_one_boot") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let arguments = ["sched", "compare", "--vm", "--emulate", "--cpus", "2", "--runs", "2", "--out", "kept"];
+    let output =
+        run(in_vm(home.path()).args(arguments).args(["--", "hackbench", "-p", "-g", "1", "-l", "5"]));
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for policy in ["stock", "fifo", "rr", "flsched", "global_fifo"] {
+        assert!(text.lines().any(|line| line.starts_with(&format!("{policy} "))), "{policy}: {text}");
+        let trace = swtch_trace::Trace::open(&home.path().join(format!("kept/{policy}.swtch"))).unwrap();
+        assert_eq!(trace.header.exit_status, Some(0));
+    }
+    let command =
+        ["sched", "compare", "--vm", "--emulate", "--policies", "stock", "--", "sh", "-c", "exit 3"];
+    let failed = run(in_vm(home.path()).args(command));
+    assert_eq!(failed.status.code(), Some(1), "{}", stderr(&failed));
+    assert!(stderr(&failed).contains("under stock, sh ended with status 3"), "{}", stderr(&failed));
+}

@@ -1,0 +1,315 @@
+//! `swtch vm` on the real thing: kernels boot, and everything that can happen to a guest is made to happen.
+#![allow(missing_docs, clippy::print_stderr)]
+
+mod common;
+
+use common::{home, names, run, skip, stderr, stdout, swtch};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One guest at a time: two on two processors would each take longer than their patience.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+/// From the command's start to the guest's first process, in emulation; the goal of 10 s is for an idle machine with two processors.
+const BOOT_AT_MOST: Duration = Duration::from_secs(60);
+
+fn machine() -> MutexGuard<'static, ()> {
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether there is no QEMU; says so.
+fn cannot(test: &str) -> bool {
+    if cfg!(not(target_arch = "x86_64")) {
+        skip(test, "guests are x86-64, and run this machine's programs");
+        return true;
+    }
+    let missing = Command::new("qemu-system-x86_64").arg("--version").output().is_err();
+    if missing {
+        skip(test, "QEMU is not installed and tools/setup could not install it");
+    }
+    missing
+}
+
+/// Kernels are kept beside the build, for all tests.
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache")
+}
+
+/// In emulation everywhere, with temporary files in a folder of its own.
+fn vm(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = swtch(home);
+    let temporary = home.join("temporary");
+    fs::create_dir_all(&temporary).unwrap();
+    command.env("XDG_CACHE_HOME", cache()).env("TMPDIR", temporary).args(["vm", "--emulate"]).args(arguments);
+    command
+}
+
+/// The events of a run with `--json`.
+fn events(output: &str) -> Vec<Value> {
+    output
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+fn event<'a>(events: &'a [Value], name: &str) -> &'a Value {
+    events.iter().find(|event| event["event"] == name).unwrap_or_else(|| panic!("no {name} in {events:?}"))
+}
+
+fn text_of(events: &[Value], stream: &str) -> String {
+    let is_it = |event: &&Value| event["event"] == "output" && event["stream"] == stream;
+    events.iter().filter(is_it).map(|event| event["text"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn output_status_and_files_pass_through() {
+    if cannot("output_status_and_files_pass_through") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    fs::create_dir(home.path().join("given")).unwrap();
+    fs::write(home.path().join("given/data"), "carried").unwrap();
+    let script = "cat given/data; uname -r; echo problem >&2; cat /sys/kernel/sched_ext/state; mkdir made; echo back > made/file; exit 7";
+    let arguments = ["--json", "--cpus", "2", "--copy", "given", "--fetch", "made", "--", "sh", "-c", script];
+    let output = run(&mut vm(home.path(), &arguments));
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+    let events = events(&stdout(&output));
+    let booted = event(&events, "booted");
+    let text = text_of(&events, "stdout");
+    assert_eq!(text, format!("carried{}\ndisabled\n", booted["kernel"].as_str().unwrap()));
+    assert_eq!(text_of(&events, "stderr"), "problem\n");
+    assert_eq!(booted["cpus"], 2);
+    assert_eq!(event(&events, "booting")["accelerator"], "emulation");
+    let boot = Duration::from_nanos(booted["boot_ns"].as_u64().unwrap());
+    assert!(boot < BOOT_AT_MOST, "{boot:?}");
+    let exited = event(&events, "exited");
+    assert_eq!(exited["status"], 7);
+    assert!(
+        exited["context_switches"].as_u64().unwrap() > 0 && exited["forks"].as_u64().unwrap() >= 4,
+        "{exited}"
+    );
+    assert!(event(&events, "returned")["path"].as_str().unwrap().ends_with("made/file"));
+    assert_eq!(fs::read_to_string(home.path().join("made/file")).unwrap(), "back\n");
+    assert_eq!(names(&home.path().join("temporary")), [""; 0], "nothing is left behind");
+}
+
+#[test]
+fn a_trace_is_recorded_in_the_guest_and_a_missing_file_is_named() {
+    if cannot("a_trace_is_recorded_in_the_guest_and_a_missing_file_is_named") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let arguments = ["--fetch", "run.swtch", "--fetch", "absent", "--"];
+    let command = ["swtch", "record", "-o", "run.swtch", "--no-profile", "--json", "--", "sleep", "0.2"];
+    let output = run(vm(home.path(), &arguments).args(command));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot bring absent back"), "{}", stderr(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["source"], "bpf", "a guest permits what its host may not");
+    let trace = swtch_trace::Trace::open(&home.path().join("run.swtch")).unwrap();
+    assert_eq!(trace.header.exit_status, Some(0));
+}
+
+#[test]
+fn a_panic_of_the_kernel_is_told_as_that() {
+    if cannot("a_panic_of_the_kernel_is_told_as_that") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let output = run(&mut vm(home.path(), &["--", "sh", "-c", "echo before; echo c > /proc/sysrq-trigger"]));
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(1), "before\n"),
+        "{}",
+        stderr(&output)
+    );
+    let told = stderr(&output);
+    assert!(told.contains("the guest's kernel panicked: Kernel panic - not syncing: sysrq"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+}
+
+#[test]
+fn memory_that_runs_out_is_told_as_that() {
+    if cannot("memory_that_runs_out_is_told_as_that") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let hog = "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done";
+    let output = run(&mut vm(home.path(), &["--memory", "256M", "--cpus", "1", "--", "sh", "-c", hog]));
+    assert_eq!(output.status.code(), Some(137), "{}", stderr(&output));
+    let told = stderr(&output);
+    assert!(told.contains("256 MiB of memory were used up") && told.contains("--memory"), "{told}");
+    assert!(told.contains("Killed process"), "with the kernel's own words: {told}");
+}
+
+/// Starts a run that would last for ever, and waits for an event of it.
+#[allow(
+    clippy::zombie_processes,
+    reason = "whoever gets the child waits for it; a test that fails here has ended"
+)]
+fn until(home: &Path, arguments: &[&str], name: &str) -> (Child, Pid) {
+    let mut command = vm(home, arguments);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let wanted = format!("\"event\":\"{name}\"");
+    // One byte at a time is read no further than the event, so that the rest stays for whoever collects the output.
+    let mut lines = BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains(&wanted)), "no {name}");
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let began = Instant::now();
+    loop {
+        let text = fs::read_to_string(&children).unwrap_or_default();
+        if let Some(pid) = text.split_whitespace().next().and_then(|pid| pid.parse().ok()) {
+            return (child, Pid::from_raw(pid).unwrap());
+        }
+        assert!(began.elapsed() < BOOT_AT_MOST, "QEMU is not there");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn is_gone(pid: Pid) -> bool {
+    !Path::new(&format!("/proc/{}", pid.as_raw_nonzero())).exists()
+}
+
+#[test]
+fn a_guest_that_hangs_is_told_as_that() {
+    if cannot("a_guest_that_hangs_is_told_as_that") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let arguments = ["--json", "--hang-after", "6s", "--cpus", "1", "--", "sleep", "1000"];
+    let (child, qemu) = until(home.path(), &arguments, "started");
+    // Seen from here, a guest whose processors do nothing any more.
+    kill_process(qemu, Signal::STOP).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("no sign of life for 6s"), "{}", stderr(&output));
+    assert!(is_gone(qemu), "QEMU is ended even when it is stopped");
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_given_up() {
+    if cannot("a_command_that_takes_too_long_is_given_up") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let output = run(&mut vm(home.path(), &["--timeout", "1s", "--cpus", "1", "--", "sleep", "1000"]));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("did not end within 1s (--timeout)"), "{}", stderr(&output));
+}
+
+#[test]
+fn signals_end_qemu_too_and_leave_nothing() {
+    if cannot("signals_end_qemu_too_and_leave_nothing") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    for (signal, by_itself) in [(Signal::INT, true), (Signal::TERM, true), (Signal::KILL, false)] {
+        let (child, qemu) = until(home.path(), &["--json", "--cpus", "1", "--", "sleep", "1000"], "booting");
+        kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), by_itself.then_some(1), "{signal:?}: {}", stderr(&output));
+        let began = Instant::now();
+        while !is_gone(qemu) {
+            assert!(began.elapsed() < BOOT_AT_MOST, "{signal:?} leaves QEMU running");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if by_itself {
+            assert!(stderr(&output).contains("interrupted"), "{}", stderr(&output));
+            assert_eq!(names(&home.path().join("temporary")), [""; 0], "{signal:?}");
+        }
+    }
+}
+
+#[test]
+fn counted_instructions_give_the_same_figures_twice() {
+    if cannot("counted_instructions_give_the_same_figures_twice") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    // Processes that wake each other through a pipe, on several CPUs, and sleep: whatever a clock could disturb.
+    let script =
+        "i=0; while [ $i -lt 20 ]; do echo $i | cat >/dev/null; i=$((i+1)); done; sleep 0.1; date +%s.%N";
+    let once = || {
+        let arguments = ["--json", "--deterministic", "--cpus", "2", "--", "sh", "-c", script];
+        let output = run(&mut vm(home.path(), &arguments));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let events = events(&stdout(&output));
+        (event(&events, "exited").clone(), text_of(&events, "stdout"))
+    };
+    let (first, second) = (once(), once());
+    assert_eq!(first, second);
+    assert!(first.0["context_switches"].as_u64().unwrap() > 40, "{first:?}");
+    assert!(first.0["elapsed_ns"].as_u64().unwrap() > 100_000_000, "{first:?}");
+}
+
+#[test]
+fn two_command_lines_are_compared() {
+    if cannot("two_command_lines_are_compared") {
+        return;
+    }
+    let _machine = machine();
+    let home = home();
+    let arguments = [
+        "--cpus",
+        "1",
+        "--append",
+        "mitigations=auto",
+        "--append",
+        "mitigations=off",
+        "--",
+        "swtch",
+        "measure",
+    ];
+    let only = ["--quick", "--method", "pipe", "--class", "normal", "--time-limit", "2s"];
+    let output = run(vm(home.path(), &arguments).args(only));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.starts_with("before: mitigations=auto\nafter:  mitigations=off\n"), "{text}");
+    assert!(text.contains("pipe"), "{text}");
+    assert!(!home.path().join("versus-profile.json").exists());
+}
+
+#[test]
+fn what_cannot_work_is_said_at_once() {
+    if cannot("what_cannot_work_is_said_at_once") {
+        return;
+    }
+    let home = home();
+    fs::write(home.path().join("vmlinux"), "\x7fELF").unwrap();
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["--", "no-such-program"], 127, "'no-such-program' is neither a program on PATH"),
+        (&["--copy", "absent", "--", "true"], 1, "cannot take"),
+        (&["--sched", "absent", "--", "true"], 1, "no scheduler scx_absent"),
+        (&["--kernel", "absent", "--", "true"], 1, "cannot boot absent"),
+        (&["--kernel", "vmlinux", "--", "true"], 1, "no x86 kernel image"),
+        (&["--cpus", "0", "--", "true"], 2, "CPUs"),
+        (&["--memory", "1M", "--", "true"], 2, "128 MiB"),
+        (&["--fetch", "..", "--", "true"], 1, "names no file"),
+        (&[], 2, "no command given"),
+    ];
+    for (arguments, status, words) in cases {
+        let output = run(&mut vm(home.path(), arguments));
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stderr(&output).lines().count(), 1, "{arguments:?}: {}", stderr(&output));
+    }
+    let output = run(vm(home.path(), &["--", "true"]).env("PATH", home.path()));
+    assert!(stderr(&output).contains("apt-get install qemu-system-x86"), "{}", stderr(&output));
+    let output =
+        run(&mut vm(home.path(), &["--append", "a", "--append", "b", "--", "swtch", "measure", "--json"]));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
