@@ -274,7 +274,7 @@ fn two_command_lines_are_compared() {
         "swtch",
         "measure",
     ];
-    let only = ["--quick", "--method", "pipe", "--class", "normal", "--time-limit", "2s"];
+    let only = ["--quick", "--method", "pipe", "--class", "normal", "--time-limit", "5s"];
     let output = run(vm(home.path(), &arguments).args(only));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
