@@ -546,7 +546,7 @@ void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
 		if (slot->sends_to != NOWHERE && slot->pid == prev->pid)
 			return;
 	}
-	if (take_next(cpu, state ? prev->scx.dsq_vtime : (u64)-1))
+	if (take_next(cpu, state && !is_crowded(cpu) ? prev->scx.dsq_vtime : (u64)-1))
 		return;
 	if (state) {
 		go_on(prev, state, cpu);
