@@ -151,22 +151,28 @@ fn compare(profile: &str, runs: usize, part: &str) -> Result<()> {
     let profile: Profile = serde_json::from_str(&text).with_context(|| format!("{profile} is no Profile"))?;
     // With both CPUs busy, as in the mixes: a core at work slows its neighbour down.
     let cpus = std::thread::available_parallelism()?.get() as u32;
-    let alone: Vec<f64> = (0..runs).map(|_| Ok(measure(&Err(cpus))?.seconds)).collect::<Result<_>>()?;
-    let work_ns = (median(alone) * 1e9) as u64;
-    let cases: Vec<Case> = cases(work_ns)?.into_iter().filter(|case| case.name.contains(part)).collect();
+    let wanted = |cases: Vec<Case>| cases.into_iter().filter(|case| case.name.contains(part));
+    let programs: Vec<_> = wanted(cases(0)?).map(|case| case.program).collect();
     // Interleaved, so that what disturbs the machine for a while disturbs all.
-    let mut measured: Vec<Vec<Measured>> = vec![Vec::new(); cases.len()];
+    let mut measured: Vec<Vec<Measured>> = vec![Vec::new(); programs.len()];
+    let mut alone_s = Vec::new();
     for _ in 0..runs {
-        for (case, kept) in cases.iter().zip(&mut measured) {
-            kept.push(measure(&case.program)?);
+        alone_s.push(measure(&Err(cpus))?.seconds);
+        for (program, kept) in programs.iter().zip(&mut measured) {
+            kept.push(measure(program)?);
         }
     }
+    let work_ns = (median(alone_s) * 1e9) as u64;
     let (costs, _) = Costs::of(&profile);
-    println!("| program | time, s | simulated | difference | switches | simulated | difference |");
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
-    for (case, measured) in cases.into_iter().zip(measured) {
-        let seconds = median(measured.iter().map(|run| run.seconds).collect());
-        let switches = median(measured.iter().map(|run| run.switches).collect());
+    println!(
+        "| program | time, s | from, to | simulated | difference | switches | from, to | simulated | difference |"
+    );
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for (case, measured) in wanted(cases(work_ns)?).zip(measured) {
+        let all_seconds: Vec<f64> = measured.iter().map(|run| run.seconds).collect();
+        let all_switches: Vec<f64> = measured.iter().map(|run| run.switches).collect();
+        let ((fastest_s, slowest_s), (fewest, most)) = (range(&all_seconds), range(&all_switches));
+        let (seconds, switches) = (median(all_seconds), median(all_switches));
         let setting = Setting {
             machine: named("host", &profile.host)?,
             costs: costs.clone(),
@@ -177,7 +183,7 @@ fn compare(profile: &str, runs: usize, part: &str) -> Result<()> {
         let times = (simulated.makespan_ns as f64 / 1e9, simulated.tally.context_switches() as f64);
         let percent = |simulated: f64, real: f64| (simulated / real - 1.0) * 100.0;
         println!(
-            "| {} | {seconds:.3} | {:.3} | {:+.0} % | {switches:.0} | {:.0} | {:+.0} % |",
+            "| {} | {seconds:.3} | {fastest_s:.3}, {slowest_s:.3} | {:.3} | {:+.0} % | {switches:.0} | {fewest:.0}, {most:.0} | {:.0} | {:+.0} % |",
             case.name,
             times.0,
             percent(times.0, seconds),
@@ -186,6 +192,13 @@ fn compare(profile: &str, runs: usize, part: &str) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The least and the greatest.
+fn range(values: &[f64]) -> (f64, f64) {
+    values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
