@@ -142,7 +142,9 @@ fn run_step(
         }
     };
     match step {
-        Step::WarmUp => drop(counted::run(workload, one, &stop)?),
+        Step::WarmUp => {
+            counted::run(workload, one, &stop)?;
+        }
         Step::Counted => collected.counted.push(counted::run(workload, one, &stop)?),
         Step::Recorded => collected.recorded = Some(recorded::run(workload, one, &stop)?),
     }
