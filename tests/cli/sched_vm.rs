@@ -148,8 +148,9 @@ fn exact_comparisons_are_the_same_twice() {
         return;
     }
     let _machine = machine();
+    // The same folder: its path is among what the guest gets.
+    let home = home();
     let once = || {
-        let home = home();
         let arguments = ["sched", "compare", "--vm", "--deterministic", "--cpus", "2", "--json"];
         let command = ["--policies", "stock,flsched", "--", "hackbench", "-p", "-g", "1", "-l", "20"];
         let output = run(in_vm(home.path()).args(arguments).args(command));
