@@ -187,13 +187,13 @@ fn a_guest_that_hangs_is_told_as_that() {
     }
     let _machine = machine();
     let home = home();
-    let arguments = ["--json", "--hang-after", "6s", "--cpus", "1", "--", "sleep", "1000"];
+    let arguments = ["--json", "--hang-after", "12s", "--cpus", "1", "--", "sleep", "1000"];
     let (child, qemu) = until(home.path(), &arguments, "started");
     // Seen from here, a guest whose processors do nothing any more.
     kill_process(qemu, Signal::STOP).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("no sign of life for 6s"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no sign of life for 12s"), "{}", stderr(&output));
     assert!(is_gone(qemu), "QEMU is ended even when it is stopped");
 }
 
@@ -274,7 +274,7 @@ fn two_command_lines_are_compared() {
         "swtch",
         "measure",
     ];
-    let only = ["--quick", "--method", "pipe", "--class", "normal", "--time-limit", "2s"];
+    let only = ["--quick", "--method", "pipe", "--class", "normal", "--time-limit", "5s"];
     let output = run(vm(home.path(), &arguments).args(only));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);

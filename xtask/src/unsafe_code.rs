@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// Crates that talk to the kernel, to the clock or to Python.
 const ANYWHERE: [&str; 3] = ["swtch-measure", "swtch-record", "swtch-python"];
-/// A crate and the one folder of its sources, with the C it calls.
-const IN_ONE_FOLDER: [(&str, &str); 1] = [("swtch-sim", "scx")];
+/// A crate and the places of its sources: a folder with the C it calls, and a file with hints to the processor.
+const IN_PLACES: [(&str, &[&str]); 1] = [("swtch-sim", &["scx", "prefetch.rs"])];
 
 const ATTRIBUTE: &str = "#![forbid(unsafe_code)]";
 
@@ -20,20 +20,17 @@ pub(crate) fn complaints(packages: &[Package]) -> Result<Vec<String>> {
             continue;
         }
         let sources = package.folder.join("src");
-        let folder = IN_ONE_FOLDER
-            .iter()
-            .find(|(name, _)| *name == package.name)
-            .map(|(_, folder)| sources.join(folder));
+        let places = IN_PLACES.iter().find(|(name, _)| *name == package.name).map(|(_, places)| *places);
         for file in rust_files(&sources)? {
             let shown =
                 file.strip_prefix(package.folder.parent().unwrap_or(&sources)).unwrap_or(&file).display();
             let text =
                 std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
             let is_root = file == sources.join("lib.rs") || file == sources.join("main.rs");
-            if is_root && folder.is_none() && !text.lines().any(|line| line.trim() == ATTRIBUTE) {
+            if is_root && places.is_none() && !text.lines().any(|line| line.trim() == ATTRIBUTE) {
                 complaints.push(format!("{shown} lacks {ATTRIBUTE}"));
             }
-            let permitted = folder.as_ref().is_some_and(|folder| file.starts_with(folder));
+            let permitted = places.into_iter().flatten().any(|place| file.starts_with(sources.join(place)));
             if let (false, Some(line)) = (permitted, first_unsafe_line(&text)) {
                 complaints
                     .push(format!("{shown}:{line} has `unsafe`, which is for {} only", ANYWHERE.join(", ")));

@@ -12,6 +12,7 @@ mod objects;
 mod pipes;
 mod report;
 mod ticks;
+mod timers;
 mod wake;
 
 #[cfg(test)]
@@ -22,13 +23,15 @@ use crate::error::SimError;
 use crate::kernel::{Kernel, NONE, State, Task};
 use crate::machine::{Machine, REFERENCE_SPEED};
 use crate::policy::Policy;
+use crate::prefetch::WORTH_FETCHING;
 use crate::sink::Sink;
 use crate::tally::{CpuTimes, Tally, TaskTally};
 use crate::workload::{TaskSpec, Workload};
 use accounting::SpinLock;
-use events::{NEVER, Timers, Tournament};
+use events::{NEVER, Tournament};
 use objects::Objects;
 use ticks::Ticks;
+use timers::Timers;
 
 pub use report::Outcome;
 
@@ -63,8 +66,6 @@ struct Life {
     request_since_ns: u64,
     /// When each of its timers, and its period, was due last.
     timers_ns: Option<Box<[Option<u64>; 5]>>,
-    /// CPU it ran on last.
-    ran_on: u32,
     background: bool,
     working_set_bytes: u64,
 }
@@ -177,12 +178,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             process: spec.process,
             priority: spec.priority,
             restricted: allowed.is_some(),
+            refills: spec.working_set_bytes > 0,
+            ran_on: NONE,
             ..Task::default()
         });
         kernel.allowed.push(allowed);
         self.lives.push(Life {
             parent: parent.map_or(NONE, |parent| parent as u32),
-            ran_on: NONE,
             background: spec.background,
             working_set_bytes: spec.working_set_bytes,
             ..Life::default()
@@ -286,6 +288,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// A task starts by itself, or its sleep is over.
     fn timer(&mut self) {
         let Some(task) = self.timers.take() else { return };
+        if self.lives.len() >= WORTH_FETCHING {
+            for next in self.timers.soon() {
+                self.kernel.prefetch(next);
+                self.policy.prepare(next);
+            }
+        }
         if self.kernel.tasks[task].state == State::Unborn {
             // Tasks that come from outside come everywhere: no CPU pays for starting all of them.
             let cpus = self.kernel.cpu_count();

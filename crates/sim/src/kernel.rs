@@ -4,6 +4,7 @@ use crate::costs::Costs;
 use crate::cpu_set::CpuSet;
 use crate::machine::{Machine, REFERENCE_SPEED};
 use crate::period::Period;
+use crate::prefetch::prefetch;
 use crate::workload::TaskSpec;
 use swtch_stats::Rng;
 
@@ -27,27 +28,42 @@ pub enum State {
 }
 
 /// A task, as the engine keeps it.
+///
+/// With many tasks an event costs what it has to fetch from memory, so all that a wake-up or a switch needs lies in the first of two
+/// cache lines, what else a task that runs needs in the second, and everything else in `Life`.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(128))]
 pub(crate) struct Task {
+    pub(crate) state: State,
+    pub(crate) priority: u8,
+    pub(crate) restricted: bool,
+    /// It has a working set, which is to be fetched again after others have run.
+    pub(crate) refills: bool,
+    pub(crate) cpu: u32,
+    pub(crate) program: u32,
+    pub(crate) pc: u32,
+    pub(crate) process: u32,
+    /// CPU it ran on last.
+    pub(crate) ran_on: u32,
     /// Work left in the step it is at, in units of 1/1024 ns.
     pub(crate) remaining: u64,
     pub(crate) queued_since_ns: u64,
+    pub(crate) wait_ns: u64,
+    pub(crate) longest_wait_ns: u64,
+    pub(crate) wakeups: u64,
+    // The second line.
+    pub(crate) weight: u32,
+    pub(crate) application: u32,
+    pub(crate) counters: [u32; 4],
     pub(crate) last_ran_ns: u64,
     /// Work done, in the same units.
     pub(crate) work: u64,
     pub(crate) run_ns: u64,
-    pub(crate) wait_ns: u64,
-    pub(crate) cpu: u32,
-    pub(crate) weight: u32,
-    pub(crate) program: u32,
-    pub(crate) pc: u32,
-    pub(crate) application: u32,
-    pub(crate) process: u32,
-    pub(crate) counters: [u32; 4],
-    pub(crate) state: State,
-    pub(crate) priority: u8,
-    pub(crate) restricted: bool,
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
 }
+
+const _: () = assert!(size_of::<Task>() == 128 && std::mem::offset_of!(Task, weight) == 64);
 
 /// A CPU, as the engine keeps it.
 #[derive(Clone, Debug)]
@@ -248,6 +264,12 @@ impl Kernel {
     pub fn speed_of(&self, task: usize, core_type: usize) -> u32 {
         let own = self.speeds.get(self.tasks[task].application as usize);
         own.and_then(|speeds| speeds.get(core_type)).copied().unwrap_or(self.machine.types[core_type].speed)
+    }
+
+    /// Fetches what waking a task, or a switch to it, needs of it.
+    #[inline]
+    pub(crate) fn prefetch(&self, task: usize) {
+        prefetch(&self.tasks, task);
     }
 
     /// Takes time of a CPU for the policy's own work outside of its hooks, ns.

@@ -16,6 +16,7 @@ mod period;
 pub mod plan;
 pub mod policies;
 pub mod policy;
+mod prefetch;
 pub mod program;
 mod quantity;
 pub mod run;

@@ -4,6 +4,7 @@ mod asymmetric;
 mod cfs;
 mod eevdf;
 mod fifo;
+mod heap;
 mod line;
 mod placement;
 mod wake_affine;

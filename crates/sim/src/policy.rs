@@ -162,6 +162,9 @@ pub trait Policy {
     /// The policy's own timer, not bound to a CPU.
     fn timer(&mut self, _kernel: &mut Kernel) {}
 
+    /// The engine is about to wake this task: a policy may fetch what it knows of it from memory.
+    fn prepare(&self, _task: usize) {}
+
     /// What went wrong in the policy itself, such as a scheduler in C that gave up. The run ends then.
     fn error(&self) -> Option<String> {
         None

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
@@ -24,6 +24,8 @@ const LIBRARY_FOLDERS: [&str; 8] = [
 ];
 /// Where the loader's index is; with it, libraries are found in the guest where they were found here.
 const LOADER_INDEX: &str = "/etc/ld.so.cache";
+/// The kernel looks no further for a script's interpreter (`BINPRM_BUF_SIZE` is 256), and an ELF file is known by less.
+const HEAD_BYTES: u64 = 4096;
 /// As many interpreters may stand behind each other (`load_script` in the kernel's fs/exec.c).
 const LARGEST_INTERPRETER_DEPTH: usize = 5;
 
@@ -137,7 +139,7 @@ impl Luggage {
         }
         let fail = |source| VmError::Copy { path: path.clone(), source };
         let mode = fs::metadata(&path).map_err(fail)?.permissions().mode() & 0o777;
-        let bytes = fs::read(&path).map_err(fail)?;
+        let bytes = program_bytes(&path).map_err(fail)?;
         self.items.insert(path.clone(), Item::File { from: path.clone(), mode });
         if elf::is_elf(&bytes) {
             return self.libraries_of(&path, &bytes);
@@ -200,6 +202,17 @@ impl Luggage {
         }
         plain
     }
+}
+
+/// Of a program everything, of another file the beginning: whatever its size, that tells which interpreter it wants.
+fn program_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(HEAD_BYTES).read_to_end(&mut bytes)?;
+    if elf::is_elf(&bytes) {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 /// Files that exist in the guest by themselves stay here.

@@ -82,10 +82,10 @@ pub enum VmError {
         why: String,
     },
     /// What travels does not fit.
-    #[error(
-        "the files for the guest take {bytes} MiB, more than half of its {memory} MiB of memory; give it more with --memory"
-    )]
+    #[error("with {path}, the files for the guest take {bytes} MiB, more than half of its {memory} MiB of memory; give it more with --memory", path = path.display())]
     TooLarge {
+        /// The file that no longer fits.
+        path: PathBuf,
         /// Of all files, MiB.
         bytes: u64,
         /// Of the guest, MiB.

@@ -99,4 +99,6 @@ pub struct Outcome {
     pub exited: Exited,
     /// The kernel's last messages, where it killed a process for want of memory.
     pub out_of_memory: Option<String>,
+    /// A file that was to come back and did not, where the command failed: that is why.
+    pub not_returned: Option<String>,
 }

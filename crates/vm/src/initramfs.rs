@@ -10,6 +10,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+/// Of a guest's memory, what its files may take: they are copied once while the kernel boots.
+const SHARE_FOR_FILES: u64 = 2;
 /// Folders that every guest has; the first process mounts file systems on some.
 const FOLDERS: [&str; 9] = ["/dev", "/etc", "/proc", "/root", "/run", "/sys", "/tmp", "/usr", "/var"];
 /// So that programs that ask who they are get an answer.
@@ -21,15 +23,16 @@ const SMALL_FILES: [(&str, &str); 3] = [
 /// What Linux calls its console: major and minor number (Documentation/admin-guide/devices.txt).
 const CONSOLE: (u32, u32) = (5, 1);
 
-/// Writes the archive, at most so large, and returns its size. The first process is among what travels.
+/// Writes the archive, of at most a share of the guest's memory, and returns its size. The first process is among what travels.
 pub(crate) fn write(
     to: &Path,
     luggage: &Luggage,
     first_process: &Path,
     errand: &Errand,
-    most_bytes: u64,
+    memory_bytes: u64,
 ) -> Result<u64, VmError> {
     let doing = || VmError::system(format!("writing the guest's file system to {}", to.display()));
+    let most_bytes = memory_bytes / SHARE_FOR_FILES;
     let links = merged_folders(Path::new("/"));
     let items = placed(&luggage.items, &links);
     let mut archive = Archive::new(BufWriter::new(File::create(to).map_err(doing())?));
@@ -50,12 +53,15 @@ pub(crate) fn write(
     let text = serde_json::to_vec(errand).map_err(io::Error::from).map_err(doing())?;
     archive.file(Path::new(ERRAND_FILE), 0o644, &text).map_err(doing())?;
     for (path, item) in &items {
-        if let Item::File { from, mode } = item {
-            archive.file(path, *mode, &content(from)?).map_err(doing())?;
+        let Item::File { from, mode } = item else { continue };
+        // Asked before it is read: it may be larger than this machine's memory.
+        let size = fs::metadata(from).map_or(0, |found| found.len());
+        let bytes = archive.bytes + size;
+        if bytes > most_bytes {
+            let (bytes, memory) = (bytes >> 20, memory_bytes >> 20);
+            return Err(VmError::TooLarge { path: from.clone(), bytes, memory });
         }
-        if archive.bytes > most_bytes {
-            return Err(VmError::TooLarge { bytes: archive.bytes >> 20, memory: (most_bytes * 2) >> 20 });
-        }
+        archive.file(path, *mode, &content(from)?).map_err(doing())?;
     }
     let bytes = archive.bytes;
     archive.finish().map_err(doing())?;

@@ -18,8 +18,6 @@ use std::time::Duration;
 
 /// A working KVM boots a guest in a second or two; one that exists and hangs does not.
 const KVM_PATIENCE: Duration = Duration::from_secs(10);
-/// Of a guest's memory, what its files may take: they are copied once while the kernel boots.
-const SHARE_FOR_FILES: u64 = 2;
 /// Where root's programs are looked for when PATH is not set.
 const PATH_WITHOUT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -63,8 +61,7 @@ pub fn run(spec: &Spec, first_process: &Path, observer: &mut dyn Observer) -> Re
         .tempdir()
         .map_err(VmError::system("making a folder for the guest's files"))?;
     let initramfs = folder.path().join("initramfs.cpio");
-    let most_bytes = (spec.memory_mib << 20) / SHARE_FOR_FILES;
-    initramfs::write(&initramfs, &luggage, first_process, &errand, most_bytes)?;
+    initramfs::write(&initramfs, &luggage, first_process, &errand, spec.memory_mib << 20)?;
     boot(spec, &kernel, folder.path(), &back, observer)
 }
 

@@ -211,11 +211,18 @@ impl<'a> Session<'a> {
     }
 
     fn outcome(self) -> End {
-        match (self.trouble, self.exited) {
+        let failed = self.exited.as_ref().is_some_and(|exited| exited.shell_status() != 0);
+        // A command that failed says more than a file that it did not write.
+        let (trouble, not_returned) = match self.trouble {
+            Some(error @ VmError::Fetch { .. }) if failed => (None, Some(error.to_string())),
+            other => (other, None),
+        };
+        match (trouble, self.exited) {
             (None, Some(exited)) => {
                 let out_of_memory = (exited.oom_kills > 0).then(|| self.console.quoted());
                 let kernel = self.kernel.unwrap_or_default();
-                End::Done(Outcome { kernel, accelerator: self.accelerator, exited, out_of_memory })
+                let accelerator = self.accelerator;
+                End::Done(Outcome { kernel, accelerator, exited, out_of_memory, not_returned })
             }
             (Some(error), _) => End::Failed { error, booted: true },
             (None, None) => {

@@ -3,6 +3,8 @@
 //! `SWTCH_VM` names a program that boots one: `$SWTCH_VM CPUS SCRIPT FILE...` runs the script in a guest that has the files in /bin, and
 //! prints what it prints. Without it, or without the programs, these tests are skipped and say so. `SWTCH_VM_DETERMINISTIC` is the same with
 //! QEMU's instruction-counting clock and `iomem=relaxed` on the kernel's command line: there CPUs are equally fast.
+// Skips are told on standard error, and what a guest printed is shown when a test fails.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -18,7 +18,7 @@ const SOURCE: Source =
 #[command(name = "scx_flsched", version, after_long_help = MORE)]
 struct Args {
     /// How long a task runs before the next one has its turn. Checked at ticks only: at 250 Hz, 30ms become 32ms. Shorter where so many
-    /// wait for a CPU that a turn would take more than 10 s.
+    /// wait for a CPU that a turn would take more than 4 s.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
     slice: Duration,
     #[command(flatten)]
@@ -37,8 +37,9 @@ Examples:
   scx_flsched --only-pid $(pidof server)        only one process and what it starts
   scx_flsched --stats 2 --json                  counters every 2 s, as JSON, one object a line";
 
-/// How long a turn through a queue may take: the kernel ends a scheduler under which a task waits for 30 s.
-const TURN: Duration = Duration::from_secs(10);
+/// How long a turn through a queue may take: the kernel ends a scheduler under which a task waits for 30 s, and its own threads may have to
+/// wait several times until something is done.
+const TURN: Duration = Duration::from_secs(4);
 
 struct Flsched {
     slice: Duration,

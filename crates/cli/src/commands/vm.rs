@@ -46,6 +46,9 @@ fn finish(spec: &Spec, ran: Result<Outcome, VmError>) -> ExitCode {
     match ran {
         Ok(outcome) => {
             tell_of_memory(spec, &outcome);
+            if let Some(text) = &outcome.not_returned {
+                output::complain_text(&format!("swtch: {text}"));
+            }
             ExitCode::from(u8::try_from(outcome.exited.shell_status()).unwrap_or(1))
         }
         Err(error) => {

@@ -33,11 +33,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             (None, _) => self.tally.from_idle += 1,
             (Some(task), None) => {
                 self.tally.involuntary += 1;
-                self.tally.tasks[task].involuntary += 1;
+                self.kernel.tasks[task].involuntary += 1;
             }
             (Some(task), Some(_)) => {
                 self.tally.voluntary += 1;
-                self.tally.tasks[task].voluntary += 1;
+                self.kernel.tasks[task].voluntary += 1;
             }
         }
         self.sink.switch(SwitchEvent {
@@ -104,8 +104,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let waited_ns = comes_ns.saturating_sub(state.queued_since_ns);
             state.wait_ns += waited_ns;
             self.tally.waits.add(waited_ns);
-            let longest = &mut self.tally.tasks[task].longest_wait_ns;
-            *longest = waited_ns.max(*longest);
+            state.longest_wait_ns = state.longest_wait_ns.max(waited_ns);
         }
     }
 
@@ -126,16 +125,15 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     /// The caches are cold where another task has run meanwhile, or where the task has not been.
     fn refill(&mut self, cpu: usize, task: usize) {
-        let life = &mut self.lives[task];
-        let before = std::mem::replace(&mut life.ran_on, cpu as u32);
+        let state = &mut self.kernel.tasks[task];
+        let before = std::mem::replace(&mut state.ran_on, cpu as u32);
         let moved = before != NONE && before as usize != cpu;
         if before != NONE && !moved && self.kernel.cpus[cpu].last_task == task as u32 {
             return;
         }
-        let mut ns = match life.working_set_bytes {
-            0 => 0,
-            bytes => self.kernel.costs.refill_ns(bytes),
-        };
+        let refills = state.refills;
+        let mut ns =
+            if refills { self.kernel.costs.refill_ns(self.lives[task].working_set_bytes) } else { 0 };
         if moved {
             let distance = self.kernel.machine.distance(before as usize, cpu);
             debug_assert_ne!(distance, Distance::Same);

@@ -1,10 +1,7 @@
-//! What happens next: a tournament among the CPUs, and a heap of timers.
+//! What happens next: a tournament among the CPUs; timers are beside it.
 //!
 //! A CPU has at most one event to come, which changes often; replaying its matches up the tournament takes log2(CPUs) steps and leaves
 //! nothing stale behind, as a heap would.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Never.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -58,29 +55,6 @@ impl Tournament {
     }
 }
 
-/// Tasks to wake at a time. At the same time, the one that was set first goes first.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    set: u64,
-}
-
-impl Timers {
-    pub(crate) fn add(&mut self, at_ns: u64, task: usize) {
-        self.set += 1;
-        self.heap.push(Reverse((at_ns, self.set, task as u32)));
-    }
-
-    #[inline]
-    pub(crate) fn first_ns(&self) -> u64 {
-        self.heap.peek().map_or(NEVER, |Reverse((at_ns, _, _))| *at_ns)
-    }
-
-    pub(crate) fn take(&mut self) -> Option<usize> {
-        self.heap.pop().map(|Reverse((_, _, task))| task as usize)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,13 +73,5 @@ mod tests {
         assert_eq!(tournament.first(), (40, 0, false));
         tournament.set(2, 40, true);
         assert_eq!(tournament.first(), (40, 2, true));
-        let mut timers = Timers::default();
-        assert_eq!((timers.first_ns(), timers.take()), (NEVER, None));
-        for task in [9, 2, 5] {
-            timers.add(7, task);
-        }
-        timers.add(3, 1);
-        assert_eq!(timers.first_ns(), 3);
-        assert_eq!(std::iter::from_fn(|| timers.take()).collect::<Vec<_>>(), [1, 9, 2, 5]);
     }
 }

@@ -53,6 +53,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         for (tally, task) in self.tally.tasks.iter_mut().zip(&self.kernel.tasks) {
             tally.work = task.work;
+            tally.voluntary = task.voluntary;
+            tally.involuntary = task.involuntary;
+            tally.wakeups = task.wakeups;
+            tally.longest_wait_ns = task.longest_wait_ns;
         }
         Outcome {
             makespan_ns,
@@ -71,9 +75,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let start_ns = self.kernel.cpus[cpu].run_start_ns;
         self.tally.ticks += self.ticks.count(start_ns.min(self.kernel.now_ns), self.kernel.now_ns);
         self.kernel.tasks[task].run_ns += stint_ns;
-        let core_type = self.kernel.cpus[cpu].core_type as usize;
-        if let Some(ns) = self.tally.tasks[task].run_by_type_ns.get_mut(core_type) {
-            *ns += stint_ns;
+        if self.kernel.machine.types.len() > 1 {
+            let core_type = self.kernel.cpus[cpu].core_type as usize;
+            if let Some(ns) = self.tally.tasks[task].run_by_type_ns.get_mut(core_type) {
+                *ns += stint_ns;
+            }
         }
         self.kernel.cpus[cpu].run_start_ns = self.kernel.now_ns;
     }

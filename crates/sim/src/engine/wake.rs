@@ -15,7 +15,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.elapsed_ns += self.kernel.costs.wake_ns;
         let cpu = self.place(task, handler, Arrival::Wakeup);
         self.tally.wakeups += 1;
-        self.tally.tasks[task].wakeups += 1;
+        self.kernel.tasks[task].wakeups += 1;
         self.sink.wake(WakeEvent { at_ns: self.kernel.now_ns, waker, wakee: task, cpu });
     }
 

@@ -4,10 +4,11 @@
 //! ones the one with the earliest virtual deadline runs, until its slice is over. A task that sleeps while it owes time stays in
 //! the queue until it is eligible (`DELAY_DEQUEUE`).
 
-use super::line::DeadlineLines;
+use super::line::{DeadlineLines, Entrant, Ticket};
 use super::wake_affine::WakeAffine;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
+use crate::prefetch::prefetch;
 
 /// `normalized_sysctl_sched_base_slice`, ns.
 const BASE_SLICE_NS: u64 = 700_000;
@@ -18,9 +19,11 @@ pub(super) const NEW_IDLE_COST_NS: u64 = 5_000;
 /// Tasks looked at for one to move (`SCHED_NR_MIGRATE_BREAK`).
 pub(super) const MOVED_AT_MOST: usize = 32;
 
-/// What the class knows of a task.
+/// What the class knows of a task: one cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 struct Entity {
+    ticket: Ticket,
     vruntime: i64,
     deadline: i64,
     /// While it runs: until this virtual run time nobody eligible takes its place (`vprot`).
@@ -34,6 +37,28 @@ struct Entity {
     delayed: bool,
     /// Its deadline is relative to its virtual run time: it is on its way to another CPU.
     relative: bool,
+}
+
+impl Entrant for Entity {
+    #[inline]
+    fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    #[inline]
+    fn set_ticket(&mut self, ticket: Ticket) {
+        self.ticket = ticket;
+    }
+
+    #[inline]
+    fn deadline(&self) -> i64 {
+        self.deadline
+    }
+
+    #[inline]
+    fn vruntime(&self) -> i64 {
+        self.vruntime
+    }
 }
 
 /// The queue of a CPU, its tree aside.
@@ -136,17 +161,17 @@ impl Eevdf {
     fn insert(&mut self, cpu: usize, task: usize) {
         let entity = &mut self.entities[task];
         entity.queued = true;
-        let Entity { vruntime, deadline, weight, .. } = *entity;
+        let Entity { vruntime, weight, .. } = *entity;
         let queue = &mut self.queues[cpu];
         queue.weighted += i64::from(weight) * (vruntime - queue.zero);
         queue.load += i64::from(weight);
         queue.queued += 1;
-        self.lines.insert(cpu, task, deadline, vruntime);
+        self.lines.insert(&mut self.entities, cpu, task);
     }
 
     #[inline]
     fn remove(&mut self, cpu: usize, task: usize) {
-        self.lines.remove(cpu, task);
+        self.lines.remove(&mut self.entities, cpu, task);
         let entity = &mut self.entities[task];
         entity.queued = false;
         let queue = &mut self.queues[cpu];
@@ -219,7 +244,8 @@ impl Eevdf {
         let (weighted, load) = self.sums(cpu, current);
         let zero = self.queues[cpu].zero;
         // Never too large here: distances from zero are some slices, loads some thousand times 1024.
-        self.lines.first_fitting(cpu, |vruntime| weighted >= (vruntime - zero).saturating_mul(load))
+        self.lines
+            .first_fitting(&self.entities, cpu, |vruntime| weighted >= (vruntime - zero).saturating_mul(load))
     }
 
     #[inline]
@@ -270,7 +296,6 @@ impl Policy for Eevdf {
 
     fn task_new(&mut self, kernel: &mut Kernel, task: usize) {
         self.entities.push(Entity { weight: kernel.weight(task), ..Entity::default() });
-        self.lines.add_task();
         self.wakes.add_task();
     }
 
@@ -328,7 +353,7 @@ impl Policy for Eevdf {
         }
     }
 
-    fn pick_next(&mut self, _kernel: &mut Kernel, cpu: usize) -> Option<usize> {
+    fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize> {
         let last = self.queues[cpu].last.take();
         loop {
             if self.queues[cpu].queued == 0 {
@@ -343,7 +368,7 @@ impl Policy for Eevdf {
             let task = match stays.or_else(|| self.earliest(cpu, None)) {
                 Some(task) => task,
                 // The one with the least virtual run time is always eligible, rounding aside.
-                None => self.lines.least(cpu)?,
+                None => self.lines.least(&self.entities, cpu)?,
             };
             if self.entities[task].delayed {
                 self.finish_delayed(cpu, task);
@@ -353,6 +378,7 @@ impl Policy for Eevdf {
             self.move_zero(cpu, average);
             self.remove(cpu, task);
             self.entities[task].protected = self.entities[task].deadline;
+            self.lines.prepare(&self.entities, cpu, |task| kernel.prefetch(task));
             return Some(task);
         }
     }
@@ -409,12 +435,18 @@ impl Policy for Eevdf {
         }
     }
 
+    #[inline]
+    fn prepare(&self, task: usize) {
+        prefetch(&self.entities, task);
+        self.wakes.prepare(task);
+    }
+
     fn balancing(&self) -> Balancing {
         Balancing { when_idle: true, least_idle_ns: NEW_IDLE_COST_NS, periodic: true }
     }
 
     fn movable(&self, kernel: &Kernel, from: usize, to: usize) -> Option<usize> {
-        self.lines.late(from, MOVED_AT_MOST, |task| {
+        self.lines.late(&self.entities, from, MOVED_AT_MOST, |task| {
             !self.entities[task].delayed && kernel.may_use(task, to) && kernel.since_it_ran_ns(task) >= HOT_NS
         })
     }

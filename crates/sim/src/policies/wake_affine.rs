@@ -3,6 +3,7 @@
 use super::placement;
 use crate::kernel::Kernel;
 use crate::policy::Arrival;
+use crate::prefetch::prefetch;
 
 const NONE: u32 = u32::MAX;
 /// Flips are halved every second.
@@ -27,6 +28,11 @@ pub(super) struct WakeAffine {
 impl WakeAffine {
     pub(super) fn add_task(&mut self) {
         self.wakees.push(Wakees { last: NONE, flips: 0, decayed_ns: 0 });
+    }
+
+    #[inline]
+    pub(super) fn prepare(&self, task: usize) {
+        prefetch(&self.wakees, task);
     }
 
     pub(super) fn select(&mut self, kernel: &Kernel, task: usize, why: Arrival, waker_cpu: usize) -> usize {

@@ -13,12 +13,13 @@ pub(super) struct Place {
 
 /// A dispatch queue of tasks, which are numbers here.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub(super) struct Dsq {
+    len: usize,
     pub(super) id: u64,
     /// Ascending by `seq`. `None` is a task that left from the middle.
     fifo: VecDeque<(i64, Option<u32>)>,
     tree: BTreeMap<Place, u32>,
-    len: usize,
     head_seq: i64,
     tail_seq: i64,
 }
@@ -97,6 +98,10 @@ impl Dsq {
     /// The first task and its place.
     #[inline]
     pub(super) fn first(&self) -> Option<(Place, u32)> {
+        // Schedulers look into the queues of all CPUs for work, and most are empty.
+        if self.len == 0 {
+            return None;
+        }
         match self.fifo.front() {
             Some((seq, Some(task))) => Some((Place { vtime: 0, seq: *seq }, *task)),
             _ => self.tree.first_key_value().map(|(place, task)| (*place, *task)),

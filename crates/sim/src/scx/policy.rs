@@ -7,6 +7,10 @@ use super::object::{Loaded, Object};
 use super::settings::{Program, Settings};
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
+use crate::prefetch::prefetch_line;
+
+/// Cache lines of a task up to its times (`utime`).
+const SHOWN_LINES: usize = 4;
 
 /// A sched_ext scheduler, compiled natively.
 pub struct ScxPolicy {
@@ -210,6 +214,13 @@ impl Policy for ScxPolicy {
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, _current: usize, _woken: usize) -> bool {
         self.with(kernel, cpu, None, |core| core.cpus[core.ids[cpu] as usize].resched)
+    }
+
+    fn prepare(&self, task: usize) {
+        // The first lines of a task are what the core and most schedulers look at when it wakes up.
+        let Some(core) = self.core.as_ref().filter(|core| task < core.tasks.len()) else { return };
+        let shown = core.shown(task as u32);
+        (0..SHOWN_LINES).for_each(|line| prefetch_line(shown, line));
     }
 
     fn yield_task(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {

@@ -392,6 +392,14 @@ static s32 idle_fast_cpu(struct task_struct *p)
 	return NOWHERE;
 }
 
+/* Whether so many wait that turns have to be short, and in the order of coming, or the last would wait for too long. */
+static bool is_crowded(s32 cpu)
+{
+	s32 waiting = scx_bpf_dsq_nr_queued(FAST_DSQ) + scx_bpf_dsq_nr_queued(SLOW_DSQ) + scx_bpf_dsq_nr_queued(CPU_DSQ + cpu);
+
+	return waiting > MANY * (s32)nr_cpus;
+}
+
 s32 BPF_STRUCT_OPS(fair_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_state *state = state_of(p);
@@ -452,6 +460,9 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 	/* Whoever slept is not owed all of that time. */
 	if (time_before(vtime, vtime_now - round_ns))
 		vtime = vtime_now - round_ns;
+	/* Who has run more than most would wait until all of them have run as much. */
+	if (is_crowded(cpu))
+		vtime = vtime_now;
 	if (is_confined(p)) {
 		COUNT(confined, 1);
 		scx_bpf_dsq_insert_vtime(p, CPU_DSQ + cpu, slice_ns, vtime, enq_flags);
@@ -535,7 +546,7 @@ void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
 		if (slot->sends_to != NOWHERE && slot->pid == prev->pid)
 			return;
 	}
-	if (take_next(cpu, state ? prev->scx.dsq_vtime : (u64)-1))
+	if (take_next(cpu, state && !is_crowded(cpu) ? prev->scx.dsq_vtime : (u64)-1))
 		return;
 	if (state) {
 		go_on(prev, state, cpu);
@@ -561,9 +572,7 @@ void BPF_STRUCT_OPS(fair_running, struct task_struct *p)
 	look_up_order(state);
 	if (time_before(vtime_now, p->scx.dsq_vtime))
 		vtime_now = p->scx.dsq_vtime;
-	/* Where very many wait, turns are short, or the last would wait for too long. */
-	if (scx_bpf_dsq_nr_queued(FAST_DSQ) + scx_bpf_dsq_nr_queued(SLOW_DSQ) + scx_bpf_dsq_nr_queued(CPU_DSQ + cpu) >
-	    MANY * (s32)nr_cpus)
+	if (is_crowded(cpu))
 		scx_bpf_task_set_slice(p, least_slice_ns);
 	slot->since_ns = state->since_ns;
 	slot->lag_ns = state->lag_ns;

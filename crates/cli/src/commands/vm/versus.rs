@@ -173,6 +173,7 @@ mod tests {
                     oom_kills: 0,
                 },
                 out_of_memory: None,
+                not_returned: None,
             },
             profile: None,
         };
