@@ -73,13 +73,7 @@ pub fn compare(workload: &Workload, observer: &mut dyn Observer) -> Result<Compa
     check(workload)?;
     let prepared: Vec<Prepared> =
         workload.policies.iter().map(|policy| policy.prepare(&workload.places)).collect::<Result<_, _>>()?;
-    let schedulers: Vec<&Prepared> = prepared.iter().filter(|one| one.found.is_some()).collect();
-    let mut lock = None;
-    if let Some(first) = schedulers.first() {
-        let is_root = rustix::process::geteuid().is_root();
-        Status::read(Path::new("/")).permits(&first.name, is_root)?;
-        lock = Some(Lock::take(Path::new("/"), "compare")?);
-    }
+    let lock = permit(&prepared)?;
     let order = order(prepared.len(), workload.runs, workload.record);
     let mut collected: Vec<Collected> = prepared.iter().map(|_| Collected::default()).collect();
     let count = order.len();
@@ -96,6 +90,23 @@ pub fn compare(workload: &Workload, observer: &mut dyn Observer) -> Result<Compa
     observer.step(count, count, "");
     drop(lock);
     Ok(figures::comparison(workload, &prepared, collected))
+}
+
+/// Whether this machine permits all of them; where one is a scheduler, no other `swtch sched` runs from now on.
+fn permit(prepared: &[Prepared]) -> Result<Option<Lock>, LiveError> {
+    let status = Status::read(Path::new("/"));
+    let is_root = rustix::process::geteuid().is_root();
+    match prepared.iter().find(|one| one.found.is_some()) {
+        Some(scheduler) => {
+            let permitted = status.permits(&scheduler.name, is_root);
+            // Its lock says more than the kernel does.
+            let lock = if is_root { Some(Lock::take(Path::new("/"), "compare")?) } else { None };
+            permitted.map(|()| lock)
+        }
+        // Under a scheduler that is loaded, stock would not be what its name says.
+        None if status.is_loaded() => Err(LiveError::AnotherLoaded { ops: status.ops.unwrap_or_default() }),
+        None => Ok(None),
+    }
 }
 
 /// Wishes that cannot be met.
@@ -142,7 +153,9 @@ fn run_step(
         }
     };
     match step {
-        Step::WarmUp => drop(counted::run(workload, one, &stop)?),
+        Step::WarmUp => {
+            counted::run(workload, one, &stop)?;
+        }
         Step::Counted => collected.counted.push(counted::run(workload, one, &stop)?),
         Step::Recorded => collected.recorded = Some(recorded::run(workload, one, &stop)?),
     }

@@ -76,7 +76,8 @@ pub fn run(job: &Job, observer: &mut dyn Observer) -> Result<Ended, LiveError> {
 }
 
 fn follow(job: &Job, scheduler: &mut Scheduler, observer: &mut dyn Observer) -> Ended {
-    let began = Instant::now();
+    // Time counts from when it schedules: loading takes a while.
+    let mut enabled_at: Option<Instant> = None;
     let mut asked_at: Option<Instant> = None;
     let mut exit = None;
     let mut hear = |told: &Told, observer: &mut dyn Observer| {
@@ -89,7 +90,11 @@ fn follow(job: &Job, scheduler: &mut Scheduler, observer: &mut dyn Observer) -> 
         if let Some(told) = scheduler.hear(LOOK_EVERY) {
             hear(&told, observer);
         }
-        let is_over = job.duration.is_some_and(|duration| began.elapsed() >= duration);
+        if job.duration.is_some() && enabled_at.is_none() {
+            let is_enabled = Status::read(Path::new("/")).state.as_deref() == Some("enabled");
+            enabled_at = is_enabled.then(Instant::now);
+        }
+        let is_over = job.duration.zip(enabled_at).is_some_and(|(duration, at)| at.elapsed() >= duration);
         if asked_at.is_none() && (is_over || observer.stop()) {
             scheduler.ask_to_end(Signal::INT);
             asked_at = Some(Instant::now());

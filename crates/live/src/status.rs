@@ -122,7 +122,8 @@ impl Status {
         for missing in &self.unavailable {
             rows.push(("unknown", format!("{}: {}", missing.what, missing.why)));
         }
-        rows.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
+        let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:<12}{value}")).collect();
+        lines.join("\n") + "\n"
     }
 
     fn word(&mut self, root: &Path, what: &'static str, file: &str) -> Option<String> {

@@ -16,14 +16,15 @@ const RUNS: usize = 5;
 #[command(after_help = "Examples:\n  \
     swtch sched list\n  \
     swtch sched status\n  \
-    swtch sched flsched --for 60s                         the whole machine, for a minute\n  \
-    swtch sched flsched --only-pid $(pidof server)        one process and what it starts\n  \
+    swtch sched flsched --for 60s                     the whole machine, for a minute\n  \
+    swtch sched flsched --only-pid $(pidof server)    one process and what it starts\n  \
     swtch sched flsched --only-cgroup /sys/fs/cgroup/batch.slice\n  \
-    swtch sched flsched --help                                 what it is good for, and its own options\n\n\
-    It needs root, and runs until Ctrl-C, --for, or until the kernel ends it, and says why it ended. Whatever ends swtch ends the scheduler too,\n\
-    and the kernel's own is back. Of swtch's own schedulers: --for TIME, --only-pid PID, --only-cgroup PATH, --stats SECONDS, --json.\n\
-    Of others: --for TIME, and their own options.\n\
-    Exit status: 0 ended as asked, 1 failed or thrown out by the kernel, 2 wrong usage.")]
+    swtch sched flsched --help                        what it is good for, and its options\n\n\
+    It needs root, runs until Ctrl-C, --for or until the kernel ends it, and says why it ended.\n\
+    Whatever ends swtch ends the scheduler too, and the kernel's own is back.\n\
+    Options of swtch's own schedulers: --for TIME, --only-pid PID, --only-cgroup PATH,\n\
+    --stats SECONDS, --json, and what their --help says. Of others: --for TIME, and their own.\n\
+    Exit status: 0 ended as asked, 1 failed or ended by the kernel, 2 wrong usage.")]
 pub(crate) struct SchedArgs {
     #[command(subcommand)]
     pub(crate) what: SchedCommand,

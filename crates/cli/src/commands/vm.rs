@@ -31,7 +31,7 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// `swtch` is this program, wherever it lies.
-fn with_own_program(command: &[OsString], own: &std::path::Path) -> Vec<OsString> {
+pub(crate) fn with_own_program(command: &[OsString], own: &std::path::Path) -> Vec<OsString> {
     let mut command = command.to_vec();
     if let Some(program) = command.first_mut()
         && program == "swtch"

@@ -73,10 +73,23 @@ fn footer(comparison: &Comparison, has_intervals: bool) -> String {
             "waits in run queues, and what switches cost, are of one run more that was recorded".to_owned(),
         );
     }
+    lines.extend(missing(comparison));
+    lines.join("\n") + "\n"
+}
+
+/// What cannot be said; once, where it is so of every policy.
+fn missing(comparison: &Comparison) -> Vec<String> {
+    let mut lines = Vec::new();
     for run in &comparison.runs {
-        lines.extend(run.unavailable.iter().map(|why| format!("{}: no {why}", run.policy)));
+        for why in &run.unavailable {
+            let of_all = comparison.runs.iter().all(|run| run.unavailable.contains(why));
+            let line = if of_all { format!("no {why}") } else { format!("{}: no {why}", run.policy) };
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
     }
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines
 }
 
 fn place(comparison: &Comparison) -> String {
@@ -192,6 +205,17 @@ mod tests {
         assert!(lines[2].contains(" 0.50  1,234,567 [1,234,567, 1,234,567]  137.17"), "{text}");
         assert!(text.contains("Linux 7.3, 4 CPUs: hackbench -p\nmedians of 5 runs"), "{text}");
         assert!(text.contains("confidence of 94 %"), "{text}");
+    }
+
+    #[test]
+    fn what_no_policy_has_is_said_once() {
+        let without = |policy: &str, why: &[&str]| {
+            let unavailable = why.iter().map(|why| (*why).to_owned()).collect();
+            PolicyRuns { unavailable, ..runs(policy, &[1.0], &[1.0]) }
+        };
+        let lines =
+            missing(&comparison(vec![without("stock", &["waits"]), without("rr", &["waits", "ctxt"])]));
+        assert_eq!(lines, ["no waits", "rr: no ctxt"]);
     }
 
     #[test]

@@ -2,10 +2,9 @@
 
 use super::{places, watch::Watch};
 use crate::args::sched::CompareArgs;
+use crate::commands::vm::with_own_program;
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
-use std::ffi::OsString;
-use std::path::Path;
 use std::process::ExitCode;
 use swtch_live::{Guest, LiveError, Workload, compare, compare_in_vm, table};
 
@@ -45,15 +44,4 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     let text = if args.json { serde_json::to_string_pretty(&compared)? + "\n" } else { table(&compared) };
     output::print(&text);
     Ok(ExitCode::SUCCESS)
-}
-
-/// `swtch` is this program, wherever it lies.
-fn with_own_program(command: &[OsString], own: &Path) -> Vec<OsString> {
-    let mut command = command.to_vec();
-    if let Some(program) = command.first_mut()
-        && program == "swtch"
-    {
-        *program = own.as_os_str().to_owned();
-    }
-    command
 }
