@@ -87,8 +87,11 @@ fn import(name: &str, importer: Place, imported: &str) -> Option<String> {
         (Place::Level(upper), Place::Level(lower)) => {
             Some(format!("{name} (level {upper}) imports {imported} (level {lower}); imports go down only"))
         }
-        (Place::Scheduler, Place::Level(_) | Place::Shared) if USED_BY_SCHEDULERS.contains(&imported) => None,
-        (Place::Shared, Place::Level(_)) if USED_BY_SCHEDULERS.contains(&imported) => None,
+        (Place::Scheduler, Place::Level(_) | Place::Shared) | (Place::Shared, Place::Level(_))
+            if USED_BY_SCHEDULERS.contains(&imported) =>
+        {
+            None
+        }
         (Place::Scheduler | Place::Shared, _) => Some(format!(
             "{name} imports {imported}; a scheduler may use only {}",
             USED_BY_SCHEDULERS.join(", ")

@@ -77,6 +77,17 @@ pub struct Costs {
     pub locked_per_mille: [u32; Family::COUNT],
 }
 
+/// Where the memory of a pipe and its message is when they are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// More is under way than the CPU's own cache holds.
+    pub is_deep: bool,
+    /// Another CPU used the pipe last.
+    pub used_elsewhere: bool,
+    /// Another CPU wrote the message that is read.
+    pub written_elsewhere: bool,
+}
+
 impl Costs {
     /// Nothing takes any time; ticks come every 4 ms (HZ = 250). For schedules worked out by hand.
     pub fn free() -> Self {
@@ -137,27 +148,19 @@ impl Costs {
     }
 
     /// What a call takes more because of where its memory is, ns.
-    pub fn distant_ns(
-        &self,
-        socket: bool,
-        is_deep: bool,
-        used_elsewhere: bool,
-        written_elsewhere: bool,
-    ) -> u64 {
+    pub fn distant_ns(&self, socket: bool, memory: Memory) -> u64 {
         let [cold_ns, lines_ns, data_ns] = if socket {
             [self.cold_socket_ns, self.socket_lines_ns, self.socket_data_ns]
         } else {
             [self.cold_pipe_ns, self.pipe_lines_ns, self.pipe_data_ns]
         };
         // What comes from another CPU's cache does not come from memory as well.
-        let message_ns = if written_elsewhere {
-            data_ns.max(cold_ns)
-        } else if is_deep {
-            cold_ns
-        } else {
-            0
+        let message_ns = match (memory.written_elsewhere, memory.is_deep) {
+            (true, _) => data_ns.max(cold_ns),
+            (false, true) => cold_ns,
+            (false, false) => 0,
         };
-        message_ns + if used_elsewhere { lines_ns } else { 0 }
+        message_ns + if memory.used_elsewhere { lines_ns } else { 0 }
     }
 
     /// What of that the pipe's mutex is held for, ns.

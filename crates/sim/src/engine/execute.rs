@@ -1,6 +1,7 @@
 //! Tasks' programs: what each step takes, and what it does.
 
 use super::Engine;
+use crate::costs::Memory;
 use crate::error::SimError;
 use crate::kernel::{Kernel, NONE, State};
 use crate::policy::{Departure, Hook, Policy};
@@ -89,9 +90,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let here = self.kernel.tasks[task].cpu;
             let elsewhere = |cpu: Option<u32>| cpu.is_some_and(|cpu| cpu != here);
             let is_deep = self.objects.under_way_bytes > costs.near_cache_bytes;
-            let written_elsewhere = reads && elsewhere(state.written_on);
-            costs.distant_ns(socket, is_deep, elsewhere(state.used_on), written_elsewhere)
-                + costs.message_ns(socket, bytes)
+            let memory = Memory {
+                is_deep,
+                used_elsewhere: elsewhere(state.used_on),
+                written_elsewhere: reads && elsewhere(state.written_on),
+            };
+            costs.distant_ns(socket, memory) + costs.message_ns(socket, bytes)
                 - costs.locked_ns(socket, bytes)
         };
         let ns = match op {
