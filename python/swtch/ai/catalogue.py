@@ -16,8 +16,21 @@ from typing import Literal
 
 from .errors import UnknownModel
 from .graphs.builder import Builder
+from .graphs.deeplab import deeplab
+from .graphs.dped import resnet_dped
 from .graphs.graph import Graph, Tensor
+from .graphs.icnet import icnet
+from .graphs.inception import inception_v3, inception_v4
+from .graphs.inception_resnet import inception_resnet_v2
 from .graphs.mobilenet import mobilenet_v2
+from .graphs.pspnet import pspnet
+from .graphs.resnet import resnet_50_v2, resnet_152_v2
+from .graphs.spade import spade
+from .graphs.srcnn import srcnn_9_5_5
+from .graphs.srgan import resnet_srgan
+from .graphs.unet import unet
+from .graphs.vgg import vgg_16
+from .graphs.vgg_super_resolution import vgg_19_super_resolution
 
 Task = Literal["recognition", "processing", "segmentation"]
 """What a model does. The study shows 1 to 7 as image recognition, the others as image processing and segmentation."""
@@ -69,8 +82,173 @@ MODELS: tuple[Model, ...] = (
         "Object Recognition",
         (1, 3, 224, 224),
         3_504_872,
-        "torchvision, MobileNet_V2_Weights; the paper says 3.4 M (table 4)",
+        "torchvision, MobileNet_V2_Weights; the paper rounds to 3.4 M (table 4)",
         mobilenet_v2,
+    ),
+    Model(
+        2,
+        "Inception v3",
+        "inception-v3",
+        "recognition",
+        "Classification",
+        (1, 3, 346, 346),
+        23_851_784,
+        "Keras Applications, which counts statistics of normalisation; without the auxiliary classifier",
+        inception_v3,
+    ),
+    Model(
+        3,
+        "Inception v4",
+        "inception-v4",
+        "recognition",
+        "Classification",
+        (1, 3, 346, 346),
+        42_679_816,
+        "timm, inception_v4, whose normalisation also learns scales; without the auxiliary classifier",
+        inception_v4,
+    ),
+    Model(
+        4,
+        "Inception-ResNet v2",
+        "inception-resnet-v2",
+        "recognition",
+        "Facial Recognition",
+        (1, 3, 346, 346),
+        55_873_736,
+        "Keras Applications, which counts statistics of normalisation; without the auxiliary classifier",
+        inception_resnet_v2,
+    ),
+    Model(
+        5,
+        "ResNet-50 v2",
+        "resnet-50-v2",
+        "recognition",
+        "Classification",
+        (1, 3, 346, 346),
+        25_613_800,
+        "Keras Applications, which counts statistics of normalisation",
+        resnet_50_v2,
+    ),
+    Model(
+        6,
+        "ResNet-152 v2",
+        "resnet-152-v2",
+        "recognition",
+        "Classification",
+        (1, 3, 256, 256),
+        60_380_648,
+        "Keras Applications, which counts statistics of normalisation",
+        resnet_152_v2,
+    ),
+    Model(
+        7,
+        "VGG-16",
+        "vgg-16",
+        "recognition",
+        "Classification",
+        (1, 3, 224, 224),
+        138_357_544,
+        "Keras Applications; the paper rounds to 138 M (table 2)",
+        vgg_16,
+    ),
+    Model(
+        8,
+        "VGG-19 super-resolution",
+        "vgg-19-super-resolution",
+        "processing",
+        "Super-Resolution",
+        (1, 3, 512, 512),
+        665_000,
+        "Ahn, Kang, Sohn, ECCV 2018, table 1, for VDSR on luminance; built for three channels, as the study ran it: 668,227",
+        vgg_19_super_resolution,
+    ),
+    Model(
+        9,
+        "ResNet-SRGAN",
+        "resnet-srgan",
+        "processing",
+        "Super-Resolution",
+        (1, 3, 512, 512),
+        1_562_755,
+        "AI Benchmark 0.1.2, srgan.meta; that variant is built, because it takes and gives 512 x 512; the paper's generator has 1.55 M",
+        resnet_srgan,
+    ),
+    Model(
+        10,
+        "SRCNN 9-5-5",
+        "srcnn-9-5-5",
+        "processing",
+        "Image Deblurring",
+        (1, 3, 512, 512),
+        69_249,
+        "AI Benchmark 0.1.2, srcnn.meta: three channels are built; the paper's 57,184 weights are for luminance",
+        srcnn_9_5_5,
+    ),
+    Model(
+        11,
+        "ResNet-DPED",
+        "resnet-dped",
+        "processing",
+        "Image Enhancement",
+        (1, 3, 256, 256),
+        401_475,
+        "AI Benchmark 0.1.2, dped.meta; its authors are the paper's",
+        resnet_dped,
+    ),
+    Model(
+        12,
+        "U-Net",
+        "u-net",
+        "processing",
+        "Bokeh Simulation",
+        (1, 3, 512, 512),
+        31_043_651,
+        "AI Benchmark 0.1.2, unet.meta: padded, normalised, three channels; the paper's network has 31.0 M",
+        unet,
+    ),
+    Model(
+        13,
+        "SPADE",
+        "spade",
+        "processing",
+        "Semantic Image Synthesis",
+        (1, 3, 128, 128),
+        138_029_827,
+        "AI Benchmark 0.1.2, spade.meta, with 9,024 numbers of spectral normalisation that inference folds in; 5 x 5 modulation where the paper has 3 x 3",
+        spade,
+    ),
+    Model(
+        14,
+        "ICNet",
+        "icnet",
+        "segmentation",
+        "Image Segmentation",
+        (1, 3, 1024, 1536),
+        6_685_775,
+        "AI Benchmark 0.1.2, icnet.meta: the compressed network with normalisation folded in",
+        icnet,
+    ),
+    Model(
+        15,
+        "PSPNet",
+        "pspnet",
+        "segmentation",
+        "Image Segmentation",
+        (1, 3, 720, 720),
+        46_707_139,
+        "AI Benchmark 0.1.2, pspnet.meta: ResNet-50 and three classes",
+        pspnet,
+    ),
+    Model(
+        16,
+        "DeepLab",
+        "deeplab",
+        "segmentation",
+        "Image Segmentation",
+        (1, 3, 512, 512),
+        42_721_356,
+        "AI Benchmark 0.1.2, deeplab.meta: ResNet-101 and three classes; the study calls it v1, its layers are those of v2",
+        deeplab,
     ),
 )
 """All of them, in the order of their numbers."""

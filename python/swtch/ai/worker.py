@@ -96,8 +96,8 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[Any, dict[str, Any
         weights = random_weights(graph, options.seed, threads=options.threads)
     settings = runtime.Settings(options.threads, options.inter_op, options.spin, options.device)
     session = runtime.session(proto, weights, settings)
-    shape = graph.inputs[0].shape
-    image = np.random.default_rng(INPUT_SEED).random(shape, dtype=np.float32)
+    generator = np.random.default_rng(INPUT_SEED)
+    feed = {one.name: generator.random(one.shape, dtype=np.float32) for one in graph.inputs}
     facts = {
         "workload": model.slug,
         "model": model.name,
@@ -110,7 +110,7 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[Any, dict[str, Any
         "spin": options.spin,
         "device": options.device,
         "batch": options.batch,
-        "input_shape": list(shape),
+        "input_shape": list(graph.inputs[0].shape),
         "output_shape": list(graph.outputs[0].shape),
         "parameters": graph.parameters,
         "macs": graph.macs,
@@ -119,7 +119,7 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[Any, dict[str, Any
         "seed": options.seed if options.weights is None else None,
         "cpus": sorted(os.sched_getaffinity(0)),
     }
-    return session, {graph.inputs[0].name: image}, facts
+    return session, feed, facts
 
 
 def _warm_up(session: Any, feed: dict[str, Any], times: int) -> int:

@@ -18,7 +18,8 @@ Pair = Union[int, tuple[int, int]]
 Padding = Union[str, int, tuple[int, int]]
 """`"same"`, `"valid"`, or so many rows and columns on each side."""
 
-BATCH_NORM_EPSILON = 1e-3
+EPSILON = 1e-3
+"""What normalisations add to a variance."""
 
 
 class Builder:
@@ -114,36 +115,25 @@ class Builder:
         self._node("Gemm", [x.name, weight, bias], out, transB=1)
         return out
 
-    def batch_norm(self, x: Tensor, *, scale: bool = True, affine: bool = True) -> Tensor:
-        """A batch normalisation by running statistics; without `scale` only a shift is learned, without `affine` nothing."""
+    def batch_norm(self, x: Tensor, *, scale: bool = True) -> Tensor:
+        """A batch normalisation by running statistics; without `scale` only a shift is learned."""
         name = self._unique("batch_norm")
-        shape = (x.channels,)
-        learned = [
-            self._initialiser(f"{name}.scale", shape, "scale")
-            if scale and affine
-            else self._constant((1.0,) * x.channels),
-            self._initialiser(f"{name}.shift", shape, "shift")
-            if affine
-            else self._constant((0.0,) * x.channels),
-        ]
-        statistics = [
-            self._initialiser(f"{name}.mean", shape, "mean"),
-            self._initialiser(f"{name}.variance", shape, "variance"),
-        ]
         out = self._tensor(name, x.shape)
-        self._node("BatchNormalization", [x.name, *learned, *statistics], out, epsilon=BATCH_NORM_EPSILON)
-        return out
-
-    def instance_norm(self, x: Tensor) -> Tensor:
-        """Each image and channel to mean 0 and variance 1, then a learned scale and shift."""
-        name = self._unique("instance_norm")
         inputs = [
             x.name,
-            self._initialiser(f"{name}.scale", (x.channels,), "scale"),
-            self._initialiser(f"{name}.shift", (x.channels,), "shift"),
+            *self._affine(name, x.channels, scale=scale, shift=True),
+            self._initialiser(f"{name}.mean", (x.channels,), "mean"),
+            self._initialiser(f"{name}.variance", (x.channels,), "variance"),
         ]
+        self._node("BatchNormalization", inputs, out, epsilon=EPSILON)
+        return out
+
+    def instance_norm(self, x: Tensor, *, affine: bool = True) -> Tensor:
+        """Each image and channel to mean 0 and variance 1, then a learned scale and shift unless not `affine`."""
+        name = self._unique("instance_norm")
         out = self._tensor(name, x.shape)
-        self._node("InstanceNormalization", inputs, out, epsilon=BATCH_NORM_EPSILON)
+        inputs = [x.name, *self._affine(name, x.channels, scale=affine, shift=affine)]
+        self._node("InstanceNormalization", inputs, out, epsilon=EPSILON)
         return out
 
     def prelu(self, x: Tensor) -> Tensor:
@@ -296,6 +286,14 @@ class Builder:
     def _initialiser(self, name: str, shape: tuple[int, ...], role: Role, fan_in: int = 0) -> str:
         self.graph.initialisers.append(Initialiser(name, shape, role, fan_in))
         return name
+
+    def _affine(self, name: str, channels: int, *, scale: bool, shift: bool) -> tuple[str, str]:
+        """The scale and shift of a normalisation: learned, or else ones and zeros."""
+        ones, zeros = (1.0,) * channels, (0.0,) * channels
+        return (
+            self._initialiser(f"{name}.scale", (channels,), "scale") if scale else self._constant(ones),
+            self._initialiser(f"{name}.shift", (channels,), "shift") if shift else self._constant(zeros),
+        )
 
     def _constant(self, values: tuple[Any, ...], *, scalar: bool = False) -> str:
         name = self._unique("constant")
