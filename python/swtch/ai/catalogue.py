@@ -31,6 +31,7 @@ from .graphs.srgan import resnet_srgan
 from .graphs.unet import unet
 from .graphs.vgg import vgg_16
 from .graphs.vgg_super_resolution import vgg_19_super_resolution
+from .memory import predicted_peak_bytes
 
 Task = Literal["recognition", "processing", "segmentation"]
 """What a model does. The study shows 1 to 7 as image recognition, the others as image processing and segmentation."""
@@ -71,6 +72,10 @@ class Model:
         builder = Builder(self.slug)
         x = builder.input((batch, *self.input_shape[1:]))
         return builder.output(self.architecture(builder, x))
+
+    def predicted_peak_bytes(self, batch: int = 1) -> int:
+        """The most memory that a process running it on the CPU will have resident (`swtch.ai.memory` says how that is known)."""
+        return predicted_peak_bytes(self.build(batch))
 
 
 MODELS: tuple[Model, ...] = (

@@ -25,6 +25,10 @@ class MissingRuntime(AiError):
     """A package or a provider of the runtime is not installed."""
 
 
+class RuntimeFailed(AiError):
+    """The runtime refused a model or failed at it."""
+
+
 class WeightsError(AiError, ValueError):
     """A file of weights that does not fit the model."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from .errors import MissingRuntime
+from .errors import MissingRuntime, RuntimeFailed
 
 if TYPE_CHECKING:
     from .weights import Array
@@ -63,10 +63,40 @@ def version() -> str:
     return str(onnxruntime.__version__)
 
 
-def session(model: bytes, weights: Mapping[str, Array], settings: Settings) -> Any:
-    """An `onnxruntime.InferenceSession`. The arrays are used in place and must live as long as the session."""
-    import onnxruntime as ort
+class Session:
+    """A loaded model. It keeps the arrays of its weights, which the runtime uses in place."""
 
+    def __init__(self, model: bytes, weights: Mapping[str, Array], settings: Settings) -> None:
+        """Loads a model without weights; raises `RuntimeFailed` when the runtime refuses it."""
+        import onnxruntime as ort
+
+        self._weights = dict(weights)
+        options = _options(ort, settings)
+        options.add_external_initializers(
+            list(self._weights), [ort.OrtValue.ortvalue_from_numpy(array) for array in self._weights.values()]
+        )
+        providers = [PROVIDERS[settings.device]]
+        if settings.device != "cpu":
+            # For the few operators that a GPU has not, shapes above all.
+            providers.append(PROVIDERS["cpu"])
+        try:
+            self._session = ort.InferenceSession(model, options, providers=providers)
+        # What the runtime raises has no common base but this.
+        except Exception as error:
+            raise _refused("load the model", error) from None
+        self.providers = tuple(self._session.get_providers())
+        """Where it runs, by the runtime's names."""
+
+    def infer(self, feed: Mapping[str, Array]) -> Array:
+        """The first output for the inputs by name."""
+        try:
+            output: Array = self._session.run(None, feed)[0]
+        except Exception as error:
+            raise _refused("infer", error) from None
+        return output
+
+
+def _options(ort: Any, settings: Settings) -> Any:
     options = ort.SessionOptions()
     options.intra_op_num_threads = settings.intra_op_threads
     options.inter_op_num_threads = settings.inter_op_threads
@@ -75,18 +105,18 @@ def session(model: bytes, weights: Mapping[str, Array], settings: Settings) -> A
     spinning = "1" if settings.spin else "0"
     options.add_session_config_entry("session.intra_op.allow_spinning", spinning)
     options.add_session_config_entry("session.inter_op.allow_spinning", spinning)
-    # Random weights can bring denormals about, which made inferences 36 times slower.
+    # Random weights can bring denormals about, which make inferences tens of times slower.
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    # Errors only: warnings about the graph are for its author, and would stand between the lines of the contract.
     options.log_severity_level = 3
-    names = list(weights)
-    options.add_external_initializers(
-        names, [ort.OrtValue.ortvalue_from_numpy(weights[name]) for name in names]
-    )
-    providers = [PROVIDERS[settings.device]]
-    if settings.device != "cpu":
-        # For the few operators that a GPU has not, shapes above all.
-        providers.append(PROVIDERS["cpu"])
-    return ort.InferenceSession(model, options, providers=providers)
+    return options
+
+
+def _refused(what: str, error: Exception) -> RuntimeFailed:
+    words = " ".join(str(error).split())
+    memory = "allocat" in words.lower()
+    hint = "too little memory? use a smaller batch" if memory else "a newer one may: pip install -U onnxruntime"
+    return RuntimeFailed(f"ONNX Runtime {version()} could not {what} ({words[:300]}); {hint}")
 
 
 def installed() -> dict[str, str | None]:

@@ -21,6 +21,8 @@ from .catalogue import Model, find
 from .contract import Workload, now_ns
 from .errors import AiError, UnknownModel
 
+Feed = dict[str, Any]
+"""Arrays by the name of the input."""
 DEFAULT_DURATION_S = 10.0
 """When neither the command line nor the host says how long."""
 INPUT_SEED = 0
@@ -81,7 +83,7 @@ def _work(model: Model, options: argparse.Namespace, workload: Workload) -> None
     )
 
 
-def _load(model: Model, options: argparse.Namespace) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+def _load(model: Model, options: argparse.Namespace) -> tuple[runtime.Session, Feed, dict[str, Any]]:
     """The session, what is fed to it, and the facts about both."""
     import numpy as np
 
@@ -95,7 +97,7 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[Any, dict[str, Any
     else:
         weights = random_weights(graph, options.seed, threads=options.threads)
     settings = runtime.Settings(options.threads, options.inter_op, options.spin, options.device)
-    session = runtime.session(proto, weights, settings)
+    session = runtime.Session(proto, weights, settings)
     generator = np.random.default_rng(INPUT_SEED)
     feed = {one.name: generator.random(one.shape, dtype=np.float32) for one in graph.inputs}
     facts = {
@@ -104,7 +106,7 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[Any, dict[str, Any
         "number": model.number,
         "runtime": "ONNX Runtime",
         "runtime_version": runtime.version(),
-        "providers": session.get_providers(),
+        "providers": session.providers,
         "threads": options.threads,
         "inter_op_threads": options.inter_op,
         "spin": options.spin,
@@ -122,29 +124,29 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[Any, dict[str, Any
     return session, feed, facts
 
 
-def _warm_up(session: Any, feed: dict[str, Any], times: int) -> int:
+def _warm_up(session: runtime.Session, feed: Feed, times: int) -> int:
     """Infers so often, at least once; returns the time of the last in nanoseconds."""
     for _ in range(max(times, 1)):
         begin_ns = now_ns()
-        session.run(None, feed)
+        session.infer(feed)
         last_ns = now_ns() - begin_ns
     return max(last_ns, 1)
 
 
 def _measured(
-    session: Any, feed: dict[str, Any], workload: Workload, duration_s: float, inferences: int
+    session: runtime.Session, feed: Feed, workload: Workload, duration_s: float, inferences: int
 ) -> Any:
     """Infers until the time is over, at least once; returns the last output."""
-    run, span = session.run, workload.span
+    infer, span = session.infer, workload.span
     deadline_ns = now_ns() + int(duration_s * 1e9)
     for _ in range(inferences):
         begin_ns = now_ns()
-        outputs = run(None, feed)
+        output = infer(feed)
         end_ns = now_ns()
         span(begin_ns, end_ns)
         if end_ns >= deadline_ns:
             break
-    return outputs[0]
+    return output
 
 
 def peak_rss_bytes() -> int | None:

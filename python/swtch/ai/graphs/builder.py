@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Union
 
-from .graph import FLOAT_BYTES, Constant, Graph, Initialiser, Node, Role, Tensor
+from .graph import Constant, Graph, Initialiser, Node, Role, Tensor
 
 Pair = Union[int, tuple[int, int]]
 """One number for both axes, or height and width."""
@@ -74,7 +74,7 @@ class Builder:
         if bias:
             inputs.append(self._initialiser(f"{name}.bias", (channels,), "bias"))
         out = self._tensor(name, (x.shape[0], channels, *size))
-        self._work(out.elements * fan_in, x.channels * kernel[0] * kernel[1] * size[0] * size[1])
+        self.graph.macs += out.elements * fan_in
         self._node(
             "Conv",
             inputs,
@@ -98,7 +98,7 @@ class Builder:
         if bias:
             inputs.append(self._initialiser(f"{name}.bias", (channels,), "bias"))
         out = self._tensor(name, (x.shape[0], channels, x.size[0] * stride, x.size[1] * stride))
-        self._work(x.elements * channels * kernel**2, channels * kernel**2 * math.prod(x.size))
+        self.graph.macs += x.elements * channels * kernel**2
         self._node(
             "ConvTranspose", inputs, out, kernel_shape=(kernel, kernel), strides=(stride, stride), pads=pads
         )
@@ -111,7 +111,7 @@ class Builder:
         weight = self._kernel(name, (units, features), features)
         bias = self._initialiser(f"{name}.bias", (units,), "bias")
         out = self._tensor(name, (batch, units))
-        self._work(batch * units * features, 0)
+        self.graph.macs += out.elements * features
         self._node("Gemm", [x.name, weight, bias], out, transB=1)
         return out
 
@@ -304,10 +304,6 @@ class Builder:
         full = "/".join((*self._scopes, name))
         count = self._counts[full] = self._counts.get(full, 0) + 1
         return full if count == 1 else f"{full}_{count}"
-
-    def _work(self, macs: int, columns: int) -> None:
-        self.graph.macs += macs
-        self.graph.largest_columns_bytes = max(self.graph.largest_columns_bytes, FLOAT_BYTES * columns)
 
 
 def _pair(value: Pair) -> tuple[int, int]:

@@ -109,8 +109,6 @@ class Graph:
     """Everything passed on, by name, inputs included."""
     macs: int = 0
     """Multiplications with additions of convolutions and dense layers, for the whole batch."""
-    largest_columns_bytes: int = 0
-    """What the largest convolution takes when it is made a matrix product (im2col) of one image."""
 
     @property
     def parameters(self) -> int:
@@ -122,18 +120,25 @@ class Graph:
         """All initialisers, running statistics included."""
         return FLOAT_BYTES * sum(one.elements for one in self.initialisers)
 
-    def activations_bytes(self) -> int:
+    def activations_bytes(self, channels_block: int = 1) -> int:
         """The most that is alive at once when operators run in order and what nobody needs any more is freed.
 
-        A runtime that fuses operators needs less, one that reuses badly needs more.
+        Channels of images are filled up to a multiple of `channels_block`. A runtime that fuses operators needs less, one that
+        reuses badly needs more.
         """
         last_use = {name: at for at, node in enumerate(self.nodes) for name in node.inputs}
         last_use.update({one.name: len(self.nodes) for one in self.outputs})
-        alive = sum(one.elements for one in self.inputs)
-        peak = alive
+        sizes = {name: _filled_up(one, channels_block) for name, one in self.tensors.items()}
+        peak = alive = sum(sizes[one.name] for one in self.inputs)
         for at, node in enumerate(self.nodes):
-            alive += sum(self.tensors[name].elements for name in node.outputs)
+            alive += sum(sizes[name] for name in node.outputs)
             peak = max(peak, alive)
             ended = {name for name in (*node.inputs, *node.outputs) if last_use.get(name, at) == at}
-            alive -= sum(self.tensors[name].elements for name in ended if name in self.tensors)
+            alive -= sum(sizes[name] for name in ended if name in sizes)
         return FLOAT_BYTES * peak
+
+
+def _filled_up(tensor: Tensor, block: int) -> int:
+    if len(tensor.shape) != 4:
+        return tensor.elements
+    return tensor.elements // tensor.channels * -(-tensor.channels // block) * block
