@@ -307,7 +307,7 @@ def _named(name: str) -> Model:
     by_name = {_plain(model.slug): model.slug for model in MODELS}
     # What a name begins with counts as near, however short it is: "vgg".
     near = [slug for plain, slug in by_name.items() if wanted and plain.startswith(wanted)]
-    near += [by_name[plain] for plain in difflib.get_close_matches(wanted, by_name, n=3)]
+    near += [by_name[plain] for plain in difflib.get_close_matches(wanted, by_name, n=3, cutoff=0.7)]
     raise UnknownModel(name, list(dict.fromkeys(near))[:3])
 
 

@@ -55,6 +55,31 @@ def check(device: Device = "cpu") -> None:
             f"{', '.join(available)}; on a machine with an NVIDIA GPU: pip install onnxruntime-gpu"
         )
 
+    if device != "cpu" and (why := _unusable(PROVIDERS[device])):
+        raise MissingRuntime(
+            f"--device {device}: {why}; is there a GPU (nvidia-smi), and the CUDA and cuDNN that "
+            f"ONNX Runtime {onnxruntime.__version__} wants?"
+        )
+
+
+def _unusable(provider: str) -> str | None:
+    """Why a provider does not run a model of one operator: it can be listed where its libraries or the device are missing."""
+    import onnxruntime as ort
+
+    from .graphs.builder import Builder
+    from .graphs.onnx_model import serialised
+
+    builder = Builder("probe")
+    graph = builder.output(builder.relu(builder.input((1, 1))))
+    options = ort.SessionOptions()
+    # The reason comes back in one line; the runtime would write ten.
+    options.log_severity_level = 4
+    try:
+        session = ort.InferenceSession(serialised(graph), options, providers=[provider, PROVIDERS["cpu"]])
+    except Exception as error:
+        return f"{provider} failed ({' '.join(str(error).split())[:200]})"
+    return None if provider in session.get_providers() else f"{provider} did not load"
+
 
 def version() -> str:
     """ONNX Runtime's version, of whichever package brought it."""
@@ -115,7 +140,9 @@ def _options(ort: Any, settings: Settings) -> Any:
 def _refused(what: str, error: Exception) -> RuntimeFailed:
     words = " ".join(str(error).split())
     memory = "allocat" in words.lower()
-    hint = "too little memory? use a smaller batch" if memory else "a newer one may: pip install -U onnxruntime"
+    hint = (
+        "too little memory? use a smaller batch" if memory else "a newer one may: pip install -U onnxruntime"
+    )
     return RuntimeFailed(f"ONNX Runtime {version()} could not {what} ({words[:300]}); {hint}")
 
 

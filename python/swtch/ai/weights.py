@@ -57,22 +57,19 @@ def load_weights(graph: Graph, folder: os.PathLike[str] | str) -> dict[str, Arra
     """
     path = Path(folder) / f"{graph.name}.npz"
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not hasattr(archive, "files"):
-                raise WeightsError(
-                    f"{path} holds one bare array; an .npz with an array for each name was expected"
-                )
-            _check_names(path, graph.initialisers, archive.files)
-            return {one.name: _fitting(path, one, archive) for one in graph.initialisers}
+        archive = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise WeightsError(
             f"there are no weights {path}; they are one .npz a model, named after it (`swtch ai list`)"
         ) from None
-    except WeightsError:
-        raise
     # numpy takes what is no archive for a pickle, and refuses that with a ValueError.
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise WeightsError(f"the weights {path} cannot be read ({error}); is it a whole .npz file?") from None
+    if not hasattr(archive, "files"):
+        raise WeightsError(f"{path} holds one bare array; an .npz with an array for each name was expected")
+    with archive:
+        _check_names(path, graph.initialisers, archive.files)
+        return {one.name: _fitting(path, one, archive) for one in graph.initialisers}
 
 
 def _pieces(flat: Array, one: Initialiser, seed: int) -> list[tuple[Array, float, Any]]:
@@ -110,15 +107,18 @@ def _check_names(path: Path, initialisers: Sequence[Initialiser], found: Sequenc
 def _fitting(path: Path, one: Initialiser, archive: Any) -> Array:
     try:
         array = archive[one.name]
-    except (ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise WeightsError(f"{one.name!r} in the weights {path} cannot be read ({error})") from None
+    # A damaged archive fails in as many ways as there are layers under this: zip, compression, header, shape.
+    except Exception as error:
+        reason = str(error) or type(error).__name__
+        raise WeightsError(f"{one.name!r} in the weights {path} cannot be read ({reason})") from None
     if array.shape != one.shape:
         raise WeightsError(
             f"{one.name!r} in the weights {path} has the shape {array.shape}; the model needs {one.shape}"
         )
     if array.dtype.kind != "f":
         raise WeightsError(f"{one.name!r} in the weights {path} is {array.dtype}; the model needs float32")
-    fitting: Array = np.ascontiguousarray(array, np.float32)
+    with np.errstate(over="ignore"):
+        fitting: Array = np.ascontiguousarray(array, np.float32)
     if not np.isfinite(fitting).all():
         raise WeightsError(f"{one.name!r} in the weights {path} has values that are not finite in float32")
     return fitting
