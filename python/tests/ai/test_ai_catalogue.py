@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
+
 import pytest
 
+import swtch.ai.catalogue
+import swtch.ai.contract
 from swtch.ai.catalogue import MODELS, QUICK, find
 from swtch.ai.errors import AiError, UnknownModel
 from swtch.ai.graphs.builder import Builder
@@ -77,6 +81,12 @@ def test_srcnn_on_luminance_has_the_weights_of_the_paper() -> None:
     builder = Builder("luminance")
     graph = builder.output(srcnn_9_5_5(builder, builder.input((1, 1, 33, 33))))
     assert sum(one.elements for one in graph.initialisers if one.role == "kernel") == 57_184
+
+
+@pytest.mark.parametrize("module", [swtch.ai.catalogue, swtch.ai.contract])
+def test_examples_in_docstrings_run(module) -> None:
+    found = doctest.testmod(module)
+    assert found.failed == 0 < found.attempted
 
 
 def test_finding() -> None:
