@@ -1,0 +1,1 @@
+"""The networks, built by code: shapes, parameters and work are known without any runtime."""

@@ -1,0 +1,254 @@
+"""`python -m swtch.ai.worker MODEL`: runs one model in this process and tells by the workload contract what it does.
+
+It says ready when the model is loaded and warmed up, waits for `go`, infers for the duration, then writes when every inference
+began and ended, and what it took. SIGTERM ends the measured phase early. Exit status: 0 done, 1 failed (one line says why), 2 wrong usage. Without a host the same
+lines go to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import time
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import runtime
+from .catalogue import Model, find
+from .contract import Workload, now_ns
+from .errors import AiError, UnknownModel
+
+Feed = dict[str, Any]
+"""Arrays by the name of the input."""
+DEFAULT_DURATION_S = 10.0
+"""When neither the command line nor the host says how long."""
+INPUT_SEED = 0
+"""Of the random image that is fed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the worker; returns its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        models = find(options.model)
+    except UnknownModel as error:
+        return _failed(str(error), status=2)
+    if len(models) != 1:
+        return _failed(f"a worker runs one model, and {options.model!r} names {len(models)}", status=2)
+    try:
+        workload = Workload()
+    except (ValueError, OSError) as error:
+        return _failed(f"the workload contract cannot be kept: {error}", status=2)
+    try:
+        _work(models[0], options, workload)
+    except AiError as error:
+        return _failed(str(error), workload)
+    except MemoryError:
+        return _failed(
+            f"{models[0].name} at batch {options.batch} needs more memory than this process may have; use a smaller batch or model",
+            workload,
+        )
+    except BrokenPipeError:
+        return _failed("the host has gone")
+    return 0
+
+
+def _work(model: Model, options: argparse.Namespace, workload: Workload) -> None:
+    # numpy's own threads have nothing to do here, and would be counted as the model's.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Before all else, so that nothing is built in vain.
+    runtime.check(options.device)
+    if options.pin is not None:
+        _pin(options.pin)
+    started = time.monotonic()
+    session, feed, facts = _load(model, options)
+    load_s = time.monotonic() - started
+    slowest_ns = _warm_up(session, feed, options.warm_up)
+    duration_s = _first(options.duration, workload.duration_s, DEFAULT_DURATION_S)
+    inferences = max(int(_first(options.inferences, workload.inferences, sys.maxsize)), 1)
+    workload.reserve(min(inferences, int(duration_s * 2e9 / slowest_ns) + 1))
+    workload.ready(**facts, load_s=load_s, peak_rss_bytes=peak_rss_bytes(), thread_count=_thread_count())
+    if not workload.wait_for_go():
+        raise AiError("the host ended before it said go")
+    output = _measured(session, feed, workload, duration_s, inferences)
+    workload.finish(
+        inferences=workload.spans,
+        images=workload.spans * options.batch,
+        peak_rss_bytes=peak_rss_bytes(),
+        output_mean=float(output.mean()),
+        output_crc32=zlib.crc32(output.tobytes()),
+    )
+
+
+def _first(*wishes: float | None) -> float:
+    """The first that was made: the command line's, the host's, ours."""
+    return next(wish for wish in wishes if wish is not None)
+
+
+def _load(model: Model, options: argparse.Namespace) -> tuple[runtime.Session, Feed, dict[str, Any]]:
+    """The session, what is fed to it, and the facts about both."""
+    import numpy as np
+
+    from .graphs.onnx_model import serialised
+    from .weights import load_weights, random_weights
+
+    graph = model.build(options.batch)
+    proto = serialised(graph)
+    if options.weights is not None:
+        weights = load_weights(graph, options.weights)
+    else:
+        weights = random_weights(graph, options.seed, threads=options.threads)
+    settings = runtime.Settings(options.threads, options.inter_op, options.spin, options.device)
+    session = runtime.Session(proto, weights, settings)
+    generator = np.random.default_rng(INPUT_SEED)
+    feed = {one.name: generator.random(one.shape, dtype=np.float32) for one in graph.inputs}
+    facts = {
+        "workload": model.slug,
+        "model": model.name,
+        "number": model.number,
+        "runtime": "ONNX Runtime",
+        "runtime_version": runtime.version(),
+        "providers": session.providers,
+        "threads": options.threads,
+        "inter_op_threads": options.inter_op,
+        "spin": options.spin,
+        "device": options.device,
+        "batch": options.batch,
+        "input_shape": list(graph.inputs[0].shape),
+        "output_shape": list(graph.outputs[0].shape),
+        "parameters": graph.parameters,
+        "macs": graph.macs,
+        "graph_bytes": len(proto),
+        "weights": "random" if options.weights is None else str(options.weights),
+        "seed": options.seed if options.weights is None else None,
+        "cpus": sorted(os.sched_getaffinity(0)),
+    }
+    return session, feed, facts
+
+
+def _warm_up(session: runtime.Session, feed: Feed, times: int) -> int:
+    """Infers so often, at least once; returns the time of the last in nanoseconds."""
+    for _ in range(max(times, 1)):
+        begin_ns = now_ns()
+        session.infer(feed)
+        last_ns = now_ns() - begin_ns
+    return max(last_ns, 1)
+
+
+def _measured(
+    session: runtime.Session, feed: Feed, workload: Workload, duration_s: float, inferences: int
+) -> Any:
+    """Infers until the time is over or SIGTERM comes, at least once; returns the last output."""
+    stopped: list[int] = []
+    # What was measured until then is written.
+    before = signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
+    infer, span = session.infer, workload.span
+    deadline_ns = now_ns() + int(duration_s * 1e9)
+    for _ in range(inferences):
+        begin_ns = now_ns()
+        output = infer(feed)
+        end_ns = now_ns()
+        span(begin_ns, end_ns)
+        if end_ns >= deadline_ns or stopped:
+            break
+    signal.signal(signal.SIGTERM, before)
+    return output
+
+
+def peak_rss_bytes() -> int | None:
+    """The most memory that this process had resident at once; `None` where procfs does not say.
+
+    From `VmHWM`, because `getrusage` inherits the maximum of the process that forked this one.
+    """
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
+
+
+def _thread_count() -> int | None:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return None
+
+
+def _pin(cpus: set[int]) -> None:
+    try:
+        os.sched_setaffinity(0, cpus)
+    except OSError as error:
+        allowed = sorted(os.sched_getaffinity(0))
+        raise AiError(
+            f"cannot pin to the CPUs {sorted(cpus)} ({error.strerror}); this process may use {allowed}"
+        ) from None
+
+
+def _failed(message: str, workload: Workload | None = None, status: int = 1) -> int:
+    """Says why in one line, to the host where there is one."""
+    if workload is not None:
+        # The host may be what failed.
+        with contextlib.suppress(BrokenPipeError):
+            workload.error(message)
+    print(f"swtch ai: {message}", file=sys.stderr)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m swtch.ai.worker", description="Runs one model by the workload contract."
+    )
+    add = parser.add_argument
+    add("model", help="a number or a name of `swtch ai list`")
+    add("--threads", type=_positive, default=1, metavar="N", help="threads that share one operator (1)")
+    add("--inter-op", type=_positive, default=1, metavar="N", help="operators at once (1)")
+    waiting = parser.add_mutually_exclusive_group()
+    waiting.add_argument(
+        "--spin", dest="spin", action="store_true", default=True, help="waiting threads spin first (default)"
+    )
+    waiting.add_argument("--block", dest="spin", action="store_false", help="waiting threads block at once")
+    add("--batch", type=_positive, default=1, metavar="N", help="images at once (1)")
+    add("--duration", type=_seconds, metavar="S", help="seconds to measure for (what the host says, or 10)")
+    add("--inferences", type=_positive, metavar="N", help="stop after so many")
+    add("--warm-up", type=_positive, default=2, metavar="N", help="inferences before it is ready (2)")
+    add("--device", choices=sorted(runtime.PROVIDERS), default="cpu", help="where it runs (cpu)")
+    add("--weights", type=Path, metavar="DIR", help="trained weights: DIR/NAME.npz instead of random ones")
+    add("--seed", type=int, default=0, metavar="N", help="of the random weights (0)")
+    add("--pin", type=_cpus, metavar="CPULIST", help="run on these CPUs only, such as 0,2-3")
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is not a time in seconds above 0")
+    return value
+
+
+def _cpus(text: str) -> set[int]:
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        low, high = int(first), int(last or first)
+        if not 0 <= low <= high < 1 << 16:
+            raise argparse.ArgumentTypeError(f"{text!r} is no list of CPUs such as 0,2-3")
+        found.update(range(low, high + 1))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

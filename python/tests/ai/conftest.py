@@ -1,0 +1,18 @@
+"""What the tests of `swtch.ai` share."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from workload_host import Ended, run_workload
+
+
+@pytest.fixture
+def worker():
+    """Runs `swtch.ai.worker` with some arguments."""
+
+    def run(*arguments: str, **options) -> Ended:
+        return run_workload([sys.executable, "-m", "swtch.ai.worker", *arguments], **options)
+
+    return run
