@@ -102,19 +102,17 @@ static u64 crowded_slice(s32 queued)
 s32 BPF_STRUCT_OPS(flsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct flsched_counters *count = own_counters();
-	bool is_idle = false;
+	bool is_idle = false, is_new = wake_flags & SCX_WAKE_FORK;
 	s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 
 	if (is_idle) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, 0);
 		if (count)
 			count->idle_wakeups++;
-	} else if (wake_flags & SCX_WAKE_FORK) {
+	} else if (is_new || is_crowded(waiting_for(cpu))) {
 		cpu = shortest_queue(p, cpu);
-		if (count)
+		if (is_new && count)
 			count->forks++;
-	} else if (is_crowded(waiting_for(cpu))) {
-		cpu = shortest_queue(p, cpu);
 	}
 	return cpu;
 }
