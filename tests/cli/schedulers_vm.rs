@@ -10,7 +10,7 @@ use guest::{Guest, beginning_with, cannot, machine};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
-use swtch_fairness::{Cores, Ddof, Policy, Solution};
+use swtch_fairness::{Cores, Ddof, Metrics, Policy, Solution};
 
 const SCHEDULERS: [&str; 3] = ["scx_flsched", "scx_global_fifo", "scx_fair"];
 /// More instructions or states than kept, by this factor, are a regression; kernels differ by less.
@@ -87,6 +87,31 @@ fn flsched_switches_at_most_a_third_as_often_as_the_stock_class_with_pipes() {
 /// How much faster the programs of `fair.sh` are on fast cores.
 const SPEEDUPS: [(&str, f64); 6] =
     [("w1", 3.0), ("w2", 2.6), ("w3", 2.2), ("w4", 1.8), ("w5", 1.5), ("w6", 1.2)];
+/// Of the first intervals, in which programs start and shares are not theirs yet, nothing is said.
+const INTERVALS_LEFT_OUT: usize = 2;
+
+/// How fast each program was, relative to a fast core, from the time that it had on each kind: emulated CPUs are not equally fast, but a slow one
+/// is held up by exactly the program's factor.
+fn speeds(said: &str, policy: &str) -> [f64; 6] {
+    let part = said.split("RESULT ").find_map(|part| part.strip_prefix(policy)).unwrap();
+    let notes = part.lines().filter_map(|line| serde_json::from_str::<Value>(line.trim()).ok());
+    let used = |note: &Value| -> BTreeMap<String, [f64; 2]> {
+        let apps = note["applications"].as_array().unwrap().iter();
+        let times = |app: &Value| ["fast_ns", "slow_ns"].map(|key| app[key].as_f64().unwrap());
+        apps.filter_map(|app| Some((app["name"].as_str()?.to_owned(), times(app)))).collect()
+    };
+    let intervals: Vec<_> = notes
+        .map(|note| used(&note))
+        .filter(|used| SPEEDUPS.iter().all(|(name, _)| used.contains_key(*name)))
+        .skip(INTERVALS_LEFT_OUT)
+        .collect();
+    assert!(intervals.len() >= 5, "{policy}: {said}");
+    SPEEDUPS.map(|(name, speedup)| {
+        let sum = |kind: usize| intervals.iter().map(|used| used[name][kind]).sum::<f64>();
+        let (fast, slow) = (sum(0), sum(1));
+        (fast + slow / speedup) / (fast + slow)
+    })
+}
 
 #[test]
 fn min_fair_keeps_its_guarantee_and_gets_more_done_than_max_fair() {
@@ -95,7 +120,8 @@ fn min_fair_keeps_its_guarantee_and_gets_more_done_than_max_fair() {
     }
     let _machine = machine();
     let programs = [&SCHEDULERS[..], &["busybox", "worker"]].concat();
-    let settings = [("SECONDS_EACH", "24"), ("INTERVAL", "2s"), ("POLICY", "min-fair")];
+    let speedups = SPEEDUPS.map(|(name, speedup)| format!("{name}={speedup}")).join(" ");
+    let settings = [("SECONDS_EACH", "10"), ("SPEEDUPS", &speedups)];
     let guest = Guest {
         cpus: 6,
         deterministic: true,
@@ -104,26 +130,17 @@ fn min_fair_keeps_its_guarantee_and_gets_more_done_than_max_fair() {
         programs: &programs,
     };
     let said = guest.prints("fair.sh");
-    let (mut policy, mut work) = ("", BTreeMap::<(&str, &str), f64>::new());
-    for line in said.lines().map(str::trim) {
-        match line.split_once(' ') {
-            Some(("RESULT", name)) => policy = name,
-            Some((worker, done)) if SPEEDUPS.iter().any(|(name, _)| *name == worker) => {
-                work.insert((policy, worker), done.parse().unwrap());
-            }
-            _ => {}
-        }
-    }
-    let achieved = SPEEDUPS.map(|(name, _)| work[&("min-fair", name)] / work[&("max-fair", name)]);
+    let (before, after) = (speeds(&said, "max-fair"), speeds(&said, "min-fair"));
+    let achieved: Vec<f64> = after.iter().zip(before).map(|(after, before)| after / before).collect();
     let cores = Cores::new(2, 4).unwrap();
     let policy = Policy::MinFair { min_fairness: 0.85 };
     let predicted =
         Solution::of(cores, &SPEEDUPS.map(|(_, speedup)| speedup), &policy, Ddof::One, 0).unwrap();
-    let found = swtch_fairness::Metrics::of(&achieved, Ddof::One);
+    let found = Metrics::of(&achieved, Ddof::One);
     println!("achieved  {achieved:.3?}, {found:.3?}");
     println!("predicted {:.3?}, {:.3?}", predicted.performance, predicted.metrics);
-    // 85 % are guaranteed; estimates are off by some percent, and every program is sampled on both kinds of core.
-    assert!(found.min_fairness >= 0.82 && found.throughput > 1.0, "{found:?}");
+    // 85 % are guaranteed; slices are checked at ticks, so that shares are kept to a few percent of a round.
+    assert!(found.min_fairness >= 0.82 && found.throughput > 1.0, "{found:?}, {:?}", predicted.metrics);
 }
 
 #[test]
@@ -133,10 +150,12 @@ fn applications_may_be_control_groups_whose_tasks_share_alike() {
     }
     let _machine = machine();
     let programs = [&SCHEDULERS[..], &["worker"]].concat();
-    let settings = [("SECONDS_EACH", "10")];
-    let said = Guest { cpus: 4, settings: &settings, programs: &programs, ..GUEST }.prints("groups.sh");
+    let settings = [("SECONDS_EACH", "12")];
+    let guest = Guest { cpus: 4, deterministic: true, settings: &settings, programs: &programs, ..GUEST };
+    let said = guest.prints("groups.sh");
     assert!(said.contains("status 0"), "{said}");
-    let decided: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let decided = said.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    let decided = decided.unwrap_or_else(|| panic!("no interval in which all were busy: {said}"));
     let of = |name: &str| {
         let all = decided["applications"].as_array().unwrap();
         let found = all.iter().find(|app| app["name"] == name).unwrap_or_else(|| panic!("no {name}: {said}"));
@@ -153,10 +172,9 @@ fn applications_may_be_control_groups_whose_tasks_share_alike() {
         .map(|line| line.split_whitespace().last().unwrap().parse().unwrap())
         .collect();
     assert_eq!(big.len(), 3, "{said}");
-    let (least, most) =
-        (big.iter().copied().fold(f64::MAX, f64::min), big.iter().copied().fold(0.0, f64::max));
     // Emulated CPUs differ in speed by a fifth.
-    assert!(most < least * 1.4, "{big:?}");
+    let most = big.iter().copied().fold(0.0, f64::max);
+    assert!(big.iter().all(|done| most < done * 1.5), "{big:?}");
 }
 
 /// Runs the loads of `stress.sh`, each for so many seconds with a crowd of so many tasks. The guest's time is that of its instructions: where it
