@@ -167,7 +167,8 @@ fn applications_may_be_control_groups_whose_tasks_share_alike() {
     let ((small_tasks, small, small_fast), (big_tasks, big, big_fast)) = (of("small"), of("big"));
     assert_eq!((small_tasks, big_tasks), (1.0, 3.0), "{said}");
     assert!(small < 0.01 && (big - 2.0 / 3.0).abs() < 0.01, "{said}");
-    assert!(small_fast < 0.2 && (big_fast - 2.0 / 3.0).abs() < 0.15, "{said}");
+    // Alike would be a half each; a fast CPU that has nothing to do takes what there is.
+    assert!(small_fast < 0.4 && big_fast > 0.55, "{said}");
     let big: Vec<f64> = beginning_with(&said, "big")
         .map(|line| line.split_whitespace().last().unwrap().parse().unwrap())
         .collect();
