@@ -1,0 +1,223 @@
+"""One run: a workload under some settings, once, in processes and a control group of its own, recorded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import cgroup, evaluate
+from .contract import now_ns
+from .errors import AiError
+from .host import Usable, available_memory_bytes
+from .launch import Workload, listen
+from .record import Recorder
+from .sampler import Sampler, descendants, peak_rss_bytes
+from .settings import Settings
+from .subject import Subject
+
+_END_LIMIT_S = 20.0
+"""What a workload may take to tell its figures once it has begun to."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all runs of a study have in common."""
+
+    folder: Path
+    """Where Traces go."""
+    duration_s: float
+    """The measured phase of each run."""
+    inferences: int | None = None
+    """The measured phase ends after so many, should its time not end before."""
+    record: bool = True
+    """Whether the runs are recorded."""
+    price: str | None = None
+    """As `swtch record --price` takes it."""
+    load_limit_s: float = 300.0
+    """A workload must be ready by then."""
+    run_limit_s: float | None = None
+    """A measured phase must be over by then; a minute and three times its length when `None`."""
+
+    @property
+    def phase_limit_s(self) -> float:
+        """The limit of the measured phase."""
+        return self.run_limit_s if self.run_limit_s is not None else 60 + 3 * self.duration_s
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to be made."""
+
+    subject: Subject
+    """What runs."""
+    settings: Settings
+    """How."""
+    repeat: int = 0
+    """Which time, from 0."""
+
+    @property
+    def id(self) -> str:
+        """For files and documents: `mobilenet-v2.t4.spin.r0`."""
+        return f"{self.subject.slug}.{self.settings.label}.r{self.repeat}"
+
+
+class _Ended(Exception):
+    """The run is over before its end, and why."""
+
+    def __init__(self, outcome: str, error: str) -> None:
+        super().__init__(error)
+        self.outcome, self.error = outcome, error
+
+
+def run_once(
+    job: Job, plan: Plan, usable: Usable, say: Callable[[str], None] = lambda text: None
+) -> dict[str, Any]:
+    """Makes a run; returns its row of `swtch/study/1`, whatever happened.
+
+    say: is told what is going on. Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError` for a program that
+    is not there, pinning that is not allowed, or a quota that cannot be set: those would fail for every run.
+    """
+    predicted = job.subject.predicted_peak_bytes(job.settings)
+    row = evaluate.blank(job.id, job.subject.to_document(), job.settings.to_document(), job.repeat, predicted)
+    available = available_memory_bytes()
+    if predicted is not None and available is not None and predicted > available:
+        row["outcome"] = "refused"
+        row["error"] = (
+            f"needs up to {predicted / 1e6:.0f} MB and {available / 1e6:.0f} MB are available; "
+            "use a smaller batch, fewer copies, or end other programs"
+        )
+        return row
+    with cgroup.group(job.id, job.settings.cpu_quota) as group:
+        if group.folder is None:
+            if job.settings.cpu_quota is not None:
+                raise AiError(f"--quota cannot be kept: {group.why}")
+            row["unavailable"].append({"what": "cgroup", "why": group.why})
+        try:
+            with _started(job, plan, group) as workloads:
+                _measure(job, plan, usable, group, workloads, row, say)
+        except _Ended as early:
+            row["outcome"], row["error"] = early.outcome, early.error
+        except KeyboardInterrupt:
+            row["outcome"], row["error"] = "interrupted", "interrupted by a signal"
+    if row["trace"] is not None and not (plan.folder / row["trace"] / "header.json").exists():
+        row["trace"] = None
+    return row
+
+
+@contextlib.contextmanager
+def _started(job: Job, plan: Plan, group: cgroup.Group) -> Iterator[list[Workload]]:
+    """The copies, which are ended with the block."""
+    lists = job.settings.cpu_lists or [None] * job.settings.co_located  # type: ignore[list-item]
+    workloads: list[Workload] = []
+    over = False
+    try:
+        for cpus in lists:
+            workloads.append(
+                Workload(
+                    job.subject.arguments(job.settings),
+                    job.subject.environment(job.settings),
+                    plan.duration_s,
+                    plan.inferences,
+                    cpus,
+                    group.folder,
+                )
+            )
+        yield workloads
+        over = True
+    finally:
+        for one in workloads:
+            one.end(at_once=not over)
+
+
+def _measure(
+    job: Job,
+    plan: Plan,
+    usable: Usable,
+    group: cgroup.Group,
+    workloads: list[Workload],
+    row: dict[str, Any],
+    say: Callable[[str], None],
+) -> None:
+    say("loading")
+    if not listen(workloads, lambda one: one.said.ready is not None, plan.load_limit_s):
+        raise _Ended(
+            "timed-out",
+            f"the workload was not ready within {plan.load_limit_s:g} s; --load-limit gives it longer",
+        )
+    _check(workloads, lambda one: one.said.ready is not None)
+    pids = group.processes() or descendants(one.pid for one in workloads)
+    recorder = _recorder(job, plan, group, pids, row)
+    cpus = sorted({cpu for cpus in job.settings.cpu_lists or [list(usable.cpus)] for cpu in cpus})
+    # Processes that it starts later are in the group; without one, they are looked for.
+    sampler = Sampler(lambda: group.processes() or descendants(one.pid for one in workloads), cpus)
+    summary, whole = None, False
+    throttled_before_ns = group.throttled_ns()
+    try:
+        say("measuring")
+        sampler.start()
+        go_ns = now_ns()
+        for one in workloads:
+            one.go()
+        whole = listen(workloads, lambda one: one.done, plan.phase_limit_s)
+        row["peak_rss_bytes"] = evaluate.total(_peak_rss(one) for one in workloads)
+    finally:
+        sampler.stop()
+        if recorder is not None:
+            try:
+                summary = recorder.stop()
+            except AiError as error:
+                row["unavailable"].append({"what": "recording", "why": str(error)})
+    throttled_ns = group.throttled_ns()
+    if not whole:
+        raise _Ended(
+            "timed-out",
+            f"the measured phase was not over within {plan.phase_limit_s:g} s; --time-limit gives it longer",
+        )
+    listen(workloads, lambda one: False, _END_LIMIT_S)
+    _check(workloads, lambda one: bool(one.said.metrics) and one.said.truncated is None)
+    say("evaluating")
+    row["outcome"] = "complete"
+    cpu_time = min(len(cpus), job.settings.cpu_quota or usable.cpu_time)
+    seen = evaluate.Seen(
+        [one.said for one in workloads], [one.pid for one in workloads], go_ns, sampler, cpu_time, len(cpus)
+    )
+    trace = plan.folder / row["trace"] if summary is not None and row["trace"] is not None else None
+    evaluate.fill(row, seen, trace, summary)
+    if throttled_ns is not None and throttled_before_ns is not None:
+        row["cpu"]["throttled_ns"] = throttled_ns - throttled_before_ns
+
+
+def _recorder(
+    job: Job, plan: Plan, group: cgroup.Group, pids: list[int], row: dict[str, Any]
+) -> Recorder | None:
+    """A recorder that sees everything from now on; a machine that lets nobody record is no reason not to run."""
+    if not plan.record:
+        row["unavailable"].append({"what": "recording", "why": "not asked for (--no-record)"})
+        return None
+    name = f"{job.id}.swtch"
+    try:
+        recorder = Recorder(plan.folder / name, pids, group.folder, plan.price)
+        recorder.wait_begun()
+    except AiError as error:
+        row["unavailable"].append({"what": "recording", "why": str(error)})
+        return None
+    row["trace"] = name
+    return recorder
+
+
+def _check(workloads: list[Workload], fine: Callable[[Workload], bool]) -> None:
+    """Raises `_Ended` for the first that failed."""
+    for number, one in enumerate(workloads, start=1):
+        if one.broken is None and one.said.error is None and fine(one):
+            continue
+        one.end()
+        which = f"copy {number} of {len(workloads)}: " if len(workloads) > 1 else ""
+        raise _Ended("crashed", f"{which}{one.complaint()}")
+
+
+def _peak_rss(one: Workload) -> int | None:
+    told = one.said.metrics.get("peak_rss_bytes")
+    return told if isinstance(told, int) and not isinstance(told, bool) else peak_rss_bytes(one.pid)
