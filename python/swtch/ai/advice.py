@@ -105,9 +105,16 @@ def _compared(before: Summary, after: Summary, what: str, cpu_count: int) -> Adv
     return Advice(before, after, gain, sentence(before, after, gain, what, cpu_count))
 
 
+def advise_pair(before: Summary, after: Summary) -> Advice | None:
+    """The advice to change from one to the other, whatever they differ in; `None` when the measurements leave doubt."""
+    return _compared(before, after, "", 0)
+
+
 def sentence(before: Summary, after: Summary, gain: Estimate, what: str, cpu_count: int) -> str:
     """The advice in words."""
     old, new = before.settings, after.settings
+    if not what:
+        return f"{old.label}: {new.label} gives {gain.median:.1f} x the throughput{of_the_switches(before, after)}"
     cpus = f"{cpu_count} CPU{'s' if cpu_count != 1 else ''}"
     subject = f"{_threads(old)} on {cpus}"
     if what != "threads":
@@ -119,7 +126,9 @@ def sentence(before: Summary, after: Summary, gain: Estimate, what: str, cpu_cou
     changed = _threads(new) if what == "threads" else _named(new, what)
     # "2 threads give", "blocking gives".
     verb = "give" if what == "threads" and new.threads != 1 else "gives"
-    return f"{subject}{cause}{changed} {verb} {gain.median:.1f} x the throughput{_of_the_switches(before, after)}"
+    return (
+        f"{subject}{cause}{changed} {verb} {gain.median:.1f} x the throughput{of_the_switches(before, after)}"
+    )
 
 
 def fraction(share: float) -> str:
@@ -136,7 +145,7 @@ def fraction(share: float) -> str:
     return f"{100 * share:.0f} % of" if share < 1 else f"{share:.1f} x"
 
 
-def _of_the_switches(before: Summary, after: Summary) -> str:
+def of_the_switches(before: Summary, after: Summary) -> str:
     """What becomes of the switches, where the intervals leave no doubt."""
     old, new = before.switches, after.switches
     if old is None or new is None:

@@ -46,6 +46,8 @@ class Seen:
     """CPUs worth of time that the run might use."""
     cpu_count: int
     """Processors that it might run on."""
+    throttled_ns: int | None = None
+    """How long its quota stopped it, summed over CPUs; `None` where that is not counted."""
 
 
 def blank(
@@ -267,7 +269,8 @@ def _fill_rates(
         "own_ns": own_ns,
         "foreign_ns": foreign_ns,
         "steal_ns": steal_ns,
-        "throttled_ns": None,
+        "throttled_ns": seen.throttled_ns,
+        "sampled_ns": sampled_ns,
         "sampling_ns": seen.sampler.cost_ns,
     }
     row["disturbed"] = disturbed(foreign_ns, steal_ns, watched_ns * seen.cpu_count)

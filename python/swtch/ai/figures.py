@@ -44,7 +44,7 @@ def quantile(ordered: Sequence[float], p: float) -> float:
     place = p * (len(ordered) - 1)
     low = math.floor(place)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return float(ordered[low] + (ordered[high] - ordered[low]) * (place - low))
 
 
 def estimate(values: Sequence[float]) -> Estimate | None:
@@ -84,7 +84,7 @@ def apart_confidence(runs: int, others: int) -> float:
     >>> apart_confidence(3, 3)
     0.9
     """
-    return 1 - 2 / math.comb(runs + others, runs) if runs and others else 0.0
+    return 1 - 2 / float(math.comb(runs + others, runs)) if runs and others else 0.0
 
 
 def latency(latencies_ns: Sequence[int]) -> dict[str, float] | None:
@@ -103,5 +103,5 @@ def per(count: float | None, of: float | None) -> float | None:
 
 def _coverage(n: int, rank: int) -> float:
     """How likely the median lies between the order statistics `rank` and `n + 1 - rank`."""
-    tail = sum(math.comb(n, k) for k in range(rank)) / 2**n
+    tail = sum(math.comb(n, k) for k in range(rank)) / float(2**n)
     return max(0.0, 1 - 2 * tail)

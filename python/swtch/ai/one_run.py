@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import cgroup, evaluate
+from . import cgroup, evaluate, scheduler
 from .contract import now_ns
 from .errors import AiError
 from .host import Usable, available_memory_bytes
@@ -41,6 +41,14 @@ class Plan:
     run_limit_s: float | None = None
     """A measured phase must be over by then; a minute and three times its length when `None`."""
 
+    def lasting(self, duration_s: float) -> Plan:
+        """The same with measured phases of another length."""
+        return replace(self, duration_s=duration_s)
+
+    def unrecorded(self) -> Plan:
+        """The same without a recorder."""
+        return replace(self, record=False)
+
     @property
     def phase_limit_s(self) -> float:
         """The limit of the measured phase."""
@@ -57,11 +65,13 @@ class Job:
     """How."""
     repeat: int = 0
     """Which time, from 0."""
+    tag: str = ""
+    """What tells it from others that are alike."""
 
     @property
     def id(self) -> str:
         """For files and documents: `mobilenet-v2.t4.spin.r0`."""
-        return f"{self.subject.slug}.{self.settings.label}.r{self.repeat}"
+        return f"{self.subject.slug}.{self.settings.label}.r{self.repeat}{self.tag}"
 
 
 class _Ended(Exception):
@@ -73,11 +83,15 @@ class _Ended(Exception):
 
 
 def run_once(
-    job: Job, plan: Plan, usable: Usable, say: Callable[[str], None] = lambda text: None
+    job: Job,
+    plan: Plan,
+    usable: Usable,
+    say: Callable[[str], None] = lambda text: None,
+    look: Callable[[dict[str, Any], evaluate.Seen, Path | None], None] | None = None,
 ) -> dict[str, Any]:
     """Makes a run; returns its row of `swtch/study/1`, whatever happened.
 
-    say: is told what is going on. Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError` for a program that
+    say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there. Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError` for a program that
     is not there, pinning that is not allowed, or a quota that cannot be set: those would fail for every run.
     """
     predicted = job.subject.predicted_peak_bytes(job.settings)
@@ -96,8 +110,13 @@ def run_once(
                 raise AiError(f"--quota cannot be kept: {group.why}")
             row["unavailable"].append({"what": "cgroup", "why": group.why})
         try:
-            with _started(job, plan, group) as workloads:
-                _measure(job, plan, usable, group, workloads, row, say)
+            with (
+                scheduler.loaded(job.settings.scheduler, group.folder),
+                _started(job, plan, group) as workloads,
+            ):
+                seen, summary = _measure(job, plan, usable, group, workloads, row, say)
+            say("evaluating")
+            _evaluate(plan, row, seen, summary, look)
         except _Ended as early:
             row["outcome"], row["error"] = early.outcome, early.error
         except KeyboardInterrupt:
@@ -140,7 +159,8 @@ def _measure(
     workloads: list[Workload],
     row: dict[str, Any],
     say: Callable[[str], None],
-) -> None:
+) -> tuple[evaluate.Seen, dict[str, Any] | None]:
+    """From the start of the copies to the end of the recording: what was seen, and what the recorder says."""
     say("loading")
     if not listen(workloads, lambda one: one.said.ready is not None, plan.load_limit_s):
         raise _Ended(
@@ -178,16 +198,25 @@ def _measure(
         )
     listen(workloads, lambda one: False, _END_LIMIT_S)
     _check(workloads, lambda one: bool(one.said.metrics) and one.said.truncated is None)
-    say("evaluating")
-    row["outcome"] = "complete"
     cpu_time = min(len(cpus), job.settings.cpu_quota or usable.cpu_time)
-    seen = evaluate.Seen(
-        [one.said for one in workloads], [one.pid for one in workloads], go_ns, sampler, cpu_time, len(cpus)
-    )
+    if throttled_ns is not None and throttled_before_ns is not None:
+        throttled_ns -= throttled_before_ns
+    said, of = [one.said for one in workloads], [one.pid for one in workloads]
+    return evaluate.Seen(said, of, go_ns, sampler, cpu_time, len(cpus), throttled_ns), summary
+
+
+def _evaluate(
+    plan: Plan,
+    row: dict[str, Any],
+    seen: evaluate.Seen,
+    summary: dict[str, Any] | None,
+    look: Callable[[dict[str, Any], evaluate.Seen, Path | None], None] | None,
+) -> None:
     trace = plan.folder / row["trace"] if summary is not None and row["trace"] is not None else None
     evaluate.fill(row, seen, trace, summary)
-    if throttled_ns is not None and throttled_before_ns is not None:
-        row["cpu"]["throttled_ns"] = throttled_ns - throttled_before_ns
+    row["outcome"] = "complete"
+    if look is not None:
+        look(row, seen, trace)
 
 
 def _recorder(

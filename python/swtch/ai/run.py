@@ -17,6 +17,7 @@ from .one_run import Job, Plan
 from .options import WrongUsage, count, counts, pins, quotas, seconds, switches
 from .study import Study, announce, need_models
 from .subject import Subject, of_model, of_program
+from .suite_driver import PARTS
 from .sweep import Forecast, Grid, by_settings, jobs
 
 QUICK_S = 52.0
@@ -80,6 +81,12 @@ def _add_what(group: Any) -> None:
         help="what recording costs: recorded and unrecorded runs of a model in turn",
     )
     add("--suite", choices=["ai-benchmark"], help="the study's own package, in an environment of its own")
+    add(
+        "--part",
+        choices=sorted(PARTS),
+        default="full",
+        help="of the suite: inference and training, or single images (full)",
+    )
     add("--install", action="store_true", help="allow --suite to download what it needs (1.6 GB)")
 
 

@@ -77,6 +77,16 @@ class Study:
                 break
         self._progress.clear()
 
+    def show(self, text: str) -> None:
+        """Says on a terminal what is going on."""
+        self._progress.show(text)
+
+    def finish(self, row: dict[str, Any]) -> None:
+        """Takes the last run, which was not made by `run`."""
+        self._progress.clear()
+        self.interrupted = row["outcome"] == "interrupted"
+        self.add(row)
+
     def add(self, row: dict[str, Any]) -> None:
         """Takes a run, and writes the study."""
         self.runs.append(row)

@@ -28,6 +28,8 @@ class Subject:
     """In the study; `None` for a program."""
     group: str = "other workloads"
     """The figure that it is in."""
+    variables: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Of its environment; placeholders as in the command."""
     model: Model | None = field(default=None, compare=False)
     """Of the suite; `None` for a program."""
 
@@ -37,13 +39,7 @@ class Subject:
 
     def arguments(self, settings: Settings) -> list[str]:
         """The command with those settings."""
-        values = {
-            "{threads}": str(settings.threads),
-            "{inter_op}": str(settings.inter_op_threads),
-            "{batch}": str(settings.batch),
-            "{spin}": str(int(settings.spinning)),
-        }
-        return [_filled(word, values) for word in self.command] + self._worker_arguments(settings)
+        return [_filled(word, settings) for word in self.command] + self._worker_arguments(settings)
 
     def environment(self, settings: Settings) -> dict[str, str]:
         """Variables that the program gets beside those of this process."""
@@ -51,7 +47,8 @@ class Subject:
             # The worker must find the very package that started it.
             return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         # What libraries of other runtimes go by when the program does not say otherwise.
-        return {"OMP_NUM_THREADS": str(settings.threads)}
+        filled = {name: _filled(value, settings) for name, value in self.variables.items()}
+        return {"OMP_NUM_THREADS": str(settings.threads), **filled}
 
     def predicted_peak_bytes(self, settings: Settings) -> int | None:
         """The most memory that all copies will have resident; `None` when it is not known beforehand."""
@@ -75,7 +72,7 @@ def of_model(model: Model, weights: Path | None = None, seed: int = 0) -> Subjec
     """A model of the suite, with trained weights from a folder or random ones."""
     command = [sys.executable, "-m", "swtch.ai.worker", model.slug]
     command += ["--weights", str(weights.absolute())] if weights is not None else ["--seed", str(seed)]
-    return Subject(model.slug, model.name, tuple(command), model.number, model.group, model)
+    return Subject(model.slug, model.name, tuple(command), model.number, model.group, model=model)
 
 
 def of_program(command: Sequence[str]) -> Subject:
@@ -86,7 +83,13 @@ def of_program(command: Sequence[str]) -> Subject:
     return Subject(slug, shlex.join(command), tuple(command))
 
 
-def _filled(word: str, values: Mapping[str, str]) -> str:
+def _filled(word: str, settings: Settings) -> str:
+    values = {
+        "{threads}": str(settings.threads),
+        "{inter_op}": str(settings.inter_op_threads),
+        "{batch}": str(settings.batch),
+        "{spin}": str(int(settings.spinning)),
+    }
     for placeholder, value in values.items():
         word = word.replace(placeholder, value)
     return word
