@@ -164,7 +164,7 @@ MODELS: tuple[Model, ...] = (
         "Super-Resolution",
         (1, 3, 512, 512),
         665_000,
-        "Ahn, Kang, Sohn, ECCV 2018, table 1, for VDSR on luminance; built for three channels, as the study ran it: 668,227",
+        "Ahn, Kang, Sohn, ECCV 2018 (CARN), for VDSR on luminance; built for three channels, as the study ran it: 668,227",
         vgg_19_super_resolution,
     ),
     Model(

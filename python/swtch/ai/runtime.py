@@ -72,7 +72,6 @@ def _unusable(provider: str) -> str | None:
     builder = Builder("probe")
     graph = builder.output(builder.relu(builder.input((1, 1))))
     options = ort.SessionOptions()
-    # The reason comes back in one line; the runtime would write ten.
     options.log_severity_level = 4
     try:
         session = ort.InferenceSession(serialised(graph), options, providers=[provider, PROVIDERS["cpu"]])
@@ -132,16 +131,18 @@ def _options(ort: Any, settings: Settings) -> Any:
     options.add_session_config_entry("session.inter_op.allow_spinning", spinning)
     # Random weights can bring denormals about, which make inferences tens of times slower.
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
-    # Errors only: warnings about the graph are for its author, and would stand between the lines of the contract.
-    options.log_severity_level = 3
+    # Errors come as exceptions, and are told in one line.
+    options.log_severity_level = 4
     return options
 
 
 def _refused(what: str, error: Exception) -> RuntimeFailed:
     words = " ".join(str(error).split())
-    memory = "allocat" in words.lower()
+    memory = "alloc" in words.lower()
     hint = (
-        "too little memory? use a smaller batch" if memory else "a newer one may: pip install -U onnxruntime"
+        "too little memory? use a smaller batch or model"
+        if memory
+        else "a newer one may: pip install -U onnxruntime"
     )
     return RuntimeFailed(f"ONNX Runtime {version()} could not {what} ({words[:300]}); {hint}")
 

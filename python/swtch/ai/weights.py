@@ -26,8 +26,8 @@ Array = NDArray[np.float32]
 
 _PIECE = 1 << 22
 """Numbers drawn by one generator: large kernels are filled by several threads, in pieces that do not depend on how many."""
-_FILLED = {"bias": 0.0, "shift": 0.0, "mean": 0.0, "scale": 1.0, "variance": 1.0, "slope": 0.25}
-"""What is not drawn. 0.25 is where the paper starts slopes (section 2.1)."""
+_FILLED = {"bias": 0.0, "shift": 0.0, "mean": 0.0, "scale": 1.0, "variance": 1.0}
+"""What is not drawn: biases and normalisation do nothing."""
 
 
 def random_weights(graph: Graph, seed: int = 0, threads: int = 1) -> dict[str, Array]:

@@ -1,14 +1,16 @@
 """`python -m swtch.ai.worker MODEL`: runs one model in this process and tells by the workload contract what it does.
 
 It says ready when the model is loaded and warmed up, waits for `go`, infers for the duration, then writes when every inference
-began and ended, and what it took. Exit status: 0 done, 1 failed (one line says why), 2 wrong usage. Without a host the same
+began and ended, and what it took. SIGTERM ends the measured phase early. Exit status: 0 done, 1 failed (one line says why), 2 wrong usage. Without a host the same
 lines go to standard output.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
 import time
 import zlib
@@ -45,12 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _work(models[0], options, workload)
     except AiError as error:
-        workload.error(str(error))
-        return _failed(str(error))
+        return _failed(str(error), workload)
     except MemoryError:
-        message = f"{models[0].name} at batch {options.batch} needs more memory than this process may have; use a smaller batch"
-        workload.error(message)
-        return _failed(message)
+        return _failed(
+            f"{models[0].name} at batch {options.batch} needs more memory than this process may have; use a smaller batch or model",
+            workload,
+        )
     except BrokenPipeError:
         return _failed("the host has gone")
     return 0
@@ -67,8 +69,8 @@ def _work(model: Model, options: argparse.Namespace, workload: Workload) -> None
     session, feed, facts = _load(model, options)
     load_s = time.monotonic() - started
     slowest_ns = _warm_up(session, feed, options.warm_up)
-    duration_s = options.duration or workload.duration_s or DEFAULT_DURATION_S
-    inferences = options.inferences or workload.inferences or sys.maxsize
+    duration_s = _first(options.duration, workload.duration_s, DEFAULT_DURATION_S)
+    inferences = max(int(_first(options.inferences, workload.inferences, sys.maxsize)), 1)
     workload.reserve(min(inferences, int(duration_s * 2e9 / slowest_ns) + 1))
     workload.ready(**facts, load_s=load_s, peak_rss_bytes=peak_rss_bytes(), thread_count=_thread_count())
     if not workload.wait_for_go():
@@ -81,6 +83,11 @@ def _work(model: Model, options: argparse.Namespace, workload: Workload) -> None
         output_mean=float(output.mean()),
         output_crc32=zlib.crc32(output.tobytes()),
     )
+
+
+def _first(*wishes: float | None) -> float:
+    """The first that was made: the command line's, the host's, ours."""
+    return next(wish for wish in wishes if wish is not None)
 
 
 def _load(model: Model, options: argparse.Namespace) -> tuple[runtime.Session, Feed, dict[str, Any]]:
@@ -136,7 +143,10 @@ def _warm_up(session: runtime.Session, feed: Feed, times: int) -> int:
 def _measured(
     session: runtime.Session, feed: Feed, workload: Workload, duration_s: float, inferences: int
 ) -> Any:
-    """Infers until the time is over, at least once; returns the last output."""
+    """Infers until the time is over or SIGTERM comes, at least once; returns the last output."""
+    stopped: list[int] = []
+    # What was measured until then is written.
+    before = signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
     infer, span = session.infer, workload.span
     deadline_ns = now_ns() + int(duration_s * 1e9)
     for _ in range(inferences):
@@ -144,8 +154,9 @@ def _measured(
         output = infer(feed)
         end_ns = now_ns()
         span(begin_ns, end_ns)
-        if end_ns >= deadline_ns:
+        if end_ns >= deadline_ns or stopped:
             break
+    signal.signal(signal.SIGTERM, before)
     return output
 
 
@@ -180,7 +191,12 @@ def _pin(cpus: set[int]) -> None:
         ) from None
 
 
-def _failed(message: str, status: int = 1) -> int:
+def _failed(message: str, workload: Workload | None = None, status: int = 1) -> int:
+    """Says why in one line, to the host where there is one."""
+    if workload is not None:
+        # The host may be what failed.
+        with contextlib.suppress(BrokenPipeError):
+            workload.error(message)
     print(f"swtch ai: {message}", file=sys.stderr)
     return status
 

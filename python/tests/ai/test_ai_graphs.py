@@ -63,8 +63,6 @@ def test_a_graph_has_no_weights_in_it() -> None:
         (346, 3, 2, "valid", 1, 172),
         (8, 5, 1, "same", 1, 8),
         (8, 3, 1, "same", 4, 8),
-        (8, 3, 1, 1, 1, 8),
-        (8, 3, 2, 1, 1, 4),
         (5, 1, 2, "same", 1, 3),
     ],
 )
@@ -86,8 +84,6 @@ def test_what_cannot_be_built_is_refused() -> None:
     b, x = builder()
     with pytest.raises(ValueError, match="too small for this network"):
         b.conv(x, 4, 9, padding="valid")
-    with pytest.raises(ValueError, match="unknown padding"):
-        b.conv(x, 4, 3, padding="sane")
     with pytest.raises(ValueError, match="cannot concatenate"):
         b.concat(x, b.max_pool(x, 2, 2))
     with pytest.raises(ValueError, match="Add of"):

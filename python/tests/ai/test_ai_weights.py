@@ -22,7 +22,7 @@ def graph():
 
 @pytest.fixture
 def small():
-    """A graph with one of each role but a slope."""
+    """A graph with one of each role."""
     b = Builder("small")
     x = b.batch_norm(b.conv(b.input((1, 2, 4, 4)), 3, 3))
     return b.output(b.dense(b.global_average_pool(x), 5))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +30,13 @@ def run_workload(
     environment: Mapping[str, str] = {},
     go: str = "go\n",
     timeout_s: float = 120,
+    after_go: Callable[[subprocess.Popen[str]], None] | None = None,
+    limit_bytes: int | None = None,
 ) -> Ended:
-    """Starts a workload, says go (or something else) once it is ready, and collects what it says."""
+    """Starts a workload, says go (or something else) once it is ready, and collects what it says.
+
+    `after_go` is called a moment after that; `limit_bytes` limits the process's address space.
+    """
     read_fd, write_fd = os.pipe()
     process = subprocess.Popen(
         command,
@@ -38,6 +45,8 @@ def run_workload(
         stdout=subprocess.DEVNULL,
         pass_fds=[write_fd],
         text=True,
+        preexec_fn=limit_bytes
+        and (lambda: resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))),
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
@@ -52,6 +61,9 @@ def run_workload(
     if said.ready is not None:
         process.stdin.write(go)
         process.stdin.flush()
+        if after_go is not None:
+            time.sleep(0.3)
+            after_go(process)
     while data := os.read(read_fd, 65536):
         said.feed(data)
     said.close()

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 from .graph import Constant, Graph, Initialiser, Node, Role, Tensor
 
 Pair = Union[int, tuple[int, int]]
 """One number for both axes, or height and width."""
-Padding = Union[str, int, tuple[int, int]]
-"""`"same"`, `"valid"`, or so many rows and columns on each side."""
+Padding = Literal["same", "valid"]
+"""TensorFlow's, or none."""
 
 EPSILON = 1e-3
 """What normalisations add to a variance."""
@@ -136,14 +136,6 @@ class Builder:
         self._node("InstanceNormalization", inputs, out, epsilon=EPSILON)
         return out
 
-    def prelu(self, x: Tensor) -> Tensor:
-        """Below zero a slope learned for each channel."""
-        name = self._unique("prelu")
-        slope = self._initialiser(f"{name}.slope", (x.channels, 1, 1), "slope")
-        out = self._tensor(name, x.shape)
-        self._node("PRelu", [x.name, slope], out)
-        return out
-
     # Layers without weights.
 
     def relu(self, x: Tensor) -> Tensor:
@@ -226,15 +218,13 @@ class Builder:
         return self._same_shape("Add", x, self._constant((term,), scalar=True))
 
     def resize(
-        self, x: Tensor, size: tuple[int, int], *, mode: str = "linear", align_corners: bool = False
+        self, x: Tensor, size: tuple[int, int], *, mode: Literal["linear", "nearest"] = "linear"
     ) -> Tensor:
-        """An image of another size; `mode` is `linear` or `nearest`."""
+        """An image of another size."""
         out = self._tensor(self._unique("resize"), (*x.shape[:2], *size))
+        attributes = {"coordinate_transformation_mode": "half_pixel"}
         if mode == "nearest":
             attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-        else:
-            corners = "align_corners" if align_corners else "half_pixel"
-            attributes = {"coordinate_transformation_mode": corners}
         self._node("Resize", [x.name, "", "", self._constant(out.shape)], out, mode=mode, **attributes)
         return out
 
@@ -317,17 +307,11 @@ def _window(
     begins, ends, out = [], [], []
     for axis in (0, 1):
         reach = (kernel[axis] - 1) * dilation + 1
+        total = 0
         if padding == "same":
             wanted = (math.ceil(size[axis] / stride[axis]) - 1) * stride[axis] + reach
             total = max(wanted - size[axis], 0)
-            begin = total // 2
-        elif padding == "valid":
-            total = begin = 0
-        elif isinstance(padding, str):
-            raise ValueError(f"unknown padding {padding!r}")
-        else:
-            begin = _pair(padding)[axis]
-            total = 2 * begin
+        begin = total // 2
         begins.append(begin)
         ends.append(total - begin)
         out.append((size[axis] + total - reach) // stride[axis] + 1)

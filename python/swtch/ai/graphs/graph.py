@@ -10,7 +10,7 @@ from typing import Any, Literal
 FLOAT_BYTES = 4
 """Of a float32, which all weights and activations are."""
 
-Role = Literal["kernel", "bias", "scale", "shift", "mean", "variance", "slope"]
+Role = Literal["kernel", "bias", "scale", "shift", "mean", "variance"]
 """What an initialiser is for; running means and variances are not learned by descent and not counted as parameters."""
 
 
