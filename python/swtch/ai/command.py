@@ -1,6 +1,6 @@
 """`swtch ai`: AI workloads under the recorder. The binary `swtch` runs it as the program `swtch-ai`.
 
-Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 143 terminated.
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -31,10 +31,6 @@ examples:
 Exit status: 0 done, 1 failed, 2 wrong usage."""
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, handled as Ctrl-C is: everything that was started is ended."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -51,8 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), 2)
     except AiError as error:
         return _complain(str(error), 1)
-    except _Terminated:
-        return 143
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -77,7 +71,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _terminate(number: int, frame: Any) -> NoReturn:
-    raise _Terminated
+    # As Ctrl-C: everything that was started is ended, and what is complete is kept.
+    raise KeyboardInterrupt
 
 
 def _complain(message: str, status: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from .timeline import Activity, Switch, activity
 
 DISTURBED_SHARE = 0.1
 """A run is marked when others and the hypervisor took more than this share of the CPUs that it might use."""
+_DRIVERS = ("nvidia", "nv_queue", "uvm")
+"""What the names of the driver's threads have in them: irq/129-nvidia, nv_queue, UVM global queue."""
 _COST = (
     "direct_ns",
     "indirect_ns",
@@ -81,6 +83,8 @@ def blank(
         "interrupts": [],
         "over_time": None,
         "cost": None,
+        "recorder": None,
+        "driver_threads": None,
         "unavailable": [],
     }
 
@@ -156,8 +160,10 @@ def _recorded(row: dict[str, Any], seen: Seen, trace: Path, summary: dict[str, A
             {"what": what, "why": why} for what in ("wait_share_of_latency", "over_time.switches_per_s")
         ]
         return _from_totals(rows)
+    row["driver_threads"] = driver_threads(rows) if row["settings"]["device"] != "cpu" else None
     parts = []
-    for tids, said in zip(threads_of(rows, seen.pids), seen.said):
+    whole = (summary.get("scope") or {}).get("kind") == "machine"
+    for tids, said in zip(threads_of(rows, seen.pids, whole), seen.said):
         spans = [(begin - start_ns, end - start_ns) for begin, end in zip(said.begin_ns, said.end_ns)]
         if not saw_beginning(switches, tids, seen.go_ns - start_ns, min((b for b, _ in spans), default=0)):
             row["unavailable"].append(
@@ -180,8 +186,13 @@ def _recorded(row: dict[str, Any], seen: Seen, trace: Path, summary: dict[str, A
     return found
 
 
-def threads_of(tasks: Sequence[dict[str, str]], pids: Sequence[int]) -> list[frozenset[int]]:
-    """The threads of each copy, by its process: its own and those of the processes that it started."""
+def threads_of(
+    tasks: Sequence[Mapping[str, str]], pids: Sequence[int], machine: bool = False
+) -> list[frozenset[int]]:
+    """The threads of each copy, by its process: its own and those of the processes that it started.
+
+    machine: whether the recording was of the whole machine, not only of the copies.
+    """
     parents = {int(task["pid"]): int(task["parent_pid"] or 0) for task in tasks}
     found: dict[int, set[int]] = {pid: set() for pid in pids}
     for task in tasks:
@@ -190,12 +201,27 @@ def threads_of(tasks: Sequence[dict[str, str]], pids: Sequence[int]) -> list[fro
         pid, steps = int(task["pid"]), 0
         while pid not in found and pid in parents and steps < len(parents):
             pid, steps = parents[pid], steps + 1
-        # What belongs to nobody's tree was in the group nevertheless: of the only copy, if there is one.
-        if pid not in found and len(pids) == 1:
+        # Whose parents have ended is in nobody's tree, and of the only copy if there is but one.
+        if pid not in found and len(pids) == 1 and not machine:
             pid = pids[0]
         if pid in found:
             found[pid].add(int(task["tid"]))
     return [frozenset(found[pid]) for pid in pids]
+
+
+def driver_threads(tasks: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """What the kernel's threads of a GPU's driver did over the recording, busiest first."""
+    rows = [
+        {
+            "name": task["comm"],
+            "voluntary": int(task["voluntary"] or 0),
+            "involuntary": int(task["involuntary"] or 0),
+            "run_ns": int(task["run_ns"] or 0),
+        }
+        for task in tasks
+        if task["kernel_thread"] == "true" and any(name in task["comm"].lower() for name in _DRIVERS)
+    ]
+    return sorted(rows, key=lambda one: -int(one["run_ns"]))
 
 
 def saw_beginning(switches: Iterable[Switch], tids: frozenset[int], go_ns: int, first_ns: int) -> bool:

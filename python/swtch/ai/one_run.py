@@ -228,7 +228,9 @@ def _recorder(
         return None
     name = f"{job.id}.swtch"
     try:
-        recorder = Recorder(plan.folder / name, pids, group.folder, plan.price)
+        # A GPU's driver works in threads of the kernel, which are in no group of ours.
+        machine = job.settings.device != "cpu"
+        recorder = Recorder(plan.folder / name, pids, group.folder, plan.price, machine)
         recorder.wait_begun()
     except AiError as error:
         row["unavailable"].append({"what": "recording", "why": str(error)})

@@ -58,13 +58,19 @@ class Recorder:
     """`swtch record` as a process: begins before the workload's measured phase and is ended after it."""
 
     def __init__(
-        self, trace: Path, pids: Sequence[int], cgroup: Path | None = None, price: str | None = None
+        self,
+        trace: Path,
+        pids: Sequence[int],
+        cgroup: Path | None = None,
+        price: str | None = None,
+        machine: bool = False,
     ) -> None:
-        """Starts it. It follows the processes, all their threads and what they start, or everything in a control group."""
+        """Starts it. It follows the processes, all their threads and what they start, or everything in a control group, or on the machine."""
         self.trace = trace
         """The folder that it writes."""
         shutil.rmtree(trace, ignore_errors=True)
         target = ["-p", ",".join(map(str, pids))] if cgroup is None else ["--cgroup", str(cgroup)]
+        target = ["--all"] if machine else target
         command = [str(binary()), "record", *target, "--events", "--json", "-o", str(trace)]
         # Measuring a Profile takes ten seconds, which nobody asked for here.
         command += [] if own_profile().exists() else ["--no-profile"]

@@ -60,6 +60,7 @@ def begin(
         "summaries": [],
         "advice": [],
         "recording_overhead": None,
+        "tuned": None,
         "unavailable": [],
     }
 
