@@ -87,7 +87,7 @@ def _add_what(group: Any) -> None:
         default="full",
         help="of the suite: inference and training, or single images (full)",
     )
-    add("--install", action="store_true", help="allow --suite to download what it needs (1.6 GB)")
+    add("--install", action="store_true", help="allow --suite to download what it needs (1.7 GB)")
 
 
 def add_settings(group: Any) -> None:

@@ -14,8 +14,8 @@ from .errors import AiError
 
 VERSION = "0.1.2"
 """Of AI Benchmark, the study's successor in kind: 42 tests in 19 sections."""
-SIZE_GB = 1.6
-"""What the environment takes, with TensorFlow for CPU and GPU."""
+SIZE_GB = 1.7
+"""What the environment takes on the disk, with TensorFlow for the CPU."""
 _PACKAGES = (f"ai-benchmark=={VERSION}", "numpy==1.23.5", "setuptools<70", "protobuf<5")
 _TENSORFLOW = "2.12.1"
 _PYTHONS = ((3, 8), (3, 11))
