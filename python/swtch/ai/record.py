@@ -24,9 +24,7 @@ _BEGIN_LIMIT_S = 30.0
 _END_LIMIT_S = 120.0
 _POLL_S = 0.01
 _STEADY_S = 0.05
-"""Attached programs must not have grown in number for so long."""
-_BLIND_S = 1.0
-"""How long to wait where it cannot be seen that the recorder is attached."""
+"""Attached programs must not have grown in number, and the recorder must have had nothing to do, for so long."""
 
 
 def binary() -> Path:
@@ -83,8 +81,8 @@ class Recorder:
     def wait_begun(self) -> None:
         """Waits until it sees every switch. Raises `AiError` when it ends instead.
 
-        It says nothing when it has begun; but programs that it attached to the kernel are among its file descriptors. Where there are none
-        (sampling of procfs) its Trace appears, and it has begun within the second. `saw_beginning` proves it afterwards.
+        It says nothing when it has begun. But its Trace says what it records with, programs that it has attached to the kernel are among
+        its file descriptors, and once it follows the workload it sleeps between looks. `evaluate.saw_beginning` proves it afterwards.
         """
         started = time.monotonic()
         attached, steady_since = 0, started
@@ -93,11 +91,9 @@ class Recorder:
                 raise AiError(f"swtch record could not begin: {self._complaint()}")
             now = time.monotonic()
             found = _attached(self._process.pid)
-            if found != attached:
+            if found != attached or not _sleeps(self._process.pid):
                 attached, steady_since = found, now
-            if attached and now - steady_since >= _STEADY_S:
-                return
-            if not attached and (self.trace / "header.json").exists() and now - started > _BLIND_S:
+            if now - steady_since >= _STEADY_S and (attached or self._samples()):
                 return
             time.sleep(_POLL_S)
         self.kill()
@@ -128,6 +124,13 @@ class Recorder:
             self._process.wait()
         self._close()
 
+    def _samples(self) -> bool:
+        """Whether it looks at procfs, for which nothing is attached."""
+        try:
+            return bool(header(self.trace)["provenance"]["recorder"] == "procfs")
+        except (AiError, KeyError):
+            return False
+
     def _complaint(self) -> str:
         self._err.seek(0)
         lines = [line.strip() for line in self._err.read().splitlines() if line.strip()]
@@ -151,6 +154,15 @@ def _attached(pid: int) -> int:
     except OSError:
         return 0
     return count
+
+
+def _sleeps(pid: int) -> bool:
+    """Whether a process waits for something."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "S"
+    except (OSError, IndexError):
+        return False
 
 
 def header(trace: Path) -> dict[str, Any]:

@@ -44,7 +44,9 @@ def text(study: Mapping[str, Any], folder: str | None) -> str:
         lines.append(_overhead(overhead))
     if study["advice"]:
         lines += ["", "What to change:"]
-        lines += [f"  {one['workload']['name']}: {one['text']}" for one in study["advice"]]
+        lines += [
+            f"  {one['workload']['name']}: {one['text']}{_beside(one['evidence'])}" for one in study["advice"]
+        ]
     lines += [f"not available: {row['what']}: {row['why']}" for row in _reasons(study)]
     if folder is not None:
         lines.append(f"Study: {folder}")
@@ -105,6 +107,11 @@ def _overhead(overhead: Mapping[str, Any]) -> str:
         f"Recorded runs have {ratio['median']:.3f} of the throughput of unrecorded ones "
         f"({ratio['ci_low']:.3f} to {ratio['ci_high']:.3f}, {overhead['pairs']} pairs)"
     )
+
+
+def _beside(evidence: Mapping[str, Any]) -> str:
+    """What has to be said with advice that was measured beside others."""
+    return " (others used the CPUs too)" if evidence["disturbed"] else ""
 
 
 def _reasons(study: Mapping[str, Any]) -> list[Mapping[str, Any]]:
