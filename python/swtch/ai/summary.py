@@ -75,21 +75,24 @@ def _table(runs: Sequence[Run]) -> list[str]:
     if not runs:
         return []
     # Under each other what belongs together; the runs were made in another order.
-    ordered = sorted(
-        runs,
-        key=lambda run: (
-            run["workload"]["number"] or 0,
-            run["workload"]["slug"],
-            from_document(run["settings"]).label,
-            run["repeat"],
-        ),
-    )
+    ordered = sorted(runs, key=_place)
     rows = [
         [_short(run["workload"]["name"]), f"{from_document(run['settings']).label}.r{run['repeat']}"]
         + [get(run) for _, get in _COLUMNS]
         for run in ordered
     ]
     return table(["model", "settings", *(name for name, _ in _COLUMNS)], rows, 2)
+
+
+def _place(run: Run) -> tuple[Any, ...]:
+    workload, settings = run["workload"], run["settings"]
+    return (
+        workload["number"] or 0,
+        workload["slug"],
+        settings["threads"],
+        from_document(settings).label,
+        run["repeat"],
+    )
 
 
 def _largest(runs: Sequence[Run]) -> list[str]:
