@@ -85,6 +85,18 @@ class Workload:
         """Whether it has told everything, or will tell nothing more."""
         return bool(self.said.metrics) or not self.listening
 
+    @property
+    def died(self) -> bool:
+        """Whether it has ended before it told everything."""
+        if self.listening or self.said.metrics or self.broken is not None:
+            return False
+        try:
+            # What it wrote to was closed by its end, which takes another moment.
+            self.process.wait(1)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def read(self) -> None:
         """Takes what it said; blocks when there is nothing."""
         data = os.read(self._fd, _READ_BYTES)

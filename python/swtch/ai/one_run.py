@@ -187,7 +187,7 @@ def _measure(
         sampler.stop()
         if recorder is not None:
             try:
-                summary = recorder.stop()
+                summary = recorder.stop(gone=_gone(workloads, group))
             except AiError as error:
                 row["unavailable"].append({"what": "recording", "why": str(error)})
     throttled_ns = group.throttled_ns()
@@ -217,6 +217,15 @@ def _evaluate(
     row["outcome"] = "complete"
     if look is not None:
         look(row, seen, trace)
+
+
+def _gone(workloads: list[Workload], group: cgroup.Group) -> bool:
+    """Whether all copies died before they had told everything; then the group goes too, as the recorder waits for that."""
+    if any(not one.died for one in workloads):
+        return False
+    if group.folder is not None:
+        cgroup.remove(group.folder)
+    return True
 
 
 def _recorder(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -22,6 +23,7 @@ BINARY_VARIABLE = "SWTCH_BIN"
 """The environment variable that names the program `swtch` where the package has brought none."""
 _BEGIN_LIMIT_S = 30.0
 _END_LIMIT_S = 120.0
+_NOTICE_LIMIT_S = 2.0
 _POLL_S = 0.01
 _STEADY_S = 0.05
 """Attached programs must not have grown in number, and the recorder must have had nothing to do, for so long."""
@@ -99,8 +101,14 @@ class Recorder:
         self.kill()
         raise AiError(f"swtch record did not begin within {_BEGIN_LIMIT_S:.0f} s; is the machine overloaded?")
 
-    def stop(self) -> dict[str, Any]:
-        """Ends it; returns the document `swtch/record/1`. Raises `AiError` when it failed."""
+    def stop(self, gone: bool = False) -> dict[str, Any]:
+        """Ends it; returns the document `swtch/record/1`. Raises `AiError` when it failed.
+
+        gone: the workload and its group are gone; it notices by itself, and its Trace says so.
+        """
+        if gone:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_NOTICE_LIMIT_S)
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
         try:

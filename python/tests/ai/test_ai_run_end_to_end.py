@@ -138,6 +138,8 @@ def test_what_goes_wrong_is_told_in_one_line(tmp_path, usable, source, outcome, 
     assert words in row["error"] and "\n" not in row["error"]
     # What was recorded until then is kept.
     assert (row["trace"] is not None) == (source in (KILLED, RAISING, LIAR, NEVER_DONE))
+    if source in (KILLED, RAISING):
+        assert record.header(tmp_path / row["trace"])["provenance"]["ended"] == "target-gone"
 
 
 def test_when_one_crashes_the_others_go_on(tmp_path):
