@@ -10,6 +10,7 @@ from typing import Any
 from . import runtime
 from .catalogue import MODELS, QUICK, Model
 from .host import available_memory_bytes
+from .memory import predicted_peak_bytes
 from .summary import table
 
 _WHEELS = {
@@ -60,7 +61,7 @@ def _document(model: Model) -> dict[str, Any]:
         "input_shape": list(model.input_shape),
         "parameters": graph.parameters,
         "macs": graph.macs,
-        "predicted_peak_bytes": model.predicted_peak_bytes(),
+        "predicted_peak_bytes": predicted_peak_bytes(graph),
         "quick": model.number in QUICK,
         "source": model.source,
     }

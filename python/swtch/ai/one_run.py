@@ -233,7 +233,7 @@ def _recorder(
 ) -> Recorder | None:
     """A recorder that sees everything from now on; a machine that lets nobody record is no reason not to run."""
     if not plan.record:
-        row["unavailable"].append({"what": "recording", "why": "not asked for (--no-record)"})
+        row["unavailable"].append({"what": "recording", "why": "not asked for"})
         return None
     name = f"{job.id}.swtch"
     try:

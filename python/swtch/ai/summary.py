@@ -105,11 +105,15 @@ def _largest(runs: Sequence[Run]) -> list[str]:
 
 
 def _overhead(overhead: Mapping[str, Any]) -> str:
-    ratio = overhead["throughput_ratio"]
-    return (
-        f"Recorded runs have {ratio['median']:.3f} of the throughput of unrecorded ones "
-        f"({ratio['ci_low']:.3f} to {ratio['ci_high']:.3f}, {overhead['pairs']} pairs)"
-    )
+    ratio, cpu = overhead["throughput_ratio"], overhead["cpu_ratio"]
+    text = f"Recorded runs have {_interval(ratio)} of the throughput of unrecorded ones"
+    if cpu is not None:
+        text += f", and an inference takes {_interval(cpu)} of the CPU time"
+    return f"{text}; {overhead['pairs']} pairs, confidence {100 * ratio['confidence']:.0f} %"
+
+
+def _interval(of: Mapping[str, Any]) -> str:
+    return f"{of['median']:.3f} ({of['ci_low']:.3f} to {of['ci_high']:.3f})"
 
 
 def _beside(evidence: Mapping[str, Any]) -> str:

@@ -69,6 +69,12 @@ def test_every_switch_is_seen_from_when_it_is_said_to_have_begun(recorded):
     assert found.voluntary == pytest.approx(by_kernel, abs=6)
     whole = activity(record.switches(trace), (), tids, [(0, 1 << 62)], 1 << 62)
     assert whole.voluntary == summary["context_switches"]["voluntary"]
+    # The recorder sums up waits by itself, switch by switch.
+    waited_ns = sum(
+        int(task["wait_ns"] or 0) for task in record.table(trace, "tasks") if int(task["tid"]) in tids
+    )
+    assert waited_ns > 0
+    assert whole.wait_ns == pytest.approx(waited_ns, rel=0.05)
 
 
 def test_a_recorder_without_a_target_says_why(tmp_path):
