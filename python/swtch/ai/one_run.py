@@ -169,27 +169,27 @@ def _measure(
         )
     _check(workloads, lambda one: one.said.ready is not None)
     pids = group.processes() or descendants(one.pid for one in workloads)
-    recorder = _recorder(job, plan, group, pids, row)
     cpus = sorted({cpu for cpus in job.settings.cpu_lists or [list(usable.cpus)] for cpu in cpus})
     # Processes that it starts later are in the group; without one, they are looked for.
     sampler = Sampler(lambda: group.processes() or descendants(one.pid for one in workloads), cpus)
     summary, whole = None, False
-    throttled_before_ns = group.throttled_ns()
-    try:
-        say("measuring")
-        sampler.start()
-        go_ns = now_ns()
-        for one in workloads:
-            one.go()
-        whole = listen(workloads, lambda one: one.done, plan.phase_limit_s)
-        row["peak_rss_bytes"] = evaluate.total(_peak_rss(one) for one in workloads)
-    finally:
-        sampler.stop()
-        if recorder is not None:
-            try:
-                summary = recorder.stop(gone=_gone(workloads, group))
-            except AiError as error:
-                row["unavailable"].append({"what": "recording", "why": str(error)})
+    with _recording(job, plan, group, pids, row) as recorder:
+        throttled_before_ns = group.throttled_ns()
+        try:
+            say("measuring")
+            sampler.start()
+            go_ns = now_ns()
+            for one in workloads:
+                one.go()
+            whole = listen(workloads, lambda one: one.done, plan.phase_limit_s)
+            row["peak_rss_bytes"] = evaluate.total(_peak_rss(one) for one in workloads)
+        finally:
+            sampler.stop()
+            if recorder is not None:
+                try:
+                    summary = recorder.stop(gone=_gone(workloads, group))
+                except AiError as error:
+                    row["unavailable"].append({"what": "recording", "why": str(error)})
     throttled_ns = group.throttled_ns()
     if not whole:
         raise _Ended(
@@ -228,24 +228,36 @@ def _gone(workloads: list[Workload], group: cgroup.Group) -> bool:
     return True
 
 
-def _recorder(
+@contextlib.contextmanager
+def _recording(
     job: Job, plan: Plan, group: cgroup.Group, pids: list[int], row: dict[str, Any]
-) -> Recorder | None:
-    """A recorder that sees everything from now on; a machine that lets nobody record is no reason not to run."""
+) -> Iterator[Recorder | None]:
+    """A recorder that sees everything from now on, and is gone with the block.
+
+    A machine that lets nobody record is no reason not to run: it yields none then, and the row says why.
+    """
     if not plan.record:
         row["unavailable"].append({"what": "recording", "why": "not asked for"})
-        return None
-    name = f"{job.id}.swtch"
+        yield None
+        return
+    recorder = None
     try:
-        # A GPU's driver works in threads of the kernel, which are in no group of ours.
-        machine = job.settings.device != "cpu"
-        recorder = Recorder(plan.folder / name, pids, group.folder, plan.price, machine)
-        recorder.wait_begun()
-    except AiError as error:
-        row["unavailable"].append({"what": "recording", "why": str(error)})
-        return None
-    row["trace"] = name
-    return recorder
+        try:
+            # A GPU's driver works in threads of the kernel, which are in no group of ours.
+            machine = job.settings.device != "cpu"
+            name = f"{job.id}.swtch"
+            recorder = Recorder(plan.folder / name, pids, group.folder, plan.price, machine)
+            recorder.wait_begun()
+            row["trace"] = name
+        except AiError as error:
+            row["unavailable"].append({"what": "recording", "why": str(error)})
+            if recorder is not None:
+                recorder.kill()
+            recorder = None
+        yield recorder
+    finally:
+        if recorder is not None:
+            recorder.kill()
 
 
 def _check(workloads: list[Workload], fine: Callable[[Workload], bool]) -> None:

@@ -59,7 +59,9 @@ class Sampler:
     def stop(self) -> None:
         """Looks for the last time, and ends."""
         self._over.set()
-        self._thread.join()
+        # It may have been interrupted before it began.
+        if self._thread.ident is not None:
+            self._thread.join()
         self.samples.append(self._look())
 
     def _run(self) -> None:

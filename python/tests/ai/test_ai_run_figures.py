@@ -67,6 +67,12 @@ def test_samples_of_three_part_by_chance_once_in_ten():
     assert 1 - apart_confidence(3, 3) == pytest.approx(happened, abs=0.01)
 
 
+def test_with_many_values_the_confidence_is_that_of_the_intervals():
+    assert apart_confidence(8, 8) > 0.999
+    assert apart_confidence(9, 9) == pytest.approx(2 * estimate([float(i) for i in range(9)]).confidence - 1)
+    assert apart_confidence(0, 5) == 0
+
+
 def test_latency_has_the_distribution():
     found = latency(list(range(1, 102)))
     assert found == {"p50": 51, "p90": 91, "p99": 100, "max": 101, "mean": 51}
