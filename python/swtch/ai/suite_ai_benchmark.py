@@ -34,7 +34,7 @@ RECOGNITION = range(1, 8)
 
 
 @dataclass(frozen=True)
-class Test:
+class SuiteTest:
     """One of the benchmark's tests, as its run told of it."""
 
     kind: str
@@ -103,14 +103,14 @@ def subject_of(program: Path, part: str, device: str) -> Subject:
     )
 
 
-def tests_of(metrics: Mapping[str, Any], spans: Sequence[Interval]) -> list[Test]:
+def parted(metrics: Mapping[str, Any], spans: Sequence[Interval]) -> list[SuiteTest]:
     """The tests in the order in which they ran, each with its passes. Raises `AiError` when the numbers do not agree.
 
     >>> told = {"inference_1_1_passes": 2, "inference_1_1_mean_ms": 7.5, "inference_1_1_sd_ms": 0.5}
-    >>> [(test.slug, test.spans) for test in tests_of(told, [(0, 7), (8, 16)])]
+    >>> [(test.slug, test.spans) for test in parted(told, [(0, 7), (8, 16)])]
     [('ai-benchmark-1-1-inference', ((0, 7), (8, 16)))]
     """
-    found: list[Test] = []
+    found: list[SuiteTest] = []
     begun = 0
     for name, passes in metrics.items():
         kind, _, rest = name.partition("_")
@@ -121,7 +121,7 @@ def tests_of(metrics: Mapping[str, Any], spans: Sequence[Interval]) -> list[Test
         chosen = tuple(spans[begun : begun + passes])
         begun += passes
         found.append(
-            Test(kind, section, sub, chosen, float(metrics[f"{key}_mean_ms"]), float(metrics[f"{key}_sd_ms"]))
+            SuiteTest(kind, section, sub, chosen, float(metrics[f"{key}_mean_ms"]), float(metrics[f"{key}_sd_ms"]))
         )
     if begun != len(spans):
         raise AiError(
@@ -132,17 +132,17 @@ def tests_of(metrics: Mapping[str, Any], spans: Sequence[Interval]) -> list[Test
 
 def _add_tests(study: Study, row: dict[str, Any], seen: evaluate.Seen, trace: Path | None) -> None:
     said = seen.said[0]
-    tests = tests_of(said.metrics, list(zip(said.begin_ns, said.end_ns)))
+    tests = parted(said.metrics, list(zip(said.begin_ns, said.end_ns)))
     names = {int(key): str(value) for key, value in dict((said.ready or {}).get("sections") or {}).items()}
     found = dict(activities(tests, row, seen, trace)) if trace is not None else {}
     for test in tests:
         study.runs.append(
-            test_row(test, row, names.get(test.section, f"section {test.section}"), found.get(test.slug))
+            row_of(test, row, names.get(test.section, f"section {test.section}"), found.get(test.slug))
         )
 
 
 def activities(
-    tests: Sequence[Test], row: Mapping[str, Any], seen: evaluate.Seen, trace: Path
+    tests: Sequence[SuiteTest], row: Mapping[str, Any], seen: evaluate.Seen, trace: Path
 ) -> Iterator[tuple[str, Activity]]:
     """What the threads did in each test, by its slug."""
     try:
@@ -179,7 +179,7 @@ def cut(
         rows, current = [], next(left, None)
 
 
-def test_row(test: Test, whole: Mapping[str, Any], model: str, found: Activity | None) -> dict[str, Any]:
+def row_of(test: SuiteTest, whole: Mapping[str, Any], model: str, found: Activity | None) -> dict[str, Any]:
     """A row of the study for one test."""
     group = "image recognition" if test.section in RECOGNITION else "image processing and segmentation"
     workload = {"name": f"{model} ({test.kind})", "number": test.section, "slug": test.slug, "group": group}

@@ -123,7 +123,7 @@ def test_the_suite_is_recorded_test_by_test_and_uploads_nothing(package, tmp_pat
 def test_passes_that_belong_to_no_test_are_noticed():
     told = {"inference_1_1_passes": 1, "inference_1_1_mean_ms": 1.0, "inference_1_1_sd_ms": 0.0}
     with pytest.raises(AiError, match="told of 2 passes, and its tests of 1"):
-        suite_ai_benchmark.tests_of(told, [(0, 1), (2, 3)])
+        suite_ai_benchmark.parted(told, [(0, 1), (2, 3)])
 
 
 def test_switches_are_parted_among_tests():
