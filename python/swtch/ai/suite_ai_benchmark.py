@@ -121,7 +121,9 @@ def parted(metrics: Mapping[str, Any], spans: Sequence[Interval]) -> list[SuiteT
         chosen = tuple(spans[begun : begun + passes])
         begun += passes
         found.append(
-            SuiteTest(kind, section, sub, chosen, float(metrics[f"{key}_mean_ms"]), float(metrics[f"{key}_sd_ms"]))
+            SuiteTest(
+                kind, section, sub, chosen, float(metrics[f"{key}_mean_ms"]), float(metrics[f"{key}_sd_ms"])
+            )
         )
     if begun != len(spans):
         raise AiError(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import io
 import json
 import os
+import pkgutil
 from pathlib import Path
 
 import pytest
 
+import swtch.ai
 from swtch.ai import evaluate, progress, result, scheduler, summary
 from swtch.ai.errors import AiError
 from swtch.ai.over_time import over_time
@@ -32,7 +36,7 @@ while :; do sleep 0.02; done
 
 
 @pytest.fixture
-def swtch(tmp_path, monkeypatch):
+def loader(tmp_path, monkeypatch):
     """A program that loads schedulers, as far as can be told from outside."""
 
     def make(sched_ext="true"):
@@ -45,8 +49,8 @@ def swtch(tmp_path, monkeypatch):
     return make
 
 
-def test_a_scheduler_is_loaded_for_the_block_and_the_group(swtch):
-    folder = swtch()
+def test_a_scheduler_is_loaded_for_the_block_and_the_group(loader):
+    folder = loader()
     with scheduler.loaded("flsched", Path("/sys/fs/cgroup/x")):
         assert (folder / "loaded").exists()
         assert (folder / "said").read_text() == "sched flsched --only-cgroup /sys/fs/cgroup/x\n"
@@ -56,18 +60,18 @@ def test_a_scheduler_is_loaded_for_the_block_and_the_group(swtch):
     assert not (folder / "loaded").exists()
 
 
-def test_a_scheduler_that_is_refused_says_why(swtch):
-    swtch()
+def test_a_scheduler_that_is_refused_says_why(loader):
+    loader()
     with pytest.raises(AiError, match="broken ended before it was loaded: the verifier refused it"):
         with scheduler.loaded("broken", None):
             pytest.fail("it was not loaded")
 
 
-def test_why_a_scheduler_cannot_be_loaded(swtch, monkeypatch):
+def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
     assert scheduler.why_not("stock") is None
-    swtch("false")
+    loader("false")
     assert scheduler.why_not("flsched").startswith("no kernel for it; its guest gets single programs")
-    folder = swtch()
+    folder = loader()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "takes root" in scheduler.why_not("flsched")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -164,3 +168,14 @@ def test_the_cost_of_recording_is_said_with_its_interval():
     text = summary.text(study, None)
     assert "Recorded runs have 0.990 (0.980 to 1.000) of the throughput of unrecorded ones" in text
     assert "3 pairs, confidence 75 %" in text
+
+
+# The others import what may not be installed.
+MODULES = sorted(
+    {one.name for one in pkgutil.iter_modules(swtch.ai.__path__)} - {"worker", "weights", "runtime", "graphs"}
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_the_documentation_of_modules_run(name):
+    assert doctest.testmod(importlib.import_module(f"swtch.ai.{name}")).failed == 0
