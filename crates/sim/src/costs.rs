@@ -57,6 +57,8 @@ pub struct Costs {
     /// For how long of such a call the pipe's own mutex is held, in thousandths: who finds it taken spins while its owner runs, and sleeps
     /// while it does not.
     pub pipe_locked_per_mille: u32,
+    /// The same of a socket.
+    pub socket_locked_per_mille: u32,
     /// Room in a pipe or socket wakes all that wait to write and not only the first, as before Linux 5.6.
     pub wakes_all_writers: bool,
     /// An operation on a lock, condition or semaphore that needs the kernel, ns.
@@ -114,6 +116,7 @@ impl Costs {
             near_cache_bytes: 0,
             byte_ps: 0,
             pipe_locked_per_mille: 0,
+            socket_locked_per_mille: 0,
             wakes_all_writers: false,
             futex_ns: 0,
             barrier_look_ns: 0,
@@ -165,7 +168,8 @@ impl Costs {
 
     /// What of that the pipe's mutex is held for, ns.
     pub fn locked_ns(&self, socket: bool, bytes: u32) -> u64 {
-        self.message_ns(socket, bytes) * u64::from(self.pipe_locked_per_mille.min(1_000)) / 1000
+        let per_mille = if socket { self.socket_locked_per_mille } else { self.pipe_locked_per_mille };
+        self.message_ns(socket, bytes) * u64::from(per_mille.min(1_000)) / 1000
     }
 
     /// What moving to a CPU that far away adds, ns.

@@ -5,9 +5,11 @@
 
 mod accounting;
 mod balance;
+mod channel;
 mod dispatch;
 mod events;
 mod execute;
+mod mutex;
 mod objects;
 mod pipes;
 mod report;
@@ -63,6 +65,8 @@ struct Life {
     barrier: Option<u32>,
     /// It is among the barrier's waiters.
     parked: bool,
+    /// It was woken because there is room in a pipe, and has not written yet.
+    has_waited_for_room: bool,
     request_since_ns: u64,
     /// When each of its timers, and its period, was due last.
     timers_ns: Option<Box<[Option<u64>; 5]>>,
@@ -118,7 +122,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         workload.check(&machine)?;
         let cpus = machine.cpus.len();
         let ticks = Ticks::new(costs.tick_period_ns, costs.tick_ns);
-        let smt = machine.has_smt();
+        let smt = machine.has_smt() || machine.takes_turns;
         let mut engine = Self {
             kernel: Kernel::new(machine, costs, options.seed),
             policy,
@@ -357,7 +361,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if !self.smt {
             return speed.max(1);
         }
-        let busy = machine.core(cpu).filter(|thread| self.kernel.cpus[*thread].current != NONE).count();
+        let busy = machine.sharing(cpu).filter(|thread| self.kernel.cpus[*thread].current != NONE).count();
         let factor = machine.smt_speed[busy.clamp(1, machine.smt_speed.len()) - 1];
         ((u64::from(speed) * u64::from(factor)) / u64::from(REFERENCE_SPEED)).max(1) as u32
     }

@@ -70,6 +70,9 @@ pub struct Machine {
     /// Speed of each hardware thread by how many of its core's threads are busy, 1024 for a core of its own: the first figure is for
     /// one busy thread. Cores with more busy threads than figures use the last.
     pub smt_speed: Vec<u32>,
+    /// All its CPUs take turns on one processor, as those that QEMU emulates under `-icount` do: `smt_speed` goes by how many CPUs of the
+    /// whole machine are busy. The kernel on it does not know.
+    pub takes_turns: bool,
     /// What had to be assumed about it.
     pub assumed: Vec<Assumption>,
     cores: Vec<Range<usize>>,
@@ -105,6 +108,7 @@ impl Machine {
             types,
             cpus,
             smt_speed,
+            takes_turns: false,
             assumed: Vec::new(),
             cores,
             l2s,
@@ -144,6 +148,11 @@ impl Machine {
     /// The CPUs of its NUMA node.
     pub fn node(&self, cpu: usize) -> Range<usize> {
         self.nodes[self.cpus[cpu].node as usize].clone()
+    }
+
+    /// The CPUs that slow each other down when they are busy: its core's, or all where they take turns.
+    pub fn sharing(&self, cpu: usize) -> Range<usize> {
+        if self.takes_turns { 0..self.cpus.len() } else { self.core(cpu) }
     }
 
     /// How far two CPUs lie apart.

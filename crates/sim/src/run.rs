@@ -14,6 +14,7 @@ use crate::workload::{TaskSpec, Workload};
 /// The policies' names, with what each is.
 pub const POLICIES: &[(&str, &str)] = &[
     ("eevdf", "the fair class of Linux 6.6 and later, by the rules of 6.18"),
+    ("eevdf-7.2", "the same with slices that end by a timer of their own (HRTICK), as since Linux 7.2"),
     ("cfs", "the fair class before, by the rules of 6.5"),
     ("cfs-2.6", "the same with the newly idle CPUs' restraint of kernels before 5.16, the nearest to 2.6.38"),
     ("fifo", "the real-time class SCHED_FIFO"),
@@ -83,6 +84,7 @@ pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, 
 fn run_named<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, SimError> {
     match policy {
         "eevdf" => run_with(setting, Eevdf::new(), sink),
+        "eevdf-7.2" => run_with(setting, Eevdf::since_7_2(), sink),
         "cfs" => run_with(setting, Cfs::new(), sink),
         "cfs-2.6" => run_with(setting, Cfs::before_5_16(), sink),
         "fifo" => run_with(setting, RealTime::fifo(), sink),

@@ -109,6 +109,22 @@ fn eevdf_gives_two_spinners_slices_in_turn() {
     assert_eq!(schedule(workload, Eevdf::with_slice_ns(3 * MS)), expected);
 }
 
+/// Slice 0.7 ms on one CPU: two tasks of 7 ms share it in half a slice each at first and whole ones after, 0.7 ms apart whatever the tick of
+/// 4 ms says; by the rules of 6.18 a slice lasts until that tick.
+#[test]
+fn since_7_2_slices_end_when_they_are_over() {
+    let tasks: &[(&[Op], u8, u64)] = &[(&[compute(7)], 0, 0), (&[compute(7)], 0, 0)];
+    let switches = |policy| {
+        let costs = Costs { tick_period_ns: 4 * MS, ..Costs::free() };
+        let engine =
+            Engine::new(Machine::uniform(1), costs, workload(tasks), policy, Nothing, Options::default());
+        engine.unwrap().run().unwrap().tally.involuntary
+    };
+    assert_eq!(switches(Eevdf::new()), 2);
+    let exact = switches(Eevdf::since_7_2());
+    assert!((19..=21).contains(&exact), "{exact}");
+}
+
 /// Task 1 sleeps at 3 with a lag of 0.5 ms (average 1.5, own 1). At 8 the other one is at 7 (deadlines renewed at the ticks at 6 and so on);
 /// task 1 is placed at 7 - 0.5 x 2 = 6, so the other one is ahead of the average of 6.5 and gives way at once. It sleeps again at 9 with no
 /// lag, comes back at 14 level with the other one and with a later deadline (15 against 14), and waits for the next tick: the other one is

@@ -46,6 +46,8 @@ pub(crate) struct Luggage {
     pub(crate) items: BTreeMap<PathBuf, Item>,
     /// Programs and libraries whose needs were looked at.
     seen: BTreeSet<PathBuf>,
+    /// Programs and files that an argument of the command names.
+    pub(crate) named: BTreeSet<PathBuf>,
     searched: Vec<PathBuf>,
     here: PathBuf,
 }
@@ -74,6 +76,7 @@ impl Luggage {
     fn argument(&mut self, argument: &OsStr) -> Result<(), VmError> {
         let path = self.absolute(Path::new(argument));
         if !argument.is_empty() && path.is_file() && travels(&path) {
+            self.named.insert(path.clone());
             return self.program(&path);
         }
         let text = argument.to_string_lossy();
@@ -82,6 +85,7 @@ impl Luggage {
             if let Some(path) = self.find(OsStr::new(word))
                 && travels(&path)
             {
+                self.named.insert(path.clone());
                 self.program(&path)?;
             }
         }

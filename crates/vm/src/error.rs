@@ -100,6 +100,11 @@ pub enum VmError {
         /// Its last words.
         last: String,
     },
+    /// QEMU's threads cannot be kept in step.
+    #[error(
+        "this QEMU does not let its threads be kept in step (a library is preloaded into it), so two runs could differ; take a QEMU that is linked dynamically and names its threads, as distributions' do, or leave out --deterministic"
+    )]
+    Inexact,
     /// The guest's first process did not report.
     #[error(
         "the guest did not boot within {limit:?}{last}; a slow host needs more (--boot-timeout), a kernel of your own may lack virtio's console (CONFIG_VIRTIO_CONSOLE=y, CONFIG_VIRTIO_PCI=y)"

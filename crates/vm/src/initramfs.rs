@@ -1,6 +1,6 @@
 //! The guest's first file system: what travels, and `swtch` as its first process.
 
-use crate::carry::{Item, Luggage};
+use crate::carry::Item;
 use crate::cpio::Archive;
 use crate::elf;
 use crate::error::VmError;
@@ -23,10 +23,11 @@ const SMALL_FILES: [(&str, &str); 3] = [
 /// What Linux calls its console: major and minor number (Documentation/admin-guide/devices.txt).
 const CONSOLE: (u32, u32) = (5, 1);
 
-/// Writes the archive, of at most a share of the guest's memory, and returns its size. The first process is among what travels.
+/// Writes the archive, of at most a share of the guest's memory, and returns its size. `items` are what travels, by their places in the guest;
+/// the first process is among them.
 pub(crate) fn write(
     to: &Path,
-    luggage: &Luggage,
+    items: &BTreeMap<PathBuf, Item>,
     first_process: &Path,
     errand: &Errand,
     memory_bytes: u64,
@@ -34,7 +35,7 @@ pub(crate) fn write(
     let doing = || VmError::system(format!("writing the guest's file system to {}", to.display()));
     let most_bytes = memory_bytes / SHARE_FOR_FILES;
     let links = merged_folders(Path::new("/"));
-    let items = placed(&luggage.items, &links);
+    let items = placed(items, &links);
     let mut archive = Archive::new(BufWriter::new(File::create(to).map_err(doing())?));
     for folder in folders(&items, &errand.folder()) {
         let mode = if folder == Path::new("/tmp") { 0o1777 } else { 0o755 };
@@ -49,7 +50,7 @@ pub(crate) fn write(
             archive.file(Path::new(path), 0o644, text.as_bytes()).map_err(doing())?;
         }
     }
-    archive.link(Path::new(FIRST_PROCESS), &luggage.absolute(first_process)).map_err(doing())?;
+    archive.link(Path::new(FIRST_PROCESS), first_process).map_err(doing())?;
     let text = serde_json::to_vec(errand).map_err(io::Error::from).map_err(doing())?;
     archive.file(Path::new(ERRAND_FILE), 0o644, &text).map_err(doing())?;
     for (path, item) in &items {
@@ -114,6 +115,7 @@ fn folders(items: &BTreeMap<PathBuf, Item>, working: &Path) -> BTreeSet<PathBuf>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::carry::Luggage;
 
     fn file(from: &str) -> Item {
         Item::File { from: from.into(), mode: 0o755 }
@@ -152,7 +154,7 @@ mod tests {
         let errand = Errand::default();
         let mut luggage = Luggage::new(Vec::new(), folder.path().to_owned());
         luggage.program(&own).unwrap();
-        let error = write(&folder.path().join("i.cpio"), &luggage, &own, &errand, 4096).unwrap_err();
+        let error = write(&folder.path().join("i.cpio"), &luggage.items, &own, &errand, 4096).unwrap_err();
         assert!(error.to_string().contains("--memory"), "{error}");
     }
 }

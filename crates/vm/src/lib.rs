@@ -17,6 +17,7 @@ mod error;
 mod event;
 mod initramfs;
 mod kernel;
+mod places;
 mod protocol;
 mod qemu;
 mod returned;
@@ -24,6 +25,7 @@ mod run;
 mod session;
 mod spec;
 mod tail;
+mod turns;
 
 pub use error::VmError;
 pub use event::{Event, Observer, Outcome};

@@ -3,6 +3,7 @@
 use crate::error::VmError;
 use crate::guest::{FIRST_PROCESS, PORT};
 use crate::spec::Spec;
+use crate::turns::{self, Turns};
 use serde::Serialize;
 use std::env;
 use std::ffi::OsString;
@@ -15,6 +16,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 /// Makes a child die with its parent's thread; part of util-linux. Without it, only SIGKILL to us would leave QEMU behind.
 const TIE: &str = "setpriv";
+/// A parent that died before its child had asked for that is not noticed any more; so the child looks who its parent is, after it has asked.
+const LOOK_FOR_PARENT: &str = "[ \"$PPID\" = \"$0\" ] && exec \"$@\"";
 /// The console shows warnings and what is worse: enough to tell why a guest ended, and a slow device is not kept busy.
 const CONSOLE_LEVEL: u32 = 5;
 
@@ -52,7 +55,10 @@ impl Accelerator {
             // fell over while it rewrote its own code, as it does when a scheduler comes or goes.
             Self::Emulation => &["-accel", "tcg,thread=single", "-cpu", "max"],
             // Every source of randomness is out: the host's clock, its threads, and the instructions that give random numbers.
+            // QEMU's own random numbers, some of which some versions give to the kernel, are those of a seed.
             Self::CountedInstructions => &[
+                "-seed",
+                "1",
                 "-accel",
                 "tcg,thread=single",
                 "-cpu",
@@ -74,6 +80,8 @@ pub(crate) struct Files {
     pub(crate) channel: PathBuf,
     pub(crate) console: PathBuf,
     pub(crate) complaints: PathBuf,
+    /// Where instructions are counted.
+    pub(crate) turns: Option<Turns>,
 }
 
 /// QEMU's arguments.
@@ -82,6 +90,9 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-M", "pc"]);
     add(accelerator.arguments());
+    if files.turns.is_some() {
+        add(&turns::QEMU_ARGUMENTS);
+    }
     add(&["-smp", &spec.cpus.to_string(), "-m", &format!("{}M", spec.memory_mib)]);
     // Files take what is written at once, so nothing that this process does or does not can delay the guest. Without ioeventfd the
     // device answers at the instruction that asked, which counted instructions need.
@@ -124,14 +135,10 @@ impl Qemu {
     /// Starts it, away from the terminal's signals: this process decides when it ends.
     pub(crate) fn start(spec: &Spec, accelerator: Accelerator, files: &Files) -> Result<Self, VmError> {
         let program = find(PROGRAM).ok_or(VmError::NoQemu { program: PROGRAM })?;
-        let mut command = match find(TIE) {
-            Some(tie) => {
-                let mut command = Command::new(tie);
-                command.args(["--pdeathsig", "KILL", "--"]).arg(program);
-                command
-            }
-            None => Command::new(program),
-        };
+        let mut command = tied(&program, std::process::id());
+        if let Some(turns) = &files.turns {
+            turns.load_into(&mut command);
+        }
         let complaints =
             File::create(&files.complaints).map_err(VmError::system("making a file for QEMU's messages"))?;
         command
@@ -157,10 +164,20 @@ impl Drop for Qemu {
     }
 }
 
-/// A program on PATH.
+/// A command that ends when its parent does, and does not begin where that has another number than it should.
+fn tied(program: &Path, parent: u32) -> Command {
+    let Some(tie) = find(TIE) else { return Command::new(program) };
+    let mut command = Command::new(tie);
+    command.args(["--pdeathsig", "KILL", "--", "/bin/sh", "-c", LOOK_FOR_PARENT]);
+    command.arg(parent.to_string()).arg(program);
+    command
+}
+
+/// A program on PATH, from the root on: QEMU may run in another folder.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let searched = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&searched).map(|folder| folder.join(name)).find(|path| path.is_file())
+    let found = env::split_paths(&searched).map(|folder| folder.join(name)).find(|path| path.is_file());
+    found.and_then(|path| std::path::absolute(path).ok())
 }
 
 /// What marks that KVM did not work since this machine started; in the cache folder.
@@ -181,6 +198,7 @@ mod tests {
             channel: place("channel"),
             console: place("console"),
             complaints: place("complaints"),
+            turns: None,
         }
     }
 
@@ -206,10 +224,25 @@ mod tests {
         let spec = Spec { deterministic: true, ..Spec::new(vec![]) };
         assert_eq!(Accelerator::candidates(&spec, false), [Accelerator::CountedInstructions]);
         let text = text(&spec, Accelerator::CountedInstructions);
-        let parts = ["thread=single", "-rdrand,-rdseed", "shift=0,sleep=off", "clock=vm", "ioeventfd=off"];
+        let parts =
+            ["thread=single", "-rdrand,-rdseed", "shift=0,sleep=off", "clock=vm", "ioeventfd=off", "-seed 1"];
         for part in parts.into_iter().chain(["nokaslr norandmaps", "-nic none"]) {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn a_child_whose_parent_is_gone_does_not_begin() {
+        if find(TIE).is_none() {
+            eprintln!("SKIP a_child_whose_parent_is_gone_does_not_begin: {TIE} is not installed");
+            return;
+        }
+        let echo = find("echo").unwrap();
+        let run = |parent| tied(&echo, parent).arg("begun").output().unwrap();
+        assert_eq!(run(std::process::id()).stdout, b"begun\n");
+        // As if the parent had been another one, which has died meanwhile.
+        let orphan = run(std::process::id() + 1);
+        assert!(orphan.stdout.is_empty() && !orphan.status.success(), "{orphan:?}");
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! One run: everything is prepared, the guest boots, its messages are followed to the end.
 
-use crate::carry::Luggage;
+use crate::carry::{Item, Luggage};
 use crate::error::VmError;
 use crate::event::{Event, Observer, Outcome};
 use crate::guest::Errand;
 use crate::initramfs;
 use crate::kernel::{self, Kernel};
+use crate::places::{Places, USUAL_PATH};
 use crate::qemu::{self, Accelerator, Files};
 use crate::returned::Returned;
 use crate::session::{End, Session};
 use crate::spec::Spec;
+use crate::turns::Turns;
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -18,8 +21,6 @@ use std::time::Duration;
 
 /// A working KVM boots a guest in a second or two; one that exists and hangs does not.
 const KVM_PATIENCE: Duration = Duration::from_secs(10);
-/// Where root's programs are looked for when PATH is not set.
-const PATH_WITHOUT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Boots a kernel, runs the command in it, and tells the observer what happens. `first_process` is the program that calls
 /// [`guest::run`](crate::guest::run) when a kernel starts it.
@@ -50,7 +51,7 @@ pub fn run(spec: &Spec, first_process: &Path, observer: &mut dyn Observer) -> Re
     }
     let here = env::current_dir().map_err(VmError::system("asking for the current folder"))?;
     // Before anything is fetched or booted: a mistyped name should not cost a minute.
-    let (luggage, errand) = pack(spec, first_process, &here)?;
+    let packed = pack(spec, first_process, &here)?;
     let back = spec.fetch_into.clone().unwrap_or_else(|| here.clone());
     Returned::new(&spec.fetch, &back)?;
     let kernel = kernel::choose(spec.kernel.as_deref(), !spec.scheduler.is_empty(), spec.update, |text| {
@@ -61,7 +62,8 @@ pub fn run(spec: &Spec, first_process: &Path, observer: &mut dyn Observer) -> Re
         .tempdir()
         .map_err(VmError::system("making a folder for the guest's files"))?;
     let initramfs = folder.path().join("initramfs.cpio");
-    initramfs::write(&initramfs, &luggage, first_process, &errand, spec.memory_mib << 20)?;
+    let Packed { items, first_process, errand } = packed;
+    initramfs::write(&initramfs, &items, &first_process, &errand, spec.memory_mib << 20)?;
     boot(spec, &kernel, folder.path(), &back, observer)
 }
 
@@ -77,11 +79,15 @@ fn boot(
     let failed_before = mark.as_ref().is_some_and(|mark| mark.exists());
     for accelerator in Accelerator::candidates(spec, failed_before) {
         let files = Files {
-            kernel: kernel.image.clone(),
+            kernel: std::path::absolute(&kernel.image)
+                .map_err(VmError::system("asking for the current folder"))?,
             initramfs: folder.join("initramfs.cpio"),
             channel: folder.join(format!("channel-{accelerator:?}")),
             console: folder.join(format!("console-{accelerator:?}")),
             complaints: folder.join(format!("complaints-{accelerator:?}")),
+            turns: (accelerator == Accelerator::CountedInstructions)
+                .then(|| Turns::prepare(folder))
+                .transpose()?,
         };
         observer.event(&Event::Booting { kernel: kernel.name.clone(), accelerator });
         let is_trial = accelerator == Accelerator::Kvm;
@@ -107,9 +113,15 @@ fn boot(
     Err(VmError::Qemu { last: "there is nothing to run it with".to_owned() })
 }
 
-/// Decides what travels and what the guest is to do.
-fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<(Luggage, Errand), VmError> {
-    let path = env::var_os("PATH").filter(|path| !path.is_empty()).unwrap_or_else(|| PATH_WITHOUT.into());
+/// What travels, by its place in the guest, and what the guest is to do with it.
+struct Packed {
+    items: BTreeMap<PathBuf, Item>,
+    first_process: PathBuf,
+    errand: Errand,
+}
+
+fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<Packed, VmError> {
+    let path = env::var_os("PATH").filter(|path| !path.is_empty()).unwrap_or_else(|| USUAL_PATH.into());
     let mut luggage = Luggage::new(env::split_paths(&path).collect(), here.to_owned());
     let program = luggage.command(&spec.command)?;
     luggage.program(first_process)?;
@@ -120,10 +132,16 @@ fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<(Luggage, Erra
         Some((name, options)) => {
             let found = scheduler_program(&luggage, name, first_process)?;
             luggage.program(&found)?;
-            std::iter::once(found.into_os_string()).chain(options.iter().cloned()).collect()
+            Some((found, options))
         }
-        None => Vec::new(),
+        None => None,
     };
+    let places = if spec.deterministic {
+        Places::fixed(&luggage, here, first_process, &words(spec))
+    } else {
+        Places::default()
+    };
+    let path = places.path(&path, &luggage.items);
     let environment: [(&str, &OsStr); 5] = [
         ("PATH", &path),
         ("HOME", OsStr::new("/root")),
@@ -131,16 +149,27 @@ fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<(Luggage, Erra
         ("LANG", OsStr::new("C.UTF-8")),
         ("TERM", OsStr::new("dumb")),
     ];
+    let program = places.of(&program).into_os_string();
+    let arguments = spec.command.iter().skip(1).map(|word| places.word(word));
     let errand = Errand {
-        command: spec.command.clone(),
-        program: program.into_os_string(),
-        working_folder: here.as_os_str().to_owned(),
+        command: std::iter::once(program.clone()).chain(arguments).collect(),
+        program,
+        working_folder: places.working_folder(here).into_os_string(),
         // The same for everybody: what the host's shell happens to have set would change a deterministic run.
         environment: environment.map(|(name, value)| (name.into(), value.to_owned())).to_vec(),
-        scheduler,
-        fetch: spec.fetch.iter().map(|path| path.clone().into_os_string()).collect(),
+        scheduler: scheduler.map_or_else(Vec::new, |(found, options)| {
+            std::iter::once(places.of(&found).into_os_string()).chain(options.iter().cloned()).collect()
+        }),
+        fetch: spec.fetch.iter().map(|path| places.word(path.as_os_str())).collect(),
     };
-    Ok((luggage, errand))
+    let first_process = places.of(&luggage.absolute(first_process));
+    Ok(Packed { items: places.items(&luggage.items), first_process, errand })
+}
+
+/// The words that may name files.
+fn words(spec: &Spec) -> Vec<OsString> {
+    let paths = spec.copy.iter().chain(&spec.fetch).map(|path| path.clone().into_os_string());
+    spec.command.iter().skip(1).cloned().chain(paths).collect()
 }
 
 /// `scx_NAME` on PATH, or beside this program.

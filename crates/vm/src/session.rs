@@ -8,6 +8,7 @@ use crate::qemu::{Accelerator, Files, Qemu};
 use crate::returned::Returned;
 use crate::spec::Spec;
 use crate::tail::Tail;
+use crate::turns::Turns;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -31,6 +32,7 @@ pub(crate) struct Session<'a> {
     accelerator: Accelerator,
     qemu: Qemu,
     complaints: PathBuf,
+    turns: Option<Turns>,
     boot_timeout: Duration,
     channel: Tail,
     console_file: Tail,
@@ -63,6 +65,7 @@ impl<'a> Session<'a> {
             accelerator,
             qemu: Qemu::start(spec, accelerator, files)?,
             complaints: files.complaints.clone(),
+            turns: files.turns.clone(),
             boot_timeout,
             channel,
             console_file,
@@ -141,6 +144,9 @@ impl<'a> Session<'a> {
         match report {
             Report::Booted { kernel, cpus, .. } => {
                 self.kernel = Some(kernel.clone());
+                if let Some(turns) = &self.turns {
+                    turns.check()?;
+                }
                 observer.event(&Event::Booted { kernel, cpus, after: self.began.elapsed() });
             }
             Report::Scheduler { ops } => observer.event(&Event::Scheduler { ops }),

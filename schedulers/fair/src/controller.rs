@@ -3,7 +3,7 @@
 use crate::source::SpeedupSource;
 use crate::usage::Usage;
 use std::collections::BTreeMap;
-use swtch_fairness::{Allocator, Cores, FairnessError, Policy};
+use swtch_fairness::{Allocator, Cores, FairnessError, Policy, keep_least};
 
 /// A process, or a control group, by its number.
 pub type AppId = u64;
@@ -125,25 +125,6 @@ impl<S: SpeedupSource> Controller<S> {
             rest = others;
         }
         Ok(())
-    }
-}
-
-/// Keeps shares between `least` and 1 - `least` and their sum at `budget`, as far as that can be.
-fn keep_least(shares: &mut [f64], least: f64, budget: f64) {
-    for share in shares.iter_mut() {
-        *share = share.clamp(least, 1.0 - least);
-    }
-    for _ in 0..shares.len() {
-        let excess = shares.iter().sum::<f64>() - budget;
-        let movable = |share: f64| if excess > 0.0 { share - least } else { 1.0 - least - share };
-        let room: f64 = shares.iter().map(|share| movable(*share)).sum();
-        if excess.abs() < 1e-9 || room <= 0.0 {
-            return;
-        }
-        let part = (excess.abs() / room).min(1.0) * excess.signum();
-        for share in shares.iter_mut() {
-            *share -= movable(*share) * part;
-        }
     }
 }
 

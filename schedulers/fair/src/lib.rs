@@ -2,6 +2,7 @@
 //!
 //! The [`Controller`] is pure: usage in, shares out. Where speedups come from is behind [`SpeedupSource`].
 
+mod apps;
 mod controller;
 mod estimate;
 mod events;
@@ -11,6 +12,7 @@ mod source;
 mod usage;
 mod worker;
 
+pub use apps::Apps;
 pub use controller::{AppId, Controller, Decision};
 pub use estimate::Estimate;
 pub use kinds::{KindsError, fast_cpus};

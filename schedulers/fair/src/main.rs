@@ -45,14 +45,15 @@ struct Args {
     /// The fast CPUs, e.g. 0-1; by default what the kernel says of capacity and frequency.
     #[arg(long, value_name = "CPUS")]
     fast: Option<CpuList>,
-    /// Take speedups from a file instead of sampling: a command's name and its speedup a line, * for all others.
+    /// Take speedups from a file instead of sampling: a command's name and its speedup a line, * for all others. With --by-cgroup, a control
+    /// group's path below /sys/fs/cgroup instead of the command's name.
     #[arg(long, value_name = "FILE", conflicts_with = "progress")]
     speedups: Option<PathBuf>,
     /// Applications count their work themselves, in a u64 in their memory; each writes its address, such as 0x7f12, into FOLDER/PID.
     #[arg(long, value_name = "FOLDER")]
     progress: Option<PathBuf>,
     /// Applications are control groups instead of processes.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "progress")]
     by_cgroup: bool,
     /// To try it where all CPUs are alike: hold up the slow ones, so that they are this many times slower; a number, or a file with a
     /// command's name and a number a line.

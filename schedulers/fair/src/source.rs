@@ -1,10 +1,12 @@
 //! Where speedups come from.
 
+use crate::apps::Apps;
 use crate::controller::AppId;
 use crate::estimate::Estimate;
 use crate::names::NamedNumbers;
 use crate::usage::Usage;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Says how much faster applications are on fast cores.
 pub trait SpeedupSource {
@@ -66,14 +68,14 @@ impl SpeedupSource for Counted {
 pub struct Given {
     by_name: NamedNumbers,
     known: BTreeMap<AppId, f64>,
-    /// What an application is called.
-    name_of: fn(AppId) -> Option<String>,
+    /// Which know what they are called.
+    apps: Rc<Apps>,
 }
 
 impl Given {
     /// From the file's contents.
-    pub fn new(by_name: NamedNumbers, name_of: fn(AppId) -> Option<String>) -> Self {
-        Self { by_name, known: BTreeMap::new(), name_of }
+    pub fn new(by_name: NamedNumbers, apps: Rc<Apps>) -> Self {
+        Self { by_name, known: BTreeMap::new(), apps }
     }
 }
 
@@ -88,7 +90,7 @@ impl SpeedupSource for Given {
 
     fn observe(&mut self, app: AppId, _used: &Usage) {
         // A process may become another program at any time.
-        let speedup = (self.name_of)(app).and_then(|name| self.by_name.get(&name));
+        let speedup = self.apps.name(app).and_then(|name| self.by_name.get(&name));
         match speedup {
             Some(speedup) => self.known.insert(app, speedup),
             None => self.known.remove(&app),

@@ -1,5 +1,6 @@
 //! Beside the BPF half: sets it up, hands it the shares, tells what was decided.
 
+use crate::apps::Apps;
 use crate::controller::{AppId, Controller};
 use crate::events;
 use crate::names::NamedNumbers;
@@ -10,7 +11,8 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 use swtch_fairness::{Cores, Policy};
 use swtch_scx::{Event, Reporter, Running, SchedulerError, Settings, Worker};
@@ -21,6 +23,8 @@ const WHOLE: f64 = (1 << 20) as f64;
 const BUSY: f64 = 0.1;
 /// How often new applications are looked for.
 const DISCOVERY: Duration = Duration::from_millis(200);
+/// Where control groups are mounted.
+const GROUPS: &str = "/sys/fs/cgroup";
 /// The program of the BPF half that reads hardware counters.
 const COUNTING: &str = "count_work";
 
@@ -61,6 +65,7 @@ pub struct Plan {
 /// The user-space half.
 pub struct Fair {
     plan: Plan,
+    apps: Rc<Apps>,
     controller: Controller<Box<dyn SpeedupSource>>,
     interval: u64,
     next: Duration,
@@ -80,16 +85,19 @@ impl Fair {
     pub fn new(mut plan: Plan) -> Result<Self, SchedulerError> {
         let slow = plan.cpus.len() - plan.fast.len();
         let cores = Cores::new(plan.fast.len() as u32, slow as u32).map_err(|error| worker(&error))?;
+        let apps =
+            Rc::new(if plan.by_cgroup { Apps::groups_below(Path::new(GROUPS)) } else { Apps::Processes });
         let source: Box<dyn SpeedupSource> = match &mut plan.work {
             Work::Hardware => Box::new(Counted::by("instructions")),
             Work::Reported(_) => Box::new(Counted::by("reported progress")),
-            Work::Given(numbers) => Box::new(Given::new(std::mem::take(numbers), command_of)),
+            Work::Given(numbers) => Box::new(Given::new(std::mem::take(numbers), Rc::clone(&apps))),
             Work::Unknown => Box::new(Counted::by("nothing")),
         };
         let controller = Controller::new(cores, plan.policy, source);
         let next = plan.interval;
         Ok(Self {
             plan,
+            apps,
             controller,
             interval: 1,
             next,
@@ -131,7 +139,7 @@ impl Fair {
 
     fn slowdown(&self, app: AppId) -> f64 {
         let numbers = self.plan.throttle.as_ref();
-        numbers.and_then(|numbers| numbers.get(&command_of(app)?)).unwrap_or(1.0)
+        numbers.and_then(|numbers| numbers.get(&self.apps.name(app)?)).unwrap_or(1.0)
     }
 
     /// New applications are slowed down at once, not with the next shares.
@@ -182,7 +190,7 @@ impl Fair {
             let value = order(decision.share, self.slowdown(decision.app));
             update(running, "orders", &decision.app.to_ne_bytes(), &value)?;
             told.push(json!({
-                "app": decision.app, "name": command_of(decision.app), "tasks": decision.tasks,
+                "app": decision.app, "name": self.apps.name(decision.app), "tasks": decision.tasks,
                 "speedup": decision.speedup, "share": decision.share,
                 "fast_ns": decision.used.fast_ns, "slow_ns": decision.used.slow_ns,
                 "fast_work": decision.used.fast_work, "slow_work": decision.used.slow_work,
@@ -200,7 +208,7 @@ impl Fair {
         let usages = running.map("usages")?;
         for app in apps(running)? {
             let key = app.to_ne_bytes();
-            if !self.plan.by_cgroup && !PathBuf::from(format!("/proc/{app}")).is_dir() {
+            if !self.apps.is_there(app) {
                 for name in ["usages", "orders", "reports"] {
                     // It may not be in every one.
                     let _ = running.map(name)?.delete(&key);
@@ -292,10 +300,4 @@ fn failed(what: &'static str) -> impl Fn(libbpf_rs::Error) -> SchedulerError {
 
 fn worker(error: &swtch_fairness::FairnessError) -> SchedulerError {
     SchedulerError::Worker(error.to_string())
-}
-
-/// What a process is called.
-fn command_of(app: AppId) -> Option<String> {
-    let name = std::fs::read_to_string(format!("/proc/{app}/comm")).ok()?;
-    Some(name.trim_end().to_owned())
 }

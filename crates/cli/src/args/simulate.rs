@@ -92,6 +92,9 @@ pub(crate) struct Parameters {
     /// What messages go through (hackbench, ping-pong)
     #[arg(long, value_name = "pipe|socket")]
     transport: Option<String>,
+    /// The making of the tasks belongs to it (hackbench)
+    #[arg(long)]
+    from_start: bool,
     /// Message threads (schbench)
     #[arg(long, value_name = "N")]
     message_threads: Option<u32>,
@@ -148,7 +151,7 @@ impl Parameters {
             value.map(T::to_string)
         }
         let nice = (!self.nice.is_empty()).then(|| format!("{:?}", self.nice));
-        let all: [(&str, Option<String>, Owners); 18] = [
+        let all: [(&str, Option<String>, Owners); 19] = [
             ("groups", text(self.groups.as_ref()), &[("hackbench", "groups")]),
             ("pairs", text(self.pairs.as_ref()), &[("hackbench", "pairs"), ("ping-pong", "pairs")]),
             ("loops", text(self.loops.as_ref()), &[("hackbench", "loops"), ("ping-pong", "loops")]),
@@ -163,6 +166,7 @@ impl Parameters {
                 &[("hackbench", "tasks"), ("ping-pong", "tasks"), ("spin", "tasks")],
             ),
             ("transport", self.transport.clone(), &[("hackbench", "channel"), ("ping-pong", "channel")]),
+            ("from-start", self.from_start.then(|| "true".to_owned()), &[("hackbench", "from_start")]),
             ("message-threads", text(self.message_threads.as_ref()), &[("schbench", "message_threads")]),
             ("workers", text(self.workers.as_ref()), &[("schbench", "workers")]),
             ("requests", text(self.requests.as_ref()), &[("schbench", "requests")]),

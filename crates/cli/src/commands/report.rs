@@ -7,12 +7,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_profile::file;
-use swtch_report::html::{NamedProfile, NamedTrace, render, render_traces};
+use swtch_report::html::{NamedProfile, NamedStudy, NamedTrace, render, render_studies, render_traces};
+use swtch_study::is_study;
 use swtch_trace::Trace;
 
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let paths = if args.files.is_empty() { vec![own()?] } else { args.files.clone() };
     let traces = paths.iter().filter(|path| is_trace(path)).count();
+    let studies = paths.iter().filter(|path| is_study(path)).count();
     let (kind, page) = if traces == 0 {
         let given = [(args.profile.is_some(), "--profile"), (args.price.is_some(), "--price")];
         if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
@@ -20,7 +22,14 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
                 WrongUsage(format!("{option} prices Traces, and there is none among the files")).into()
             );
         }
-        ("profiles", render(&profiles(&paths)?)?)
+        if studies == paths.len() {
+            ("studies", render_studies(&self::studies(&paths)?)?)
+        } else if studies == 0 {
+            ("profiles", render(&profiles(&paths)?)?)
+        } else {
+            let problem = "studies do not go into one page with anything else; name studies only, or none";
+            return Err(WrongUsage(problem.to_owned()).into());
+        }
     } else if traces == paths.len() {
         ("traces", render_traces(&priced(&paths, args)?)?)
     } else {
@@ -48,6 +57,15 @@ fn is_trace(path: &Path) -> bool {
 
 fn profiles(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedProfile>> {
     paths.iter().map(|path| Ok(NamedProfile { name: name(path), profile: file::read(path)? })).collect()
+}
+
+/// A study goes by its machine's name.
+fn studies(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedStudy>> {
+    let named = |path: &PathBuf| {
+        let study = swtch_study::read(path)?;
+        Ok(NamedStudy { name: study.machine_name.clone(), study })
+    };
+    paths.iter().map(named).collect()
 }
 
 /// Traces with their bills. Nothing is measured for them: without a Profile the bill says what it lacks.

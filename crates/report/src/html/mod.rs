@@ -9,6 +9,7 @@ pub(crate) mod naming;
 mod page;
 mod scale;
 mod sections;
+mod study;
 mod svg;
 pub(crate) mod text;
 mod traces;
@@ -21,6 +22,7 @@ use thiserror::Error;
 use charts::markers::block_item;
 use page::{Page, Section};
 use sections::Subjects;
+pub use study::NamedStudy;
 pub use traces::NamedTrace;
 
 const TEMPLATE: &str = include_str!("../../../../web/report.html.j2");
@@ -46,6 +48,9 @@ pub enum ReportError {
     /// There is no Trace to report on.
     #[error("no Trace to report on; name at least one, as `swtch record` writes it")]
     NoTraces,
+    /// There is no study to report on.
+    #[error("no study to report on; name at least one, as `swtch ai run` writes it")]
+    NoStudies,
     /// The template could not be laid out, which is a mistake in swtch.
     #[error("the page could not be laid out; this is a mistake in swtch's template")]
     Template(#[from] minijinja::Error),
@@ -75,6 +80,19 @@ pub fn render_traces(traces: &[NamedTrace]) -> Result<String, ReportError> {
         return Err(ReportError::NoTraces);
     }
     laid_out(traces::page(Subjects(traces)))
+}
+
+/// Renders studies as one HTML page; several stand side by side.
+///
+/// The same studies give the same bytes.
+///
+/// # Errors
+/// [`ReportError::NoStudies`] when `studies` is empty.
+pub fn render_studies(studies: &[NamedStudy]) -> Result<String, ReportError> {
+    if studies.is_empty() {
+        return Err(ReportError::NoStudies);
+    }
+    laid_out(study::page(Subjects(studies)))
 }
 
 fn laid_out(page: Page) -> Result<String, ReportError> {

@@ -5,6 +5,7 @@ use crate::assumption::Assumption;
 use crate::policy::{Family, Hook};
 use std::collections::BTreeMap;
 use swtch_profile::model::{Direct, Estimate, Profile};
+use swtch_topology::host::Kernel;
 
 /// Placements on two CPUs, the likeliest distance of a wake-up first.
 pub(super) const APART: [&str; 6] =
@@ -184,6 +185,20 @@ impl Reading<'_> {
             Some(ns) => self.costs.sleep_ns = ns + 400,
             None => self.assume("sleep_ns", self.costs.sleep_ns, "no system call was measured"),
         }
+        self.pipe_mutex();
+    }
+
+    /// Where tasks are preempted inside the kernel, a slice may end while its task holds a pipe's mutex, which locks out the others. It is
+    /// held for the whole call but the way into the kernel and back (`anon_pipe_write`, fs/pipe.c of 7.2).
+    fn pipe_mutex(&mut self) {
+        if !ends_slices_in_the_kernel(&self.profile.host.kernel) {
+            return;
+        }
+        let syscall_ns = median(self.profile.references.syscall_ns.as_ref()).unwrap_or(0);
+        let held_ns = self.costs.pipe_ns.saturating_sub(syscall_ns);
+        self.costs.pipe_locked_per_mille = (held_ns * 1_000 / self.costs.pipe_ns.max(1)) as u32;
+        let why = "this kernel ends slices inside calls; the mutex is held for all of a call but entering and leaving the kernel";
+        self.assume("pipe_locked_per_mille", self.costs.pipe_locked_per_mille, why);
     }
 
     /// The curve of the indirect cost: sequential, read-modify-write, or what is nearest to it.
@@ -256,6 +271,19 @@ impl Reading<'_> {
     }
 }
 
+/// Whether a task whose slice is over is preempted wherever it is. Full preemption does so; lazy preemption waits until the task leaves the
+/// kernel, but for the timer that ends slices since 7.2 (`entity_tick`, kernel/sched/fair.c: `resched_curr`).
+fn ends_slices_in_the_kernel(kernel: &Kernel) -> bool {
+    let mut numbers = kernel.release.split(|letter: char| !letter.is_ascii_digit());
+    let mut number = || numbers.next().and_then(|digits| digits.parse::<u32>().ok()).unwrap_or(0);
+    let version = (number(), number());
+    match kernel.preemption.as_deref() {
+        Some("full" | "rt") => true,
+        Some("lazy") => version >= (7, 2),
+        _ => false,
+    }
+}
+
 fn hooks_ns(costs: &Costs, family: Family) -> u64 {
     IN_A_SWITCH.iter().map(|hook| costs.hook_ns(family, *hook)).sum()
 }
@@ -295,6 +323,28 @@ mod tests {
         let waker: u64 = hooks.iter().map(|hook| costs.hook_ns(Family::Fair, *hook)).sum();
         let across = waker + costs.wake_ns + costs.ipi_ns + costs.idle_exit_ns + costs.idle_switch_ns;
         assert_eq!(across + costs.pipe_lines_ns, 2_950 + costs.pipe_ns);
+    }
+
+    #[test]
+    fn a_pipes_mutex_is_held_where_slices_end_inside_the_kernel() {
+        let locked = |preemption: &str, release: &str| {
+            let mut profile = server();
+            profile.host.kernel.preemption = Some(preemption.to_owned());
+            profile.host.kernel.release = release.to_owned();
+            let (costs, assumed) = Costs::of(&profile);
+            assert_eq!(costs.pipe_locked_per_mille > 0, names(&assumed).contains(&"pipe_locked_per_mille"));
+            costs.pipe_locked_per_mille
+        };
+        let held = locked("full", "6.1.0");
+        assert!(held > 0 && held < 1_000, "{held}");
+        let others = [
+            ("lazy", "7.3.4+deb13"),
+            ("rt", "6.12"),
+            ("lazy", "6.18.1"),
+            ("none", "7.3"),
+            ("voluntary", "7.3"),
+        ];
+        assert_eq!(others.map(|(preemption, release)| locked(preemption, release)), [held, held, 0, 0, 0]);
     }
 
     #[test]

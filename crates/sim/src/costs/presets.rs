@@ -62,6 +62,7 @@ impl Costs {
             near_cache_bytes: 1 << 20,
             byte_ps: 100,
             pipe_locked_per_mille: 0,
+            socket_locked_per_mille: 0,
             wakes_all_writers: false,
             futex_ns: 200,
             barrier_look_ns: 50,
@@ -123,6 +124,7 @@ impl Costs {
             byte_ps: 1_000,
             // By CFS at 200 groups (19.4 s): who is preempted in between locks out the others.
             pipe_locked_per_mille: 700,
+            socket_locked_per_mille: 700,
             wakes_all_writers: true,
             futex_ns: 1_500,
             barrier_look_ns: 100,

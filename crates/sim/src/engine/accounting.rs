@@ -165,8 +165,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return NEVER;
         }
         // The ticks of this moment are done.
-        let from_ns = wanted_ns.max(self.kernel.now_ns + 1).max(state.work_since_ns);
-        self.kernel.tick_at_or_after_ns(from_ns)
+        let earliest_ns = (self.kernel.now_ns + 1).max(state.work_since_ns);
+        let tick_ns = self.kernel.tick_at_or_after_ns(wanted_ns.max(earliest_ns));
+        if !self.policy.has_slice_timer() {
+            return tick_ns;
+        }
+        let decision_ns = self.policy.decision_at(&self.kernel, cpu, state.current as usize).unwrap_or(NEVER);
+        tick_ns.min(decision_ns.max(earliest_ns))
     }
 
     /// Charges what the running task's core does now at its present speed, for its other threads.
@@ -178,7 +183,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             self.kernel.cpus[cpu].speed = self.speed_on(cpu);
             return;
         }
-        for thread in self.kernel.machine.core(cpu) {
+        for thread in self.kernel.machine.sharing(cpu) {
             if thread != cpu && self.kernel.cpus[thread].current != NONE {
                 self.advance(thread);
             }

@@ -1,7 +1,9 @@
 //! Pipes and sockets: messages, and the mutex that each pipe has (`i_mutex` of its inode, fs/pipe.c).
 
 use super::Engine;
+use super::channel::Room;
 use super::execute::Then;
+use super::mutex::Asked;
 use crate::kernel::State;
 use crate::policy::Policy;
 use crate::sink::Sink;
@@ -13,18 +15,28 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         let state = &mut self.objects.pipes[pipe];
         state.used_on = Some(cpu as u32);
-        let before = state.taken;
-        if !state.put(bytes) {
+        let before = state.channel.taken;
+        if !state.channel.put(bytes) {
             state.writers.push_back(task as u32);
+            self.lives[task].has_waited_for_room = true;
             self.release_mutex(cpu, task, pipe);
             return Then::Wait { again: true };
         }
         state.written_on = Some(cpu as u32);
         let reader = state.readers.pop_front();
-        self.objects.under_way_bytes += state.taken - before;
+        let has_waited = std::mem::take(&mut self.lives[task].has_waited_for_room);
+        // One that was woken for room wakes the next (wake_next_writer, since 5.6).
+        let wakes_next = has_waited
+            && !state.spec.socket
+            && !state.channel.is_full()
+            && !self.kernel.costs.wakes_all_writers;
+        self.objects.under_way_bytes += state.channel.taken - before;
         self.release_mutex(cpu, task, pipe);
         if let Some(reader) = reader {
             self.wake_sync(reader, cpu, task);
+        }
+        if wakes_next {
+            self.wake_writers(cpu, task, pipe, 1);
         }
         Then::Next
     }
@@ -35,29 +47,33 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         let state = &mut self.objects.pipes[pipe];
         state.used_on = Some(cpu as u32);
-        let before = state.taken;
-        let Some(room) = state.take(bytes) else {
+        let before = state.channel.taken;
+        let Some(room) = state.channel.take(bytes) else {
             state.readers.push_back(task as u32);
             self.release_mutex(cpu, task, pipe);
             return Then::Wait { again: true };
         };
-        let taken = before - state.taken;
-        let next_reader = (state.filled > 0).then(|| state.readers.pop_front()).flatten();
+        let taken = before - state.channel.taken;
+        let next_reader = (state.channel.filled > 0).then(|| state.readers.pop_front()).flatten();
         let writers = match (room, self.kernel.costs.wakes_all_writers) {
-            (false, _) => 0,
-            (true, false) => 1,
-            (true, true) => state.writers.len(),
+            (Room { more: true, .. }, true) => state.writers.len(),
+            (Room { was_full: true, .. }, false) => 1,
+            _ => 0,
         };
         self.objects.under_way_bytes -= taken;
         self.release_mutex(cpu, task, pipe);
-        for _ in 0..writers {
-            let Some(writer) = self.objects.pipes[pipe].writers.pop_front() else { break };
-            self.wake_sync(writer, cpu, task);
-        }
+        self.wake_writers(cpu, task, pipe, writers);
         if let Some(reader) = next_reader {
             self.wake_sync(reader, cpu, task);
         }
         Then::Next
+    }
+
+    fn wake_writers(&mut self, cpu: usize, waker: usize, pipe: usize, most: usize) {
+        for _ in 0..most {
+            let Some(writer) = self.objects.pipes[pipe].writers.pop_front() else { break };
+            self.wake_sync(writer, cpu, waker);
+        }
     }
 
     /// Pipes and sockets wake synchronously: the waker is expected to sleep soon.
@@ -69,36 +85,30 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     /// Takes the pipe's mutex for a while before the message goes through. `None`: the task has had it for that while, or none is held.
     ///
-    /// Who finds it taken spins while the owner runs (`mutex_spin_on_owner`), else sleeps; who comes at the right moment may be faster
-    /// than one that was woken for it.
+    /// Who finds it taken spins while the owner runs (`mutex_spin_on_owner`), else sleeps.
     fn take_mutex(&mut self, task: usize, pipe: usize, bytes: u32) -> Option<Then> {
         let state = &mut self.objects.pipes[pipe];
         let hold_ns = self.kernel.costs.locked_ns(state.spec.socket, bytes);
         if hold_ns == 0 {
             return None;
         }
-        match state.owner {
-            Some(owner) if owner as usize == task => None,
-            Some(owner) if self.kernel.tasks[owner as usize].state == State::Running => {
+        match state.mutex.ask(task as u32) {
+            Asked::Had => None,
+            Asked::Taken => Some(Then::Again { ns: hold_ns }),
+            Asked::Refused { owner } if self.kernel.tasks[owner as usize].state == State::Running => {
                 Some(Then::Again { ns: hold_ns / 2 })
             }
-            Some(_) => {
-                state.locked_out.push_back(task as u32);
+            Asked::Refused { .. } => {
+                state.mutex.wait(task as u32);
                 Some(Then::Wait { again: true })
-            }
-            None => {
-                state.owner = Some(task as u32);
-                Some(Then::Again { ns: hold_ns })
             }
         }
     }
 
     fn release_mutex(&mut self, cpu: usize, task: usize, pipe: usize) {
-        let state = &mut self.objects.pipes[pipe];
-        if state.owner.take_if(|owner| *owner as usize == task).is_none() {
-            return;
-        }
-        if let Some(next) = state.locked_out.pop_front() {
+        let Some(next) = self.objects.pipes[pipe].mutex.give_back(task as u32) else { return };
+        // It may have been woken before and be on its way.
+        if self.kernel.tasks[next as usize].state == State::Blocked {
             self.wake(next as usize, cpu, Some(task));
         }
     }
@@ -178,12 +188,30 @@ mod tests {
         assert_eq!(writers_end_us(true), [11_000, 12_000]);
     }
 
-    #[test]
-    fn room_may_wake_all_that_wait_to_write() {
-        let wakeups = |wakes_all_writers| {
-            let costs = Costs { wakes_all_writers, ..locked(0) };
-            hackbench(2, costs, RealTime::fifo()).1.wakeups
+    /// Three writers of one page each and a pipe of one page, of which a fourth task reads one: how many it wakes.
+    fn woken_by_a_page(wakes_all_writers: bool) -> u64 {
+        let task = |program: u32, start_us: u64| TaskSpec {
+            program,
+            priority: 1,
+            start_ns: start_us * 1_000,
+            background: program == 0,
+            ..TaskSpec::default()
         };
-        assert!(wakeups(true) > wakeups(false));
+        let programs = [Op::Send { pipe: 0, bytes: 4_096 }, Op::Receive { pipe: 0, bytes: 4_096 }];
+        let workload = Workload {
+            programs: programs.map(|op| Program { ops: vec![op] }).to_vec(),
+            tasks: vec![task(0, 0), task(0, 1), task(0, 2), task(1, 100)],
+            pipes: vec![Pipe { capacity_bytes: 4_096, overhead_bytes: 0, socket: false }],
+            ..Workload::default()
+        };
+        let costs = Costs { wakes_all_writers, ..locked(0) };
+        let engine =
+            Engine::new(Machine::uniform(1), costs, workload, RealTime::fifo(), Nothing, Options::default());
+        engine.unwrap().run().unwrap().tally.wakeups
+    }
+
+    #[test]
+    fn room_wakes_the_first_that_waits_to_write_or_all() {
+        assert_eq!((woken_by_a_page(false), woken_by_a_page(true)), (1, 2));
     }
 }

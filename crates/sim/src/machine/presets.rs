@@ -5,12 +5,13 @@ use crate::error::SimError;
 use swtch_topology::Host;
 
 /// The names of machines, with what each is.
-pub const NAMES: [(&str, &str); 5] = [
+pub const NAMES: [(&str, &str); 6] = [
     ("host", "this machine: its CPUs, kinds of core, caches and NUMA nodes"),
     ("2f4s", "2 fast cores of 2.8 GHz and 4 slow ones of 0.8 GHz"),
     ("odroid-xu3", "4 Cortex-A15 of 2.0 GHz and 4 Cortex-A7 of 1.4 GHz"),
     ("xeon-phi-31s1p", "57 cores of 4 threads, 1.1 GHz"),
     ("uniform:N", "N alike cores, 16 to a level 3 cache and 128 to a NUMA node; N alone does as well"),
+    ("emulated:N", "N CPUs that take turns on one processor, as in swtch vm --deterministic"),
 ];
 
 /// The most CPUs of `uniform:N`.
@@ -34,8 +35,22 @@ pub fn named(name: &str, host: &Host) -> Result<Machine, SimError> {
         "2f4s" => Ok(two_fast_four_slow()),
         "odroid-xu3" => Ok(odroid_xu3()),
         "xeon-phi-31s1p" => Ok(xeon_phi_31s1p()),
-        _ => alike(name),
+        _ => match name.strip_prefix("emulated:") {
+            Some(count) => emulated(name, count),
+            None => alike(name),
+        },
     }
+}
+
+/// CPUs of one emulator's thread under a clock that counts everybody's instructions: while n are busy, each gets an nth of the time.
+/// How long a turn takes is left out.
+fn emulated(name: &str, count: &str) -> Result<Machine, SimError> {
+    let mut machine = alike(count)?;
+    let cpus = machine.cpus.len() as u32;
+    machine.smt_speed = (1..=cpus).map(|busy| (REFERENCE_SPEED / busy).max(1)).collect();
+    machine.takes_turns = true;
+    name.clone_into(&mut machine.name);
+    Ok(machine)
 }
 
 /// 2 fast cores (2.8 GHz) and 4 slow ones (0.8 GHz): the machine of Kim and Huh (ICS 2016; IEEE TC 67(8), 2018), cores of one chip of
@@ -101,6 +116,16 @@ mod tests {
 
     fn machine(name: &str) -> Machine {
         named(name, &Host::default()).expect("a preset")
+    }
+
+    #[test]
+    fn emulated_cpus_share_one_processor_and_their_kernel_does_not_know() {
+        let machine = named("emulated:4", &Host::default()).unwrap();
+        assert_eq!((machine.sharing(2), machine.core(2), machine.has_smt()), (0..4, 2..3, false));
+        assert_eq!(machine.smt_speed, [1024, 512, 341, 256]);
+        for wrong in ["emulated:", "emulated:0", "emulated:2f4s"] {
+            assert!(named(wrong, &Host::default()).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::error::SimError;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
 use estimate::{Estimate, LEAST_SAMPLE_NS};
-use swtch_fairness::{Allocator, Cores, Guaranteed, Interval, Parameters, Policy as Rule};
+use swtch_fairness::{Allocator, Cores, Guaranteed, Interval, Parameters, Policy as Rule, keep_least};
 
 /// Shares are kept as parts of this.
 const WHOLE: i64 = 1 << 20;
@@ -381,25 +381,6 @@ impl Asymmetric {
         };
         if !live.is_empty() {
             self.share_out(kernel, cores, &live, &speedups, &rule);
-        }
-    }
-}
-
-/// Keeps shares between `least` and 1 - `least` and their sum at `budget`, as far as that can be.
-fn keep_least(shares: &mut [f64], least: f64, budget: f64) {
-    for share in shares.iter_mut() {
-        *share = share.clamp(least, 1.0 - least);
-    }
-    for _ in 0..shares.len() {
-        let excess = shares.iter().sum::<f64>() - budget;
-        let movable = |share: f64| if excess > 0.0 { share - least } else { 1.0 - least - share };
-        let room: f64 = shares.iter().map(|share| movable(*share)).sum();
-        if excess.abs() < 1e-9 || room <= 0.0 {
-            return;
-        }
-        let part = (excess.abs() / room).min(1.0) * excess.signum();
-        for share in shares.iter_mut() {
-            *share -= movable(*share) * part;
         }
     }
 }

@@ -80,6 +80,8 @@ struct Queue {
 #[derive(Clone, Debug, Default)]
 pub struct Eevdf {
     slice_ns: Option<u64>,
+    /// By the rules of 7.2, not those of 6.18.
+    since_7_2: bool,
     slice: i64,
     tick_ns: i64,
     entities: Vec<Entity>,
@@ -97,6 +99,13 @@ impl Eevdf {
     /// With a base slice of one's own (`/sys/kernel/debug/sched/base_slice_ns`).
     pub fn with_slice_ns(slice_ns: u64) -> Self {
         Self { slice_ns: Some(slice_ns), ..Self::default() }
+    }
+
+    /// By the rules of Linux 7.2 (kernel/sched/fair.c): slices end by a timer of their own (`HRTICK`) and not at the next tick, a task that
+    /// slept in the queue keeps at least the lag it went to sleep with, lag is bounded by a slice and a tick, and who is looked at for a
+    /// task that was woken finds those that sleep in the queue out of it.
+    pub fn since_7_2() -> Self {
+        Self { since_7_2: true, ..Self::default() }
     }
 
     #[inline]
@@ -223,13 +232,15 @@ impl Eevdf {
 
     /// What a task is owed when it leaves (`update_entity_lag`).
     fn lag(&self, average: i64, entity: &Entity) -> i64 {
-        let most = virtual_ns((2 * self.slice).max(self.tick_ns), entity.weight);
+        let most =
+            if self.since_7_2 { self.slice + self.tick_ns } else { (2 * self.slice).max(self.tick_ns) };
+        let most = virtual_ns(most, entity.weight);
         (average - entity.vruntime).clamp(-most, most)
     }
 
     /// A task that slept in the queue really leaves it.
-    fn finish_delayed(&mut self, cpu: usize, task: usize) {
-        let average = self.average(cpu, None);
+    fn finish_delayed(&mut self, cpu: usize, task: usize, current: Option<&Entity>) {
+        let average = self.average(cpu, current);
         self.remove(cpu, task);
         let lag = self.lag(average, &self.entities[task]);
         let entity = &mut self.entities[task];
@@ -279,7 +290,7 @@ pub(super) fn cpus_factor(cpus: usize) -> u64 {
 
 impl Policy for Eevdf {
     fn name(&self) -> &'static str {
-        "eevdf"
+        if self.since_7_2 { "eevdf-7.2" } else { "eevdf" }
     }
 
     fn family(&self) -> Family {
@@ -312,11 +323,14 @@ impl Policy for Eevdf {
         if self.entities[task].delayed {
             // requeue_delayed_entity: only what it owes is kept.
             let average = self.average(cpu, current.as_ref());
-            let lag = self.lag(average, &self.entities[task]);
-            self.entities[task].delayed = false;
-            if lag > 0 {
+            let entity = &mut self.entities[task];
+            let slept_with = if self.since_7_2 { entity.lag } else { i64::MIN };
+            entity.delayed = false;
+            let lag = self.lag(average, &self.entities[task]).max(slept_with);
+            let is_elsewhere = self.since_7_2 && average - lag != self.entities[task].vruntime;
+            if lag > 0 || is_elsewhere {
                 self.remove(cpu, task);
-                self.entities[task].lag = 0;
+                self.entities[task].lag = lag.min(0);
                 self.place(cpu, task, current.as_ref(), false);
                 self.insert(cpu, task);
             }
@@ -333,6 +347,8 @@ impl Policy for Eevdf {
             self.entities[task] = now;
             let eligible = self.is_eligible(cpu, Some(&now), now.vruntime);
             if why == Departure::Sleep && !eligible {
+                let average = self.average(cpu, Some(&now));
+                self.entities[task].lag = self.lag(average, &now);
                 self.entities[task].delayed = true;
                 self.insert(cpu, task);
                 return;
@@ -371,7 +387,7 @@ impl Policy for Eevdf {
                 None => self.lines.least(&self.entities, cpu)?,
             };
             if self.entities[task].delayed {
-                self.finish_delayed(cpu, task);
+                self.finish_delayed(cpu, task, None);
                 continue;
             }
             let average = self.average(cpu, None);
@@ -408,6 +424,10 @@ impl Policy for Eevdf {
         Some(kernel.run_start_ns(cpu) + left_ns as u64)
     }
 
+    fn has_slice_timer(&self) -> bool {
+        self.since_7_2
+    }
+
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
         let Some(now) = self.running(kernel, cpu) else { return false };
         let eligible = self.is_eligible(cpu, Some(&now), now.vruntime);
@@ -415,7 +435,12 @@ impl Policy for Eevdf {
             // RUN_TO_PARITY.
             return false;
         }
-        match self.earliest(cpu, Some(&now)) {
+        let mut best = self.earliest(cpu, Some(&now));
+        while let Some(delayed) = best.filter(|best| self.since_7_2 && self.entities[*best].delayed) {
+            self.finish_delayed(cpu, delayed, Some(&now));
+            best = self.earliest(cpu, Some(&now));
+        }
+        match best {
             Some(best) if best == woken => {
                 !eligible || self.entities[best].deadline <= self.entities[current].deadline
             }

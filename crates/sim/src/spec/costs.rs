@@ -48,6 +48,7 @@ macro_rules! costs_table {
             base: Base,
             $($time: Option<Ns>,)*
             byte_ps: Option<u64>,
+            pipe_locked_per_mille: Option<u32>,
             migration_ns: Option<[Ns; 6]>,
             refill: Option<Vec<(Bytes, Ns)>>,
             hooks: BTreeMap<Family, BTreeMap<Hook, Ns>>,
@@ -84,6 +85,12 @@ impl CostsTable {
         };
         self.times(&mut costs);
         costs.byte_ps = self.byte_ps.unwrap_or(costs.byte_ps);
+        if let Some(per_mille) = self.pipe_locked_per_mille {
+            if per_mille > 1_000 {
+                return Err(format!("pipe_locked_per_mille is {per_mille}; expected at most 1000"));
+            }
+            costs.pipe_locked_per_mille = per_mille;
+        }
         if let Some(times) = self.migration_ns {
             costs.migration_ns = times.map(|Ns(ns)| ns);
         }

@@ -3,14 +3,15 @@
 use super::build::{at_least_one, at_most, repeat};
 use super::{Channel, Tasks};
 use crate::error::SimError;
-use crate::program::Op;
+use crate::program::{Op, Program};
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// `perf bench sched messaging` (tools/perf/bench/sched-messaging.c, Linux 6.18), whose defaults these are: in each group, every receiver
 /// reads a channel of its own into which all senders write; each sender writes one message to each receiver in turn, `loops` times.
 ///
-/// The run begins where the program starts its clock: all tasks have been made.
+/// The run begins where the program starts its clock: all tasks have been made. With `from_start` it begins before: the program's own task
+/// makes the others, which tell it that they are there and wait until it lets all of them go.
 ///
 /// ```
 /// use swtch_sim::workloads::Hackbench;
@@ -34,6 +35,8 @@ pub struct Hackbench {
     pub tasks: Tasks,
     /// Sockets or pipes.
     pub channel: Channel,
+    /// Whether the making of the tasks belongs to it.
+    pub from_start: bool,
     /// Memory that a task uses between switches, bytes.
     #[serde(deserialize_with = "crate::quantity::bytes")]
     pub working_set_bytes: u64,
@@ -48,10 +51,13 @@ impl Default for Hackbench {
             message_bytes: 100,
             tasks: Tasks::Processes,
             channel: Channel::Socket,
+            from_start: false,
             working_set_bytes: 0,
         }
     }
 }
+
+const NAME: &str = "hackbench";
 
 impl Hackbench {
     /// The workload.
@@ -59,7 +65,6 @@ impl Hackbench {
     /// # Errors
     /// When a count is zero or there are too many tasks.
     pub fn build(&self) -> Result<Workload, SimError> {
-        const NAME: &str = "hackbench";
         for (what, count) in [
             ("groups", self.groups),
             ("pairs", self.pairs),
@@ -85,7 +90,36 @@ impl Hackbench {
         for group in 0..self.groups {
             self.add_group(&mut workload, group, received);
         }
+        if self.from_start {
+            self.make_them(&mut workload);
+        }
         Ok(workload)
+    }
+
+    /// A task that makes the ones that are there. Each tells it that it is there, by the first semaphore, and waits for one of its own (`ready`,
+    /// where the program has a pipe and poll). The last one made is let go first: poll puts those that wait at the head of the pipe's list.
+    fn make_them(&self, workload: &mut Workload) {
+        let ready = 0;
+        workload.templates = std::mem::take(&mut workload.tasks);
+        let made = workload.templates.len() as u32;
+        workload.semaphores = vec![0; 1 + made as usize];
+        let theirs = std::mem::take(&mut workload.programs);
+        for (place, task) in workload.templates.iter_mut().enumerate() {
+            let mut ops = vec![Op::Post { semaphore: ready }, Op::Acquire { semaphore: 1 + place as u32 }];
+            ops.extend(theirs[task.program as usize].ops.iter().map(|op| match *op {
+                Op::Loop { to, times, counter } => Op::Loop { to: to + 2, times, counter },
+                other => other,
+            }));
+            task.program = workload.programs.len() as u32;
+            workload.programs.push(Program { ops });
+        }
+        let mut ops: Vec<Op> = (0..made).map(|template| Op::Fork { template }).collect();
+        repeat(&mut ops, made, 0, |ops| ops.push(Op::Acquire { semaphore: ready }));
+        ops.extend((1..=made).rev().map(|semaphore| Op::Post { semaphore }));
+        ops.push(Op::WaitChildren);
+        let program = workload.add_program(ops);
+        self.add_task(workload, NAME.to_owned(), program);
+        workload.tasks[0].process = self.tasks.process_of(made);
     }
 
     fn add_group(&self, workload: &mut Workload, group: u32, received: u32) {
@@ -115,7 +149,12 @@ impl Hackbench {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::costs::Costs;
+    use crate::machine::Machine;
+    use crate::policies::RealTime;
+    use crate::sink::Nothing;
     use crate::workloads::tests::{balance, check};
+    use crate::{Engine, Options};
 
     #[test]
     fn every_message_that_is_sent_is_received() {
@@ -137,6 +176,30 @@ mod tests {
             processes.len()
         };
         assert_eq!((of(Tasks::Threads), of(Tasks::Processes)), (1, 40));
+    }
+
+    #[test]
+    fn the_making_of_its_tasks_can_belong_to_it() {
+        let hackbench = Hackbench { groups: 1, pairs: 3, loops: 5, from_start: true, ..Hackbench::default() };
+        let workload = hackbench.build().unwrap();
+        check(&workload);
+        assert_eq!((workload.tasks.len(), workload.templates.len()), (1, 6));
+        let processes: std::collections::BTreeSet<_> =
+            workload.templates.iter().chain(&workload.tasks).map(|task| task.process).collect();
+        assert_eq!(processes.len(), 7);
+        let run = |workload| {
+            let (machine, options) = (Machine::uniform(1), Options::default());
+            Engine::new(machine, Costs::typical(), workload, RealTime::fifo(), Nothing, options)
+                .unwrap()
+                .run()
+                .unwrap()
+        };
+        let (made, there) =
+            (run(workload), run(Hackbench { from_start: false, ..hackbench }.build().unwrap()));
+        assert!(made.complete && there.complete);
+        // Each waits once to be let go; what the messages need is the same.
+        let more = made.tally.voluntary - there.tally.voluntary;
+        assert!((6..=6 + 3).contains(&more), "{more}");
     }
 
     #[test]

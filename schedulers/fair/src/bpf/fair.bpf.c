@@ -51,6 +51,8 @@ static u32 nr_cpus;
 static u32 nr_possible;
 /* How much those have run that began last, ns. */
 static u64 vtime_now;
+/* The most of what was queued so far, ns: whoever is queued with more comes after all of them. */
+static u64 vtime_last;
 
 /* What user space wants of an application. */
 struct order {
@@ -460,9 +462,14 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 	/* Whoever slept is not owed all of that time. */
 	if (time_before(vtime, vtime_now - round_ns))
 		vtime = vtime_now - round_ns;
-	/* Who has run more than most would wait until all of them have run as much. */
-	if (is_crowded(cpu))
-		vtime = vtime_now;
+	/* And nobody, however little weight it has, waits until the others have run for very many rounds: the core ends such schedulers. */
+	if (time_before(vtime_now + REMEMBERED_ROUNDS * round_ns, vtime))
+		vtime = vtime_now + REMEMBERED_ROUNDS * round_ns;
+	/* In a crowd even that would be too long: in the order of coming, whichever queue it is. */
+	if (is_crowded(cpu) && time_before(vtime, vtime_last + 1))
+		vtime = vtime_last + 1;
+	if (time_before(vtime_last, vtime))
+		vtime_last = vtime;
 	if (is_confined(p)) {
 		COUNT(confined, 1);
 		scx_bpf_dsq_insert_vtime(p, CPU_DSQ + cpu, slice_ns, vtime, enq_flags);

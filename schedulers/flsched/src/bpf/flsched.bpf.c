@@ -20,8 +20,9 @@ UEI_DEFINE(uei);
 const volatile u64 slice_ns = 100 * 1000 * 1000ULL;
 
 /*
- * How long a turn through a queue may take at most, ns: where very many wait, slices are shorter, since the core ends a scheduler under which
- * a task waits for 30 s. 0 for slices that are always the same, as the original's.
+ * How long a turn through a queue may take at most, ns. Where so many wait that it would take longer, slices are shorter, the kernel's own
+ * threads are next, and a task that wakes looks for the shortest queue: the core ends a scheduler under which a task waits for 30 s, or under
+ * which RCU waits for 21 s for a thread of its own. 0 for slices that are always the same, as the original's.
  */
 const volatile u64 turn_ns = 0;
 
@@ -77,40 +78,57 @@ static s32 shortest_queue(struct task_struct *p, s32 first)
 	return chosen;
 }
 
+/* How many wait for a CPU, where that matters. */
+static s32 waiting_for(s32 cpu)
+{
+	return turn_ns ? scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) : 0;
+}
+
+/* Whether a turn through so many would take too long with whole slices. */
+static bool is_crowded(s32 queued)
+{
+	return turn_ns && queued > 0 && slice_ns * queued > turn_ns;
+}
+
+/*
+ * The slice at the end of a crowded queue. It falls with the square of the queue's length: those who came while it grew have longer slices,
+ * and with the square all of these together take no more than another turn, however many come at once.
+ */
+static u64 crowded_slice(s32 queued)
+{
+	return turn_ns / queued * turn_ns / (slice_ns * queued);
+}
+
 s32 BPF_STRUCT_OPS(flsched_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct flsched_counters *count = own_counters();
-	bool is_idle = false;
+	bool is_idle = false, is_new = wake_flags & SCX_WAKE_FORK;
 	s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 
 	if (is_idle) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, 0);
 		if (count)
 			count->idle_wakeups++;
-	} else if (wake_flags & SCX_WAKE_FORK) {
+	} else if (is_new || is_crowded(waiting_for(cpu))) {
 		cpu = shortest_queue(p, cpu);
-		if (count)
+		if (is_new && count)
 			count->forks++;
 	}
 	return cpu;
 }
 
-/* The slice in a queue as long as this CPU's is now. */
-static u64 slice_in_turn(s32 cpu)
-{
-	s32 queued;
-
-	if (!turn_ns)
-		return slice_ns;
-	queued = scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu);
-	return queued > 0 && slice_ns * queued > turn_ns ? turn_ns / queued : slice_ns;
-}
-
 void BPF_STRUCT_OPS(flsched_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct flsched_counters *count = own_counters();
+	s32 queued = waiting_for(scx_bpf_task_cpu(p));
+	u64 slice = slice_ns;
 
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_in_turn(scx_bpf_task_cpu(p)), enq_flags);
+	if (is_crowded(queued)) {
+		slice = crowded_slice(queued);
+		if (p->flags & PF_KTHREAD)
+			enq_flags |= SCX_ENQ_HEAD;
+	}
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice, enq_flags);
 	if (!count)
 		return;
 	if (enq_flags & SCX_ENQ_WAKEUP)

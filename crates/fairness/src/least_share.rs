@@ -1,0 +1,27 @@
+//! Shares that keep a task on both kinds of core.
+
+/// Keeps shares between `least` and 1 - `least` and their sum at `budget`, as far as that can be: a task whose speedup is sampled must
+/// go on running on both kinds of core. Allocates nothing.
+///
+/// ```
+/// let mut shares = [1.0, 1.0, 0.0, 0.0];
+/// swtch_fairness::keep_least(&mut shares, 0.1, 2.0);
+/// assert_eq!(shares, [0.9, 0.9, 0.1, 0.1]);
+/// ```
+pub fn keep_least(shares: &mut [f64], least: f64, budget: f64) {
+    for share in shares.iter_mut() {
+        *share = share.clamp(least, 1.0 - least);
+    }
+    for _ in 0..shares.len() {
+        let excess = shares.iter().sum::<f64>() - budget;
+        let movable = |share: f64| if excess > 0.0 { share - least } else { 1.0 - least - share };
+        let room: f64 = shares.iter().map(|share| movable(*share)).sum();
+        if excess.abs() < 1e-9 || room <= 0.0 {
+            return;
+        }
+        let part = (excess.abs() / room).min(1.0) * excess.signum();
+        for share in shares.iter_mut() {
+            *share -= movable(*share) * part;
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The page of studies, from one machine, from two, and with runs that failed.
+#![allow(missing_docs, reason = "a test")]
+
+mod visible;
+
+use std::path::Path;
+
+use swtch_report::html::{NamedStudy, ReportError, render_studies};
+use swtch_study::model::Outcome;
+use visible::visible;
+
+fn study(name: &str) -> NamedStudy {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/studies").join(name);
+    NamedStudy { name: name.to_owned(), study: swtch_study::read(&folder).unwrap() }
+}
+
+fn page(studies: &[NamedStudy]) -> String {
+    render_studies(studies).unwrap()
+}
+
+#[test]
+fn advice_comes_first_and_all_of_it_is_there() {
+    let cloud = study("cloud");
+    let page = page(std::slice::from_ref(&cloud));
+    let text = visible(&page);
+    let advice = &cloud.study.advice;
+    assert!(advice.len() > 2, "the fixture has some");
+    for advice in advice {
+        assert!(text.contains(&advice.text), "{}", advice.text);
+    }
+    let first = text.find(&advice[0].text).unwrap();
+    assert!(first < text.find("Image recognition").unwrap());
+}
+
+#[test]
+fn every_model_and_every_setting_is_in_a_figure_or_a_table() {
+    for name in ["cloud", "edge"] {
+        let named = study(name);
+        let text = visible(&page(std::slice::from_ref(&named)));
+        for summary in &named.study.summaries {
+            assert!(text.contains(&summary.workload.name), "{}", summary.workload.name);
+            assert!(text.contains(&summary.settings.words()), "{}", summary.settings.words());
+        }
+    }
+}
+
+#[test]
+fn sweeps_have_a_section_and_single_settings_have_none() {
+    assert!(page(&[study("cloud")]).contains("id=\"settings\""));
+    assert!(!page(&[study("edge")]).contains("id=\"settings\""));
+}
+
+#[test]
+fn machines_stand_side_by_side_in_colours_of_their_own() {
+    let page = page(&[study("cloud"), study("edge")]);
+    let text = visible(&page);
+    assert!(text.contains("AI workloads on cloud and edge"), "{}", &text[..400]);
+    let figure = &page[page.find("figure-image-recognition-involuntary").unwrap()..];
+    let drawing = &figure[..figure.find("</svg>").unwrap()];
+    assert!(drawing.contains("fill c0") && drawing.contains("fill c1"));
+}
+
+#[test]
+fn a_run_that_failed_says_so_and_its_error_is_escaped() {
+    let mut named = study("edge");
+    let run = &mut named.study.runs[0];
+    run.outcome = Outcome::Crashed;
+    run.error = Some("<script>alert(1)</script>".to_owned());
+    run.latency_ns = None;
+    let page = page(&[named]);
+    let text = visible(&page);
+    assert!(text.contains("crashed") && text.contains("1 not complete"));
+    assert!(!page.contains("<script>alert(1)"));
+}
+
+#[test]
+fn nothing_complete_is_a_page_that_says_so() {
+    let mut named = study("edge");
+    named.study.summaries.clear();
+    named.study.advice.clear();
+    for run in &mut named.study.runs {
+        run.outcome = Outcome::Refused;
+        run.over_time = None;
+        run.interrupts.clear();
+    }
+    let text = visible(&page(&[named]));
+    assert!(text.contains("No run is complete"), "{}", &text[..600]);
+    assert!(matches!(render_studies(&[]), Err(ReportError::NoStudies)));
+}

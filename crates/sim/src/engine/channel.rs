@@ -1,0 +1,163 @@
+//! What a pipe or a socket holds, and when there is room in it.
+
+use crate::workload::Pipe;
+use std::collections::VecDeque;
+
+/// Linux's pipe holds its bytes in pages (fs/pipe.c).
+const PAGE_BYTES: u32 = 4096;
+
+/// What reading a message did to the room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// There is more of it: a page of a pipe has been read, or a quarter of a socket is left at most.
+    pub(crate) more: bool,
+    /// It was full when that happened.
+    pub(crate) was_full: bool,
+}
+
+/// The messages of one pipe or socket.
+#[derive(Clone, Debug)]
+pub(crate) struct Channel {
+    spec: Pipe,
+    /// Bytes to be read.
+    pub(crate) filled: u64,
+    /// What they take of the capacity of a socket, and of memory.
+    pub(crate) taken: u64,
+    /// What is left to be read of each of a pipe's pages.
+    pages: VecDeque<u32>,
+    /// Where the next byte goes in the last of them.
+    end: u32,
+}
+
+impl Channel {
+    pub(crate) fn new(spec: Pipe) -> Self {
+        Self { spec, filled: 0, taken: 0, pages: VecDeque::new(), end: 0 }
+    }
+
+    /// Puts a message in, if there is room. One that is larger than the whole goes through when it is empty.
+    pub(crate) fn put(&mut self, bytes: u32) -> bool {
+        let needs = u64::from(bytes) + u64::from(self.spec.overhead_bytes);
+        let fits = if self.spec.socket {
+            self.taken + needs <= u64::from(self.spec.capacity_bytes) || self.taken == 0
+        } else {
+            self.put_in_pages(bytes)
+        };
+        if fits {
+            self.filled += u64::from(bytes);
+            self.taken += needs;
+        }
+        fits
+    }
+
+    /// What is over whole pages goes to the last page's end if it has room there (`anon_pipe_write`).
+    fn put_in_pages(&mut self, bytes: u32) -> bool {
+        let over = bytes % PAGE_BYTES;
+        let merges = over > 0 && !self.pages.is_empty() && self.end + over <= PAGE_BYTES;
+        let rest = if merges { bytes - over } else { bytes };
+        let fits = self.pages.is_empty()
+            || self.pages.len() + rest.div_ceil(PAGE_BYTES) as usize <= self.most_pages();
+        if !fits {
+            return false;
+        }
+        if merges {
+            self.end += over;
+            if let Some(last) = self.pages.back_mut() {
+                *last += over;
+            }
+        }
+        let mut left = rest;
+        while left > 0 {
+            self.end = left.min(PAGE_BYTES);
+            self.pages.push_back(self.end);
+            left -= self.end;
+        }
+        true
+    }
+
+    /// Takes a message out. `None` when it is not there yet.
+    pub(crate) fn take(&mut self, bytes: u32) -> Option<Room> {
+        if self.filled < u64::from(bytes) {
+            return None;
+        }
+        self.filled -= u64::from(bytes);
+        self.taken = if self.filled == 0 {
+            0
+        } else {
+            self.taken.saturating_sub(u64::from(bytes) + u64::from(self.spec.overhead_bytes))
+        };
+        if self.spec.socket {
+            // unix_writable: at most a quarter of the send buffer is taken (net/unix/af_unix.c).
+            let more = self.taken * 4 <= u64::from(self.spec.capacity_bytes);
+            return Some(Room { more, was_full: more });
+        }
+        let mut room = Room::default();
+        let mut left = bytes;
+        while left > 0 {
+            let is_full = self.is_full();
+            let Some(first) = self.pages.front_mut() else { break };
+            let read = left.min(*first);
+            *first -= read;
+            left -= read;
+            if *first == 0 {
+                self.pages.pop_front();
+                room = Room { more: true, was_full: room.was_full | is_full };
+            }
+        }
+        Some(room)
+    }
+
+    /// Whether a pipe has no page left; what is left in its last page does not count (`pipe_full`).
+    pub(crate) fn is_full(&self) -> bool {
+        !self.spec.socket && self.pages.len() >= self.most_pages()
+    }
+
+    fn most_pages(&self) -> usize {
+        (self.spec.capacity_bytes / PAGE_BYTES).max(1) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn channel(socket: bool, capacity_bytes: u32, overhead_bytes: u32) -> Channel {
+        Channel::new(Pipe { capacity_bytes, overhead_bytes, socket })
+    }
+
+    #[test]
+    fn a_pipe_holds_forty_short_messages_a_page_and_gives_room_a_page_at_a_time() {
+        let mut pipe = channel(false, 8192, 2);
+        assert_eq!((0..100).take_while(|_| pipe.put(100)).count(), 80);
+        assert!(pipe.is_full() && pipe.put(96) && !pipe.put(1));
+        let rooms: Vec<Room> = std::iter::from_fn(|| pipe.take(100)).collect();
+        assert_eq!(rooms.len(), 80);
+        let with_room: Vec<(usize, bool)> = rooms
+            .iter()
+            .enumerate()
+            .filter(|(_, room)| room.more)
+            .map(|(n, room)| (n, room.was_full))
+            .collect();
+        // Only the first page came free while the pipe was full. The last message leaves 96 bytes behind.
+        assert_eq!(with_room, [(39, true)]);
+        assert_eq!(pipe.take(96), Some(Room { more: true, was_full: false }));
+        assert_eq!(pipe.take(1), None);
+    }
+
+    #[test]
+    fn a_long_message_takes_pages_and_one_longer_than_the_pipe_goes_when_it_is_empty() {
+        let mut pipe = channel(false, 16_384, 0);
+        assert!(pipe.put(10_000) && pipe.put(4_096) && !pipe.put(4_096));
+        assert_eq!(pipe.take(4_096), Some(Room { more: true, was_full: true }));
+        assert!(pipe.put(4_096));
+        let mut small = channel(false, 100, 0);
+        assert!(small.put(10_000) && !small.put(4_096));
+    }
+
+    #[test]
+    fn a_socket_has_room_again_when_a_quarter_is_left() {
+        let mut socket = channel(true, 1000, 100);
+        assert_eq!((0..9).take_while(|_| socket.put(100)).count(), 5);
+        let rooms = [(); 4].map(|()| socket.take(100).map(|room| room.more));
+        assert_eq!(rooms, [Some(false), Some(false), Some(false), Some(true)]);
+    }
+}

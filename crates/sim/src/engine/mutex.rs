@@ -1,0 +1,92 @@
+//! A kernel's mutex (kernel/locking/mutex.c of 7.2): who has it, who waits, and who gets it next.
+
+use std::collections::VecDeque;
+
+/// What asking for the mutex came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// It is the asker's since before.
+    Had,
+    /// It is the asker's from now on.
+    Taken,
+    /// Somebody else has it.
+    Refused {
+        /// Who.
+        owner: u32,
+    },
+}
+
+/// The mutex. Who gives it back wakes the first that waits but leaves the mutex free, so that whoever comes first takes it; one that was
+/// woken in vain gets it handed over the next time (`MUTEX_FLAG_HANDOFF`).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mutex {
+    owner: Option<u32>,
+    /// Those that wait stay here until they have it.
+    waiters: VecDeque<u32>,
+    hands_over: bool,
+}
+
+impl Mutex {
+    /// A task wants it.
+    pub(super) fn ask(&mut self, task: u32) -> Asked {
+        match self.owner {
+            Some(owner) if owner == task => {
+                if self.waiters.front() == Some(&task) {
+                    // It was handed over.
+                    self.waiters.pop_front();
+                    self.hands_over = false;
+                    return Asked::Taken;
+                }
+                Asked::Had
+            }
+            Some(owner) => Asked::Refused { owner },
+            None => {
+                self.waiters.retain(|waiter| *waiter != task);
+                self.owner = Some(task);
+                Asked::Taken
+            }
+        }
+    }
+
+    /// A task that was refused sleeps until it is woken.
+    pub(super) fn wait(&mut self, task: u32) {
+        if self.waiters.contains(&task) {
+            self.hands_over |= self.waiters.front() == Some(&task);
+        } else {
+            self.waiters.push_back(task);
+        }
+    }
+
+    /// Gives it back, if it is the task's; who is to be woken if it sleeps.
+    pub(super) fn give_back(&mut self, task: u32) -> Option<u32> {
+        self.owner.take_if(|owner| *owner == task)?;
+        let next = self.waiters.front().copied();
+        if self.hands_over {
+            self.owner = next;
+        }
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_comes_first_has_it_and_who_was_woken_in_vain_gets_it_next() {
+        let mut mutex = Mutex::default();
+        assert_eq!((mutex.ask(1), mutex.ask(1)), (Asked::Taken, Asked::Had));
+        for waiter in [2, 3] {
+            assert_eq!(mutex.ask(waiter), Asked::Refused { owner: 1 });
+            mutex.wait(waiter);
+        }
+        assert_eq!(mutex.give_back(1), Some(2));
+        // 1 is still there, and faster.
+        assert_eq!((mutex.ask(1), mutex.ask(2)), (Asked::Taken, Asked::Refused { owner: 1 }));
+        mutex.wait(2);
+        assert_eq!((mutex.give_back(1), mutex.ask(1)), (Some(2), Asked::Refused { owner: 2 }));
+        assert_eq!((mutex.ask(2), mutex.ask(2)), (Asked::Taken, Asked::Had));
+        assert_eq!((mutex.give_back(2), mutex.give_back(2)), (Some(3), None));
+        assert_eq!((mutex.ask(3), mutex.give_back(3)), (Asked::Taken, None));
+    }
+}

@@ -1,0 +1,328 @@
+//! The types of `swtch/study/1`. What was not measured is `None`, with its reason among `unavailable`.
+
+use serde::{Deserialize, Serialize};
+use swtch_topology::Host;
+
+/// The schema that this version reads.
+pub const SCHEMA: &str = "swtch/study/1";
+
+/// Workloads run under many settings on one machine.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Study {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What was studied: `ai`.
+    pub kind: String,
+    /// How it came about.
+    pub provenance: Provenance,
+    /// The machine.
+    pub host: Host,
+    /// What the machine is called beside others.
+    pub machine_name: String,
+    /// Every run, those that failed among them.
+    pub runs: Vec<Run>,
+    /// The complete runs, by workload and settings.
+    pub summaries: Vec<Summary>,
+    /// What to change, with its evidence.
+    pub advice: Vec<Advice>,
+    /// What recording cost, where that was tried.
+    pub recording_overhead: Option<Overhead>,
+    /// What could not be had of any run, and why.
+    pub unavailable: Vec<Missing>,
+}
+
+/// How a study came about.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Provenance {
+    /// Of the package that wrote it.
+    pub swtch_version: String,
+    /// RFC 3339, UTC.
+    pub created_at: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// What ran the workloads.
+    pub runtime: Option<Runtime>,
+}
+
+/// What runs workloads.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Runtime {
+    /// `onnxruntime`.
+    pub name: String,
+    /// Its version.
+    pub version: Option<String>,
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct Workload {
+    /// Its number in the study that is followed.
+    pub number: Option<u32>,
+    /// Its name for people.
+    pub name: String,
+    /// Its name for files.
+    pub slug: String,
+    /// The figure of the study that it is in.
+    pub group: String,
+}
+
+/// How it is run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Settings {
+    /// Threads within an operator.
+    pub threads: u32,
+    /// Operators at once.
+    pub inter_op_threads: u32,
+    /// Whether threads that wait spin.
+    pub spinning: bool,
+    /// The CPUs that it is bound to.
+    pub pinned: Option<String>,
+    /// How many of it ran at once.
+    pub co_located: u32,
+    /// CPUs that it may use at most.
+    pub cpu_quota: Option<f64>,
+    /// Images at once.
+    pub batch: u32,
+    /// `cpu` or `cuda`.
+    pub device: String,
+    /// `stock`, or a sched_ext scheduler.
+    pub scheduler: String,
+}
+
+impl Settings {
+    /// What differs from the plainest way to run it, in words: `4 threads, blocking`.
+    pub fn words(&self) -> String {
+        let mut parts = vec![
+            format!("{} {}", self.threads, if self.threads == 1 { "thread" } else { "threads" }),
+            if self.spinning { "spinning" } else { "blocking" }.to_owned(),
+        ];
+        if self.inter_op_threads > 1 {
+            parts.push(format!("{} operators at once", self.inter_op_threads));
+        }
+        parts.extend(self.pinned.as_ref().map(|cpus| format!("on CPUs {cpus}")));
+        if self.co_located > 1 {
+            parts.push(format!("{} at once", self.co_located));
+        }
+        parts.extend(self.cpu_quota.map(|cpus| format!("{cpus} CPUs at most")));
+        if self.batch > 1 {
+            parts.push(format!("batch {}", self.batch));
+        }
+        if self.device != "cpu" {
+            parts.push(self.device.clone());
+        }
+        if self.scheduler != "stock" {
+            parts.push(self.scheduler.clone());
+        }
+        parts.join(", ")
+    }
+
+    /// Whether both differ in nothing but their threads.
+    pub fn differs_in_threads_only(&self, other: &Self) -> bool {
+        Self { threads: other.threads, ..self.clone() } == *other
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It did what was asked.
+    Complete,
+    /// The workload failed.
+    Crashed,
+    /// It was not started: too little memory.
+    Refused,
+    /// It took too long.
+    TimedOut,
+    /// Somebody ended it.
+    Interrupted,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Run {
+    /// Its name.
+    pub id: String,
+    /// What ran.
+    pub workload: Workload,
+    /// How.
+    pub settings: Settings,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, in a line, where it is not complete.
+    pub error: Option<String>,
+    /// Its Trace, a folder beside `study.json`.
+    pub trace: Option<String>,
+    /// Time measured, ns.
+    pub duration_ns: Option<u64>,
+    /// Units of work in that time.
+    pub inferences: Option<u64>,
+    /// Images a second.
+    pub images_per_second: Option<f64>,
+    /// Time of a unit of work.
+    pub latency_ns: Option<Latency>,
+    /// The most memory that was resident, bytes.
+    pub peak_rss_bytes: Option<u64>,
+    /// The most threads at a time.
+    pub threads_peak: Option<u32>,
+    /// The most processes at a time.
+    pub processes_peak: Option<u32>,
+    /// For each unit of work.
+    pub per_inference: Option<PerInference>,
+    /// By the second.
+    pub per_second: Option<PerSecond>,
+    /// Processor time.
+    pub cpu: Option<Cpu>,
+    /// What else went on, where it was too much.
+    pub disturbed: Option<String>,
+    /// Interrupts of the whole machine while it ran, by line.
+    pub interrupts: Vec<Interrupt>,
+    /// What changed while it ran.
+    pub over_time: Option<OverTime>,
+    /// What is missing, and why.
+    pub unavailable: Vec<Missing>,
+}
+
+/// Time of a unit of work, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Latency {
+    /// Half took at most this.
+    pub p50: f64,
+    /// Nine of ten.
+    pub p90: f64,
+    /// Ninety-nine of a hundred.
+    pub p99: f64,
+}
+
+/// What a unit of work takes.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct PerInference {
+    /// Voluntary switches.
+    pub voluntary: Option<f64>,
+    /// Involuntary switches.
+    pub involuntary: Option<f64>,
+    /// Interrupts of the whole machine.
+    pub interrupts: Option<f64>,
+    /// Processor time, ns.
+    pub cpu_ns: Option<f64>,
+    /// Time in run queues, all threads together, ns.
+    pub wait_ns: Option<f64>,
+}
+
+/// What happens in a second.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct PerSecond {
+    /// Voluntary switches.
+    pub voluntary: Option<f64>,
+    /// Involuntary switches.
+    pub involuntary: Option<f64>,
+    /// Interrupts of the whole machine.
+    pub interrupts: Option<f64>,
+}
+
+/// Processor time while it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Cpu {
+    /// Share of the CPUs that it may use, 0 to 1.
+    pub utilisation: Option<f64>,
+    /// Of others, ns.
+    pub foreign_ns: Option<u64>,
+    /// Taken by the hypervisor, ns.
+    pub steal_ns: u64,
+}
+
+/// An interrupt line.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Interrupt {
+    /// `hard` or `soft`.
+    pub kind: Option<String>,
+    /// The line.
+    pub line: Option<String>,
+    /// What it is.
+    pub name: Option<String>,
+    /// How often it came.
+    pub count: Option<u64>,
+}
+
+/// What changed while a run went on: lists of the same length.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct OverTime {
+    /// Since the beginning, ms.
+    pub at_ms: Vec<f64>,
+    /// Threads of the workload.
+    pub threads: Vec<u32>,
+    /// Its processes.
+    pub processes: Vec<u32>,
+    /// Share of the CPUs that it may use, 0 to 1.
+    pub cpu_utilisation: Vec<Option<f64>>,
+    /// Switches a second.
+    pub switches_per_s: Vec<Option<f64>>,
+    /// Interrupts of the whole machine a second.
+    pub interrupts_per_s: Vec<Option<f64>>,
+}
+
+/// The median of several runs, and the interval between order statistics that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Estimate {
+    /// The median.
+    pub median: f64,
+    /// The interval's lower end.
+    pub ci_low: f64,
+    /// Its upper end.
+    pub ci_high: f64,
+    /// The probability with which it holds the median, 0 to 1.
+    #[serde(default)]
+    pub confidence: Option<f64>,
+}
+
+/// Runs of one workload under one setting.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Summary {
+    /// What ran.
+    pub workload: Workload,
+    /// How.
+    pub settings: Settings,
+    /// Complete runs.
+    pub runs: u32,
+    /// Of those, disturbed ones.
+    pub disturbed: u32,
+    /// Images a second.
+    pub images_per_second: Option<Estimate>,
+    /// Median time of a unit of work, ns.
+    pub latency_p50_ns: Option<Estimate>,
+    /// Its 99th percentile, ns.
+    pub latency_p99_ns: Option<Estimate>,
+    /// Voluntary switches in each.
+    pub voluntary_per_inference: Option<Estimate>,
+    /// Involuntary ones.
+    pub involuntary_per_inference: Option<Estimate>,
+    /// The share of a unit's time that its threads waited in run queues, 0 to 1.
+    pub wait_share_of_latency: Option<Estimate>,
+}
+
+/// What to change.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Advice {
+    /// For what.
+    pub workload: Workload,
+    /// In a sentence.
+    pub text: String,
+}
+
+/// What recording cost.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Overhead {
+    /// Throughput with the recorder to throughput without.
+    pub throughput_ratio: Estimate,
+    /// Pairs of runs.
+    pub pairs: u32,
+}
+
+/// What could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Missing {
+    /// Which figure.
+    pub what: String,
+    /// The reason.
+    pub why: String,
+}
