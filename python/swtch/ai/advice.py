@@ -64,19 +64,20 @@ class Advice:
 
 
 def advise(summaries: Sequence[Summary], cpu_count: int) -> list[Advice]:
-    """For each workload the change of each setting that gains most, where the measurements leave no doubt.
+    """For each workload and load the change of each setting that gains most, where the measurements leave no doubt.
 
     cpu_count: CPUs that the workload may use. Settings are compared that differ in one thing only: threads, waiting, pinning, or operators at once;
     load (copies, quota, batch) is never part of the comparison.
     """
-    best: dict[tuple[str, str], Advice] = {}
+    best: dict[tuple[Any, ...], Advice] = {}
     for before in summaries:
         for after in summaries:
             what = difference(before.settings, after.settings)
             if before.workload["slug"] != after.workload["slug"] or what is None:
                 continue
             one = _compared(before, after, what, cpu_count)
-            key = (before.workload["slug"], what)
+            load = before.settings
+            key = (before.workload["slug"], what, load.co_located, load.cpu_quota, load.batch)
             if one is not None and (key not in best or one.gain.median > best[key].gain.median):
                 best[key] = one
     return sorted(best.values(), key=lambda one: (one.before.workload["number"] or 0, -one.gain.median))
@@ -115,10 +116,13 @@ def sentence(before: Summary, after: Summary, gain: Estimate, what: str, cpu_cou
     old, new = before.settings, after.settings
     if not what:
         return f"{old.label}: {new.label} gives {gain.median:.1f} x the throughput{of_the_switches(before, after)}"
-    cpus = f"{cpu_count} CPU{'s' if cpu_count != 1 else ''}"
-    subject = f"{_threads(old)} on {cpus}"
+    subject = f"{_threads(old)} on {_cpus(old, cpu_count)}"
     if what != "threads":
         subject = f"{subject}, {_named(old, what)}"
+    elif not old.spinning:
+        subject = f"{subject}, blocking"
+    if old.batch > 1:
+        subject = f"{subject}, batch {old.batch}"
     if old.co_located > 1:
         subject = f"beside {_neighbours(old.co_located - 1)}, {subject}"
     wait = before.figures["wait_share_of_latency"]
@@ -162,6 +166,15 @@ def of_the_switches(before: Summary, after: Summary) -> str:
     if old < 1:
         return f", at {new:.0f} switches an inference instead of {old:.1f}"
     return f" and {fraction(new / old)} the switches"
+
+
+def _cpus(settings: Settings, cpu_count: int) -> str:
+    """Where it runs, of the CPUs that may be used."""
+    if settings.cpu_quota is not None:
+        return f"a quota of {settings.cpu_quota:g} CPU{'s' if settings.cpu_quota != 1 else ''}"
+    lists = settings.cpu_lists
+    count = cpu_count if lists is None else len({cpu for cpus in lists for cpu in cpus})
+    return f"{count} CPU{'s' if count != 1 else ''}"
 
 
 def _threads(settings: Settings) -> str:

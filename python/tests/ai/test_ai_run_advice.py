@@ -81,6 +81,25 @@ def test_blocking_instead_of_spinning_beside_a_neighbour():
     assert text.endswith("blocking gives 2.0 x the throughput, at 60 switches an inference instead of 0.5")
 
 
+def test_the_sentence_says_where_it_ran():
+    def first_words(**settings):
+        runs = [run(Settings(threads=4, **settings), speed) for speed in (48, 50, 52)]
+        runs += [run(Settings(threads=1, **settings), speed) for speed in (88, 90, 92)]
+        return advise(summarise(runs), cpu_count=8)[0].text.split(":")[0]
+
+    assert first_words() == "4 threads on 8 CPUs"
+    assert first_words(spinning=False) == "4 threads on 8 CPUs, blocking"
+    assert first_words(cpu_quota=1.0, batch=2) == "4 threads on a quota of 1 CPU, batch 2"
+    assert first_words(pinned="0-1") == "4 threads on 2 CPUs"
+
+
+def test_each_load_has_its_own_advice():
+    alone = sweep((48, 50, 52), (88, 90, 92))
+    beside = [run(replace(FOUR, co_located=2), speed) for speed in (40, 41, 42)]
+    beside += [run(replace(TWO, co_located=2), speed) for speed in (60, 61, 62)]
+    assert len(advise(summarise(alone + beside), 2)) == 2
+
+
 def test_load_is_no_choice():
     assert difference(Settings(co_located=1), Settings(co_located=2)) is None
     assert difference(Settings(cpu_quota=None), Settings(cpu_quota=1.0)) is None
