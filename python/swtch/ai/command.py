@@ -1,0 +1,93 @@
+"""`swtch ai`: AI workloads under the recorder. The binary `swtch` runs it as the program `swtch-ai`.
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from . import list as list_command
+from . import run as run_command
+from . import tune as tune_command
+from .errors import AiError, UnknownModel
+from .options import WrongUsage
+
+_DESCRIPTION = "AI workloads under the recorder: the sixteen models of the study by Suo et al., or any program that keeps the workload contract"
+_EXAMPLES = """\
+examples:
+  swtch ai list                                         the models, and what is installed
+  swtch ai run --quick                                  a subset, within a minute
+  swtch ai run 1,5,7 --threads 1,2,4,8 --batch 1 --duration 10s
+  swtch ai run mobilenet-v2 --spin on,off --repeats 3   spinning against blocking
+  swtch ai run --all --out cloud                        all sixteen
+  swtch ai run --threads 1,2 -- ./my-workload --threads {threads}
+  swtch ai tune resnet-50-v2                            the best settings, with the evidence
+
+Exit status: 0 done, 1 failed, 2 wrong usage."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """One that says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Says it and ends with status 2."""
+        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
+        sys.exit(2)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    # What comes after -- is another program's, whatever it looks like.
+    own, program = (
+        (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, None)
+    )
+    options = _parser().parse_args(own)
+    options.words, options.after = ["swtch", "ai", *words], program
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return int(options.run(options))
+    except (WrongUsage, UnknownModel) as error:
+        return _complain(str(error), 2)
+    except AiError as error:
+        return _complain(str(error), 1)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Who reads the output has had enough.
+        sys.stderr.close()
+        return 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="swtch ai",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for module in (list_command, run_command, tune_command):
+        module.add_to(commands)
+    return parser
+
+
+def _terminate(number: int, frame: Any) -> NoReturn:
+    # As Ctrl-C: everything that was started is ended, and what is complete is kept.
+    raise KeyboardInterrupt
+
+
+def _complain(message: str, status: int) -> int:
+    print(f"swtch ai: {message}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,314 @@
+"""From what was seen of a run to its figures: a row of `runs` of `swtch/study/1`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import record
+from .contract import Collector
+from .errors import AiError
+from .figures import latency, per
+from .over_time import over_time
+from .sampler import Sampler
+from .timeline import Activity, Switch, activity
+
+DISTURBED_SHARE = 0.1
+"""A run is marked when others and the hypervisor took more than this share of the CPUs that it might use."""
+_DRIVERS = ("nvidia", "nv_queue", "uvm")
+"""What the names of the driver's threads have in them: irq/129-nvidia, nv_queue, UVM global queue."""
+_COST = (
+    "direct_ns",
+    "indirect_ns",
+    "indirect_from",
+    "share",
+    "measured_in_place",
+    "switch_ns",
+    "cpu_ns",
+    "causes",
+    "money",
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the host saw of a run that ended well."""
+
+    said: Sequence[Collector]
+    """What each copy told."""
+    pids: Sequence[int]
+    """Its process."""
+    go_ns: int
+    """When they were let go, by `CLOCK_MONOTONIC`."""
+    sampler: Sampler
+    """What was seen meanwhile."""
+    cpu_time: float
+    """CPUs worth of time that the run might use."""
+    cpu_count: int
+    """Processors that it might run on."""
+    throttled_ns: int | None = None
+    """How long its quota stopped it, summed over CPUs; `None` where that is not counted."""
+
+
+def blank(
+    name: str, workload: dict[str, Any], settings: dict[str, Any], repeat: int, predicted: int | None
+) -> dict[str, Any]:
+    """The row of a run of which nothing is known yet."""
+    return {
+        "id": name,
+        "workload": workload,
+        "settings": settings,
+        "repeat": repeat,
+        "outcome": "crashed",
+        "error": None,
+        "trace": None,
+        "facts": None,
+        "duration_ns": None,
+        "inferences": None,
+        "images_per_second": None,
+        "latency_ns": None,
+        "peak_rss_bytes": None,
+        "predicted_peak_bytes": predicted,
+        "threads_peak": None,
+        "processes_peak": None,
+        "switches": None,
+        "per_inference": None,
+        "per_second": None,
+        "cpu": None,
+        "disturbed": None,
+        "wait_share_of_latency": None,
+        "wait_share_bounds": None,
+        "interrupts": [],
+        "over_time": None,
+        "cost": None,
+        "recorder": None,
+        "driver_threads": None,
+        "unavailable": [],
+    }
+
+
+def fill(row: dict[str, Any], seen: Seen, trace: Path | None, summary: dict[str, Any] | None) -> None:
+    """Fills in what can be known; what cannot is told in `unavailable`."""
+    begin_ns = min(min(one.begin_ns, default=seen.go_ns) for one in seen.said)
+    end_ns = max(max(one.end_ns, default=seen.go_ns) for one in seen.said)
+    inferences = sum(len(one.end_ns) for one in seen.said)
+    duration_ns = end_ns - begin_ns
+    row.update(
+        facts=dict(seen.said[0].ready or {}),
+        duration_ns=duration_ns,
+        inferences=inferences,
+        images_per_second=total(_images_per_second(one, row["settings"]["batch"]) for one in seen.said),
+        latency_ns=latency([length for one in seen.said for length in one.latencies_ns()]),
+        threads_peak=max((one.threads for one in seen.sampler.samples), default=None),
+        processes_peak=max((one.processes for one in seen.sampler.samples), default=None),
+    )
+    if inferences == 0:
+        row["unavailable"].append({"what": "latency_ns", "why": "the workload told of no inference"})
+    found = None
+    if trace is not None and summary is not None:
+        found = _recorded(row, seen, trace, summary)
+    _fill_rates(row, seen, found, duration_ns, inferences)
+    row["over_time"] = over_time(seen.sampler.samples, begin_ns, trace, seen.cpu_time)
+
+
+def total(values: Iterable[float | None]) -> Any:
+    """The sum; `None` when one is unknown."""
+    known = list(values)
+    return None if not known or None in known else sum(value for value in known if value is not None)
+
+
+def _images_per_second(said: Collector, batch: int) -> float | None:
+    spans = len(said.end_ns)
+    if spans == 0:
+        return None
+    told = said.metrics.get("images")
+    images = told if isinstance(told, (int, float)) and not isinstance(told, bool) else spans * batch
+    return per(images * 1e9, max(said.end_ns) - min(said.begin_ns))
+
+
+def _recorded(row: dict[str, Any], seen: Seen, trace: Path, summary: dict[str, Any]) -> Activity | None:
+    """What the Trace says of the inferences; fills in what is told as it is."""
+    row["interrupts"] = [
+        {name: one.get(name) for name in ("kind", "line", "name", "count")}
+        for one in summary.get("interrupts", [])
+    ]
+    cost = summary.get("cost") or {}
+    row["cost"] = {name: cost.get(name) for name in _COST}
+    row["recorder"] = {
+        "source": summary.get("source"),
+        "lost": summary.get("lost"),
+        **(summary.get("recorder") or {}),
+    }
+    try:
+        header = record.header(trace)
+        rows = list(record.table(trace, "tasks"))
+    except AiError as error:
+        row["unavailable"].append({"what": "switches", "why": str(error)})
+        return None
+    if summary.get("lost"):
+        row["unavailable"].append(
+            {"what": "wait_share_of_latency", "why": f"{summary['lost']} events were lost"}
+        )
+    start_ns = int(header["provenance"]["started_monotonic_ns"])
+    try:
+        switches = list(record.switches(trace))
+    except (AiError, StopIteration, RuntimeError) as error:
+        why = f"single switches were not recorded (source {summary.get('source')}): {error}"
+        row["unavailable"] += [
+            {"what": what, "why": why} for what in ("wait_share_of_latency", "over_time.switches_per_s")
+        ]
+        return _from_totals(rows)
+    row["driver_threads"] = driver_threads(rows) if row["settings"]["device"] != "cpu" else None
+    parts = []
+    whole = (summary.get("scope") or {}).get("kind") == "machine"
+    for tids, said in zip(threads_of(rows, seen.pids, whole), seen.said):
+        spans = [(begin - start_ns, end - start_ns) for begin, end in zip(said.begin_ns, said.end_ns)]
+        if not saw_beginning(switches, tids, seen.go_ns - start_ns, min((b for b, _ in spans), default=0)):
+            row["unavailable"].append(
+                {
+                    "what": "beginning",
+                    "why": "it cannot be shown that the recorder saw the first switch; the first inferences may be missing",
+                }
+            )
+        running = [int(task["tid"]) for task in rows if int(task["run_ns"] or 0) > 0]
+        parts.append(
+            (
+                activity(switches, running, tids, spans, int(header["duration_ns"])),
+                sum(e - b for b, e in spans),
+            )
+        )
+    found = _together(parts)
+    if not summary.get("lost"):
+        row["wait_share_of_latency"] = found.wait_share
+        row["wait_share_bounds"] = {"low": found.wait_share_low, "high": found.wait_share_high}
+    return found
+
+
+def threads_of(
+    tasks: Sequence[Mapping[str, str]], pids: Sequence[int], machine: bool = False
+) -> list[frozenset[int]]:
+    """The threads of each copy, by its process: its own and those of the processes that it started.
+
+    machine: whether the recording was of the whole machine, not only of the copies.
+    """
+    parents = {int(task["pid"]): int(task["parent_pid"] or 0) for task in tasks}
+    found: dict[int, set[int]] = {pid: set() for pid in pids}
+    for task in tasks:
+        if task["in_scope"] != "true":
+            continue
+        pid, steps = int(task["pid"]), 0
+        while pid not in found and pid in parents and steps < len(parents):
+            pid, steps = parents[pid], steps + 1
+        # Whose parents have ended is in nobody's tree, and of the only copy if there is but one.
+        if pid not in found and len(pids) == 1 and not machine:
+            pid = pids[0]
+        if pid in found:
+            found[pid].add(int(task["tid"]))
+    return [frozenset(found[pid]) for pid in pids]
+
+
+def driver_threads(tasks: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """What the kernel's threads of a GPU's driver did over the recording, busiest first."""
+    rows = [
+        {
+            "name": task["comm"],
+            "voluntary": int(task["voluntary"] or 0),
+            "involuntary": int(task["involuntary"] or 0),
+            "run_ns": int(task["run_ns"] or 0),
+        }
+        for task in tasks
+        if task["kernel_thread"] == "true" and any(name in task["comm"].lower() for name in _DRIVERS)
+    ]
+    return sorted(rows, key=lambda one: -int(one["run_ns"]))
+
+
+def saw_beginning(switches: Iterable[Switch], tids: frozenset[int], go_ns: int, first_ns: int) -> bool:
+    """Whether a thread of the workload was seen to come onto a CPU between `go` and its first inference.
+
+    It was blocked, waiting for `go`; it must have come. Who did not see that began too late.
+    """
+    return any(one.next_tid in tids and go_ns <= one.at_ns <= first_ns for one in switches)
+
+
+def _from_totals(tasks: Sequence[dict[str, str]]) -> Activity:
+    """Of the whole recording, where single switches are not there."""
+    scope = [task for task in tasks if task["in_scope"] == "true"]
+
+    def summed(column: str) -> int:
+        return sum(int(task[column] or 0) for task in scope)
+
+    return Activity(
+        summed("voluntary"), summed("involuntary"), summed("run_ns"), summed("wait_ns"), None, None, None
+    )
+
+
+def _together(parts: Sequence[tuple[Activity, int]]) -> Activity:
+    """The copies' sums; shares are means by the length of their inferences."""
+
+    def mean(name: str) -> float | None:
+        pairs = [(getattr(one, name), weight) for one, weight in parts]
+        if any(value is None for value, _ in pairs):
+            return None
+        return per(sum(value * weight for value, weight in pairs), sum(weight for _, weight in pairs))
+
+    return Activity(
+        sum(one.voluntary for one, _ in parts),
+        sum(one.involuntary for one, _ in parts),
+        sum(one.run_ns for one, _ in parts),
+        sum(one.wait_ns for one, _ in parts),
+        mean("wait_share"),
+        mean("wait_share_low"),
+        mean("wait_share_high"),
+    )
+
+
+def _fill_rates(
+    row: dict[str, Any], seen: Seen, found: Activity | None, duration_ns: int, inferences: int
+) -> None:
+    first, last = seen.sampler.samples[0], seen.sampler.samples[-1]
+    watched_ns = last.at_ns - first.at_ns
+    living = [one for one in seen.sampler.samples if one.processes]
+    sampled_ns = living[-1].own_ns - living[0].own_ns if living else None
+    own_ns = found.run_ns if found is not None else sampled_ns
+    busy_ns, steal_ns = last.busy_ns - first.busy_ns, last.steal_ns - first.steal_ns
+    foreign_ns = None if own_ns is None else max(0, busy_ns - own_ns)
+    interrupts = last.interrupts - first.interrupts
+    voluntary = None if found is None else found.voluntary
+    involuntary = None if found is None else found.involuntary
+    row["switches"] = None if found is None else {"voluntary": voluntary, "involuntary": involuntary}
+    row["per_inference"] = {
+        "voluntary": per(voluntary, inferences),
+        "involuntary": per(involuntary, inferences),
+        "interrupts": per(interrupts, inferences),
+        "cpu_ns": per(own_ns, inferences),
+        "wait_ns": per(None if found is None else found.wait_ns, inferences),
+    }
+    row["per_second"] = {
+        "voluntary": per(None if voluntary is None else voluntary * 1e9, duration_ns),
+        "involuntary": per(None if involuntary is None else involuntary * 1e9, duration_ns),
+        "interrupts": per(interrupts * 1e9, watched_ns),
+    }
+    row["cpu"] = {
+        "utilisation": per(own_ns, duration_ns * seen.cpu_time),
+        "own_ns": own_ns,
+        "foreign_ns": foreign_ns,
+        "steal_ns": steal_ns,
+        "throttled_ns": seen.throttled_ns,
+        "sampled_ns": sampled_ns,
+        "sampling_ns": seen.sampler.cost_ns,
+    }
+    row["disturbed"] = disturbed(foreign_ns, steal_ns, watched_ns * seen.cpu_count)
+
+
+def disturbed(foreign_ns: int | None, steal_ns: int, cpus_ns: int) -> str | None:
+    """Why a run was not alone, in words; `None` when it was, nearly.
+
+    >>> disturbed(300, 0, 1000)
+    'others used 30 % of its CPUs'
+    """
+    if foreign_ns is None or cpus_ns <= 0 or foreign_ns + steal_ns <= DISTURBED_SHARE * cpus_ns:
+        return None
+    text = f"others used {100 * foreign_ns / cpus_ns:.0f} % of its CPUs"
+    return text if steal_ns == 0 else f"{text}, the hypervisor took {100 * steal_ns / cpus_ns:.0f} %"

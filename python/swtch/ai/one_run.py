@@ -1,0 +1,275 @@
+"""One run: a workload under some settings, once, in processes and a control group of its own, recorded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from . import cgroup, evaluate, scheduler
+from .contract import now_ns
+from .errors import AiError
+from .host import Usable, available_memory_bytes
+from .launch import Workload, listen
+from .record import Recorder
+from .sampler import Sampler, descendants, peak_rss_bytes
+from .settings import Settings
+from .subject import Subject
+
+_END_LIMIT_S = 20.0
+"""What a workload may take to tell its figures once it has begun to."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all runs of a study have in common."""
+
+    folder: Path
+    """Where Traces go."""
+    duration_s: float
+    """The measured phase of each run."""
+    inferences: int | None = None
+    """The measured phase ends after so many, should its time not end before."""
+    record: bool = True
+    """Whether the runs are recorded."""
+    price: str | None = None
+    """As `swtch record --price` takes it."""
+    load_limit_s: float = 300.0
+    """A workload must be ready by then."""
+    run_limit_s: float | None = None
+    """A measured phase must be over by then; a minute and three times its length when `None`."""
+
+    def lasting(self, duration_s: float) -> Plan:
+        """The same with measured phases of another length."""
+        return replace(self, duration_s=duration_s)
+
+    def unrecorded(self) -> Plan:
+        """The same without a recorder."""
+        return replace(self, record=False)
+
+    @property
+    def phase_limit_s(self) -> float:
+        """The limit of the measured phase."""
+        return self.run_limit_s if self.run_limit_s is not None else 60 + 3 * self.duration_s
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run to be made."""
+
+    subject: Subject
+    """What runs."""
+    settings: Settings
+    """How."""
+    repeat: int = 0
+    """Which time, from 0."""
+    tag: str = ""
+    """What tells it from others that are alike."""
+
+    @property
+    def id(self) -> str:
+        """For files and documents: `mobilenet-v2.t4.spin.r0`."""
+        return f"{self.subject.slug}.{self.settings.label}.r{self.repeat}{self.tag}"
+
+
+class _Ended(Exception):
+    """The run is over before its end, and why."""
+
+    def __init__(self, outcome: str, error: str) -> None:
+        super().__init__(error)
+        self.outcome, self.error = outcome, error
+
+
+def run_once(
+    job: Job,
+    plan: Plan,
+    usable: Usable,
+    say: Callable[[str], None] = lambda text: None,
+    look: Callable[[dict[str, Any], evaluate.Seen, Path | None], None] | None = None,
+) -> dict[str, Any]:
+    """Makes a run; returns its row of `swtch/study/1`, whatever happened.
+
+    say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there. Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError` for a program that
+    is not there, pinning that is not allowed, or a quota that cannot be set: those would fail for every run.
+    """
+    predicted = job.subject.predicted_peak_bytes(job.settings)
+    row = evaluate.blank(job.id, job.subject.to_document(), job.settings.to_document(), job.repeat, predicted)
+    available = available_memory_bytes()
+    if predicted is not None and available is not None and predicted > available:
+        row["outcome"] = "refused"
+        row["error"] = (
+            f"needs up to {predicted / 1e6:.0f} MB and {available / 1e6:.0f} MB are available; "
+            "use a smaller batch, fewer copies, or end other programs"
+        )
+        return row
+    with cgroup.group(job.id, job.settings.cpu_quota) as group:
+        if group.folder is None:
+            if job.settings.cpu_quota is not None:
+                raise AiError(f"--quota cannot be kept: {group.why}")
+            row["unavailable"].append({"what": "cgroup", "why": group.why})
+        try:
+            with (
+                scheduler.loaded(job.settings.scheduler, group.folder),
+                _started(job, plan, group) as workloads,
+            ):
+                seen, summary = _measure(job, plan, usable, group, workloads, row, say)
+            say("evaluating")
+            _evaluate(plan, row, seen, summary, look)
+        except _Ended as early:
+            row["outcome"], row["error"] = early.outcome, early.error
+        except KeyboardInterrupt:
+            row["outcome"], row["error"] = "interrupted", "interrupted by a signal"
+    if row["trace"] is not None and not (plan.folder / row["trace"] / "header.json").exists():
+        row["trace"] = None
+    return row
+
+
+@contextlib.contextmanager
+def _started(job: Job, plan: Plan, group: cgroup.Group) -> Iterator[list[Workload]]:
+    """The copies, which are ended with the block."""
+    lists = job.settings.cpu_lists or [None] * job.settings.co_located  # type: ignore[list-item]
+    workloads: list[Workload] = []
+    over = False
+    try:
+        for cpus in lists:
+            workloads.append(
+                Workload(
+                    job.subject.arguments(job.settings),
+                    job.subject.environment(job.settings),
+                    plan.duration_s,
+                    plan.inferences,
+                    cpus,
+                    group.folder,
+                )
+            )
+        yield workloads
+        over = True
+    finally:
+        for one in workloads:
+            one.end(at_once=not over)
+
+
+def _measure(
+    job: Job,
+    plan: Plan,
+    usable: Usable,
+    group: cgroup.Group,
+    workloads: list[Workload],
+    row: dict[str, Any],
+    say: Callable[[str], None],
+) -> tuple[evaluate.Seen, dict[str, Any] | None]:
+    """From the start of the copies to the end of the recording: what was seen, and what the recorder says."""
+    say("loading")
+    if not listen(workloads, lambda one: one.said.ready is not None, plan.load_limit_s):
+        raise _Ended(
+            "timed-out",
+            f"the workload was not ready within {plan.load_limit_s:g} s; --load-limit gives it longer",
+        )
+    _check(workloads, lambda one: one.said.ready is not None)
+    pids = group.processes() or descendants(one.pid for one in workloads)
+    cpus = sorted({cpu for cpus in job.settings.cpu_lists or [list(usable.cpus)] for cpu in cpus})
+    # Processes that it starts later are in the group; without one, they are looked for.
+    sampler = Sampler(lambda: group.processes() or descendants(one.pid for one in workloads), cpus)
+    summary, whole = None, False
+    with _recording(job, plan, group, pids, row) as recorder:
+        throttled_before_ns = group.throttled_ns()
+        try:
+            say("measuring")
+            sampler.start()
+            go_ns = now_ns()
+            for one in workloads:
+                one.go()
+            whole = listen(workloads, lambda one: one.done, plan.phase_limit_s)
+            row["peak_rss_bytes"] = evaluate.total(_peak_rss(one) for one in workloads)
+        finally:
+            sampler.stop()
+            if recorder is not None:
+                try:
+                    summary = recorder.stop(gone=_gone(workloads, group))
+                except AiError as error:
+                    row["unavailable"].append({"what": "recording", "why": str(error)})
+    throttled_ns = group.throttled_ns()
+    if not whole:
+        raise _Ended(
+            "timed-out",
+            f"the measured phase was not over within {plan.phase_limit_s:g} s; --time-limit gives it longer",
+        )
+    listen(workloads, lambda one: False, _END_LIMIT_S)
+    _check(workloads, lambda one: bool(one.said.metrics) and one.said.truncated is None)
+    cpu_time = min(len(cpus), job.settings.cpu_quota or usable.cpu_time)
+    if throttled_ns is not None and throttled_before_ns is not None:
+        throttled_ns -= throttled_before_ns
+    said, of = [one.said for one in workloads], [one.pid for one in workloads]
+    return evaluate.Seen(said, of, go_ns, sampler, cpu_time, len(cpus), throttled_ns), summary
+
+
+def _evaluate(
+    plan: Plan,
+    row: dict[str, Any],
+    seen: evaluate.Seen,
+    summary: dict[str, Any] | None,
+    look: Callable[[dict[str, Any], evaluate.Seen, Path | None], None] | None,
+) -> None:
+    trace = plan.folder / row["trace"] if summary is not None and row["trace"] is not None else None
+    evaluate.fill(row, seen, trace, summary)
+    row["outcome"] = "complete"
+    if look is not None:
+        look(row, seen, trace)
+
+
+def _gone(workloads: list[Workload], group: cgroup.Group) -> bool:
+    """Whether all copies died before they had told everything; then the group goes too, as the recorder waits for that."""
+    if any(not one.died for one in workloads):
+        return False
+    if group.folder is not None:
+        cgroup.remove(group.folder)
+    return True
+
+
+@contextlib.contextmanager
+def _recording(
+    job: Job, plan: Plan, group: cgroup.Group, pids: list[int], row: dict[str, Any]
+) -> Iterator[Recorder | None]:
+    """A recorder that sees everything from now on, and is gone with the block.
+
+    A machine that lets nobody record is no reason not to run: it yields none then, and the row says why.
+    """
+    if not plan.record:
+        row["unavailable"].append({"what": "recording", "why": "not asked for"})
+        yield None
+        return
+    recorder = None
+    try:
+        try:
+            # A GPU's driver works in threads of the kernel, which are in no group of ours.
+            machine = job.settings.device != "cpu"
+            name = f"{job.id}.swtch"
+            recorder = Recorder(plan.folder / name, pids, group.folder, plan.price, machine)
+            recorder.wait_begun()
+            row["trace"] = name
+        except AiError as error:
+            row["unavailable"].append({"what": "recording", "why": str(error)})
+            if recorder is not None:
+                recorder.kill()
+            recorder = None
+        yield recorder
+    finally:
+        if recorder is not None:
+            recorder.kill()
+
+
+def _check(workloads: list[Workload], fine: Callable[[Workload], bool]) -> None:
+    """Raises `_Ended` for the first that failed."""
+    for number, one in enumerate(workloads, start=1):
+        if one.broken is None and one.said.error is None and fine(one):
+            continue
+        one.end()
+        which = f"copy {number} of {len(workloads)}: " if len(workloads) > 1 else ""
+        raise _Ended("crashed", f"{which}{one.complaint()}")
+
+
+def _peak_rss(one: Workload) -> int | None:
+    told = one.said.metrics.get("peak_rss_bytes")
+    return told if isinstance(told, int) and not isinstance(told, bool) else peak_rss_bytes(one.pid)

@@ -1,0 +1,157 @@
+"""The document `swtch/study/1`: a folder with `study.json` and the Traces of its runs (`docs/schemas/study-1.json`)."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from .errors import AiError
+
+SCHEMA = "swtch/study/1"
+FILE = "study.json"
+DEFAULT_FOLDER = "ai-study"
+OUTCOMES = ("complete", "crashed", "refused", "timed-out", "interrupted")
+"""How a run can end."""
+_KEYS = (
+    "schema",
+    "kind",
+    "provenance",
+    "host",
+    "machine_name",
+    "runs",
+    "summaries",
+    "advice",
+    "recording_overhead",
+    "unavailable",
+)
+
+
+def begin(
+    host: Mapping[str, Any],
+    machine_name: str,
+    command: Sequence[str],
+    runtime: Mapping[str, Any] | None,
+    seed: int | None,
+) -> dict[str, Any]:
+    """A study without runs.
+
+    host: the machine, as a Profile has it. runtime: `name` and `version`; `None` when programs bring their own.
+    """
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {
+        "schema": SCHEMA,
+        "kind": "ai",
+        "provenance": {
+            "swtch_version": swtch_version(),
+            "created_at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "command": list(command),
+            "runtime": None if runtime is None else dict(runtime),
+            "seed": seed,
+        },
+        "host": dict(host),
+        "machine_name": machine_name,
+        "runs": [],
+        "summaries": [],
+        "advice": [],
+        "recording_overhead": None,
+        "tuned": None,
+        "unavailable": [],
+    }
+
+
+def swtch_version() -> str:
+    """Of this package; `unknown` when it is not installed but run from its sources."""
+    try:
+        return version("swtch")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def write(folder: Path, document: Mapping[str, Any]) -> Path:
+    """Writes `study.json`, whole or not at all; returns where it is. Raises `AiError` when it cannot be written."""
+    path = folder / FILE
+    text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=folder, prefix=f".{FILE}.", delete=False) as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError as error:
+        raise AiError(
+            f"{path} cannot be written ({error.strerror}); is the disk full or read-only?"
+        ) from None
+    return path
+
+
+def read(path: os.PathLike[str] | str) -> dict[str, Any]:
+    """The study in a folder, or in its `study.json`. Raises `AiError` for what is none."""
+    place = Path(path)
+    if place.is_dir():
+        place = place / FILE
+    try:
+        document = json.loads(place.read_text())
+    except OSError as error:
+        raise AiError(f"there is no study {place} ({error.strerror}); `swtch ai run` writes one") from None
+    except ValueError as error:
+        raise AiError(f"{place} is no JSON ({error}); was it cut off?") from None
+    fault = check(document)
+    if fault is not None:
+        raise AiError(f"{place} is no study as this swtch writes it: {fault}")
+    return dict(document)
+
+
+def check(document: Any) -> str | None:
+    """What is wrong with a document, the first thing, in words; `None` when it is a study."""
+    if not isinstance(document, dict):
+        return "an object was expected"
+    if document.get("schema") != SCHEMA:
+        return f"its schema is {document.get('schema')!r}, not {SCHEMA!r}"
+    missing = [key for key in _KEYS if key not in document]
+    if missing:
+        return f"{missing[0]!r} is missing"
+    if not isinstance(document["runs"], list):
+        return "'runs' must be a list"
+    seen: set[str] = set()
+    for index, run in enumerate(document["runs"]):
+        where = f"runs[{index}]"
+        if not isinstance(run, dict) or not isinstance(run.get("id"), str):
+            return f"{where} has no id"
+        if run["id"] in seen:
+            return f"{where} has the id {run['id']!r} of an earlier one"
+        seen.add(run["id"])
+        if run.get("outcome") not in OUTCOMES:
+            return f"the outcome of {run['id']} is {run.get('outcome')!r}, none of {', '.join(OUTCOMES)}"
+        if run["outcome"] != "complete" and not run.get("error"):
+            return f"{run['id']} is {run['outcome']}, and does not say why"
+    return None
+
+
+def new_folder(asked: Path | None) -> Path:
+    """Makes the folder for a study: the one asked for, or the first free of `ai-study`, `ai-study-2` ...
+
+    Raises `AiError` when there is a study in it already.
+    """
+    try:
+        if asked is not None:
+            if (asked / FILE).exists():
+                raise AiError(f"there is a study in {asked} already; give another folder, or remove it")
+            asked.mkdir(parents=True, exist_ok=True)
+            return asked
+        number = 1
+        while True:
+            folder = Path(DEFAULT_FOLDER if number == 1 else f"{DEFAULT_FOLDER}-{number}")
+            try:
+                folder.mkdir()
+                return folder
+            except FileExistsError:
+                number += 1
+    except OSError as error:
+        raise AiError(
+            f"the folder {error.filename} cannot be made ({error.strerror}); give another with --out"
+        ) from None

@@ -1,0 +1,142 @@
+"""Looks at a workload and the machine a few times a second while it is measured: what a Trace does not have.
+
+Threads and processes of the workload, interrupts of the machine, and CPU time of everybody, from procfs. Its own CPU time is counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+HZ = 5.0
+"""Looks a second."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One look."""
+
+    at_ns: int
+    """When, by `CLOCK_MONOTONIC`."""
+    threads: int
+    """Threads of the workload."""
+    processes: int
+    """Its processes."""
+    own_ns: int
+    """CPU time of its living processes."""
+    busy_ns: int
+    """CPU time of everybody on the CPUs that the workload may use, without what a hypervisor took."""
+    steal_ns: int
+    """CPU time that a hypervisor took from them."""
+    interrupts: int
+    """Hardware interrupts of the machine since it was started."""
+
+
+class Sampler:
+    """A thread that looks until it is stopped. The first look is when it starts, the last when it stops."""
+
+    def __init__(self, pids: Callable[[], Iterable[int]], cpus: Iterable[int], hz: float = HZ) -> None:
+        """pids: tells the processes of the workload, whenever it is asked. cpus: those that the workload may use."""
+        self.samples: list[Sample] = []
+        """What was seen, in order."""
+        self.cost_ns = 0
+        """CPU time that looking took."""
+        self._pids = pids
+        self._cpus = frozenset(f"cpu{cpu}" for cpu in cpus)
+        self._period_s = 1 / hz
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="swtch-sampler")
+
+    def start(self) -> None:
+        """Looks for the first time, and begins."""
+        self.samples.append(self._look())
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Looks for the last time, and ends."""
+        self._over.set()
+        # It may have been interrupted before it began.
+        if self._thread.ident is not None:
+            self._thread.join()
+        self.samples.append(self._look())
+
+    def _run(self) -> None:
+        while not self._over.wait(self._period_s):
+            self.samples.append(self._look())
+            self.cost_ns = time.thread_time_ns()
+
+    def _look(self) -> Sample:
+        threads = processes = own_ns = 0
+        for pid in self._pids():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                count = len(os.listdir(f"/proc/{pid}/task"))
+                own_ns += process_cpu_ns(pid)
+                threads, processes = threads + count, processes + 1
+        busy_ns, steal_ns, interrupts = machine(self._cpus)
+        return Sample(time.monotonic_ns(), threads, processes, own_ns, busy_ns, steal_ns, interrupts)
+
+
+def process_cpu_ns(pid: int) -> int:
+    """CPU time of a process so far, its ended threads included. `OSError` when it is gone."""
+    with open(f"/proc/{pid}/stat") as file:
+        # The name in parentheses may hold anything, parentheses too.
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * _tick_ns()
+
+
+def machine(cpus: frozenset[str], path: str = "/proc/stat") -> tuple[int, int, int]:
+    """CPU time in use and stolen on those CPUs (`cpu0` ...), in nanoseconds, and hardware interrupts, since the machine was started.
+
+    Zeros where the kernel does not say.
+    """
+    busy = steal = interrupts = 0
+    with contextlib.suppress(OSError), open(path) as file:
+        for line in file:
+            name, _, rest = line.partition(" ")
+            if name in cpus:
+                # user nice system idle iowait irq softirq steal guest guest_nice; guests are in user and nice already.
+                ticks = [int(field) for field in rest.split()] + [0] * 10
+                busy += ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]
+                steal += ticks[7]
+            elif name == "intr":
+                interrupts = int(rest.split(" ", 1)[0])
+    return busy * _tick_ns(), steal * _tick_ns(), interrupts
+
+
+def descendants(pids: Iterable[int]) -> list[int]:
+    """Those processes and what they have started, as far as it lives."""
+    found: list[int] = []
+    todo = list(pids)
+    while todo:
+        pid = todo.pop()
+        if pid in found:
+            continue
+        found.append(pid)
+        for task in _tasks(pid):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children") as file:
+                todo += [int(child) for child in file.read().split()]
+    return found
+
+
+def _tasks(pid: int) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
+def peak_rss_bytes(pid: int) -> int | None:
+    """The most memory that a process had resident; `None` when it is gone."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def _tick_ns() -> int:
+    return 1_000_000_000 // os.sysconf("SC_CLK_TCK")

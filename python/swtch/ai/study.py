@@ -1,0 +1,126 @@
+"""A study from beginning to end: its jobs are run, and the document is brought up to date after each."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import cgroup, result
+from .advice import advise
+from .errors import MissingRuntime
+from .host import Usable, host, host_document, usable
+from .one_run import Job, Plan, run_once
+from .progress import Progress, left
+from .runtime import NEEDED, check, installed
+from .summarise import summarise
+from .sweep import Forecast
+
+
+class Study:
+    """A folder that fills with runs. Every run that is complete stays, whatever happens after it."""
+
+    def __init__(
+        self, plan: Plan, words: Sequence[str], name: str | None, models: bool, seed: int | None
+    ) -> None:
+        """Begins one in the plan's folder. models: whether models of the suite are run, so that ONNX Runtime is needed."""
+        self.plan = plan
+        """What all runs have in common."""
+        machine = host()
+        self.usable: Usable = usable(machine)
+        """What the runs may use."""
+        folder_name = plan.folder.resolve().name
+        machine_name = name or (
+            folder_name if not folder_name.startswith(result.DEFAULT_FOLDER) else "this machine"
+        )
+        runtime = {"name": "ONNX Runtime", "version": installed()["onnxruntime"]} if models else None
+        self.document = result.begin(host_document(machine), machine_name, words, runtime, seed)
+        """The study so far."""
+        self.interrupted = False
+        """Whether Ctrl-C ended it."""
+        self._progress = Progress()
+        cgroup.remove_stale()
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """Those made so far."""
+        runs: list[dict[str, Any]] = self.document["runs"]
+        return runs
+
+    def run(
+        self, jobs: Sequence[Job], deadline_s: float | None = None, forecast: Forecast | None = None
+    ) -> None:
+        """Makes the runs in that order; stops at Ctrl-C, and starts none that would probably end after the deadline.
+
+        deadline_s: by `time.monotonic`. What was not run is told in `unavailable`.
+        """
+        forecast = forecast or Forecast(self.plan.duration_s, self.usable.cpu_count)
+        for index, job in enumerate(jobs):
+            if deadline_s is not None and time.monotonic() + forecast.seconds([job]) > deadline_s:
+                self._left_out(jobs[index:])
+                break
+            prefix = f"{index + 1}/{len(jobs)}  {job.id}"
+            rest = left(forecast.seconds(jobs[index:]))
+            started = time.monotonic()
+            row = run_once(
+                job,
+                self.plan,
+                self.usable,
+                lambda text: self._progress.show(f"{prefix}  {text}  {rest} left"),
+            )
+            forecast.add(job, time.monotonic() - started)
+            self.add(row)
+            if row["outcome"] == "interrupted":
+                self.interrupted = True
+                break
+        self._progress.clear()
+
+    def show(self, text: str) -> None:
+        """Says on a terminal what is going on."""
+        self._progress.show(text)
+
+    def finish(self, row: dict[str, Any]) -> None:
+        """Takes the last run, which was not made by `run`."""
+        self._progress.clear()
+        self.interrupted = row["outcome"] == "interrupted"
+        self.add(row)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Takes a run, and writes the study."""
+        self.runs.append(row)
+        summaries = summarise(self.runs)
+        self.document["summaries"] = [one.to_document() for one in summaries]
+        self.document["advice"] = [one.to_document() for one in advise(summaries, self.usable.cpu_count)]
+        self.write()
+
+    def write(self) -> Path:
+        """Writes the study as it is now."""
+        return result.write(self.plan.folder, self.document)
+
+    def _left_out(self, jobs: Iterable[Job]) -> None:
+        names = ", ".join(job.id for job in jobs)
+        why = "they would have taken longer than there was time"
+        self.document["unavailable"].append({"what": f"runs: {names}", "why": why})
+        self.write()
+
+
+def need_models(device: str) -> None:
+    """Raises `MissingRuntime` when the models cannot be run here."""
+    for package in NEEDED:
+        # onnxruntime-gpu brings the same module under another name of the distribution.
+        if installed()[package] is None and package != "onnxruntime":
+            raise MissingRuntime(
+                f"the models need {package}, which is not installed; pip install 'swtch[ai]'"
+            )
+    if device != "cpu" or installed()["onnxruntime"] is None:
+        check("cuda" if device == "cuda" else "cpu")
+
+
+def announce(jobs: Sequence[Job], forecast: Forecast, folder: Path) -> None:
+    """Says on standard error what is about to happen, when it takes longer than a moment."""
+    total = forecast.seconds(jobs)
+    if total > 2:
+        runs = f"{len(jobs)} run{'s' if len(jobs) != 1 else ''}"
+        print(f"swtch ai: {runs}, about {left(total)}, into {folder}", file=sys.stderr)

@@ -1,0 +1,216 @@
+"""`swtch ai run --suite ai-benchmark`: the package that the study ran, under the recorder, test by test.
+
+AI Benchmark (Ignatov and others, 2019) runs as it is, TensorFlow and all, in an environment of its own (`suite_environment`), with its upload of
+results replaced (`suite_driver`). It is one process and one Trace; each of its 42 tests becomes a row of the study, cut out of
+the Trace by the times at which its passes began and ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import evaluate, record
+from .errors import AiError
+from .figures import latency, per
+from .host import host, usable
+from .one_run import Job, run_once
+from .options import WrongUsage
+from .settings import Settings
+from .study import Study
+from .subject import Subject
+from .suite_driver import PARTS
+from .suite_environment import VERSION, python
+from .timeline import Activity, Interval, Switch, activity
+
+DRIVER = Path(__file__).with_name("suite_driver.py")
+MOST_S = 8 * 3600.0
+"""What the whole suite may take, unless --time-limit says otherwise."""
+RECOGNITION = range(1, 8)
+"""The sections that the study shows as image recognition."""
+
+
+@dataclass(frozen=True)
+class SuiteTest:
+    """One of the benchmark's tests, as its run told of it."""
+
+    kind: str
+    """`inference` or `training`."""
+    section: int
+    """Of the benchmark."""
+    sub: int
+    """Within the section."""
+    spans: tuple[Interval, ...]
+    """When its passes began and ended, nanoseconds of `CLOCK_MONOTONIC`."""
+    mean_ms: float
+    """As the benchmark has it; it leaves the first pass out."""
+    sd_ms: float
+    """Likewise."""
+
+    @property
+    def slug(self) -> str:
+        """For ids: `ai-benchmark-1-2-training`."""
+        return f"ai-benchmark-{self.section}-{self.sub}-{self.kind}"
+
+
+def run_suite(options: argparse.Namespace) -> int:
+    """Runs the suite; returns the exit status."""
+    from .run import conclude, make_plan
+
+    if options.repeats not in (None, 1) or options.weights is not None:
+        raise WrongUsage(
+            "--suite runs once and with the benchmark's own weights; leave --repeats and --weights out"
+        )
+    program = python(options.install)
+    may_use = usable(host())
+    threads = options.threads or (may_use.cpu_count,)
+    if len(threads) != 1:
+        raise WrongUsage("--suite takes one number of threads")
+    plan = make_plan(options, MOST_S)
+    study = Study(plan, options.words, options.name, False, None)
+    study.document["provenance"]["runtime"] = {"name": "TensorFlow, by AI Benchmark", "version": VERSION}
+    job = Job(subject_of(program, options.part, options.device), Settings(threads[0], device=options.device))
+    row = run_once(
+        job,
+        plan,
+        study.usable,
+        lambda text: study.show(f"{job.id}  {text}"),
+        lambda row, seen, trace: _add_tests(study, row, seen, trace),
+    )
+    study.finish(row)
+    return conclude(study, options.json)
+
+
+def subject_of(program: Path, part: str, device: str) -> Subject:
+    """The benchmark as a workload of the contract."""
+    return Subject(
+        f"ai-benchmark-{part}",
+        f"AI Benchmark {VERSION}, {PARTS[part].replace('run_', '').replace('run', 'all tests')}",
+        (str(program), str(DRIVER), part),
+        group="AI Benchmark",
+        variables={
+            # Its packages are its own.
+            "PYTHONPATH": "",
+            "PYTHONNOUSERSITE": "1",
+            "TF_NUM_INTRAOP_THREADS": "{threads}",
+            "TF_NUM_INTEROP_THREADS": "{threads}",
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "SWTCH_DEVICE": device,
+        },
+    )
+
+
+def parted(metrics: Mapping[str, Any], spans: Sequence[Interval]) -> list[SuiteTest]:
+    """The tests in the order in which they ran, each with its passes. Raises `AiError` when the numbers do not agree.
+
+    >>> told = {"inference_1_1_passes": 2, "inference_1_1_mean_ms": 7.5, "inference_1_1_sd_ms": 0.5}
+    >>> [(test.slug, test.spans) for test in parted(told, [(0, 7), (8, 16)])]
+    [('ai-benchmark-1-1-inference', ((0, 7), (8, 16)))]
+    """
+    found: list[SuiteTest] = []
+    begun = 0
+    for name, passes in metrics.items():
+        kind, _, rest = name.partition("_")
+        if not name.endswith("_passes") or not isinstance(passes, int):
+            continue
+        section, sub = (int(number) for number in rest[: -len("_passes")].split("_"))
+        key = name[: -len("_passes")]
+        chosen = tuple(spans[begun : begun + passes])
+        begun += passes
+        found.append(
+            SuiteTest(
+                kind, section, sub, chosen, float(metrics[f"{key}_mean_ms"]), float(metrics[f"{key}_sd_ms"])
+            )
+        )
+    if begun != len(spans):
+        raise AiError(
+            f"AI Benchmark told of {len(spans)} passes, and its tests of {begun}; is it another version?"
+        )
+    return found
+
+
+def _add_tests(study: Study, row: dict[str, Any], seen: evaluate.Seen, trace: Path | None) -> None:
+    said = seen.said[0]
+    tests = parted(said.metrics, list(zip(said.begin_ns, said.end_ns)))
+    names = {int(key): str(value) for key, value in dict((said.ready or {}).get("sections") or {}).items()}
+    found = dict(activities(tests, row, seen, trace)) if trace is not None else {}
+    for test in tests:
+        study.runs.append(
+            row_of(test, row, names.get(test.section, f"section {test.section}"), found.get(test.slug))
+        )
+
+
+def activities(
+    tests: Sequence[SuiteTest], row: Mapping[str, Any], seen: evaluate.Seen, trace: Path
+) -> Iterator[tuple[str, Activity]]:
+    """What the threads did in each test, by its slug."""
+    try:
+        start_ns = int(record.header(trace)["provenance"]["started_monotonic_ns"])
+        tids = evaluate.threads_of(list(record.table(trace, "tasks")), seen.pids)[0]
+        shifted = [
+            (test.slug, [(begin - start_ns, end - start_ns) for begin, end in test.spans])
+            for test in tests
+            if test.spans
+        ]
+        yield from cut(record.switches(trace), tids, shifted)
+    except (AiError, RuntimeError):
+        # What is missing is told by the row of the whole.
+        return
+
+
+def cut(
+    switches: Iterable[Switch], tids: frozenset[int], tests: Sequence[tuple[str, Sequence[Interval]]]
+) -> Iterator[tuple[str, Activity]]:
+    """Parts switches among tests, which run one after the other, so that never more than one test's are in memory."""
+    left = iter(tests)
+    current = next(left, None)
+    rows: list[Switch] = []
+    for one in switches:
+        while current is not None and one.at_ns >= current[1][-1][1]:
+            yield current[0], activity(rows, (), tids, current[1], current[1][-1][1])
+            rows = []
+            current = next(left, None)
+        if current is None:
+            return
+        rows.append(one)
+    while current is not None:
+        yield current[0], activity(rows, (), tids, current[1], current[1][-1][1])
+        rows, current = [], next(left, None)
+
+
+def row_of(test: SuiteTest, whole: Mapping[str, Any], model: str, found: Activity | None) -> dict[str, Any]:
+    """A row of the study for one test."""
+    group = "image recognition" if test.section in RECOGNITION else "image processing and segmentation"
+    workload = {"name": f"{model} ({test.kind})", "number": test.section, "slug": test.slug, "group": group}
+    row = evaluate.blank(f"{test.slug}.{whole['id']}", workload, whole["settings"], 0, None)
+    passes = len(test.spans)
+    duration_ns = test.spans[-1][1] - test.spans[0][0] if test.spans else 0
+    row.update(
+        outcome="complete",
+        trace=whole["trace"],
+        facts={"mean_ms": test.mean_ms, "sd_ms": test.sd_ms},
+        duration_ns=duration_ns,
+        inferences=passes,
+        latency_ns=latency([end - begin for begin, end in test.spans]),
+        disturbed=whole["disturbed"],
+    )
+    row["per_inference"] = {
+        name: None for name in ("voluntary", "involuntary", "interrupts", "cpu_ns", "wait_ns")
+    }
+    if found is not None:
+        row["switches"] = {"voluntary": found.voluntary, "involuntary": found.involuntary}
+        row["wait_share_of_latency"] = found.wait_share
+        row["wait_share_bounds"] = {"low": found.wait_share_low, "high": found.wait_share_high}
+        counts = {"voluntary": found.voluntary, "involuntary": found.involuntary}
+        row["per_inference"].update({name: per(count, passes) for name, count in counts.items()})
+        row["per_inference"].update(cpu_ns=per(found.run_ns, passes), wait_ns=per(found.wait_ns, passes))
+        row["per_second"] = {name: per(count * 1e9, duration_ns) for name, count in counts.items()}
+        row["per_second"]["interrupts"] = None
+    why = "told of the whole suite only, in the row of the suite"
+    row["unavailable"] = [
+        {"what": what, "why": why} for what in ("interrupts", "over_time", "cost", "cpu", "images_per_second")
+    ]
+    return row

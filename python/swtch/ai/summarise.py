@@ -1,0 +1,84 @@
+"""From runs to summaries: each workload under each of its settings, with intervals over repeats. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .figures import Estimate, estimate
+from .settings import Settings, from_document
+
+ENOUGH_RUNS = 3
+"""So many undisturbed runs make the disturbed ones dispensable."""
+
+FIGURES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "images_per_second": lambda run: run["images_per_second"],
+    "latency_p50_ns": lambda run: (run["latency_ns"] or {}).get("p50"),
+    "latency_p99_ns": lambda run: (run["latency_ns"] or {}).get("p99"),
+    "voluntary_per_inference": lambda run: run["per_inference"]["voluntary"],
+    "involuntary_per_inference": lambda run: run["per_inference"]["involuntary"],
+    "interrupts_per_inference": lambda run: run["per_inference"]["interrupts"],
+    "cpu_ns_per_inference": lambda run: run["per_inference"]["cpu_ns"],
+    "wait_share_of_latency": lambda run: run["wait_share_of_latency"],
+}
+"""What is summarised, and where it is in a run."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A workload under some settings."""
+
+    workload: Mapping[str, Any]
+    """As the runs have it."""
+    settings: Settings
+    """How it ran."""
+    runs: int
+    """How many runs the figures are of."""
+    disturbed: int
+    """How many of those others disturbed."""
+    figures: Mapping[str, Estimate | None] = field(default_factory=dict)
+    """By the names in `FIGURES`; `None` for what no run has."""
+
+    @property
+    def switches(self) -> float | None:
+        """Voluntary and involuntary switches an inference, medians."""
+        voluntary, involuntary = (
+            self.figures["voluntary_per_inference"],
+            self.figures["involuntary_per_inference"],
+        )
+        return None if voluntary is None or involuntary is None else voluntary.median + involuntary.median
+
+    def to_document(self) -> dict[str, Any]:
+        """As `swtch/study/1` has it."""
+        figures = {name: None if one is None else one.to_document() for name, one in self.figures.items()}
+        return {
+            "workload": dict(self.workload),
+            "settings": self.settings.to_document(),
+            "runs": self.runs,
+            "disturbed": self.disturbed,
+            **figures,
+        }
+
+
+def summarise(runs: Sequence[Mapping[str, Any]]) -> list[Summary]:
+    """A summary for each workload and settings that have a complete run, in the order of the first of each.
+
+    Runs that others disturbed are left out where at least three undisturbed ones are left.
+    """
+    groups: dict[tuple[str, Settings], list[Mapping[str, Any]]] = {}
+    for run in runs:
+        if run["outcome"] == "complete" and run["inferences"]:
+            groups.setdefault((run["workload"]["slug"], from_document(run["settings"])), []).append(run)
+    return [_summary(settings, group) for (_, settings), group in groups.items()]
+
+
+def _summary(settings: Settings, group: Sequence[Mapping[str, Any]]) -> Summary:
+    calm = [run for run in group if run["disturbed"] is None]
+    used = calm if len(calm) >= ENOUGH_RUNS else group
+    figures: dict[str, Estimate | None] = {}
+    for name, get in FIGURES.items():
+        values = [value for value in map(get, used) if value is not None]
+        figures[name] = estimate(values)
+    disturbed = sum(run["disturbed"] is not None for run in used)
+    return Summary(group[0]["workload"], settings, len(used), disturbed, figures)

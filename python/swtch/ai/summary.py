@@ -1,0 +1,174 @@
+"""A study as text, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .settings import from_document
+
+Run = Mapping[str, Any]
+
+_COLUMNS: tuple[tuple[str, Callable[[Run], str]], ...] = (
+    ("images/s", lambda run: _figure(run["images_per_second"])),
+    ("p50 ms", lambda run: _ms(run, "p50")),
+    ("p90 ms", lambda run: _ms(run, "p90")),
+    ("p99 ms", lambda run: _ms(run, "p99")),
+    ("vol/inf", lambda run: _figure(_per_inference(run, "voluntary"))),
+    ("inv/inf", lambda run: _figure(_per_inference(run, "involuntary"))),
+    ("irq/inf", lambda run: _figure(_per_inference(run, "interrupts"))),
+    ("wait %", lambda run: _percent(run["wait_share_of_latency"])),
+    ("CPU %", lambda run: _percent((run["cpu"] or {}).get("utilisation"))),
+    ("others %", lambda run: _others(run)),
+    ("threads", lambda run: _figure(run["threads_peak"])),
+    ("MB", lambda run: _figure(None if run["peak_rss_bytes"] is None else run["peak_rss_bytes"] / 1e6)),
+    ("cost %", lambda run: _cost(run)),
+)
+
+
+def text(study: Mapping[str, Any], folder: str | None) -> str:
+    """Everything that a person wants to know after a study."""
+    runs = study["runs"]
+    lines = _table([run for run in runs if run["outcome"] == "complete"])
+    for run in runs:
+        if run["outcome"] != "complete":
+            lines.append(f"{run['id']}: {run['outcome']}: {run['error']}")
+    lines += _largest(runs)
+    disturbed = sum(run["disturbed"] is not None for run in runs)
+    if disturbed:
+        lines.append(
+            f"{disturbed} of {len(runs)} runs were disturbed by others; their latencies say little, their switches an inference more"
+        )
+    overhead = study["recording_overhead"]
+    if overhead is not None:
+        lines.append(_overhead(overhead))
+    if study["advice"]:
+        lines += ["", "What to change:"]
+        lines += [
+            f"  {one['workload']['name']}: {one['text']}{_beside(one['evidence'])}" for one in study["advice"]
+        ]
+    lines += [f"not available: {row['what']}: {row['why']}" for row in _reasons(study)]
+    if folder is not None:
+        lines.append(f"Study: {folder}")
+    return "\n".join(lines) + "\n"
+
+
+def largest(runs: Sequence[Run]) -> Run | None:
+    """The run that used most memory; `None` when none says."""
+    known = [run for run in runs if run["peak_rss_bytes"] is not None]
+    return max(known, key=lambda run: run["peak_rss_bytes"], default=None)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Lines with columns under each other; the first `left` of them are aligned to the left."""
+    widths = [max(map(len, column)) for column in zip(header, *rows)]
+    return [
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in [header, *rows]
+    ]
+
+
+def _table(runs: Sequence[Run]) -> list[str]:
+    if not runs:
+        return []
+    # Under each other what belongs together; the runs were made in another order.
+    ordered = sorted(runs, key=_place)
+    rows = [
+        [_short(run["workload"]["name"]), f"{from_document(run['settings']).label}.r{run['repeat']}"]
+        + [get(run) for _, get in _COLUMNS]
+        for run in ordered
+    ]
+    return table(["model", "settings", *(name for name, _ in _COLUMNS)], rows, 2)
+
+
+def _place(run: Run) -> tuple[Any, ...]:
+    workload, settings = run["workload"], run["settings"]
+    return (
+        workload["number"] or 0,
+        workload["slug"],
+        settings["threads"],
+        from_document(settings).label,
+        run["repeat"],
+    )
+
+
+def _largest(runs: Sequence[Run]) -> list[str]:
+    run = largest(runs)
+    if run is None:
+        return []
+    predicted = run["predicted_peak_bytes"]
+    before = "" if predicted is None else f" (at most {predicted / 1e6:.0f} MB predicted)"
+    return [f"Most memory: {run['workload']['name']}, {run['peak_rss_bytes'] / 1e6:.0f} MB{before}"]
+
+
+def _overhead(overhead: Mapping[str, Any]) -> str:
+    ratio, cpu = overhead["throughput_ratio"], overhead["cpu_ratio"]
+    text = f"Recorded runs have {_interval(ratio)} of the throughput of unrecorded ones"
+    if cpu is not None:
+        text += f", and an inference takes {_interval(cpu)} of the CPU time"
+    return f"{text}; {overhead['pairs']} pairs, confidence {100 * ratio['confidence']:.0f} %"
+
+
+def _interval(of: Mapping[str, Any]) -> str:
+    return f"{of['median']:.3f} ({of['ci_low']:.3f} to {of['ci_high']:.3f})"
+
+
+def _beside(evidence: Mapping[str, Any]) -> str:
+    """What has to be said with advice that was measured beside others."""
+    return " (others used the CPUs too)" if evidence["disturbed"] else ""
+
+
+def _reasons(study: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Each reason once, whatever the number of runs that it is of."""
+    rows = list(study["unavailable"]) + [row for run in study["runs"] for row in run["unavailable"]]
+    return list({(row["what"], row["why"]): row for row in rows}.values())
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "n/a"
+    return (
+        f"{value:.0f}"
+        if value >= 100 or value == int(value)
+        else f"{value:.1f}"
+        if value >= 1
+        else f"{value:.2f}"
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "n/a" if share is None else f"{100 * share:.0f}"
+
+
+def _ms(run: Run, name: str) -> str:
+    return "n/a" if run["latency_ns"] is None else _figure(run["latency_ns"][name] / 1e6)
+
+
+def _per_inference(run: Run, name: str) -> float | None:
+    value: float | None = (run["per_inference"] or {}).get(name)
+    return value
+
+
+def _others(run: Run) -> str:
+    """What others and the hypervisor took of the time in which the workload was watched, relative to what it took itself."""
+    cpu = run["cpu"] or {}
+    foreign, own = cpu.get("foreign_ns"), cpu.get("own_ns")
+    if foreign is None or own is None or foreign + own + cpu["steal_ns"] == 0:
+        return "n/a"
+    return f"{100 * (foreign + cpu['steal_ns']) / (foreign + own + cpu['steal_ns']):.0f}"
+
+
+def _cost(run: Run) -> str:
+    """What switches cost of the workload's CPU time, as a range of per cent."""
+    share = (run["cost"] or {}).get("share")
+    if share is None:
+        return "n/a"
+    low, high = _figure(100 * share["low"]), _figure(100 * share["high"])
+    return low if low == high else f"{low}-{high}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 28 else f"{name[:27]}…"

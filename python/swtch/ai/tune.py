@@ -1,0 +1,216 @@
+"""`swtch ai tune`: the best settings of a workload on this machine, with the evidence.
+
+Successive halving (Jamieson and Talwalkar, 2016): many settings are run briefly, the better half again and longer, until a few are left;
+those, and what the runtime does by default, are then measured with repeats that take turns, and only those decide.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from . import scheduler
+from .advice import Advice, advise_pair, of_the_switches
+from .catalogue import find
+from .host import Usable, host, usable
+from .one_run import Job
+from .options import WrongUsage
+from .run import add_common, conclude, make_plan
+from .settings import Settings
+from .study import Study, announce, need_models
+from .subject import Subject, of_model, of_program
+from .summarise import Summary, summarise
+from .sweep import Forecast, Grid, jobs
+
+DURATION_S = 4.0
+REPEATS = 4
+FINALISTS = 3
+_FIRST_SHARE = 0.25
+"""Of the duration, for the first round; every round after it doubles."""
+
+_EXAMPLES = """\
+examples:
+  swtch ai tune resnet-50-v2
+  swtch ai tune mobilenet-v2 --duration 2s --repeats 5 --json
+  swtch ai tune --schedulers stock -- ./my-workload --threads {threads}
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to those of `swtch ai`."""
+    parser = commands.add_parser(
+        "tune",
+        help="the best threads, waiting, pinning and scheduler for a model, with the evidence",
+        description="Searches threads, spinning, pinning and scheduler for the most images a second, and says how sure that is.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a number or a name of `swtch ai list`")
+    parser.add_argument(
+        "--schedulers",
+        default="stock,flsched",
+        metavar="NAME,...",
+        help="stock, and those of `swtch sched list`; what cannot be loaded here is said and left out (stock,flsched)",
+    )
+    add_common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Searches; returns the exit status."""
+    subject = _subject(options)
+    if subject.model is not None:
+        need_models(options.device)
+    may_use = usable(host())
+    plan = make_plan(options, DURATION_S)
+    study = Study(plan, options.words, options.name, subject.model is not None, options.seed)
+    default = Settings(threads=may_use.cpu_count, device=options.device)
+    candidates = _candidates(options, may_use, study)
+    repeats = options.repeats or REPEATS
+    announce(planned(subject, candidates, repeats), Forecast(plan.duration_s, may_use.cpu_count), plan.folder)
+    finalists = search(study, subject, candidates)
+    final = list(dict.fromkeys([*finalists, default]))
+    if not study.interrupted:
+        begun = len(study.runs)
+        study.run([_tagged(job, ".final") for job in jobs([subject], final, repeats, options.seed)])
+        found = verdict(summarise(study.runs[begun:]), default)
+        if found is not None:
+            study.document["tuned"] = found
+            print(found["text"], file=sys.stderr if options.json else sys.stdout)
+    return conclude(study, options.json)
+
+
+def candidates_of(may_use: Usable, device: str, schedulers: Sequence[str]) -> list[Settings]:
+    """Everything worth a try: powers of two up to twice the CPUs, spinning or not, pinned or not, under each scheduler."""
+    cpus = may_use.cpu_count
+    threads = {1, cpus, 2 * cpus} | {1 << power for power in range(cpus.bit_length())}
+    pins = ("none", "spread") if len(may_use.cpus) > 1 else ("none",)
+    grid = Grid(tuple(sorted(threads)), spin=(True, False), pin=pins, device=device)
+    every = grid.settings(may_use)
+    # Pinning to all CPUs is none, and pinning more threads than CPUs adds nothing but contention.
+    useful = [one for one in every if one.pinned is None or one.threads < len(may_use.cpus)]
+    return [Settings(**{**one.to_document(), "scheduler": name}) for name in schedulers for one in useful]
+
+
+def rounds_of(count: int) -> list[int]:
+    """How many settings each round of the search has.
+
+    >>> rounds_of(12)
+    [12, 6]
+    """
+    found = []
+    while count > FINALISTS:
+        found.append(count)
+        count = max(FINALISTS, (count + 1) // 2)
+    return found
+
+
+def planned(subject: Subject, candidates: Sequence[Settings], repeats: int) -> list[Job]:
+    """As many runs as there will be, for the forecast."""
+    search_runs = [Job(subject, candidates[i]) for size in rounds_of(len(candidates)) for i in range(size)]
+    final = list(candidates[:FINALISTS]) + [candidates[0]]
+    return search_runs + [Job(subject, one) for one in final for _ in range(repeats)]
+
+
+def search(study: Study, subject: Subject, candidates: Sequence[Settings]) -> list[Settings]:
+    """Halves the candidates until a few are left; returns those, best first."""
+    left = list(candidates)
+    plan = study.plan
+    for number, _ in enumerate(rounds_of(len(candidates))):
+        duration_s = min(plan.duration_s, plan.duration_s * _FIRST_SHARE * 2**number)
+        begun = len(study.runs)
+        study.plan = plan.lasting(duration_s)
+        # In an order of its own in each round, so that being first is nobody's advantage.
+        turn = jobs([subject], left[number % len(left) :] + left[: number % len(left)], 1)
+        study.run([_tagged(job, f".search{number}") for job in turn])
+        ranked = rank(summarise(study.runs[begun:]))
+        left = [one.settings for one in ranked][: max(FINALISTS, (len(left) + 1) // 2)]
+        if study.interrupted or not left:
+            break
+    study.plan = plan
+    return left
+
+
+def rank(summaries: Sequence[Summary]) -> list[Summary]:
+    """By throughput, most first; among equals those with fewer switches."""
+
+    def key(one: Summary) -> tuple[float, float]:
+        speed = one.figures["images_per_second"]
+        return (-(speed.median if speed is not None else 0.0), one.switches or 0.0)
+
+    return sorted(summaries, key=key)
+
+
+def verdict(summaries: Sequence[Summary], default: Settings) -> dict[str, Any] | None:
+    """The best of the finalists, against the default: a sentence, and what it rests on. `None` when nothing was measured."""
+    ranked = rank(summaries)
+    if not ranked:
+        return None
+    best = ranked[0]
+    speed = best.figures["images_per_second"]
+    assert speed is not None
+    as_good = [
+        one for one in ranked[1:] if (other := one.figures["images_per_second"]) and not other.below(speed)
+    ]
+    before = next((one for one in ranked if one.settings == default), None)
+    advice = None if before is None or before is best else advise_pair(before, best)
+    text = f"Best of what was tried for {best.workload['name']}: {best.settings.label}, {speed.median:.3g} images/s"
+    text += f" ({speed.ci_low:.3g} to {speed.ci_high:.3g}, {best.runs} runs)"
+    text += f"; {_against(before, best, default, advice)}"
+    if as_good:
+        text += f". Not distinguishable from it: {', '.join(one.settings.label for one in as_good)}"
+    return {
+        "text": text,
+        "best": best.to_document(),
+        "default": None if before is None else before.to_document(),
+        "advice": None if advice is None else advice.to_document(),
+        "as_good": [one.settings.to_document() for one in as_good],
+    }
+
+
+def _against(before: Summary | None, best: Summary, default: Settings, advice: Advice | None) -> str:
+    if before is best:
+        return f"that is the default ({default.label})"
+    if before is None:
+        return f"the default ({default.label}) could not be measured"
+    if advice is None:
+        return f"the default ({default.label}) is as good, as far as {min(before.runs, best.runs)} runs of each can tell"
+    gain = advice.gain
+    return (
+        f"{gain.median:.2f} x the default ({default.label}; {gain.ci_low:.2f} to {gain.ci_high:.2f})"
+        f"{of_the_switches(before, best)}"
+    )
+
+
+def _candidates(options: argparse.Namespace, may_use: Usable, study: Study) -> list[Settings]:
+    """Those that can be run here; what cannot is told in the study."""
+    names = []
+    for name in dict.fromkeys(options.schedulers.split(",")):
+        reason = scheduler.why_not(name)
+        if reason is None:
+            names.append(name)
+        else:
+            study.document["unavailable"].append({"what": f"scheduler {name}", "why": reason})
+    if not names:
+        raise WrongUsage(f"none of the schedulers {options.schedulers} can be loaded here; give stock")
+    return candidates_of(may_use, options.device, names)
+
+
+def _subject(options: argparse.Namespace) -> Subject:
+    if options.after and options.model:
+        raise WrongUsage("MODEL and -- COMMAND exclude each other; give one of them")
+    if options.after:
+        return of_program(options.after)
+    if not options.model:
+        raise WrongUsage("nothing to tune; give a model (`swtch ai list`) or -- COMMAND")
+    models = find(options.model)
+    if len(models) != 1:
+        raise WrongUsage(f"tune takes one model, and {options.model!r} names {len(models)}")
+    return of_model(models[0], options.weights, options.seed)
+
+
+def _tagged(job: Job, tag: str) -> Job:
+    return Job(job.subject, job.settings, job.repeat, tag)

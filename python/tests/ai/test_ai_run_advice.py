@@ -1,0 +1,193 @@
+"""Summaries of runs, and what is advised from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from swtch.ai.advice import advise, difference, fraction
+from swtch.ai.host import Usable
+from swtch.ai.overhead import overhead
+from swtch.ai.settings import Settings
+from swtch.ai.summarise import summarise
+from swtch.ai.tune import candidates_of, rounds_of, verdict
+
+MODEL = {"name": "MobileNet v2", "number": 1, "slug": "mobilenet-v2", "group": "image recognition"}
+FOUR, TWO = Settings(threads=4), Settings(threads=2)
+
+
+def run(settings, speed, voluntary=0.0, involuntary=12.0, wait=0.31, **more):
+    return {
+        "id": f"{settings.label}.{speed}",
+        "workload": MODEL,
+        "settings": settings.to_document(),
+        "outcome": "complete",
+        "inferences": 100,
+        "disturbed": None,
+        "images_per_second": speed,
+        "latency_ns": {"p50": 1e9 / speed, "p99": 2e9 / speed},
+        "per_inference": {
+            "voluntary": voluntary,
+            "involuntary": involuntary,
+            "interrupts": 3.0,
+            "cpu_ns": 5e6,
+        },
+        "wait_share_of_latency": wait,
+        **more,
+    }
+
+
+def sweep(slow, fast):
+    return [run(FOUR, speed) for speed in slow] + [
+        run(TWO, speed, involuntary=2.0, wait=0.02) for speed in fast
+    ]
+
+
+def test_the_sentence_of_the_issue():
+    found = advise(summarise(sweep((48, 50, 52), (88, 90, 92))), cpu_count=2)
+    assert [one.text for one in found] == [
+        "4 threads on 2 CPUs: 31 % of latency is run-queue wait; 2 threads give 1.8 x the throughput and a sixth of the switches"
+    ]
+    document = found[0].to_document()
+    assert document["from"]["threads"] == 4 and document["to"]["threads"] == 2
+    assert document["ratio"]["ci_low"] <= document["ratio"]["median"] <= document["ratio"]["ci_high"]
+    assert document["ratio"]["ci_low"] == pytest.approx(88 / 52)
+    assert document["evidence"]["confidence"] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast"),
+    [((48, 50, 89), (88, 90, 92)), ((48, 50), (88, 90)), ((50,), (90,)), ((87, 88, 89), (90, 91, 92))],
+    ids=["overlapping", "two runs", "one run", "not worth it"],
+)
+def test_nothing_is_said_without_evidence(slow, fast):
+    assert advise(summarise(sweep(slow, fast)), cpu_count=2) == []
+
+
+def test_switches_are_not_compared_when_they_overlap():
+    runs = [run(FOUR, speed, involuntary=at) for speed, at in ((48, 2), (50, 12), (52, 20))]
+    runs += [run(TWO, speed, involuntary=at) for speed, at in ((88, 1), (90, 3), (92, 13))]
+    assert advise(summarise(runs), 2)[0].text.endswith("2 threads give 1.8 x the throughput")
+
+
+def test_blocking_instead_of_spinning_beside_a_neighbour():
+    spinning = Settings(threads=2, co_located=2)
+    blocking = replace(spinning, spinning=False)
+    runs = [run(spinning, speed, involuntary=0.5) for speed in (30, 31, 32)]
+    runs += [run(blocking, speed, voluntary=60.0, involuntary=0.5) for speed in (60, 62, 64)]
+    text = advise(summarise(runs), 2)[0].text
+    assert text.startswith("beside a neighbour, 2 threads on 2 CPUs, spinning: 31 %")
+    assert text.endswith("blocking gives 2.0 x the throughput, at 60 switches an inference instead of 0.5")
+
+
+def test_the_sentence_says_where_it_ran():
+    def first_words(**settings):
+        runs = [run(Settings(threads=4, **settings), speed) for speed in (48, 50, 52)]
+        runs += [run(Settings(threads=1, **settings), speed) for speed in (88, 90, 92)]
+        return advise(summarise(runs), cpu_count=8)[0].text.split(":")[0]
+
+    assert first_words() == "4 threads on 8 CPUs"
+    assert first_words(spinning=False) == "4 threads on 8 CPUs, blocking"
+    assert first_words(cpu_quota=1.0, batch=2) == "4 threads on a quota of 1 CPU, batch 2"
+    assert first_words(pinned="0-1") == "4 threads on 2 CPUs"
+
+
+def test_each_load_has_its_own_advice():
+    alone = sweep((48, 50, 52), (88, 90, 92))
+    beside = [run(replace(FOUR, co_located=2), speed) for speed in (40, 41, 42)]
+    beside += [run(replace(TWO, co_located=2), speed) for speed in (60, 61, 62)]
+    assert len(advise(summarise(alone + beside), 2)) == 2
+
+
+def test_load_is_no_choice():
+    assert difference(Settings(co_located=1), Settings(co_located=2)) is None
+    assert difference(Settings(cpu_quota=None), Settings(cpu_quota=1.0)) is None
+    assert difference(Settings(2), Settings(4, spinning=False)) is None
+    assert difference(Settings(2), Settings(4)) == "threads"
+    assert difference(Settings(2, pinned="0-1"), Settings(1, pinned="0")) == "threads"
+    assert difference(Settings(2), Settings(2, pinned="0-1")) == "pinned"
+
+
+def test_models_are_not_compared_with_each_other():
+    other = [{**one, "workload": {**MODEL, "slug": "icnet"}} for one in sweep((), (88, 90, 92))]
+    assert advise(summarise(sweep((48, 50, 52), ()) + other), 2) == []
+
+
+def test_shares_are_said_as_one_says_them():
+    said = {
+        0.17: "a sixth of",
+        0.5: "half",
+        0.34: "a third of",
+        0.86: "86 % of",
+        1.0: "1.0 x",
+        3.2: "3.2 x",
+        0.0: "none of",
+    }
+    assert {share: fraction(share) for share in said} == said
+
+
+def test_disturbed_runs_are_left_out_when_enough_others_are_there():
+    runs = [run(TWO, speed) for speed in (88, 90, 92)] + [
+        run(TWO, 10, disturbed="others used 80 % of its CPUs")
+    ]
+    one = summarise(runs)[0]
+    assert (one.runs, one.disturbed, one.figures["images_per_second"].ci_low) == (3, 0, 88)
+    two = summarise(runs[1:])[0]
+    assert (two.runs, two.disturbed, two.figures["images_per_second"].ci_low) == (3, 1, 10)
+
+
+def test_what_did_not_end_well_is_no_figure():
+    assert summarise([{**run(TWO, 90), "outcome": "crashed"}, {**run(TWO, 90), "inferences": 0}]) == []
+
+
+def test_the_ratio_of_the_overhead_is_of_pairs():
+    def pair(repeat, recorded, bare):
+        base = {
+            "outcome": "complete",
+            "inferences": 10,
+            "repeat": repeat,
+            "disturbed": None,
+            "cpu": {"sampled_ns": 100},
+        }
+        return [
+            {**base, "trace": "a.swtch", "images_per_second": recorded},
+            {**base, "trace": None, "images_per_second": bare},
+        ]
+
+    # The machine slows down by half from pair to pair; the ratio does not mind.
+    runs = pair(0, 99, 100) + pair(1, 50, 50) + pair(2, 24.5, 25)
+    found = overhead(runs)
+    assert found["pairs"] == 3
+    assert found["throughput_ratio"]["median"] == pytest.approx(0.99)
+    assert found["cpu_ratio"]["median"] == 1
+    assert overhead(runs[:1]) is None
+
+
+def test_tuning_tries_what_makes_sense():
+    may_use = Usable((0, 1), None, None, ((0,), (1,)))
+    found = candidates_of(may_use, "cpu", ["stock"])
+    assert {one.threads for one in found} == {1, 2, 4}
+    assert {one.spinning for one in found} == {True, False}
+    assert all(one.pinned is None or one.threads < 2 for one in found)
+    assert len(found) == len(set(found)) == 8
+    assert len(candidates_of(may_use, "cpu", ["stock", "flsched"])) == 16
+
+
+def test_halving_ends_with_a_few():
+    assert rounds_of(3) == []
+    assert rounds_of(16) == [16, 8, 4]
+
+
+def test_the_best_is_named_with_its_evidence():
+    found = verdict(summarise(sweep((48, 50, 52), (88, 90, 92))), default=FOUR)
+    assert (
+        "t2.spin, 90 images/s (88 to 92, 3 runs); 1.80 x the default (t4.spin; 1.69 to 1.92)" in found["text"]
+    )
+    assert found["as_good"] == []
+    same = verdict(summarise(sweep((86, 90, 94), (88, 91, 93))), default=FOUR)
+    assert "is as good, as far as 3 runs of each can tell" in same["text"]
+    assert same["as_good"] == [FOUR.to_document()]
+    own = verdict(summarise(sweep((48, 50, 52), (88, 90, 92))), default=TWO)
+    assert "that is the default" in own["text"]
+    assert verdict([], TWO) is None

@@ -1,0 +1,181 @@
+"""What stands around runs: another scheduler, the line of progress, the text of a study."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import io
+import json
+import os
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import swtch.ai
+from swtch.ai import evaluate, progress, result, scheduler, summary
+from swtch.ai.errors import AiError
+from swtch.ai.over_time import over_time
+from swtch.ai.overhead import overhead
+from swtch.ai.sampler import Sample
+from swtch.ai.settings import Settings
+
+# Loaded as long as it runs; `sched status` tells by a file.
+PROGRAM = """#!/bin/sh
+if [ "$2" = status ]; then
+  state=null; [ -e {folder}/loaded ] && state='"enabled"'
+  echo '{{"sched_ext": {sched_ext}, "state": '$state', "ops": "x", "unavailable": [{{"what": "sched_ext", "why": "no kernel for it"}}]}}'
+  exit 0
+fi
+echo "$@" > {folder}/said
+[ "$2" = broken ] && {{ echo 'the verifier refused it' >&2; exit 1; }}
+touch {folder}/loaded
+trap 'rm {folder}/loaded; exit 0' INT
+while :; do sleep 0.02; done
+"""
+
+
+@pytest.fixture
+def loader(tmp_path, monkeypatch):
+    """A program that loads schedulers, as far as can be told from outside."""
+
+    def make(sched_ext="true"):
+        path = tmp_path / "swtch"
+        path.write_text(PROGRAM.format(folder=tmp_path, sched_ext=sched_ext))
+        path.chmod(0o755)
+        monkeypatch.setattr(scheduler, "binary", lambda: path)
+        return tmp_path
+
+    return make
+
+
+def test_a_scheduler_is_loaded_for_the_block_and_the_group(loader):
+    folder = loader()
+    with scheduler.loaded("flsched", Path("/sys/fs/cgroup/x")):
+        assert (folder / "loaded").exists()
+        assert (folder / "said").read_text() == "sched flsched --only-cgroup /sys/fs/cgroup/x\n"
+    assert not (folder / "loaded").exists()
+    with pytest.raises(ZeroDivisionError), scheduler.loaded("flsched", None):
+        _ = 1 / 0
+    assert not (folder / "loaded").exists()
+
+
+def test_a_scheduler_that_is_refused_says_why(loader):
+    loader()
+    with pytest.raises(AiError, match="broken ended before it was loaded: the verifier refused it"):
+        with scheduler.loaded("broken", None):
+            pytest.fail("it was not loaded")
+
+
+def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
+    assert scheduler.why_not("stock") is None
+    loader("false")
+    assert scheduler.why_not("flsched").startswith("no kernel for it; its guest gets single programs")
+    folder = loader()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "takes root" in scheduler.why_not("flsched")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert scheduler.why_not("flsched") is None
+    (folder / "loaded").touch()
+    assert "is loaded already" in scheduler.why_not("flsched")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_for_terminals_and_for_what_lasts(monkeypatch):
+    monkeypatch.setattr(progress, "_AFTER_S", 0.0)
+    terminal, file = Terminal(), io.StringIO()
+    for out in (terminal, file):
+        line = progress.Progress(out)
+        line.show("1/2 long text")
+        line.show("2/2")
+        line.clear()
+    assert file.getvalue() == ""
+    assert terminal.getvalue() == "\r1/2 long text\r2/2          \r   \r"
+    monkeypatch.setattr(progress, "_AFTER_S", 60.0)
+    short = Terminal()
+    progress.Progress(short).show("1/1")
+    assert short.getvalue() == ""
+
+
+def test_over_time_is_the_difference_between_looks(tmp_path):
+    samples = [Sample(10**9 + i * 2 * 10**8, 3 + i, 1, 0, 0, 0, 100 * i) for i in range(3)]
+    samples.append(Sample(2 * 10**9, 0, 0, 0, 0, 0, 900))
+    found = over_time(samples, 10**9 + 10**8, None, 2.0)
+    assert found["at_ms"] == [100, 300]
+    assert found["threads"] == [4, 5]
+    assert found["interrupts_per_s"] == [500, 500]
+    assert found["switches_per_s"] == [None, None]
+
+
+def row(settings, outcome="complete", **more):
+    found = evaluate.blank(
+        f"x.{settings.label}",
+        {"name": "X", "number": 3, "slug": "x", "group": "g"},
+        settings.to_document(),
+        0,
+        9_000_000,
+    )
+    found.update(outcome=outcome, **more)
+    return found
+
+
+def test_the_text_has_runs_failures_memory_and_advice():
+    study = result.begin({}, "here", ["swtch"], None, None)
+    study["runs"] = [
+        row(
+            Settings(16),
+            images_per_second=1.25,
+            peak_rss_bytes=7_000_000,
+            latency_ns={"p50": 2e6, "p90": 3e6, "p99": 4e6},
+        ),
+        row(
+            Settings(2),
+            images_per_second=250.0,
+            peak_rss_bytes=5_000_000,
+            disturbed="others used 80 % of its CPUs",
+        ),
+        row(Settings(4), "refused", error="needs up to 9 MB and 1 MB are available"),
+    ]
+    study["unavailable"] = [{"what": "scheduler flsched", "why": "no kernel for it"}]
+    study["advice"] = [{"workload": {"name": "X"}, "text": "do it", "evidence": {"disturbed": 1}}]
+    lines = summary.text(study, "ai-study").splitlines()
+    # Two threads stand above sixteen.
+    assert [line.split()[1] for line in lines[1:3]] == ["t2.spin.r0", "t16.spin.r0"]
+    assert lines[2].split()[2:6] == ["1.2", "2", "3", "4"]
+    assert "x.t4.spin: refused: needs up to 9 MB and 1 MB are available" in lines
+    assert "Most memory: X, 7 MB (at most 9 MB predicted)" in lines
+    assert "  X: do it (others used the CPUs too)" in lines
+    assert "not available: scheduler flsched: no kernel for it" in lines
+    assert any(line.startswith("1 of 3 runs were disturbed") for line in lines)
+    assert lines[-1] == "Study: ai-study"
+
+
+def test_the_cost_of_recording_is_said_with_its_interval():
+    study = result.begin({}, "here", ["swtch"], None, None)
+    base = {"cpu": {"sampled_ns": 100}, "inferences": 10}
+    for repeat, (recorded, bare) in enumerate(((98, 100), (99, 100), (100, 100))):
+        for speed, trace in ((recorded, "a"), (bare, None)):
+            study["runs"].append(
+                {**row(Settings()), **base, "repeat": repeat, "images_per_second": speed, "trace": trace}
+            )
+    found = overhead(study["runs"])
+    study["runs"] = []
+    study["recording_overhead"] = json.loads(json.dumps(found))
+    text = summary.text(study, None)
+    assert "Recorded runs have 0.990 (0.980 to 1.000) of the throughput of unrecorded ones" in text
+    assert "3 pairs, confidence 75 %" in text
+
+
+# The others import what may not be installed.
+MODULES = sorted(
+    {one.name for one in pkgutil.iter_modules(swtch.ai.__path__)} - {"worker", "weights", "runtime", "graphs"}
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_the_documentation_of_modules_run(name):
+    assert doctest.testmod(importlib.import_module(f"swtch.ai.{name}")).failed == 0
