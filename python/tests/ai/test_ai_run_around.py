@@ -119,6 +119,7 @@ def row(settings, outcome="complete", **more):
         0,
         9_000_000,
     )
+    found["id"] += ".r0"
     found.update(outcome=outcome, **more)
     return found
 
@@ -146,7 +147,7 @@ def test_the_text_has_runs_failures_memory_and_advice():
     # Two threads stand above sixteen.
     assert [line.split()[1] for line in lines[1:3]] == ["t2.spin.r0", "t16.spin.r0"]
     assert lines[2].split()[2:6] == ["1.2", "2", "3", "4"]
-    assert "x.t4.spin: refused: needs up to 9 MB and 1 MB are available" in lines
+    assert "x.t4.spin.r0: refused: needs up to 9 MB and 1 MB are available" in lines
     assert "Most memory: X, 7 MB (at most 9 MB predicted)" in lines
     assert "  X: do it (others used the CPUs too)" in lines
     assert "not available: scheduler flsched: no kernel for it" in lines
