@@ -110,7 +110,7 @@ def fill(row: dict[str, Any], seen: Seen, trace: Path | None, summary: dict[str,
     if trace is not None and summary is not None:
         found = _recorded(row, seen, trace, summary)
     _fill_rates(row, seen, found, duration_ns, inferences)
-    row["over_time"] = over_time(seen.sampler.samples, begin_ns, trace, seen.cpu_time)
+    row["over_time"] = over_time(seen.sampler.samples, (begin_ns, end_ns), trace, seen.cpu_time)
 
 
 def total(values: Iterable[float | None]) -> Any:

@@ -103,8 +103,9 @@ def test_progress_is_for_terminals_and_for_what_lasts(monkeypatch):
 
 def test_over_time_is_the_difference_between_looks(tmp_path):
     samples = [Sample(10**9 + i * 2 * 10**8, 3 + i, 1, 0, 0, 0, 100 * i) for i in range(3)]
-    samples.append(Sample(2 * 10**9, 0, 0, 0, 0, 0, 900))
-    found = over_time(samples, 10**9 + 10**8, None, 2.0)
+    # It tells its figures, and is gone.
+    samples += [Sample(18 * 10**8, 1, 1, 0, 0, 0, 800), Sample(2 * 10**9, 0, 0, 0, 0, 0, 900)]
+    found = over_time(samples, (10**9 + 10**8, 17 * 10**8), None, 2.0)
     assert found["at_ms"] == [100, 300]
     assert found["threads"] == [4, 5]
     assert found["interrupts_per_s"] == [500, 500]
