@@ -129,3 +129,13 @@ def browser(_driver) -> Browser:
     _driver.get_log("browser")
     _driver.get_log("performance")
     return browser
+
+
+@pytest.fixture(scope="session")
+def study_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The page of each study by its name, and that of all under `all`."""
+    studies = sorted(path.parent for path in (ROOT / "fixtures" / "studies").glob("*/study.json"))
+    assert len(studies) > 1, "fixtures/studies holds no two studies"
+    folder = tmp_path_factory.mktemp("studies")
+    pages = {path.name: render([path], folder / f"{path.name}.html") for path in studies}
+    return pages | {"all": render(studies, folder / "all.html")}

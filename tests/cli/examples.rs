@@ -43,6 +43,11 @@ fn furnished() -> tempfile::TempDir {
             fs::copy(file.path(), folder.join(file.file_name())).unwrap();
         }
     }
+    for name in ["cloud", "edge"] {
+        fs::create_dir(home.path().join(name)).unwrap();
+        let source = fixture(&format!("studies/{name}/study.json"));
+        fs::copy(source, home.path().join(name).join("study.json")).unwrap();
+    }
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
     let kinds = r#"{"types": [{"name": "big", "cores": 1}, {"name": "small", "cores": 2}], "speeds": [[3, 1], [2, 1], [1.5, 1]]}"#;

@@ -82,6 +82,28 @@ fn what_does_not_fit_is_refused_in_one_line() {
 }
 
 #[test]
+fn studies_of_machines_are_one_page() {
+    let home = home();
+    let folder = |name: &str| fixture(&format!("studies/{name}")).display().to_string();
+    let file = fixture("studies/edge/study.json").display().to_string();
+    let (out, _) = report(home.path(), &[&folder("cloud"), &file, "-o", "page.html", "--json"], 0);
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(summary["studies"].as_array().unwrap().len(), 2);
+    let page = fs::read_to_string(home.path().join("page.html")).unwrap();
+    assert!(page.contains("AI workloads on cloud and edge"));
+
+    for others in [profile(), machine()] {
+        let (_, complaint) = report(home.path(), &[&folder("cloud"), &others, "-o", "none.html"], 2);
+        assert!(complaint.contains("do not go into one page"), "{complaint}");
+    }
+    fs::create_dir(home.path().join("damaged")).unwrap();
+    fs::write(home.path().join("damaged/study.json"), "{\"schema\":\"swtch/study/1\"}").unwrap();
+    let (_, complaint) = report(home.path(), &["damaged", "-o", "none.html"], 1);
+    assert!(complaint.contains("damaged/study.json is damaged") && complaint.trim_end().lines().count() == 1);
+    assert!(!home.path().join("none.html").exists());
+}
+
+#[test]
 fn a_page_says_it_in_money_when_asked() {
     let home = home();
     report(home.path(), &[&machine(), "--profile", &profile(), "--price", "0.05/vcpu-hour"], 0);

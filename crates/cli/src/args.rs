@@ -162,9 +162,10 @@ impl MeasureArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  swtch report -o report.html\n  \
     swtch report board.json server.json -o side-by-side.html\n  \
-    swtch report before.swtch after.swtch -o traces.html")]
+    swtch report before.swtch after.swtch -o traces.html\n  \
+    swtch report cloud/ edge/ -o machines.html")]
 pub(crate) struct ReportArgs {
-    /// Profiles, or Traces (folders NAME.swtch); this machine's Profile when none is given
+    /// Profiles, or Traces (folders NAME.swtch), or studies (folders that 'swtch ai run' writes); this machine's Profile when none is given
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Price Traces by this Profile, not by this machine's
