@@ -383,3 +383,9 @@ def test_a_study_that_is_none_is_refused(tmp_path):
     ]:
         assert words in result.check(wrong)
     assert result.check(document) is None
+
+
+@pytest.mark.parametrize("name", ["cloud", "edge"])
+def test_studies_that_are_kept_are_as_the_schema_says(name):
+    """They are what the report is tested with."""
+    written(ROOT / "fixtures" / "studies" / name)
