@@ -235,6 +235,7 @@ def test_the_command_runs_a_program(tmp_path, capsys):
     document = written(folder)
     assert json.loads(capsys.readouterr().out) == document
     assert document["machine_name"] == "edge"
+    assert document["provenance"]["swtch_version"][0].isdigit()
     assert [run["settings"]["threads"] for run in document["runs"]] == [1, 2]
     assert document["provenance"]["command"][:3] == ["swtch", "ai", "run"]
     assert document["host"]["architecture"] == os.uname().machine
