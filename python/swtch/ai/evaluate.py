@@ -50,6 +50,8 @@ class Seen:
     """Processors that it might run on."""
     throttled_ns: int | None = None
     """How long its quota stopped it, summed over CPUs; `None` where that is not counted."""
+    recorder_ns: int | None = None
+    """CPU time that the recorder's process took meanwhile; `None` without one."""
 
 
 def blank(
