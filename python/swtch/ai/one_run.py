@@ -91,8 +91,10 @@ def run_once(
 ) -> dict[str, Any]:
     """Makes a run; returns its row of `swtch/study/1`, whatever happened.
 
-    say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there. Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError` for a program that
-    is not there, pinning that is not allowed, or a quota that cannot be set: those would fail for every run.
+    say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there.
+
+    Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError`, for what would fail in every run: a program that
+    is not there, pinning that is not allowed, a quota that cannot be set.
     """
     predicted = job.subject.predicted_peak_bytes(job.settings)
     row = evaluate.blank(job.id, job.subject.to_document(), job.settings.to_document(), job.repeat, predicted)
