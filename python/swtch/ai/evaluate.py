@@ -141,6 +141,7 @@ def _recorded(row: dict[str, Any], seen: Seen, trace: Path, summary: dict[str, A
     row["recorder"] = {
         "source": summary.get("source"),
         "lost": summary.get("lost"),
+        "measured_cpu_ns": seen.recorder_ns,
         **(summary.get("recorder") or {}),
     }
     try:
