@@ -50,6 +50,8 @@ class Seen:
     """Processors that it might run on."""
     throttled_ns: int | None = None
     """How long its quota stopped it, summed over CPUs; `None` where that is not counted."""
+    recorder_ns: int | None = None
+    """CPU time that the recorder's process took meanwhile; `None` without one."""
 
 
 def blank(
@@ -110,7 +112,7 @@ def fill(row: dict[str, Any], seen: Seen, trace: Path | None, summary: dict[str,
     if trace is not None and summary is not None:
         found = _recorded(row, seen, trace, summary)
     _fill_rates(row, seen, found, duration_ns, inferences)
-    row["over_time"] = over_time(seen.sampler.samples, begin_ns, trace, seen.cpu_time)
+    row["over_time"] = over_time(seen.sampler.samples, (begin_ns, end_ns), trace, seen.cpu_time)
 
 
 def total(values: Iterable[float | None]) -> Any:
@@ -139,6 +141,7 @@ def _recorded(row: dict[str, Any], seen: Seen, trace: Path, summary: dict[str, A
     row["recorder"] = {
         "source": summary.get("source"),
         "lost": summary.get("lost"),
+        "measured_cpu_ns": seen.recorder_ns,
         **(summary.get("recorder") or {}),
     }
     try:

@@ -91,8 +91,10 @@ def run_once(
 ) -> dict[str, Any]:
     """Makes a run; returns its row of `swtch/study/1`, whatever happened.
 
-    say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there. Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError` for a program that
-    is not there, pinning that is not allowed, or a quota that cannot be set: those would fail for every run.
+    say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there.
+
+    Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError`, for what would fail in every run: a program that
+    is not there, pinning that is not allowed, a quota that cannot be set.
     """
     predicted = job.subject.predicted_peak_bytes(job.settings)
     row = evaluate.blank(job.id, job.subject.to_document(), job.settings.to_document(), job.repeat, predicted)
@@ -174,7 +176,7 @@ def _measure(
     sampler = Sampler(lambda: group.processes() or descendants(one.pid for one in workloads), cpus)
     summary, whole = None, False
     with _recording(job, plan, group, pids, row) as recorder:
-        throttled_before_ns = group.throttled_ns()
+        throttled_before_ns, recorder_before_ns = group.throttled_ns(), _cpu_ns(recorder)
         try:
             say("measuring")
             sampler.start()
@@ -185,12 +187,13 @@ def _measure(
             row["peak_rss_bytes"] = evaluate.total(_peak_rss(one) for one in workloads)
         finally:
             sampler.stop()
+            recorder_ns = _difference(_cpu_ns(recorder), recorder_before_ns)
             if recorder is not None:
                 try:
                     summary = recorder.stop(gone=_gone(workloads, group))
                 except AiError as error:
                     row["unavailable"].append({"what": "recording", "why": str(error)})
-    throttled_ns = group.throttled_ns()
+    throttled_ns = _difference(group.throttled_ns(), throttled_before_ns)
     if not whole:
         raise _Ended(
             "timed-out",
@@ -199,10 +202,8 @@ def _measure(
     listen(workloads, lambda one: False, _END_LIMIT_S)
     _check(workloads, lambda one: bool(one.said.metrics) and one.said.truncated is None)
     cpu_time = min(len(cpus), job.settings.cpu_quota or usable.cpu_time)
-    if throttled_ns is not None and throttled_before_ns is not None:
-        throttled_ns -= throttled_before_ns
     said, of = [one.said for one in workloads], [one.pid for one in workloads]
-    return evaluate.Seen(said, of, go_ns, sampler, cpu_time, len(cpus), throttled_ns), summary
+    return evaluate.Seen(said, of, go_ns, sampler, cpu_time, len(cpus), throttled_ns, recorder_ns), summary
 
 
 def _evaluate(
@@ -217,6 +218,14 @@ def _evaluate(
     row["outcome"] = "complete"
     if look is not None:
         look(row, seen, trace)
+
+
+def _cpu_ns(recorder: Recorder | None) -> int | None:
+    return None if recorder is None else recorder.cpu_ns()
+
+
+def _difference(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else after - before
 
 
 def _gone(workloads: list[Workload], group: cgroup.Group) -> bool:

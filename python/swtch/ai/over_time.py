@@ -12,15 +12,16 @@ from .sampler import Sample
 
 
 def over_time(
-    samples: Sequence[Sample], begin_ns: int, trace: Path | None, cpu_time: float
+    samples: Sequence[Sample], window: tuple[int, int], trace: Path | None, cpu_time: float
 ) -> dict[str, Any]:
     """A value for each look of the sampler but the first, of the time since the one before.
 
-    begin_ns: when the first inference began, which is time 0. cpu_time: CPUs worth of time that the run might use. CPU use and switches are
+    window: when the first inference began, which is time 0, and when the last ended; looks after that are left out, because the workload
+    then tells its figures and ends. cpu_time: CPUs worth of time that the run might use. CPU use and switches are
     from the Trace's intervals, and `None` where there is none.
     """
-    # Once the processes are gone there is nothing left to look at.
-    alive = [one for one in samples if one.processes] or list(samples)
+    begin_ns, end_ns = window
+    alive = [one for one in samples if one.processes and one.at_ns <= end_ns]
     rows = _intervals(trace) if trace is not None else []
     pairs = list(zip(alive, alive[1:]))
     binned = [_between(rows, before.at_ns, after.at_ns) for before, after in pairs]

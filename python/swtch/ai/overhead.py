@@ -66,7 +66,8 @@ def overhead(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """What recording costs, as `swtch/study/1` has it; `None` without a complete pair. Pure.
 
     `throughput_ratio` is of the recorded to the unrecorded run of each pair; `cpu_ratio` likewise of the CPU time that an inference takes, which
-    says more where others use the machine too.
+    says more where others use the machine too. `recorder_cpu_share` is what the recorder's process took of the CPUs, in the middle of all runs; its
+    programs in the kernel are not in it.
     """
     by_repeat: dict[int, dict[bool, Mapping[str, Any]]] = {}
     for run in runs:
@@ -83,9 +84,23 @@ def overhead(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         "throughput_ratio": throughput.to_document(),
         "cpu_ratio": None if cpu is None else cpu.to_document(),
         "pairs": len(pairs),
+        "recorder_cpu_share": _median([_recorder_share(both[True]) for both in pairs]),
         "bar": 1 - MOST_LOST,
         "disturbed": sum(run["disturbed"] is not None for both in pairs for run in both.values()),
     }
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    found = estimate([value for value in values if value is not None])
+    return None if found is None else found.median
+
+
+def _recorder_share(run: Mapping[str, Any]) -> float | None:
+    """CPU time of the recorder's process, of all that the run might use."""
+    took, cpu = (run.get("recorder") or {}).get("measured_cpu_ns"), run["cpu"]
+    if took is None or not cpu.get("utilisation") or not cpu.get("own_ns"):
+        return None
+    return float(took) * float(cpu["utilisation"]) / float(cpu["own_ns"])
 
 
 def _cpu(run: Mapping[str, Any]) -> float:

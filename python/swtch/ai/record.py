@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import __main__ as package
 from .errors import AiError
+from .sampler import process_cpu_ns
 from .timeline import Switch
 
 BINARY_VARIABLE = "SWTCH_BIN"
@@ -100,6 +101,13 @@ class Recorder:
             time.sleep(_POLL_S)
         self.kill()
         raise AiError(f"swtch record did not begin within {_BEGIN_LIMIT_S:.0f} s; is the machine overloaded?")
+
+    def cpu_ns(self) -> int | None:
+        """CPU time that its process took so far, without its programs in the kernel; `None` when it has ended."""
+        try:
+            return process_cpu_ns(self._process.pid)
+        except OSError:
+            return None
 
     def stop(self, gone: bool = False) -> dict[str, Any]:
         """Ends it; returns the document `swtch/record/1`. Raises `AiError` when it failed.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import AiError
+from .record import binary
 
 SCHEMA = "swtch/study/1"
 FILE = "study.json"
@@ -66,11 +68,16 @@ def begin(
 
 
 def swtch_version() -> str:
-    """Of this package; `unknown` when it is not installed but run from its sources."""
+    """Of this package, or where it is run from its sources, of the program that records; `unknown` when there is neither."""
     try:
         return version("swtch")
     except PackageNotFoundError:
+        pass
+    try:
+        said = subprocess.run([str(binary()), "--version"], capture_output=True, text=True, timeout=10).stdout
+    except (AiError, OSError, subprocess.TimeoutExpired):
         return "unknown"
+    return said.split()[-1] if said.split() else "unknown"
 
 
 def write(folder: Path, document: Mapping[str, Any]) -> Path:

@@ -77,11 +77,17 @@ def _table(runs: Sequence[Run]) -> list[str]:
     # Under each other what belongs together; the runs were made in another order.
     ordered = sorted(runs, key=_place)
     rows = [
-        [_short(run["workload"]["name"]), f"{from_document(run['settings']).label}.r{run['repeat']}"]
-        + [get(run) for _, get in _COLUMNS]
-        for run in ordered
+        [_short(run["workload"]["name"]), _named(run)] + [get(run) for _, get in _COLUMNS] for run in ordered
     ]
     return table(["model", "settings", *(name for name, _ in _COLUMNS)], rows, 2)
+
+
+def _named(run: Run) -> str:
+    """What tells it from other runs of the workload; runs that were cut out of another are named after their settings."""
+    slug = f"{run['workload']['slug']}."
+    named: str = run["id"][len(slug) :] if run["id"].startswith(slug) else run["id"]
+    label = from_document(run["settings"]).label
+    return named if named.startswith(label) else f"{label}.r{run['repeat']}"
 
 
 def _place(run: Run) -> tuple[Any, ...]:
@@ -109,6 +115,8 @@ def _overhead(overhead: Mapping[str, Any]) -> str:
     text = f"Recorded runs have {_interval(ratio)} of the throughput of unrecorded ones"
     if cpu is not None:
         text += f", and an inference takes {_interval(cpu)} of the CPU time"
+    if overhead["recorder_cpu_share"] is not None:
+        text += f"; the recorder's process took {100 * overhead['recorder_cpu_share']:.2f} % of the CPUs"
     return f"{text}; {overhead['pairs']} pairs, confidence {100 * ratio['confidence']:.0f} %"
 
 

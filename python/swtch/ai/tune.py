@@ -27,6 +27,7 @@ from .sweep import Forecast, Grid, jobs
 DURATION_S = 4.0
 REPEATS = 4
 FINALISTS = 3
+SEARCH_REPEATS = 2
 _FIRST_SHARE = 0.25
 """Of the duration, for the first round; every round after it doubles."""
 
@@ -111,6 +112,7 @@ def rounds_of(count: int) -> list[int]:
 def planned(subject: Subject, candidates: Sequence[Settings], repeats: int) -> list[Job]:
     """As many runs as there will be, for the forecast."""
     search_runs = [Job(subject, candidates[i]) for size in rounds_of(len(candidates)) for i in range(size)]
+    search_runs *= SEARCH_REPEATS
     final = list(candidates[:FINALISTS]) + [candidates[0]]
     return search_runs + [Job(subject, one) for one in final for _ in range(repeats)]
 
@@ -123,8 +125,8 @@ def search(study: Study, subject: Subject, candidates: Sequence[Settings]) -> li
         duration_s = min(plan.duration_s, plan.duration_s * _FIRST_SHARE * 2**number)
         begun = len(study.runs)
         study.plan = plan.lasting(duration_s)
-        # In an order of its own in each round, so that being first is nobody's advantage.
-        turn = jobs([subject], left[number % len(left) :] + left[: number % len(left)], 1)
+        # The repeats take turns, each time in another order, so that being first is nobody's advantage.
+        turn = jobs([subject], left, SEARCH_REPEATS, seed=number)
         study.run([_tagged(job, f".search{number}") for job in turn])
         ranked = rank(summarise(study.runs[begun:]))
         left = [one.settings for one in ranked][: max(FINALISTS, (len(left) + 1) // 2)]

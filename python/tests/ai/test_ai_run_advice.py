@@ -161,6 +161,14 @@ def test_the_ratio_of_the_overhead_is_of_pairs():
     assert found["pairs"] == 3
     assert found["throughput_ratio"]["median"] == pytest.approx(0.99)
     assert found["cpu_ratio"]["median"] == 1
+    assert found["recorder_cpu_share"] is None
+    runs[0] = {
+        **runs[0],
+        "recorder": {"measured_cpu_ns": 30},
+        "cpu": {"sampled_ns": 100, "utilisation": 0.5, "own_ns": 1000},
+    }
+    # Half of what might be used is 1000, so that 2000 might be; 30 of those.
+    assert overhead(runs)["recorder_cpu_share"] == pytest.approx(0.015)
     assert overhead(runs[:1]) is None
 
 

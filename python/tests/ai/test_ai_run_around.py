@@ -103,8 +103,9 @@ def test_progress_is_for_terminals_and_for_what_lasts(monkeypatch):
 
 def test_over_time_is_the_difference_between_looks(tmp_path):
     samples = [Sample(10**9 + i * 2 * 10**8, 3 + i, 1, 0, 0, 0, 100 * i) for i in range(3)]
-    samples.append(Sample(2 * 10**9, 0, 0, 0, 0, 0, 900))
-    found = over_time(samples, 10**9 + 10**8, None, 2.0)
+    # It tells its figures, and is gone.
+    samples += [Sample(18 * 10**8, 1, 1, 0, 0, 0, 800), Sample(2 * 10**9, 0, 0, 0, 0, 0, 900)]
+    found = over_time(samples, (10**9 + 10**8, 17 * 10**8), None, 2.0)
     assert found["at_ms"] == [100, 300]
     assert found["threads"] == [4, 5]
     assert found["interrupts_per_s"] == [500, 500]
@@ -119,6 +120,7 @@ def row(settings, outcome="complete", **more):
         0,
         9_000_000,
     )
+    found["id"] += ".r0"
     found.update(outcome=outcome, **more)
     return found
 
@@ -146,7 +148,7 @@ def test_the_text_has_runs_failures_memory_and_advice():
     # Two threads stand above sixteen.
     assert [line.split()[1] for line in lines[1:3]] == ["t2.spin.r0", "t16.spin.r0"]
     assert lines[2].split()[2:6] == ["1.2", "2", "3", "4"]
-    assert "x.t4.spin: refused: needs up to 9 MB and 1 MB are available" in lines
+    assert "x.t4.spin.r0: refused: needs up to 9 MB and 1 MB are available" in lines
     assert "Most memory: X, 7 MB (at most 9 MB predicted)" in lines
     assert "  X: do it (others used the CPUs too)" in lines
     assert "not available: scheduler flsched: no kernel for it" in lines

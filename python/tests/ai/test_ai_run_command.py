@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -198,3 +199,9 @@ def test_swtch_runs_it_as_its_own(tmp_path):
     assert done.returncode == 0, done.stderr
     assert (folder / "study.json").exists()
     assert "images/s" in done.stdout
+
+
+def test_the_installation_brings_the_program():
+    entry = re.search(r'^swtch-ai = "([\w.]+):(\w+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert entry is not None
+    assert getattr(importlib.import_module(entry[1]), entry[2]) is main

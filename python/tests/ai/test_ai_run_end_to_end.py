@@ -86,6 +86,8 @@ def test_a_sleeper_switches_once_an_inference(tmp_path, usable):
     assert row["wait_share_bounds"]["low"] == row["wait_share_of_latency"] == row["wait_share_bounds"]["high"]
     assert 0 < row["cpu"]["own_ns"] < row["duration_ns"]
     assert row["unavailable"] == []
+    # Of the measured phase only: starting the recorder takes longer.
+    assert 0 <= row["recorder"]["measured_cpu_ns"] < row["recorder"]["cpu_ns"] + 20_000_000
     assert (tmp_path / row["trace"] / "header.json").exists()
     assert len(row["over_time"]["at_ms"]) == len(row["over_time"]["switches_per_s"]) >= 2
 
@@ -235,6 +237,7 @@ def test_the_command_runs_a_program(tmp_path, capsys):
     document = written(folder)
     assert json.loads(capsys.readouterr().out) == document
     assert document["machine_name"] == "edge"
+    assert document["provenance"]["swtch_version"][0].isdigit()
     assert [run["settings"]["threads"] for run in document["runs"]] == [1, 2]
     assert document["provenance"]["command"][:3] == ["swtch", "ai", "run"]
     assert document["host"]["architecture"] == os.uname().machine
@@ -292,6 +295,7 @@ def test_the_cost_of_recording_is_of_pairs(tmp_path, monkeypatch):
     document = written(folder)
     assert [run["trace"] is None for run in document["runs"]] == [False, True]
     assert document["recording_overhead"]["pairs"] == 1
+    assert document["recording_overhead"]["recorder_cpu_share"] is not None
 
 
 def test_tuning_ends_with_the_best(tmp_path, capsys):
@@ -383,3 +387,9 @@ def test_a_study_that_is_none_is_refused(tmp_path):
     ]:
         assert words in result.check(wrong)
     assert result.check(document) is None
+
+
+@pytest.mark.parametrize("name", ["cloud", "edge"])
+def test_studies_that_are_kept_are_as_the_schema_says(name):
+    """They are what the report is tested with."""
+    written(ROOT / "fixtures" / "studies" / name)
