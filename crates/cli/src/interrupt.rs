@@ -1,6 +1,7 @@
 //! What somebody sees and can do while files are converted: how far it is, and Ctrl-C, upon which the conversion ends as if its file had
 //! failed, so that nothing half-made stays.
 
+use crate::signals::interrupted_by;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{self, Read, Write};
@@ -26,12 +27,7 @@ impl<T> Interruptible<T> {
     /// # Errors
     /// When the signals cannot be caught.
     pub(crate) fn new(inner: T, in_all: Option<u64>) -> io::Result<Self> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            // A second signal ends the command at once, with the status a shell expects.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupted))?;
-            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-        }
+        let interrupted = interrupted_by(&[SIGINT, SIGTERM])?;
         Ok(Self { inner, interrupted, began: Instant::now(), bytes: 0, in_all, bar: None })
     }
 

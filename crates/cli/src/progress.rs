@@ -1,5 +1,6 @@
 //! The progress bar, and Ctrl-C.
 
+use crate::signals::interrupted_by;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{self, IsTerminal};
@@ -24,12 +25,7 @@ impl Bar {
     /// # Errors
     /// When the signals cannot be caught.
     pub(crate) fn new() -> io::Result<Self> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            // A second signal ends the command at once, with the status a shell expects.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupted))?;
-            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-        }
+        let interrupted = interrupted_by(&[SIGINT, SIGTERM])?;
         let bar = if io::stderr().is_terminal() {
             ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr())
         } else {

@@ -6,6 +6,7 @@ use crate::refill::{IndirectFrom, Refills};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use swtch_trace::Trace;
 use swtch_trace::model::Header;
 use swtch_trace::tables::{CpuRow, InterruptRow, PreemptionRow, TaskRow, WakeRow};
 
@@ -28,6 +29,22 @@ pub struct Inputs<'a> {
     pub model: Option<&'a CostModel>,
     /// What a processor costs, when money is asked for.
     pub price: Option<Price>,
+}
+
+impl<'a> Inputs<'a> {
+    /// What a Trace has of them.
+    pub fn of(trace: &'a Trace, model: Option<&'a CostModel>, price: Option<Price>) -> Self {
+        Self {
+            header: &trace.header,
+            tasks: &trace.tasks,
+            wakes: &trace.wakes,
+            preemptions: &trace.preemptions,
+            interrupts: &trace.interrupts,
+            cpus: &trace.cpus,
+            model,
+            price,
+        }
+    }
 }
 
 /// What the context switches of a Trace cost.

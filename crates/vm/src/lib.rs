@@ -31,6 +31,6 @@ pub use error::VmError;
 pub use event::{Event, Observer, Outcome};
 pub use kernel::Kernel;
 pub use protocol::{Exited, FrameError, Stream};
-pub use qemu::Accelerator;
+pub use qemu::{Accelerator, program_on_path};
 pub use run::run;
 pub use spec::Spec;

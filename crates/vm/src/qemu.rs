@@ -134,7 +134,7 @@ pub(crate) struct Qemu(Child);
 impl Qemu {
     /// Starts it, away from the terminal's signals: this process decides when it ends.
     pub(crate) fn start(spec: &Spec, accelerator: Accelerator, files: &Files) -> Result<Self, VmError> {
-        let program = find(PROGRAM).ok_or(VmError::NoQemu { program: PROGRAM })?;
+        let program = program_on_path(PROGRAM).ok_or(VmError::NoQemu { program: PROGRAM })?;
         let mut command = tied(&program, std::process::id());
         if let Some(turns) = &files.turns {
             turns.load_into(&mut command);
@@ -166,7 +166,7 @@ impl Drop for Qemu {
 
 /// A command that ends when its parent does, and does not begin where that has another number than it should.
 fn tied(program: &Path, parent: u32) -> Command {
-    let Some(tie) = find(TIE) else { return Command::new(program) };
+    let Some(tie) = program_on_path(TIE) else { return Command::new(program) };
     let mut command = Command::new(tie);
     command.args(["--pdeathsig", "KILL", "--", "/bin/sh", "-c", LOOK_FOR_PARENT]);
     command.arg(parent.to_string()).arg(program);
@@ -174,7 +174,7 @@ fn tied(program: &Path, parent: u32) -> Command {
 }
 
 /// A program on PATH, from the root on: QEMU may run in another folder.
-pub(crate) fn find(name: &str) -> Option<PathBuf> {
+pub fn program_on_path(name: &str) -> Option<PathBuf> {
     let searched = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&searched).map(|folder| folder.join(name)).find(|path| path.is_file());
     found.and_then(|path| std::path::absolute(path).ok())
@@ -233,11 +233,11 @@ mod tests {
 
     #[test]
     fn a_child_whose_parent_is_gone_does_not_begin() {
-        if find(TIE).is_none() {
+        if program_on_path(TIE).is_none() {
             eprintln!("SKIP a_child_whose_parent_is_gone_does_not_begin: {TIE} is not installed");
             return;
         }
-        let echo = find("echo").unwrap();
+        let echo = program_on_path("echo").unwrap();
         let run = |parent| tied(&echo, parent).arg("begun").output().unwrap();
         assert_eq!(run(std::process::id()).stdout, b"begun\n");
         // As if the parent had been another one, which has died meanwhile.

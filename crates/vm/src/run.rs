@@ -46,7 +46,7 @@ pub fn run(spec: &Spec, first_process: &Path, observer: &mut dyn Observer) -> Re
     if env::consts::ARCH != "x86_64" {
         return Err(VmError::Architecture(env::consts::ARCH));
     }
-    if qemu::find(qemu::PROGRAM).is_none() {
+    if qemu::program_on_path(qemu::PROGRAM).is_none() {
         return Err(VmError::NoQemu { program: qemu::PROGRAM });
     }
     let here = env::current_dir().map_err(VmError::system("asking for the current folder"))?;

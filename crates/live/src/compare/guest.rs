@@ -7,7 +7,7 @@ use crate::Observer;
 use crate::error::LiveError;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use swtch_vm::{Accelerator, Event, Spec, Stream, VmError};
 
 /// Where the guest keeps Traces, below the current folder.
@@ -71,7 +71,7 @@ fn boot(
     for policy in policies {
         match policy {
             Policy::Stock => {}
-            Policy::Fifo | Policy::RoundRobin => spec.copy.extend(on_path(CHRT)),
+            Policy::Fifo | Policy::RoundRobin => spec.copy.extend(swtch_vm::program_on_path(CHRT)),
             Policy::Scheduler { name, .. } => spec.copy.push(workload.places.find(name)?.path),
         }
     }
@@ -147,11 +147,6 @@ fn name(accelerator: Accelerator) -> &'static str {
         Accelerator::CountedInstructions => "counted-instructions",
         _ => "emulation",
     }
-}
-
-fn on_path(program: &str) -> Option<PathBuf> {
-    let searched = std::env::var_os("PATH")?;
-    std::env::split_paths(&searched).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
 /// Listens to one guest.

@@ -74,16 +74,7 @@ pub(super) fn run(
 
 fn read(workload: &Workload, folder: &Path) -> Result<Recorded, LiveError> {
     let trace = Trace::open(folder)?;
-    let bill = bill(Inputs {
-        header: &trace.header,
-        tasks: &trace.tasks,
-        wakes: &trace.wakes,
-        preemptions: &trace.preemptions,
-        interrupts: &trace.interrupts,
-        cpus: &trace.cpus,
-        model: workload.model.as_ref(),
-        price: None,
-    });
+    let bill = bill(Inputs::of(&trace, workload.model.as_ref(), None));
     let waits = waits(&trace.histograms);
     let unavailable = trace.header.unavailable.iter().find(|row| row.what.contains("wait"));
     let missing = waits.is_none().then(|| {

@@ -1,6 +1,7 @@
 //! What somebody sees while a scheduler runs or schedulers are compared, and the signals that end it.
 
 use crate::output;
+use crate::signals::interrupted_by;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{self, IsTerminal};
@@ -25,12 +26,7 @@ impl Watch {
     /// # Errors
     /// When the signals cannot be caught.
     pub(super) fn new(name: &str, json: bool) -> io::Result<Self> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // A second signal ends the command at once, with the status a shell expects.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupted))?;
-            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-        }
+        let interrupted = interrupted_by(&[SIGINT, SIGTERM, SIGHUP])?;
         Ok(Self { name: name.to_owned(), json, bar: None, interrupted })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::args::vm::VmArgs;
 use crate::output;
+use crate::signals::interrupted_by;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{self, IsTerminal, Write};
@@ -29,12 +30,7 @@ impl Watch {
     /// # Errors
     /// When the signals cannot be caught.
     pub(crate) fn new(args: &VmArgs) -> io::Result<Self> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // A second signal ends the command at once, with the status a shell expects.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupted))?;
-            signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-        }
+        let interrupted = interrupted_by(&[SIGINT, SIGTERM, SIGHUP])?;
         let spinner = if io::stderr().is_terminal() {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
         } else {

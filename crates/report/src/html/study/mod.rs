@@ -120,7 +120,7 @@ fn sections(subjects: Studies<'_>) -> Vec<Section> {
     sections.extend(answer::advice(subjects));
     sections.extend(models::sections(subjects));
     sections.extend(settings::section(subjects));
-    sections.extend(over_time::section(subjects));
+    sections.push(over_time::section(subjects));
     sections.extend(interrupts::section(subjects));
     sections.push(runs::section(subjects));
     sections.push(Section { id: "machine", title: "The machine", blocks });

@@ -9,6 +9,9 @@ use swtch_study::model::{Run, Summary, Workload};
 /// A figure of a run, if it has it.
 type Of = fn(&Run) -> Option<f64>;
 
+/// A chart: the end of its id, its caption, what it shows, and how that is said.
+type Chart = (&'static str, &'static str, Of, fn(f64) -> String);
+
 /// The groups, with where their sections are and what they are called; others come last.
 const GROUPS: [(&str, &str, &str); 2] = [
     ("image recognition", "image-recognition", "Image recognition"),
@@ -46,7 +49,7 @@ fn section(
     let mut blocks = vec![Block::paragraph(
         "Each model under the settings with which it was fastest; a switch is voluntary when a thread waits, involuntary when it could have gone on.",
     )];
-    let charts: [(&str, &str, Of, fn(f64) -> String); 4] = [
+    let charts: [Chart; 4] = [
         ("voluntary", "Voluntary switches a second.", |run| run.per_second?.voluntary, text::amount),
         ("involuntary", "Involuntary switches a second.", |run| run.per_second?.involuntary, text::amount),
         (

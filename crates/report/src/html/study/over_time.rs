@@ -24,8 +24,8 @@ const QUANTITIES: [Quantity; 5] = [
     ),
 ];
 
-/// The section; nothing when no run has figures over time.
-pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
+/// The section.
+pub(super) fn section(subjects: Studies<'_>) -> Section {
     let mut blocks = vec![Block::paragraph(
         "Runs stand one after the other as they were made, without the time between them.",
     )];
@@ -38,11 +38,14 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
     let about = |what: &str| what.contains("over_time");
     let has = |named: &NamedStudy| named.study.runs.iter().any(|run| run.over_time.is_some());
     blocks.extend(subjects.lacking("figures over time", about, has).map(Block::Notice));
-    Some(Section { id: "over-time", title: "Processes and interrupts", blocks })
+    Section { id: "over-time", title: "Processes and interrupts", blocks }
 }
 
-/// Runs with the ns at which each begins, and where each of its samples begins and ends.
-fn placed(named: &NamedStudy) -> Vec<(&Run, &OverTime, Vec<(f64, f64)>)> {
+/// A run with what changed while it went on, and where each of its samples begins and ends, ns.
+type Placed<'a> = (&'a Run, &'a OverTime, Vec<(f64, f64)>);
+
+/// The runs, one after the other.
+fn placed(named: &NamedStudy) -> Vec<Placed<'_>> {
     let mut begin = 0.0;
     let mut all = Vec::new();
     for run in &named.study.runs {

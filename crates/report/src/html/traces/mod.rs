@@ -55,16 +55,7 @@ impl NamedTrace {
         price: Option<Price>,
     ) -> Self {
         let model = prices.map(|prices| CostModel::of(&prices.profile));
-        let inputs = Inputs {
-            header: &trace.header,
-            tasks: &trace.tasks,
-            wakes: &trace.wakes,
-            preemptions: &trace.preemptions,
-            interrupts: &trace.interrupts,
-            cpus: &trace.cpus,
-            model: model.as_ref(),
-            price,
-        };
+        let inputs = Inputs::of(&trace, model.as_ref(), price);
         let bill = bill(inputs);
         let advice = advise(inputs, &bill);
         let prices =
