@@ -124,6 +124,16 @@ fn a_program_on_path_is_a_command() {
     let path = format!("{}:{}", home.path().display(), std::env::var("PATH").unwrap());
     let output = run(swtch(home.path()).env("PATH", path).args(["hello", "world", "--flag"]));
     assert_eq!((stdout(&output).as_str(), output.status.code()), ("hello world --flag\n", Some(3)));
+
+    // Beside swtch it needs no PATH.
+    let beside = home.path().join("swtch-beside");
+    std::os::unix::fs::symlink("/bin/true", &beside).unwrap();
+    let own = home.path().join("own");
+    fs::copy(env!("CARGO_BIN_EXE_swtch"), &own).unwrap();
+    for (name, status) in [("beside", 0), ("elsewhere", 2)] {
+        let output = run(Command::new(&own).env("HOME", home.path()).env("PATH", "/nowhere").arg(name));
+        assert_eq!(output.status.code(), Some(status), "{name}: {}", stderr(&output));
+    }
 }
 
 #[test]

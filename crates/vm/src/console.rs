@@ -8,6 +8,8 @@ const KEPT_LINES: usize = 200;
 const LONGEST_LINE_BYTES: usize = 2048;
 /// How the kernel's panic begins (kernel/panic.c).
 const PANIC: &str = "Kernel panic - not syncing";
+/// What the kernel says when it kills a process for want of memory (mm/oom_kill.c); more may follow it.
+const KILLED: &str = "Killed process";
 /// Lines that an error message quotes.
 const QUOTED_LINES: usize = 3;
 
@@ -17,6 +19,7 @@ pub(crate) struct Console {
     lines: VecDeque<String>,
     unfinished: Vec<u8>,
     panic: Option<String>,
+    killed: Option<String>,
 }
 
 impl Console {
@@ -43,6 +46,9 @@ impl Console {
         {
             self.panic = Some(line[at..].to_owned());
         }
+        if line.contains(KILLED) {
+            self.killed = Some(line.clone());
+        }
         self.lines.push_back(line.clone());
         if self.lines.len() > KEPT_LINES {
             self.lines.pop_front();
@@ -55,12 +61,14 @@ impl Console {
         self.panic.as_deref()
     }
 
-    /// The last lines on one, behind a colon; nothing where there are none.
+    /// The last lines on one, behind a colon, the last process that the kernel killed among them; nothing where there are none.
     pub(crate) fn quoted(&self) -> String {
         let unfinished = readable(&self.unfinished);
         let lines = self.lines.iter().map(String::as_str).chain([unfinished.as_str()]);
         let last: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
         let last = &last[last.len().saturating_sub(QUOTED_LINES)..];
+        let killed = self.killed.as_deref().filter(|killed| !last.contains(killed));
+        let last: Vec<&str> = killed.into_iter().chain(last.iter().copied()).collect();
         if last.is_empty() {
             String::new()
         } else {
@@ -78,6 +86,16 @@ fn readable(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_killed_process_is_quoted_whatever_follows_it() {
+        let mut console = Console::default();
+        console.push(b"Out of memory: Killed process 7 (sh)\n");
+        assert_eq!(console.quoted().matches("Killed process 7").count(), 1);
+        console.push(b"one\ntwo\nthree\nfour\n");
+        let quoted = console.quoted();
+        assert!(quoted.ends_with("Out of memory: Killed process 7 (sh) | two | three | four"), "{quoted}");
+    }
 
     #[test]
     fn lines_come_in_pieces() {

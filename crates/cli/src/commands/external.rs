@@ -1,10 +1,12 @@
-//! `swtch NAME`: any program `swtch-NAME` on PATH, as git and cargo do.
+//! `swtch NAME`: any program `swtch-NAME` beside swtch or on PATH, as git and cargo do.
 
 use crate::output::WrongUsage;
 use anyhow::Context;
+use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
@@ -13,10 +15,15 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     };
     let mut program = OsString::from("swtch-");
     program.push(name);
-    let error = Command::new(&program).args(arguments).exec();
+    // A Python environment that is not activated has both in its folder, and neither on PATH.
+    let beside =
+        env::current_exe().map(|own| own.with_file_name(&program)).ok().filter(|path| path.is_file());
+    let error = Command::new(beside.unwrap_or_else(|| PathBuf::from(&program))).args(arguments).exec();
     let (name, program) = (name.to_string_lossy(), program.to_string_lossy());
     if error.kind() == io::ErrorKind::NotFound {
-        let text = format!("unknown command '{name}', and no program '{program}' on PATH; see swtch --help");
+        let text = format!(
+            "unknown command '{name}', and no program '{program}' beside swtch or on PATH; see swtch --help"
+        );
         return Err(WrongUsage(text).into());
     }
     Err(error).with_context(|| format!("cannot run {program}"))

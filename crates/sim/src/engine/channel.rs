@@ -37,7 +37,7 @@ impl Channel {
     /// Puts a message in, if there is room. One that is larger than the whole goes through when it is empty.
     pub(crate) fn put(&mut self, bytes: u32) -> bool {
         let needs = u64::from(bytes) + u64::from(self.spec.overhead_bytes);
-        let fits = if self.spec.socket {
+        let fits = if self.counts_bytes() {
             self.taken + needs <= u64::from(self.spec.capacity_bytes) || self.taken == 0
         } else {
             self.put_in_pages(bytes)
@@ -85,6 +85,9 @@ impl Channel {
         } else {
             self.taken.saturating_sub(u64::from(bytes) + u64::from(self.spec.overhead_bytes))
         };
+        if self.counts_bytes() && !self.spec.socket {
+            return Some(Room { more: true, was_full: true });
+        }
         if self.spec.socket {
             // unix_writable: at most a quarter of the send buffer is taken (net/unix/af_unix.c).
             let more = self.taken * 4 <= u64::from(self.spec.capacity_bytes);
@@ -108,7 +111,12 @@ impl Channel {
 
     /// Whether a pipe has no page left; what is left in its last page does not count (`pipe_full`).
     pub(crate) fn is_full(&self) -> bool {
-        !self.spec.socket && self.pages.len() >= self.most_pages()
+        !self.counts_bytes() && self.pages.len() >= self.most_pages()
+    }
+
+    /// Sockets go by bytes, and so does a pipe of less than a page, which no kernel has but a specification may.
+    fn counts_bytes(&self) -> bool {
+        self.spec.socket || self.spec.capacity_bytes < PAGE_BYTES
     }
 
     fn most_pages(&self) -> usize {
@@ -150,7 +158,9 @@ mod tests {
         assert_eq!(pipe.take(4_096), Some(Room { more: true, was_full: true }));
         assert!(pipe.put(4_096));
         let mut small = channel(false, 100, 0);
-        assert!(small.put(10_000) && !small.put(4_096));
+        assert!(small.put(80) && !small.put(80));
+        assert_eq!(small.take(80), Some(Room { more: true, was_full: true }));
+        assert!(small.put(10_000) && !small.put(1));
     }
 
     #[test]
