@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from short import SHORT
 
 import swtch
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORT = {"methods": "pipe", "placements": "same-cpu", "time_limit": 2.0}
-"""A measurement that is over in about two seconds; enough for its shape, not for its figures."""
 
 
 @pytest.fixture

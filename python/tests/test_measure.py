@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from conftest import SHORT
+from short import SHORT
 
 import swtch
 
