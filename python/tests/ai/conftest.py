@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import pytest
 from workload_host import Ended, run_workload
+
+# Who runs the tests in the background has SIGINT ignored, and programs that are started inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
