@@ -8,8 +8,8 @@ const LEVELS: [(u8, &[&str]); 6] = [
     (6, &["swtch", "swtch-python", "swtch-experiments"]),
     (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-report", "swtch-live"]),
     (4, &["swtch-cost"]),
-    (3, &["swtch-trace", "swtch-profile", "swtch-study"]),
-    (2, &["swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm"]),
+    (3, &["swtch-trace", "swtch-profile", "swtch-study", "swtch-faas"]),
+    (2, &["swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm", "swtch-document"]),
     (1, &["swtch-units"]),
 ];
 

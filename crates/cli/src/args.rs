@@ -165,7 +165,7 @@ impl MeasureArgs {
     swtch report before.swtch after.swtch -o traces.html\n  \
     swtch report cloud/ edge/ -o machines.html")]
 pub(crate) struct ReportArgs {
-    /// Profiles, or Traces (folders NAME.swtch), or studies (folders that 'swtch ai run' writes); this machine's Profile when none is given
+    /// Profiles, or Traces (folders NAME.swtch), or studies (folders that 'swtch ai run' writes), or measurements of functions (folders that 'swtch faas tiers' writes, responses of handlers); this machine's Profile when none is given
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Price Traces by this Profile, not by this machine's

@@ -5,45 +5,15 @@ use crate::samples::{self, Sample};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use swtch_document::{Document, Kind, ReadError};
 
 /// Why a Profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {source}; check the path", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The file is no JSON, or JSON that ends early.
-    #[error("{} is not a Profile: {source}; a Profile is written by 'swtch measure --out FILE'", path.display())]
-    NotJson {
-        /// The file.
-        path: PathBuf,
-        /// What the parser found and where (line and column).
-        source: serde_json::Error,
-    },
-    /// The file is JSON of another kind or version.
-    #[error("{} has the schema '{found}', not '{SCHEMA}'; {advice}", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// The schema it names.
-        found: String,
-        /// What to do about it.
-        advice: &'static str,
-    },
-    /// The file names the right schema and breaks it.
-    #[error("{} is damaged: {source}; measure again", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is missing or wrong, and where.
-        source: serde_json::Error,
-    },
+    /// The file cannot be read, or holds no Profile of this version.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The file could not be written; what was there before is still there.
     #[error("cannot write {}: {source}; nothing was changed there", path.display())]
     Write {
@@ -54,20 +24,31 @@ pub enum FileError {
     },
 }
 
-/// Larger than any Profile; keeps a mistaken argument (a disk image) from filling the memory.
-const LARGEST_FILE_BYTES: u64 = 256 << 20;
+impl FileError {
+    /// What the system refused; nothing where the file's contents are wrong.
+    pub fn system(&self) -> Option<&io::Error> {
+        match self {
+            Self::Read(ReadError::Read { source, .. }) | Self::Write { source, .. } => Some(source),
+            Self::Read(_) => None,
+        }
+    }
+}
+
+impl Document for Profile {
+    const KIND: &'static Kind = &Kind {
+        schema: SCHEMA,
+        name: "a Profile",
+        written_by: "'swtch measure --out FILE'",
+        again: "measure again",
+    };
+}
 
 /// Reads a Profile.
 ///
 /// # Errors
 /// When it cannot be read, or is not a Profile of this version.
 pub fn read(path: &Path) -> Result<Profile, FileError> {
-    let fail = |source| FileError::Read { path: path.to_owned(), source };
-    let length = fs::metadata(path).map_err(fail)?.len();
-    if length > LARGEST_FILE_BYTES {
-        return Err(fail(io::Error::other(format!("{length} bytes are more than any Profile has"))));
-    }
-    parse(&fs::read(path).map_err(fail)?, path)
+    Ok(swtch_document::read(path)?)
 }
 
 /// Reads a Profile from the contents of `path`, which is used in messages only.
@@ -75,19 +56,7 @@ pub fn read(path: &Path) -> Result<Profile, FileError> {
 /// # Errors
 /// When the contents are not a Profile of this version.
 pub fn parse(contents: &[u8], path: &Path) -> Result<Profile, FileError> {
-    let value: serde_json::Value = serde_json::from_slice(contents)
-        .map_err(|source| FileError::NotJson { path: path.to_owned(), source })?;
-    let found = value.get("schema").and_then(serde_json::Value::as_str).unwrap_or("none").to_owned();
-    if found != SCHEMA {
-        let advice = if found.starts_with("swtch/profile/") {
-            "it was written by another version of swtch"
-        } else {
-            "a Profile is written by 'swtch measure --out FILE'"
-        };
-        return Err(FileError::Foreign { path: path.to_owned(), found, advice });
-    }
-    // From the text again, not from the value: the error then has its line and column.
-    serde_json::from_slice(contents).map_err(|source| FileError::Damaged { path: path.to_owned(), source })
+    Ok(swtch_document::parse(contents, path)?)
 }
 
 /// Writes `profile` to `path` and its raw samples beside it, as `NAME.samples.parquet`; notes that name in the Profile. The

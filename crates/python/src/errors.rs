@@ -40,11 +40,9 @@ pub(crate) fn measure_error(error: &swtch_measure::MeasureError) -> PyErr {
 
 /// What the system refused is an `OSError` of its kind (`FileNotFoundError` ...); what the file holds is a `ProfileError`.
 pub(crate) fn file_error(error: &FileError) -> PyErr {
-    match error {
-        FileError::Read { source, .. } | FileError::Write { source, .. } => {
-            io::Error::new(source.kind(), error.to_string()).into()
-        }
-        other => ProfileError::new_err(other.to_string()),
+    match error.system() {
+        Some(source) => io::Error::new(source.kind(), error.to_string()).into(),
+        None => ProfileError::new_err(error.to_string()),
     }
 }
 

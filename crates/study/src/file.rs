@@ -1,51 +1,15 @@
 //! Reads a study from its folder, or from the file in it.
 
 use crate::model::{SCHEMA, Study};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use swtch_document::{Document, Kind, ReadError};
 
 /// The file's name in a study's folder.
 const NAME: &str = "study.json";
-/// Larger than any study; keeps a mistaken argument (a disk image) from filling the memory.
-const LARGEST_FILE_BYTES: u64 = 256 << 20;
 
-/// Why a study could not be read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FileError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {source}; check the path", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The file is no JSON, or JSON that ends early.
-    #[error("{} is not a study: {source}; a study is written by 'swtch ai run'", path.display())]
-    NotJson {
-        /// The file.
-        path: PathBuf,
-        /// What the parser found and where (line and column).
-        source: serde_json::Error,
-    },
-    /// The file is JSON of another kind or version.
-    #[error("{} has the schema '{found}', not '{SCHEMA}'; it was written by another version of swtch, or is something else", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// The schema it names.
-        found: String,
-    },
-    /// The file names the right schema and breaks it.
-    #[error("{} is damaged: {source}; run the study again", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is missing or wrong, and where.
-        source: serde_json::Error,
-    },
+impl Document for Study {
+    const KIND: &'static Kind =
+        &Kind { schema: SCHEMA, name: "a study", written_by: "'swtch ai run'", again: "run the study again" };
 }
 
 /// Whether a path is a study: a folder with `study.json` in it, or that file.
@@ -57,29 +21,16 @@ pub fn is_study(path: &Path) -> bool {
 ///
 /// # Errors
 /// When it cannot be read, or is not a study of this version.
-pub fn read(path: &Path) -> Result<Study, FileError> {
-    let path = if path.is_dir() { path.join(NAME) } else { path.to_owned() };
-    let fail = |source| FileError::Read { path: path.clone(), source };
-    let length = fs::metadata(&path).map_err(fail)?.len();
-    if length > LARGEST_FILE_BYTES {
-        return Err(fail(io::Error::other(format!("{length} bytes are more than any study has"))));
-    }
-    let text = fs::read(&path).map_err(fail)?;
-    let value: serde_json::Value =
-        serde_json::from_slice(&text).map_err(|source| FileError::NotJson { path: path.clone(), source })?;
-    let found = value.get("schema").and_then(serde_json::Value::as_str).unwrap_or("none");
-    if found != SCHEMA {
-        return Err(FileError::Foreign { path, found: found.to_owned() });
-    }
-    // From the text again, not from the value: the error then has its line and column.
-    serde_json::from_slice(&text).map_err(|source| FileError::Damaged { path, source })
+pub fn read(path: &Path) -> Result<Study, ReadError> {
+    if path.is_dir() { swtch_document::read(&path.join(NAME)) } else { swtch_document::read(path) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
-    fn read_text(text: &str) -> Result<Study, FileError> {
+    fn read_text(text: &str) -> Result<Study, ReadError> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(NAME), text).unwrap();
         assert!(is_study(folder.path()) && is_study(&folder.path().join(NAME)));
@@ -95,12 +46,12 @@ mod tests {
 
     #[test]
     fn what_is_none_says_why() {
-        assert!(matches!(read(Path::new("/no/such/folder")), Err(FileError::Read { .. })));
-        assert!(matches!(read_text("{"), Err(FileError::NotJson { .. })));
-        assert!(matches!(read_text(r#"{"schema":"swtch/profile/1"}"#), Err(FileError::Foreign { .. })));
+        assert!(matches!(read(Path::new("/no/such/folder")), Err(ReadError::Read { .. })));
+        assert!(matches!(read_text("{"), Err(ReadError::NotJson { .. })));
+        assert!(matches!(read_text(r#"{"schema":"swtch/profile/1"}"#), Err(ReadError::Foreign { .. })));
         let error = read_text(r#"{"schema":"swtch/study/1"}"#).unwrap_err();
         assert!(
-            matches!(error, FileError::Damaged { .. }) && error.to_string().contains("line 1"),
+            matches!(error, ReadError::Damaged { .. }) && error.to_string().contains("line 1"),
             "{error}"
         );
         assert!(!is_study(Path::new("/tmp")));

@@ -7,5 +7,5 @@
 pub mod file;
 pub mod model;
 
-pub use file::{FileError, is_study, read};
+pub use file::{is_study, read};
 pub use model::Study;

@@ -3,42 +3,21 @@
 use crate::args::ReportArgs;
 use crate::output::{self, WrongUsage};
 use anyhow::{Context, bail};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_profile::file;
-use swtch_report::html::{NamedProfile, NamedStudy, NamedTrace, render, render_studies, render_traces};
+use swtch_faas::is_faas;
+use swtch_report::html::{
+    NamedFaas, NamedProfile, NamedStudy, NamedTrace, render, render_faas, render_studies, render_traces,
+};
 use swtch_study::is_study;
 use swtch_trace::Trace;
 
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let paths = if args.files.is_empty() { vec![own()?] } else { args.files.clone() };
-    let traces = paths.iter().filter(|path| is_trace(path)).count();
-    let studies = paths.iter().filter(|path| is_study(path)).count();
-    let (kind, page) = if traces == 0 {
-        let given = [(args.profile.is_some(), "--profile"), (args.price.is_some(), "--price")];
-        if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
-            return Err(
-                WrongUsage(format!("{option} prices Traces, and there is none among the files")).into()
-            );
-        }
-        if studies == paths.len() {
-            ("studies", render_studies(&self::studies(&paths)?)?)
-        } else if studies == 0 {
-            ("profiles", render(&profiles(&paths)?)?)
-        } else {
-            let problem = "studies do not go into one page with anything else; name studies only, or none";
-            return Err(WrongUsage(problem.to_owned()).into());
-        }
-    } else if traces == paths.len() {
-        ("traces", render_traces(&priced(&paths, args)?)?)
-    } else {
-        return Err(WrongUsage(
-            "Profiles and Traces do not go into one page; name the one or the other, and a Profile to price Traces by with --profile"
-                .to_owned(),
-        )
-        .into());
-    };
+    let (kind, page) = page(&paths, args)?;
     file::replace(&args.out, |sink| sink.write_all(page.as_bytes()))?;
     let written = args.out.display();
     if args.json {
@@ -50,9 +29,82 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A folder called `NAME.swtch`, or any with a header in it; what is neither is read as a Profile.
-fn is_trace(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "swtch") || path.join("header.json").is_file()
+/// What kind of files they are, and the page of them.
+fn page(paths: &[PathBuf], args: &ReportArgs) -> anyhow::Result<(&'static str, String)> {
+    let mut kinds = Vec::new();
+    for path in paths {
+        let kind = kind(path)?;
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    if !kinds.contains(&Kind::Trace) {
+        let given = [(args.profile.is_some(), "--profile"), (args.price.is_some(), "--price")];
+        if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
+            return Err(
+                WrongUsage(format!("{option} prices Traces, and there is none among the files")).into()
+            );
+        }
+    }
+    match kinds.as_slice() {
+        [Kind::Profile] => Ok(("profiles", render(&profiles(paths)?)?)),
+        [Kind::Trace] => Ok(("traces", render_traces(&priced(paths, args)?)?)),
+        [Kind::Study] => Ok(("studies", render_studies(&studies(paths)?)?)),
+        [Kind::Faas] => Ok(("functions", render_faas(&functions(paths)?)?)),
+        mixed => {
+            let names: Vec<&str> = mixed.iter().map(|kind| kind.words()).collect();
+            let hint = if mixed.contains(&Kind::Trace) {
+                ", and a Profile to price Traces by with --profile"
+            } else {
+                ""
+            };
+            let problem = format!(
+                "{} do not go into one page; name files of one kind{hint}",
+                names.join(" and ")
+            );
+            Err(WrongUsage(problem).into())
+        }
+    }
+}
+
+/// What a file or folder is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Profile,
+    Trace,
+    Study,
+    Faas,
+}
+
+impl Kind {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Profile => "Profiles",
+            Self::Trace => "Traces",
+            Self::Study => "studies",
+            Self::Faas => "measurements of functions",
+        }
+    }
+}
+
+/// A Trace is a folder called `NAME.swtch`, or any with a header in it; a file that is nothing else is read as a Profile.
+fn kind(path: &Path) -> anyhow::Result<Kind> {
+    if path.extension().is_some_and(|extension| extension == "swtch") || path.join("header.json").is_file() {
+        return Ok(Kind::Trace);
+    }
+    if is_study(path) {
+        return Ok(Kind::Study);
+    }
+    if is_faas(path) {
+        return Ok(Kind::Faas);
+    }
+    if path.is_dir() {
+        bail!(
+            "{} holds nothing to report on: neither a Trace (header.json) nor a study (study.json, tiers.json); check the path",
+            path.display()
+        );
+    }
+    Ok(Kind::Profile)
 }
 
 fn profiles(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedProfile>> {
@@ -64,6 +116,18 @@ fn studies(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedStudy>> {
     let named = |path: &PathBuf| {
         let study = swtch_study::read(path)?;
         Ok(NamedStudy { name: study.machine_name.clone(), study })
+    };
+    paths.iter().map(named).collect()
+}
+
+/// A response goes by its file's name, a study of tiers by its folder's.
+fn functions(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedFaas>> {
+    let named = |path: &PathBuf| {
+        let document = swtch_faas::read(path)?;
+        let whole = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let is_tiers = matches!(document, swtch_faas::Document::Tiers(_)) && whole.is_file();
+        let named = if is_tiers { whole.parent().unwrap_or(&whole) } else { &whole };
+        Ok(NamedFaas { name: name(named), document })
     };
     paths.iter().map(named).collect()
 }

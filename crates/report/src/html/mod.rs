@@ -5,6 +5,7 @@
 
 pub(crate) mod answer;
 mod charts;
+mod faas;
 pub(crate) mod naming;
 mod page;
 mod scale;
@@ -19,9 +20,9 @@ use minijinja::value::Serde;
 use swtch_profile::Profile;
 use thiserror::Error;
 
-use charts::markers::block_item;
 use page::{Page, Section};
 use sections::Subjects;
+pub use faas::NamedFaas;
 pub use study::NamedStudy;
 pub use traces::NamedTrace;
 
@@ -51,6 +52,9 @@ pub enum ReportError {
     /// There is no study to report on.
     #[error("no study to report on; name at least one, as `swtch ai run` writes it")]
     NoStudies,
+    /// There is no document about functions to report on.
+    #[error("no function to report on; name a response of a handler, or a folder that `swtch faas tiers` writes")]
+    NoFunctions,
     /// The template could not be laid out, which is a mistake in swtch.
     #[error("the page could not be laid out; this is a mistake in swtch's template")]
     Template(#[from] minijinja::Error),
@@ -95,6 +99,19 @@ pub fn render_studies(studies: &[NamedStudy]) -> Result<String, ReportError> {
     laid_out(study::page(Subjects(studies)))
 }
 
+/// Renders responses of serverless functions and studies of tiers as one HTML page; several stand side by side.
+///
+/// The same documents give the same bytes.
+///
+/// # Errors
+/// [`ReportError::NoFunctions`] when `documents` is empty.
+pub fn render_faas(documents: &[NamedFaas]) -> Result<String, ReportError> {
+    if documents.is_empty() {
+        return Err(ReportError::NoFunctions);
+    }
+    laid_out(faas::page(Subjects(documents)))
+}
+
 fn laid_out(page: Page) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     // The name's ending switches HTML escaping on.
@@ -104,18 +121,7 @@ fn laid_out(page: Page) -> Result<String, ReportError> {
 
 fn page(subjects: Subjects<'_>) -> Page {
     let names: Vec<String> = subjects.iter().map(|(_, named)| named.name.clone()).collect();
-    let profiles = if subjects.several() {
-        subjects
-            .iter()
-            .map(|(i, named)| {
-                let label = format!("{}: {}", named.name, machine(&named.profile));
-                block_item(&format!("fill {}", subjects.look(i, 0).class()), label)
-            })
-            .collect()
-    } else {
-        Vec::new()
-    };
-    let subtitle = if subjects.several() { String::new() } else { machine(&subjects.0[0].profile) };
+    let (subtitle, profiles) = subjects.in_lines(|named| machine(&named.profile));
     Page {
         title: format!("What a context switch costs on {}", text::joined(&names)),
         subtitle,
@@ -151,14 +157,7 @@ fn sections(subjects: Subjects<'_>) -> Vec<Section> {
 /// The machine in a line.
 fn machine(profile: &Profile) -> String {
     let host = &profile.host;
-    let online = host.cpus.iter().filter(|cpu| cpu.online).count();
-    let mut parts = vec![host.cpu_model.clone().unwrap_or_else(|| host.architecture.clone())];
-    if online > 0 {
-        parts.push(format!("{online} {}", if online == 1 { "CPU" } else { "CPUs" }));
-    }
-    if !host.kernel.release.is_empty() {
-        parts.push(format!("Linux {}", host.kernel.release));
-    }
+    let mut parts = sections::host::words(host);
     parts.extend(host.virtualisation.hypervisor.as_ref().map(|hypervisor| format!("under {hypervisor}")));
     parts.push(text::date(profile.provenance.started_unix_s));
     let source = &profile.provenance.source;

@@ -73,6 +73,12 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
+/// A relative error, with its sign: `+0.3 %`, `−1.2 %`.
+pub(super) fn percent_signed(share: f64) -> String {
+    let sign = if share < 0.0 { "−" } else { "+" };
+    format!("{sign}{:.1}{NO_BREAK}%", share.abs() * 100.0)
+}
+
 /// A tick of an axis of shares: `0 %`, `2 %`, `0.5 %`.
 pub(super) fn percent_tick(share: f64) -> String {
     // Rounding removes what powers of ten leave behind.
@@ -112,6 +118,46 @@ pub(super) fn amount(value: f64) -> String {
         v if v < 9.95 => format!("{value:.1}"),
         _ => count(value.round().max(0.0) as u64),
     }
+}
+
+/// Money in three digits: `$0.0231`, `$4.20`, `$12,300`.
+pub(super) fn dollars(value: f64) -> String {
+    let size = value.abs();
+    let sign = if value < 0.0 { "−" } else { "" };
+    if size >= 999.5 {
+        // The last digits of a large sum would pretend to be exact.
+        let step = 10f64.powf(size.log10().floor() - 2.0);
+        return format!("{sign}${}", count(((size / step).round() * step).round() as u64));
+    }
+    let digits = if size > 0.0 { (2.0 - size.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
+    // Cents are written whole.
+    let digits = if size >= 1.0 { digits.min(2) } else { digits };
+    format!("{sign}${size:.digits$}")
+}
+
+/// A tick of an axis of money: `$0.02`, `$5`, `$20k`.
+pub(super) fn dollars_tick(value: f64) -> String {
+    if value >= 999.5 {
+        return format!("${}", compact(value));
+    }
+    // Rounding removes what powers of ten leave behind.
+    let digits = (-value.log10().floor()).clamp(0.0, 12.0) as usize;
+    format!("${value:.digits$}")
+}
+
+/// How many times as much: `12×`, `1.3×`.
+pub(super) fn times(ratio: f64) -> String {
+    let digits = match ratio.abs() {
+        r if r < 1.995 => 2,
+        r if r < 9.95 => 1,
+        _ => 0,
+    };
+    format!("{ratio:.digits$}×")
+}
+
+/// A tick of an axis of ratios: `0.5×`, `20×`.
+pub(super) fn times_tick(ratio: f64) -> String {
+    format!("{}×", (ratio * 1e6).round() / 1e6)
 }
 
 /// A moment of a run: `0.35 s`, `2 min 5.0 s`.
@@ -245,6 +291,18 @@ mod tests {
         assert_eq!([0.0, 0.254, 3.12, 12_345.4].map(amount), ["0", "0.25", "3.1", "12,345"]);
         assert_eq!([350e6, 125e9].map(moment), ["0.35\u{a0}s", "2\u{a0}min 5.0\u{a0}s"]);
         assert_eq!(flowing("took 3.10 %:\n1.2 µs each.\n"), "took 3.10\u{a0}%: 1.2\u{a0}µs each.");
+    }
+
+    #[test]
+    fn money_and_ratios_have_three_digits_at_most() {
+        assert_eq!(
+            [0.0, 0.000_023_14, 0.0231, 0.5, 4.2, 128.34, 12_345.6, -0.021].map(dollars),
+            ["$0", "$0.0000231", "$0.0231", "$0.500", "$4.20", "$128", "$12,300", "−$0.0210"]
+        );
+        assert_eq!([0.02, 0.1, 5.0, 200.0, 20_000.0].map(dollars_tick), ["$0.02", "$0.1", "$5", "$200", "$20k"]);
+        assert_eq!([1.0, 1.254, 2.04, 12.3].map(times), ["1.00×", "1.25×", "2.0×", "12×"]);
+        assert_eq!([0.0034, -0.0121].map(percent_signed), ["+0.3\u{a0}%", "−1.2\u{a0}%"]);
+        assert_eq!([0.5, 20.0].map(times_tick), ["0.5×", "20×"]);
     }
 
     #[test]

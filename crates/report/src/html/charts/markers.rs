@@ -99,6 +99,11 @@ pub(in crate::html) fn block_item(class: &str, label: impl Into<String>) -> Lege
     item(label, 14.0, |svg| svg.rect((1.0, 1.0), (12.0, 12.0), class))
 }
 
+/// A thin line: nothing went on.
+pub(in crate::html) fn idle_item(label: impl Into<String>) -> LegendItem {
+    item(label, 28.0, |svg| svg.line((1.0, 7.0), (27.0, 7.0), "axis"))
+}
+
 /// A shape without a colour, where colour stands for something else.
 pub(in crate::html) fn shape_item(shape: Shape, dash: usize, label: impl Into<String>) -> LegendItem {
     item(label, 28.0, |svg| {

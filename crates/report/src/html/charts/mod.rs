@@ -12,6 +12,7 @@ pub(super) mod matrix;
 pub(super) mod size_curve;
 pub(super) mod small_multiples;
 pub(super) mod stack;
+pub(super) mod stretches;
 pub(super) mod time_series;
 
 /// Which of a chart's two drawings.

@@ -2,7 +2,6 @@
 
 use super::super::scale::{extent, ticks};
 use super::super::svg::Svg;
-use super::super::text;
 use super::Size;
 use super::lines::{Frame, Plot, Series, lane_rows, time_domain};
 
@@ -17,6 +16,8 @@ pub(in crate::html) struct Shared<'a> {
     /// Values to label on the x axis.
     pub(in crate::html) x_ticks: Vec<(f64, String)>,
     pub(in crate::html) x_name: &'a str,
+    /// How a value is written beside the y axis.
+    pub(in crate::html) y_tick: fn(f64) -> String,
     /// The picture's accessible name.
     pub(in crate::html) label: String,
 }
@@ -38,7 +39,7 @@ pub(in crate::html) fn draw(multiples: &[Multiple], shared: &Shared<'_>, size: S
     let width = (size.width() - left - 16.0 - gap * (columns - 1) as f64) / columns as f64;
     let height = size.pick(170.0, 140.0);
     let y_ticks: Vec<_> =
-        ticks(y_domain, size.pick(7, 5)).into_iter().map(|t| (t, text::ns_tick(t))).collect();
+        ticks(y_domain, size.pick(7, 5)).into_iter().map(|t| (t, (shared.y_tick)(t))).collect();
 
     let mut svg = Svg::default();
     for (i, multiple) in multiples.iter().enumerate() {

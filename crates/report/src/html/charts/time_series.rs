@@ -122,7 +122,7 @@ const LONG_STEPS_S: [f64; 13] = [
 ];
 
 /// Round moments up to `end_ns`, at most `most` steps apart.
-fn time_ticks(end_ns: f64, most: usize) -> Vec<(f64, String)> {
+pub(super) fn time_ticks(end_ns: f64, most: usize) -> Vec<(f64, String)> {
     let end_s = end_ns / 1e9;
     let wanted_s = end_s / most as f64;
     let short = even_ticks(end_s, 1e-6, most);

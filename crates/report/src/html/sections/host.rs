@@ -24,6 +24,24 @@ fn yes_no(value: Option<bool>) -> String {
     said(value.map(|value| if value { "yes" } else { "no" }.to_owned()))
 }
 
+/// The machine in a few words: processor, how many, kernel.
+pub(in crate::html) fn words(host: &Host) -> Vec<String> {
+    let online = host.cpus.iter().filter(|cpu| cpu.online).count();
+    words_of(host.cpu_model.as_deref().unwrap_or(&host.architecture), online, &host.kernel.release)
+}
+
+/// As [`words`], of a machine that is less known; no processors are no figure.
+pub(in crate::html) fn words_of(processor: &str, online: usize, release: &str) -> Vec<String> {
+    let mut words = vec![processor.to_owned()];
+    if online > 0 {
+        words.push(format!("{online} {}", if online == 1 { "CPU" } else { "CPUs" }));
+    }
+    if !release.is_empty() {
+        words.push(format!("Linux {release}"));
+    }
+    words
+}
+
 /// The machine as names and values.
 pub(in crate::html) fn facts(host: &Host) -> Vec<(&'static str, String)> {
     let kernel = &host.kernel;

@@ -101,6 +101,18 @@ impl<'a, T: Subject> Subjects<'a, T> {
         Look { colour: if self.several() { index } else { series }, shape: Shape::nth(series), dash }
     }
 
+    /// What each subject is, in a line: beneath the title when there is one, in a list with their colours when there are several.
+    pub(super) fn in_lines(self, line: impl Fn(&T) -> String) -> (String, Vec<LegendItem>) {
+        if !self.several() {
+            return (self.iter().map(|(_, named)| line(named)).collect(), Vec::new());
+        }
+        let item = |(i, named): (usize, &T)| {
+            let label = format!("{}: {}", named.name(), line(named));
+            block_item(&format!("fill {}", self.look(i, 0).class()), label)
+        };
+        (String::new(), self.iter().map(item).collect())
+    }
+
     /// One colour for each subject; nothing for one alone.
     pub(super) fn legend(self) -> Vec<LegendItem> {
         if !self.several() {

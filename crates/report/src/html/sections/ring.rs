@@ -111,6 +111,7 @@ fn curves(subjects: Subjects<'_>) -> Figure {
     let shared = Shared {
         x_ticks: counts.iter().map(|count| (f64::from(*count), count.to_string())).collect(),
         x_name: "processes in the ring",
+        y_tick: text::ns_tick,
         label: "Time per hop over the number of processes, one small plot for each array size".to_owned(),
     };
     let mut table = Table::new(

@@ -66,6 +66,7 @@ fn figure(subjects: Subjects<'_>) -> Figure {
     let shared = Shared {
         x_ticks: strides.iter().map(|stride| (*stride as f64, text::bytes(*stride))).collect(),
         x_name: "stride",
+        y_tick: text::ns_tick,
         label: format!(
             "Total cost c2 over stride, one small plot for each of {} array sizes",
             multiples.len()

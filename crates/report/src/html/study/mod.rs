@@ -10,7 +10,6 @@ mod settings;
 use swtch_study::Study;
 use swtch_study::model::{Run, Summary};
 
-use super::charts::markers::block_item;
 use super::page::{Block, Notice, Page, Section};
 use super::sections::{Subject, Subjects, host};
 use super::{SCRIPT, STYLE, text};
@@ -79,21 +78,11 @@ fn runtime(runtime: &swtch_study::model::Runtime) -> String {
 
 /// The page as data.
 pub(super) fn page(subjects: Studies<'_>) -> Page {
-    let profiles = if subjects.several() {
-        subjects
-            .iter()
-            .map(|(i, named)| {
-                let label = format!("{}: {}", named.name, circumstances(named));
-                block_item(&format!("fill {}", subjects.look(i, 0).class()), label)
-            })
-            .collect()
-    } else {
-        Vec::new()
-    };
+    let (subtitle, profiles) = subjects.in_lines(circumstances);
     let names: Vec<String> = subjects.iter().map(|(_, named)| named.name.clone()).collect();
     Page {
         title: format!("What the operating system does to AI workloads on {}", text::joined(&names)),
-        subtitle: if subjects.several() { String::new() } else { circumstances(&subjects.0[0]) },
+        subtitle,
         notices: notices(subjects),
         sentences: answer::sentences(subjects),
         tiles: answer::tiles(subjects),
@@ -130,16 +119,9 @@ fn sections(subjects: Studies<'_>) -> Vec<Section> {
 /// The study in a line.
 fn circumstances(named: &NamedStudy) -> String {
     let Study { host, provenance, runs, .. } = &named.study;
-    let online = host.cpus.iter().filter(|cpu| cpu.online).count();
     let mut parts = vec![format!("{} runs", text::count(runs.len() as u64))];
     parts.extend(provenance.runtime.as_ref().map(runtime));
-    parts.push(host.cpu_model.clone().unwrap_or_else(|| host.architecture.clone()));
-    if online > 0 {
-        parts.push(format!("{online} {}", if online == 1 { "CPU" } else { "CPUs" }));
-    }
-    if !host.kernel.release.is_empty() {
-        parts.push(format!("Linux {}", host.kernel.release));
-    }
+    parts.extend(host::words(host));
     parts.push(provenance.created_at.chars().take(10).collect());
     parts.join(" · ")
 }

@@ -102,6 +102,7 @@ fn latency(subjects: Studies<'_>, index: usize, summaries: &[&Summary], id: &str
     let shared = Shared {
         x_ticks: threads.iter().map(|threads| (f64::from(*threads), threads.to_string())).collect(),
         x_name: "threads",
+        y_tick: text::ns_tick,
         label: caption.to_owned(),
     };
     let legend = multiples[0]

@@ -20,7 +20,6 @@ use swtch_topology::Host;
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Origin, Scope};
 
-use super::charts::markers::block_item;
 use super::page::{Block, Notice, Page, Section};
 use super::sections::{Subject, Subjects, host};
 use super::{NamedProfile, SCRIPT, STYLE, text};
@@ -93,18 +92,7 @@ impl Subject for NamedTrace {
 
 /// The page as data.
 pub(super) fn page(subjects: Traces<'_>) -> Page {
-    let profiles = if subjects.several() {
-        subjects
-            .iter()
-            .map(|(i, named)| {
-                let label = format!("{}: {}", named.name, circumstances(named));
-                block_item(&format!("fill {}", subjects.look(i, 0).class()), label)
-            })
-            .collect()
-    } else {
-        Vec::new()
-    };
-    let subtitle = if subjects.several() { String::new() } else { circumstances(&subjects.0[0]) };
+    let (subtitle, profiles) = subjects.in_lines(circumstances);
     Page {
         title: title(subjects),
         subtitle,
@@ -172,17 +160,9 @@ fn scope_phrase(scope: &Scope) -> String {
 /// The run in a line.
 fn circumstances(named: &NamedTrace) -> String {
     let header = &named.trace.header;
-    let host = &header.host;
     let mut parts =
         vec![text::shortened(&scope_phrase(&header.scope), 90), text::moment(named.duration_ns())];
-    parts.push(host.cpu_model.clone().unwrap_or_else(|| host.architecture.clone()));
-    let online = host.cpus.iter().filter(|cpu| cpu.online).count();
-    if online > 0 {
-        parts.push(format!("{online} {}", if online == 1 { "CPU" } else { "CPUs" }));
-    }
-    if !host.kernel.release.is_empty() {
-        parts.push(format!("Linux {}", host.kernel.release));
-    }
+    parts.extend(host::words(&header.host));
     parts.push(text::date(header.provenance.started_unix_ns / 1_000_000_000));
     if header.provenance.origin != Origin::Recorded {
         parts.insert(0, format!("{}, not recorded", origin(header.provenance.origin)));

@@ -1,0 +1,155 @@
+//! Reads responses and studies of tiers, from files or from the folder that `swtch faas tiers` writes.
+
+use crate::response::{self, Response};
+use crate::tiers::{self, Tiers};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use swtch_document::{Kind, ReadError};
+
+/// The file's name in a folder of `swtch faas tiers`.
+const NAME: &str = "tiers.json";
+/// The journal beside it, by which an interrupted study goes on.
+const JOURNAL: &str = "journal.jsonl";
+/// What a handler answers when it could not measure.
+const ERROR_SCHEMA: &str = "swtch/faas-error/1";
+
+/// Either document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Document {
+    /// What a handler measured in one invocation.
+    Response(Box<Response>),
+    /// A function under many tiers.
+    Tiers(Box<Tiers>),
+}
+
+/// Why a document could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// It cannot be read, or is none of this version.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The study was interrupted before it was written.
+    #[error("{} holds a study that is not finished; run the same 'swtch faas tiers' again, and it goes on", folder.display())]
+    Unfinished {
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// The function answered that it could not measure.
+    #[error("{} is the answer of a function that failed: {error}", path.display())]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// What the function says.
+        error: String,
+    },
+}
+
+impl swtch_document::Document for Response {
+    const KIND: &'static Kind = &Kind {
+        schema: response::SCHEMA,
+        name: "a function's response",
+        written_by: "a handler of swtch (functions/)",
+        again: "invoke the function again",
+    };
+}
+
+impl swtch_document::Document for Tiers {
+    const KIND: &'static Kind = &Kind {
+        schema: tiers::SCHEMA,
+        name: "a study of tiers",
+        written_by: "'swtch faas tiers'",
+        again: "run the study again in its folder: what its journal holds is not run twice",
+    };
+}
+
+/// Whether a path is one of these documents: a folder of `swtch faas tiers`, finished or not, the file in it, or a file that names one of the
+/// schemas.
+pub fn is_faas(path: &Path) -> bool {
+    if path.is_dir() {
+        return path.join(NAME).is_file() || path.join(JOURNAL).is_file();
+    }
+    if path.file_name().is_some_and(|name| name == NAME) {
+        return true;
+    }
+    // A pipe could be read only once.
+    path.is_file()
+        && swtch_document::contents(path)
+            .ok()
+            .and_then(|contents| swtch_document::schema(&contents))
+            .is_some_and(|schema| schema.starts_with("swtch/faas"))
+}
+
+/// Reads a document from its file, or from the folder it is in.
+///
+/// # Errors
+/// When it cannot be read, is not a document of this version, tells of a failure, or is not finished.
+pub fn read(path: &Path) -> Result<Document, FileError> {
+    let in_folder = path.join(NAME);
+    if path.is_dir() && !in_folder.exists() && path.join(JOURNAL).exists() {
+        return Err(FileError::Unfinished { folder: path.to_owned() });
+    }
+    let path = if path.is_dir() { &in_folder } else { path };
+    let contents = swtch_document::contents(path)?;
+    let schema = swtch_document::schema(&contents).unwrap_or_default();
+    if schema == ERROR_SCHEMA {
+        let error = serde_json::from_slice::<Complaint>(&contents).map(|complaint| complaint.error);
+        let error = error.unwrap_or_else(|_| "it does not say why".to_owned());
+        return Err(FileError::Failed { path: path.to_owned(), error });
+    }
+    if schema.starts_with("swtch/faas-tiers/") || path.file_name().is_some_and(|name| name == NAME) {
+        return Ok(Document::Tiers(Box::new(swtch_document::parse(&contents, path)?)));
+    }
+    Ok(Document::Response(Box::new(swtch_document::parse(&contents, path)?)))
+}
+
+/// `swtch/faas-error/1`.
+#[derive(Deserialize)]
+struct Complaint {
+    error: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// What reading a file of this name and text says.
+    fn complaint(name: &str, text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        assert!(is_faas(&path), "{text}");
+        let message = read(&path).unwrap_err().to_string();
+        assert!(!message.contains('\n'), "{message}");
+        message
+    }
+
+    #[test]
+    fn what_is_none_says_which_and_why() {
+        let cut = complaint("python.json", "{\"schema\":\"swtch/faas/1\",\n\"created_at\"");
+        assert!(cut.contains("python.json is not a function's response: EOF") && cut.contains("line 2"), "{cut}");
+        let newer = complaint("python.json", "{\"schema\":\"swtch/faas/2\"}");
+        assert!(newer.contains("'swtch/faas/2', not 'swtch/faas/1'; it was written by another version"), "{newer}");
+        let damaged = complaint("other.json", "{\"schema\":\"swtch/faas-tiers/1\"}");
+        assert!(damaged.contains("missing field") && damaged.contains("run the study again"), "{damaged}");
+        let foreign = complaint(NAME, "{\"schema\":\"swtch/study/1\"}");
+        assert!(foreign.contains("not 'swtch/faas-tiers/1'; a study of tiers is written by 'swtch faas tiers'"));
+        let failed = complaint("go.json", "{\"schema\":\"swtch/faas-error/1\",\"error\":\"no method 'pip'\"}");
+        assert!(failed.contains("go.json is the answer of a function that failed: no method 'pip'"), "{failed}");
+    }
+
+    #[test]
+    fn a_folder_is_known_by_what_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!is_faas(folder.path()));
+        assert!(matches!(read(folder.path()), Err(FileError::Read(ReadError::Read { .. }))));
+        fs::write(folder.path().join(JOURNAL), "").unwrap();
+        assert!(is_faas(folder.path()));
+        assert!(matches!(read(folder.path()), Err(FileError::Unfinished { .. })));
+        fs::write(folder.path().join(NAME), "{").unwrap();
+        assert!(read(folder.path()).unwrap_err().to_string().contains("tiers.json is not a study of tiers"));
+        fs::write(folder.path().join("profile.json"), "{\"schema\":\"swtch/profile/1\"}").unwrap();
+        assert!(!is_faas(&folder.path().join("profile.json")));
+    }
+}

@@ -1,0 +1,46 @@
+//! What switches and throttling cost a serverless function, as data.
+//!
+//! [`response`] holds the types of `swtch/faas/1`: what a handler measured in one invocation, the same in every language. [`tiers`] holds those
+//! of `swtch/faas-tiers/1`: many invocations under the memory tiers of a platform, as `swtch faas tiers` writes them. [`mod@file`] reads both.
+//! The schemas are published as `docs/schemas/faas-1.json` and `docs/schemas/faas-tiers-1.json`.
+#![forbid(unsafe_code)]
+
+pub mod file;
+pub mod response;
+pub mod tiers;
+
+pub use file::{Document, FileError, is_faas, read};
+pub use response::Response;
+pub use tiers::Tiers;
+
+use serde::Deserialize;
+
+/// A median with the interval between order statistics that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Estimate {
+    /// The median.
+    pub median: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// The probability with which it holds the median, 0 to 1.
+    pub confidence: Option<f64>,
+    /// The mean, which a quota raises where it leaves the median alone.
+    pub mean: Option<f64>,
+    /// The least value.
+    pub minimum: Option<f64>,
+    /// The coefficient of variation.
+    pub cov: Option<f64>,
+    /// How many values.
+    pub n: Option<u32>,
+}
+
+/// What could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Missing {
+    /// Which figure: its path in the document.
+    pub what: String,
+    /// The reason, in a line.
+    pub why: String,
+}

@@ -1,0 +1,259 @@
+//! The types of `swtch/faas-tiers/1`: a function under the memory tiers of a platform. What was not measured is `None`, with its reason among
+//! `unavailable`. Money is in dollars for one invocation.
+
+use crate::{Estimate, Missing, Response};
+use serde::Deserialize;
+use serde_json::Value;
+use swtch_topology::Host;
+
+/// The schema that this version reads.
+pub const SCHEMA: &str = "swtch/faas-tiers/1";
+
+/// A function under many tiers.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Tiers {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// How it came about.
+    pub provenance: Provenance,
+    /// The machine.
+    pub host: Host,
+    /// What the machine is called beside others.
+    pub machine_name: String,
+    /// What was invoked.
+    pub function: Function,
+    /// Where the tiers come from.
+    pub tier_set: TierSet,
+    /// The tiers.
+    pub tiers: Vec<Tier>,
+    /// Every invocation, those that failed among them.
+    pub invocations: Vec<Invocation>,
+    /// The complete ones, by tier and work.
+    pub rows: Vec<Row>,
+    /// The quota as it is seen from inside, beside the control group's own.
+    #[serde(default)]
+    pub quota_check: Vec<QuotaCheck>,
+    /// Which tier to take.
+    #[serde(default)]
+    pub advice: Vec<Advice>,
+    /// What is missing, and why.
+    #[serde(default)]
+    pub unavailable: Vec<Missing>,
+}
+
+/// How a study came about.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Provenance {
+    /// Of the package that wrote it.
+    pub swtch_version: String,
+    /// RFC 3339, UTC.
+    pub created_at: String,
+    /// The command line.
+    pub command: Vec<String>,
+}
+
+/// What was invoked.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Function {
+    /// `handler` (one of swtch), `own` or `url`.
+    pub kind: String,
+    /// Its language, where it is known.
+    pub language: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Whether it ran where functions are deployed, and not on this machine.
+    pub deployed: bool,
+}
+
+/// Where tiers come from.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct TierSet {
+    /// `gcf-1`, `lambda` or a file.
+    pub name: String,
+    /// Who says so.
+    pub source: String,
+}
+
+/// A memory tier.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Tier {
+    /// `128 MB`.
+    pub name: String,
+    /// Its memory, MB.
+    pub memory_mb: Option<u64>,
+    /// Its processors.
+    pub cpus: Option<f64>,
+    /// CPU time in a period.
+    pub quota_us: Option<f64>,
+    /// The period.
+    pub period_us: Option<f64>,
+    /// Of control groups: 1 or 2.
+    pub cgroup_version: Option<u32>,
+    /// The limit that was set.
+    pub memory_limit_bytes: Option<u64>,
+    /// What it costs.
+    pub price: Option<Price>,
+}
+
+/// What a tier costs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Price {
+    /// The price table.
+    pub platform: String,
+    /// Dollars a second.
+    pub usd_per_second: f64,
+    /// Time is rounded up to a multiple of this.
+    pub rounding_ms: Option<f64>,
+    /// When it was looked up.
+    pub dated: String,
+    /// Where.
+    pub source: String,
+}
+
+/// How an invocation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It answered.
+    Complete,
+    /// It failed.
+    Failed,
+    /// It took too long.
+    Timeout,
+    /// It was killed: too little memory.
+    Oom,
+    /// Its answer is none.
+    Invalid,
+}
+
+/// One invocation.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Invocation {
+    /// Under which tier.
+    pub tier: String,
+    /// How much work, ms of CPU time.
+    pub work_ms: f64,
+    /// Which one of several.
+    pub repeat: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, in a line, where it is not complete.
+    pub why: Option<String>,
+    /// From the request to the end of the answer.
+    pub latency_ns: Option<u64>,
+    /// Whether it was the first of its process.
+    pub cold: Option<bool>,
+    /// What the handler answered; a function of one's own has none.
+    pub response: Option<Response>,
+}
+
+/// The complete invocations of a tier with the same work.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Row {
+    /// The tier.
+    pub tier: String,
+    /// The work, ms of CPU time.
+    pub work_ms: f64,
+    /// Complete invocations.
+    pub n: u32,
+    /// Others.
+    #[serde(default)]
+    pub failed: u32,
+    /// From the request to the end of the answer.
+    pub latency_ns: Option<Estimate>,
+    /// Nine of ten took at most this.
+    pub p90_ns: Option<f64>,
+    /// Ninety-nine of a hundred.
+    pub p99_ns: Option<f64>,
+    /// What a switch cost.
+    pub switch_ns: Option<SwitchCost>,
+    /// Share of the time that was throttled, 0 to 1.
+    pub throttled_share: Option<Estimate>,
+    /// Time to that of the same work unthrottled, in the same study.
+    pub slowdown: Option<Estimate>,
+    /// Dollars for an invocation.
+    pub cost_usd: Option<Estimate>,
+    /// Had it not been throttled.
+    pub cost_unthrottled_usd: Option<Estimate>,
+    /// What throttling cost: against the same work unthrottled at this tier.
+    pub extra_usd: Option<Extra>,
+    /// What this tier costs more than the cheapest one.
+    pub extra_cheapest: Option<Extra>,
+}
+
+/// What a switch cost, without what passing the message costs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct SwitchCost {
+    /// How it was measured: `pipe`.
+    pub method: String,
+    /// Of the invocations' medians.
+    pub median: Estimate,
+    /// Of their means, which hold the time stopped.
+    pub mean: Estimate,
+}
+
+/// A difference in money, and what it is measured against.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Extra {
+    /// The counterfactual, in words.
+    pub against: String,
+    /// Dollars for an invocation.
+    pub usd: Option<Estimate>,
+}
+
+/// The quota as it is seen from inside, beside the control group's own.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct QuotaCheck {
+    /// The tier.
+    pub tier: String,
+    /// The group's own period.
+    pub period_us: Option<f64>,
+    /// The group's own quota.
+    pub quota_us: Option<f64>,
+    /// As it is seen from inside.
+    pub inferred_period_us: Option<f64>,
+    /// As it is seen from inside.
+    pub inferred_quota_us: Option<f64>,
+    /// Relative error, 0.01 is one in a hundred.
+    pub error_period: Option<f64>,
+    /// Relative error.
+    pub error_quota: Option<f64>,
+    /// Invocations.
+    pub n: u32,
+}
+
+/// Which tier to take.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Advice {
+    /// `cheapest` or `meets target`.
+    pub what: String,
+    /// In a sentence.
+    pub text: String,
+    /// For how much work, ms.
+    pub work_ms: Option<f64>,
+    /// The tier.
+    pub tier: Option<String>,
+    /// Figures behind it.
+    #[serde(default)]
+    pub evidence: Value,
+}
+
+impl Tiers {
+    /// The tier of a name.
+    pub fn tier(&self, name: &str) -> Option<&Tier> {
+        self.tiers.iter().find(|tier| tier.name == name)
+    }
+
+    /// The row of a tier and an amount of work.
+    pub fn row(&self, tier: &str, work_ms: f64) -> Option<&Row> {
+        self.rows.iter().find(|row| row.tier == tier && row.work_ms == work_ms)
+    }
+
+    /// The amounts of work, ascending.
+    pub fn works(&self) -> Vec<f64> {
+        let mut works: Vec<f64> = self.rows.iter().map(|row| row.work_ms).collect();
+        works.sort_by(f64::total_cmp);
+        works.dedup();
+        works
+    }
+}

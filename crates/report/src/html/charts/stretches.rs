@@ -1,0 +1,149 @@
+//! When something ran and when it stood still: a bar for each, on a shared time axis.
+
+use super::super::scale::Linear;
+use super::super::svg::Svg;
+use super::super::text;
+use super::Size;
+use super::time_series::time_ticks;
+
+/// A stretch in which nothing ran, ns since the beginning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::html) struct Gap {
+    pub(in crate::html) from: f64,
+    pub(in crate::html) to: f64,
+}
+
+/// What ran.
+pub(in crate::html) struct Lane {
+    pub(in crate::html) label: String,
+    /// The colour's class.
+    pub(in crate::html) colour: String,
+    /// How long it was watched, ns.
+    pub(in crate::html) length: f64,
+    /// Ascending, none touching the next.
+    pub(in crate::html) gaps: Vec<Gap>,
+}
+
+const BAR: f64 = 20.0;
+const NAME: f64 = 18.0;
+const AXIS: f64 = 24.0;
+/// Letters a label has room for, wide and narrow.
+const LETTERS: (usize, usize) = (20, 44);
+/// Pixels that stretches need to be told apart.
+const APART: f64 = 1.2;
+
+/// The chart as SVG.
+pub(in crate::html) fn draw(lanes: &[Lane], label: &str, size: Size) -> String {
+    let end = lanes.iter().map(|lane| lane.length).fold(0.0, f64::max);
+    let left = size.pick(150.0, 1.0);
+    let x = Linear::new((0.0, end), (left, size.width() - 24.0));
+    let row = size.pick(BAR + 9.0, NAME + BAR + 9.0);
+    let bottom = AXIS + lanes.len() as f64 * row;
+    let mut svg = Svg::default();
+    for (value, label) in time_ticks(end, size.pick(8, 4)) {
+        let at = x.at(value);
+        svg.line((at, AXIS - 6.0), (at, bottom), "grid");
+        // On a phone the axis begins at the border, where a centred label would be cut.
+        let anchor = if at < 12.0 { "tick" } else { "tick mid" };
+        svg.text((at, AXIS - 11.0), anchor, &label);
+    }
+    for (i, lane) in lanes.iter().enumerate() {
+        let top = AXIS + i as f64 * row;
+        let bar_top = match size {
+            Size::Wide => {
+                let name = text::shortened(&lane.label, LETTERS.0);
+                svg.text((left - 12.0, top + BAR / 2.0 + 4.0), "row-name end", &name);
+                top
+            }
+            Size::Narrow => {
+                svg.text((0.0, top + 13.0), "row-name halo", &text::shortened(&lane.label, LETTERS.1));
+                top + NAME
+            }
+        };
+        lane.draw(&mut svg, &x, bar_top);
+    }
+    svg.finish((size.width(), bottom + 4.0), size.class(), label)
+}
+
+impl Lane {
+    /// Running is a block of colour; standing still is a thin line.
+    fn draw(&self, svg: &mut Svg, x: &Linear, top: f64) {
+        let middle = top + BAR / 2.0;
+        svg.line((x.at(0.0), middle), (x.at(self.length), middle), "axis");
+        let mut ran_from = 0.0;
+        let ends = self.gaps.iter().map(|gap| (gap.from, gap.to)).chain([(self.length, self.length)]);
+        for (from, to) in ends {
+            if from > ran_from {
+                let width = (x.at(from) - x.at(ran_from)).max(0.8);
+                svg.rect((x.at(ran_from), top), (width, BAR), &format!("fill {}", self.colour));
+            }
+            ran_from = to;
+        }
+        if self.gaps.is_empty() {
+            let tip = vec![self.label.clone(), format!("no gap in {}", text::ns(self.length))];
+            let width = x.at(self.length) - x.at(0.0);
+            svg.mark((x.at(self.length / 2.0), middle), "area", &tip, |svg| {
+                svg.rect((x.at(0.0), top), (width, BAR), "hit");
+            });
+        }
+        for gaps in told_apart(&self.gaps, x) {
+            let (Some(first), Some(last)) = (gaps.first(), gaps.last()) else { continue };
+            let (from, to) = (x.at(first.from), x.at(last.to));
+            svg.mark((from.midpoint(to), middle), "area", &self.tip(gaps), |svg| {
+                svg.rect((from, top), ((to - from).max(1.0), BAR), "hit");
+            });
+        }
+    }
+
+    fn tip(&self, gaps: &[Gap]) -> Vec<String> {
+        let stood: f64 = gaps.iter().map(|gap| gap.to - gap.from).sum();
+        let still = match gaps {
+            [_] => format!("{} standing still", text::ns(stood)),
+            _ => format!("{} gaps, {} in all", gaps.len(), text::ns(stood)),
+        };
+        let span = text::ns_range(gaps[0].from, gaps[gaps.len() - 1].to);
+        vec![self.label.clone(), still, format!("from {span}")]
+    }
+}
+
+/// Gaps in runs that can be pointed at: those with less than a pixel between them go together.
+fn told_apart<'a>(gaps: &'a [Gap], x: &Linear) -> Vec<&'a [Gap]> {
+    gaps.chunk_by(|one, next| x.at(next.from) - x.at(one.to) < APART && x.at(next.to) - x.at(one.from) < 8.0 * APART)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(gaps: &[(f64, f64)]) -> Lane {
+        let gaps = gaps.iter().map(|(from, to)| Gap { from: from * 1e6, to: to * 1e6 }).collect();
+        Lane { label: "128 MB".to_owned(), colour: "c0".to_owned(), length: 300e6, gaps }
+    }
+
+    #[test]
+    fn running_and_standing_still_take_turns() {
+        let drawn = draw(&[lane(&[(8.0, 100.0), (108.0, 200.0)])], "gaps", Size::Wide);
+        assert_eq!(drawn.matches("class=\"fill c0\"").count(), 3);
+        assert_eq!(drawn.matches("class=\"mark area\"").count(), 2);
+        assert!(drawn.contains("92.0\u{a0}ms standing still\nfrom 8.00 to 100\u{a0}ms"), "{drawn}");
+    }
+
+    #[test]
+    fn gaps_too_close_to_point_at_are_told_together() {
+        let close: Vec<(f64, f64)> = (0..100).map(|i| (f64::from(i) * 0.2, f64::from(i) * 0.2 + 0.1)).collect();
+        let lane = lane(&close);
+        let x = Linear::new((0.0, 300e6), (0.0, 600.0));
+        let together = told_apart(&lane.gaps, &x);
+        assert!(together.len() < 12, "{}", together.len());
+        assert_eq!(together.iter().map(|gaps| gaps.len()).sum::<usize>(), 100);
+        assert!(lane.tip(together[0])[1].contains("gaps, "));
+    }
+
+    #[test]
+    fn without_a_gap_it_is_one_block() {
+        let drawn = draw(&[lane(&[])], "gaps", Size::Narrow);
+        assert_eq!(drawn.matches("class=\"fill c0\"").count(), 1);
+        assert!(drawn.contains("no gap in 300"), "{drawn}");
+    }
+}

@@ -1,0 +1,298 @@
+//! The answer: what a switch costs by tier, which tier is best for which work, how much time is throttled, the quota from inside.
+
+use super::super::page::{Block, Section, Sentence, Tile, TileValue};
+use super::super::text;
+use super::figures::{usual_work, work};
+use super::quota::error;
+use super::{Functions, NamedFaas, language, studies};
+use swtch_faas::response::{Measurement, Response};
+use swtch_faas::tiers::{Row, Tiers};
+use swtch_faas::{Document, Estimate};
+
+/// Pieces of advice at the top; the others are in the section.
+const AT_TOP: usize = 2;
+/// Throttled for less than this share of the time is as good as not at all.
+const HARDLY: f64 = 0.01;
+
+/// What each document answers.
+pub(super) fn sentences(subjects: Functions<'_>) -> Vec<Sentence> {
+    let mut sentences = Vec::new();
+    for (i, named) in subjects.iter() {
+        let texts = match &named.document {
+            Document::Response(response) => vec![of_response(response)],
+            Document::Tiers(tiers) => {
+                let mut texts = vec![of_tiers(tiers)];
+                texts.extend(tiers.advice.iter().take(AT_TOP).map(|advice| advice.text.clone()));
+                texts
+            }
+        };
+        sentences.extend(texts.into_iter().map(|text| Sentence { profile: subjects.name(i), text }));
+    }
+    sentences
+}
+
+/// `1.59 µs (1.57 to 1.61 µs)`.
+fn with_interval(estimate: &Estimate) -> String {
+    if estimate.low == estimate.high {
+        return text::ns(estimate.median);
+    }
+    format!("{} ({})", text::ns(estimate.median), text::ns_range(estimate.low, estimate.high))
+}
+
+/// The method that says most about a switch: a pipe, or the first that found something.
+fn plainest(response: &Response) -> Option<(&Measurement, Estimate)> {
+    let found = |measurement| measurement_net(measurement);
+    response
+        .measurement("pipe")
+        .and_then(found)
+        .or_else(|| response.measurements.iter().find_map(measurement_net))
+}
+
+fn measurement_net(measurement: &Measurement) -> Option<(&Measurement, Estimate)> {
+    Some((measurement, measurement.net_ns?))
+}
+
+fn of_response(response: &Response) -> String {
+    let mut words = match plainest(response) {
+        Some((measurement, net)) => {
+            let mean = net.mean.map_or_else(String::new, |mean| format!(", {} on average", text::ns(mean)));
+            format!(
+                "In {}, a switch between {} {} (method {}) costs {} in the median{mean}.",
+                language(&response.handler.language),
+                measurement.task_count,
+                measurement.tasks,
+                measurement.method,
+                with_interval(&net),
+            )
+        }
+        None => "No method found what a switch costs; the last section says why.".to_owned(),
+    };
+    if let Some(sentence) = quota(response) {
+        words.push_str(&format!(" {sentence}"));
+    }
+    words
+}
+
+/// How it was stopped, as it saw itself, and what the control group says.
+fn quota(response: &Response) -> Option<String> {
+    let throttling = response.throttling.as_ref()?;
+    let seen = throttling.inferred.as_ref()?;
+    let Some((quota, period)) = seen.quota_ns.zip(seen.period_ns) else {
+        let received = seen.cpus.or_else(|| Some(response.cpu.as_ref()?.share?.median))?;
+        return Some(format!("No quota stopped it while it spun: it received {} CPUs.", text::amount(received)));
+    };
+    let set = throttling.platform.as_ref().and_then(|set| set.quota_ns.zip(set.period_ns));
+    let beside = set.map_or_else(
+        || "; its control group cannot be read from inside".to_owned(),
+        |(quota, period)| format!("; its control group says {} of {}", text::ns(quota as f64), text::ns(period as f64)),
+    );
+    let still = response.timeline().map_or_else(String::new, |timeline| {
+        format!("It stood still for {} of the time it spun: ", text::percent(timeline.share_in_gaps()))
+    });
+    let saw = format!("seen from inside, the quota is {} of every {}{beside}.", text::ns(quota), text::ns(period));
+    Some(text::capitalised(&format!("{still}{saw}")))
+}
+
+/// Rows of the usual work, from the tier with the least memory to that with the most.
+fn usual_rows(tiers: &Tiers) -> Vec<&Row> {
+    let Some(work_ms) = usual_work(tiers) else { return Vec::new() };
+    let mut ordered: Vec<_> = tiers.tiers.iter().collect();
+    ordered.sort_by_key(|tier| tier.memory_mb);
+    ordered.into_iter().filter_map(|tier| tiers.row(&tier.name, work_ms)).collect()
+}
+
+fn of_tiers(tiers: &Tiers) -> String {
+    let rows = usual_rows(tiers);
+    let mut sentences = Vec::new();
+    let costs: Vec<_> = rows.iter().filter_map(|row| Some((row, row.switch_ns.as_ref()?))).collect();
+    match costs.as_slice() {
+        [] => {}
+        [(row, cost)] => sentences.push(format!(
+            "At {} a switch costs {} in the median, {} on average.",
+            row.tier,
+            text::ns(cost.median.median),
+            text::ns(cost.mean.median)
+        )),
+        [(least, low), .., (most, high)] => sentences.push(format!(
+            "A switch costs {} at {} and {} at {} in the median; on average, with the time the quota stops it, {} and {}.",
+            text::ns(low.median.median),
+            least.tier,
+            text::ns(high.median.median),
+            most.tier,
+            text::ns(low.mean.median),
+            text::ns(high.mean.median),
+        )),
+    }
+    sentences.extend(standing_still(tiers, &rows));
+    sentences.extend(worst_error(tiers).map(|(worst, tier)| {
+        format!(
+            "Seen from inside, quota and period are within {} of the control group’s own at every tier{}.",
+            text::percent(worst),
+            if worst > 0.02 { format!(" ({tier} is the worst)") } else { String::new() }
+        )
+    }));
+    if sentences.is_empty() {
+        return "No invocation is complete, or nothing of it could be measured; “How it was measured” says why.".to_owned();
+    }
+    sentences.join(" ")
+}
+
+/// Where throttling is worst, and from which tier on there is none.
+fn standing_still(tiers: &Tiers, rows: &[&Row]) -> Option<String> {
+    let shares: Vec<(&str, f64)> =
+        rows.iter().filter_map(|row| Some((row.tier.as_str(), row.throttled_share?.median))).collect();
+    let (worst, most) = shares.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let of_work = work(usual_work(tiers)?);
+    if *most <= HARDLY {
+        return Some(format!("With {of_work} of work no tier is throttled for more than {}.", text::percent(HARDLY)));
+    }
+    let free = shares.iter().rposition(|(_, share)| *share > HARDLY).and_then(|last| shares.get(last + 1));
+    let until = match free {
+        Some((tier, _)) => format!("from {tier} on it is hardly throttled"),
+        None => "every tier is throttled".to_owned(),
+    };
+    Some(format!("With {of_work} of work it stands still for {} of the time at {worst}; {until}.", text::percent(*most)))
+}
+
+/// The largest relative error of what is seen from inside, and at which tier.
+fn worst_error(tiers: &Tiers) -> Option<(f64, &str)> {
+    let errors = tiers.quota_check.iter().flat_map(|check| {
+        [
+            check.error_period.or_else(|| error(check.inferred_period_us, check.period_us)),
+            check.error_quota.or_else(|| error(check.inferred_quota_us, check.quota_us)),
+        ]
+        .into_iter()
+        .flatten()
+        .map(|error| (error.abs(), check.tier.as_str()))
+    });
+    errors.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// Which tier to take for which work.
+pub(super) fn advice(subjects: Functions<'_>) -> Option<Section> {
+    let mut blocks = Vec::new();
+    for (i, tiers) in studies(subjects) {
+        for advice in &tiers.advice {
+            blocks.push(Block::paragraph(subjects.prefixed(i, &advice.text)));
+        }
+    }
+    let intro = "Invocations of the tiers took turns, so that slow stretches of the machine met all of them.";
+    super::unless_empty("advice", "Which tier to take", intro, blocks)
+}
+
+/// The key figures.
+pub(super) fn tiles(subjects: Functions<'_>) -> Vec<Tile> {
+    let tile = |label: &str, meaning: &str, value: fn(&NamedFaas) -> (Option<String>, String)| Tile {
+        label: label.to_owned(),
+        values: subjects
+            .iter()
+            .map(|(i, named)| {
+                let (value, detail) = value(named);
+                TileValue { profile: subjects.name(i), value, detail }
+            })
+            .collect(),
+        meaning: meaning.to_owned(),
+    };
+    vec![
+        tile("A switch", "in the median, without passing the message", switch),
+        tile("Standing still", "share of the time that the quota took", still),
+        tile("Slow-down", "time taken to time had nothing stopped it", slow_down),
+        tile("Quota from inside", "how far from the control group’s own", seen),
+    ]
+}
+
+/// The least and the most of figures; one of them where they read alike.
+fn span(values: impl Iterator<Item = f64>) -> Option<String> {
+    let (low, high) = values.fold(None, |span: Option<(f64, f64)>, value| {
+        Some(span.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
+    })?;
+    Some(if text::ns(low) == text::ns(high) { text::ns(low) } else { text::ns_range(low, high) })
+}
+
+fn switch(named: &NamedFaas) -> (Option<String>, String) {
+    match &named.document {
+        Document::Response(response) => match plainest(response) {
+            Some((measurement, net)) => {
+                let mean = net.mean.map_or_else(String::new, |mean| format!(", {} on average", text::ns(mean)));
+                (Some(text::ns(net.median)), format!("method {}{mean}", measurement.method))
+            }
+            None => (None, "not measured".to_owned()),
+        },
+        Document::Tiers(tiers) => {
+            let rows = usual_rows(tiers);
+            let costs = || rows.iter().filter_map(|row| row.switch_ns.as_ref());
+            let mean = span(costs().map(|cost| cost.mean.median));
+            let detail = mean.map_or_else(|| "not measured".to_owned(), |mean| format!("{mean} on average"));
+            (span(costs().map(|cost| cost.median.median)), detail)
+        }
+    }
+}
+
+fn still(named: &NamedFaas) -> (Option<String>, String) {
+    match &named.document {
+        Document::Response(response) => match response.timeline() {
+            Some(timeline) => {
+                let gaps = timeline.gaps.len();
+                let detail = format!("{gaps} {} in {}", if gaps == 1 { "gap" } else { "gaps" }, text::ns(timeline.length_ns as f64));
+                (Some(text::percent(timeline.share_in_gaps())), detail)
+            }
+            None => (None, "nothing spun".to_owned()),
+        },
+        Document::Tiers(tiers) => {
+            let shares = tiers.rows.iter().filter_map(|row| Some((row, row.throttled_share?.median)));
+            worst(shares, text::percent, "not known of any tier")
+        }
+    }
+}
+
+/// The largest figure among rows, and whose it is.
+fn worst<'a>(
+    rows: impl Iterator<Item = (&'a Row, f64)>,
+    words: fn(f64) -> String,
+    none: &str,
+) -> (Option<String>, String) {
+    match rows.max_by(|one, other| one.1.total_cmp(&other.1)) {
+        Some((row, most)) => (Some(words(most)), format!("at most, at {} with {} of work", row.tier, work(row.work_ms))),
+        None => (None, none.to_owned()),
+    }
+}
+
+fn slow_down(named: &NamedFaas) -> (Option<String>, String) {
+    match &named.document {
+        Document::Response(response) => match response.work.as_ref().filter(|work| work.cpu_ns > 0) {
+            Some(done) => (
+                Some(text::times(done.wall_ns as f64 / done.cpu_ns as f64)),
+                format!("{} of CPU time took {}", text::ns(done.cpu_ns as f64), text::ns(done.wall_ns as f64)),
+            ),
+            None => (None, "no work was asked for".to_owned()),
+        },
+        Document::Tiers(tiers) => {
+            let slow = tiers.rows.iter().filter_map(|row| Some((row, row.slowdown?.median)));
+            worst(slow, text::times, "not known of any tier")
+        }
+    }
+}
+
+fn seen(named: &NamedFaas) -> (Option<String>, String) {
+    match &named.document {
+        Document::Response(response) => {
+            let throttling = response.throttling.as_ref();
+            let inferred = throttling.and_then(|throttling| throttling.inferred.as_ref());
+            let Some((quota, period)) = inferred.and_then(|seen| seen.quota_ns.zip(seen.period_ns)) else {
+                let received = inferred.and_then(|seen| seen.cpus);
+                let detail = received.map_or_else(|| "not told".to_owned(), |cpus| format!("{} CPUs received", text::amount(cpus)));
+                return (None, format!("no quota seen; {detail}"));
+            };
+            let set = throttling.and_then(|throttling| throttling.platform.as_ref()?.quota_ns);
+            let detail = format!("{} of {}", text::ns(quota), text::ns(period));
+            match error(Some(quota), set.map(|quota| quota as f64)) {
+                Some(error) => (Some(text::percent_signed(error)), detail),
+                None => (Some(text::amount(quota / period)), format!("CPUs: {detail}; nothing to compare with")),
+            }
+        }
+        Document::Tiers(tiers) => match worst_error(tiers) {
+            Some((worst, tier)) => (Some(text::percent(worst)), format!("at most, at {tier}")),
+            None => (None, "no quota was seen".to_owned()),
+        },
+    }
+}

@@ -1,0 +1,155 @@
+//! What the sections share: costs by tier, words and cells for figures.
+
+use super::super::charts::markers::{Look, Shape};
+use super::super::page::Cell;
+use super::super::text;
+use super::{Functions, responses, studies};
+use swtch_faas::tiers::{Outcome, Tiers};
+use swtch_faas::{Estimate, Response};
+
+/// What a switch costs at a tier.
+pub(super) struct TierCost {
+    pub(super) subject: usize,
+    pub(super) method: String,
+    pub(super) tier: String,
+    pub(super) memory_mb: u64,
+    pub(super) cpus: Option<f64>,
+    pub(super) median: Estimate,
+    pub(super) mean: Option<Estimate>,
+}
+
+/// What a switch costs at each tier: a study's rows of its usual work, and responses that know their tier.
+pub(super) fn tier_costs(subjects: Functions<'_>) -> Vec<TierCost> {
+    let mut costs = Vec::new();
+    for (subject, tiers) in studies(subjects) {
+        let Some(work_ms) = usual_work(tiers) else { continue };
+        for tier in &tiers.tiers {
+            let (Some(row), Some(memory_mb)) = (tiers.row(&tier.name, work_ms), tier.memory_mb) else { continue };
+            costs.extend(row.switch_ns.as_ref().map(|cost| TierCost {
+                subject,
+                method: cost.method.clone(),
+                tier: tier.name.clone(),
+                memory_mb,
+                cpus: tier.cpus,
+                median: cost.median,
+                mean: Some(cost.mean),
+            }));
+        }
+    }
+    for (subject, response) in responses(subjects) {
+        let Some(memory_mb) = response.platform.memory_mb else { continue };
+        for measurement in &response.measurements {
+            costs.extend(measurement.net_ns.map(|median| TierCost {
+                subject,
+                method: measurement.method.clone(),
+                tier: format!("{memory_mb} MB"),
+                memory_mb,
+                cpus: response.platform.cpus,
+                median,
+                mean: mean_of(&median),
+            }));
+        }
+    }
+    costs.sort_by(|one, other| (one.subject, one.memory_mb).cmp(&(other.subject, other.memory_mb)));
+    costs
+}
+
+/// The mean of one invocation, which has no interval of its own.
+pub(super) fn mean_of(estimate: &Estimate) -> Option<Estimate> {
+    let mean = estimate.mean?;
+    Some(Estimate { median: mean, low: mean, high: mean, ..*estimate })
+}
+
+/// The work that most tiers have a switch cost for, the longest of those.
+pub(super) fn usual_work(tiers: &Tiers) -> Option<f64> {
+    let having = |work_ms: f64| {
+        let has = |row: &&swtch_faas::tiers::Row| {
+            row.work_ms == work_ms && (row.switch_ns.is_some() || row.throttled_share.is_some())
+        };
+        tiers.rows.iter().filter(has).count()
+    };
+    tiers.works().into_iter().max_by_key(|work_ms| having(*work_ms))
+}
+
+/// An amount of work: `20 ms`.
+pub(super) fn work(ms: f64) -> String {
+    if ms > 0.0 { text::ns_tick(ms * 1e6) } else { "no work".to_owned() }
+}
+
+/// `1.20 to 1.22 µs`, and with which probability it holds where that is not 95 %.
+pub(super) fn interval(estimate: &Estimate, words: fn(f64) -> String) -> String {
+    if estimate.low == estimate.high {
+        return "–".to_owned();
+    }
+    let (low, high) = (words(estimate.low), words(estimate.high));
+    let range = match (low.split_once('\u{a0}'), high.split_once('\u{a0}')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    };
+    match estimate.confidence {
+        Some(confidence) if (confidence - 0.95).abs() > 0.02 => {
+            format!("{range} ({} sure)", text::percent(confidence))
+        }
+        _ => range,
+    }
+}
+
+/// Median and interval as cells.
+pub(super) fn cells(estimate: Option<&Estimate>, words: fn(f64) -> String) -> [Cell; 2] {
+    match estimate {
+        Some(estimate) => [
+            Cell::sorted(words(estimate.median), estimate.median),
+            Cell::number(interval(estimate, words)),
+        ],
+        None => [Cell::number("–"), Cell::number("–")],
+    }
+}
+
+/// A figure as a cell.
+pub(super) fn cell(value: Option<f64>, words: fn(f64) -> String) -> Cell {
+    value.map_or_else(|| Cell::number("–"), |value| Cell::sorted(words(value), value))
+}
+
+/// The lines that a mark shows about its figure.
+pub(super) fn tip(name: String, estimate: &Estimate, words: fn(f64) -> String) -> Vec<String> {
+    let mut lines = vec![name, words(estimate.median)];
+    if estimate.low != estimate.high {
+        lines.push(interval(estimate, words));
+    }
+    lines.extend(estimate.n.map(|n| format!("n = {n}")));
+    lines
+}
+
+/// How a tier looks on every chart: its place among all tiers of the page, by memory.
+pub(super) fn tier_look(place: usize) -> Look {
+    Look { colour: place, shape: Shape::nth(place), dash: place / 6 }
+}
+
+/// The names of all tiers on the page, from the least memory to the most.
+pub(super) fn tier_names(subjects: Functions<'_>) -> Vec<String> {
+    let mut names: Vec<(u64, usize, String)> = Vec::new();
+    for (_, tiers) in studies(subjects) {
+        for (place, tier) in tiers.tiers.iter().enumerate() {
+            if !names.iter().any(|(.., known)| *known == tier.name) {
+                names.push((tier.memory_mb.unwrap_or(u64::MAX), place, tier.name.clone()));
+            }
+        }
+    }
+    names.sort();
+    names.into_iter().map(|(.., name)| name).collect()
+}
+
+/// A response for each tier, whose gaps are shown: of the complete ones the one that stood still for a middling time.
+pub(super) fn typical<'a>(tiers: &'a Tiers, tier: &str) -> Option<&'a Response> {
+    let mut responses: Vec<(f64, &Response)> = tiers
+        .invocations
+        .iter()
+        .filter(|invocation| invocation.tier == tier && invocation.outcome == Outcome::Complete)
+        .filter_map(|invocation| {
+            let response = invocation.response.as_ref()?;
+            Some((response.timeline()?.share_in_gaps(), response))
+        })
+        .collect();
+    responses.sort_by(|one, other| one.0.total_cmp(&other.0));
+    responses.get(responses.len() / 2).map(|(_, response)| *response)
+}

@@ -1,0 +1,109 @@
+//! When a single invocation ran and when it stood still.
+
+use super::super::charts::stretches::{self, Gap, Lane};
+use super::super::charts::markers::{block_item, idle_item};
+use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::text;
+use super::figures::{cell, tier_look, tier_names, typical};
+use super::{Functions, NamedFaas, responses, studies};
+use swtch_faas::Response;
+use swtch_faas::response::Timeline;
+
+const INTRO: &str = "A thread that does nothing but read the clock sees when it was not let run: no counter and no privilege is needed. Under a quota the gaps end where \
+                     a period begins; short ones elsewhere are other programs’ turns.";
+
+/// One invocation over time, and whose it is.
+struct Watched {
+    label: String,
+    colour: String,
+    timeline: Timeline,
+    left_out: u64,
+}
+
+/// The section.
+pub(super) fn section(subjects: Functions<'_>) -> Section {
+    let mut blocks = vec![Block::paragraph(INTRO)];
+    let all = watched(subjects);
+    blocks.extend(figure(&all).map(Block::Figure));
+    let about = |what: &str| ["throttling", "spin", "gap"].iter().any(|word| what.contains(word));
+    blocks.extend(subjects.lacking("gaps over time", about, has).map(Block::Notice));
+    Section { id: "gaps", title: "When it ran and when it stood still", blocks }
+}
+
+fn has(named: &NamedFaas) -> bool {
+    let timed = |response: &Response| response.timeline().is_some();
+    match (named.response(), named.tiers()) {
+        (Some(response), _) => timed(response),
+        (_, Some(tiers)) => {
+            tiers.invocations.iter().filter_map(|invocation| invocation.response.as_ref()).any(timed)
+        }
+        (None, None) => false,
+    }
+}
+
+fn watched(subjects: Functions<'_>) -> Vec<Watched> {
+    let mut all = Vec::new();
+    let mut watch = |label: String, colour: String, response: &Response| {
+        let left_out = response.throttling.as_ref().map_or(0, |throttling| throttling.gaps_left_out);
+        all.extend(response.timeline().map(|timeline| Watched { label, colour, timeline, left_out }));
+    };
+    for (i, response) in responses(subjects) {
+        let label = subjects.name(i).unwrap_or_else(|| super::place(response));
+        watch(label, subjects.look(i, 0).class(), response);
+    }
+    let names = tier_names(subjects);
+    for (i, tiers) in studies(subjects) {
+        for (place, tier) in names.iter().enumerate() {
+            if let Some(response) = typical(tiers, tier) {
+                let look = if subjects.several() { subjects.look(i, 0) } else { tier_look(place) };
+                watch(subjects.prefixed(i, tier), look.class(), response);
+            }
+        }
+    }
+    all
+}
+
+fn figure(all: &[Watched]) -> Option<Figure> {
+    if all.is_empty() {
+        return None;
+    }
+    let caption = "One invocation each, the one of middling gaps: when it ran and when it stood still.";
+    let head = ["Invocation", "Watched", "Standing still", "Gaps", "Longest", "Middle one", "Ran between, middle one", "Not in the list"];
+    let mut table = Table::new(caption, &head);
+    let lanes: Vec<Lane> = all
+        .iter()
+        .map(|watched| {
+            let Timeline { length_ns, gaps } = &watched.timeline;
+            let share = watched.timeline.share_in_gaps();
+            let lengths: Vec<u64> = gaps.iter().map(|(_, length)| *length).collect();
+            let between: Vec<u64> =
+                gaps.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0 + pair[0].1)).collect();
+            let ns = |value: Option<u64>| cell(value.map(|value| value as f64), text::ns);
+            let row = vec![
+                ns(Some(*length_ns)),
+                Cell::sorted(text::percent(share), share),
+                Cell::number(text::count(gaps.len() as u64)),
+                ns(lengths.iter().max().copied()),
+                ns(middle(lengths)),
+                ns(middle(between)),
+                Cell::number(text::count(watched.left_out)),
+            ];
+            table.row(watched.label.clone(), row);
+            let gap = |(start, length): &(u64, u64)| Gap { from: *start as f64, to: (start + length) as f64 };
+            Lane {
+                label: watched.label.clone(),
+                colour: watched.colour.clone(),
+                length: *length_ns as f64,
+                gaps: gaps.iter().map(gap).collect(),
+            }
+        })
+        .collect();
+    let legend = vec![block_item("fill ink", "running"), idle_item("standing still")];
+    let draw = |size| stretches::draw(&lanes, caption, size);
+    Some(Figure::new("figure-gaps", caption, table, draw).legend(legend))
+}
+
+fn middle(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}

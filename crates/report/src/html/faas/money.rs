@@ -1,0 +1,113 @@
+//! Money by tier and work, against the same work unthrottled.
+
+use super::super::charts::lines::{Point, Series};
+use super::super::charts::markers::{Look, Shape, line_item};
+use super::super::charts::small_multiples::{self, Multiple, Shared};
+use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::text;
+use super::figures::{cells, interval, tip, work};
+use super::work::work_ticks;
+use super::{Functions, sortable, studies, unless_empty};
+use swtch_faas::Estimate;
+use swtch_faas::tiers::{Extra, Row, Tiers};
+
+const INTRO: &str = "Dollars for a million invocations; requests and traffic, which platforms bill apart, are not in it. What throttling costs is a difference, so it needs \
+                     another bill to be compared with: the same work at the same tier, had nothing stopped it, rounded as the platform rounds.";
+
+/// Invocations that a figure of money is for: one costs too little to read.
+const MANY: f64 = 1e6;
+
+/// The bill, and the one it is compared with.
+const BILLS: [(&str, fn(&Row) -> Option<Estimate>); 2] =
+    [("as it ran", |row| row.cost_usd), ("the same work unthrottled", |row| row.cost_unthrottled_usd)];
+
+/// The section; nothing when no tier has a price.
+pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
+    let mut blocks = Vec::new();
+    for (i, tiers) in studies(subjects) {
+        if tiers.rows.iter().any(|row| row.cost_usd.is_some()) {
+            blocks.extend(figure(subjects, i, tiers).map(Block::Figure));
+            blocks.push(Block::Table(table(&subjects.prefixed(i, "What an invocation costs, times a million."), tiers)));
+        }
+    }
+    unless_empty("money", "Money", INTRO, blocks)
+}
+
+fn look(bill: usize) -> Look {
+    Look { colour: bill, shape: Shape::nth(bill), dash: bill }
+}
+
+fn million(estimate: Estimate) -> Estimate {
+    let Estimate { median, low, high, .. } = estimate;
+    Estimate { median: median * MANY, low: low * MANY, high: high * MANY, ..estimate }
+}
+
+/// A plot for each tier, a line for each bill.
+fn figure(subjects: Functions<'_>, index: usize, tiers: &Tiers) -> Option<Figure> {
+    let caption = subjects
+        .prefixed(index, "Cost of a million invocations over the work, a plot for each tier. Axes are logarithmic and the same for all.");
+    let mut table = Table::new(caption.clone(), &["Tier", "Work", "Bill", "Cost", "Interval"]);
+    let mut multiples = Vec::new();
+    for tier in &tiers.tiers {
+        let mut rows: Vec<&Row> = tiers.rows.iter().filter(|row| row.tier == tier.name && row.work_ms > 0.0).collect();
+        rows.sort_by(|one, other| one.work_ms.total_cmp(&other.work_ms));
+        let mut series = Vec::new();
+        for (bill, (label, of)) in BILLS.iter().enumerate() {
+            let mut points = Vec::new();
+            for row in &rows {
+                let Some(cost) = of(row).map(million) else { continue };
+                let mut figures = vec![Cell::sorted(work(row.work_ms), row.work_ms), Cell::text(*label)];
+                figures.extend(cells(Some(&cost), text::dollars));
+                table.row(tier.name.clone(), figures);
+                let name = format!("{}, {} of work, {label}", tier.name, work(row.work_ms));
+                let tip = tip(name, &cost, text::dollars);
+                points.push(Point { x: row.work_ms, y: cost.median, low: cost.low, high: cost.high, tip });
+            }
+            if !points.is_empty() {
+                series.push(Series { look: look(bill), label: (*label).to_owned(), points });
+            }
+        }
+        if !series.is_empty() {
+            multiples.push(Multiple { title: tier.name.clone(), series });
+        }
+    }
+    if multiples.is_empty() {
+        return None;
+    }
+    let shared = Shared {
+        x_ticks: work_ticks(subjects),
+        x_name: "work, CPU time",
+        y_tick: text::dollars_tick,
+        label: caption.clone(),
+    };
+    let legend = BILLS.iter().enumerate().map(|(bill, (label, _))| line_item(look(bill), *label)).collect();
+    let draw = |size| small_multiples::draw(&multiples, &shared, size);
+    Some(Figure::new(format!("figure-money-{index}"), caption, table, draw).legend(legend))
+}
+
+fn table(caption: &str, tiers: &Tiers) -> Table {
+    let head = ["Tier", "Work", "Cost", "Interval", "Unthrottled", "Throttling costs", "Interval", "Beside the cheapest", "Against"];
+    let mut table = sortable(caption, &head);
+    for row in tiers.rows.iter().filter(|row| row.cost_usd.is_some()) {
+        let many = |estimate: Option<Estimate>| estimate.map(million);
+        let usd = |extra: &Option<Extra>| many(extra.as_ref().and_then(|extra| extra.usd));
+        let mut figures = vec![Cell::sorted(work(row.work_ms), row.work_ms)];
+        figures.extend(cells(many(row.cost_usd).as_ref(), text::dollars));
+        figures.extend(cells(many(row.cost_unthrottled_usd).as_ref(), text::dollars).into_iter().take(1));
+        figures.extend(cells(usd(&row.extra_usd).as_ref(), text::dollars));
+        let cheapest = usd(&row.extra_cheapest);
+        figures.push(cheapest.as_ref().map_or_else(
+            || Cell::number("–"),
+            |extra| {
+                let range = interval(extra, text::dollars);
+                let range = if range == "–" { String::new() } else { format!(" ({range})") };
+                Cell::sorted(format!("{}{range}", text::dollars(extra.median)), extra.median)
+            },
+        ));
+        let against: Vec<&str> =
+            row.extra_usd.iter().chain(&row.extra_cheapest).map(|extra| extra.against.as_str()).collect();
+        figures.push(Cell::text(against.join("; ")));
+        table.row(row.tier.clone(), figures);
+    }
+    table
+}

@@ -1,0 +1,117 @@
+//! Languages side by side, and here beside where functions are deployed.
+
+use super::super::charts::bars::{self, Bar, Operation};
+use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::text;
+use super::figures::{TierCost, cells, mean_of, tier_costs, tip};
+use super::{Functions, responses, unless_empty};
+use swtch_faas::Estimate;
+
+const LANGUAGES: &str = "The same methods in each document. What a construct of a language does beside the switch is in the figure: only a raw pipe or a FIFO is the same everywhere.";
+const PLACES: &str = "Quotas of this machine’s control groups beside the platform itself. The processor is another one, and so is who shares it: what can be compared is how much \
+                      the mean lies above the median.";
+
+/// Switch costs of single invocations, by method; nothing when there is no response.
+pub(super) fn languages(subjects: Functions<'_>) -> Option<Section> {
+    let mut methods: Vec<(String, String)> = Vec::new();
+    for (_, response) in responses(subjects) {
+        for measurement in &response.measurements {
+            let tasks = format!("{} {}", measurement.task_count, measurement.tasks);
+            if !methods.iter().any(|(known, _)| *known == measurement.method) {
+                methods.push((measurement.method.clone(), tasks));
+            }
+        }
+    }
+    let caption = "A switch without what passing the message costs, by method. The axis is logarithmic.";
+    let mut bars = Bars::new(subjects, caption, "Method");
+    for (method, tasks) in &methods {
+        for (what, of) in AVERAGES {
+            let figures = responses(subjects)
+                .filter_map(|(i, response)| Some((i, of(&response.measurement(method)?.net_ns?)?)));
+            bars.operation(&format!("{method}, {what}"), &format!("{method} ({tasks}), {what}"), figures);
+        }
+    }
+    let title = if subjects.several() { "Side by side" } else { "What a switch costs" };
+    let blocks = bars.figure("figure-methods").map(Block::Figure).into_iter().collect();
+    unless_empty("methods", title, LANGUAGES, blocks)
+}
+
+/// The two averages, kept apart.
+const AVERAGES: [(&str, fn(&Estimate) -> Option<Estimate>); 2] =
+    [("median", |estimate| Some(*estimate)), ("mean", |estimate| mean_of(estimate))];
+
+/// Costs by tier where some documents are from here and some from a platform; nothing otherwise.
+pub(super) fn places(subjects: Functions<'_>) -> Option<Section> {
+    let deployed = subjects.iter().filter(|(_, named)| named.deployed()).count();
+    if deployed == 0 || deployed == subjects.0.len() {
+        return None;
+    }
+    let costs = tier_costs(subjects);
+    let mut tiers: Vec<(u64, &str, &str)> =
+        costs.iter().map(|cost| (cost.memory_mb, cost.tier.as_str(), cost.method.as_str())).collect();
+    tiers.sort_unstable();
+    tiers.dedup_by_key(|(memory, _, method)| (*memory, (*method).to_owned()));
+    let caption = "A switch at the tiers that were measured both here and deployed. The axis is logarithmic.";
+    let mut bars = Bars::new(subjects, caption, "Tier");
+    for (memory, tier, method) in tiers {
+        let at: Vec<&TierCost> =
+            costs.iter().filter(|cost| cost.memory_mb == memory && cost.method == method).collect();
+        let is_deployed = |cost: &&TierCost| subjects.0[cost.subject].deployed();
+        if !at.iter().any(is_deployed) || at.iter().all(is_deployed) {
+            continue;
+        }
+        let name = |what: &str| format!("{tier}, {method}, {what}");
+        bars.operation(&name("median"), &name("median"), at.iter().map(|cost| (cost.subject, cost.median)));
+        bars.operation(&name("mean"), &name("mean"), at.iter().filter_map(|cost| Some((cost.subject, cost.mean?))));
+    }
+    let blocks = bars.figure("figure-places").map(Block::Figure).into_iter().collect();
+    unless_empty("places", "Here and deployed", PLACES, blocks)
+}
+
+/// A chart of bars and its table, in the making.
+struct Bars<'a> {
+    subjects: Functions<'a>,
+    caption: &'a str,
+    operations: Vec<Operation>,
+    table: Table,
+}
+
+impl<'a> Bars<'a> {
+    fn new(subjects: Functions<'a>, caption: &'a str, first: &str) -> Self {
+        let table = Table::new(caption, &subjects.head(first, &["Figure", "Interval", "Against the first"]));
+        Self { subjects, caption, operations: Vec::new(), table }
+    }
+
+    /// A bar for each subject that has the figure.
+    fn operation(&mut self, label: &str, row: &str, figures: impl Iterator<Item = (usize, Estimate)>) {
+        let mut bars = Vec::new();
+        let mut first: Option<f64> = None;
+        for (i, estimate) in figures {
+            let against = first.filter(|first| *first > 0.0).map(|first| estimate.median / first);
+            first = first.or(Some(estimate.median));
+            let mut row_cells: Vec<Cell> = cells(Some(&estimate), text::ns).into();
+            row_cells.push(super::figures::cell(against, text::times));
+            self.table.row(row, self.subjects.cells(i, row_cells));
+            bars.push(Bar {
+                colour: self.subjects.look(i, 0).class(),
+                value: estimate.median,
+                low_end: estimate.low,
+                high_end: estimate.high,
+                tip: tip(self.subjects.prefixed(i, row), &estimate, text::ns),
+            });
+        }
+        if !bars.is_empty() {
+            self.operations.push(Operation { label: label.to_owned(), bars });
+        }
+    }
+
+    fn figure(self, id: &str) -> Option<Figure> {
+        let operations = &self.operations;
+        // A logarithmic axis needs one positive figure.
+        if !operations.iter().flat_map(|operation| &operation.bars).any(|bar| bar.value > 0.0) {
+            return None;
+        }
+        let draw = |size| bars::draw(operations, self.caption, size);
+        Some(Figure::new(id, self.caption, self.table, draw).legend(self.subjects.legend()))
+    }
+}
