@@ -15,6 +15,7 @@ from selenium.webdriver.chrome.service import Service
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = sorted((ROOT / "fixtures" / "traces").glob("*.swtch"))
+FAAS = ROOT / "fixtures" / "faas"
 PROFILES = sorted((ROOT / "fixtures" / "profiles").glob("*.json"))
 FLAGS = [
     "--headless=new",
@@ -139,3 +140,12 @@ def study_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("studies")
     pages = {path.name: render([path], folder / f"{path.name}.html") for path in studies}
     return pages | {"all": render(studies, folder / "all.html")}
+
+
+@pytest.fixture(scope="session")
+def faas_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The page of a study of tiers, that of four languages, that of one, and one of everything."""
+    folder = tmp_path_factory.mktemp("faas")
+    languages = [FAAS / f"{language}.json" for language in ("python", "node", "go", "java")]
+    files = {"gcf": [FAAS / "gcf"], "languages": languages, "one": languages[:1], "all": [FAAS / "gcf", *languages]}
+    return {name: render(paths, folder / f"{name}.html") for name, paths in files.items()}

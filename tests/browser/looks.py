@@ -1,6 +1,11 @@
-"""What both pages are asked about their looks: scripts for the driver."""
+"""What all pages are asked about their looks: scripts for the driver, and the questions themselves."""
 
 from __future__ import annotations
+
+import json
+
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
 
 VISIBLE_CHARTS = (
     "return [...document.querySelectorAll('svg.chart')].filter(s => s.getBoundingClientRect().width > 0)"
@@ -35,3 +40,41 @@ OVERLAPS = """
   }
   return found;
 """
+
+
+def assert_quiet(driver) -> None:
+    """Nothing is complained about, and nothing is asked of any network."""
+    assert driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)") == []
+    assert driver.get_log("browser") == []
+    messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    urls = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert [url for url in urls if not url.startswith(("file:", "data:", "about:", "chrome:"))] == []
+
+
+def assert_legible(driver, name: str) -> None:
+    """Each figure shows one drawing, nothing in it is cut, tiny or overlaps, and the page does not scroll sideways."""
+    charts = driver.execute_script(VISIBLE_CHARTS)
+    assert charts and len(charts) == len(driver.find_elements(By.TAG_NAME, "figure")), name
+    assert driver.execute_script(OVERLAPS, charts) == [], name
+    assert driver.execute_script(CUT_OR_TINY, charts) == [], name
+    driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    content, window = driver.execute_script(WIDTHS)
+    assert content <= window, f"{name}: {content} px of content in a window of {window} px"
+
+
+def assert_answers_to_the_pointer(driver) -> None:
+    """Every chart tells at least a name and a figure where it is pointed at."""
+    for chart in driver.execute_script(VISIBLE_CHARTS):
+        mark = chart.find_elements(By.CSS_SELECTOR, ".mark")[0]
+        driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
+        ActionChains(driver).move_to_element(mark).perform()
+        tip = driver.find_element(By.ID, "tip")
+        assert tip.is_displayed() and len(tip.text.splitlines()) >= 2, chart.get_attribute("aria-label")
+
+
+def assert_tables(driver, at_least: int) -> None:
+    """Every figure has its numbers as a table."""
+    figures = driver.find_elements(By.TAG_NAME, "figure")
+    assert len(figures) > at_least
+    for figure in figures:
+        assert figure.find_elements(By.CSS_SELECTOR, "details table tbody tr"), figure.get_attribute("id")

@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import pytest
 from figures import plain
-from looks import CUT_OR_TINY, OVERLAPS, VISIBLE_CHARTS, WIDTHS
+from looks import assert_legible, assert_quiet, assert_tables
 from selenium.webdriver.common.by import By
 
 
 def test_no_complaints_and_no_requests(browser, study_pages):
     for page in study_pages.values():
-        driver = browser.open(page)
-        assert driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)") == []
-        assert driver.get_log("browser") == []
+        assert_quiet(browser.open(page))
 
 
 @pytest.mark.parametrize("width", [360, 1100])
 def test_every_drawing_can_be_read(browser, study_pages, width):
     for name, page in study_pages.items():
-        driver = browser.open(page, width, 740, phone=width < 500)
-        charts = driver.execute_script(VISIBLE_CHARTS)
-        assert charts and len(charts) == len(driver.find_elements(By.TAG_NAME, "figure")), name
-        assert driver.execute_script(OVERLAPS, charts) == [], name
-        assert driver.execute_script(CUT_OR_TINY, charts) == [], name
-        driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
-        content, window = driver.execute_script(WIDTHS)
-        assert content <= window, f"{name}: {content} px of content in a window of {window} px"
+        assert_legible(browser.open(page, width, 740, phone=width < 500), name)
 
 
 def test_every_figure_has_its_table(browser, study_pages):
-    driver = browser.open(study_pages["all"])
-    figures = driver.find_elements(By.TAG_NAME, "figure")
-    assert len(figures) > 8
-    for figure in figures:
-        assert figure.find_elements(By.CSS_SELECTOR, "details table tbody tr"), figure.get_attribute("id")
+    assert_tables(browser.open(study_pages["all"]), 8)
 
 
 def test_what_to_change_is_the_answer(browser, study_pages):

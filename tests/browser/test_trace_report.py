@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from figures import plain
-from looks import CUT_OR_TINY, OVERLAPS, VISIBLE_CHARTS, WIDTHS
-from selenium.webdriver.common.action_chains import ActionChains
+from looks import assert_answers_to_the_pointer, assert_legible, assert_quiet, assert_tables
 from selenium.webdriver.common.by import By
 
 FIRST_CELLS = """
@@ -24,12 +21,7 @@ def column_of(driver, title: str) -> int:
 
 def test_no_complaints_and_no_requests(browser, trace_pages):
     for page in trace_pages.values():
-        driver = browser.open(page)
-        assert driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)") == []
-        assert driver.get_log("browser") == []
-        messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-        urls = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-        assert [url for url in urls if not url.startswith(("file:", "data:", "about:", "chrome:"))] == []
+        assert_quiet(browser.open(page))
 
 
 def test_the_bill_is_the_answer(browser, trace_pages):
@@ -41,32 +33,15 @@ def test_the_bill_is_the_answer(browser, trace_pages):
 @pytest.mark.parametrize("width", [360, 1100])
 def test_every_drawing_can_be_read(browser, trace_pages, width):
     for name, page in trace_pages.items():
-        driver = browser.open(page, width, 740, phone=width < 500)
-        charts = driver.execute_script(VISIBLE_CHARTS)
-        assert len(charts) == len(driver.find_elements(By.TAG_NAME, "figure")), name
-        assert driver.execute_script(OVERLAPS, charts) == [], name
-        assert driver.execute_script(CUT_OR_TINY, charts) == [], name
-        driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
-        content, window = driver.execute_script(WIDTHS)
-        assert content <= window, f"{name}: {content} px of content in a window of {window} px"
+        assert_legible(browser.open(page, width, 740, phone=width < 500), name)
 
 
 def test_every_chart_answers_to_the_pointer(browser, trace_pages):
-    driver = browser.open(trace_pages["machine"])
-    for chart in driver.execute_script(VISIBLE_CHARTS):
-        mark = chart.find_elements(By.CSS_SELECTOR, ".mark")[0]
-        driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
-        ActionChains(driver).move_to_element(mark).perform()
-        tip = driver.find_element(By.ID, "tip")
-        assert tip.is_displayed() and len(tip.text.splitlines()) >= 2, chart.get_attribute("aria-label")
+    assert_answers_to_the_pointer(browser.open(trace_pages["machine"]))
 
 
 def test_every_figure_has_its_table(browser, trace_pages):
-    driver = browser.open(trace_pages["all"])
-    figures = driver.find_elements(By.TAG_NAME, "figure")
-    assert len(figures) > 8
-    for figure in figures:
-        assert figure.find_elements(By.CSS_SELECTOR, "details table tbody tr"), figure.get_attribute("id")
+    assert_tables(browser.open(trace_pages["all"]), 8)
 
 
 def test_tasks_can_be_sorted(browser, trace_pages):

@@ -48,6 +48,12 @@ fn furnished() -> tempfile::TempDir {
         let source = fixture(&format!("studies/{name}/study.json"));
         fs::copy(source, home.path().join(name).join("study.json")).unwrap();
     }
+    fs::create_dir(home.path().join("faas-tiers")).unwrap();
+    for (from, to) in
+        [("gcf/tiers.json", "faas-tiers/tiers.json"), ("python.json", "python.json"), ("go.json", "go.json")]
+    {
+        fs::copy(fixture(&format!("faas/{from}")), home.path().join(to)).unwrap();
+    }
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
     let kinds = r#"{"types": [{"name": "big", "cores": 1}, {"name": "small", "cores": 2}], "speeds": [[3, 1], [2, 1], [1.5, 1]]}"#;

@@ -66,7 +66,7 @@ fn what_does_not_fit_is_refused_in_one_line() {
     fs::create_dir(home.path().join("folder")).unwrap();
     let (machine, profile) = (machine(), profile());
     let cases: [(&[&str], i32, &str); 6] = [
-        (&[&machine, &profile], 2, "Profiles and Traces do not go into one page"),
+        (&[&machine, &profile], 2, "Traces and Profiles do not go into one page"),
         (&[&profile, "--profile", &profile], 2, "there is none among the files"),
         (&[&machine, "--profile", "/nowhere.json"], 1, "/nowhere.json"),
         (&["gone.swtch"], 1, "gone.swtch"),
@@ -101,6 +101,58 @@ fn studies_of_machines_are_one_page() {
     let (_, complaint) = report(home.path(), &["damaged", "-o", "none.html"], 1);
     assert!(complaint.contains("damaged/study.json is damaged") && complaint.trim_end().lines().count() == 1);
     assert!(!home.path().join("none.html").exists());
+}
+
+#[test]
+fn functions_are_one_page_and_what_is_none_is_refused_in_one_line() {
+    let home = home();
+    let file = |name: &str| fixture(&format!("faas/{name}")).display().to_string();
+    let (out, _) = report(home.path(), &[&file("gcf"), &file("go.json"), "-o", "page.html", "--json"], 0);
+    let summary: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(summary["functions"].as_array().unwrap().len(), 2);
+    let page = fs::read_to_string(home.path().join("page.html")).unwrap();
+    assert!(page.contains("What switches and throttling cost functions: gcf and go"));
+
+    // One folder for each language, as a study of several is written.
+    fs::create_dir_all(home.path().join("several/python")).unwrap();
+    fs::write(home.path().join("several/journal.jsonl"), "").unwrap();
+    fs::copy(file("gcf/tiers.json"), home.path().join("several/python/tiers.json")).unwrap();
+    report(home.path(), &["several", "-o", "several.html"], 0);
+
+    let write = |name: &str, text: &str| fs::write(home.path().join(name), text).unwrap();
+    write("newer.json", r#"{"schema":"swtch/faas/9"}"#);
+    write("cut.json", "{\"schema\":\"swtch/faas/1\",\n\"created_at\":");
+    write("failed.json", r#"{"schema":"swtch/faas-error/1","error":"unknown name 'spin'"}"#);
+    for folder in ["empty", "begun", "damaged"] {
+        fs::create_dir(home.path().join(folder)).unwrap();
+    }
+    write("begun/journal.jsonl", "");
+    write("damaged/tiers.json", r#"{"schema":"swtch/faas-tiers/1"}"#);
+    let (gcf, profile, machine) = (file("gcf"), profile(), machine());
+    let cases: [(&[&str], i32, &str); 8] = [
+        (
+            &["newer.json"],
+            1,
+            "newer.json has the schema 'swtch/faas/9', not 'swtch/faas/1'; it was written by another version",
+        ),
+        (&["cut.json"], 1, "cut.json is not a function's response: EOF while parsing a value at line 2"),
+        (&["failed.json"], 1, "failed.json is the answer of a function that failed: unknown name 'spin'"),
+        (&["empty"], 1, "empty holds nothing to report on"),
+        (
+            &["begun"],
+            1,
+            "begun holds a study that has only begun; go on with 'swtch faas tiers --resume begun'",
+        ),
+        (&["damaged"], 1, "damaged/tiers.json is damaged: missing field"),
+        (&[&gcf, &profile], 2, "measurements of functions and Profiles do not go into one page"),
+        (&[&machine, &gcf], 2, "Traces and measurements of functions do not go into one page"),
+    ];
+    for (arguments, status, words) in cases {
+        let (_, complaint) = report(home.path(), &[arguments, &["-o", "none.html"]].concat(), status);
+        assert!(complaint.contains(words), "{arguments:?}: {complaint}");
+        assert_eq!(complaint.trim_end().lines().count(), 1, "{complaint}");
+        assert!(!home.path().join("none.html").exists());
+    }
 }
 
 #[test]

@@ -163,7 +163,9 @@ impl MeasureArgs {
 #[command(after_help = "Examples:\n  swtch report -o report.html\n  \
     swtch report board.json server.json -o side-by-side.html\n  \
     swtch report before.swtch after.swtch -o traces.html\n  \
-    swtch report cloud/ edge/ -o machines.html")]
+    swtch report cloud/ edge/ -o machines.html\n  \
+    swtch report faas-tiers/ -o tiers.html\n  \
+    swtch report python.json go.json -o languages.html")]
 pub(crate) struct ReportArgs {
     /// Profiles, or Traces (folders NAME.swtch), or studies (folders that 'swtch ai run' writes), or measurements of functions (folders that 'swtch faas tiers' writes, responses of handlers); this machine's Profile when none is given
     #[arg(value_name = "FILE")]

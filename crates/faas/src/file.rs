@@ -29,8 +29,8 @@ pub enum FileError {
     /// It cannot be read, or is none of this version.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The study was interrupted before it was written.
-    #[error("{} holds a study that is not finished; run the same 'swtch faas tiers' again, and it goes on", folder.display())]
+    /// The study was interrupted before it was written for the first time.
+    #[error("{} holds a study that has only begun; go on with 'swtch faas tiers --resume {}'", folder.display(), folder.display())]
     Unfinished {
         /// Its folder.
         folder: PathBuf,
@@ -59,8 +59,19 @@ impl swtch_document::Document for Tiers {
         schema: tiers::SCHEMA,
         name: "a study of tiers",
         written_by: "'swtch faas tiers'",
-        again: "run the study again in its folder: what its journal holds is not run twice",
+        again: "'swtch faas tiers --resume FOLDER' writes it again from its journal",
     };
+}
+
+/// The studies in a folder that `swtch faas tiers` wrote for several languages, one folder each; else the path itself.
+pub fn studies_in(path: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    if !path.join(NAME).is_file() && path.join(JOURNAL).is_file() {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        found.extend(entries.map(|entry| entry.path()).filter(|folder| folder.join(NAME).is_file()));
+        found.sort();
+    }
+    if found.is_empty() { vec![path.to_owned()] } else { found }
 }
 
 /// Whether a path is one of these documents: a folder of `swtch faas tiers`, finished or not, the file in it, or a file that names one of the
@@ -128,15 +139,27 @@ mod tests {
     #[test]
     fn what_is_none_says_which_and_why() {
         let cut = complaint("python.json", "{\"schema\":\"swtch/faas/1\",\n\"created_at\"");
-        assert!(cut.contains("python.json is not a function's response: EOF") && cut.contains("line 2"), "{cut}");
+        assert!(
+            cut.contains("python.json is not a function's response: EOF") && cut.contains("line 2"),
+            "{cut}"
+        );
         let newer = complaint("python.json", "{\"schema\":\"swtch/faas/2\"}");
-        assert!(newer.contains("'swtch/faas/2', not 'swtch/faas/1'; it was written by another version"), "{newer}");
+        assert!(
+            newer.contains("'swtch/faas/2', not 'swtch/faas/1'; it was written by another version"),
+            "{newer}"
+        );
         let damaged = complaint("other.json", "{\"schema\":\"swtch/faas-tiers/1\"}");
-        assert!(damaged.contains("missing field") && damaged.contains("run the study again"), "{damaged}");
+        assert!(damaged.contains("missing field") && damaged.contains("--resume"), "{damaged}");
         let foreign = complaint(NAME, "{\"schema\":\"swtch/study/1\"}");
-        assert!(foreign.contains("not 'swtch/faas-tiers/1'; a study of tiers is written by 'swtch faas tiers'"));
-        let failed = complaint("go.json", "{\"schema\":\"swtch/faas-error/1\",\"error\":\"no method 'pip'\"}");
-        assert!(failed.contains("go.json is the answer of a function that failed: no method 'pip'"), "{failed}");
+        assert!(
+            foreign.contains("not 'swtch/faas-tiers/1'; a study of tiers is written by 'swtch faas tiers'")
+        );
+        let failed =
+            complaint("go.json", "{\"schema\":\"swtch/faas-error/1\",\"error\":\"no method 'pip'\"}");
+        assert!(
+            failed.contains("go.json is the answer of a function that failed: no method 'pip'"),
+            "{failed}"
+        );
     }
 
     #[test]
@@ -147,7 +170,12 @@ mod tests {
         fs::write(folder.path().join(JOURNAL), "").unwrap();
         assert!(is_faas(folder.path()));
         assert!(matches!(read(folder.path()), Err(FileError::Unfinished { .. })));
+        fs::create_dir(folder.path().join("go")).unwrap();
+        assert_eq!(studies_in(folder.path()), [folder.path()]);
+        fs::write(folder.path().join("go").join(NAME), "{").unwrap();
+        assert_eq!(studies_in(folder.path()), [folder.path().join("go")]);
         fs::write(folder.path().join(NAME), "{").unwrap();
+        assert_eq!(studies_in(folder.path()), [folder.path()]);
         assert!(read(folder.path()).unwrap_err().to_string().contains("tiers.json is not a study of tiers"));
         fs::write(folder.path().join("profile.json"), "{\"schema\":\"swtch/profile/1\"}").unwrap();
         assert!(!is_faas(&folder.path().join("profile.json")));

@@ -9,7 +9,7 @@ pub mod file;
 pub mod response;
 pub mod tiers;
 
-pub use file::{Document, FileError, is_faas, read};
+pub use file::{Document, FileError, is_faas, read, studies_in};
 pub use response::Response;
 pub use tiers::Tiers;
 

@@ -6,6 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use swtch_topology::Host;
 
+/// The row of what ran without a quota; it is none of the tiers.
+pub const UNTHROTTLED: &str = "unthrottled";
+
 /// The schema that this version reads.
 pub const SCHEMA: &str = "swtch/faas-tiers/1";
 
@@ -129,9 +132,9 @@ pub enum Outcome {
 /// One invocation.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Invocation {
-    /// Under which tier.
+    /// Under which tier, or [`UNTHROTTLED`].
     pub tier: String,
-    /// How much work, ms of CPU time.
+    /// How much work, ms of CPU time; 0 where it measured instead.
     pub work_ms: f64,
     /// Which one of several.
     pub repeat: u32,
@@ -150,9 +153,9 @@ pub struct Invocation {
 /// The complete invocations of a tier with the same work.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Row {
-    /// The tier.
+    /// The tier, or [`UNTHROTTLED`].
     pub tier: String,
-    /// The work, ms of CPU time.
+    /// The work, ms of CPU time; 0 of a function that brings its own.
     pub work_ms: f64,
     /// Complete invocations.
     pub n: u32,
@@ -167,7 +170,7 @@ pub struct Row {
     pub p99_ns: Option<f64>,
     /// What a switch cost.
     pub switch_ns: Option<SwitchCost>,
-    /// Share of the time that was throttled, 0 to 1.
+    /// Share of the time that was throttled; above 1 where several CPUs were at once.
     pub throttled_share: Option<Estimate>,
     /// Time to that of the same work unthrottled, in the same study.
     pub slowdown: Option<Estimate>,
@@ -181,15 +184,15 @@ pub struct Row {
     pub extra_cheapest: Option<Extra>,
 }
 
-/// What a switch cost, without what passing the message costs.
+/// What a switch cost, its read and write included.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SwitchCost {
     /// How it was measured: `pipe`.
     pub method: String,
     /// Of the invocations' medians.
-    pub median: Estimate,
+    pub median: Option<Estimate>,
     /// Of their means, which hold the time stopped.
-    pub mean: Estimate,
+    pub mean: Option<Estimate>,
 }
 
 /// A difference in money, and what it is measured against.

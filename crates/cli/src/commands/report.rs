@@ -7,8 +7,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use swtch_profile::file;
 use swtch_faas::is_faas;
+use swtch_profile::file;
 use swtch_report::html::{
     NamedFaas, NamedProfile, NamedStudy, NamedTrace, render, render_faas, render_studies, render_traces,
 };
@@ -58,10 +58,8 @@ fn page(paths: &[PathBuf], args: &ReportArgs) -> anyhow::Result<(&'static str, S
             } else {
                 ""
             };
-            let problem = format!(
-                "{} do not go into one page; name files of one kind{hint}",
-                names.join(" and ")
-            );
+            let problem =
+                format!("{} do not go into one page; name files of one kind{hint}", names.join(" and "));
             Err(WrongUsage(problem).into())
         }
     }
@@ -120,16 +118,16 @@ fn studies(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedStudy>> {
     paths.iter().map(named).collect()
 }
 
-/// A response goes by its file's name, a study of tiers by its folder's.
+/// A response goes by its file's name, a study of tiers by its folder's; one of several languages is a study each.
 fn functions(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedFaas>> {
-    let named = |path: &PathBuf| {
-        let document = swtch_faas::read(path)?;
-        let whole = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let named = |path: PathBuf| {
+        let document = swtch_faas::read(&path)?;
+        let whole = fs::canonicalize(&path).unwrap_or(path);
         let is_tiers = matches!(document, swtch_faas::Document::Tiers(_)) && whole.is_file();
         let named = if is_tiers { whole.parent().unwrap_or(&whole) } else { &whole };
         Ok(NamedFaas { name: name(named), document })
     };
-    paths.iter().map(named).collect()
+    paths.iter().flat_map(|path| swtch_faas::studies_in(path)).map(named).collect()
 }
 
 /// Traces with their bills. Nothing is measured for them: without a Profile the bill says what it lacks.

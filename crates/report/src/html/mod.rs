@@ -20,9 +20,9 @@ use minijinja::value::Serde;
 use swtch_profile::Profile;
 use thiserror::Error;
 
+pub use faas::NamedFaas;
 use page::{Page, Section};
 use sections::Subjects;
-pub use faas::NamedFaas;
 pub use study::NamedStudy;
 pub use traces::NamedTrace;
 
@@ -53,7 +53,9 @@ pub enum ReportError {
     #[error("no study to report on; name at least one, as `swtch ai run` writes it")]
     NoStudies,
     /// There is no document about functions to report on.
-    #[error("no function to report on; name a response of a handler, or a folder that `swtch faas tiers` writes")]
+    #[error(
+        "no function to report on; name a response of a handler, or a folder that `swtch faas tiers` writes"
+    )]
     NoFunctions,
     /// The template could not be laid out, which is a mistake in swtch.
     #[error("the page could not be laid out; this is a mistake in swtch's template")]

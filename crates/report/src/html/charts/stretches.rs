@@ -108,8 +108,10 @@ impl Lane {
 
 /// Gaps in runs that can be pointed at: those with less than a pixel between them go together.
 fn told_apart<'a>(gaps: &'a [Gap], x: &Linear) -> Vec<&'a [Gap]> {
-    gaps.chunk_by(|one, next| x.at(next.from) - x.at(one.to) < APART && x.at(next.to) - x.at(one.from) < 8.0 * APART)
-        .collect()
+    gaps.chunk_by(|one, next| {
+        x.at(next.from) - x.at(one.to) < APART && x.at(next.to) - x.at(one.from) < 8.0 * APART
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -131,7 +133,8 @@ mod tests {
 
     #[test]
     fn gaps_too_close_to_point_at_are_told_together() {
-        let close: Vec<(f64, f64)> = (0..100).map(|i| (f64::from(i) * 0.2, f64::from(i) * 0.2 + 0.1)).collect();
+        let close: Vec<(f64, f64)> =
+            (0..100).map(|i| (f64::from(i) * 0.2, f64::from(i) * 0.2 + 0.1)).collect();
         let lane = lane(&close);
         let x = Linear::new((0.0, 300e6), (0.0, 600.0));
         let together = told_apart(&lane.gaps, &x);

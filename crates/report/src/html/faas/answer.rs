@@ -2,7 +2,7 @@
 
 use super::super::page::{Block, Section, Sentence, Tile, TileValue};
 use super::super::text;
-use super::figures::{usual_work, work};
+use super::figures::{of_work, usual_work};
 use super::quota::error;
 use super::{Functions, NamedFaas, language, studies};
 use swtch_faas::response::{Measurement, Response};
@@ -22,7 +22,8 @@ pub(super) fn sentences(subjects: Functions<'_>) -> Vec<Sentence> {
             Document::Response(response) => vec![of_response(response)],
             Document::Tiers(tiers) => {
                 let mut texts = vec![of_tiers(tiers)];
-                texts.extend(tiers.advice.iter().take(AT_TOP).map(|advice| advice.text.clone()));
+                let most = if subjects.several() { 1 } else { AT_TOP };
+                texts.extend(tiers.advice.iter().take(most).map(|advice| advice.text.clone()));
                 texts
             }
         };
@@ -57,9 +58,13 @@ fn of_response(response: &Response) -> String {
         Some((measurement, net)) => {
             let mean = net.mean.map_or_else(String::new, |mean| format!(", {} on average", text::ns(mean)));
             format!(
-                "In {}, a switch between {} {} (method {}) costs {} in the median{mean}.",
+                "In {}, a switch between {} {} (method {}) costs {} in the median{mean}, its read and write left out.",
                 language(&response.handler.language),
-                measurement.task_count,
+                if measurement.task_count == 2 {
+                    "two".to_owned()
+                } else {
+                    measurement.task_count.to_string()
+                },
                 measurement.tasks,
                 measurement.method,
                 with_interval(&net),
@@ -79,17 +84,23 @@ fn quota(response: &Response) -> Option<String> {
     let seen = throttling.inferred.as_ref()?;
     let Some((quota, period)) = seen.quota_ns.zip(seen.period_ns) else {
         let received = seen.cpus.or_else(|| Some(response.cpu.as_ref()?.share?.median))?;
-        return Some(format!("No quota stopped it while it spun: it received {} CPUs.", text::amount(received)));
+        return Some(format!(
+            "No quota stopped it while it spun: it received {}\u{a0}CPUs.",
+            text::amount(received)
+        ));
     };
     let set = throttling.platform.as_ref().and_then(|set| set.quota_ns.zip(set.period_ns));
     let beside = set.map_or_else(
         || "; its control group cannot be read from inside".to_owned(),
-        |(quota, period)| format!("; its control group says {} of {}", text::ns(quota as f64), text::ns(period as f64)),
+        |(quota, period)| {
+            format!("; its control group says {} of {}", text::ns(quota as f64), text::ns(period as f64))
+        },
     );
     let still = response.timeline().map_or_else(String::new, |timeline| {
         format!("It stood still for {} of the time it spun: ", text::percent(timeline.share_in_gaps()))
     });
-    let saw = format!("seen from inside, the quota is {} of every {}{beside}.", text::ns(quota), text::ns(period));
+    let saw =
+        format!("seen from inside, the quota is {} of every {}{beside}.", text::ns(quota), text::ns(period));
     Some(text::capitalised(&format!("{still}{saw}")))
 }
 
@@ -104,23 +115,20 @@ fn usual_rows(tiers: &Tiers) -> Vec<&Row> {
 fn of_tiers(tiers: &Tiers) -> String {
     let rows = usual_rows(tiers);
     let mut sentences = Vec::new();
-    let costs: Vec<_> = rows.iter().filter_map(|row| Some((row, row.switch_ns.as_ref()?))).collect();
+    let costs: Vec<_> = rows.iter().filter_map(|row| switch_cost(row)).collect();
     match costs.as_slice() {
         [] => {}
-        [(row, cost)] => sentences.push(format!(
-            "At {} a switch costs {} in the median, {} on average.",
-            row.tier,
-            text::ns(cost.median.median),
-            text::ns(cost.mean.median)
+        [(tier, median, mean)] => sentences.push(format!(
+            "At {tier} a switch with its read and write costs {} in the median, {} on average.",
+            text::ns(*median),
+            text::ns(*mean)
         )),
-        [(least, low), .., (most, high)] => sentences.push(format!(
-            "A switch costs {} at {} and {} at {} in the median; on average, with the time the quota stops it, {} and {}.",
-            text::ns(low.median.median),
-            least.tier,
-            text::ns(high.median.median),
-            most.tier,
-            text::ns(low.mean.median),
-            text::ns(high.mean.median),
+        [(least, low, low_mean), .., (most, high, high_mean)] => sentences.push(format!(
+            "A switch with its read and write costs {} at {least} and {} at {most} in the median; on average, with the time the quota stops it, {} and {}.",
+            text::ns(*low),
+            text::ns(*high),
+            text::ns(*low_mean),
+            text::ns(*high_mean),
         )),
     }
     sentences.extend(standing_still(tiers, &rows));
@@ -128,7 +136,7 @@ fn of_tiers(tiers: &Tiers) -> String {
         format!(
             "Seen from inside, quota and period are within {} of the control group’s own at every tier{}.",
             text::percent(worst),
-            if worst > 0.02 { format!(" ({tier} is the worst)") } else { String::new() }
+            if worst > 0.02 { format!(" ({} is the worst)", tier_name(tier)) } else { String::new() }
         )
     }));
     if sentences.is_empty() {
@@ -137,21 +145,39 @@ fn of_tiers(tiers: &Tiers) -> String {
     sentences.join(" ")
 }
 
+/// Tier, median and mean.
+fn switch_cost(row: &Row) -> Option<(String, f64, f64)> {
+    let cost = row.switch_ns.as_ref()?;
+    Some((tier_name(&row.tier), cost.median?.median, cost.mean?.median))
+}
+
+/// `128 MB`, so that no line breaks in it.
+fn tier_name(name: &str) -> String {
+    name.replace(' ', "\u{a0}")
+}
+
 /// Where throttling is worst, and from which tier on there is none.
 fn standing_still(tiers: &Tiers, rows: &[&Row]) -> Option<String> {
     let shares: Vec<(&str, f64)> =
         rows.iter().filter_map(|row| Some((row.tier.as_str(), row.throttled_share?.median))).collect();
     let (worst, most) = shares.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let of_work = work(usual_work(tiers)?);
+    let with = of_work(usual_work(tiers)?);
     if *most <= HARDLY {
-        return Some(format!("With {of_work} of work no tier is throttled for more than {}.", text::percent(HARDLY)));
+        return Some(format!(
+            "With {with} no tier is throttled for more than {} of the time.",
+            text::percent(HARDLY)
+        ));
     }
     let free = shares.iter().rposition(|(_, share)| *share > HARDLY).and_then(|last| shares.get(last + 1));
     let until = match free {
-        Some((tier, _)) => format!("from {tier} on it is hardly throttled"),
-        None => "every tier is throttled".to_owned(),
+        Some((tier, _)) => format!("from {} on it is hardly throttled", tier_name(tier)),
+        None => "the largest tier is throttled too".to_owned(),
     };
-    Some(format!("With {of_work} of work it stands still for {} of the time at {worst}; {until}.", text::percent(*most)))
+    Some(format!(
+        "With {with} the function stands still for {} of the time at {}; {until}.",
+        text::percent(*most),
+        tier_name(worst)
+    ))
 }
 
 /// The largest relative error of what is seen from inside, and at which tier.
@@ -194,8 +220,8 @@ pub(super) fn tiles(subjects: Functions<'_>) -> Vec<Tile> {
         meaning: meaning.to_owned(),
     };
     vec![
-        tile("A switch", "in the median, without passing the message", switch),
-        tile("Standing still", "share of the time that the quota took", still),
+        tile("A switch", "in the median", switch),
+        tile("Standing still", "share of the time in which it was not let run", still),
         tile("Slow-down", "time taken to time had nothing stopped it", slow_down),
         tile("Quota from inside", "how far from the control group’s own", seen),
     ]
@@ -213,17 +239,21 @@ fn switch(named: &NamedFaas) -> (Option<String>, String) {
     match &named.document {
         Document::Response(response) => match plainest(response) {
             Some((measurement, net)) => {
-                let mean = net.mean.map_or_else(String::new, |mean| format!(", {} on average", text::ns(mean)));
-                (Some(text::ns(net.median)), format!("method {}{mean}", measurement.method))
+                let mean =
+                    net.mean.map_or_else(String::new, |mean| format!(", {} on average", text::ns(mean)));
+                (Some(text::ns(net.median)), format!("{} without read and write{mean}", measurement.method))
             }
             None => (None, "not measured".to_owned()),
         },
         Document::Tiers(tiers) => {
             let rows = usual_rows(tiers);
-            let costs = || rows.iter().filter_map(|row| row.switch_ns.as_ref());
-            let mean = span(costs().map(|cost| cost.mean.median));
-            let detail = mean.map_or_else(|| "not measured".to_owned(), |mean| format!("{mean} on average"));
-            (span(costs().map(|cost| cost.median.median)), detail)
+            let costs = || rows.iter().filter_map(|row| switch_cost(row));
+            let mean = span(costs().map(|(.., mean)| mean));
+            let detail = mean.map_or_else(
+                || "not measured".to_owned(),
+                |mean| format!("with read and write, {mean} on average"),
+            );
+            (span(costs().map(|(_, median, _)| median)), detail)
         }
     }
 }
@@ -233,7 +263,11 @@ fn still(named: &NamedFaas) -> (Option<String>, String) {
         Document::Response(response) => match response.timeline() {
             Some(timeline) => {
                 let gaps = timeline.gaps.len();
-                let detail = format!("{gaps} {} in {}", if gaps == 1 { "gap" } else { "gaps" }, text::ns(timeline.length_ns as f64));
+                let detail = format!(
+                    "{gaps} {} in {}",
+                    if gaps == 1 { "gap" } else { "gaps" },
+                    text::ns(timeline.length_ns as f64)
+                );
                 (Some(text::percent(timeline.share_in_gaps())), detail)
             }
             None => (None, "nothing spun".to_owned()),
@@ -252,7 +286,9 @@ fn worst<'a>(
     none: &str,
 ) -> (Option<String>, String) {
     match rows.max_by(|one, other| one.1.total_cmp(&other.1)) {
-        Some((row, most)) => (Some(words(most)), format!("at most, at {} with {} of work", row.tier, work(row.work_ms))),
+        Some((row, most)) => {
+            (Some(words(most)), format!("at most, at {} with {}", tier_name(&row.tier), of_work(row.work_ms)))
+        }
         None => (None, none.to_owned()),
     }
 }
@@ -262,7 +298,11 @@ fn slow_down(named: &NamedFaas) -> (Option<String>, String) {
         Document::Response(response) => match response.work.as_ref().filter(|work| work.cpu_ns > 0) {
             Some(done) => (
                 Some(text::times(done.wall_ns as f64 / done.cpu_ns as f64)),
-                format!("{} of CPU time took {}", text::ns(done.cpu_ns as f64), text::ns(done.wall_ns as f64)),
+                format!(
+                    "{} of CPU time took {}",
+                    text::ns(done.cpu_ns as f64),
+                    text::ns(done.wall_ns as f64)
+                ),
             ),
             None => (None, "no work was asked for".to_owned()),
         },
@@ -280,18 +320,21 @@ fn seen(named: &NamedFaas) -> (Option<String>, String) {
             let inferred = throttling.and_then(|throttling| throttling.inferred.as_ref());
             let Some((quota, period)) = inferred.and_then(|seen| seen.quota_ns.zip(seen.period_ns)) else {
                 let received = inferred.and_then(|seen| seen.cpus);
-                let detail = received.map_or_else(|| "not told".to_owned(), |cpus| format!("{} CPUs received", text::amount(cpus)));
+                let detail = received.map_or_else(
+                    || "not told".to_owned(),
+                    |cpus| format!("{} CPUs received", text::amount(cpus)),
+                );
                 return (None, format!("no quota seen; {detail}"));
             };
             let set = throttling.and_then(|throttling| throttling.platform.as_ref()?.quota_ns);
             let detail = format!("{} of {}", text::ns(quota), text::ns(period));
             match error(Some(quota), set.map(|quota| quota as f64)) {
                 Some(error) => (Some(text::percent_signed(error)), detail),
-                None => (Some(text::amount(quota / period)), format!("CPUs: {detail}; nothing to compare with")),
+                None => (Some(detail), "nothing to compare with".to_owned()),
             }
         }
         Document::Tiers(tiers) => match worst_error(tiers) {
-            Some((worst, tier)) => (Some(text::percent(worst)), format!("at most, at {tier}")),
+            Some((worst, tier)) => (Some(text::percent(worst)), format!("at most, at {}", tier_name(tier))),
             None => (None, "no quota was seen".to_owned()),
         },
     }

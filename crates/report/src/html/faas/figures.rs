@@ -4,10 +4,10 @@ use super::super::charts::markers::{Look, Shape};
 use super::super::page::Cell;
 use super::super::text;
 use super::{Functions, responses, studies};
-use swtch_faas::tiers::{Outcome, Tiers};
+use swtch_faas::tiers::{Outcome, Tiers, UNTHROTTLED};
 use swtch_faas::{Estimate, Response};
 
-/// What a switch costs at a tier.
+/// What a switch costs at a tier, its read and write included.
 pub(super) struct TierCost {
     pub(super) subject: usize,
     pub(super) method: String,
@@ -24,22 +24,29 @@ pub(super) fn tier_costs(subjects: Functions<'_>) -> Vec<TierCost> {
     for (subject, tiers) in studies(subjects) {
         let Some(work_ms) = usual_work(tiers) else { continue };
         for tier in &tiers.tiers {
-            let (Some(row), Some(memory_mb)) = (tiers.row(&tier.name, work_ms), tier.memory_mb) else { continue };
-            costs.extend(row.switch_ns.as_ref().map(|cost| TierCost {
-                subject,
-                method: cost.method.clone(),
-                tier: tier.name.clone(),
-                memory_mb,
-                cpus: tier.cpus,
-                median: cost.median,
-                mean: Some(cost.mean),
+            let (Some(row), Some(memory_mb)) = (tiers.row(&tier.name, work_ms), tier.memory_mb) else {
+                continue;
+            };
+            costs.extend(row.switch_ns.as_ref().and_then(|cost| {
+                Some(TierCost {
+                    subject,
+                    method: cost.method.clone(),
+                    tier: tier.name.clone(),
+                    memory_mb,
+                    cpus: tier.cpus,
+                    median: cost.median?,
+                    mean: cost.mean,
+                })
             }));
         }
     }
+    // A study has pipes only; beside one, other methods would stand alone.
+    let with_study = !costs.is_empty();
     for (subject, response) in responses(subjects) {
         let Some(memory_mb) = response.platform.memory_mb else { continue };
-        for measurement in &response.measurements {
-            costs.extend(measurement.net_ns.map(|median| TierCost {
+        for measurement in response.measurements.iter().filter(|one| !with_study || one.method == "pipe") {
+            // With the read and write, as the studies have it.
+            costs.extend(measurement.gross_ns.map(|median| TierCost {
                 subject,
                 method: measurement.method.clone(),
                 tier: format!("{memory_mb} MB"),
@@ -50,7 +57,7 @@ pub(super) fn tier_costs(subjects: Functions<'_>) -> Vec<TierCost> {
             }));
         }
     }
-    costs.sort_by(|one, other| (one.subject, one.memory_mb).cmp(&(other.subject, other.memory_mb)));
+    costs.sort_by_key(|one| (one.subject, one.memory_mb));
     costs
 }
 
@@ -73,7 +80,12 @@ pub(super) fn usual_work(tiers: &Tiers) -> Option<f64> {
 
 /// An amount of work: `20 ms`.
 pub(super) fn work(ms: f64) -> String {
-    if ms > 0.0 { text::ns_tick(ms * 1e6) } else { "no work".to_owned() }
+    if ms > 0.0 { text::ns_tick(ms * 1e6) } else { "its own".to_owned() }
+}
+
+/// The same in a sentence: `20 ms of work`.
+pub(super) fn of_work(ms: f64) -> String {
+    if ms > 0.0 { format!("{} of work", work(ms)) } else { "its own work".to_owned() }
 }
 
 /// `1.20 to 1.22 µs`, and with which probability it holds where that is not 95 %.
@@ -97,10 +109,9 @@ pub(super) fn interval(estimate: &Estimate, words: fn(f64) -> String) -> String 
 /// Median and interval as cells.
 pub(super) fn cells(estimate: Option<&Estimate>, words: fn(f64) -> String) -> [Cell; 2] {
     match estimate {
-        Some(estimate) => [
-            Cell::sorted(words(estimate.median), estimate.median),
-            Cell::number(interval(estimate, words)),
-        ],
+        Some(estimate) => {
+            [Cell::sorted(words(estimate.median), estimate.median), Cell::number(interval(estimate, words))]
+        }
         None => [Cell::number("–"), Cell::number("–")],
     }
 }
@@ -125,7 +136,7 @@ pub(super) fn tier_look(place: usize) -> Look {
     Look { colour: place, shape: Shape::nth(place), dash: place / 6 }
 }
 
-/// The names of all tiers on the page, from the least memory to the most.
+/// The names of all tiers on the page, from the least memory to the most; without a quota is the last.
 pub(super) fn tier_names(subjects: Functions<'_>) -> Vec<String> {
     let mut names: Vec<(u64, usize, String)> = Vec::new();
     for (_, tiers) in studies(subjects) {
@@ -136,7 +147,11 @@ pub(super) fn tier_names(subjects: Functions<'_>) -> Vec<String> {
         }
     }
     names.sort();
-    names.into_iter().map(|(.., name)| name).collect()
+    let mut names: Vec<String> = names.into_iter().map(|(.., name)| name).collect();
+    if studies(subjects).any(|(_, tiers)| tiers.rows.iter().any(|row| row.tier == UNTHROTTLED)) {
+        names.push(UNTHROTTLED.to_owned());
+    }
+    names
 }
 
 /// A response for each tier, whose gaps are shown: of the complete ones the one that stood still for a middling time.

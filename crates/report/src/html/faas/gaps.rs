@@ -1,7 +1,7 @@
 //! When a single invocation ran and when it stood still.
 
-use super::super::charts::stretches::{self, Gap, Lane};
 use super::super::charts::markers::{block_item, idle_item};
+use super::super::charts::stretches::{self, Gap, Lane};
 use super::super::page::{Block, Cell, Figure, Section, Table};
 use super::super::text;
 use super::figures::{cell, tier_look, tier_names, typical};
@@ -24,7 +24,7 @@ struct Watched {
 pub(super) fn section(subjects: Functions<'_>) -> Section {
     let mut blocks = vec![Block::paragraph(INTRO)];
     let all = watched(subjects);
-    blocks.extend(figure(&all).map(Block::Figure));
+    blocks.extend(figure(&all, studies(subjects).next().is_some()).map(Block::Figure));
     let about = |what: &str| ["throttling", "spin", "gap"].iter().any(|word| what.contains(word));
     blocks.extend(subjects.lacking("gaps over time", about, has).map(Block::Notice));
     Section { id: "gaps", title: "When it ran and when it stood still", blocks }
@@ -63,12 +63,25 @@ fn watched(subjects: Functions<'_>) -> Vec<Watched> {
     all
 }
 
-fn figure(all: &[Watched]) -> Option<Figure> {
+fn figure(all: &[Watched], of_studies: bool) -> Option<Figure> {
     if all.is_empty() {
         return None;
     }
-    let caption = "One invocation each, the one of middling gaps: when it ran and when it stood still.";
-    let head = ["Invocation", "Watched", "Standing still", "Gaps", "Longest", "Middle one", "Ran between, middle one", "Not in the list"];
+    let caption = if of_studies {
+        "When one invocation of each tier ran and when it stood still: the one that stood still for a middling time."
+    } else {
+        "When the invocation ran and when it stood still."
+    };
+    let head = [
+        "Invocation",
+        "Watched",
+        "Standing still",
+        "Gaps",
+        "Longest",
+        "Middle one",
+        "Ran between, middle one",
+        "Not in the list",
+    ];
     let mut table = Table::new(caption, &head);
     let lanes: Vec<Lane> = all
         .iter()

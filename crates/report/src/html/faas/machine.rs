@@ -5,9 +5,9 @@ use super::super::sections::host;
 use super::super::text;
 use super::figures::cell;
 use super::{Functions, NamedFaas, language, place, runtime, studies};
+use swtch_faas::Document;
 use swtch_faas::response::{self, Response};
 use swtch_faas::tiers::{Price, Tiers};
-use swtch_faas::Document;
 
 const UNSAID: &str = "not said";
 
@@ -15,8 +15,9 @@ const UNSAID: &str = "not said";
 pub(super) fn section(subjects: Functions<'_>) -> Section {
     let mut blocks = Vec::new();
     for (i, tiers) in studies(subjects) {
-        let caption = format!("The tiers, after {} ({}), and their prices.", tiers.tier_set.name, tiers.tier_set.source);
-        blocks.push(Block::Table(prices(&subjects.prefixed(i, &caption), tiers)));
+        let caption = format!("The tiers, after {} ({}).", tiers.tier_set.name, tiers.tier_set.source);
+        blocks.push(Block::Table(tier_table(&subjects.prefixed(i, &caption), tiers)));
+        blocks.extend(priced_by(tiers).map(|sources| Block::paragraph(subjects.prefixed(i, &sources))));
     }
     let all_studies = subjects.iter().all(|(_, named)| named.tiers().is_some());
     blocks.push(Block::Table(if all_studies {
@@ -40,8 +41,9 @@ pub(super) fn words(host: &response::Host) -> Vec<String> {
     host::words_of(host.cpu_model.as_deref().unwrap_or(&host.architecture), online, &host.kernel_release)
 }
 
-fn prices(caption: &str, tiers: &Tiers) -> Table {
-    let head = ["Tier", "Memory", "CPUs", "Quota", "Control groups", "Dollars a second", "Rounded up to", "As of", "Source"];
+fn tier_table(caption: &str, tiers: &Tiers) -> Table {
+    let head =
+        ["Tier", "Memory", "CPUs", "Quota", "Control groups", "Dollars a second", "Rounded up to", "As of"];
     let mut table = Table::new(caption, &head);
     for tier in &tiers.tiers {
         let period = tier.quota_us.zip(tier.period_us);
@@ -58,11 +60,22 @@ fn prices(caption: &str, tiers: &Tiers) -> Table {
             cell(price.map(|price| price.usd_per_second), text::dollars),
             cell(price.and_then(|price| price.rounding_ms), |ms| text::ns_tick(ms * 1e6)),
             said(price.map(|price| price.dated.clone())),
-            said(price.map(|price| format!("{}: {}", price.platform, price.source))),
         ];
         table.row(tier.name.clone(), row);
     }
     table
+}
+
+/// Where the prices come from, each source once; nothing when no tier has one.
+fn priced_by(tiers: &Tiers) -> Option<String> {
+    let mut sources: Vec<String> = Vec::new();
+    for price in tiers.tiers.iter().filter_map(|tier| tier.price.as_ref()) {
+        let source = format!("{} as of {} ({})", price.platform, price.dated, price.source);
+        if !sources.contains(&source) {
+            sources.push(source);
+        }
+    }
+    (!sources.is_empty()).then(|| format!("Prices: {}.", sources.join("; ")))
 }
 
 /// The price that was looked up first.
@@ -95,14 +108,25 @@ fn facts(named: &NamedFaas) -> Vec<(&'static str, String)> {
 }
 
 const FACTS: [&str; 11] = [
-    "Function", "Ran", "Runtime", "Start", "Processor", "Architecture", "CPUs", "Kernel", "Memory limit", "Clock", "Request",
+    "Function",
+    "Ran",
+    "Runtime",
+    "Start",
+    "Processor",
+    "Architecture",
+    "CPUs",
+    "Kernel",
+    "Memory limit",
+    "Clock",
+    "Request",
 ];
 
 fn of_response(response: &Response) -> Vec<(&'static str, String)> {
     let Response { handler, platform, invocation, host, clock, .. } = response;
     let said = |value: Option<String>| value.unwrap_or_else(|| UNSAID.to_owned());
     let counted = |count: Option<u32>| said(count.map(|count| count.to_string()));
-    let cpus = platform.cpus.map_or_else(String::new, |cpus| format!("; the platform says {}", text::amount(cpus)));
+    let cpus =
+        platform.cpus.map_or_else(String::new, |cpus| format!("; the platform says {}", text::amount(cpus)));
     let sandbox = host.sandbox.as_ref().map_or_else(String::new, |sandbox| format!(", in {sandbox}"));
     let clock = clock.as_ref().map(|clock| {
         let ns = |value: Option<f64>| value.map_or_else(|| "an unknown time".to_owned(), text::ns);
@@ -112,9 +136,17 @@ fn of_response(response: &Response) -> Vec<(&'static str, String)> {
     let parameters = response.request.iter().map(|(name, value)| format!("{name} {}", parameter(value)));
     let values = [
         format!("{} handler {}", language(&handler.language), handler.version),
-        format!("{}{}", place(response), platform.source.as_ref().map_or_else(String::new, |source| format!(" (from {source})"))),
+        format!(
+            "{}{}",
+            place(response),
+            platform.source.as_ref().map_or_else(String::new, |source| format!(" (from {source})"))
+        ),
         runtime(response),
-        format!("{}, invocation {} of its process", if invocation.cold { "cold" } else { "warm" }, invocation.number),
+        format!(
+            "{}, invocation {} of its process",
+            if invocation.cold { "cold" } else { "warm" },
+            invocation.number
+        ),
         said(host.cpu_model.clone()),
         host.architecture.clone(),
         format!("{} online, {} allowed{cpus}", counted(host.cpus_online), counted(host.cpus_allowed)),

@@ -16,9 +16,15 @@ pub(super) fn section(subjects: Functions<'_>) -> Section {
         blocks.push(Block::Table(measurements));
     }
     for (i, tiers) in studies(subjects) {
-        let by_method = by_method(&subjects.prefixed(i, "Every method by tier: the middle one of the invocations’ figures."), tiers);
+        let by_method = by_method(
+            &subjects.prefixed(i, "Every method by tier: the middle one of the invocations’ figures."),
+            tiers,
+        );
         if !by_method.rows.is_empty() {
-            blocks.push(Block::Folded { summary: subjects.prefixed(i, "Every method by tier"), table: by_method });
+            blocks.push(Block::Folded {
+                summary: subjects.prefixed(i, "Every method by tier"),
+                table: by_method,
+            });
         }
         let failures = failures(&subjects.prefixed(i, "Invocations that did not complete."), tiers);
         if !failures.rows.is_empty() {
@@ -32,8 +38,9 @@ fn definitions() -> Vec<Definition> {
     vec![
         Definition::new(
             "A switch",
-            "Tasks bound to one CPU pass a token and wait for it. Of the time of a batch, divided by its switches (gross), the time that one task takes to pass the token to \
-             itself (baseline) is subtracted batch by batch: what is left is the switch. A figure below zero is noise, and is shown as it is.",
+            "Tasks bound to one CPU pass a token and wait for it. The time of a batch divided by its switches is a switch with the read and write that cause it (gross); \
+             studies of tiers have that. From it the time that one task takes to pass the token to itself (baseline) is subtracted batch by batch, and the switch alone is left. A \
+             figure below zero is noise, and is shown as it is.",
         ),
         Definition::new(
             "Intervals",
@@ -54,8 +61,20 @@ fn definitions() -> Vec<Definition> {
 /// A row for each method of each response.
 fn measurements(subjects: Functions<'_>) -> Table {
     let head = [
-        "Tasks", "Switch, median", "Interval", "Mean", "Gross", "Baseline", "Variation", "Switches a batch", "Batches", "Ended by",
-        "Counted", "Normal", "Lag 1", "Check",
+        "Tasks",
+        "Switch, median",
+        "Interval",
+        "Mean",
+        "Gross",
+        "Baseline",
+        "Variation",
+        "Switches a batch",
+        "Batches",
+        "Ended by",
+        "Counted",
+        "Normal",
+        "Lag 1",
+        "Check",
     ];
     let mut table = sortable("What each method found.", &subjects.head("Method", &head));
     for (i, response) in responses(subjects) {
@@ -73,7 +92,8 @@ fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
         (true, None) => ", on one CPU".to_owned(),
         (false, _) => ", not bound".to_owned(),
     };
-    let median = |estimate: Option<&swtch_faas::Estimate>| cell(estimate.map(|estimate| estimate.median), text::ns);
+    let median =
+        |estimate: Option<&swtch_faas::Estimate>| cell(estimate.map(|estimate| estimate.median), text::ns);
     let mut row = vec![Cell::text(format!("{} {}{bound}", measurement.task_count, measurement.tasks))];
     row.extend(cells(net, text::ns));
     row.extend([
@@ -84,7 +104,9 @@ fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
         Cell::sorted(text::count(measurement.switches_per_batch), measurement.switches_per_batch as f64),
         Cell::sorted(text::count(measurement.batches), measurement.batches as f64),
         Cell::text(measurement.stopped_by.clone()),
-        cell(measurement.switches.as_ref().and_then(|switches| switches.per_expected), |per| format!("{per:.2}")),
+        cell(measurement.switches.as_ref().and_then(|switches| switches.per_expected), |per| {
+            format!("{per:.2}")
+        }),
         Cell::text(measurement.normality.as_ref().map_or_else(
             || "–".to_owned(),
             |test| format!("{} (p {:.2})", if test.normal { "not ruled out" } else { "no" }, test.p),
@@ -114,10 +136,12 @@ fn by_method(caption: &str, tiers: &Tiers) -> Table {
             found.entry((place, &measurement.method)).or_default().push(measurement);
         }
     }
-    let head = ["Tier", "Method", "Switch, median", "Mean", "Gross", "Switches a batch", "Counted", "Invocations"];
+    let head =
+        ["Tier", "Method", "Switch, median", "Mean", "Gross", "Switches a batch", "Counted", "Invocations"];
     let mut table = sortable(caption, &head);
     for ((place, method), all) in found {
-        let median = |of: fn(&Measurement) -> Option<f64>| middle(all.iter().filter_map(|one| of(one)).collect());
+        let median =
+            |of: fn(&Measurement) -> Option<f64>| middle(all.iter().filter_map(|one| of(one)).collect());
         let row = vec![
             Cell::text(method),
             cell(median(|one| Some(one.net_ns?.median)), text::ns),
@@ -142,13 +166,17 @@ fn failures(caption: &str, tiers: &Tiers) -> Table {
     let mut table = Table::new(caption, &["Tier", "Work", "Ended", "Invocations", "The first one says"]);
     for tier in tier_names_of(tiers) {
         let mut kinds: Vec<(f64, Outcome, &str, usize)> = Vec::new();
-        for invocation in tiers.invocations.iter().filter(|one| one.tier == tier && one.outcome != Outcome::Complete) {
-            match kinds.iter_mut().find(|(ms, outcome, ..)| (*ms, *outcome) == (invocation.work_ms, invocation.outcome)) {
-                Some((.., count)) => *count += 1,
-                None => {
-                    let why = invocation.why.as_deref().unwrap_or("–");
-                    kinds.push((invocation.work_ms, invocation.outcome, why, 1));
-                }
+        for invocation in
+            tiers.invocations.iter().filter(|one| one.tier == tier && one.outcome != Outcome::Complete)
+        {
+            let same = |kind: &&mut (f64, Outcome, &str, usize)| {
+                (kind.0, kind.1) == (invocation.work_ms, invocation.outcome)
+            };
+            if let Some((.., count)) = kinds.iter_mut().find(same) {
+                *count += 1;
+            } else {
+                let why = invocation.why.as_deref().unwrap_or("–");
+                kinds.push((invocation.work_ms, invocation.outcome, why, 1));
             }
         }
         for (ms, outcome, why, count) in kinds {

@@ -32,6 +32,7 @@ pub struct NamedFaas {
 
 impl Subject for NamedFaas {
     const KIND: &'static str = "document";
+    const HEAD: &'static str = "Document";
 
     fn name(&self) -> &str {
         &self.name
@@ -48,11 +49,13 @@ impl Subject for NamedFaas {
         let missing: Vec<&swtch_faas::Missing> = match &self.document {
             Document::Response(response) => response.unavailable.iter().collect(),
             Document::Tiers(tiers) => {
-                let responses = tiers.invocations.iter().filter_map(|invocation| invocation.response.as_ref());
+                let responses =
+                    tiers.invocations.iter().filter_map(|invocation| invocation.response.as_ref());
                 tiers.unavailable.iter().chain(responses.flat_map(|response| &response.unavailable)).collect()
             }
         };
-        let mut all: Vec<(&str, &str)> = missing.iter().map(|missing| (&*missing.what, &*missing.why)).collect();
+        let mut all: Vec<(&str, &str)> =
+            missing.iter().map(|missing| (&*missing.what, &*missing.why)).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -162,9 +165,13 @@ fn title(subjects: Functions<'_>) -> String {
     let whom = match subjects.0 {
         [only] => match &only.document {
             Document::Response(response) => format!("a {} function", language(&response.handler.language)),
+            Document::Tiers(tiers) if tiers.function.deployed => tiers.function.name.clone(),
             Document::Tiers(tiers) => format!("{} on {}", tiers.function.name, tiers.machine_name),
         },
-        several => text::joined(&several.iter().map(|named| named.name.clone()).collect::<Vec<_>>()),
+        several => {
+            let names: Vec<String> = several.iter().map(|named| named.name.clone()).collect();
+            format!("functions: {}", text::joined(&names))
+        }
     };
     format!("What switches and throttling cost {}", text::shortened(&whom, 120))
 }
@@ -185,7 +192,8 @@ fn circumstances(named: &NamedFaas) -> String {
             let mut parts = vec![
                 counted(tiers.invocations.len(), "invocation"),
                 format!("{} of {}", counted(tiers.tiers.len(), "tier"), tiers.tier_set.name),
-                if tiers.function.deployed { "deployed" } else { "under this machine’s control groups" }.to_owned(),
+                if tiers.function.deployed { "deployed" } else { "under this machine’s control groups" }
+                    .to_owned(),
             ];
             parts.extend(tiers.function.language.as_deref().map(|name| language(name).to_owned()));
             parts.extend(host::words(&tiers.host));
@@ -196,16 +204,15 @@ fn circumstances(named: &NamedFaas) -> String {
     parts.join(" · ")
 }
 
-/// `CPython 3.11.2 (glibc)`.
+/// `Python: CPython 3.11.2, glibc`.
 fn runtime(response: &Response) -> String {
     let handler = &response.handler;
-    let mut words = handler.runtime.clone().unwrap_or_else(|| language(&handler.language).to_owned());
-    if let Some(version) = &handler.runtime_version {
-        words.push_str(&format!(" {version}"));
+    let mut words = language(&handler.language).to_owned();
+    if let Some(runtime) = &handler.runtime {
+        words.push_str(&format!(": {runtime}"));
     }
-    if let Some(libc) = &handler.libc {
-        words.push_str(&format!(" ({libc})"));
-    }
+    words.extend(handler.runtime_version.iter().map(|version| format!(" {version}")));
+    words.extend(handler.libc.iter().map(|libc| format!(", {libc}")));
     words
 }
 
@@ -216,7 +223,8 @@ fn notices(subjects: Functions<'_>) -> Vec<Notice> {
         let mut say = |text: &str| {
             notices.push(Notice { text: subjects.prefixed(i, text), items: Vec::new() });
         };
-        let failed = tiers.invocations.iter().filter(|invocation| invocation.outcome != Outcome::Complete).count();
+        let failed =
+            tiers.invocations.iter().filter(|invocation| invocation.outcome != Outcome::Complete).count();
         if failed > 0 {
             say(&format!(
                 "{failed} of {} invocations did not complete; “How it was measured” says which and why.",

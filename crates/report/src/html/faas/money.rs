@@ -5,7 +5,7 @@ use super::super::charts::markers::{Look, Shape, line_item};
 use super::super::charts::small_multiples::{self, Multiple, Shared};
 use super::super::page::{Block, Cell, Figure, Section, Table};
 use super::super::text;
-use super::figures::{cells, interval, tip, work};
+use super::figures::{cells, interval, of_work, tip, work};
 use super::work::work_ticks;
 use super::{Functions, sortable, studies, unless_empty};
 use swtch_faas::Estimate;
@@ -17,8 +17,11 @@ const INTRO: &str = "Dollars for a million invocations; requests and traffic, wh
 /// Invocations that a figure of money is for: one costs too little to read.
 const MANY: f64 = 1e6;
 
+/// What a bill is called, and what it is in a row.
+type Bill = (&'static str, fn(&Row) -> Option<Estimate>);
+
 /// The bill, and the one it is compared with.
-const BILLS: [(&str, fn(&Row) -> Option<Estimate>); 2] =
+const BILLS: [Bill; 2] =
     [("as it ran", |row| row.cost_usd), ("the same work unthrottled", |row| row.cost_unthrottled_usd)];
 
 /// The section; nothing when no tier has a price.
@@ -27,7 +30,11 @@ pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
     for (i, tiers) in studies(subjects) {
         if tiers.rows.iter().any(|row| row.cost_usd.is_some()) {
             blocks.extend(figure(subjects, i, tiers).map(Block::Figure));
-            blocks.push(Block::Table(table(&subjects.prefixed(i, "What an invocation costs, times a million."), tiers)));
+            let caption =
+                "What an invocation costs, times a million. Throttling costs what lies between it and";
+            let against = tiers.rows.iter().find_map(|row| Some(row.extra_usd.as_ref()?.against.as_str()));
+            let caption = format!("{caption} {}.", against.unwrap_or("the same work unthrottled"));
+            blocks.push(Block::Table(table(&subjects.prefixed(i, &caption), tiers)));
         }
     }
     unless_empty("money", "Money", INTRO, blocks)
@@ -49,7 +56,8 @@ fn figure(subjects: Functions<'_>, index: usize, tiers: &Tiers) -> Option<Figure
     let mut table = Table::new(caption.clone(), &["Tier", "Work", "Bill", "Cost", "Interval"]);
     let mut multiples = Vec::new();
     for tier in &tiers.tiers {
-        let mut rows: Vec<&Row> = tiers.rows.iter().filter(|row| row.tier == tier.name && row.work_ms > 0.0).collect();
+        let mut rows: Vec<&Row> =
+            tiers.rows.iter().filter(|row| row.tier == tier.name && row.work_ms > 0.0).collect();
         rows.sort_by(|one, other| one.work_ms.total_cmp(&other.work_ms));
         let mut series = Vec::new();
         for (bill, (label, of)) in BILLS.iter().enumerate() {
@@ -59,7 +67,7 @@ fn figure(subjects: Functions<'_>, index: usize, tiers: &Tiers) -> Option<Figure
                 let mut figures = vec![Cell::sorted(work(row.work_ms), row.work_ms), Cell::text(*label)];
                 figures.extend(cells(Some(&cost), text::dollars));
                 table.row(tier.name.clone(), figures);
-                let name = format!("{}, {} of work, {label}", tier.name, work(row.work_ms));
+                let name = format!("{}, {}, {label}", tier.name, of_work(row.work_ms));
                 let tip = tip(name, &cost, text::dollars);
                 points.push(Point { x: row.work_ms, y: cost.median, low: cost.low, high: cost.high, tip });
             }
@@ -86,7 +94,17 @@ fn figure(subjects: Functions<'_>, index: usize, tiers: &Tiers) -> Option<Figure
 }
 
 fn table(caption: &str, tiers: &Tiers) -> Table {
-    let head = ["Tier", "Work", "Cost", "Interval", "Unthrottled", "Throttling costs", "Interval", "Beside the cheapest", "Against"];
+    let head = [
+        "Tier",
+        "Work",
+        "Cost",
+        "Interval",
+        "Unthrottled",
+        "Throttling costs",
+        "Interval",
+        "Beside the cheapest",
+        "Which is",
+    ];
     let mut table = sortable(caption, &head);
     for row in tiers.rows.iter().filter(|row| row.cost_usd.is_some()) {
         let many = |estimate: Option<Estimate>| estimate.map(million);
@@ -104,9 +122,8 @@ fn table(caption: &str, tiers: &Tiers) -> Table {
                 Cell::sorted(format!("{}{range}", text::dollars(extra.median)), extra.median)
             },
         ));
-        let against: Vec<&str> =
-            row.extra_usd.iter().chain(&row.extra_cheapest).map(|extra| extra.against.as_str()).collect();
-        figures.push(Cell::text(against.join("; ")));
+        let against = row.extra_cheapest.as_ref().map(|extra| extra.against.clone());
+        figures.push(Cell::text(against.unwrap_or_else(|| "–".to_owned())));
         table.row(row.tier.clone(), figures);
     }
     table

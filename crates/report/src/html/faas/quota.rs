@@ -11,12 +11,13 @@ const INTRO: &str = "From inside, the period is the largest distance of which th
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
-    let head = ["Period set", "Seen", "Error", "Quota set", "Seen", "Error", "CPUs seen", "Periods throttled", "n"];
+    let head = ["Period set", "Seen", "Error", "Quota set", "Seen", "Error", "CPUs seen", "n"];
     let mut table = Table::new("Quota and period, set and seen from inside.", &subjects.head("Tier", &head));
     for (i, tiers) in studies(subjects) {
         for check in &tiers.quota_check {
             let us = |value: Option<f64>| cell(value.map(|us| us * 1e3), text::ns);
-            let cpus = check.inferred_quota_us.zip(check.inferred_period_us).map(|(quota, period)| quota / period);
+            let cpus =
+                check.inferred_quota_us.zip(check.inferred_period_us).map(|(quota, period)| quota / period);
             let row = vec![
                 us(check.period_us),
                 us(check.inferred_period_us),
@@ -25,7 +26,6 @@ pub(super) fn section(subjects: Functions<'_>) -> Section {
                 us(check.inferred_quota_us),
                 cell(check.error_quota, text::percent_signed),
                 cell(cpus, text::amount),
-                Cell::number("–"),
                 Cell::number(check.n.to_string()),
             ];
             table.row(check.tier.clone(), subjects.cells(i, row));
@@ -58,17 +58,16 @@ pub(super) fn error(seen: Option<f64>, set: Option<f64>) -> Option<f64> {
     Some(seen? / set - 1.0)
 }
 
-/// What is set and what is seen in one invocation; nothing where neither is known.
+/// What is set and what is seen in one invocation; nothing where neither knows of a quota.
 fn row(response: &Response) -> Option<Vec<Cell>> {
     let throttling = response.throttling.as_ref()?;
     let (seen, set) = (throttling.inferred.as_ref(), throttling.platform.as_ref());
-    if seen.is_none() && set.is_none() {
-        return None;
-    }
     let of_set = |value: Option<u64>| value.map(|value| value as f64);
     let period = (of_set(set.and_then(|set| set.period_ns)), seen.and_then(|seen| seen.period_ns));
     let quota = (of_set(set.and_then(|set| set.quota_ns)), seen.and_then(|seen| seen.quota_ns));
-    let periods = set.and_then(|set| Some(format!("{} of {}", set.periods_throttled?, set.periods?)));
+    if [period.0, period.1, quota.0, quota.1].iter().all(Option::is_none) {
+        return None;
+    }
     Some(vec![
         cell(period.0, text::ns),
         cell(period.1, text::ns),
@@ -77,7 +76,6 @@ fn row(response: &Response) -> Option<Vec<Cell>> {
         cell(quota.1, text::ns),
         cell(error(quota.1, quota.0), text::percent_signed),
         cell(seen.and_then(|seen| seen.cpus), text::amount),
-        Cell::number(periods.unwrap_or_else(|| "–".to_owned())),
         Cell::number("1"),
     ])
 }

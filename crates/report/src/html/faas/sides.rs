@@ -7,7 +7,7 @@ use super::figures::{TierCost, cells, mean_of, tier_costs, tip};
 use super::{Functions, responses, unless_empty};
 use swtch_faas::Estimate;
 
-const LANGUAGES: &str = "The same methods in each document. What a construct of a language does beside the switch is in the figure: only a raw pipe or a FIFO is the same everywhere.";
+const METHODS: &str = "What a construct of a language does beside the switch is in its figure; only a raw pipe or a FIFO is the same in every language.";
 const PLACES: &str = "Quotas of this machine’s control groups beside the platform itself. The processor is another one, and so is who shares it: what can be compared is how much \
                       the mean lies above the median.";
 
@@ -22,7 +22,7 @@ pub(super) fn languages(subjects: Functions<'_>) -> Option<Section> {
             }
         }
     }
-    let caption = "A switch without what passing the message costs, by method. The axis is logarithmic.";
+    let caption = "A switch without its read and write, by method. The axis is logarithmic.";
     let mut bars = Bars::new(subjects, caption, "Method");
     for (method, tasks) in &methods {
         for (what, of) in AVERAGES {
@@ -31,13 +31,20 @@ pub(super) fn languages(subjects: Functions<'_>) -> Option<Section> {
             bars.operation(&format!("{method}, {what}"), &format!("{method} ({tasks}), {what}"), figures);
         }
     }
-    let title = if subjects.several() { "Side by side" } else { "What a switch costs" };
+    let title = if responses(subjects).count() > 1 {
+        "Side by side, by method"
+    } else {
+        "What a switch costs, by method"
+    };
     let blocks = bars.figure("figure-methods").map(Block::Figure).into_iter().collect();
-    unless_empty("methods", title, LANGUAGES, blocks)
+    unless_empty("methods", title, METHODS, blocks)
 }
 
+/// What an average is called, and how it is had.
+type Average = (&'static str, fn(&Estimate) -> Option<Estimate>);
+
 /// The two averages, kept apart.
-const AVERAGES: [(&str, fn(&Estimate) -> Option<Estimate>); 2] =
+const AVERAGES: [Average; 2] =
     [("median", |estimate| Some(*estimate)), ("mean", |estimate| mean_of(estimate))];
 
 /// Costs by tier where some documents are from here and some from a platform; nothing otherwise.
@@ -51,7 +58,7 @@ pub(super) fn places(subjects: Functions<'_>) -> Option<Section> {
         costs.iter().map(|cost| (cost.memory_mb, cost.tier.as_str(), cost.method.as_str())).collect();
     tiers.sort_unstable();
     tiers.dedup_by_key(|(memory, _, method)| (*memory, (*method).to_owned()));
-    let caption = "A switch at the tiers that were measured both here and deployed. The axis is logarithmic.";
+    let caption = "A switch with the read and write that cause it, at tiers that were measured both here and deployed. The axis is logarithmic.";
     let mut bars = Bars::new(subjects, caption, "Tier");
     for (memory, tier, method) in tiers {
         let at: Vec<&TierCost> =
@@ -62,7 +69,11 @@ pub(super) fn places(subjects: Functions<'_>) -> Option<Section> {
         }
         let name = |what: &str| format!("{tier}, {method}, {what}");
         bars.operation(&name("median"), &name("median"), at.iter().map(|cost| (cost.subject, cost.median)));
-        bars.operation(&name("mean"), &name("mean"), at.iter().filter_map(|cost| Some((cost.subject, cost.mean?))));
+        bars.operation(
+            &name("mean"),
+            &name("mean"),
+            at.iter().filter_map(|cost| Some((cost.subject, cost.mean?))),
+        );
     }
     let blocks = bars.figure("figure-places").map(Block::Figure).into_iter().collect();
     unless_empty("places", "Here and deployed", PLACES, blocks)
@@ -73,13 +84,15 @@ struct Bars<'a> {
     subjects: Functions<'a>,
     caption: &'a str,
     operations: Vec<Operation>,
+    /// Whose bars there are.
+    drawn: Vec<usize>,
     table: Table,
 }
 
 impl<'a> Bars<'a> {
     fn new(subjects: Functions<'a>, caption: &'a str, first: &str) -> Self {
         let table = Table::new(caption, &subjects.head(first, &["Figure", "Interval", "Against the first"]));
-        Self { subjects, caption, operations: Vec::new(), table }
+        Self { subjects, caption, operations: Vec::new(), drawn: Vec::new(), table }
     }
 
     /// A bar for each subject that has the figure.
@@ -89,6 +102,9 @@ impl<'a> Bars<'a> {
         for (i, estimate) in figures {
             let against = first.filter(|first| *first > 0.0).map(|first| estimate.median / first);
             first = first.or(Some(estimate.median));
+            if !self.drawn.contains(&i) {
+                self.drawn.push(i);
+            }
             let mut row_cells: Vec<Cell> = cells(Some(&estimate), text::ns).into();
             row_cells.push(super::figures::cell(against, text::times));
             self.table.row(row, self.subjects.cells(i, row_cells));
@@ -112,6 +128,8 @@ impl<'a> Bars<'a> {
             return None;
         }
         let draw = |size| bars::draw(operations, self.caption, size);
-        Some(Figure::new(id, self.caption, self.table, draw).legend(self.subjects.legend()))
+        let figure = Figure::new(id, self.caption, self.table, draw);
+        let legend = self.subjects.legend().into_iter().enumerate().filter(|(i, _)| self.drawn.contains(i));
+        Some(figure.legend(legend.map(|(_, item)| item).collect()))
     }
 }

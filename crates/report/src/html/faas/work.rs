@@ -5,7 +5,7 @@ use super::super::charts::markers::line_item;
 use super::super::charts::small_multiples::{self, Multiple, Shared};
 use super::super::page::{Block, Cell, Figure, LegendItem, Section, Table};
 use super::super::text;
-use super::figures::{cell, cells, tier_look, tier_names, tip, work};
+use super::figures::{cell, cells, of_work, tier_look, tier_names, tip, work};
 use super::{Functions, sortable, studies, unless_empty};
 use swtch_faas::Estimate;
 use swtch_faas::tiers::{Row, Tiers};
@@ -42,10 +42,10 @@ const CHARTS: [Chart; 3] = [
     },
     Chart {
         id: "switch-cost",
-        caption: "Cost of a switch over the work of the function around it.",
+        caption: "A switch with the read and write that cause it, in executions of that length.",
         parts: &[
-            ("median", |row| Some(row.switch_ns.as_ref()?.median)),
-            ("mean", |row| Some(row.switch_ns.as_ref()?.mean)),
+            ("median", |row| row.switch_ns.as_ref()?.median),
+            ("mean", |row| row.switch_ns.as_ref()?.mean),
         ],
         words: text::ns,
         tick: text::ns_tick,
@@ -66,9 +66,10 @@ pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
     unless_empty("execution-time", "Switch cost and slow-down by execution time", INTRO, blocks)
 }
 
-/// Signs of the tiers.
-pub(super) fn legend(names: &[String]) -> Vec<LegendItem> {
-    names.iter().enumerate().map(|(place, name)| line_item(tier_look(place), name.clone())).collect()
+/// Signs of the tiers that are drawn.
+fn legend(names: &[String], drawn: impl Fn(&String) -> bool) -> Vec<LegendItem> {
+    let places = names.iter().enumerate().filter(|(_, name)| drawn(name));
+    places.map(|(place, name)| line_item(tier_look(place), name.clone())).collect()
 }
 
 /// One chart, a plot for each study and part, a line for each tier.
@@ -115,6 +116,11 @@ fn figure(subjects: Functions<'_>, names: &[String], chart: &Chart) -> Option<Fi
     if multiples.is_empty() {
         return None;
     }
+    // Not every chart has every tier: without a quota nothing is slowed.
+    let drawn = |name: &String| {
+        multiples.iter().flat_map(|multiple| &multiple.series).any(|series| series.label == *name)
+    };
+    let legend = legend(names, drawn);
     let shared = Shared {
         x_ticks: work_ticks(subjects),
         x_name: "work, CPU time",
@@ -122,7 +128,7 @@ fn figure(subjects: Functions<'_>, names: &[String], chart: &Chart) -> Option<Fi
         label: format!("{} A line for each tier.", chart.caption),
     };
     let draw = |size| small_multiples::draw(&multiples, &shared, size);
-    Some(Figure::new(format!("figure-{}", chart.id), chart.caption, table, draw).legend(legend(names)))
+    Some(Figure::new(format!("figure-{}", chart.id), chart.caption, table, draw).legend(legend))
 }
 
 /// Rows by tier, in the order of `names`, and work.
@@ -135,7 +141,8 @@ fn sorted<'a>(tiers: &'a Tiers, names: &[String]) -> Vec<&'a Row> {
 
 /// Every amount of work on the page.
 pub(super) fn work_ticks(subjects: Functions<'_>) -> Vec<(f64, String)> {
-    let mut works: Vec<f64> = studies(subjects).flat_map(|(_, tiers)| tiers.works()).filter(|ms| *ms > 0.0).collect();
+    let mut works: Vec<f64> =
+        studies(subjects).flat_map(|(_, tiers)| tiers.works()).filter(|ms| *ms > 0.0).collect();
     works.sort_by(f64::total_cmp);
     works.dedup();
     works.into_iter().map(|ms| (ms, work(ms))).collect()
@@ -158,7 +165,7 @@ fn points(
                 y: estimate.median,
                 low: estimate.low,
                 high: estimate.high,
-                tip: tip(format!("{tier}, {} of work", work(row.work_ms)), &estimate, words),
+                tip: tip(format!("{tier}, {}", of_work(row.work_ms)), &estimate, words),
             })
         })
         .collect();
@@ -191,8 +198,8 @@ fn table(caption: &str, tiers: &Tiers) -> Table {
             cell(row.p99_ns, text::ns),
             cell(median(row.slowdown), text::times),
             cell(median(row.throttled_share), text::percent),
-            cell(switch.map(|switch| switch.median.median), text::ns),
-            cell(switch.map(|switch| switch.mean.median), text::ns),
+            cell(median(switch.and_then(|switch| switch.median)), text::ns),
+            cell(median(switch.and_then(|switch| switch.mean)), text::ns),
             Cell::number(format!("{} ({})", row.n, row.failed)),
         ]);
         table.row(row.tier.clone(), figures);

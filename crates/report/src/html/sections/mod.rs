@@ -35,6 +35,8 @@ impl<T> Copy for Subjects<'_, T> {}
 pub(super) trait Subject {
     /// What such a thing is called.
     const KIND: &'static str;
+    /// The same at the head of a column.
+    const HEAD: &'static str;
 
     /// The name it goes by on the page.
     fn name(&self) -> &str;
@@ -48,6 +50,7 @@ pub(super) trait Subject {
 
 impl Subject for NamedProfile {
     const KIND: &'static str = "profile";
+    const HEAD: &'static str = "Profile";
 
     fn name(&self) -> &str {
         &self.name
@@ -125,7 +128,7 @@ impl<'a, T: Subject> Subjects<'a, T> {
 
     /// A table's columns, the subject's among them where needed.
     pub(super) fn head<'h>(self, first: &'h str, rest: &[&'h str]) -> Vec<&'h str> {
-        let subject = self.several().then_some(if T::KIND == "profile" { "Profile" } else { T::KIND });
+        let subject = self.several().then_some(T::HEAD);
         std::iter::once(first).chain(subject).chain(rest.iter().copied()).collect()
     }
 

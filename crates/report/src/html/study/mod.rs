@@ -28,6 +28,7 @@ pub struct NamedStudy {
 
 impl Subject for NamedStudy {
     const KIND: &'static str = "study";
+    const HEAD: &'static str = "Study";
 
     fn name(&self) -> &str {
         &self.name

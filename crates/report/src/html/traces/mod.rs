@@ -76,6 +76,7 @@ impl NamedTrace {
 
 impl Subject for NamedTrace {
     const KIND: &'static str = "Trace";
+    const HEAD: &'static str = "Trace";
 
     fn name(&self) -> &str {
         &self.name

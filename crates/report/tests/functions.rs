@@ -1,0 +1,230 @@
+//! The page of serverless functions: one study of tiers, one response, languages side by side, and what is missing.
+#![allow(missing_docs, reason = "a test")]
+
+mod visible;
+
+use std::path::Path;
+
+use swtch_faas::tiers::{Outcome, Tiers};
+use swtch_faas::{Document, Missing, Response};
+use swtch_report::html::{NamedFaas, ReportError, render_faas};
+use visible::visible;
+
+const LANGUAGES: [&str; 4] = ["python", "node", "go", "java"];
+
+fn document(name: &str) -> Document {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/faas");
+    swtch_faas::read(&folder.join(name)).unwrap()
+}
+
+fn tiers() -> Tiers {
+    match document("gcf") {
+        Document::Tiers(tiers) => *tiers,
+        Document::Response(_) => unreachable!("a folder holds a study"),
+    }
+}
+
+fn response(language: &str) -> Response {
+    match document(&format!("{language}.json")) {
+        Document::Response(response) => *response,
+        Document::Tiers(_) => unreachable!("that file holds a response"),
+    }
+}
+
+fn of_tiers(name: &str, tiers: Tiers) -> NamedFaas {
+    NamedFaas { name: name.to_owned(), document: Document::Tiers(Box::new(tiers)) }
+}
+
+fn of_response(name: &str, response: Response) -> NamedFaas {
+    NamedFaas { name: name.to_owned(), document: Document::Response(Box::new(response)) }
+}
+
+fn page(documents: &[NamedFaas]) -> String {
+    render_faas(documents).unwrap()
+}
+
+/// The part of a page from an id to the end of what has it.
+fn part<'a>(page: &'a str, id: &str, end: &str) -> &'a str {
+    let from = page.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("nothing is called {id}"));
+    let part = &page[from..];
+    &part[..part.find(end).unwrap()]
+}
+
+#[test]
+fn the_answer_is_in_words_and_comes_first() {
+    let tiers = tiers();
+    let text = visible(&page(&[of_tiers("gcf", tiers.clone())]));
+    let first = text.find("A switch with its read and write costs").expect("what a switch costs");
+    let still = text.find("the function stands still for").expect("how much is throttled");
+    let seen = text.find("Seen from inside, quota and period are within").expect("the quota from inside");
+    let advice = text.find(&tiers.advice[0].text).expect("which tier to take");
+    assert!(
+        first < still
+            && still < seen
+            && seen < advice
+            && advice < text.find("Switch cost by memory").unwrap()
+    );
+    for advice in &tiers.advice {
+        assert!(text.contains(&advice.text), "{}", advice.text);
+    }
+}
+
+#[test]
+fn median_and_mean_are_plots_of_their_own() {
+    let page = page(&[of_tiers("gcf", tiers())]);
+    for figure in ["figure-tiers", "figure-switch-cost"] {
+        let figure = part(&page, figure, "</figure>");
+        assert!(figure.contains(">median</text>") && figure.contains(">mean</text>"));
+    }
+}
+
+#[test]
+fn every_tier_and_amount_of_work_is_in_the_figures() {
+    let tiers = tiers();
+    let page = page(&[of_tiers("gcf", tiers.clone())]);
+    for figure in ["figure-latency", "figure-slowdown", "figure-switch-cost", "figure-money-0"] {
+        let figure = part(&page, figure, "</figure>");
+        for tier in &tiers.tiers {
+            assert!(figure.contains(&tier.name), "{} is missing", tier.name);
+        }
+    }
+    // What ran without a quota is a line of the latency, and slowed by nothing.
+    assert!(part(&page, "figure-latency", "</figure>").contains("unthrottled, "));
+    assert!(!part(&page, "figure-slowdown", "</figure>").contains("unthrottled, "));
+}
+
+#[test]
+fn every_tier_has_a_lane_and_its_quota_beside_the_groups_own() {
+    let tiers = tiers();
+    let page = page(&[of_tiers("gcf", tiers.clone())]);
+    let lanes = part(&page, "figure-gaps", "</figure>");
+    let quota = part(&page, "quota", "</section>");
+    for tier in &tiers.tiers {
+        assert!(lanes.contains(&format!(">{}</text>", tier.name)), "{}", tier.name);
+        assert!(quota.contains(&format!(">{}</th>", tier.name)), "{}", tier.name);
+    }
+    assert!(lanes.contains("standing still\n"), "gaps can be pointed at");
+}
+
+#[test]
+fn prices_have_their_date_and_source_and_old_ones_warn() {
+    let mut tiers = tiers();
+    let price = tiers.tiers[0].price.clone().unwrap();
+    let text = visible(&page(&[of_tiers("gcf", tiers.clone())]));
+    assert!(text.contains(&format!("{} as of {}", price.platform, price.dated)), "{text}");
+    assert!(!text.contains("more than a year before"));
+    "2019-05-01".clone_into(&mut tiers.tiers[0].price.as_mut().unwrap().dated);
+    let text = visible(&page(&[of_tiers("gcf", tiers)]));
+    assert!(text.contains("are from 2019-05-01, more than a year before the study"));
+}
+
+#[test]
+fn languages_stand_side_by_side() {
+    let documents: Vec<NamedFaas> =
+        LANGUAGES.iter().map(|language| of_response(language, response(language))).collect();
+    let page = page(&documents);
+    let text = visible(&page);
+    assert!(text.contains("cost functions: python, node, go and java"), "{}", &text[..400]);
+    assert!(text.contains("In Node.js, a switch between two threads (method pipe) costs"));
+    let figure = part(&page, "figure-methods", "</figure>");
+    for (colour, language) in LANGUAGES.iter().enumerate() {
+        assert!(figure.contains(&format!("fill c{colour}")), "{language}");
+        for measurement in &response(language).measurements {
+            assert!(figure.contains(&format!("{}, median", measurement.method)), "{}", measurement.method);
+        }
+    }
+    assert!(!page.contains("id=\"execution-time\"") && !page.contains("id=\"money\""));
+}
+
+#[test]
+fn here_and_deployed_stand_side_by_side_by_tier() {
+    let mut deployed = tiers();
+    deployed.function.deployed = true;
+    let mut on_lambda = response("python");
+    "lambda".clone_into(&mut on_lambda.platform.name);
+    on_lambda.platform.memory_mb = Some(128);
+    let documents =
+        [of_tiers("here", tiers()), of_tiers("there", deployed), of_response("lambda", on_lambda)];
+    let figure = page(&documents);
+    let figure = part(&figure, "figure-places", "</figure>");
+    for bar in ["128 MB, pipe, median", "2048 MB, pipe, mean"] {
+        assert!(figure.contains(bar), "{bar}");
+    }
+    assert!(figure.contains("fill c0") && figure.contains("fill c1") && figure.contains("fill c2"));
+    assert!(!page(&documents[..1]).contains("id=\"places\""));
+}
+
+#[test]
+fn a_negative_cost_is_shown_as_it_is() {
+    let mut odd = response("python");
+    let net = odd.measurements[0].net_ns.as_mut().unwrap();
+    (net.median, net.low, net.high) = (-4.0, -9.0, 2.0);
+    let text = visible(&page(&[of_response("python", odd)]));
+    assert!(text.contains("costs −4.00 ns (−9.00 to 2.00 ns) in the median"), "{}", &text[..700]);
+}
+
+#[test]
+fn what_a_sandbox_hides_is_a_dash_with_its_reason() {
+    let mut hidden = response("python");
+    hidden.throttling = None;
+    hidden.cpu = None;
+    for measurement in &mut hidden.measurements {
+        measurement.switches = None;
+    }
+    let why = "this sandbox always says <zero>".to_owned();
+    hidden.unavailable = vec![Missing { what: "throttling".to_owned(), why }];
+    let page = page(&[of_response("python", hidden)]);
+    let text = visible(&page);
+    assert!(text.contains("holds no gaps over time. The reason given:"), "{text}");
+    assert!(text.contains("holds no quota, set or seen. The reason given:"));
+    assert!(text.contains("throttling: this sandbox always says <zero>") && !page.contains("says <zero>"));
+    assert!(!page.contains("id=\"figure-gaps\""));
+}
+
+#[test]
+fn what_did_not_complete_is_counted_and_says_why() {
+    let mut tiers = tiers();
+    for invocation in tiers.invocations.iter_mut().take(3) {
+        invocation.outcome = Outcome::Oom;
+        invocation.why = Some("<killed> at 128 MB".to_owned());
+        invocation.response = None;
+    }
+    let total = tiers.invocations.len();
+    let page = page(&[of_tiers("gcf", tiers)]);
+    let text = visible(&page);
+    assert!(text.contains(&format!("3 of {total} invocations did not complete")), "{}", &text[..600]);
+    assert!(text.contains("killed, too little memory") && text.contains("<killed> at 128 MB"));
+    assert!(!page.contains("<killed>"));
+}
+
+#[test]
+fn nothing_complete_is_a_page_that_says_so() {
+    let mut none = tiers();
+    none.rows.clear();
+    none.quota_check.clear();
+    none.advice.clear();
+    for invocation in &mut none.invocations {
+        invocation.outcome = Outcome::Timeout;
+        invocation.response = None;
+    }
+    let text = visible(&page(&[of_tiers("gcf", none)]));
+    assert!(text.contains("No invocation is complete"), "{}", &text[..600]);
+    let mut nothing = response("go");
+    nothing.measurements.clear();
+    let text = visible(&page(&[of_response("go", nothing)]));
+    assert!(text.contains("No method found what a switch costs"), "{}", &text[..600]);
+    assert!(matches!(render_faas(&[]), Err(ReportError::NoFunctions)));
+}
+
+#[test]
+fn a_function_with_its_own_work_has_its_costs_by_tier() {
+    let mut own = tiers();
+    own.rows.retain(|row| row.work_ms == 100.0);
+    for row in &mut own.rows {
+        row.work_ms = 0.0;
+    }
+    let page = page(&[of_tiers("own", own)]);
+    let text = visible(&page);
+    assert!(text.contains("With its own work the function stands still"), "{}", &text[..900]);
+    assert!(page.contains("id=\"figure-tiers\"") && page.contains("id=\"figure-own-latency\""));
+}
