@@ -75,8 +75,13 @@ pub(super) fn percent(share: f64) -> String {
 
 /// A relative error, with its sign: `+0.3 %`, `−1.2 %`.
 pub(super) fn percent_signed(share: f64) -> String {
-    let sign = if share < 0.0 { "−" } else { "+" };
-    format!("{sign}{:.1}{NO_BREAK}%", share.abs() * 100.0)
+    let size = format!("{:.1}", share.abs() * 100.0);
+    let sign = match share {
+        _ if size == "0.0" => "",
+        share if share < 0.0 => "−",
+        _ => "+",
+    };
+    format!("{sign}{size}{NO_BREAK}%")
 }
 
 /// A tick of an axis of shares: `0 %`, `2 %`, `0.5 %`.
@@ -304,7 +309,10 @@ mod tests {
             ["$0.02", "$0.1", "$5", "$200", "$20k"]
         );
         assert_eq!([1.0, 1.254, 2.04, 12.3].map(times), ["1.00×", "1.25×", "2.0×", "12×"]);
-        assert_eq!([0.0034, -0.0121].map(percent_signed), ["+0.3\u{a0}%", "−1.2\u{a0}%"]);
+        assert_eq!(
+            [0.0034, -0.0121, -0.0001].map(percent_signed),
+            ["+0.3\u{a0}%", "−1.2\u{a0}%", "0.0\u{a0}%"]
+        );
         assert_eq!([0.5, 20.0].map(times_tick), ["0.5×", "20×"]);
     }
 

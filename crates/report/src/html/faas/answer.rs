@@ -23,7 +23,7 @@ pub(super) fn sentences(subjects: Functions<'_>) -> Vec<Sentence> {
             Document::Tiers(tiers) => {
                 let mut texts = vec![of_tiers(tiers)];
                 let most = if subjects.several() { 1 } else { AT_TOP };
-                texts.extend(tiers.advice.iter().take(most).map(|advice| advice.text.clone()));
+                texts.extend(tiers.advice.iter().take(most).map(|advice| sentence(&advice.text)));
                 texts
             }
         };
@@ -199,11 +199,17 @@ pub(super) fn advice(subjects: Functions<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     for (i, tiers) in studies(subjects) {
         for advice in &tiers.advice {
-            blocks.push(Block::paragraph(subjects.prefixed(i, &advice.text)));
+            blocks.push(Block::paragraph(subjects.prefixed(i, &sentence(&advice.text))));
         }
     }
     let intro = "Invocations of the tiers took turns, so that slow stretches of the machine met all of them.";
     super::unless_empty("advice", "Which tier to take", intro, blocks)
+}
+
+/// A line as a sentence, whether or not it is written as one.
+fn sentence(text: &str) -> String {
+    let end = if text.ends_with('.') { "" } else { "." };
+    format!("{}{end}", text::capitalised(&text::flowing(text)))
 }
 
 /// The key figures.

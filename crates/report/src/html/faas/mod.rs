@@ -166,7 +166,14 @@ fn title(subjects: Functions<'_>) -> String {
         [only] => match &only.document {
             Document::Response(response) => format!("a {} function", language(&response.handler.language)),
             Document::Tiers(tiers) if tiers.function.deployed => tiers.function.name.clone(),
-            Document::Tiers(tiers) => format!("{} on {}", tiers.function.name, tiers.machine_name),
+            Document::Tiers(tiers) => {
+                let ours = tiers.function.language.as_ref().filter(|_| tiers.function.kind == "handler");
+                let function = ours.map_or_else(
+                    || tiers.function.name.clone(),
+                    |name| format!("a {} function", language(name)),
+                );
+                format!("{function} on {}", tiers.machine_name)
+            }
         },
         several => {
             let names: Vec<String> = several.iter().map(|named| named.name.clone()).collect();

@@ -30,11 +30,13 @@ pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
     for (i, tiers) in studies(subjects) {
         if tiers.rows.iter().any(|row| row.cost_usd.is_some()) {
             blocks.extend(figure(subjects, i, tiers).map(Block::Figure));
-            let caption =
-                "What an invocation costs, times a million. Throttling costs what lies between it and";
             let against = tiers.rows.iter().find_map(|row| Some(row.extra_usd.as_ref()?.against.as_str()));
-            let caption = format!("{caption} {}.", against.unwrap_or("the same work unthrottled"));
-            blocks.push(Block::Table(table(&subjects.prefixed(i, &caption), tiers)));
+            blocks.extend(against.map(|against| {
+                let sentence = format!("What throttling costs is what lies between a bill and {against}.");
+                Block::paragraph(subjects.prefixed(i, &sentence))
+            }));
+            blocks
+                .push(Block::Table(table(&subjects.prefixed(i, "What a million invocations cost."), tiers)));
         }
     }
     unless_empty("money", "Money", INTRO, blocks)
@@ -123,7 +125,7 @@ fn table(caption: &str, tiers: &Tiers) -> Table {
             },
         ));
         let against = row.extra_cheapest.as_ref().map(|extra| extra.against.clone());
-        figures.push(Cell::text(against.unwrap_or_else(|| "–".to_owned())));
+        figures.push(Cell::number(against.unwrap_or_else(|| "–".to_owned())));
         table.row(row.tier.clone(), figures);
     }
     table
