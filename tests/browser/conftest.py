@@ -147,5 +147,10 @@ def faas_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The page of a study of tiers, that of four languages, that of one, and one of everything."""
     folder = tmp_path_factory.mktemp("faas")
     languages = [FAAS / f"{language}.json" for language in ("python", "node", "go", "java")]
-    files = {"gcf": [FAAS / "gcf"], "languages": languages, "one": languages[:1], "all": [FAAS / "gcf", *languages]}
+    files = {
+        "gcf": [FAAS / "gcf"],
+        "languages": languages,
+        "one": languages[:1],
+        "all": [FAAS / "gcf", *languages],
+    }
     return {name: render(paths, folder / f"{name}.html") for name, paths in files.items()}
