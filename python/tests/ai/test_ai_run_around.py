@@ -16,7 +16,7 @@ import swtch.ai
 from swtch.ai import evaluate, progress, result, scheduler, summary
 from swtch.ai.errors import AiError
 from swtch.ai.over_time import over_time
-from swtch.ai.overhead import overhead
+from swtch.ai.overhead import Stretch, overhead
 from swtch.ai.sampler import Sample
 from swtch.ai.settings import Settings
 
@@ -158,17 +158,15 @@ def test_the_text_has_runs_failures_memory_and_advice():
 
 def test_the_cost_of_recording_is_said_with_its_interval():
     study = result.begin({}, "here", ["swtch"], None, None)
-    base = {"cpu": {"sampled_ns": 100}, "inferences": 10}
-    for repeat, (recorded, bare) in enumerate(((98, 100), (99, 100), (100, 100))):
-        for speed, trace in ((recorded, "a"), (bare, None)):
-            study["runs"].append(
-                {**row(Settings()), **base, "repeat": repeat, "images_per_second": speed, "trace": trace}
-            )
-    found = overhead(study["runs"])
-    study["runs"] = []
+    stretches, spans = [], []
+    for recorded, count in ((True, 98), (False, 100), (True, 99), (False, 100), (True, 100), (False, 100)):
+        begin_ns = len(stretches) * 1000
+        stretches.append(Stretch(recorded, begin_ns, begin_ns + 1000, 1000))
+        spans += [(begin_ns + n * 10, begin_ns + (n + 1) * 10) for n in range(count)]
+    found = overhead(stretches, spans, [], 2)
     study["recording_overhead"] = json.loads(json.dumps(found))
     text = summary.text(study, None)
-    assert "Recorded runs have 0.990 (0.980 to 1.000) of the throughput of unrecorded ones" in text
+    assert "Recorded stretches have 0.990 (0.980 to 1.000) of the throughput of unrecorded ones" in text
     assert "3 pairs, confidence 75 %" in text
 
 
