@@ -32,7 +32,7 @@ pub enum NamesError {
         count: usize,
     },
     /// What stands for all has another count of numbers, or one that is none.
-    #[error("'{text}': expected {}, one for each of the other kinds of cores", wanted(*.count))]
+    #[error("{text}: expected {}; every kind of core but the fastest has one", wanted(*.count))]
     ForAll {
         /// As given.
         text: String,

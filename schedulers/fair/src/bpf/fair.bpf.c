@@ -574,7 +574,7 @@ static bool take(u64 dsq)
 /* Takes the one that should run next here; whoever has run more than @limit is not taken. */
 static bool take_next(s32 cpu, u64 limit)
 {
-	u32 kind, own_kind = kind_of(cpu), other_kind = own_kind;
+	u32 kind, own_kind = kind_of(cpu), other_kind = !own_kind;
 	u64 own = head_of(KIND_DSQ + own_kind), other = (u64)-1, confined = head_of(CPU_DSQ + cpu), later;
 
 	/* Of the other kinds' the one that has run least. */
