@@ -116,15 +116,13 @@ impl CoreTypes {
     pub fn min_fair(&self, min_fairness: f64) -> Result<TypedShares, FairnessError> {
         crate::Policy::MinFair { min_fairness }.check()?;
         let least: Vec<f64> = self.equal_shares().map(|equal| equal.min(self.least_share)).collect();
-        let moved = Moves::of(self, &least, min_fairness).solve().ok_or_else(|| FairnessError::Unsolved {
-            why: format!("the solver stopped at {min_fairness} for {} applications", self.speeds.len()),
+        let mut shares = Moves::of(self, &least, min_fairness).shares(&least).ok_or_else(|| {
+            let why = format!("the solver stopped at {min_fairness} for {} applications", self.speeds.len());
+            FairnessError::Unsolved { why }
         })?;
         let occupancy = self.occupancy();
-        let mut shares = vec![least.clone(); self.speeds.len()];
-        for (row, (best, moved)) in shares.iter_mut().zip(moved) {
-            row[best] += 1.0 - least.iter().sum::<f64>() - moved.iter().map(|(_, share)| share).sum::<f64>();
-            moved.iter().for_each(|(kind, share)| row[*kind] += share);
-            row.iter_mut().for_each(|share| *share = (*share * occupancy).max(0.0));
+        for share in shares.iter_mut().flatten() {
+            *share = (*share * occupancy).max(0.0);
         }
         let achieved = |((shares, speeds), base): ((&Vec<f64>, &Vec<f64>), f64)| {
             shares.iter().zip(speeds).map(|(share, speed)| share * speed).sum::<f64>() / base
@@ -192,14 +190,19 @@ impl Moves {
             .map(move |(index, kind)| (first + index, kind))
     }
 
-    /// By application the kind where it is fastest, and what it spends on each of the others, beside what it must.
-    fn solve(mut self) -> Option<Vec<(usize, Vec<(usize, f64)>)>> {
+    /// Of its own time, what a task of each application spends on every kind of core; `least` is what it must.
+    fn shares(mut self, least: &[f64]) -> Option<Vec<Vec<f64>>> {
         let mut moved = vec![0.0; self.best.len() * (self.kinds - 1)];
         self.program.solve(&mut moved)?;
-        let of = |application: usize| {
-            let moved = self.columns(application).map(|(column, kind)| (kind, moved[column])).collect();
-            (self.best[application], moved)
+        let of = |(application, best): (usize, &usize)| {
+            let mut row = least.to_vec();
+            row[*best] += 1.0 - least.iter().sum::<f64>();
+            for (column, kind) in self.columns(application) {
+                row[kind] += moved[column];
+                row[*best] -= moved[column];
+            }
+            row
         };
-        Some((0..self.best.len()).map(of).collect())
+        Some(self.best.iter().enumerate().map(of).collect())
     }
 }

@@ -118,7 +118,9 @@ impl Program {
         pivot.clear();
         pivot.extend_from_slice(self.row(row));
         let by = pivot[column];
-        pivot.iter_mut().for_each(|number| *number /= by);
+        for number in &mut pivot {
+            *number /= by;
+        }
         pivot[column] = 1.0 / by;
         for (index, numbers) in self.table.chunks_exact_mut(width).enumerate() {
             let factor = numbers[column];

@@ -90,7 +90,9 @@ impl Sharing {
             Policy::MaxPerf => 0.0,
             _ => {
                 let equal = self.equal(decisions.len());
-                decisions.iter_mut().for_each(|decision| decision.shares = equal);
+                for decision in decisions {
+                    decision.shares = equal;
+                }
                 return Ok(());
             }
         };
