@@ -7,7 +7,6 @@ import gc
 import json
 import os
 import signal
-import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -89,9 +88,3 @@ def _run(work: Callable[[], Any], fd: int, close: Sequence[int]) -> int:
     while line:
         line = line[os.write(fd, line) :]
     return 0 if "result" in answer else 1
-
-
-def switch_off_buffers() -> None:
-    """Flushes what a fork would otherwise print twice."""
-    sys.stdout.flush()
-    sys.stderr.flush()
