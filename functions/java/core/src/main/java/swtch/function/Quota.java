@@ -28,7 +28,7 @@ public final class Quota {
 
     private Quota() {}
 
-    /** Without a gap, since the beginning; and the whole process's CPU time at its start, or -1. */
+    /** Without a gap, since the beginning; and the thread's CPU time at its start, or -1. */
     public record Stretch(long startNs, long endNs, long cpuNs) {}
 
     /** The first boundary is since the beginning too. */
@@ -238,18 +238,20 @@ public final class Quota {
                 within.add(k);
             }
         }
-        Map<Long, Long> cpu = cpuAtBoundaries(grid, threads);
+        List<Map<Long, Long>> cpu = threads.stream().map(thread -> cpuAtBoundaries(grid, thread)).toList();
         double ran = 0;
         long periods = 0;
         Long from = null;
         for (long to : ends) {
             if (from != null && LongStream.range(from + 1, to).allMatch(within::contains)) {
                 periods += to - from;
-                Long before = cpu.get(from);
-                Long after = cpu.get(to);
-                ran += before != null && after != null
-                        ? after - before
-                        : overlap(threads, grid.boundary(from), grid.boundary(to));
+                for (int i = 0; i < threads.size(); i++) {
+                    Long before = cpu.get(i).get(from);
+                    Long after = cpu.get(i).get(to);
+                    ran += before != null && after != null
+                            ? after - before
+                            : overlap(threads.get(i), grid.boundary(from), grid.boundary(to));
+                }
             }
             from = to;
         }
@@ -262,21 +264,20 @@ public final class Quota {
                 grid.period, ran / periods, throttled, throttles.size(), (int) all, grid.boundary(ends.first()));
     }
 
-    /** The process's CPU time: what the quota was charged with, other threads' and the kernel's part in it that the spinners do not see. */
-    private static Map<Long, Long> cpuAtBoundaries(Grid grid, List<List<Stretch>> threads) {
+    /** The thread's CPU time: what the quota was charged with, the kernel's part in it that the thread does not see. */
+    private static Map<Long, Long> cpuAtBoundaries(Grid grid, List<Stretch> stretches) {
         var at = new HashMap<Long, Long>();
-        threads.stream().flatMap(List::stream).forEach(stretch -> {
+        for (Stretch stretch : stretches) {
             if (stretch.cpuNs >= 0 && grid.isNear(stretch.startNs)) {
                 at.merge(grid.index(stretch.startNs), stretch.cpuNs, Math::min);
             }
-        });
+        }
         return at;
     }
 
-    /** How long threads ran between two times. */
-    private static double overlap(List<List<Stretch>> threads, double from, double to) {
-        return threads.stream()
-                .flatMap(List::stream)
+    /** How long a thread ran between two times. */
+    private static double overlap(List<Stretch> stretches, double from, double to) {
+        return stretches.stream()
                 .mapToDouble(stretch -> Math.max(0, Math.min(to, stretch.endNs) - Math.max(from, stretch.startNs)))
                 .sum();
     }
@@ -300,7 +301,9 @@ public final class Quota {
         double[] found = new double[windows];
         for (int i = 0; i < windows; i++) {
             double from = firstNs + i * windowNs;
-            found[i] = overlap(threads, from, from + windowNs) / windowNs;
+            for (var stretches : threads) {
+                found[i] += overlap(stretches, from, from + windowNs) / windowNs;
+            }
         }
         return found;
     }

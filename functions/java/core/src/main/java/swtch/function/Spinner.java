@@ -13,11 +13,11 @@ final class Spinner {
 
     private Spinner() {}
 
-    /** Shorter gaps are not worth the time that reading the CPU time of all threads takes. */
-    private static final long LONG_GAP_NS = 1_000_000;
+    /** Spinning before it counts: compiling it would be charged to the quota too. */
+    private static final long WARM_UP_NS = 20_000_000;
 
-    /** CPU time is of the spinning threads. */
-    record Spun(List<List<Quota.Stretch>> threads, long wallNs, long cpuNs) {}
+    /** CPU time is of the spinning threads, and what the others of this process had meanwhile. */
+    record Spun(List<List<Quota.Stretch>> threads, long wallNs, long cpuNs, long othersNs) {}
 
     static Spun spin(int spinners, double ms) throws InterruptedException {
         var stretches = new ArrayList<List<Quota.Stretch>>();
@@ -26,7 +26,6 @@ final class Spinner {
         var ready = new CountDownLatch(spinners);
         var go = new CountDownLatch(1);
         var begin = new long[1];
-        var all = new Tasks[1];
         for (int i = 0; i < spinners; i++) {
             int mine = i;
             var found = new ArrayList<Quota.Stretch>(4096);
@@ -38,13 +37,14 @@ final class Spinner {
                 } catch (InterruptedException e) {
                     return;
                 }
-                // One of them keeps the accounts.
-                cpuNs[mine] = spinOne(found, mine == 0 ? all[0] : null, begin[0], begin[0] + (long) (ms * 1e6));
+                cpuNs[mine] = spinOne(found, begin[0], begin[0] + (long) (ms * 1e6));
             }, "spinner"));
         }
+        warmUp();
+        var others = Tasks.of(ProcessHandle.current().pid());
         threads.forEach(Thread::start);
         ready.await();
-        all[0] = Tasks.of(ProcessHandle.current().pid());
+        long before = others.cpuNs();
         begin[0] = System.nanoTime();
         go.countDown();
         for (Thread thread : threads) {
@@ -55,12 +55,19 @@ final class Spinner {
         for (long ns : cpuNs) {
             sum += ns;
         }
-        return new Spun(stretches, wallNs, sum);
+        return new Spun(stretches, wallNs, sum, Math.max(0, others.cpuNs() - before));
     }
 
-    private static long spinOne(List<Quota.Stretch> found, Tasks all, long begin, long end) {
+    private static void warmUp() {
+        for (long cpu = Clock.threadCpuNs(); Clock.threadCpuNs() - cpu < WARM_UP_NS; ) {
+            long now = System.nanoTime();
+            spinOne(new ArrayList<>(), now, now + WARM_UP_NS / 100);
+        }
+    }
+
+    private static long spinOne(List<Quota.Stretch> found, long begin, long end) {
         long cpuBefore = Clock.threadCpuNs();
-        long cpu = -1;
+        long cpu = 0;
         long last = System.nanoTime();
         long start = last;
         long charged = last;
@@ -69,7 +76,7 @@ final class Spinner {
             if (now - last > GAP_NS) {
                 found.add(new Quota.Stretch(start - begin, last - begin, cpu));
                 start = now;
-                cpu = all != null && now - last > LONG_GAP_NS ? charged(all) : -1;
+                cpu = Clock.threadCpuNs() - cpuBefore;
             }
             last = now;
             if (now - charged > CHARGE_NS) {
@@ -79,11 +86,5 @@ final class Spinner {
         }
         found.add(new Quota.Stretch(start - begin, last - begin, cpu));
         return Clock.threadCpuNs() - cpuBefore;
-    }
-
-    /** Of the whole process, the caller's own brought up to date. */
-    private static long charged(Tasks all) {
-        Clock.threadCpuNs();
-        return all.cpuNs();
     }
 }

@@ -45,6 +45,8 @@ final class Throttling {
     }
 
     private static Map<String, Object> inferred(Quota.Inferred found, Spinner.Spun spun, Unavailable unavailable) {
+        // The virtual machine's other threads are charged to the same quota.
+        Double quota = found == null ? null : found.quotaNs() + found.periodNs() * spun.othersNs() / spun.wallNs();
         if (found == null) {
             String why = "no gaps end together with any period: hardly anything was throttled";
             unavailable.add("throttling.inferred.period_ns", why);
@@ -52,8 +54,8 @@ final class Throttling {
         }
         var fields = new LinkedHashMap<String, Object>();
         fields.put("period_ns", found == null ? null : found.periodNs());
-        fields.put("quota_ns", found == null ? null : found.quotaNs());
-        fields.put("cpus", found == null ? (double) spun.cpuNs() / spun.wallNs() : found.quotaNs() / found.periodNs());
+        fields.put("quota_ns", quota);
+        fields.put("cpus", found == null ? (double) spun.cpuNs() / spun.wallNs() : quota / found.periodNs());
         fields.put("throttled_ns", found == null ? 0 : found.throttledNs());
         fields.put("gaps", found == null ? 0 : found.gaps());
         fields.put("periods", found == null ? 0 : found.periods());
