@@ -26,7 +26,7 @@ VECTORS = ROOT / "functions" / "vectors"
 TARGET = ROOT / "target" / "functions"
 sys.path[:0] = [str(PYTHON), str(ROOT / "tests" / "functions"), str(ROOT / "python" / "tests" / "ai")]
 
-from schema_check import faults  # noqa: E402: it lies with other tests
+from schema_check import faults  # noqa: E402
 
 SHORT = {"time_limit_ms": 60, "min_batches": 5, "spin_ms": 100}
 """A measurement that is over in half a second; enough for its shape, not for its figures."""
@@ -58,7 +58,9 @@ class Served:
 
 
 @contextlib.contextmanager
-def started(command: list[str], environment: dict[str, str], cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+def started(
+    command: list[str], environment: dict[str, str], cwd: Path | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """A process in a session of its own, ended with everything in it."""
     process = subprocess.Popen(
         command,

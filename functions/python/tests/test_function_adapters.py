@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import PYTHON, SHORT, Served, check_document, free_port, started, wait_for
+
 from runtime_api import INVOKE, RuntimeApi
 
 ADAPTERS = PYTHON / "adapters"
@@ -37,7 +38,9 @@ def command(platform: str, python: str, port: int) -> tuple[list[str], dict[str,
 
 
 @pytest.fixture(params=["gcf", "knative", "openfaas"])
-def http(request: pytest.FixtureRequest, environment: Environment, tmp_path: Path) -> Iterator[tuple[str, Served]]:
+def http(
+    request: pytest.FixtureRequest, environment: Environment, tmp_path: Path
+) -> Iterator[tuple[str, Served]]:
     """A platform that calls by HTTP, and its server."""
     platform: str = request.param
     python = environment(platform, requirements(platform))
@@ -95,7 +98,10 @@ def test_lambda(api: RuntimeApi) -> None:
 
 
 def test_lambda_by_a_function_url(api: RuntimeApi) -> None:
-    event: dict[str, Any] = {"requestContext": {}, "rawQueryString": "spin_ms=0&methods=pipe&time_limit_ms=20"}
+    event: dict[str, Any] = {
+        "requestContext": {},
+        "rawQueryString": "spin_ms=0&methods=pipe&time_limit_ms=20",
+    }
     found = json.loads(api.invoke(json.dumps(event).encode()).answer)
     assert found["statusCode"] == 200
     check_document(json.loads(found["body"]), "lambda")
@@ -106,7 +112,7 @@ def test_lambda_by_a_function_url(api: RuntimeApi) -> None:
 
 
 def test_the_runtime_api_by_http(api: RuntimeApi) -> None:
-    server = Served(api.address, None)  # type: ignore[arg-type]
+    server = Served(api.address, None)
     status, found = server.post({**SHORT, "methods": [], "spin_ms": 0}, INVOKE)
     assert status == 200
     check_document(found, "lambda")

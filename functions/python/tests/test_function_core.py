@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import SHORT, check_document
+
 from swtch_function import counters, document, host, methods, platforms, repeat
 from swtch_function.constructs import ConditionPair
 from swtch_function.method import Method
@@ -59,8 +60,8 @@ def test_nothing_asked_for_is_nothing_measured() -> None:
 
 def test_the_interval_stops_it() -> None:
     with PipePair(20) as pair:
-        found = repeat.measure(pair, from_values({"interval": 1, "min_batches": 10}), None)
-    assert found["stopped_by"] == "interval" and found["batches"] == 10
+        found = repeat.measure(pair, from_values({"interval": 1, "min_batches": 10, "max_batches": 40}), None)
+    assert found["stopped_by"] == "interval" and 10 <= found["batches"] <= 40
     with PipePair(20) as pair:
         found = repeat.measure(pair, from_values({"interval": 1e-9, "max_batches": 30}), None)
     assert found["stopped_by"] in ("batch limit", "interval") and found["batches"] <= 30
@@ -76,7 +77,7 @@ def test_a_token_that_came_round_wrong_is_told() -> None:
     with Ring(16, 4) as ring:
         ring.gross_ns()
         assert ring.check()["ok"]
-        ring._sum += 1  # type: ignore[attr-defined]
+        ring._sum += 1
         ring.gross_ns()
         assert not ring.check()["ok"]
     assert children() == []
@@ -173,7 +174,7 @@ def test_no_processes_is_no_ring_and_no_spinning(monkeypatch: pytest.MonkeyPatch
 def test_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
     with ConditionPair(10) as pair:
         pair.gross_ns()
-        partner = pair._partner  # type: ignore[attr-defined]
+        partner = pair._partner
     assert not partner.is_alive()
 
 
@@ -192,7 +193,9 @@ def test_spinners_see_each_other_on_one_cpu() -> None:
 
 def test_control_groups_of_both_versions(tmp_path: Path) -> None:
     v1 = tmp_path / "v1"
-    write(v1, "proc/self/mounts", "cgroup /cpu cgroup rw,cpu,cpuacct 0 0\ncgroup /memory cgroup rw,memory 0 0\n")
+    write(
+        v1, "proc/self/mounts", "cgroup /cpu cgroup rw,cpu,cpuacct 0 0\ncgroup /memory cgroup rw,memory 0 0\n"
+    )
     write(v1, "proc/self/cgroup", "2:memory:/a\n1:cpu,cpuacct:/a/b\n")
     write(v1, "cpu/a/b/cpu.cfs_quota_us", "-1\n")
     write(v1, "cpu/a/cpu.cfs_quota_us", "8333\n")

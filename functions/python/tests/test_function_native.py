@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, SHORT, TARGET, check_document
+
 from swtch_function import document, host
 from swtch_function.request import from_values
 
@@ -48,7 +49,9 @@ def test_each_wheel_is_for_its_machine_and_libc(wheels: list[Path]) -> None:
         assert machine == MACHINES["aarch64" if "aarch64" in wheel.name else "x86_64"]
         # musl calls its library libc.so; glibc has a number.
         assert (b"libc.so.6\0" in data) == ("manylinux" in wheel.name)
-        assert all(f"swtch_pipe_{name}".encode() in data for name in ("open", "gross_ns", "baseline_ns", "close"))
+        assert all(
+            f"swtch_pipe_{name}".encode() in data for name in ("open", "gross_ns", "baseline_ns", "close")
+        )
 
 
 def test_it_measures(wheels: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

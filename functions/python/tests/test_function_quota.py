@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import check_document
+
 from swtch_function import document
 from swtch_function.counters import cpu_group
 from swtch_function.processes import Child

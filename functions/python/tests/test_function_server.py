@@ -54,7 +54,9 @@ def in_session_of(folder: Path) -> int:
     found = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            found += (process / "cwd").resolve() == folder.resolve() and "Z" not in (process / "stat").read_text().split()
+            found += (process / "cwd").resolve() == folder.resolve() and "Z" not in (
+                process / "stat"
+            ).read_text().split()
         except OSError:
             continue
     return found
@@ -133,7 +135,11 @@ def test_what_an_own_function_leaves_behind_ends_with_the_server(own: Path) -> N
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command."""
     return subprocess.run(
-        [sys.executable, "-m", "swtch_function", *arguments], cwd=PYTHON, capture_output=True, text=True, timeout=30
+        [sys.executable, "-m", "swtch_function", *arguments],
+        cwd=PYTHON,
+        capture_output=True,
+        text=True,
+        timeout=30,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import VECTORS
+
 from swtch_function.quota import infer
 from swtch_function.request import BadRequest, parse
 from swtch_function.statistics import estimate, lag1, median_ranks, shapiro_wilk
