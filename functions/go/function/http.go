@@ -25,27 +25,33 @@ func Handler(platform string) http.HandlerFunc {
 			if errors.As(err, &tooLarge) {
 				err = fmt.Errorf("the body is larger than %d bytes", mostBytes)
 			}
-			refuse(w, err)
+			write(w, http.StatusBadRequest, refusal(err))
 			return
 		}
-		asked, err := Parse(body, r.URL.RawQuery)
-		if err != nil {
-			refuse(w, err)
-			return
-		}
-		write(w, http.StatusOK, Answer(asked, platform, r.Header.Get(idHeaders[platform])))
+		status, text := Reply(body, r.URL.RawQuery, platform, r.Header.Get(idHeaders[platform]))
+		write(w, status, text)
 	}
 }
 
-func refuse(w http.ResponseWriter, err error) {
-	write(w, http.StatusBadRequest, document.Refusal{Schema: document.ErrorSchema, Error: err.Error()})
-}
-
-func write(w http.ResponseWriter, status int, value any) {
-	text, err := json.Marshal(value)
+// Reply is the status and the text that a request over HTTP is answered with.
+func Reply(body []byte, query, platform, id string) (int, []byte) {
+	asked, err := Parse(body, query)
 	if err != nil {
-		status, text = http.StatusInternalServerError, []byte(`{"schema":"swtch/faas-error/1","error":"the document is not JSON"}`)
+		return http.StatusBadRequest, refusal(err)
 	}
+	text, err := json.Marshal(Answer(asked, platform, id))
+	if err != nil {
+		return http.StatusInternalServerError, refusal(err)
+	}
+	return http.StatusOK, text
+}
+
+func refusal(err error) []byte {
+	text, _ := json.Marshal(document.Refusal{Schema: document.ErrorSchema, Error: err.Error()})
+	return text
+}
+
+func write(w http.ResponseWriter, status int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	w.Write(text)

@@ -38,11 +38,13 @@ func Spin(threads int, durationNs int64) Spun {
 	begin := clock.NowNs()
 	var all sync.WaitGroup
 	for i := range threads {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			spun.Stretches[i], cpuNs[i] = spinOne(begin, begin+durationNs)
-		})
+		}()
 	}
 	all.Wait()
 	spun.WallNs = clock.NowNs() - begin

@@ -1,5 +1,7 @@
 package swtch.function;
 
+import java.lang.management.CompilationMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -13,8 +15,9 @@ final class Spinner {
 
     private Spinner() {}
 
-    /** Spinning before it counts: compiling it would be charged to the quota too. */
+    /** Spinning before it counts, in CPU time: compiling it would be charged to the quota too. */
     private static final long WARM_UP_NS = 20_000_000;
+    private static final long LONGEST_WARM_UP_NS = 100_000_000;
 
     /** CPU time is of the spinning threads, and what the others of this process had meanwhile. */
     record Spun(List<List<Quota.Stretch>> threads, long wallNs, long cpuNs, long othersNs) {}
@@ -40,10 +43,12 @@ final class Spinner {
                 cpuNs[mine] = spinOne(found, begin[0], begin[0] + (long) (ms * 1e6));
             }, "spinner"));
         }
-        warmUp();
-        var others = Tasks.of(ProcessHandle.current().pid());
         threads.forEach(Thread::start);
         ready.await();
+        var others = Tasks.of(ProcessHandle.current().pid()).without("spinner");
+        // Once for the compiler.
+        others.cpuNs();
+        warmUp();
         long before = others.cpuNs();
         begin[0] = System.nanoTime();
         go.countDown();
@@ -58,10 +63,20 @@ final class Spinner {
         return new Spun(stretches, wallNs, sum, Math.max(0, others.cpuNs() - before));
     }
 
+    /** Until the compiler has been quiet for a while. */
     private static void warmUp() {
-        for (long cpu = Clock.threadCpuNs(); Clock.threadCpuNs() - cpu < WARM_UP_NS; ) {
+        CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
+        boolean told = compiler != null && compiler.isCompilationTimeMonitoringSupported();
+        long begin = Clock.threadCpuNs();
+        long spent = 0;
+        long before = -1;
+        long compiled = told ? compiler.getTotalCompilationTime() : 0;
+        while (spent < WARM_UP_NS || (compiled != before && spent < LONGEST_WARM_UP_NS)) {
+            before = compiled;
             long now = System.nanoTime();
-            spinOne(new ArrayList<>(), now, now + WARM_UP_NS / 100);
+            spinOne(new ArrayList<>(), now, now + WARM_UP_NS / 4);
+            compiled = told ? compiler.getTotalCompilationTime() : 0;
+            spent = Clock.threadCpuNs() - begin;
         }
     }
 

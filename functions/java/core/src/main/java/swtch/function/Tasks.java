@@ -26,6 +26,13 @@ public record Tasks(List<Path> folders) {
         }
     }
 
+    /** Those that have another name. */
+    Tasks without(String name) {
+        return new Tasks(folders.stream()
+                .filter(folder -> !Files.firstLine(folder.resolve("comm")).equals(name))
+                .toList());
+    }
+
     /** CPU time in ns, by schedstat's first number. */
     long cpuNs() {
         long sum = 0;
