@@ -26,10 +26,11 @@ public record Tasks(List<Path> folders) {
         }
     }
 
-    /** Those that have another name. */
-    Tasks without(String name) {
+    /** Those that have another name and another number. */
+    Tasks without(String name, Long thread) {
         return new Tasks(folders.stream()
                 .filter(folder -> !Files.firstLine(folder.resolve("comm")).equals(name))
+                .filter(folder -> !folder.getFileName().toString().equals(String.valueOf(thread)))
                 .toList());
     }
 
