@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._errors import WrongUsage
+from .._machine import host, usable
 from .catalogue import find
 from .figures import estimate
-from .host import host, usable
 from .one_run import Job
-from .options import WrongUsage
 from .study import Study, announce, need_models
 from .subject import of_model
 from .sweep import Forecast, Grid

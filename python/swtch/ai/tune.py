@@ -11,12 +11,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from .._errors import WrongUsage
+from .._machine import Usable, host, usable
 from . import scheduler
 from .advice import Advice, advise_pair, of_the_switches
 from .catalogue import find
-from .host import Usable, host, usable
 from .one_run import Job
-from .options import WrongUsage
 from .run import add_common, conclude, make_plan
 from .settings import Settings
 from .study import Study, announce, need_models
