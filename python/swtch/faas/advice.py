@@ -25,9 +25,9 @@ def money(usd: float) -> str:
     """Of a million invocations: one costs too little to be read.
 
     >>> money(9.25e-7), money(2.5e-5)
-    ('$0.925', '$25.0')
+    ('$0.925', '$25')
     """
-    return f"${usd * 1e6:.3g}" if 0 < usd * 1e6 < 10 else f"${usd * 1e6:,.1f}"
+    return f"${usd * 1e6:.3g}" if usd * 1e6 < 100 else f"${usd * 1e6:,.0f}"
 
 
 def of_work(work_ms: float) -> str:

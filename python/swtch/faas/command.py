@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from .._command import Parser, run
-from . import tiers
+from . import measure, package, prices_command, serve, tiers
 
 _DESCRIPTION = "Serverless functions: what context switches and throttling cost at each memory tier, in time and money"
 _EXAMPLES = """\
@@ -18,6 +18,8 @@ examples:
   swtch faas measure                                    one invocation of the handler, here
   swtch faas tiers --quick                              what each tier takes and costs, within a minute
   swtch faas tiers --handler my_module:my_function --target 200ms
+  swtch faas serve python --platform lambda --memory 128
+  swtch faas package python --platform lambda -o handler.zip
   swtch faas prices                                     what platforms charge, and how old that is
 
 Exit status: 0 done, 1 failed, 2 wrong usage."""
@@ -39,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (tiers,):
+    for module in (measure, tiers, serve, package, prices_command):
         module.add_to(commands)
     return parser
 

@@ -199,7 +199,10 @@ def _purpose(job: Job) -> str:
 
 def _limits(plan: Plan, tier: Tier | None) -> cgroup.Limits:
     if tier is None:
-        return cgroup.Limits(processes=PROCESSES)
+        # Without a quota, but no function may take the memory of the whole machine.
+        largest = max((one.memory_mb for one in plan.tiers if one.memory_mb is not None), default=None)
+        memory = largest * _MB if plan.memory_limited and largest is not None else None
+        return cgroup.Limits(memory_bytes=memory, processes=PROCESSES)
     return limits_of(tier, plan.period_us, plan.memory_limited)
 
 

@@ -10,6 +10,9 @@ from .advice import money, of_work
 
 _HEADER = ("tier", "n", "latency ms", "p90", "slow-down", "throttled %", "switch ns", "mean", "$/million", "extra", "against")
 
+_NOTHING_USD = 1e-13
+"""What sums of alike prices differ by, and no price does."""
+
 
 def text(study: Mapping[str, Any]) -> str:
     """Everything that a person wants to know after a study."""
@@ -43,7 +46,9 @@ def _row(row: Mapping[str, Any]) -> list[str]:
 
 
 def _more(usd: float) -> str:
-    return f"-{money(-usd)}" if usd < 0 else f"+{money(usd)}" if usd else "0"
+    if abs(usd) < _NOTHING_USD:
+        return "0"
+    return f"-{money(-usd)}" if usd < 0 else f"+{money(usd)}"
 
 
 def _quotas(checks: Sequence[Mapping[str, Any]]) -> list[str]:
