@@ -1,0 +1,107 @@
+"""Control groups of version 2, with the cpu, memory and pids controllers, in a virtual machine: one boot, everything in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from faas_host import OWN, SCHEMA, STUB
+from guest_python import prepare
+from schema_check import faults
+
+from swtch._errors import CommandError
+from swtch._program import binary
+
+# What the guest does; each command's status is printed.
+SCRIPT = """\
+export PYTHONHOME=$PWD/home PYTHONPATH=$PWD/packages:$PWD PYTHONDONTWRITEBYTECODE=1 SWTCH_FUNCTIONS=$PWD/functions
+faas() { $PYTHON -m swtch.faas.command "$@" > said.txt 2>&1; echo "$name: status $?"; [ -z "$VERBOSE" ] || cat said.txt; cp said.txt out/$name.txt; }
+mkdir -p out
+name=work faas tiers --tiers tiers.json --work 40ms --repeats 3 --out out/work
+name=resumed faas tiers --resume out/work --repeats 4
+for function in eats forks hangs raises; do
+  name=$function faas tiers --handler own:$function --tiers tiers.json --repeats 1 --time-limit 20s --out out/$function
+done
+find /sys/fs/cgroup -name 'swtch-faas*' | sed 's/^/left: /'
+grep . /sys/fs/cgroup/cgroup.controllers | sed 's/^/controllers: /'
+"""
+TIERS = {"tiers": [{"memory_mb": 64, "cpus": 0.2}, {"memory_mb": 128, "cpus": 0.8}], "price": "gcf-1"}
+MODULES = ["swtch.faas.command", "http.server", "importlib", "traceback", "json.decoder"]
+LIMIT_S = 400
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory):
+    """What the guest printed, and the folder that it wrote."""
+    try:
+        program = binary()
+    except CommandError as error:
+        pytest.skip(str(error))
+    if os.uname().machine != "x86_64" or shutil.which("qemu-system-x86_64") is None:
+        pytest.skip("QEMU is not installed, or this is no x86-64")
+    here = tmp_path_factory.mktemp("guest")
+    libraries = prepare(here, MODULES)
+    prices = here / "packages/swtch/faas/prices"
+    shutil.copytree(Path(__file__).resolve().parents[2] / "swtch/faas/prices", prices)
+    shutil.copytree(STUB, here / "functions")
+    (here / "own.py").write_text(OWN)
+    (here / "tiers.json").write_text(json.dumps(TIERS))
+    (here / "script.sh").write_text(SCRIPT)
+    python = os.path.realpath(sys.executable)
+    copies = ["home", "packages", "functions", "own.py", "tiers.json", "script.sh", *libraries]
+    words = [word for name in copies for word in ("--copy", name)]
+    command = [str(program), "vm", "--emulate", "--cpus", "2", "--timeout", f"{LIMIT_S}s", "--fetch", "out", *words]
+    # Programs after the end travel because they are named.
+    script = f"PYTHON={python}; . ./script.sh; exit; {python}; find; sed; grep; cp; mkdir; cat; sh"
+    done = subprocess.run([*command, "--", "sh", "-c", script], cwd=here, capture_output=True, text=True, timeout=LIMIT_S + 120)
+    if "no kernel" in done.stderr or "cannot fetch" in done.stderr:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    return done, here / "out"
+
+
+def study_of(folder):
+    document = json.loads((folder / "tiers.json").read_text())
+    assert faults(document, json.loads(SCHEMA.read_text())) == []
+    return document
+
+
+def test_tiers_are_control_groups_of_version_2(guest):
+    done, out = guest
+    print(done.stdout, done.stderr)
+    assert "work: status 0" in done.stdout and "resumed: status 0" in done.stdout
+    document = study_of(out / "work")
+    assert [tier["cgroup_version"] for tier in document["tiers"]] == [2, 2]
+    row = next(row for row in document["rows"] if row["tier"] == "64 MB")
+    assert row["n"] == 4
+    # 40 ms of work at 20 ms in each 100 ms is throttled once or twice.
+    works = [one["group"] for one in document["invocations"] if one["tier"] == "64 MB" and one["work_ms"] == 40]
+    assert all(one["periods_throttled"] >= 1 and one["throttled_ns"] > 50e6 for one in works)
+    assert all(one["cpu_ns"] > 35e6 and one["memory_peak_bytes"] > 1 << 20 for one in works)
+    assert row["latency_ns"]["median"] > 100e6
+
+
+@pytest.mark.parametrize(
+    ("function", "outcomes"),
+    [("eats", {"oom"}), ("forks", {"failed", "timeout", "oom"}), ("hangs", {"timeout"}), ("raises", {"failed"})],
+)
+def test_what_goes_wrong_in_version_2(guest, function, outcomes):
+    done, out = guest
+    assert f"{function}: status 1" in done.stdout
+    document = study_of(out / function)
+    seen = [one for one in document["invocations"] if one["tier"] != "unthrottled"]
+    assert len(seen) == 2
+    assert {one["outcome"] for one in seen} <= outcomes
+    if function == "eats":
+        assert all("memory limit of its tier" in one["why"] for one in seen)
+    assert document["unavailable"] == []
+
+
+def test_no_group_is_left(guest):
+    done, _ = guest
+    assert "left:" not in done.stdout
+    assert "controllers:" in done.stdout
