@@ -41,7 +41,7 @@ def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
         return None
     cost = look(list(best.cost_usd.values()))
     assert cost is not None
-    others = []
+    others: list[dict[str, Any]] = []
     for cell in same:
         more = estimate(paired(cell.cost_usd, best.cost_usd, lambda one, other: one - other))
         if cell is not best and not cell.failed and more is not None:
@@ -51,7 +51,8 @@ def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
     if cost["mean_low"] is not None:
         text += f" ({money(cost['mean_low'])} to {money(cost['mean_high'])})"
     dearest = max(
-        (cell for cell in same if cell.cost_usd), key=lambda cell: sum(cell.cost_usd.values()) / len(cell.cost_usd)
+        (cell for cell in same if cell.cost_usd),
+        key=lambda cell: sum(cell.cost_usd.values()) / len(cell.cost_usd),
     )
     if dearest is not best:
         worst = sum(dearest.cost_usd.values()) / len(dearest.cost_usd)
@@ -59,21 +60,31 @@ def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
     if as_cheap:
         text += f"; not distinguishable from it: {', '.join(as_cheap)}"
     evidence = {"cost_usd": cost, "others": others, "n": len(best.cost_usd)}
-    return {"what": "cheapest", "text": text, "work_ms": best.work_ms, "tier": best.tier, "evidence": evidence}
+    return {
+        "what": "cheapest",
+        "text": text,
+        "work_ms": best.work_ms,
+        "tier": best.tier,
+        "evidence": evidence,
+    }
 
 
 def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | None:
     if target_ns is None:
         return None
     judged = [(cell, _bound(cell)) for cell in same if cell.latency_ns]
-    meeting = [(cell, bound) for cell, bound in judged if not cell.failed and bound["at_most_ns"] <= target_ns]
+    meeting = [
+        (cell, bound) for cell, bound in judged if not cell.failed and bound["at_most_ns"] <= target_ns
+    ]
     if not judged:
         return None
     work_ms = judged[0][0].work_ms
     limit = f"{target_ns / 1e6:g} ms"
     if not meeting:
         cell, bound = min(judged, key=lambda one: float(one[1]["p90_ns"]))
-        text = f"no tier has {of_work(work_ms)} done within {limit}; the fastest is {cell.tier}: {_said(bound)}"
+        text = (
+            f"no tier has {of_work(work_ms)} done within {limit}; the fastest is {cell.tier}: {_said(bound)}"
+        )
         evidence = {"target_ns": target_ns, "meeting": [], **bound}
         return {"what": "meets target", "text": text, "work_ms": work_ms, "tier": None, "evidence": evidence}
 
@@ -100,7 +111,12 @@ def _bound(cell: Cell) -> dict[str, Any]:
         return {"p90_ns": p90["value"], "at_most_ns": p90["high"], "confidence": seen["confidence"], "n": n}
     # Too few for an upper end: all of them stand for it, with what that is worth.
     confidence = 1 - TARGET_QUANTILE**n
-    return {"p90_ns": p90["value"], "at_most_ns": max(cell.latency_ns.values()), "confidence": confidence, "n": n}
+    return {
+        "p90_ns": p90["value"],
+        "at_most_ns": max(cell.latency_ns.values()),
+        "confidence": confidence,
+        "n": n,
+    }
 
 
 def _said(bound: dict[str, Any]) -> str:

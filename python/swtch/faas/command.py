@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from .._command import Parser, run
 from . import measure, package, prices_command, serve, tiers
 
-_DESCRIPTION = "Serverless functions: what context switches and throttling cost at each memory tier, in time and money"
+_DESCRIPTION = (
+    "Serverless functions: what context switches and throttling cost at each memory tier, in time and money"
+)
 _EXAMPLES = """\
 examples:
   swtch faas measure                                    one invocation of the handler, here

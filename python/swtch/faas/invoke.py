@@ -76,7 +76,12 @@ def invoke(url: str, body: bytes, limit_s: float) -> Reply:
         data = _read(answer, connection, deadline)
     except (socket.timeout, TimeoutError):
         took_ns = time.monotonic_ns() - started
-        return Reply("timeout", took_ns, f"no answer within {limit_s:g} s; --time-limit gives it longer", reached=reached)
+        return Reply(
+            "timeout",
+            took_ns,
+            f"no answer within {limit_s:g} s; --time-limit gives it longer",
+            reached=reached,
+        )
     except (OSError, http.client.HTTPException) as error:
         return Reply("failed", time.monotonic_ns() - started, _said(error, reached), reached=reached)
     finally:
@@ -84,9 +89,11 @@ def invoke(url: str, body: bytes, limit_s: float) -> Reply:
     return _judged(answer, data, time.monotonic_ns() - started)
 
 
-def _read(answer: http.client.HTTPResponse, connection: http.client.HTTPConnection, deadline_ns: int) -> bytes:
+def _read(
+    answer: http.client.HTTPResponse, connection: http.client.HTTPConnection, deadline_ns: int
+) -> bytes:
     """The whole answer; one that trickles has no more time than one that comes at once."""
-    parts = []
+    parts: list[bytes] = []
     size = 0
     while True:
         left_s = (deadline_ns - time.monotonic_ns()) / 1e9
@@ -135,8 +142,14 @@ def _said(error: Exception, reached: bool) -> str:
         return one_line(f"no secure connection: {error.reason or error}")
     if isinstance(error, http.client.RemoteDisconnected) or isinstance(error, ConnectionResetError):
         return "the connection was closed without an answer"
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
-    return one_line(said if reached else f"cannot be reached ({said}); is it running, and is the address right?")
+    said = (
+        error.strerror
+        if isinstance(error, OSError) and error.strerror
+        else str(error) or type(error).__name__
+    )
+    return one_line(
+        said if reached else f"cannot be reached ({said}); is it running, and is the address right?"
+    )
 
 
 def one_line(text: str) -> str:

@@ -43,7 +43,13 @@ def add_to(commands: Any) -> None:
     add("language", nargs="?", choices=LANGUAGES, default="python", help="of the handler (python)")
     add("--request", default="{}", metavar="JSON", help="what to measure, as functions/README.md says ({})")
     add_tier(parser)
-    add("--time-limit", type=seconds, default=LIMIT_S, metavar="TIME", help=f"give up after so long ({LIMIT_S:g}s)")
+    add(
+        "--time-limit",
+        type=seconds,
+        default=LIMIT_S,
+        metavar="TIME",
+        help=f"give up after so long ({LIMIT_S:g}s)",
+    )
     add("--json", action="store_true", help="print the document, swtch/faas/1")
     parser.set_defaults(run=run)
 
@@ -51,7 +57,12 @@ def add_to(commands: Any) -> None:
 def add_tier(parser: argparse.ArgumentParser) -> None:
     """The options that put a function under the limits of a tier."""
     add = parser.add_argument
-    add("--memory", type=memory_mb, metavar="MB", help="under the limits of the tier with so much memory (none)")
+    add(
+        "--memory",
+        type=memory_mb,
+        metavar="MB",
+        help="under the limits of the tier with so much memory (none)",
+    )
     add("--tiers", default="gcf-1", metavar="SET", help="whose tiers: gcf-1, lambda, or a FILE (gcf-1)")
 
 
@@ -97,7 +108,9 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"the handler failed: {ended[1] if ended is not None else reply.why}")
     response = reply.response
     if response is None:
-        raise CommandError("the handler answered with something else than swtch/faas/1; are both of the same version?")
+        raise CommandError(
+            "the handler answered with something else than swtch/faas/1; are both of the same version?"
+        )
     print(json.dumps(response, indent=1) if options.json else text(response))
     return 0
 
@@ -105,8 +118,19 @@ def run(options: argparse.Namespace) -> int:
 def text(response: Mapping[str, Any]) -> str:
     """A document `swtch/faas/1` for a terminal."""
     by = response["handler"]
-    lines = [f"{by['language']} ({by['runtime']} {by['runtime_version']}), {response['host']['cpus_allowed']} CPUs allowed"]
-    header = ["method", "switch ns", "95 % interval", "mean", "with its reads and writes", "mean", "batches", "switches seen of expected"]
+    lines = [
+        f"{by['language']} ({by['runtime']} {by['runtime_version']}), {response['host']['cpus_allowed']} CPUs allowed"
+    ]
+    header = [
+        "method",
+        "switch ns",
+        "95 % interval",
+        "mean",
+        "with its reads and writes",
+        "mean",
+        "batches",
+        "switches seen of expected",
+    ]
     rows = [_row(one) for one in response["measurements"]]
     lines += ["", *table(header, rows, 1)] if rows else []
     lines += ["", *_throttling(response)]
@@ -135,7 +159,9 @@ def _throttling(response: Mapping[str, Any]) -> list[str]:
     lines = []
     cpu = response["cpu"]
     if cpu is not None and cpu["share"] is not None:
-        lines.append(f"CPUs received: {cpu['share']['median']:.3g} ({cpu['share']['low']:.3g} to {cpu['share']['high']:.3g})")
+        lines.append(
+            f"CPUs received: {cpu['share']['median']:.3g} ({cpu['share']['low']:.3g} to {cpu['share']['high']:.3g})"
+        )
     throttling = response["throttling"] or {}
     inferred, platform = throttling.get("inferred"), throttling.get("platform")
     if inferred is not None and inferred["period_ns"] and inferred["quota_ns"]:

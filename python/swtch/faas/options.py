@@ -61,5 +61,7 @@ def memory_mb(text: str) -> int:
 def _work(text: str) -> float:
     found_ms = round(seconds(text) * 1e3, 3)
     if found_ms > MOST_WORK_MS:
-        raise argparse.ArgumentTypeError(f"{text!r} is more than the {MOST_WORK_MS / 1e3:g} s that a handler works")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is more than the {MOST_WORK_MS / 1e3:g} s that a handler works"
+        )
     return found_ms

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._errors import CommandError
 from .languages import LANGUAGES
-from .platforms import PLATFORMS, files, how_to_deploy
+from .platforms import PLATFORMS, Platform
 
 _EXAMPLES = """\
 examples:
@@ -44,11 +44,12 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Writes it; returns the exit status."""
-    found = files(options.language, options.platform)
+    platform = Platform(options.language, options.platform)
+    found = platform.files()
     write(options.out, found)
     size = sum(map(len, found.values()))
     print(f"{options.out}: {len(found)} files, {size} bytes")
-    print(how_to_deploy(options.language, options.platform, str(options.out)))
+    print(f"To deploy it: {platform.how_to_deploy(str(options.out))}")
     return 0
 
 

@@ -158,8 +158,11 @@ class Plan:
 
 def from_document(document: Mapping[str, Any]) -> Plan:
     """A plan from a journal. Raises `TypeError` or `KeyError` for what is none."""
-    rest = {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
-    return Plan(**{**rest, "tiers": tuple(Tier(**tier) for tier in document["tiers"])})
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
+    }
+    values["tiers"] = tuple(Tier(**tier) for tier in document["tiers"])
+    return Plan(**values)
 
 
 def tiers_of(found: TierSet) -> dict[str, Any]:

@@ -83,7 +83,9 @@ class Price:
         age = (today or datetime.date.today()) - datetime.date.fromisoformat(self.dated)
         if age.days <= OLD_DAYS:
             return None
-        return f"the prices of {self.title} are of {self.dated}, {age.days} days old; check them ({self.source})"
+        return (
+            f"the prices of {self.title} are of {self.dated}, {age.days} days old; check them ({self.source})"
+        )
 
     def to_document(self, memory_mb: float, cpus: float) -> dict[str, Any]:
         """A tier's `price` in `swtch/faas-tiers/1`."""

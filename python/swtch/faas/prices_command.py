@@ -44,7 +44,13 @@ def run(options: argparse.Namespace) -> int:
         return 0
     header = ["name", *(f"$/s {memory_mb} MB" for memory_mb, _ in _TIERS), "billed in", "dated", "source"]
     rows = [
-        [one.name, *(f"{one.usd_per_second(*tier):.3g}" for tier in _TIERS), one.rule(), one.dated, one.source]
+        [
+            one.name,
+            *(f"{one.usd_per_second(*tier):.3g}" for tier in _TIERS),
+            one.rule(),
+            one.dated,
+            one.source,
+        ]
         for one in found
     ]
     print("\n".join(table(header, [row for row in rows], 1)))

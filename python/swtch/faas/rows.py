@@ -85,10 +85,15 @@ def rows(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dict[st
     """The rows of `swtch/faas-tiers/1`."""
     found = cells(plan, lines, price)
     switches = _switches(lines)
-    return [_row(plan, cell, found, price, switches.get((cell.tier, cell.work_ms or NO_WORK_MS))) for cell in found]
+    return [
+        _row(plan, cell, found, price, switches.get((cell.tier, cell.work_ms or NO_WORK_MS)))
+        for cell in found
+    ]
 
 
-def _row(plan: Plan, cell: Cell, all_cells: Sequence[Cell], price: Price | None, switch: Any) -> dict[str, Any]:
+def _row(
+    plan: Plan, cell: Cell, all_cells: Sequence[Cell], price: Price | None, switch: Any
+) -> dict[str, Any]:
     same = [one for one in all_cells if one.work_ms == cell.work_ms]
     free = next((one for one in same if one.tier == UNTHROTTLED), None)
     least = cheapest(same)
@@ -142,7 +147,9 @@ def quota_check(plan: Plan, lines: Sequence[Line]) -> list[dict[str, Any]]:
         ]
         period = estimate([one["period_ns"] / 1e3 for one in inferred])
         quota = estimate([one["quota_ns"] / 1e3 for one in inferred])
-        period_us, quota_us = (plan.period_us, tier.quota_us(plan.period_us)) if plan.local else _platform(lines, tier)
+        period_us, quota_us = (
+            (plan.period_us, tier.quota_us(plan.period_us)) if plan.local else _platform(lines, tier)
+        )
         found.append(
             {
                 "tier": tier.name,

@@ -34,7 +34,13 @@ class Place:
     """A tier on this machine: its control group, and a function in it."""
 
     def __init__(
-        self, name: str, command: Command, warm_up: bytes, plan: Plan, tier: Tier | None, stack: contextlib.ExitStack
+        self,
+        name: str,
+        command: Command,
+        warm_up: bytes,
+        plan: Plan,
+        tier: Tier | None,
+        stack: contextlib.ExitStack,
     ) -> None:
         self.group = stack.enter_context(cgroup.group(PROGRAM, name, _limits(plan, tier)))
         if self.group.folder is None and tier is not None:
@@ -42,7 +48,8 @@ class Place:
         self.failures = 0
         """Starts in a row that failed."""
         self._limit_s, self._warm_up = plan.limit_s, warm_up
-        self._server = Server(command, self.group)
+        told = Command(command.words, {**command.environment, **said_of(tier)})
+        self._server = Server(told, self.group)
         stack.callback(self._server.stop)
 
     def invoke(self, body: bytes) -> tuple[Reply, dict[str, Any] | None]:
@@ -56,7 +63,11 @@ class Place:
         after = self.group.counters()
         if ended is not None and reply.outcome != "timeout":
             reply = Reply(ended[0], reply.latency_ns, ended[1])
-        if reply.outcome == "timeout" or ended is not None or (reply.outcome != "complete" and self._server.grown):
+        if (
+            reply.outcome == "timeout"
+            or ended is not None
+            or (reply.outcome != "complete" and self._server.grown)
+        ):
             self._server.stop()
         return reply, _difference(before, after)
 
@@ -110,8 +121,13 @@ class Runner:
             with contextlib.ExitStack() as stack:
                 for place, job in enumerate(todo):
                     about = f"{job.tier}  {_purpose(job)}"
-                    self._progress.show(f"{place + 1}/{len(todo)}  {about}  {left(forecast.seconds(rest_s))} left")
-                    if deadline_s is not None and time.monotonic() + forecast.seconds(self.plan.guess_s(job)) > deadline_s:
+                    self._progress.show(
+                        f"{place + 1}/{len(todo)}  {about}  {left(forecast.seconds(rest_s))} left"
+                    )
+                    if (
+                        deadline_s is not None
+                        and time.monotonic() + forecast.seconds(self.plan.guess_s(job)) > deadline_s
+                    ):
                         break
                     started = time.monotonic()
                     line = self._one(job, stack)
@@ -143,7 +159,13 @@ class Runner:
                 place.failures += 1
                 if place.failures >= GIVE_UP:
                     self.given_up[job.subject, job.tier] = str(early)
-                return {**_line(job, started_at), "outcome": early.outcome, "why": str(early), "latency_ns": 0, "group": None}
+                return {
+                    **_line(job, started_at),
+                    "outcome": early.outcome,
+                    "why": str(early),
+                    "latency_ns": 0,
+                    "group": None,
+                }
         response = reply.response
         return {
             **_line(job, started_at),
@@ -161,7 +183,11 @@ class Runner:
         subject = "own" if own else "python" if self.plan.kind == "own" else job.subject
         key = (subject, job.tier)
         if key not in self._places:
-            tier = None if job.tier == UNTHROTTLED else next(one for one in self.plan.tiers if one.name == job.tier)
+            tier = (
+                None
+                if job.tier == UNTHROTTLED
+                else next(one for one in self.plan.tiers if one.name == job.tier)
+            )
             if subject not in self._commands:
                 self._commands[subject] = server("python", self.plan.handler) if own else server(subject)
             warm_up = self._body(job) if own else _NOTHING
@@ -210,6 +236,16 @@ def limits_of(tier: Tier, period_us: int, memory_limited: bool = True) -> cgroup
     """What a control group has to limit to be that tier."""
     memory = tier.memory_mb * _MB if memory_limited and tier.memory_mb is not None else None
     return cgroup.Limits(tier.quota_us(period_us), period_us, memory, PROCESSES)
+
+
+def said_of(tier: Tier | None) -> dict[str, str]:
+    """What a handler is told of its tier, by environment variables."""
+    found = {}
+    if tier is not None and tier.memory_mb is not None:
+        found["SWTCH_FUNCTION_MEMORY_MB"] = str(tier.memory_mb)
+    if tier is not None and tier.cpus is not None:
+        found["SWTCH_FUNCTION_CPUS"] = f"{tier.cpus:.6g}"
+    return found
 
 
 def _difference(before: cgroup.Counters, after: cgroup.Counters) -> dict[str, Any] | None:

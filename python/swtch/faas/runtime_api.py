@@ -38,6 +38,8 @@ class RuntimeApi:
         self.limit_s = limit_s
         self.broken: str | None = None
         """Why the function could not be initialised, in one line."""
+        self.polled = False
+        """Whether the function has asked for an event."""
         self._waiting: queue.Queue[Invocation] = queue.Queue()
         self._open: dict[str, Invocation] = {}
         self._closed = False
@@ -79,6 +81,7 @@ class RuntimeApi:
 
     def next(self) -> Invocation | None:
         """The event that is to be handled next; `None` when it is over."""
+        self.polled = True
         while not self._closed:
             try:
                 one = self._waiting.get(timeout=_POLL_S)
@@ -122,7 +125,7 @@ def _handler(api: RuntimeApi, kind: str) -> type[http.server.BaseHTTPRequestHand
                 self._say(404, _error("there is no such path in the Runtime API"))
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = self._body()
             if kind == "front":
                 self._say(*_unwrapped(*api.invoke(body or b"{}")))
                 return
@@ -135,6 +138,18 @@ def _handler(api: RuntimeApi, kind: str) -> type[http.server.BaseHTTPRequestHand
                 self._say(202 if known else 400, b'{"status": "OK"}' if known else _error("InvalidRequestID"))
             else:
                 self._say(404, _error("there is no such path in the Runtime API"))
+
+        def _body(self) -> bytes:
+            if (self.headers.get("Transfer-Encoding") or "").lower() != "chunked":
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            # Some runtimes send their answers so.
+            parts = []
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                parts.append(self.rfile.read(size))
+                self.rfile.readline()
+            while self.rfile.readline().strip():
+                pass
+            return b"".join(parts)
 
         def _say(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
             self.send_response(status)
@@ -157,7 +172,11 @@ def _unwrapped(status: int, body: bytes) -> tuple[int, bytes]:
         answer = json.loads(body)
     except ValueError:
         return status, body
-    if isinstance(answer, dict) and isinstance(answer.get("statusCode"), int) and isinstance(answer.get("body"), str):
+    if (
+        isinstance(answer, dict)
+        and isinstance(answer.get("statusCode"), int)
+        and isinstance(answer.get("body"), str)
+    ):
         return answer["statusCode"], answer["body"].encode()
     return status, body
 

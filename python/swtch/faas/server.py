@@ -61,7 +61,7 @@ class Server:
                 env={**os.environ, **self._command.environment},
                 cwd=self._folder,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
             )
         except OSError as error:
             raise NotStarted("failed", f"{words[0]} cannot be run: {error.strerror}") from None
@@ -123,7 +123,9 @@ class Server:
             if len(first) == 2:
                 with contextlib.suppress(ValueError, TypeError, KeyError):
                     return f"http://{json.loads(first[0])['listening']}/"
-                raise self._not_started("failed", f"the function began with {first[0][:80]!r} instead of its address")
+                raise self._not_started(
+                    "failed", f"the function began with {first[0][:80]!r} instead of its address"
+                )
             ended = None if self.running else self.ended(oom_kills)
             if ended is not None:
                 raise self._not_started(*ended)
@@ -141,15 +143,17 @@ class Server:
             return ""
         # Without moving the place, which the process that writes shares.
         size = os.fstat(file.fileno()).st_size
-        return os.pread(file.fileno(), 4096, 0 if from_start else max(0, size - 4096)).decode(errors="replace")
+        return os.pread(file.fileno(), 4096, 0 if from_start else max(0, size - 4096)).decode(
+            errors="replace"
+        )
 
 
 # Found before anything forks.
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _end_with_parent() -> None:
-    """What is started ends with this process, whatever ends that."""
+def end_with_parent() -> None:
+    """For `preexec_fn`: what is started ends with this process, whatever ends that."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -73,7 +73,9 @@ def read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(place.read_text())
     except OSError as error:
-        raise CommandError(f"there is no study {place} ({error.strerror}); `swtch faas tiers` writes one") from None
+        raise CommandError(
+            f"there is no study {place} ({error.strerror}); `swtch faas tiers` writes one"
+        ) from None
     except ValueError as error:
         raise CommandError(f"{place} is no JSON ({error}); was it cut off?") from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
@@ -102,7 +104,9 @@ def _tier(plan: Plan, place: int, versions: Mapping[str, int | None], price: Pri
         "period_us": plan.period_us if plan.local else None,
         "cgroup_version": versions.get(tier.name),
         "memory_limit_bytes": memory_bytes if plan.local else None,
-        "price": price.to_document(tier.memory_mb or 0, tier.cpus or 0.0) if price is not None and priced else None,
+        "price": price.to_document(tier.memory_mb or 0, tier.cpus or 0.0)
+        if price is not None and priced
+        else None,
     }
 
 
@@ -128,6 +132,10 @@ def _missing(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dic
         if failed and len(failed) == len(some):
             found.append({"what": what, "why": str(failed[0]["why"])})
     for check in quota_check(plan, lines):
-        if check["n"] == 0 and any(line["purpose"] == QUOTA and line["tier"] == check["tier"] for line in lines):
-            found.append({"what": f"quota_check of {check['tier']}", "why": "no throttling was seen from inside"})
+        if check["n"] == 0 and any(
+            line["purpose"] == QUOTA and line["tier"] == check["tier"] for line in lines
+        ):
+            found.append(
+                {"what": f"quota_check of {check['tier']}", "why": "no throttling was seen from inside"}
+            )
     return found

@@ -8,7 +8,19 @@ from typing import Any
 from .._text import table
 from .advice import money, of_work
 
-_HEADER = ("tier", "n", "latency ms", "p90", "slow-down", "throttled %", "switch ns", "mean", "$/million", "extra", "against")
+_HEADER = (
+    "tier",
+    "n",
+    "latency ms",
+    "p90",
+    "slow-down",
+    "throttled %",
+    "switch ns",
+    "mean",
+    "$/million",
+    "extra",
+    "against",
+)
 
 _NOTHING_USD = 1e-13
 """What sums of alike prices differ by, and no price does."""
@@ -19,7 +31,11 @@ def text(study: Mapping[str, Any]) -> str:
     lines = [one["text"][0].upper() + one["text"][1:] + "." for one in study["advice"]]
     for work_ms in dict.fromkeys(row["work_ms"] for row in study["rows"]):
         same = [row for row in study["rows"] if row["work_ms"] == work_ms]
-        lines += ["", f"{of_work(work_ms)[0].upper()}{of_work(work_ms)[1:]}:"] if lines else [f"{of_work(work_ms)}:"]
+        lines += (
+            ["", f"{of_work(work_ms)[0].upper()}{of_work(work_ms)[1:]}:"]
+            if lines
+            else [f"{of_work(work_ms)}:"]
+        )
         lines += table(_HEADER, [_row(row) for row in same], 1)
     lines += _quotas(study["quota_check"])
     lines += _failures(study)

@@ -109,7 +109,9 @@ def _read(path: Path) -> TierSet:
         if len({tier.name for tier in tiers}) < len(tiers):
             raise ValueError("two tiers have the same name")
         price = document.get("price")
-        return TierSet(str(path), str(document.get("source", path)), tiers, None if price is None else str(price))
+        return TierSet(
+            str(path), str(document.get("source", path)), tiers, None if price is None else str(price)
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise WrongUsage(

@@ -69,8 +69,17 @@ def add_to(commands: Any) -> None:
 
 def _add_what(group: Any) -> None:
     add = group.add_argument
-    add("--language", type=names(LANGUAGES), metavar="NAME,...", help="the project's handler in python, node, go, java (python)")
-    add("--handler", metavar="MODULE:FUNCTION", help="a Python function of yours, called as FUNCTION(event, context)")
+    add(
+        "--language",
+        type=names(LANGUAGES),
+        metavar="NAME,...",
+        help="the project's handler in python, node, go, java (python)",
+    )
+    add(
+        "--handler",
+        metavar="MODULE:FUNCTION",
+        help="a Python function of yours, called as FUNCTION(event, context)",
+    )
     add("--event", type=Path, metavar="FILE", help="JSON that your function is invoked with ({})")
     add(
         "--invoke",
@@ -87,13 +96,33 @@ def _add_how(group: Any) -> None:
     add("--price", metavar="NAME", help="of `swtch faas prices`, or a FILE (those of the tiers)")
     add("--period", type=period, metavar="TIME", help="of CPU quotas, 1ms to 1s (100ms)")
     add("--no-memory-limit", action="store_true", help="limit CPU time only")
-    add("--work", type=works, metavar="TIME,...", help="CPU time that the handler is to use (2ms,10ms,100ms,1s)")
+    add(
+        "--work",
+        type=works,
+        metavar="TIME,...",
+        help="CPU time that the handler is to use (2ms,10ms,100ms,1s)",
+    )
     add("--repeats", type=count, metavar="N", help=f"invocations of each tier and work ({REPEATS})")
-    add("--target", type=seconds, metavar="TIME", help="say which tier answers nine of ten invocations within that time")
-    add("--time-limit", type=seconds, metavar="TIME", help=f"give up an invocation after so long ({LIMIT_S:g}s)")
+    add(
+        "--target",
+        type=seconds,
+        metavar="TIME",
+        help="say which tier answers nine of ten invocations within that time",
+    )
+    add(
+        "--time-limit",
+        type=seconds,
+        metavar="TIME",
+        help=f"give up an invocation after so long ({LIMIT_S:g}s)",
+    )
     add("--seed", type=int, default=0, metavar="N", help="of the order (0)")
     add("--quick", action="store_true", help="10 ms and 100 ms of work, within a minute")
-    add("--out", type=Path, metavar="DIR", help="the study's folder (faas-tiers, or the first free faas-tiers-N)")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="the study's folder (faas-tiers, or the first free faas-tiers-N)",
+    )
     add("--resume", type=Path, metavar="DIR", help="go on with the study in that folder")
     add("--name", metavar="NAME", help="the machine's name in the study (the folder's)")
     add("--json", action="store_true", help="print the study as JSON")
@@ -113,7 +142,9 @@ def run(options: argparse.Namespace) -> int:
     journal = Journal(folder)
     journal.begin(plan, now())
     price = None if plan.price is None else find(plan.price)
-    name = options.name or (folder.resolve().name if not folder.name.startswith(study.DEFAULT_FOLDER) else "this machine")
+    name = options.name or (
+        folder.resolve().name if not folder.name.startswith(study.DEFAULT_FOLDER) else "this machine"
+    )
     facts: dict[str, Any] = {
         "provenance": {
             "swtch_version": swtch_version(),
@@ -188,7 +219,10 @@ def _conclude(
         print(f"swtch faas: interrupted; go on with: swtch faas tiers --resume {folder}", file=sys.stderr)
         return 130
     if runner.todo() and not runner.given_up:
-        print(f"swtch faas: there was no time for all; go on with: swtch faas tiers --resume {folder}", file=sys.stderr)
+        print(
+            f"swtch faas: there was no time for all; go on with: swtch faas tiers --resume {folder}",
+            file=sys.stderr,
+        )
     outcomes = {line["outcome"] for line in runner.journal.lines}
     return 0 if outcomes == {"complete"} and not runner.given_up else 1
 
@@ -199,21 +233,39 @@ def _announce(runner: Runner, folder: Path) -> None:
     done = len(runner.journal.lines)
     before = f", {done} are there already" if done else ""
     if total_s > 2:
-        print(f"swtch faas: {len(todo)} invocations{before}, about {left(total_s)}, into {folder}", file=sys.stderr)
+        print(
+            f"swtch faas: {len(todo)} invocations{before}, about {left(total_s)}, into {folder}",
+            file=sys.stderr,
+        )
 
 
 def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
     folder: Path = options.resume
     if not (folder / FILE).exists():
         raise WrongUsage(f"there is nothing to resume in {folder}: it has no {FILE}")
-    asked = ("language", "handler", "event", "invoke", "tiers", "price", "period", "work", "time_limit", "out")
+    asked = (
+        "language",
+        "handler",
+        "event",
+        "invoke",
+        "tiers",
+        "price",
+        "period",
+        "work",
+        "time_limit",
+        "out",
+    )
     for name in asked:
         if getattr(options, name):
-            raise WrongUsage(f"--{name.replace('_', '-')} and --resume exclude each other: a study goes on as it began")
+            raise WrongUsage(
+                f"--{name.replace('_', '-')} and --resume exclude each other: a study goes on as it began"
+            )
     plan = Journal(folder).plan
     if plan is None:
         raise WrongUsage(f"there is nothing to resume in {folder}: its {FILE} is empty")
-    return folder, plan if options.repeats is None else replace(plan, repeats=max(plan.repeats, options.repeats))
+    return folder, plan if options.repeats is None else replace(
+        plan, repeats=max(plan.repeats, options.repeats)
+    )
 
 
 def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
@@ -227,7 +279,9 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
     if options.invoke:
         for name in ("tiers", "period", "no_memory_limit"):
             if getattr(options, name):
-                raise WrongUsage(f"--{name.replace('_', '-')} is for functions on this machine, and --invoke for deployed ones")
+                raise WrongUsage(
+                    f"--{name.replace('_', '-')} is for functions on this machine, and --invoke for deployed ones"
+                )
         found, event = _deployed(options.invoke, options.price, event)
     else:
         found = named(options.tiers or "gcf-1", cpus, architecture)
@@ -264,7 +318,9 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
     )
 
 
-def _deployed(invoked: list[tuple[str | None, str]], price: str | None, event: str | None) -> tuple[TierSet, str | None]:
+def _deployed(
+    invoked: list[tuple[str | None, str]], price: str | None, event: str | None
+) -> tuple[TierSet, str | None]:
     """Deployed functions as tiers: what each has is what it says. Also what they are to be invoked with; `None` for a handler of the project."""
     tiers = []
     handlers = []
@@ -282,7 +338,9 @@ def _deployed(invoked: list[tuple[str | None, str]], price: str | None, event: s
     if len({tier.name for tier in tiers}) < len(tiers):
         raise WrongUsage("two of --invoke have the same name")
     own = event if all(handlers) else event or "{}"
-    return TierSet("deployed", "what the functions say of themselves, or their names", tuple(tiers), price), own
+    return TierSet(
+        "deployed", "what the functions say of themselves, or their names", tuple(tiers), price
+    ), own
 
 
 def _memory_mb(name: str | None) -> int | None:

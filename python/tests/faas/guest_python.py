@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -34,8 +35,15 @@ def prepare(into: Path, modules: list[str]) -> list[str]:
         else:
             place = into / "packages" / _below(path)
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
-        if path.suffix == ".so":
+        if path.suffix == ".py":
+            # Compiled here: a guest takes seconds for it, every time.
+            py_compile.compile(
+                name,
+                str(place.with_suffix(".pyc")),
+                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+            )
+        else:
+            shutil.copyfile(path, place)
             shared |= _libraries(path)
     (home / "lib-dynload").mkdir(exist_ok=True)
     return sorted(shared)

@@ -44,12 +44,33 @@ def row_of(document, tier, work_ms):
 
 def test_a_quota_slows_down_what_is_longer_than_it(tmp_path, capsys):
     tiers = tiers_file(tmp_path, (128, 0.1), (1024, 0.9))
-    words = ["tiers", "--tiers", tiers, "--work", "40ms,2ms", "--repeats", "3", "--target", "200ms", "--out", "out"]
+    words = [
+        "tiers",
+        "--tiers",
+        tiers,
+        "--work",
+        "40ms,2ms",
+        "--repeats",
+        "3",
+        "--target",
+        "200ms",
+        "--out",
+        "out",
+    ]
     assert main(words) == 0
     document = written("out")
-    assert document["function"] == {"kind": "handler", "language": "python", "name": "swtch handler", "deployed": False}
+    assert document["function"] == {
+        "kind": "handler",
+        "language": "python",
+        "name": "swtch handler",
+        "deployed": False,
+    }
     small = document["tiers"][0]
-    assert (small["quota_us"], small["period_us"], small["memory_limit_bytes"]) == (10_000, 100_000, 128 << 20)
+    assert (small["quota_us"], small["period_us"], small["memory_limit_bytes"]) == (
+        10_000,
+        100_000,
+        128 << 20,
+    )
     assert small["cgroup_version"] in (1, 2)
     # 40 ms of work at 10 ms in each 100 ms: three or four whole periods without it.
     slow = row_of(document, "128 MB", 40)
@@ -60,7 +81,9 @@ def test_a_quota_slows_down_what_is_longer_than_it(tmp_path, capsys):
     assert (slow["n"], slow["failed"]) == (3, 0)
     free = row_of(document, "unthrottled", 40)
     assert free["throttled_share"]["median"] == 0 and free["slowdown"] is None and free["cost_usd"] is None
-    counted = [one["group"] for one in document["invocations"] if (one["tier"], one["work_ms"]) == ("128 MB", 40)]
+    counted = [
+        one["group"] for one in document["invocations"] if (one["tier"], one["work_ms"]) == ("128 MB", 40)
+    ]
     assert all(one["periods_throttled"] >= 2 and one["cpu_ns"] > 35e6 for one in counted)
     assert all(one["memory_peak_bytes"] > 1 << 20 for one in counted)
     assert {one["what"] for one in document["advice"]} == {"cheapest", "meets target"}
@@ -71,11 +94,27 @@ def test_a_quota_slows_down_what_is_longer_than_it(tmp_path, capsys):
 
 
 def test_rounds_have_everything_once_in_an_order_of_their_own(tmp_path):
-    main(["tiers", "--tiers", tiers_file(tmp_path, (64, 0.5)), "--work", "1ms,2ms", "--repeats", "4", "--out", "out"])
+    main(
+        [
+            "tiers",
+            "--tiers",
+            tiers_file(tmp_path, (64, 0.5)),
+            "--work",
+            "1ms,2ms",
+            "--repeats",
+            "4",
+            "--out",
+            "out",
+        ]
+    )
     lines = [json.loads(line) for line in (tmp_path / "out/journal.jsonl").read_text().splitlines()[1:]]
     orders = []
     for repeat in range(4):
-        works = [(line["tier"], line["work_ms"]) for line in lines if line["repeat"] == repeat and line["purpose"] == "work"]
+        works = [
+            (line["tier"], line["work_ms"])
+            for line in lines
+            if line["repeat"] == repeat and line["purpose"] == "work"
+        ]
         assert sorted(works) == sorted((tier, work) for tier in ("64 MB", "unthrottled") for work in (1, 2))
         orders.append(tuple(works))
     assert len(set(orders)) > 1
@@ -85,7 +124,9 @@ def test_rounds_have_everything_once_in_an_order_of_their_own(tmp_path):
 def started(*words):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-m", "swtch.faas.command", *words]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def wait_for_lines(path, count):
@@ -102,7 +143,17 @@ def keys(path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_study_goes_on_without_losing_or_repeating_any(tmp_path, number):
-    words = ["tiers", "--tiers", tiers_file(tmp_path, (64, 0.3), (128, 0.6)), "--work", "5ms", "--repeats", "8", "--out", "out"]
+    words = [
+        "tiers",
+        "--tiers",
+        tiers_file(tmp_path, (64, 0.3), (128, 0.6)),
+        "--work",
+        "5ms",
+        "--repeats",
+        "8",
+        "--out",
+        "out",
+    ]
     process = started(*words)
     journal = tmp_path / "out/journal.jsonl"
     wait_for_lines(journal, 12)
@@ -132,7 +183,11 @@ def test_an_interrupted_study_goes_on_without_losing_or_repeating_any(tmp_path, 
     # Eight rounds of three places, eight of switches, five of quotas at two tiers.
     assert len(found) == 8 * 3 + 8 * 3 + 5 * 2
     document = written("out")
-    assert {(row["tier"], row["n"]) for row in document["rows"]} == {("64 MB", 8), ("128 MB", 8), ("unthrottled", 8)}
+    assert {(row["tier"], row["n"]) for row in document["rows"]} == {
+        ("64 MB", 8),
+        ("128 MB", 8),
+        ("unthrottled", 8),
+    }
 
 
 def test_more_repeats_go_on_and_other_work_does_not(tmp_path, capsys):
@@ -171,10 +226,22 @@ def test_a_function_of_ones_own_is_invoked_with_its_event(tmp_path, capsys):
 
 def test_deployed_functions_are_tiers_by_their_names(tmp_path, capsys):
     environment = {**os.environ, "PYTHONPATH": str(STUB / "python")}
-    server = subprocess.Popen([sys.executable, "-m", "swtch_function"], env=environment, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "swtch_function"], env=environment, stdout=subprocess.PIPE, text=True
+    )
     try:
         url = f"http://{json.loads(server.stdout.readline())['listening']}/"
-        words = ["tiers", "--invoke", f"128MB={url}", "--invoke", f"large={url}", "--work", "1ms,5ms", "--repeats", "2"]
+        words = [
+            "tiers",
+            "--invoke",
+            f"128MB={url}",
+            "--invoke",
+            f"large={url}",
+            "--work",
+            "1ms,5ms",
+            "--repeats",
+            "2",
+        ]
         assert main([*words, "--price", "lambda-x86", "--out", "out"]) == 0
         assert main([*words[:3], "--event", "event.json", "--out", "own"]) == 2
         (tmp_path / "event.json").write_text("{}")
@@ -223,7 +290,9 @@ def test_swtch_runs_it_as_its_own(tmp_path):
     own.chmod(0o755)
     path = os.pathsep.join(one for one in sys.path if one)
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": path}
-    done = subprocess.run([str(program), "faas", "prices", "gcf-1"], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [str(program), "faas", "prices", "gcf-1"], env=environment, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     assert "2.31e-06" in done.stdout
     assert 'swtch-faas = "swtch.faas.command:main"' in (ROOT / "pyproject.toml").read_text()

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 from faas_host import OWN, STUB, groups_left, needs_groups, tiers_file
 
-from swtch import _cgroup as cgroup
 from swtch.faas import study
 from swtch.faas.command import main
-from swtch.faas.runner import PROGRAM
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +27,17 @@ def place(tmp_path, monkeypatch):
 
 def tried(tmp_path, function, *more, tier=(64, 0.5)):
     """The outcomes of a function in one tier, and what was printed of them."""
-    words = ["tiers", "--handler", f"own:{function}", "--tiers", tiers_file(tmp_path, tier), "--repeats", "1", "--out", "out"]
+    words = [
+        "tiers",
+        "--handler",
+        f"own:{function}",
+        "--tiers",
+        tiers_file(tmp_path, tier),
+        "--repeats",
+        "1",
+        "--out",
+        "out",
+    ]
     status = main([*words, *more])
     works = [one for one in study.read(tmp_path / "out")["invocations"]]
     return status, works

@@ -85,7 +85,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         begun_ns, before = time.monotonic_ns(), time.process_time_ns()
         result = getattr(importlib.import_module(module), name)(event, None)
         wall_ns, cpu_ns = time.monotonic_ns() - begun_ns, time.process_time_ns() - before
-        return {"schema": "swtch/faas-call/1", "result": result, "wall_ns": wall_ns, "cpu_ns": cpu_ns, "usage": {}}
+        return {
+            "schema": "swtch/faas-call/1",
+            "result": result,
+            "wall_ns": wall_ns,
+            "cpu_ns": cpu_ns,
+            "usage": {},
+        }
 
     def say(self, status, document):
         text = json.dumps(document).encode()
