@@ -63,16 +63,16 @@ def add_tier(parser: argparse.ArgumentParser) -> None:
         metavar="MB",
         help="under the limits of the tier with so much memory (none)",
     )
-    add("--tiers", default="gcf-1", metavar="SET", help="whose tiers: gcf-1, lambda, or a FILE (gcf-1)")
+    add("--tiers", metavar="SET", help="whose tiers: gcf-1, lambda, or a FILE (gcf-1; the platform's own)")
 
 
-def chosen_tier(memory: int | None, tiers: str) -> Tier | None:
+def chosen_tier(memory: int | None, tiers: str | None) -> Tier | None:
     """The tier with so much memory; `None` for none. Raises `WrongUsage` where there is none such."""
     if memory is None:
         return None
     machine = host()
     cpus = usable(machine).cpu_time
-    found = named(tiers, cpus, machine.architecture)
+    found = named(tiers or "gcf-1", cpus, machine.architecture)
     tier = next((one for one in found.tiers if one.memory_mb == memory), None)
     if tier is None:
         have = ", ".join(str(one.memory_mb) for one in found.tiers)

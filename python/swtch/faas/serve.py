@@ -68,9 +68,12 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serves until Ctrl-C; returns the exit status."""
     platform = Platform(options.language, options.platform)
-    tier = chosen_tier(options.memory, options.tiers)
+    own = "lambda" if options.platform == "lambda" else "gcf-1"
+    tier = chosen_tier(options.memory, options.tiers or own)
     files = platform.files()
-    _check(platform, options.python)
+    # It is started in another folder. Never resolved: that would leave its environment.
+    python = os.path.abspath(options.python) if os.sep in options.python else options.python
+    _check(platform, python)
     cgroup.remove_stale(PROGRAM, kill=True)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swtch-faas-")))
@@ -85,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
             stack.callback(api.close)
         elif port == 0:
             port = _free_port()
-        command = _command(platform, tier, options.python, port, api, folder)
+        command = _command(platform, tier, python, port, api, folder)
         process = _started(command, group, folder)
         stack.callback(_end, process, group)
         url = api.url if api is not None else f"http://127.0.0.1:{port}/"
