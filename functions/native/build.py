@@ -52,7 +52,16 @@ def build(target: Target, out: Path) -> Path:
         options = ["-O2", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
         subprocess.run(
             [sys.executable, "-m", "ziglang", "cc", "-target", target.compiler, *options]
-            + ["-shared", "-fPIC", "-pthread", "-s", "-Wl,-soname," + LIBRARY, "-o", str(library), str(HERE / "pipe.c")],
+            + [
+                "-shared",
+                "-fPIC",
+                "-pthread",
+                "-s",
+                "-Wl,-soname," + LIBRARY,
+                "-o",
+                str(library),
+                str(HERE / "pipe.c"),
+            ],
             check=True,
             env={**os.environ, **caches},
         )
@@ -88,7 +97,9 @@ def _digest(data: bytes) -> str:
 
 def main() -> None:
     """Builds all, or those whose tag has a word in it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True, help="the folder for the wheels")
     parser.add_argument("--only", default="", help="a part of the tag, such as musl")
     options = parser.parse_args()

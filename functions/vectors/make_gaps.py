@@ -92,8 +92,12 @@ def simulate(scenario: Scenario, seed: int) -> list[list[list[int]]]:
                 spinner.since_ns = now_ns + rng.randrange(1_000, 9_000)
             if runs:
                 spinner.uncharged_ns += STEP_NS
-            looked = scenario.charged_every_ns < 1_000_000 and spinner.uncharged_ns >= scenario.charged_every_ns
-            at_tick = scenario.charged_every_ns >= 1_000_000 and (now_ns + STEP_NS) % scenario.charged_every_ns == 0
+            looked = (
+                scenario.charged_every_ns < 1_000_000 and spinner.uncharged_ns >= scenario.charged_every_ns
+            )
+            at_tick = (
+                scenario.charged_every_ns >= 1_000_000 and (now_ns + STEP_NS) % scenario.charged_every_ns == 0
+            )
             if scenario.quota_ns is not None and spinner.uncharged_ns and (looked or at_tick or not runs):
                 cpu.left_ns -= spinner.uncharged_ns
                 spinner.uncharged_ns = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import functions_framework
+
 from swtch_function.answer import answer, text
 
 

@@ -28,9 +28,15 @@ def main() -> int:
     )
     parser.add_argument("request", nargs="?", help="what to measure, as a JSON object")
     parser.add_argument("--listen", metavar="HOST:PORT", help="serve POST / there; port 0 takes a free one")
-    parser.add_argument("--handler", metavar="MODULE:FUNCTION", help="serve this function instead, function(event, context)")
-    parser.add_argument("--timeout", metavar="S", type=float, default=60, help="of a call of that function; default 60")
-    parser.add_argument("--processes", metavar="N", type=int, default=64, help="that it may have at once; default 64")
+    parser.add_argument(
+        "--handler", metavar="MODULE:FUNCTION", help="serve this function instead, function(event, context)"
+    )
+    parser.add_argument(
+        "--timeout", metavar="S", type=float, default=60, help="of a call of that function; default 60"
+    )
+    parser.add_argument(
+        "--processes", metavar="N", type=int, default=64, help="that it may have at once; default 64"
+    )
     parser.add_argument("--platform", choices=PLATFORMS, default="local", help="to say in the answer")
     parser.add_argument("--version", action="version", version=VERSION)
     options = parser.parse_args()
@@ -38,7 +44,10 @@ def main() -> int:
         if options.handler is not None:
             parser.error("--handler needs --listen")
         status, document = answer(options.request, None, options.platform)
-        print(text(document) if status == 200 else f"error: {document['error']}", file=sys.stdout if status == 200 else sys.stderr)
+        print(
+            text(document) if status == 200 else f"error: {document['error']}",
+            file=sys.stdout if status == 200 else sys.stderr,
+        )
         return 0 if status == 200 else 2
     if options.request is not None:
         parser.error("a request comes by POST when there is --listen")

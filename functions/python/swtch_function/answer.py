@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Union
+from typing import Any
 
 from .document import invoke
 from .request import BadRequest, parse
@@ -12,7 +12,7 @@ ERROR_SCHEMA = "swtch/faas-error/1"
 
 
 def answer(
-    body: Union[str, bytes, None], query: str | None, platform: str, invocation_id: str | None = None
+    body: str | bytes | None, query: str | None, platform: str, invocation_id: str | None = None
 ) -> tuple[int, dict[str, Any]]:
     """200 and `swtch/faas/1`, or 400 and `swtch/faas-error/1`."""
     try:

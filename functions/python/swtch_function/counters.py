@@ -113,7 +113,8 @@ def memory_limit_bytes(root: Path = Path("/")) -> int | None:
 def _groups(root: Path, controller: str) -> list[tuple[int, Path, Path]]:
     """Versions, this process's groups, and where the hierarchies with a controller are mounted."""
     paths = dict(
-        (names, path) for _, names, path in (line.split(":", 2) for line in _text(root / "proc/self/cgroup").splitlines())
+        (names, path)
+        for _, names, path in (line.split(":", 2) for line in _text(root / "proc/self/cgroup").splitlines())
     )
     found = []
     for line in _text(root / "proc/self/mounts").splitlines():

@@ -26,7 +26,9 @@ _one_at_a_time = threading.Lock()
 _invocations = 0
 
 
-def invoke(request: Request, platform_name: str = "local", invocation_id: str | None = None) -> dict[str, Any]:
+def invoke(
+    request: Request, platform_name: str = "local", invocation_id: str | None = None
+) -> dict[str, Any]:
     """Measures what was asked. Invocations that come at once wait for each other: they would be measured too."""
     global _invocations
     with _one_at_a_time:
@@ -45,7 +47,9 @@ def _document(request: Request, platform_name: str, invocation_id: str | None, n
     worked = work(request.work_ms) if request.work_ms else None
     numbers = difference(group.numbers(), group_before) if group and group_before else None
     if numbers is None:
-        unavailable.append({"what": "throttling.platform", "why": "no control group with CPU numbers can be read here"})
+        unavailable.append(
+            {"what": "throttling.platform", "why": "no control group with CPU numbers can be read here"}
+        )
     if why_not:
         unavailable.append({"what": "cpu", "why": why_not})
     if inferred and inferred.why:
@@ -131,13 +135,18 @@ def _inferred(inferred: Inferred, request: Request) -> dict[str, Any]:
 
 
 def _drop_constants(
-    usage: dict[str, Any], measurements: list[dict[str, Any]], sandbox: str | None, unavailable: list[dict[str, str]]
+    usage: dict[str, Any],
+    measurements: list[dict[str, Any]],
+    sandbox: str | None,
+    unavailable: list[dict[str, str]],
 ) -> None:
     """A counter that a sandbox has as a constant zero is no figure: gVisor has no involuntary switches (`ru_nivcsw`)."""
     if any(one["switches"]["voluntary"] is None for one in measurements):
         for name in ("voluntary", "involuntary"):
             usage[name] = None
-        unavailable.append({"what": "usage.voluntary", "why": "the counter stood still although tasks switched"})
+        unavailable.append(
+            {"what": "usage.voluntary", "why": "the counter stood still although tasks switched"}
+        )
     if sandbox == "gvisor":
         usage["involuntary"] = None
         unavailable.append({"what": "usage.involuntary", "why": "gVisor has a constant zero there"})

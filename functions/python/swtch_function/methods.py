@@ -51,11 +51,12 @@ def measure_all(request: Request) -> tuple[list[dict[str, Any]], list[dict[str, 
 
 
 def _measured(name: str, request: Request) -> dict[str, Any]:
-    with pinned(request.pin) as cpu, _method(name, request) as method:
+    with pinned(request.pin) as cpu, opened(name, request) as method:
         return measure(method, request, cpu)
 
 
-def _method(name: str, request: Request) -> Method:
+def opened(name: str, request: Request) -> Method:
+    """A method by its name, to be entered."""
     if name == "ring":
         return Ring(request.switches_per_batch, request.ring_tasks)
     return _PAIRS[name](request.switches_per_batch)

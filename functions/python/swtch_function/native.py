@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,10 @@ def _told(time_ns: int) -> int:
 
 def _library() -> Any:
     try:
-        import swtch_native
+        package = importlib.import_module("swtch_native")
     except ImportError:
         raise Unmeasurable("the native helper is not installed (functions/native)") from None
-    path = Path(swtch_native.__file__).parent / "libswtch_pipe.so"
+    path = Path(str(package.__file__)).parent / "libswtch_pipe.so"
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:

@@ -82,7 +82,7 @@ def _run(work: Callable[[], Any], fd: int, close: Sequence[int]) -> int:
         signal.signal(number, signal.SIG_DFL)
     try:
         answer: dict[str, Any] = {"result": work()}
-    except BaseException as error:  # noqa: BLE001: it is told to the parent
+    except BaseException as error:
         answer = {"error": "".join(traceback.format_exception_only(type(error), error)).strip()}
     line = memoryview(json.dumps(answer).encode())
     while line:

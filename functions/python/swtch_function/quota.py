@@ -39,10 +39,16 @@ _USUAL_PERIODS_NS = (20_000_000, 100_000_000)
 """Tried where gaps of others hide the period: the kernel's default, and what some platforms take."""
 _SAME = 0.01
 """Running times that differ by no more are the same; or by what is charged late, if that is more."""
-_NEARLY_ALL = 0.7
-_SMALL = 0.75
 _CHARGED_LATE_NS = 150_000
-"""Of each spinner: a yield and what belongs to it."""
+"""Of each spinner: between two looks at its CPU clock, and what belongs to that."""
+_MOST_ALIGNED = 0.8
+"""Of the gaps' lengths that must end on the grid where running times differ: without looks at the CPU clock they do, by ticks."""
+_NEARLY_ALL = 0.7
+"""Of the periods that must have the same running time, before others are left out."""
+_SMALL = 0.75
+"""Of the middle running time: what is less is left out then."""
+_IDLE = 0.05
+"""Of the periods: if more have no running time, it is of the quota."""
 _MOST = 0.9
 """Of the CPUs of all spinners, that a quota may be which only the same running times tell."""
 
@@ -134,34 +140,41 @@ def infer(spinners: Sequence[Stretches]) -> Inferred:
         return _unthrottled(merged)
     grid = _fitted(longest, strongest)
     if grid is not None and _more_than_chance(longest, grid):
-        found = _quota(merged, heavy, grid, False)
+        found = _quota(merged, heavy, grid, _NEARLY_ALL)
+        if found is None and _aligned_share(longest, grid) >= _MOST_ALIGNED:
+            found = _quota(merged, heavy, grid, 0.0)
         if found is not None:
             return found
     # With many others the gaps alone do not tell it, but that the same time ran in every period does.
     for period in _USUAL_PERIODS_NS:
         grid = _fitted(longest, period)
-        found = None if grid is None else _quota(merged, heavy, grid, True)
-        if found is not None:
-            return found
+        if grid is not None and abs(grid.period_ns / period - 1) <= _SAME:
+            found = _quota(merged, heavy, grid, _SHARE)
+            if found is not None and found.cpus <= _MOST * len(spinners):
+                return found
     return _unthrottled(merged)
+
+
+def _aligned_share(gaps: Sequence[Gap], grid: _Grid) -> float:
+    """Of the gaps' lengths, those of gaps that end with a refill."""
+    return sum(gap.length_ns for gap in gaps if grid.has(gap)) / sum(gap.length_ns for gap in gaps)
 
 
 def _more_than_chance(gaps: Sequence[Gap], grid: _Grid) -> bool:
     """Whether gaps end on a grid that would not if it were nothing to them."""
-    aligned = [gap.length_ns for gap in gaps if grid.has(gap)]
     by_chance = min(1.0, (grid.early_ns + grid.late_ns) / grid.period_ns)
     # Two ends decide where the grid lies; the others are a test of it.
-    return (
-        sum(aligned) >= _SHARE * sum(gap.length_ns for gap in gaps)
-        and _tail(len(gaps) - 2, len(aligned) - 2, by_chance) < _BY_CHANCE
-    )
+    tail = _tail(len(gaps) - 2, sum(map(grid.has, gaps)) - 2, by_chance)
+    return _aligned_share(gaps, grid) >= _SHARE and tail < _BY_CHANCE
 
 
 def _quota(
-    spinners: Sequence[Sequence[tuple[int, int, int]]], gaps: Sequence[Gap], grid: _Grid, same: bool
+    spinners: Sequence[Sequence[tuple[int, int, int]]], gaps: Sequence[Gap], grid: _Grid, least_alike: float
 ) -> Inferred | None:
-    """The running time of the periods that end in a gap; `None` where these are few, or others ran longer than a quota lets
-    them. same: or where it is not the same in most of them."""
+    """The running time of the periods that end in a gap; `None` where these are few, or others ran longer than a quota lets them.
+
+    least_alike: the share of these periods in which it must be the same.
+    """
     throttles = [gap for gap in gaps if grid.has(gap)]
     ends = [grid.number(gap.end_ns) for gap in throttles]
     first, last = min(ends), max(ends)
@@ -176,19 +189,17 @@ def _quota(
     middle_ns = statistics.median(whole)
     slack_ns = max(_SAME * middle_ns, _CHARGED_LATE_NS * len(spinners))
     alike = [ran for ran in whole if abs(ran - middle_ns) <= slack_ns]
-    if len(alike) >= _SHARE * len(whole) and same:
-        quota_ns = statistics.fmean(alike)
-    elif len(alike) >= _NEARLY_ALL * len(whole):
-        # A period that others took a large part of is not one of the quota, though a gap of theirs ended it.
-        quota_ns = statistics.fmean(ran for ran in whole if not 0 < ran < _SMALL * middle_ns)
-    elif not same:
-        quota_ns = statistics.fmean(whole)
-    else:
+    if len(alike) < least_alike * len(whole):
         return None
+    if len(alike) >= _NEARLY_ALL * len(whole):
+        # A period that others took a large part of is not one of the quota, though a gap of theirs ended it. One in which nothing ran
+        # may owe that to the one before, if there are many.
+        idle = whole.count(0.0) > _IDLE * len(whole)
+        quota_ns = statistics.fmean(ran for ran in whole if ran >= _SMALL * middle_ns or (idle and not ran))
+    else:
+        quota_ns = statistics.fmean(alike if least_alike else whole)
     most_ns = sorted(ran_ns.values())[-1 - len(ran_ns) // 10]
     if most_ns > quota_ns * 1.05 + len(spinners) * _LATE_NS:
-        return None
-    if same and quota_ns > _MOST * len(spinners) * grid.period_ns:
         return None
     throttled_ns = sum(gap.length_ns for gap in throttles)
     return Inferred(
@@ -265,9 +276,7 @@ def _fitted(gaps: Sequence[Gap], period_ns: float) -> _Grid | None:
         mean_number = sum(gap.length_ns * number for number, gap in near) / total
         mean_end = sum(gap.length_ns * gap.end_ns for _, gap in near) / total
         across = sum(gap.length_ns * (number - mean_number) ** 2 for number, gap in near)
-        along = sum(
-            gap.length_ns * (number - mean_number) * (gap.end_ns - mean_end) for number, gap in near
-        )
+        along = sum(gap.length_ns * (number - mean_number) * (gap.end_ns - mean_end) for number, gap in near)
         grid = _densest(gaps, along / across)[1]
     return grid
 

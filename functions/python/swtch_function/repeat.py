@@ -46,7 +46,9 @@ def measure(method: Method, request: Request, cpu: int | None) -> dict[str, Any]
     until_ns = time.monotonic_ns() + round(request.time_limit_ms * 1e6)
     stopped_by = _run(method, request, batches, until_ns)
     others = method.switches_of_others()
-    per_switch = [[time_ns / method.switches for time_ns in times] for times in (batches.gross_ns, batches.baseline_ns)]
+    per_switch = [
+        [time_ns / method.switches for time_ns in times] for times in (batches.gross_ns, batches.baseline_ns)
+    ]
     net = [gross - baseline for gross, baseline in zip(*per_switch)]
     net_estimate = _estimate(net)
     document: dict[str, Any] = {

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Union
+from typing import Any
 from urllib.parse import parse_qsl
 
 from .affinity import cpus_allowed
@@ -57,7 +57,7 @@ class Request:
         return {**asdict(self), "methods": list(self.methods)}
 
 
-def parse(body: Union[str, bytes, None] = None, query: str | None = None) -> Request:
+def parse(body: str | bytes | None = None, query: str | None = None) -> Request:
     """A request; `BadRequest` says what is wrong with it.
 
     >>> parse('{"methods": ["pipe"]}', "spin_ms=0").methods
@@ -87,7 +87,7 @@ def from_values(said: Mapping[str, Any]) -> Request:
     return request
 
 
-def _body(body: Union[str, bytes, None]) -> dict[str, Any]:
+def _body(body: str | bytes | None) -> dict[str, Any]:
     if body is None or not body.strip():
         return {}
     try:

@@ -46,7 +46,9 @@ class Ring(Method):
                 self._children.append(Child(lambda come=come, go=go: _pass_on(come, go), others))  # type: ignore[misc]
         except ChildFailed as error:
             self.close()
-            raise Unmeasurable(f"{len(self._children) + 1} of {self.task_count} processes: {error}") from error
+            raise Unmeasurable(
+                f"{len(self._children) + 1} of {self.task_count} processes: {error}"
+            ) from error
         for place in range(1, self.task_count):
             self._shut(self._pipes[place - 1][0])
             self._shut(self._pipes[place][1])

@@ -71,7 +71,9 @@ def _handler(respond: Answer) -> type[BaseHTTPRequestHandler]:
             length = self.headers.get("Content-Length", "0")
             if not length.isdigit() or int(length) > BODY_LIMIT_BYTES:
                 self.close_connection = True
-                self._send(413, failure(f"a body may have {BODY_LIMIT_BYTES} bytes, and its length must be said"))
+                self._send(
+                    413, failure(f"a body may have {BODY_LIMIT_BYTES} bytes, and its length must be said")
+                )
                 return
             self._respond(self.rfile.read(int(length)))
 
@@ -85,7 +87,7 @@ def _handler(respond: Answer) -> type[BaseHTTPRequestHandler]:
                 self._send(status, document)
             except BrokenPipeError:
                 raise
-            except Exception as error:  # noqa: BLE001: the caller must have an answer
+            except Exception as error:
                 self._send(500, failure(f"{type(error).__name__}: {error}"))
 
         def _send(self, status: int, document: dict[str, Any]) -> None:

@@ -139,9 +139,7 @@ def _upper_weights(n: int) -> list[float]:
         scale = math.sqrt((squares - 2 * scores[0] ** 2) / (1 - 2 * largest**2))
         return [largest, *(score / scale for score in scores[1:])]
     second = scores[1] / norm + _polynomial((0.0, 0.042981, -0.293762, -1.752461, 5.682633, -3.582633), u)
-    scale = math.sqrt(
-        (squares - 2 * (scores[0] ** 2 + scores[1] ** 2)) / (1 - 2 * (largest**2 + second**2))
-    )
+    scale = math.sqrt((squares - 2 * (scores[0] ** 2 + scores[1] ** 2)) / (1 - 2 * (largest**2 + second**2)))
     return [largest, second, *(score / scale for score in scores[2:])]
 
 

@@ -29,7 +29,7 @@ def _rate() -> float:
     global _iterations_per_ms
     if _iterations_per_ms is None:
         now = time.thread_time_ns if hasattr(time, "thread_time_ns") else time.process_time_ns
-        costs = []
+        costs: list[int] = []
         while sum(costs) < _CALIBRATION_NS and len(costs) < 1000:
             start_ns = now()
             _compute(_CHUNK)
