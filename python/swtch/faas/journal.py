@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ class Journal:
         self.lines: list[Line] = []
         """The invocations so far."""
         self._file: IO[str] | None = None
+        self._whole = 0
         if self.path.exists():
             self._read()
 
@@ -49,9 +51,19 @@ class Journal:
                 )
         try:
             self._file = open(self.path, "a")
+            # Two at the same journal would do everything twice.
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.lines.clear()
+            self._read()
+            os.truncate(self.path, self._whole)
             if self.plan is None:
                 self.created_at = created_at
                 self._append({"journal": VERSION, "created_at": created_at, "plan": plan.to_document()})
+        except BlockingIOError:
+            self.close()
+            raise CommandError(
+                f"another swtch faas tiers is at {self.path.parent}; wait for it, or give another --out"
+            ) from None
         except OSError as error:
             raise CommandError(f"{self.path} cannot be written ({error.strerror})") from None
         self.plan = plan
@@ -99,8 +111,7 @@ class Journal:
                 raise CommandError(
                     f"line {number} of {self.path} is not as this swtch writes it ({error}); give another --out"
                 ) from None
-        if whole < len(data):
-            os.truncate(self.path, whole)
+        self._whole = whole
 
 
 def _key(line: Line) -> tuple[Any, ...]:

@@ -24,15 +24,16 @@ faas() { $PYTHON -m swtch.faas.command "$@" > said.txt 2>&1; echo "$name: status
 mkdir -p out
 # The guest has no network, and its loopback is off.
 $PYTHON -c 'import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))'
-name=work faas tiers --tiers tiers.json --work 40ms --repeats 3 --out out/work
-name=resumed faas tiers --resume out/work --repeats 4
-for function in eats forks hangs raises; do
-  name=$function faas tiers --handler own:$function --tiers tiers.json --repeats 1 --time-limit 20s --out out/$function
+name=work faas tiers --tiers tiers.json --work 80ms --repeats 2 --out out/work
+name=resumed faas tiers --resume out/work --repeats 3
+for function in eats forks hangs; do
+  limit=5s; [ $function = eats ] && limit=60s
+  name=$function faas tiers --handler own:$function --tiers tiers.json --repeats 1 --time-limit $limit --out out/$function
 done
 find /sys/fs/cgroup -name 'swtch-faas*' | sed 's/^/left: /'
 grep . /sys/fs/cgroup/cgroup.controllers | sed 's/^/controllers: /'
 """
-TIERS = {"tiers": [{"memory_mb": 64, "cpus": 0.2}, {"memory_mb": 128, "cpus": 0.8}], "price": "gcf-1"}
+TIERS = {"tiers": [{"memory_mb": 64, "cpus": 0.4}], "price": "gcf-1"}
 MODULES = ["fcntl", "swtch.faas.command", "http.server", "importlib", "traceback", "json.decoder"]
 LIMIT_S = 300
 
@@ -89,15 +90,15 @@ def test_tiers_are_control_groups_of_version_2(guest):
     print(done.stdout, done.stderr)
     assert "work: status 0" in done.stdout and "resumed: status 0" in done.stdout
     document = study_of(out / "work")
-    assert [tier["cgroup_version"] for tier in document["tiers"]] == [2, 2]
+    assert [tier["cgroup_version"] for tier in document["tiers"]] == [2]
     row = next(row for row in document["rows"] if row["tier"] == "64 MB")
-    assert row["n"] == 4
-    # 40 ms of work at 20 ms in each 100 ms is throttled once or twice.
+    assert row["n"] == 3
+    # 80 ms of work at 40 ms in each 100 ms is throttled once or twice.
     works = [
-        one["group"] for one in document["invocations"] if one["tier"] == "64 MB" and one["work_ms"] == 40
+        one["group"] for one in document["invocations"] if one["tier"] == "64 MB" and one["work_ms"] == 80
     ]
     assert all(one["periods_throttled"] >= 1 and one["throttled_ns"] > 50e6 for one in works)
-    assert all(one["cpu_ns"] > 35e6 and one["memory_peak_bytes"] > 1 << 20 for one in works)
+    assert all(one["cpu_ns"] > 70e6 and one["memory_peak_bytes"] > 1 << 20 for one in works)
     assert row["latency_ns"]["median"] > 100e6
 
 
@@ -107,7 +108,6 @@ def test_tiers_are_control_groups_of_version_2(guest):
         ("eats", {"oom"}),
         ("forks", {"failed", "timeout", "oom"}),
         ("hangs", {"timeout"}),
-        ("raises", {"failed"}),
     ],
 )
 def test_what_goes_wrong_in_version_2(guest, function, outcomes):
@@ -115,7 +115,7 @@ def test_what_goes_wrong_in_version_2(guest, function, outcomes):
     assert f"{function}: status 1" in done.stdout
     document = study_of(out / function)
     seen = [one for one in document["invocations"] if one["tier"] != "unthrottled"]
-    assert len(seen) == 2
+    assert len(seen) == 1
     assert {one["outcome"] for one in seen} <= outcomes
     if function == "eats":
         assert all("memory limit of its tier" in one["why"] for one in seen)
