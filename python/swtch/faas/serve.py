@@ -135,7 +135,7 @@ def _command(
     if tier is not None:
         values["memory_mb"] = str(tier.memory_mb)
     words, environment = platform.command(values)
-    environment["PYTHONPATH"] = str(folder)
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
     environment |= said_of(tier)
     if api is not None:
         environment |= {
