@@ -79,7 +79,7 @@ def _add_what(group: Any) -> None:
     add(
         "--check-overhead",
         metavar="MODEL",
-        help="what recording costs: recorded and unrecorded runs of a model in turn",
+        help="what recording costs: one run of a model, recorded and unrecorded in turn",
     )
     add("--suite", choices=["ai-benchmark"], help="the study's own package, in an environment of its own")
     add(

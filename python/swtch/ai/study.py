@@ -82,6 +82,10 @@ class Study:
         """Says on a terminal what is going on."""
         self._progress.show(text)
 
+    def clear(self) -> None:
+        """Nothing is going on any more."""
+        self._progress.clear()
+
     def finish(self, row: dict[str, Any]) -> None:
         """Takes the last run, which was not made by `run`."""
         self._progress.clear()

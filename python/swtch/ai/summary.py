@@ -101,7 +101,7 @@ def _largest(runs: Sequence[Run]) -> list[str]:
 
 def _overhead(overhead: Mapping[str, Any]) -> str:
     ratio, cpu = overhead["throughput_ratio"], overhead["cpu_ratio"]
-    text = f"Recorded runs have {_interval(ratio)} of the throughput of unrecorded ones"
+    text = f"Recorded stretches have {_interval(ratio)} of the throughput of unrecorded ones"
     if cpu is not None:
         text += f", and an inference takes {_interval(cpu)} of the CPU time"
     if overhead["recorder_cpu_share"] is not None:
