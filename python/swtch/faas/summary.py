@@ -7,6 +7,8 @@ from typing import Any
 
 from .._text import table
 from .advice import money, of_work
+from .figures import estimate
+from .tier_sets import UNTHROTTLED
 
 _HEADER = (
     "tier",
@@ -22,6 +24,10 @@ _HEADER = (
     "against",
 )
 
+_LONG_MS = 10
+"""Shorter work is mostly the way to the function and back."""
+_DISTURBED = 0.25
+"""So much of unthrottled work's time without a CPU is worth a line."""
 _NOTHING_USD = 1e-13
 """What sums of alike prices differ by, and no price does."""
 
@@ -38,6 +44,7 @@ def text(study: Mapping[str, Any]) -> str:
         )
         lines += table(_HEADER, [_row(row) for row in same], 1)
     lines += _quotas(study["quota_check"])
+    lines += _disturbed(study)
     lines += _failures(study)
     lines += [f"not available: {row['what']}: {row['why']}" for row in study["unavailable"]]
     return "\n".join(lines) + "\n"
@@ -86,6 +93,29 @@ def _quotas(checks: Sequence[Mapping[str, Any]]) -> list[str]:
         for check in seen
     ]
     return ["", *table(header, rows, 1)]
+
+
+def _disturbed(study: Mapping[str, Any]) -> list[str]:
+    """That other programs had the CPUs: work that nothing throttles takes no longer than its CPU time on an idle machine."""
+    waited = [
+        1 - one["group"]["cpu_ns"] / one["latency_ns"]
+        for one in study["invocations"]
+        if one["tier"] == UNTHROTTLED
+        and one["work_ms"] >= _LONG_MS
+        and one["outcome"] == "complete"
+        and _counted(one)
+    ]
+    share = estimate(waited) if study["function"]["kind"] == "handler" else None
+    if share is None or share["median"] < _DISTURBED:
+        return []
+    return [
+        f"Unthrottled work waited for a CPU for {100 * share['median']:.0f} % of its time: other programs used this machine, "
+        "and latencies and slow-downs are worse than they are without"
+    ]
+
+
+def _counted(one: Mapping[str, Any]) -> bool:
+    return bool(one["group"] and one["group"]["cpu_ns"] is not None and one["latency_ns"])
 
 
 def _failures(study: Mapping[str, Any]) -> list[str]:

@@ -221,6 +221,7 @@ def test_the_text_of_a_study(capsys):
         plan(), "python", found, facts, GCF, 20e6, [{"what": "memory limit of 128 MB", "why": "it has none"}]
     )
     text = summary.text(json.loads(json.dumps(document)))
+    assert "Unthrottled work waited for a CPU for 100 % of its time: other programs used this machine" in text
     assert text.startswith("10 ms of work costs least at 2048 MB")
     assert "128 MB: 1 timeout: no answer within 1 s" in text
     assert "not available: memory limit of 128 MB: it has none" in text
