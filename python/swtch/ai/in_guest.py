@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from .._machine import host, usable
 from .catalogue import find
-from .host import host, usable
 from .one_run import Job, Plan, run_once
 from .settings import from_document
 from .subject import of_model

@@ -8,16 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import cgroup, evaluate, scheduler
+from .. import _cgroup as cgroup
+from .._errors import CommandError
+from .._machine import Usable, available_memory_bytes
+from . import evaluate, scheduler
 from .contract import now_ns
 from .errors import AiError
-from .host import Usable, available_memory_bytes
 from .launch import Workload, listen
 from .record import Recorder
 from .sampler import Sampler, descendants, peak_rss_bytes
 from .settings import Settings
 from .subject import Subject
 
+PROGRAM = "swtch-ai"
+"""Names of its control groups begin with this."""
 _END_LIMIT_S = 20.0
 """What a workload may take to tell its figures once it has begun to."""
 
@@ -108,7 +112,7 @@ def run_once(
             "use a smaller batch, fewer copies, or end other programs"
         )
         return row
-    with cgroup.group(job.id, job.settings.cpu_quota) as group:
+    with cgroup.group(PROGRAM, job.id, cgroup.Limits.of_cpus(job.settings.cpu_quota)) as group:
         if group.folder is None:
             if job.settings.cpu_quota is not None:
                 raise AiError(f"--quota cannot be kept: {group.why}")
@@ -145,7 +149,7 @@ def _started(job: Job, plan: Plan, group: cgroup.Group) -> Iterator[list[Workloa
                     plan.duration_s,
                     plan.inferences,
                     cpus,
-                    group.folder,
+                    group,
                 )
             )
         yield workloads
@@ -196,7 +200,7 @@ def _measure(
             if recorder is not None:
                 try:
                     summary = recorder.stop(gone=_gone(workloads, group))
-                except AiError as error:
+                except CommandError as error:
                     row["unavailable"].append({"what": "recording", "why": str(error)})
     throttled_ns = _difference(group.throttled_ns(), throttled_before_ns)
     if not whole:
@@ -268,7 +272,7 @@ def _recording(
             recorder = Recorder(plan.folder / name, pids, group.folder, plan.price, machine)
             recorder.wait_begun()
             row["trace"] = name
-        except AiError as error:
+        except CommandError as error:
             row["unavailable"].append({"what": "recording", "why": str(error)})
             if recorder is not None:
                 recorder.kill()

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .cgroup import Group
+from .._cgroup import Group
+from .._errors import WrongUsage
+from .._machine import host, usable
+from .catalogue import find
 from .contract import now_ns
 from .errors import AiError
 from .evaluate import Seen, disturbed
 from .figures import estimate
-from .host import host, usable
 from .launch import Workload, listen
 from .one_run import Job, processes_of, run_once
-from .options import WrongUsage
 from .record import Recorder
 from .sampler import Sample, process_cpu_ns
 from .study import Study, announce, need_models
@@ -100,7 +101,6 @@ def run_check(options: argparse.Namespace) -> int:
 
 def find_one(options: argparse.Namespace) -> Any:
     """The model that is asked for. Raises `WrongUsage` when it is not one, or is not to be recorded."""
-    from .catalogue import find
 
     models = find(options.check_overhead)
     if len(models) != 1 or options.no_record:

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from .._errors import CommandError
+from .._program import binary
 from .errors import AiError
-from .record import binary
 
 STOCK = "stock"
 """The kernel's own."""
@@ -28,7 +29,7 @@ def why_not(name: str) -> str | None:
         return None
     try:
         status = _status()
-    except AiError as error:
+    except CommandError as error:
         return str(error)
     if not status.get("sched_ext"):
         reasons = [row["why"] for row in status.get("unavailable", [])]
@@ -44,7 +45,7 @@ def lacks_kernel() -> bool:
     """Whether no scheduler can be loaded because the kernel here has no sched_ext; a virtual machine's has."""
     try:
         return not _status().get("sched_ext")
-    except AiError:
+    except CommandError:
         return False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._text import table
 from .settings import from_document
 
 Run = Mapping[str, Any]
@@ -57,18 +58,6 @@ def largest(runs: Sequence[Run]) -> Run | None:
     """The run that used most memory; `None` when none says."""
     known = [run for run in runs if run["peak_rss_bytes"] is not None]
     return max(known, key=lambda run: run["peak_rss_bytes"], default=None)
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Lines with columns under each other; the first `left` of them are aligned to the left."""
-    widths = [max(map(len, column)) for column in zip(header, *rows)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in [header, *rows]
-    ]
 
 
 def _table(runs: Sequence[Run]) -> list[str]:

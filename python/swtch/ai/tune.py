@@ -11,13 +11,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from .._errors import CommandError, WrongUsage
+from .._machine import Usable, host, usable
 from . import scheduler, vm
 from .advice import Advice, advise_pair, of_the_switches
 from .catalogue import Model, find
-from .errors import AiError
-from .host import Usable, host, usable
 from .one_run import Job
-from .options import WrongUsage
 from .run import add_common, conclude, make_plan
 from .settings import Settings, from_document
 from .study import Study, announce, need_models
@@ -224,7 +223,7 @@ def _in_vm(
         study.show(f"in a virtual machine: {', '.join(names)}; some minutes")
         try:
             return vm.compare(model, settings, names, seed, study.usable.cpu_count)
-        except AiError as error:
+        except CommandError as error:
             why = str(error)
         finally:
             study.clear()

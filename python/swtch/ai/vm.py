@@ -18,12 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .._program import BINARY_VARIABLE, binary
 from . import in_guest
 from .advice import of_the_switches
 from .catalogue import Model
 from .errors import AiError
 from .figures import ratio
-from .record import BINARY_VARIABLE, binary
 from .scheduler import STOCK
 from .settings import Settings
 from .summarise import Summary, summarise

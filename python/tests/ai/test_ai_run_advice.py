@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from swtch._machine import Usable
 from swtch.ai.advice import advise, difference, fraction
-from swtch.ai.host import Usable
 from swtch.ai.overhead import Stretch, overhead
 from swtch.ai.sampler import Sample
 from swtch.ai.settings import Settings

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import swtch.ai
-from swtch.ai import evaluate, progress, result, scheduler, summary
+from swtch import _progress as progress
+from swtch.ai import evaluate, result, scheduler, summary
 from swtch.ai.errors import AiError
 from swtch.ai.over_time import over_time
 from swtch.ai.overhead import Stretch, overhead

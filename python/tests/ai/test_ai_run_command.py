@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from run_host import SLEEPER, needs_runtime, needs_swtch, program
 
+from swtch._program import binary
 from swtch.ai import evaluate, overhead, run, runtime, study, suite_ai_benchmark, tune
 from swtch.ai.catalogue import MODELS
 from swtch.ai.command import _parser, main
 from swtch.ai.errors import MissingRuntime
-from swtch.ai.record import binary
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs" / "ai.md"
