@@ -9,7 +9,23 @@ from ._native import MeasureError, ProfileError, SimulationError, UsageError
 if TYPE_CHECKING:
     from ._profile import Profile
 
-__all__ = ["Interrupted", "MeasureError", "ProfileError", "SimulationError", "UsageError"]
+__all__ = [
+    "CommandError",
+    "Interrupted",
+    "MeasureError",
+    "ProfileError",
+    "SimulationError",
+    "UsageError",
+    "WrongUsage",
+]
+
+
+class CommandError(Exception):
+    """Something that a command cannot do, in one line for people: what failed, the likely cause, the next step."""
+
+
+class WrongUsage(CommandError):
+    """A wish that cannot be meant; exit status 2."""
 
 
 class Interrupted(KeyboardInterrupt):

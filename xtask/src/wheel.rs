@@ -10,6 +10,11 @@ const WHEELS: &str = "target/wheels";
 /// What a wheel carries here is installed as a command (PEP 427, the data directory).
 const SCRIPTS: &str = "python/swtch.data/scripts";
 
+/// Likewise what goes below the environment's own folder: where `swtch faas` looks for its handlers.
+const FUNCTIONS: &str = "python/swtch.data/data/share/swtch/functions";
+/// What of the handlers' folders nobody deploys.
+const NOT_CARRIED: [&str; 6] = ["tests", "test", "vectors", "target", "node_modules", "__pycache__"];
+
 /// The chore: builds the wheel and says where it is.
 pub(crate) fn wheel() -> Result<bool> {
     if !Path::new("pyproject.toml").is_file() {
@@ -32,6 +37,7 @@ pub(crate) fn build() -> Result<Outcome> {
         return Ok(command);
     }
     carry_command()?;
+    carry_functions()?;
     if Path::new(WHEELS).is_dir() {
         std::fs::remove_dir_all(WHEELS).with_context(|| format!("cannot empty {WHEELS}"))?;
     }
@@ -48,6 +54,32 @@ fn carry_command() -> Result<()> {
     match stream(Command::new("strip").arg(&copy)) {
         Ok(outcome) if outcome.succeeded => {}
         _ => println!("the command in the wheel keeps its debug information: strip did not run"),
+    }
+    Ok(())
+}
+
+/// Puts the handlers of `swtch faas` where the wheel takes them from.
+fn carry_functions() -> Result<()> {
+    let to = Path::new(FUNCTIONS);
+    if to.is_dir() {
+        std::fs::remove_dir_all(to).with_context(|| format!("cannot empty {FUNCTIONS}"))?;
+    }
+    copy_tree(Path::new("functions"), to)
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
+    for entry in std::fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let entry = entry?;
+        let (name, copy) = (entry.file_name(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            if !NOT_CARRIED.iter().any(|skipped| name == *skipped) {
+                copy_tree(&entry.path(), &copy)?;
+            }
+        } else {
+            std::fs::copy(entry.path(), &copy)
+                .with_context(|| format!("cannot copy to {}", copy.display()))?;
+        }
     }
     Ok(())
 }

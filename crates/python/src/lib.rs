@@ -13,6 +13,7 @@ mod measuring;
 mod reading;
 mod sharing;
 mod simulating;
+mod statistics;
 mod wishes;
 
 use pyo3::prelude::*;
@@ -34,6 +35,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(reading::comparison_schema, module)?)?;
     module.add_function(wrap_pyfunction!(sharing::shares, module)?)?;
     module.add_function(wrap_pyfunction!(simulating::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::estimate, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor_schema, module)?)?;
     Ok(())

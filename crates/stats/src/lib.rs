@@ -15,6 +15,7 @@ mod moments;
 mod normal_distribution;
 mod normality;
 mod outliers;
+mod quantile_interval;
 mod quantiles;
 mod rng;
 mod stopping;
@@ -28,6 +29,7 @@ pub use intervals::{
 };
 pub use moments::{coefficient_of_variation, mean, standard_deviation, variance};
 pub use normality::{ShapiroWilk, shapiro_wilk_sorted};
+pub use quantile_interval::{QuantileInterval, quantile_interval_sorted};
 pub use quantiles::{median, median_in_place, quantile_sorted, sorted};
 pub use rng::Rng;
 pub use stopping::StoppingRule;

@@ -6,16 +6,13 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
 
+from .._command import Parser, run
 from . import list as list_command
 from . import run as run_command
 from . import tune as tune_command
-from .errors import AiError, UnknownModel
-from .options import WrongUsage
 
 _DESCRIPTION = "AI workloads under the recorder: the sixteen models of the study by Suo et al., or any program that keeps the workload contract"
 _EXAMPLES = """\
@@ -31,15 +28,6 @@ examples:
 Exit status: 0 done, 1 failed, 2 wrong usage."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """One that says what is wrong in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        """Says it and ends with status 2."""
-        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
-        sys.exit(2)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -49,25 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = _parser().parse_args(own)
     options.words, options.after = ["swtch", "ai", *words], program
-    before = signal.signal(signal.SIGTERM, _terminate)
-    try:
-        return int(options.run(options))
-    except (WrongUsage, UnknownModel) as error:
-        return _complain(str(error), 2)
-    except AiError as error:
-        return _complain(str(error), 1)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Who reads the output has had enough.
-        sys.stderr.close()
-        return 1
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return run("swtch ai", lambda: int(options.run(options)))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="swtch ai",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
@@ -77,16 +51,6 @@ def _parser() -> argparse.ArgumentParser:
     for module in (list_command, run_command, tune_command):
         module.add_to(commands)
     return parser
-
-
-def _terminate(number: int, frame: Any) -> NoReturn:
-    # As Ctrl-C: everything that was started is ended, and what is complete is kept.
-    raise KeyboardInterrupt
-
-
-def _complain(message: str, status: int) -> int:
-    print(f"swtch ai: {message}", file=sys.stderr)
-    return status
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-
-class AiError(Exception):
-    """Something that `swtch ai` cannot do, in one line: what failed, the likely cause, the next step."""
+from .._errors import CommandError, WrongUsage
 
 
-class UnknownModel(AiError, ValueError):
+class AiError(CommandError):
+    """Something that `swtch ai` cannot do."""
+
+
+class UnknownModel(AiError, WrongUsage, ValueError):
     """A model that is not in the catalogue."""
 
     def __init__(self, asked: str, near: Iterable[str] = ()) -> None:

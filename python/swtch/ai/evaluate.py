@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._errors import CommandError
 from . import record
 from .contract import Collector
-from .errors import AiError
 from .figures import latency, per
 from .over_time import over_time
 from .sampler import Sampler
@@ -147,7 +147,7 @@ def _recorded(row: dict[str, Any], seen: Seen, trace: Path, summary: dict[str, A
     try:
         header = record.header(trace)
         rows = list(record.table(trace, "tasks"))
-    except AiError as error:
+    except CommandError as error:
         row["unavailable"].append({"what": "switches", "why": str(error)})
         return None
     if summary.get("lost"):
@@ -157,7 +157,7 @@ def _recorded(row: dict[str, Any], seen: Seen, trace: Path, summary: dict[str, A
     start_ns = int(header["provenance"]["started_monotonic_ns"])
     try:
         switches = list(record.switches(trace))
-    except (AiError, StopIteration, RuntimeError) as error:
+    except (CommandError, StopIteration, RuntimeError) as error:
         why = f"single switches were not recorded (source {summary.get('source')}): {error}"
         row["unavailable"] += [
             {"what": what, "why": why} for what in ("wait_share_of_latency", "over_time.switches_per_s")

@@ -10,16 +10,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from .._cgroup import Group
 from .contract import DURATION_VARIABLE, FD_VARIABLE, GO, INFERENCES_VARIABLE, Collector
 from .errors import AiError, ContractError
 
 _READ_BYTES = 1 << 16
 _END_PATIENCE_S = 10.0
-# So that not even the first thing that the program does happens outside of the group.
-_INTO_GROUP = ["/bin/sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"']
 
 
 class Workload:
@@ -32,7 +30,7 @@ class Workload:
         duration_s: float,
         inferences: int | None = None,
         cpus: Sequence[int] | None = None,
-        group: Path | None = None,
+        group: Group | None = None,
     ) -> None:
         """Starts it, on those CPUs and in that control group. Raises `AiError` when the program is not there."""
         self.said = Collector()
@@ -54,7 +52,7 @@ class Workload:
         try:
             with _pinned(cpus):
                 self.process = subprocess.Popen(
-                    [*(_INTO_GROUP + [str(group)] if group is not None else []), *command],
+                    group.into(command) if group is not None else list(command),
                     stdin=subprocess.PIPE,
                     stdout=self._log,
                     stderr=self._log,

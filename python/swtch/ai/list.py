@@ -7,11 +7,11 @@ import json
 import platform
 from typing import Any
 
+from .._machine import available_memory_bytes
+from .._text import table
 from . import runtime
 from .catalogue import MODELS, QUICK, Model
-from .host import available_memory_bytes
 from .memory import predicted_peak_bytes
-from .summary import table
 
 _WHEELS = {
     "numpy": "wheels for x86_64 and aarch64",

@@ -8,16 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import cgroup, evaluate, scheduler
+from .. import _cgroup as cgroup
+from .._errors import CommandError
+from .._machine import Usable, available_memory_bytes
+from . import evaluate, scheduler
 from .contract import now_ns
 from .errors import AiError
-from .host import Usable, available_memory_bytes
 from .launch import Workload, listen
 from .record import Recorder
 from .sampler import Sampler, descendants, peak_rss_bytes
 from .settings import Settings
 from .subject import Subject
 
+PROGRAM = "swtch-ai"
+"""Names of its control groups begin with this."""
 _END_LIMIT_S = 20.0
 """What a workload may take to tell its figures once it has begun to."""
 
@@ -88,10 +92,12 @@ def run_once(
     usable: Usable,
     say: Callable[[str], None] = lambda text: None,
     look: Callable[[dict[str, Any], evaluate.Seen, Path | None], None] | None = None,
+    meanwhile: Callable[[list[Workload], cgroup.Group], None] | None = None,
 ) -> dict[str, Any]:
     """Makes a run; returns its row of `swtch/study/1`, whatever happened.
 
-    say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there.
+    say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there. meanwhile: is called with
+    the copies and their group once they were let go, and may take as long as the measured phase lasts.
 
     Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError`, for what would fail in every run: a program that
     is not there, pinning that is not allowed, a quota that cannot be set.
@@ -106,7 +112,7 @@ def run_once(
             "use a smaller batch, fewer copies, or end other programs"
         )
         return row
-    with cgroup.group(job.id, job.settings.cpu_quota) as group:
+    with cgroup.group(PROGRAM, job.id, cgroup.Limits.of_cpus(job.settings.cpu_quota)) as group:
         if group.folder is None:
             if job.settings.cpu_quota is not None:
                 raise AiError(f"--quota cannot be kept: {group.why}")
@@ -116,7 +122,7 @@ def run_once(
                 scheduler.loaded(job.settings.scheduler, group.folder),
                 _started(job, plan, group) as workloads,
             ):
-                seen, summary = _measure(job, plan, usable, group, workloads, row, say)
+                seen, summary = _measure(job, plan, usable, group, workloads, row, say, meanwhile)
             say("evaluating")
             _evaluate(plan, row, seen, summary, look)
         except _Ended as early:
@@ -143,7 +149,7 @@ def _started(job: Job, plan: Plan, group: cgroup.Group) -> Iterator[list[Workloa
                     plan.duration_s,
                     plan.inferences,
                     cpus,
-                    group.folder,
+                    group,
                 )
             )
         yield workloads
@@ -161,6 +167,7 @@ def _measure(
     workloads: list[Workload],
     row: dict[str, Any],
     say: Callable[[str], None],
+    meanwhile: Callable[[list[Workload], cgroup.Group], None] | None,
 ) -> tuple[evaluate.Seen, dict[str, Any] | None]:
     """From the start of the copies to the end of the recording: what was seen, and what the recorder says."""
     say("loading")
@@ -170,10 +177,10 @@ def _measure(
             f"the workload was not ready within {plan.load_limit_s:g} s; --load-limit gives it longer",
         )
     _check(workloads, lambda one: one.said.ready is not None)
-    pids = group.processes() or descendants(one.pid for one in workloads)
+    pids = processes_of(workloads, group)
     cpus = sorted({cpu for cpus in job.settings.cpu_lists or [list(usable.cpus)] for cpu in cpus})
     # Processes that it starts later are in the group; without one, they are looked for.
-    sampler = Sampler(lambda: group.processes() or descendants(one.pid for one in workloads), cpus)
+    sampler = Sampler(lambda: processes_of(workloads, group), cpus)
     summary, whole = None, False
     with _recording(job, plan, group, pids, row) as recorder:
         throttled_before_ns, recorder_before_ns = group.throttled_ns(), _cpu_ns(recorder)
@@ -183,6 +190,8 @@ def _measure(
             go_ns = now_ns()
             for one in workloads:
                 one.go()
+            if meanwhile is not None:
+                meanwhile(workloads, group)
             whole = listen(workloads, lambda one: one.done, plan.phase_limit_s)
             row["peak_rss_bytes"] = evaluate.total(_peak_rss(one) for one in workloads)
         finally:
@@ -191,7 +200,7 @@ def _measure(
             if recorder is not None:
                 try:
                     summary = recorder.stop(gone=_gone(workloads, group))
-                except AiError as error:
+                except CommandError as error:
                     row["unavailable"].append({"what": "recording", "why": str(error)})
     throttled_ns = _difference(group.throttled_ns(), throttled_before_ns)
     if not whole:
@@ -204,6 +213,11 @@ def _measure(
     cpu_time = min(len(cpus), job.settings.cpu_quota or usable.cpu_time)
     said, of = [one.said for one in workloads], [one.pid for one in workloads]
     return evaluate.Seen(said, of, go_ns, sampler, cpu_time, len(cpus), throttled_ns, recorder_ns), summary
+
+
+def processes_of(workloads: list[Workload], group: cgroup.Group) -> list[int]:
+    """Those of the copies that are alive: everything in their group, or without one what descends from them."""
+    return group.processes() or descendants(one.pid for one in workloads)
 
 
 def _evaluate(
@@ -258,7 +272,7 @@ def _recording(
             recorder = Recorder(plan.folder / name, pids, group.folder, plan.price, machine)
             recorder.wait_begun()
             row["trace"] = name
-        except AiError as error:
+        except CommandError as error:
             row["unavailable"].append({"what": "recording", "why": str(error)})
             if recorder is not None:
                 recorder.kill()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._errors import CommandError
 from . import record
-from .errors import AiError
 from .sampler import Sample
 
 
@@ -53,7 +53,7 @@ def _intervals(trace: Path) -> list[tuple[int, int, int, int]]:
             for row in record.table(trace, "intervals")
             if not row["cpu"]
         ]
-    except AiError:
+    except CommandError:
         return []
 
 

@@ -1,36 +1,67 @@
-"""`swtch ai run --check-overhead MODEL`: what recording costs, from recorded and unrecorded runs in turn."""
+"""`swtch ai run --check-overhead MODEL`: what recording costs, from one run of which every other stretch is recorded.
+
+Two processes of one model differ in speed by more than recording may cost: where their memory lies is redrawn. So it is one process, and
+a recorder that comes and goes.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from .._cgroup import Group
+from .._errors import WrongUsage
+from .._machine import host, usable
 from .catalogue import find
+from .contract import now_ns
+from .errors import AiError
+from .evaluate import Seen, disturbed
 from .figures import estimate
-from .host import host, usable
-from .one_run import Job
-from .options import WrongUsage
+from .launch import Workload, listen
+from .one_run import Job, processes_of, run_once
+from .record import Recorder
+from .sampler import Sample, process_cpu_ns
 from .study import Study, announce, need_models
 from .subject import of_model
 from .sweep import Forecast, Grid
 
-BARE = ".bare"
-"""The tag of runs without a recorder."""
-PAIRS = 6
-"""So many give an interval of 95 %."""
-DURATION_S = 5.0
+PAIRS = 30
+"""Stretches of each kind."""
+DURATION_S = 2.0
+"""A stretch."""
 MOST_LOST = 0.02
 """What recording may cost of the throughput."""
+_CHANGE_S = 1.0
+"""What a recorder takes to come and go, about."""
+_SETTLING_S = 0.1
+"""What is left of a recorder's end is not counted."""
+_ENOUGH = 6
+"""So many pairs that nobody disturbed give an interval of 95 %; then those that somebody did are left out."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of the measured phase."""
+
+    recorded: bool
+    begin_ns: int
+    """By `CLOCK_MONOTONIC`."""
+    end_ns: int
+    cpu_ns: int
+    """CPU time that the workload took."""
+    recorder_ns: int | None = None
+    """CPU time that the recorder's process took; `None` without one."""
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Runs a model with and without a recorder in turn; returns the exit status."""
+    """Runs a model with a recorder that comes and goes; returns the exit status."""
     from .run import conclude, make_plan
 
-    models = find(options.check_overhead)
-    if len(models) != 1 or options.no_record:
-        raise WrongUsage("--check-overhead takes one model, and records it; leave --no-record out")
+    models = find_one(options)
     need_models(options.device)
     may_use = usable(host())
     settings = Grid(
@@ -42,67 +73,158 @@ def run_check(options: argparse.Namespace) -> int:
     ).settings(may_use)
     if len(settings) != 1:
         raise WrongUsage("--check-overhead takes one value of each setting")
-    subject = of_model(models[0], options.weights, options.seed)
     plan = make_plan(options, DURATION_S)
     study = Study(plan, options.words, options.name, True, options.seed)
     pairs = options.repeats or PAIRS
-    # Who is first changes from pair to pair, so that a drift of the machine favours nobody.
-    turns = [
-        (n, recorded) for n in range(pairs) for recorded in ((True, False) if n % 2 == 0 else (False, True))
-    ]
-    todo = [Job(subject, settings[0], n, "" if recorded else BARE) for n, recorded in turns]
-    forecast = Forecast(plan.duration_s, may_use.cpu_count)
-    announce(todo, forecast, plan.folder)
-    for job, (_, recorded) in zip(todo, turns):
-        study.plan = plan if recorded else plan.unrecorded()
-        study.run([job], forecast=forecast)
-        if study.interrupted:
-            break
-    study.document["recording_overhead"] = overhead(study.runs)
+    whole_s = pairs * 2 * (plan.duration_s + _CHANGE_S)
+    job = Job(of_model(models, options.weights, options.seed), settings[0])
+    forecast = Forecast(whole_s, may_use.cpu_count)
+    announce([job], forecast, plan.folder)
+    turns = Turns(pairs, plan.duration_s, plan.folder / f"{job.id}.swtch", study)
+    seen: list[Seen] = []
+    row = run_once(
+        job,
+        plan.lasting(whole_s).unrecorded(),
+        study.usable,
+        study.show,
+        look=lambda row, what, trace: seen.append(what),
+        meanwhile=turns.take,
+    )
+    study.finish(row)
+    if seen:
+        spans = [span for said in seen[0].said for span in zip(said.begin_ns, said.end_ns)]
+        study.document["recording_overhead"] = overhead(
+            turns.stretches, spans, seen[0].sampler.samples, seen[0].cpu_count
+        )
     return conclude(study, options.json)
 
 
-def overhead(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """What recording costs, as `swtch/study/1` has it; `None` without a complete pair. Pure.
+def find_one(options: argparse.Namespace) -> Any:
+    """The model that is asked for. Raises `WrongUsage` when it is not one, or is not to be recorded."""
 
-    `throughput_ratio` is of the recorded to the unrecorded run of each pair; `cpu_ratio` likewise of the CPU time that an inference takes, which
-    says more where others use the machine too. `recorder_cpu_share` is what the recorder's process took of the CPUs, in the middle of all runs; its
+    models = find(options.check_overhead)
+    if len(models) != 1 or options.no_record:
+        raise WrongUsage("--check-overhead takes one model, and records it; leave --no-record out")
+    return models[0]
+
+
+class Turns:
+    """Lets a recorder come and go while a workload runs."""
+
+    def __init__(self, pairs: int, stretch_s: float, trace: Path, study: Study) -> None:
+        """trace: where the recorder writes; it is removed each time."""
+        self.stretches: list[Stretch] = []
+        """Those that were whole, in order."""
+        self._pairs, self._stretch_s, self._trace, self._study = pairs, stretch_s, trace, study
+
+    def take(self, workloads: list[Workload], group: Group) -> None:
+        """Until all turns are over, or the workload is. Raises `AiError` when nothing can be recorded."""
+        for pair in range(self._pairs):
+            # Who is first changes from pair to pair, so that a drift of the machine favours nobody.
+            for recorded in (True, False) if pair % 2 == 0 else (False, True):
+                self._study.show(
+                    f"pair {pair + 1} of {self._pairs}  {'recorded' if recorded else 'unrecorded'}"
+                )
+                over = self._recorded(workloads, group) if recorded else self._stretch(workloads, group, None)
+                if over:
+                    return
+
+    def _recorded(self, workloads: list[Workload], group: Group) -> bool:
+        recorder = Recorder(self._trace, processes_of(workloads, group), group.folder)
+        try:
+            recorder.wait_begun()
+            over = self._stretch(workloads, group, recorder)
+            recorder.stop()
+        finally:
+            recorder.kill()
+            shutil.rmtree(self._trace, ignore_errors=True)
+        return over or listen(workloads, lambda one: one.done, _SETTLING_S)
+
+    def _stretch(self, workloads: list[Workload], group: Group, recorder: Recorder | None) -> bool:
+        """Adds one; true when the workload was over before."""
+        before_ns, recorder_ns, begin_ns = self._cpu_ns(workloads, group), _own(recorder), now_ns()
+        if listen(workloads, lambda one: one.done, self._stretch_s):
+            return True
+        end_ns, took_ns = now_ns(), self._cpu_ns(workloads, group) - before_ns
+        after_ns = _own(recorder)
+        used_ns = None if recorder_ns is None or after_ns is None else after_ns - recorder_ns
+        self.stretches.append(Stretch(recorder is not None, begin_ns, end_ns, took_ns, used_ns))
+        return False
+
+    def _cpu_ns(self, workloads: list[Workload], group: Group) -> int:
+        try:
+            return sum(process_cpu_ns(pid) for pid in processes_of(workloads, group))
+        except OSError:
+            raise AiError("a process of the workload ended while it was measured") from None
+
+
+def overhead(
+    stretches: Sequence[Stretch], spans: Sequence[tuple[int, int]], samples: Sequence[Sample], cpu_count: int
+) -> dict[str, Any] | None:
+    """What recording costs, as `swtch/study/1` has it; `None` without a pair. Pure.
+
+    spans: when inferences began and ended, by the stretches' clock; one that is in two counts for its part in each. samples: what others did.
+
+    `throughput_ratio` is of the recorded to the unrecorded stretch of each pair; `cpu_ratio` likewise of the CPU time that an inference takes, which
+    says more where others use the machine too. `recorder_cpu_share` is what the recorder's process took of the CPUs, in the middle of all; its
     programs in the kernel are not in it.
     """
-    by_repeat: dict[int, dict[bool, Mapping[str, Any]]] = {}
-    for run in runs:
-        if run["outcome"] == "complete" and run["inferences"]:
-            by_repeat.setdefault(run["repeat"], {})[run["trace"] is not None] = run
-    pairs = [both for both in by_repeat.values() if len(both) == 2]
-    throughput = estimate(
-        [both[True]["images_per_second"] / both[False]["images_per_second"] for both in pairs]
-    )
+    pairs = [_ordered(one, two) for one, two in zip(stretches[::2], stretches[1::2])]
+    pairs = [pair for pair in pairs if all(_inferences(one, spans) for one in pair)]
+    alone = [pair for pair in pairs if not any(_is_disturbed(one, samples, cpu_count) for one in pair)]
+    left_in = alone if len(alone) >= _ENOUGH else pairs
+    speeds = [[_inferences(one, spans) / _length_ns(one) for one in pair] for pair in left_in]
+    throughput = estimate([recorded / bare for recorded, bare in speeds])
     if throughput is None:
         return None
-    cpu = estimate([_cpu(both[True]) / _cpu(both[False]) for both in pairs if _cpu(both[False])])
+    costs = [[one.cpu_ns / _inferences(one, spans) for one in pair] for pair in left_in]
+    cpu = estimate([recorded / bare for recorded, bare in costs if bare])
+    share = estimate(
+        [
+            recorded.recorder_ns / (_length_ns(recorded) * cpu_count)
+            for recorded, _ in left_in
+            if recorded.recorder_ns is not None
+        ]
+    )
     return {
         "throughput_ratio": throughput.to_document(),
         "cpu_ratio": None if cpu is None else cpu.to_document(),
-        "pairs": len(pairs),
-        "recorder_cpu_share": _median([_recorder_share(both[True]) for both in pairs]),
+        "pairs": len(left_in),
+        "recorder_cpu_share": None if share is None else share.median,
         "bar": 1 - MOST_LOST,
-        "disturbed": sum(run["disturbed"] is not None for both in pairs for run in both.values()),
+        "disturbed": 0 if left_in is alone else len(pairs) - len(alone),
     }
 
 
-def _median(values: Sequence[float | None]) -> float | None:
-    found = estimate([value for value in values if value is not None])
-    return None if found is None else found.median
+def _ordered(one: Stretch, two: Stretch) -> tuple[Stretch, Stretch]:
+    """The recorded one first."""
+    return (one, two) if one.recorded else (two, one)
 
 
-def _recorder_share(run: Mapping[str, Any]) -> float | None:
-    """CPU time of the recorder's process, of all that the run might use."""
-    took, cpu = (run.get("recorder") or {}).get("measured_cpu_ns"), run["cpu"]
-    if took is None or not cpu.get("utilisation") or not cpu.get("own_ns"):
-        return None
-    return float(took) * float(cpu["utilisation"]) / float(cpu["own_ns"])
+def _is_disturbed(stretch: Stretch, samples: Sequence[Sample], cpu_count: int) -> bool:
+    within = [one for one in samples if stretch.begin_ns <= one.at_ns <= stretch.end_ns]
+    if len(within) < 2:
+        return False
+    first, last = within[0], within[-1]
+    foreign_ns = (last.busy_ns - first.busy_ns) - (last.own_ns - first.own_ns)
+    return (
+        disturbed(foreign_ns, last.steal_ns - first.steal_ns, (last.at_ns - first.at_ns) * cpu_count)
+        is not None
+    )
 
 
-def _cpu(run: Mapping[str, Any]) -> float:
-    """CPU time of an inference by the kernel's accounting, which is there with and without a recorder; nanoseconds."""
-    return float(run["cpu"]["sampled_ns"] or 0) / float(run["inferences"])
+def _inferences(stretch: Stretch, spans: Sequence[tuple[int, int]]) -> float:
+    parts = (
+        (min(end, stretch.end_ns) - max(begin, stretch.begin_ns)) / (end - begin)
+        for begin, end in spans
+        if begin < stretch.end_ns and end > stretch.begin_ns and end > begin
+    )
+    return sum(parts)
+
+
+def _length_ns(stretch: Stretch) -> int:
+    return stretch.end_ns - stretch.begin_ns
+
+
+def _own(recorder: Recorder | None) -> int | None:
+    return None if recorder is None else recorder.cpu_ns()

@@ -15,37 +15,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import __main__ as package
+from .._program import binary
 from .errors import AiError
 from .sampler import process_cpu_ns
 from .timeline import Switch
 
-BINARY_VARIABLE = "SWTCH_BIN"
-"""The environment variable that names the program `swtch` where the package has brought none."""
 _BEGIN_LIMIT_S = 30.0
 _END_LIMIT_S = 120.0
 _NOTICE_LIMIT_S = 2.0
 _POLL_S = 0.01
 _STEADY_S = 0.05
 """Attached programs must not have grown in number, and the recorder must have had nothing to do, for so long."""
-
-
-def binary() -> Path:
-    """The program `swtch`: of this package, of `SWTCH_BIN`, or on PATH. Raises `AiError` when there is none."""
-    own = package.command()
-    if own is not None:
-        return own
-    named = os.environ.get(BINARY_VARIABLE)
-    if named:
-        if not os.access(named, os.X_OK):
-            raise AiError(f"{BINARY_VARIABLE} names {named}, which is no program; correct or unset it")
-        return Path(named)
-    found = shutil.which("swtch")
-    if found is None:
-        raise AiError(
-            f"the program swtch is not here, so nothing can be recorded; pip install swtch, or set {BINARY_VARIABLE}"
-        )
-    return Path(found)
 
 
 def own_profile() -> Path:

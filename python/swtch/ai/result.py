@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from .._files import make_folder, now, replace
+from .._program import swtch_version
 from .errors import AiError
-from .record import binary
 
 SCHEMA = "swtch/study/1"
 FILE = "study.json"
@@ -45,13 +42,12 @@ def begin(
 
     host: the machine, as a Profile has it. runtime: `name` and `version`; `None` when programs bring their own.
     """
-    now = datetime.datetime.now(datetime.timezone.utc)
     return {
         "schema": SCHEMA,
         "kind": "ai",
         "provenance": {
             "swtch_version": swtch_version(),
-            "created_at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "created_at": now(),
             "command": list(command),
             "runtime": None if runtime is None else dict(runtime),
             "seed": seed,
@@ -67,32 +63,10 @@ def begin(
     }
 
 
-def swtch_version() -> str:
-    """Of this package, or where it is run from its sources, of the program that records; `unknown` when there is neither."""
-    try:
-        return version("swtch")
-    except PackageNotFoundError:
-        pass
-    try:
-        said = subprocess.run([str(binary()), "--version"], capture_output=True, text=True, timeout=10).stdout
-    except (AiError, OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return said.split()[-1] if said.split() else "unknown"
-
-
 def write(folder: Path, document: Mapping[str, Any]) -> Path:
-    """Writes `study.json`, whole or not at all; returns where it is. Raises `AiError` when it cannot be written."""
+    """Writes `study.json`, whole or not at all; returns where it is. Raises `CommandError` when it cannot be written."""
     path = folder / FILE
-    text = json.dumps(document, indent=1, allow_nan=False) + "\n"
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=folder, prefix=f".{FILE}.", delete=False) as file:
-            file.write(text)
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except OSError as error:
-        raise AiError(
-            f"{path} cannot be written ({error.strerror}); is the disk full or read-only?"
-        ) from None
+    replace(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
     return path
 
 
@@ -144,21 +118,6 @@ def new_folder(asked: Path | None) -> Path:
 
     Raises `AiError` when there is a study in it already.
     """
-    try:
-        if asked is not None:
-            if (asked / FILE).exists():
-                raise AiError(f"there is a study in {asked} already; give another folder, or remove it")
-            asked.mkdir(parents=True, exist_ok=True)
-            return asked
-        number = 1
-        while True:
-            folder = Path(DEFAULT_FOLDER if number == 1 else f"{DEFAULT_FOLDER}-{number}")
-            try:
-                folder.mkdir()
-                return folder
-            except FileExistsError:
-                number += 1
-    except OSError as error:
-        raise AiError(
-            f"the folder {error.filename} cannot be made ({error.strerror}); give another with --out"
-        ) from None
+    if asked is not None and (asked / FILE).exists():
+        raise AiError(f"there is a study in {asked} already; give another folder, or remove it")
+    return make_folder(asked, DEFAULT_FOLDER)

@@ -9,12 +9,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .._errors import CommandError, WrongUsage
+from .._machine import Usable, host, usable
+from .._options import count, counts, seconds
 from . import result, summary
 from .catalogue import MODELS, QUICK, find
-from .errors import AiError
-from .host import Usable, host, usable
 from .one_run import Job, Plan
-from .options import WrongUsage, count, counts, pins, quotas, seconds, switches
+from .options import pins, quotas, switches
 from .study import Study, announce, need_models
 from .subject import Subject, of_model, of_program
 from .suite_driver import PARTS
@@ -78,7 +79,7 @@ def _add_what(group: Any) -> None:
     add(
         "--check-overhead",
         metavar="MODEL",
-        help="what recording costs: recorded and unrecorded runs of a model in turn",
+        help="what recording costs: one run of a model, recorded and unrecorded in turn",
     )
     add("--suite", choices=["ai-benchmark"], help="the study's own package, in an environment of its own")
     add(
@@ -254,7 +255,7 @@ def _jobs(
     )
     try:
         settings = grid.settings(may_use)
-    except AiError as error:
+    except CommandError as error:
         raise WrongUsage(str(error)) from None
     repeats = options.repeats or 1
     if options.quick:

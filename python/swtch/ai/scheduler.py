@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from .._errors import CommandError
+from .._program import binary
 from .errors import AiError
-from .record import binary
 
 STOCK = "stock"
 """The kernel's own."""
@@ -28,20 +29,24 @@ def why_not(name: str) -> str | None:
         return None
     try:
         status = _status()
-    except AiError as error:
+    except CommandError as error:
         return str(error)
     if not status.get("sched_ext"):
         reasons = [row["why"] for row in status.get("unavailable", [])]
-        kernel = reasons[0] if reasons else "the kernel here has no sched_ext"
-        return (
-            f"{kernel}; its guest gets single programs with their libraries and no Python, and figures of "
-            "another machine would not compare with those of this one"
-        )
+        return reasons[0] if reasons else "the kernel here has no sched_ext"
     if os.geteuid() != 0:
         return "loading a scheduler takes root"
     if status.get("state") == "enabled":
         return f"the scheduler {status.get('ops')} is loaded already; end it first"
     return None
+
+
+def lacks_kernel() -> bool:
+    """Whether no scheduler can be loaded because the kernel here has no sched_ext; a virtual machine's has."""
+    try:
+        return not _status().get("sched_ext")
+    except CommandError:
+        return False
 
 
 @contextlib.contextmanager

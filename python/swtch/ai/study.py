@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import cgroup, result
+from .. import _cgroup as cgroup
+from .._machine import Usable, host, host_document, usable
+from .._progress import Progress, left
+from . import result
 from .advice import advise
 from .errors import MissingRuntime
-from .host import Usable, host, host_document, usable
-from .one_run import Job, Plan, run_once
-from .progress import Progress, left
+from .one_run import PROGRAM, Job, Plan, run_once
 from .runtime import NEEDED, check, installed
 from .summarise import summarise
 from .sweep import Forecast
@@ -41,7 +42,7 @@ class Study:
         self.interrupted = False
         """Whether Ctrl-C ended it."""
         self._progress = Progress()
-        cgroup.remove_stale()
+        cgroup.remove_stale(PROGRAM)
 
     @property
     def runs(self) -> list[dict[str, Any]]:
@@ -80,6 +81,10 @@ class Study:
     def show(self, text: str) -> None:
         """Says on a terminal what is going on."""
         self._progress.show(text)
+
+    def clear(self) -> None:
+        """Nothing is going on any more."""
+        self._progress.clear()
 
     def finish(self, row: dict[str, Any]) -> None:
         """Takes the last run, which was not made by `run`."""

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._errors import WrongUsage
+from .._machine import host, usable
 from . import evaluate, record
 from .errors import AiError
 from .figures import latency, per
-from .host import host, usable
 from .one_run import Job, run_once
-from .options import WrongUsage
 from .settings import Settings
 from .study import Study
 from .subject import Subject

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .._text import table
 from .settings import from_document
 
 Run = Mapping[str, Any]
@@ -59,18 +60,6 @@ def largest(runs: Sequence[Run]) -> Run | None:
     return max(known, key=lambda run: run["peak_rss_bytes"], default=None)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Lines with columns under each other; the first `left` of them are aligned to the left."""
-    widths = [max(map(len, column)) for column in zip(header, *rows)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in [header, *rows]
-    ]
-
-
 def _table(runs: Sequence[Run]) -> list[str]:
     if not runs:
         return []
@@ -112,7 +101,7 @@ def _largest(runs: Sequence[Run]) -> list[str]:
 
 def _overhead(overhead: Mapping[str, Any]) -> str:
     ratio, cpu = overhead["throughput_ratio"], overhead["cpu_ratio"]
-    text = f"Recorded runs have {_interval(ratio)} of the throughput of unrecorded ones"
+    text = f"Recorded stretches have {_interval(ratio)} of the throughput of unrecorded ones"
     if cpu is not None:
         text += f", and an inference takes {_interval(cpu)} of the CPU time"
     if overhead["recorder_cpu_share"] is not None:

@@ -6,8 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .host import Usable, pinned
+from .._machine import Usable
 from .one_run import Job
+from .pinning import pinned
 from .settings import Settings
 from .subject import Subject
 

@@ -11,14 +11,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from . import scheduler
+from .._errors import CommandError, WrongUsage
+from .._machine import Usable, host, usable
+from . import scheduler, vm
 from .advice import Advice, advise_pair, of_the_switches
-from .catalogue import find
-from .host import Usable, host, usable
+from .catalogue import Model, find
 from .one_run import Job
-from .options import WrongUsage
 from .run import add_common, conclude, make_plan
-from .settings import Settings
+from .settings import Settings, from_document
 from .study import Study, announce, need_models
 from .subject import Subject, of_model, of_program
 from .summarise import Summary, summarise
@@ -54,7 +54,10 @@ def add_to(commands: Any) -> None:
         "--schedulers",
         default="stock,flsched",
         metavar="NAME,...",
-        help="stock, and those of `swtch sched list`; what cannot be loaded here is said and left out (stock,flsched)",
+        help="stock, and those of `swtch sched list`; where the kernel has no sched_ext a model is tried under them in a virtual machine (stock,flsched)",
+    )
+    parser.add_argument(
+        "--no-vm", action="store_true", help="leave out the schedulers that the kernel here cannot load"
     )
     add_common(parser)
     parser.set_defaults(run=run)
@@ -69,7 +72,8 @@ def run(options: argparse.Namespace) -> int:
     plan = make_plan(options, DURATION_S)
     study = Study(plan, options.words, options.name, subject.model is not None, options.seed)
     default = Settings(threads=may_use.cpu_count, device=options.device)
-    candidates = _candidates(options, may_use, study)
+    names, for_vm = _schedulers(options, subject, study)
+    candidates = candidates_of(may_use, options.device, names)
     repeats = options.repeats or REPEATS
     announce(planned(subject, candidates, repeats), Forecast(plan.duration_s, may_use.cpu_count), plan.folder)
     finalists = search(study, subject, candidates)
@@ -80,7 +84,13 @@ def run(options: argparse.Namespace) -> int:
         found = verdict(summarise(study.runs[begun:]), default)
         if found is not None:
             study.document["tuned"] = found
-            print(found["text"], file=sys.stderr if options.json else sys.stdout)
+            to = sys.stderr if options.json else sys.stdout
+            print(found["text"], file=to)
+            if for_vm and not study.interrupted and subject.model is not None:
+                best = from_document(found["best"]["settings"])
+                found["in_vm"] = _in_vm(subject.model, best, for_vm, options.seed, study)
+                if found["in_vm"] is not None:
+                    print(found["in_vm"]["text"], file=to)
     return conclude(study, options.json)
 
 
@@ -187,18 +197,38 @@ def _against(before: Summary | None, best: Summary, default: Settings, advice: A
     )
 
 
-def _candidates(options: argparse.Namespace, may_use: Usable, study: Study) -> list[Settings]:
-    """Those that can be run here; what cannot is told in the study."""
-    names = []
+def _schedulers(options: argparse.Namespace, subject: Subject, study: Study) -> tuple[list[str], list[str]]:
+    """Those that can be loaded here, and those that a virtual machine is needed for; what is left is told in the study."""
+    here, for_vm = [], []
     for name in dict.fromkeys(options.schedulers.split(",")):
         reason = scheduler.why_not(name)
         if reason is None:
-            names.append(name)
+            here.append(name)
+        elif subject.model is not None and not options.no_vm and scheduler.lacks_kernel():
+            for_vm.append(name)
         else:
             study.document["unavailable"].append({"what": f"scheduler {name}", "why": reason})
-    if not names:
+    if not here:
         raise WrongUsage(f"none of the schedulers {options.schedulers} can be loaded here; give stock")
-    return candidates_of(may_use, options.device, names)
+    return here, for_vm
+
+
+def _in_vm(
+    model: Model, settings: Settings, names: Sequence[str], seed: int, study: Study
+) -> dict[str, Any] | None:
+    """What the schedulers make of the best settings in a virtual machine; `None` when that failed, and the study says why."""
+    if settings.device != "cpu":
+        why = "a virtual machine has no GPU"
+    else:
+        study.show(f"in a virtual machine: {', '.join(names)}; some minutes")
+        try:
+            return vm.compare(model, settings, names, seed, study.usable.cpu_count)
+        except CommandError as error:
+            why = str(error)
+        finally:
+            study.clear()
+    study.document["unavailable"] += [{"what": f"scheduler {name}", "why": why} for name in names]
+    return None
 
 
 def _subject(options: argparse.Namespace) -> Subject:

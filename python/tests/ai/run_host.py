@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from swtch.ai import cgroup
-from swtch.ai.errors import AiError
-from swtch.ai.record import binary
+from swtch import _cgroup as cgroup
+from swtch._errors import CommandError
+from swtch._program import binary
+from swtch.ai.one_run import PROGRAM
 
 HEAD = """\
 import json, os, signal, sys, time
@@ -75,7 +76,7 @@ def groups_left() -> list[Path]:
     found = []
     for hierarchy in cgroup.hierarchies():
         for parent in {hierarchy.own, hierarchy.mount}:
-            found += [one for one in parent.glob(f"{cgroup._prefix()}{os.getpid()}-*")]
+            found += [one for one in parent.glob(f"{cgroup.prefix(PROGRAM)}{os.getpid()}-*")]
     return found
 
 
@@ -83,7 +84,7 @@ def needs_swtch() -> None:
     """Skips where the program that records is not here."""
     try:
         binary()
-    except AiError as error:
+    except CommandError as error:
         pytest.skip(f"nothing can be recorded: {error}")
 
 
@@ -95,7 +96,7 @@ def needs_root() -> None:
 
 def needs_groups() -> None:
     """Skips where control groups cannot be made."""
-    with cgroup.group("probe", 1.0) as group:
+    with cgroup.group(PROGRAM, "probe", cgroup.Limits.of_cpus(1.0)) as group:
         if group.folder is None:
             pytest.skip(f"no control group with a quota: {group.why}")
 

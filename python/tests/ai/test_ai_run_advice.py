@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from swtch._machine import Usable
 from swtch.ai.advice import advise, difference, fraction
-from swtch.ai.host import Usable
-from swtch.ai.overhead import overhead
+from swtch.ai.overhead import Stretch, overhead
+from swtch.ai.sampler import Sample
 from swtch.ai.settings import Settings
 from swtch.ai.summarise import summarise
 from swtch.ai.tune import candidates_of, rounds_of, verdict
@@ -141,35 +142,54 @@ def test_what_did_not_end_well_is_no_figure():
     assert summarise([{**run(TWO, 90), "outcome": "crashed"}, {**run(TWO, 90), "inferences": 0}]) == []
 
 
-def test_the_ratio_of_the_overhead_is_of_pairs():
-    def pair(repeat, recorded, bare):
-        base = {
-            "outcome": "complete",
-            "inferences": 10,
-            "repeat": repeat,
-            "disturbed": None,
-            "cpu": {"sampled_ns": 100},
-        }
-        return [
-            {**base, "trace": "a.swtch", "images_per_second": recorded},
-            {**base, "trace": None, "images_per_second": bare},
-        ]
+SECOND = 1_000_000_000
 
+
+def stretches_of(*lengths):
+    """Pairs of seconds, a second apart, and the inferences in them: (recorded, unrecorded) in each pair, whose order changes."""
+    stretches, spans, at_ns = [], [], 0
+    for number, (recorded, bare) in enumerate(lengths):
+        for is_recorded in (True, False) if number % 2 == 0 else (False, True):
+            count = recorded if is_recorded else bare
+            spans += [(at_ns + n * SECOND // count, at_ns + (n + 1) * SECOND // count) for n in range(count)]
+            used_ns = SECOND // 100 if is_recorded else None
+            stretches.append(Stretch(is_recorded, at_ns, at_ns + SECOND, SECOND, used_ns))
+            at_ns += 2 * SECOND
+    return stretches, spans
+
+
+def test_the_ratio_of_the_overhead_is_of_pairs():
     # The machine slows down by half from pair to pair; the ratio does not mind.
-    runs = pair(0, 99, 100) + pair(1, 50, 50) + pair(2, 24.5, 25)
-    found = overhead(runs)
-    assert found["pairs"] == 3
-    assert found["throughput_ratio"]["median"] == pytest.approx(0.99)
-    assert found["cpu_ratio"]["median"] == 1
-    assert found["recorder_cpu_share"] is None
-    runs[0] = {
-        **runs[0],
-        "recorder": {"measured_cpu_ns": 30},
-        "cpu": {"sampled_ns": 100, "utilisation": 0.5, "own_ns": 1000},
-    }
-    # Half of what might be used is 1000, so that 2000 might be; 30 of those.
-    assert overhead(runs)["recorder_cpu_share"] == pytest.approx(0.015)
-    assert overhead(runs[:1]) is None
+    stretches, spans = stretches_of((990, 1000), (500, 500), (245, 250))
+    found = overhead(stretches, spans, [], 2)
+    assert found["pairs"] == 3 and found["disturbed"] == 0
+    assert found["throughput_ratio"]["median"] == pytest.approx(0.99, rel=1e-6)
+    assert found["cpu_ratio"]["median"] == pytest.approx(1 / 0.99, rel=1e-6)
+    assert found["recorder_cpu_share"] == pytest.approx(0.005)
+    assert overhead(stretches[:1], spans, [], 2) is None
+
+
+def test_an_inference_in_two_stretches_counts_for_its_part_in_each():
+    stretches = [Stretch(True, 0, 100, 100), Stretch(False, 200, 300, 100)]
+    # Half of one, a whole one and a quarter of another; and the other three quarters are between the two or in the second.
+    found = overhead(stretches, [(-30, 30), (30, 80), (80, 160), (200, 300)], [], 1)
+    assert found["throughput_ratio"]["median"] == pytest.approx(0.5 + 1 + 0.25)
+
+
+def test_disturbed_pairs_are_left_out_when_enough_others_are_there():
+    stretches, spans = stretches_of(*[(99, 100)] * 6, (10, 100))
+    quiet = [
+        Sample(at_ns, 3, 1, own_ns=at_ns, busy_ns=at_ns, steal_ns=0, interrupts=0)
+        for at_ns in range(0, 28 * SECOND, SECOND // 2)
+    ]
+    # In the last pair others take another CPU.
+    begin_ns = stretches[-2].begin_ns
+    loud = [replace(one, busy_ns=one.busy_ns + max(0, one.at_ns - begin_ns)) for one in quiet]
+    found = overhead(stretches, spans, loud, 2)
+    assert (found["pairs"], found["disturbed"]) == (6, 0)
+    assert found["throughput_ratio"]["ci_low"] == pytest.approx(0.99, rel=1e-6)
+    found = overhead(stretches[2:], spans, loud, 2)
+    assert (found["pairs"], found["disturbed"]) == (6, 1)
 
 
 def test_tuning_tries_what_makes_sense():

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 import swtch.ai
-from swtch.ai import evaluate, progress, result, scheduler, summary
+from swtch import _progress as progress
+from swtch.ai import evaluate, result, scheduler, summary
 from swtch.ai.errors import AiError
 from swtch.ai.over_time import over_time
-from swtch.ai.overhead import overhead
+from swtch.ai.overhead import Stretch, overhead
 from swtch.ai.sampler import Sample
 from swtch.ai.settings import Settings
 
@@ -70,10 +71,11 @@ def test_a_scheduler_that_is_refused_says_why(loader):
 def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
     assert scheduler.why_not("stock") is None
     loader("false")
-    assert scheduler.why_not("flsched").startswith("no kernel for it; its guest gets single programs")
+    assert scheduler.why_not("flsched") == "no kernel for it"
+    assert scheduler.lacks_kernel()
     folder = loader()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "takes root" in scheduler.why_not("flsched")
+    assert "takes root" in scheduler.why_not("flsched") and not scheduler.lacks_kernel()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert scheduler.why_not("flsched") is None
     (folder / "loaded").touch()
@@ -158,17 +160,15 @@ def test_the_text_has_runs_failures_memory_and_advice():
 
 def test_the_cost_of_recording_is_said_with_its_interval():
     study = result.begin({}, "here", ["swtch"], None, None)
-    base = {"cpu": {"sampled_ns": 100}, "inferences": 10}
-    for repeat, (recorded, bare) in enumerate(((98, 100), (99, 100), (100, 100))):
-        for speed, trace in ((recorded, "a"), (bare, None)):
-            study["runs"].append(
-                {**row(Settings()), **base, "repeat": repeat, "images_per_second": speed, "trace": trace}
-            )
-    found = overhead(study["runs"])
-    study["runs"] = []
+    stretches, spans = [], []
+    for recorded, count in ((True, 98), (False, 100), (True, 99), (False, 100), (True, 100), (False, 100)):
+        begin_ns = len(stretches) * 1000
+        stretches.append(Stretch(recorded, begin_ns, begin_ns + 1000, 1000))
+        spans += [(begin_ns + n * 10, begin_ns + (n + 1) * 10) for n in range(count)]
+    found = overhead(stretches, spans, [], 2)
     study["recording_overhead"] = json.loads(json.dumps(found))
     text = summary.text(study, None)
-    assert "Recorded runs have 0.990 (0.980 to 1.000) of the throughput of unrecorded ones" in text
+    assert "Recorded stretches have 0.990 (0.980 to 1.000) of the throughput of unrecorded ones" in text
     assert "3 pairs, confidence 75 %" in text
 
 

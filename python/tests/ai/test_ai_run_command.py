@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from run_host import SLEEPER, needs_runtime, needs_swtch, program
 
+from swtch._program import binary
 from swtch.ai import evaluate, overhead, run, runtime, study, suite_ai_benchmark, tune
 from swtch.ai.catalogue import MODELS
 from swtch.ai.command import _parser, main
 from swtch.ai.errors import MissingRuntime
-from swtch.ai.record import binary
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs" / "ai.md"
@@ -54,7 +54,7 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         (tmp_path / name).chmod(0o755)
     ran = []
 
-    def instead(job, plan, usable, say=None, look=None):
+    def instead(job, plan, usable, say=None, look=None, meanwhile=None):
         ran.append(job)
         row = evaluate.blank(job.id, job.subject.to_document(), job.settings.to_document(), job.repeat, None)
         speed = 100.0 / job.settings.threads + job.repeat
@@ -77,10 +77,11 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         row["trace"] = None if not plan.record else f"{job.id}.swtch"
         return row
 
-    for module in (study, suite_ai_benchmark):
+    for module in (study, suite_ai_benchmark, overhead):
         monkeypatch.setattr(module, "run_once", instead)
     for module in (run, tune, overhead):
         monkeypatch.setattr(module, "need_models", lambda device: None)
+    monkeypatch.setattr(tune.vm, "compare", lambda *arguments: {"text": "In a virtual machine ..."})
     monkeypatch.setattr(suite_ai_benchmark, "python", lambda install: Path(sys.executable))
     assert main(words) == 0, capsys.readouterr().err
     assert bool(ran) == (words[0] != "list")

@@ -28,11 +28,13 @@ from run_host import (
 )
 from schema_check import faults
 
-from swtch.ai import cgroup, host, one_run, overhead, record, result
+from swtch import _cgroup as cgroup
+from swtch import _machine as host
+from swtch.ai import one_run, overhead, record, result
 from swtch.ai.catalogue import find
 from swtch.ai.command import main
 from swtch.ai.errors import AiError
-from swtch.ai.one_run import Job, Plan, run_once
+from swtch.ai.one_run import PROGRAM, Job, Plan, run_once
 from swtch.ai.sampler import descendants
 from swtch.ai.settings import Settings
 from swtch.ai.study import Study
@@ -181,7 +183,7 @@ def test_a_machine_that_records_nothing_is_told_of(tmp_path, usable, monkeypatch
 
 def test_control_groups_are_removed_with_what_is_in_them():
     needs_groups()
-    with pytest.raises(RuntimeError), cgroup.group("left", 1.0) as group:
+    with pytest.raises(RuntimeError), cgroup.group(PROGRAM, "left", cgroup.Limits.of_cpus(1.0)) as group:
         into = f"echo $$ > {group.folder}/cgroup.procs && exec sleep 1000"
         process = subprocess.Popen(["/bin/sh", "-c", into])
         while process.pid not in group.processes():
@@ -196,18 +198,18 @@ def test_groups_of_runs_that_were_killed_are_removed_by_the_next():
     parent = cgroup.hierarchies()[0].own
     gone = subprocess.Popen(["true"])
     gone.wait()
-    stale = parent / f"{cgroup._prefix()}{gone.pid}-x"
-    mine = parent / f"{cgroup._prefix()}{os.getpid()}-x"
+    stale = parent / f"{cgroup.prefix(PROGRAM)}{gone.pid}-x"
+    mine = parent / f"{cgroup.prefix(PROGRAM)}{os.getpid()}-x"
     stale.mkdir(), mine.mkdir()
     try:
-        assert stale in cgroup.remove_stale()
+        assert stale in cgroup.remove_stale(PROGRAM)
         assert not stale.exists() and mine.exists()
     finally:
         mine.rmdir()
 
 
 def test_without_control_groups_there_is_a_reason(tmp_path):
-    with cgroup.group("none", None, tmp_path) as group:
+    with cgroup.group(PROGRAM, "none", root=tmp_path) as group:
         assert (group.folder, group.why) == (None, "no control groups are mounted here")
 
 
@@ -293,8 +295,9 @@ def test_the_cost_of_recording_is_of_pairs(tmp_path, monkeypatch):
     ]
     assert main(words) == 0
     document = written(folder)
-    assert [run["trace"] is None for run in document["runs"]] == [False, True]
+    assert [run["outcome"] for run in document["runs"]] == ["complete"]
     assert document["recording_overhead"]["pairs"] == 1
+    assert not list(folder.glob("*.swtch"))
     assert document["recording_overhead"]["recorder_cpu_share"] is not None
 
 
@@ -367,7 +370,7 @@ def test_an_interrupted_study_keeps_what_was_complete(tmp_path, number):
     document = written(folder)
     assert [run["outcome"] for run in document["runs"]] == ["complete", "interrupted"]
     for hierarchy in cgroup.hierarchies():
-        assert list(hierarchy.own.glob(f"{cgroup._prefix()}{process.pid}-*")) == []
+        assert list(hierarchy.own.glob(f"{cgroup.prefix(PROGRAM)}{process.pid}-*")) == []
 
 
 def test_a_study_that_is_none_is_refused(tmp_path):

@@ -10,6 +10,8 @@ import time
 import pytest
 from run_host import needs_root, needs_swtch
 
+from swtch import _program
+from swtch._errors import CommandError
 from swtch.ai import evaluate, record
 from swtch.ai.errors import AiError
 from swtch.ai.record import Recorder
@@ -86,22 +88,22 @@ def test_a_recorder_without_a_target_says_why(tmp_path):
 
 
 def test_the_program_is_the_packages_or_the_variables_or_that_on_path(tmp_path, monkeypatch):
-    monkeypatch.setattr(record.package, "command", lambda: None)
+    monkeypatch.setattr(_program.package, "command", lambda: None)
     own = tmp_path / "swtch"
     own.write_text("#!/bin/sh\n")
     monkeypatch.setenv("SWTCH_BIN", str(own))
-    with pytest.raises(AiError, match="which is no program"):
-        record.binary()
+    with pytest.raises(CommandError, match="which is no program"):
+        _program.binary()
     own.chmod(0o755)
-    assert record.binary() == own
+    assert _program.binary() == own
     monkeypatch.delenv("SWTCH_BIN")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert record.binary() == own
+    assert _program.binary() == own
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(AiError, match="pip install swtch"):
-        record.binary()
-    monkeypatch.setattr(record.package, "command", lambda: tmp_path / "packaged")
-    assert record.binary() == tmp_path / "packaged"
+    with pytest.raises(CommandError, match="pip install swtch"):
+        _program.binary()
+    monkeypatch.setattr(_program.package, "command", lambda: tmp_path / "packaged")
+    assert _program.binary() == tmp_path / "packaged"
 
 
 def test_who_began_too_late_is_found_out():

@@ -7,10 +7,12 @@ import random
 
 import pytest
 
+from swtch import _options
+from swtch._machine import Usable
 from swtch.ai import options
 from swtch.ai.catalogue import find
 from swtch.ai.errors import AiError
-from swtch.ai.host import Usable, pinned
+from swtch.ai.pinning import pinned
 from swtch.ai.settings import Settings, cpu_list, cpus_of, from_document
 from swtch.ai.subject import of_model, of_program
 from swtch.ai.sweep import Forecast, Grid, by_settings, jobs
@@ -64,10 +66,10 @@ def test_the_quota_counts_and_not_the_machine():
 @pytest.mark.parametrize(
     ("parse", "text", "value"),
     [
-        (options.seconds, "500ms", 0.5),
-        (options.seconds, "2m", 120),
-        (options.seconds, "1h", 3600),
-        (options.counts, "1,2,4,2", (1, 2, 4)),
+        (_options.seconds, "500ms", 0.5),
+        (_options.seconds, "2m", 120),
+        (_options.seconds, "1h", 3600),
+        (_options.counts, "1,2,4,2", (1, 2, 4)),
         (options.switches, "on,off", (True, False)),
         (options.quotas, "none,1.5", (None, 1.5)),
         (options.pins, "none,spread,0+2-3", ("none", "spread", "0,2-3")),
@@ -80,16 +82,16 @@ def test_what_is_typed(parse, text, value):
 @pytest.mark.parametrize(
     ("parse", "text"),
     [
-        (options.seconds, "0s"),
-        (options.seconds, "-1s"),
-        (options.seconds, "nan"),
-        (options.seconds, "inf"),
-        (options.seconds, "2d"),
-        (options.seconds, "s"),
-        (options.counts, "0"),
-        (options.counts, "1,,2"),
-        (options.counts, "²"),
-        (options.counts, "99999999999999999999"),
+        (_options.seconds, "0s"),
+        (_options.seconds, "-1s"),
+        (_options.seconds, "nan"),
+        (_options.seconds, "inf"),
+        (_options.seconds, "2d"),
+        (_options.seconds, "s"),
+        (_options.counts, "0"),
+        (_options.counts, "1,,2"),
+        (_options.counts, "²"),
+        (_options.counts, "99999999999999999999"),
         (options.switches, "yes"),
         (options.quotas, "0"),
         (options.quotas, "nan"),

@@ -126,7 +126,7 @@ fn overhead(named: &NamedStudy) -> (Option<String>, String) {
             let ratio = overhead.throughput_ratio;
             let lost = |ratio: f64| text::percent(1.0 - ratio);
             let detail = format!(
-                "{} to {}, {} pairs of runs",
+                "{} to {}, {} pairs of stretches",
                 lost(ratio.ci_high),
                 lost(ratio.ci_low),
                 overhead.pairs

@@ -2,6 +2,7 @@
 
 mod answer;
 mod interrupts;
+mod latency;
 mod models;
 mod over_time;
 mod runs;

@@ -1,12 +1,10 @@
 //! What the settings do to each model: threads beyond the CPUs, spinning against blocking.
 
 use super::super::charts::amounts::{self, Amount, Thing};
-use super::super::charts::lines::{Point, Series};
-use super::super::charts::small_multiples::{self, Multiple, Shared};
 use super::super::page::{Block, Cell, Figure, Section, Table};
 use super::super::text;
 use super::models::label;
-use super::{NamedStudy, Studies};
+use super::{NamedStudy, Studies, latency};
 use swtch_study::model::{Estimate, Summary, Workload};
 
 /// Workloads that were run under more than one setting.
@@ -29,7 +27,8 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
                 named.study.summaries.iter().filter(|summary| summary.workload == *workload).collect();
             blocks.push(Block::heading(subjects.prefixed(i, &label(workload))));
             let id = format!("{i}-{}", workload.slug);
-            blocks.extend(latency(subjects, i, &summaries, &id).map(Block::Figure));
+            blocks.extend(latency::over_threads(subjects, i, &summaries, &id).map(Block::Figure));
+            blocks.extend(latency::against_switches(subjects, i, &summaries, &id).map(Block::Figure));
             blocks.extend(switches(&summaries, &id).map(Block::Figure));
             blocks.push(Block::Table(table(&summaries)));
         }
@@ -42,80 +41,6 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
          have work: fewer switches can be slower, so latency stands beside them.",
     ));
     Some(Section { id: "settings", title: "Threads, spinning and what else was set", blocks })
-}
-
-/// Latency over threads, a line for each way to wait.
-fn latency(subjects: Studies<'_>, index: usize, summaries: &[&Summary], id: &str) -> Option<Figure> {
-    let mut series: Vec<(&Summary, Vec<&Summary>)> = Vec::new();
-    for summary in summaries {
-        match series.iter_mut().find(|(first, _)| first.settings.differs_in_threads_only(&summary.settings)) {
-            Some((_, points)) => points.push(summary),
-            None => series.push((summary, vec![summary])),
-        }
-    }
-    series.retain(|(_, points)| points.len() > 1);
-    let mut threads: Vec<u32> =
-        series.iter().flat_map(|(_, points)| points.iter().map(|point| point.settings.threads)).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    if threads.len() < 2 {
-        return None;
-    }
-    let caption = "Median time of an inference over the number of threads.";
-    let mut table = Table::new(caption, &["Settings", "Median", "Interval"]);
-    let multiples = [Multiple {
-        title: String::new(),
-        series: series
-            .iter_mut()
-            .enumerate()
-            .map(|(number, (first, points))| {
-                points.sort_by_key(|point| point.settings.threads);
-                let points = points.iter().filter_map(|summary| {
-                    let estimate = summary.latency_p50_ns?;
-                    table.row(
-                        summary.settings.words(),
-                        vec![
-                            Cell::sorted(text::ns(estimate.median), estimate.median),
-                            Cell::text(text::ns_range(estimate.ci_low, estimate.ci_high)),
-                        ],
-                    );
-                    Some(Point {
-                        x: f64::from(summary.settings.threads),
-                        y: estimate.median,
-                        low: estimate.ci_low,
-                        high: estimate.ci_high,
-                        tip: vec![
-                            summary.settings.words(),
-                            text::ns(estimate.median),
-                            text::ns_range(estimate.ci_low, estimate.ci_high),
-                        ],
-                    })
-                });
-                let words = first.settings.words();
-                let (_, rest) = words.split_once(", ").unwrap_or(("", &words));
-                let mut look = subjects.look(index, number);
-                look.colour = index + number;
-                Series { look, label: rest.to_owned(), points: points.collect() }
-            })
-            .collect(),
-    }];
-    let shared = Shared {
-        x_ticks: threads.iter().map(|threads| (f64::from(*threads), threads.to_string())).collect(),
-        x_name: "threads",
-        y_tick: text::ns_tick,
-        label: caption.to_owned(),
-    };
-    let legend = multiples[0]
-        .series
-        .iter()
-        .map(|series| super::super::charts::markers::line_item(series.look, series.label.clone()))
-        .collect();
-    Some(
-        Figure::new(format!("figure-latency-{id}"), caption, table, |size| {
-            small_multiples::draw(&multiples, &shared, size)
-        })
-        .legend(legend),
-    )
 }
 
 /// Involuntary switches for each inference, a bar for each setting.

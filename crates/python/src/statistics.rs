@@ -1,0 +1,54 @@
+//! Figures from numbers, by the same code as those of Profiles.
+
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use swtch_stats::{
+    bootstrap_interval, coefficient_of_variation, mean, median_interval_sorted, quantile_interval_sorted,
+    quantile_sorted, sorted,
+};
+
+/// Of all intervals.
+const CONFIDENCE: f64 = 0.95;
+const RESAMPLES: usize = 2_000;
+/// Below so many values a bootstrap interval is too narrow to be given.
+const ENOUGH_TO_RESAMPLE: usize = 10;
+
+/// What numbers say, as JSON: `median` with the 95 % interval of order statistics (`low`, `high`; with fewer than 6 values their range, and
+/// `confidence` is what that is worth), `mean` with its bootstrap interval (`mean_low`, `mean_high`; null with fewer than 10), `minimum`, `cov`, `n`,
+/// and each of the quantiles asked for with its interval (an end is null where there are too few values for it). `null` for no values.
+#[pyfunction]
+pub(crate) fn estimate(py: Python<'_>, values: Vec<f64>, quantiles: Vec<f64>) -> String {
+    py.detach(|| of(&values, &quantiles)).to_string()
+}
+
+fn of(values: &[f64], quantiles: &[f64]) -> Value {
+    let ordered = sorted(values);
+    let (Some(smallest), Some(largest)) = (ordered.first(), ordered.last()) else {
+        return Value::Null;
+    };
+    let (low, high, confidence) = match median_interval_sorted(&ordered, CONFIDENCE) {
+        Some(interval) => (interval.low, interval.high, CONFIDENCE),
+        None => (*smallest, *largest, range_coverage(ordered.len())),
+    };
+    let of_mean = (ordered.len() >= ENOUGH_TO_RESAMPLE)
+        .then(|| bootstrap_interval(values, |sample| mean(sample), RESAMPLES, CONFIDENCE, 1));
+    let quantiles: Vec<Value> = quantiles
+        .iter()
+        .map(|q| {
+            let interval = quantile_interval_sorted(&ordered, *q, CONFIDENCE);
+            json!({ "q": q, "value": quantile_sorted(&ordered, *q), "low": interval.low, "high": interval.high })
+        })
+        .collect();
+    let cov = coefficient_of_variation(values);
+    json!({
+        "median": quantile_sorted(&ordered, 0.5), "low": low, "high": high, "confidence": confidence,
+        "mean": mean(values), "mean_low": of_mean.map(|one| one.low), "mean_high": of_mean.map(|one| one.high),
+        "minimum": smallest, "cov": if cov.is_finite() { cov } else { 0.0 }, "n": values.len(),
+        "quantiles": quantiles,
+    })
+}
+
+/// How likely the range of so many values holds the median: all are on one side of it with the chance of so many alike tosses of a coin.
+fn range_coverage(n: usize) -> f64 {
+    1.0 - 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX) - 1)
+}

@@ -1,0 +1,64 @@
+"""`python -m swtch_function`: one measurement on standard output, or a server."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from .answer import answer, text
+from .own import OwnFunction
+from .platforms import PLATFORMS
+from .server import serve
+from .version import VERSION
+
+EXAMPLES = """examples:
+  python -m swtch_function '{"methods": ["pipe"]}'
+  python -m swtch_function --listen 127.0.0.1:0
+  python -m swtch_function --listen 127.0.0.1:8080 --handler app:handler
+"""
+
+
+def main() -> int:
+    """Exit status 0 done, 1 failed, 2 wrong usage."""
+    parser = argparse.ArgumentParser(
+        prog="python -m swtch_function",
+        description="Measures what switches and throttling cost a function here.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("request", nargs="?", help="what to measure, as a JSON object")
+    parser.add_argument("--listen", metavar="HOST:PORT", help="serve POST / there; port 0 takes a free one")
+    parser.add_argument(
+        "--handler", metavar="MODULE:FUNCTION", help="serve this function instead, function(event, context)"
+    )
+    parser.add_argument(
+        "--timeout", metavar="S", type=float, default=60, help="of a call of that function; default 60"
+    )
+    parser.add_argument(
+        "--processes", metavar="N", type=int, default=64, help="that it may have at once; default 64"
+    )
+    parser.add_argument("--platform", choices=PLATFORMS, default="local", help="to say in the answer")
+    parser.add_argument("--version", action="version", version=VERSION)
+    options = parser.parse_args()
+    if options.listen is None:
+        if options.handler is not None:
+            parser.error("--handler needs --listen")
+        status, document = answer(options.request, None, options.platform)
+        print(
+            text(document) if status == 200 else f"error: {document['error']}",
+            file=sys.stdout if status == 200 else sys.stderr,
+        )
+        return 0 if status == 200 else 2
+    if options.request is not None:
+        parser.error("a request comes by POST when there is --listen")
+    if options.handler is None:
+        return serve(options.listen, platform=options.platform)
+    own = OwnFunction(options.handler, options.timeout, options.processes)
+    try:
+        return serve(options.listen, own)
+    finally:
+        own.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

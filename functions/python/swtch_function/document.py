@@ -1,0 +1,157 @@
+"""One invocation, from what was asked to the document `swtch/faas/1` (`docs/schemas/faas-1.json`)."""
+
+from __future__ import annotations
+
+import platform as python
+import threading
+import time
+from typing import Any
+
+from .affinity import cpus_allowed
+from .clock import clock
+from .counters import Usage, cpu_group, difference, process_age_ns
+from .host import host, libc
+from .methods import measure_all
+from .platforms import platform
+from .processes import ChildFailed
+from .quota import Inferred, infer
+from .request import Request
+from .spin import Spun, spin
+from .version import VERSION
+from .work import work
+
+SCHEMA = "swtch/faas/1"
+_IMPORTED_NS = time.monotonic_ns()
+_one_at_a_time = threading.Lock()
+_invocations = 0
+
+
+def invoke(
+    request: Request, platform_name: str = "local", invocation_id: str | None = None
+) -> dict[str, Any]:
+    """Measures what was asked. Invocations that come at once wait for each other: they would be measured too."""
+    global _invocations
+    with _one_at_a_time:
+        _invocations += 1
+        return _document(request, platform_name, invocation_id, _invocations)
+
+
+def _document(request: Request, platform_name: str, invocation_id: str | None, number: int) -> dict[str, Any]:
+    age_ns = process_age_ns(_IMPORTED_NS)
+    before = Usage.now()
+    group = cpu_group()
+    group_before = group.numbers() if group else None
+    measurements, unavailable = measure_all(request)
+    spun, why_not = _spin(request)
+    inferred = infer(spun.stretches) if spun else None
+    worked = work(request.work_ms) if request.work_ms else None
+    numbers = difference(group.numbers(), group_before) if group and group_before else None
+    if numbers is None:
+        unavailable.append(
+            {"what": "throttling.platform", "why": "no control group with CPU numbers can be read here"}
+        )
+    if why_not:
+        unavailable.append({"what": "cpu", "why": why_not})
+    if inferred and inferred.why:
+        unavailable.append({"what": "throttling.inferred.quota_ns", "why": inferred.why})
+    machine = host()
+    usage = Usage.now().since(before)
+    _drop_constants(usage, measurements, machine["sandbox"], unavailable)
+    return {
+        "schema": SCHEMA,
+        "created_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "handler": {
+            "version": VERSION,
+            "language": "python",
+            "runtime": python.python_implementation(),
+            "runtime_version": python.python_version(),
+            "libc": libc(),
+        },
+        "platform": platform(platform_name),
+        "invocation": {
+            "number": number,
+            "cold": number == 1,
+            "id": invocation_id,
+            "process_age_ns": age_ns,
+        },
+        "host": machine,
+        "request": request.to_document(),
+        "measurements": measurements,
+        "clock": clock(),
+        "cpu": _cpu(spun, inferred, request),
+        "throttling": _throttling(spun, inferred, numbers, request),
+        "work": worked,
+        "usage": usage,
+        "unavailable": unavailable,
+    }
+
+
+def _spin(request: Request) -> tuple[Spun | None, str | None]:
+    """What was seen, or why nothing."""
+    if not request.spin_ms:
+        return None, None
+    try:
+        return spin(request.spinners, round(request.spin_ms * 1e6), request.pin), None
+    except ChildFailed as error:
+        return None, f"spinning failed: {error}"
+
+
+def _cpu(spun: Spun | None, inferred: Inferred | None, request: Request) -> dict[str, Any] | None:
+    if spun is None:
+        return None
+    share = spun.share(inferred.period_ns if inferred else None)
+    return {
+        "share": share.to_document() if share else None,
+        "spun_ns": spun.cpu_ns,
+        "spinners": request.spinners,
+    }
+
+
+def _throttling(
+    spun: Spun | None, inferred: Inferred | None, numbers: dict[str, Any] | None, request: Request
+) -> dict[str, Any] | None:
+    if spun is None and numbers is None:
+        return None
+    gaps, left_out = spun.gaps() if spun else ([], 0)
+    return {
+        "inferred": _inferred(inferred, request) if inferred else None,
+        "platform": numbers,
+        "gaps": [list(gap) for gap in gaps],
+        "gaps_left_out": left_out,
+    }
+
+
+def _inferred(inferred: Inferred, request: Request) -> dict[str, Any]:
+    return {
+        "period_ns": inferred.period_ns,
+        "quota_ns": inferred.quota_ns,
+        "cpus": inferred.cpus,
+        "throttled_ns": inferred.throttled_ns,
+        "gaps": inferred.gaps,
+        "periods": inferred.periods,
+        "from": f"gaps of {request.spinners} spinning processes over {request.spin_ms / 1000:g} s"
+        + (" on one CPU" if len(cpus_allowed()) == 1 else ""),
+    }
+
+
+def _drop_constants(
+    usage: dict[str, Any],
+    measurements: list[dict[str, Any]],
+    sandbox: str | None,
+    unavailable: list[dict[str, str]],
+) -> None:
+    """A counter that a sandbox has as a constant zero is no figure: gVisor has no involuntary switches (`ru_nivcsw`)."""
+    if any(one["switches"]["voluntary"] is None for one in measurements):
+        for name in ("voluntary", "involuntary"):
+            usage[name] = None
+        unavailable.append(
+            {"what": "usage.voluntary", "why": "the counter stood still although tasks switched"}
+        )
+    if sandbox == "gvisor":
+        usage["involuntary"] = None
+        unavailable.append({"what": "usage.involuntary", "why": "gVisor has a constant zero there"})
+        for place, one in enumerate(measurements):
+            if one["switches"]["involuntary"] == 0:
+                one["switches"]["involuntary"] = None
+                what = f"measurements.{place}.switches.involuntary"
+                unavailable.append({"what": what, "why": "gVisor has a constant zero there"})

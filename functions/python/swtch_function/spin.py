@@ -1,0 +1,121 @@
+"""Processes that spin and note when they did not run: the interpreter's lock lets only one thread of a process spin.
+
+A spinner reads its CPU clock again and again: that makes the kernel charge it at once (kernel/sched/core.c: `task_sched_runtime`), so that a
+quota stops it when it is used up and not a tick later. A yield would do so too, but gives the CPU away where others wait for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from .affinity import cpus_allowed, pin
+from .processes import Child
+from .quota import GAP_NS, Stretches
+from .statistics import Estimate, estimate
+
+CHARGE_NS = 100_000
+"""How often a spinner makes the kernel charge it."""
+MOST_GAPS = 2000
+"""So many are told; the longest."""
+_START_NS = 5_000_000
+"""For all to be there before they begin."""
+_COARSE = 0.2
+"""A CPU clock that is further from the wall clock than this is not believed."""
+
+
+@dataclass(frozen=True)
+class Spun:
+    """What spinners saw."""
+
+    stretches: list[Stretches]
+    """When each ran, with the CPU time that was charged where that clock is good; times from the beginning of spinning."""
+    span_ns: int
+    """How long it took."""
+    cpu_ns: int
+    """CPU time of all."""
+
+    def gaps(self) -> tuple[list[tuple[int, int]], int]:
+        """Beginnings and lengths of the stretches in which none ran, the longest of them in order, and how many are left out."""
+        events = sorted(
+            event for each in self.stretches for start, end, *_ in each for event in ((start, -1), (end, 1))
+        )
+        running = accumulate(-step for _, step in events)
+        found = [
+            (time_ns, after - time_ns)
+            for (time_ns, _), (after, _), now in zip(events, events[1:], running)
+            if now == 0 and after - time_ns >= GAP_NS
+        ]
+        kept = sorted(sorted(found, key=lambda gap: -gap[1])[:MOST_GAPS])
+        return kept, len(found) - len(kept)
+
+    def share(self, period_ns: float | None) -> Estimate | None:
+        """CPUs received, in windows of whole periods, or in tenths where there is none."""
+        window_ns = period_ns or self.span_ns / 10
+        count = int(self.span_ns / window_ns) if window_ns else 0
+        if count < 1:
+            return None
+        ran_ns = [0.0] * count
+        for start, end, *charged in (stretch for each in self.stretches for stretch in each):
+            rate = (charged[0] if charged else end - start) / (end - start) if end > start else 0.0
+            for window in range(int(start / window_ns), min(count - 1, int(end / window_ns)) + 1):
+                inside = min(end, (window + 1) * window_ns) - max(start, window * window_ns)
+                ran_ns[window] += max(0.0, inside) * rate
+        return estimate([ran / window_ns for ran in ran_ns])
+
+
+def spin(
+    spinners: int, span_ns: int, pinned: bool, charge: Callable[[], object] = time.thread_time_ns
+) -> Spun:
+    """Spins in so many processes for so long.
+
+    pinned: each on a CPU of its own when they are as many as the CPUs. charge: what makes the kernel charge a spinner.
+    """
+    allowed = cpus_allowed()
+    cpus = allowed if pinned and spinners == len(allowed) > 1 else [None] * spinners
+    begin_ns = time.monotonic_ns() + _START_NS
+    with contextlib.ExitStack() as stack:
+        children = []
+        for cpu in cpus:
+            child = Child(lambda cpu=cpu: _spin(begin_ns, begin_ns + span_ns, cpu, charge))  # type: ignore[misc]
+            stack.callback(child.end)
+            children.append(child)
+        seen = [child.result() for child in children]
+    return _spun([[tuple(stretch) for stretch in each] for each in seen], span_ns)
+
+
+def _spun(seen: Sequence[Sequence[tuple[int, ...]]], span_ns: int) -> Spun:
+    """Leaves CPU times out where the CPU clock is too coarse to tell them."""
+    wall_ns = sum(end - start for each in seen for start, end, _ in each)
+    cpu_ns = sum(ran for each in seen for _, _, ran in each)
+    if not (1 - _COARSE) * wall_ns <= cpu_ns <= (1 + _COARSE) * wall_ns + len(seen) * CHARGE_NS:
+        return Spun([[stretch[:2] for stretch in each] for each in seen], span_ns, wall_ns)
+    return Spun(list(seen), span_ns, cpu_ns)
+
+
+def _spin(begin_ns: int, end_ns: int, cpu: int | None, charge: Callable[[], object]) -> list[list[int]]:
+    """In a process of its own: stretches [start, end, CPU time] from the beginning."""
+    if cpu is not None:
+        pin(cpu)
+    now, cpu_now = time.monotonic_ns, time.thread_time_ns
+    stretches = []
+    while now() < begin_ns:
+        pass
+    start_ns = last_ns = now()
+    start_cpu_ns = cpu_now()
+    charge_ns = last_ns + CHARGE_NS
+    while last_ns < end_ns:
+        time_ns = now()
+        if time_ns - last_ns >= GAP_NS:
+            at_cpu_ns = cpu_now()
+            stretches.append([start_ns - begin_ns, last_ns - begin_ns, at_cpu_ns - start_cpu_ns])
+            start_ns, start_cpu_ns = time_ns, at_cpu_ns
+        last_ns = time_ns
+        if time_ns >= charge_ns:
+            charge()
+            charge_ns = time_ns + CHARGE_NS
+    stretches.append([start_ns - begin_ns, last_ns - begin_ns, cpu_now() - start_cpu_ns])
+    return stretches

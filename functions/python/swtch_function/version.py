@@ -1,0 +1,3 @@
+"""The version, which answers carry."""
+
+VERSION = "0.1.0"

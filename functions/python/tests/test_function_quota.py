@@ -1,0 +1,80 @@
+"""The quota and the period that the spinners infer are those of the control group, within 2 %, on this kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import check_document
+
+from limited_group import limited_group
+from swtch_function import document
+from swtch_function.counters import cpu_group
+from swtch_function.processes import Child
+from swtch_function.request import from_values
+
+TOLERANCE = 0.02
+TIERS = {128: 0.0833, 256: 0.1667, 512: 0.3333, 1024: 0.5833, 2048: 1.0}
+"""CPUs of generation-1 Cloud Functions by MB."""
+WEIGHT = 20480
+"""Of the group, so that what else runs here does not keep it from using its quota up."""
+REPEATS = 3
+"""Of which one must show a quota that was used up throughout; a busy machine may not let it each time."""
+
+
+def no_group(error: OSError) -> str:
+    """Why a test cannot run."""
+    return f"no control group with a quota can be made: {error.strerror or error}"
+
+
+def invoke_in(folder: Path, asked: dict[str, Any]) -> Any:
+    """An answer from within a group."""
+
+    def work() -> dict[str, Any]:
+        (folder / "cgroup.procs").write_text("0")
+        return document.invoke(from_values(asked))
+
+    return Child(work).result()
+
+
+@pytest.mark.parametrize("period_ms", [100, 20])
+@pytest.mark.parametrize("memory_mb", list(TIERS))
+def test_the_quota_from_inside_is_the_groups(memory_mb: int, period_ms: int) -> None:
+    spinners = 2 if TIERS[memory_mb] >= 1 else 1
+    if len(os.sched_getaffinity(0)) < spinners:
+        pytest.skip("one CPU cannot use up a quota of one CPU")
+    quota_us = round(TIERS[memory_mb] * period_ms * 1000)
+    asked = {"methods": [], "spin_ms": 1000, "spinners": spinners}
+    busy = ""
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(limited_group(quota_us, period_ms * 1000, WEIGHT))
+        except OSError as error:
+            pytest.skip(no_group(error))
+        for _ in range(REPEATS):
+            found = invoke_in(folder, asked)
+            check_document(found, "local")
+            numbers, inferred = found["throttling"]["platform"], found["throttling"]["inferred"]
+            assert (numbers["quota_ns"], numbers["period_ns"]) == (quota_us * 1000, period_ms * 1_000_000)
+            if numbers["periods_throttled"] < 0.8 * 1000 / period_ms:
+                busy = f"the group was throttled in {numbers['periods_throttled']} of {1000 // period_ms} periods only"
+                continue
+            assert inferred["period_ns"] == pytest.approx(numbers["period_ns"], rel=TOLERANCE)
+            assert inferred["quota_ns"] == pytest.approx(numbers["quota_ns"], rel=TOLERANCE)
+            assert found["cpu"]["share"]["mean"] == pytest.approx(TIERS[memory_mb], rel=0.2)
+            return
+    pytest.skip(f"this machine is too busy: {busy}")
+
+
+def test_without_a_quota_none_is_inferred() -> None:
+    found = document.invoke(from_values({"methods": [], "spin_ms": 500, "spinners": 1}))
+    limited = cpu_group()
+    if limited is not None and limited.numbers()["quota_ns"] is not None:
+        pytest.skip("this machine's own control group has a quota")
+    if found["cpu"]["share"]["median"] < 0.9:
+        pytest.skip("this machine is too busy: turns with other programs look like a quota")
+    assert found["throttling"]["inferred"]["quota_ns"] is None
+    assert "throttling.inferred.quota_ns" in [one["what"] for one in found["unavailable"]]

@@ -1,0 +1,162 @@
+"""The local server, and a user's own function in it that does what it should not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import PYTHON, SHORT, check_document, served
+
+OWN = """
+import os, sys, time
+
+def double(event, context):
+    print("printed")
+    return {"twice": 2 * event["value"]}
+
+def fails(event, context):
+    return event["value"]
+
+def hangs(event, context):
+    time.sleep(600)
+
+def forks(event, context):
+    while True:
+        if os.fork() == 0:
+            time.sleep(600)
+
+def no_json(event, context):
+    return {1, 2}
+
+def ends(event, context):
+    os._exit(7)
+
+def leaves(event, context):
+    if os.fork() == 0:
+        time.sleep(600)
+    return None
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder with a module of a user's functions."""
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path
+
+
+def in_session_of(folder: Path) -> int:
+    """Processes that work in a folder."""
+    found = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            found += (process / "cwd").resolve() == folder.resolve() and "Z" not in (
+                process / "stat"
+            ).read_text().split()
+        except OSError:
+            continue
+    return found
+
+
+def test_it_measures() -> None:
+    with served() as server:
+        status, found = server.post({**SHORT, "methods": ["pipe", "ring"]})
+        assert status == 200
+        check_document(found, "local")
+        status, found = server.post(path="/?methods=pipe&spin_ms=0&time_limit_ms=20")
+        assert status == 200 and found["invocation"]["number"] == 2 and found["cpu"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "status", "word"),
+    [
+        ({"colour": "red"}, "/", 400, "colour"),
+        (b"{", "/", 400, "JSON"),
+        ({}, "/?interval=0", 400, "interval"),
+        ({}, "/elsewhere", 404, "elsewhere"),
+    ],
+)
+def test_what_is_not_understood(body: Any, path: str, status: int, word: str) -> None:
+    with served() as server:
+        found = server.post(body, path)
+    assert found[0] == status and set(found[1]) == {"schema", "error"}
+    assert found[1]["schema"] == "swtch/faas-error/1"
+    assert word in found[1]["error"] and "\n" not in found[1]["error"]
+
+
+def test_an_own_function(own: Path) -> None:
+    with served("--handler", "own:double", cwd=own) as server:
+        for _ in range(2):
+            status, found = server.post({"value": 21})
+            assert status == 200 and found["schema"] == "swtch/faas-call/1"
+            assert found["result"] == {"twice": 42} and found["wall_ns"] > 0 and found["cpu_ns"] >= 0
+    assert in_session_of(own) == 0
+
+
+@pytest.mark.parametrize(
+    ("handler", "status", "word"),
+    [
+        ("own:fails", 500, "KeyError: 'value'"),
+        ("own:hangs", 504, "did not return within 1 s"),
+        ("own:forks", 500, "more than 20 processes"),
+        ("own:no_json", 500, "no JSON"),
+        ("own:ends", 500, "exit status 7"),
+        ("own:nowhere", 500, "own has no function nowhere"),
+        ("nowhere:f", 500, "nowhere cannot be imported"),
+        ("nowhere", 500, "no module:function"),
+    ],
+)
+def test_an_own_function_that_does_not_work(own: Path, handler: str, status: int, word: str) -> None:
+    with served("--handler", handler, "--timeout", "1", "--processes", "20", cwd=own) as server:
+        # Twice: what was ended is started again.
+        for _ in range(2):
+            found = server.post({})
+            assert (found[0], found[1]["schema"]) == (status, "swtch/faas-error/1")
+            assert word in found[1]["error"] and "\n" not in found[1]["error"]
+            if handler == "own:fails":
+                assert found[1]["where"] == f"{own / 'own.py'}:9"
+    assert in_session_of(own) == 0
+
+
+def test_what_an_own_function_leaves_behind_ends_with_the_server(own: Path) -> None:
+    with served("--handler", "own:leaves", cwd=own) as server:
+        assert server.post({})[0] == 200
+        assert in_session_of(own) >= 3
+    deadline = time.monotonic() + 5
+    while in_session_of(own) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert in_session_of(own) == 0
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command."""
+    return subprocess.run(
+        [sys.executable, "-m", "swtch_function", *arguments],
+        cwd=PYTHON,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "word"),
+    [
+        (["{}x"], 2, "JSON"),
+        (["--listen", "nowhere"], 2, "HOST:PORT"),
+        (["--listen", "192.0.2.1:1"], 1, "cannot be listened at"),
+        (["--handler", "a:b"], 2, "--listen"),
+    ],
+)
+def test_wrong_commands(arguments: list[str], status: int, word: str) -> None:
+    outcome = run(*arguments)
+    assert outcome.returncode == status and word in outcome.stderr and outcome.stdout == ""
+
+
+def test_one_measurement_by_hand() -> None:
+    outcome = run('{"methods": [], "spin_ms": 0}')
+    assert outcome.returncode == 0 and outcome.stdout.startswith('{"schema":"swtch/faas/1"')

@@ -1,0 +1,401 @@
+"""A control group for one run: made before it, with limits if asked, and removed after it, whatever happened.
+
+Version 2 is taken where it has the cpu controller, else version 1's hierarchies, else version 2 without a controller. A machine that lets
+nobody make groups is no error: the run goes on without one, and says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+PERIOD_US = 100_000
+"""Of quotas: the kernel's default."""
+SMALLEST_QUOTA_US = 1_000
+"""What the kernel takes: a quota or a period below it is refused with EINVAL (kernel/sched/core.c, min_cfs_quota_period)."""
+LONGEST_PERIOD_US = 1_000_000
+"""Likewise."""
+_PATIENCE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a group may use; `None` is no limit."""
+
+    quota_us: int | None = None
+    """CPU time in every period."""
+    period_us: int = PERIOD_US
+    """Length of a period."""
+    memory_bytes: int | None = None
+    """Memory, swap included; more is taken for nothing, the kernel kills."""
+    processes: int | None = None
+    """Processes and threads at once."""
+
+    @staticmethod
+    def of_cpus(quota_cpus: float | None) -> Limits:
+        """CPUs worth of time, by the kernel's own period."""
+        if quota_cpus is None:
+            return Limits()
+        return Limits(quota_us=max(SMALLEST_QUOTA_US, round(quota_cpus * PERIOD_US)))
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a group has counted since it was made; `None` is not counted here."""
+
+    periods: int | None = None
+    """Periods in which it ran under its quota."""
+    periods_throttled: int | None = None
+    """Of those, in which the quota stopped it."""
+    throttled_ns: int | None = None
+    """Time that its quota stopped it, summed over CPUs."""
+    cpu_ns: int | None = None
+    """CPU time of its processes."""
+    memory_peak_bytes: int | None = None
+    """The most memory it has had."""
+    oom_kills: int | None = None
+    """Processes that the kernel killed because of its memory limit."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A control group, or why there is none. Version 1 has one folder for each of its hierarchies."""
+
+    folder: Path | None
+    """Where CPU time is limited and counted; `None` when there is none."""
+    version: int | None
+    """1 or 2."""
+    why: str | None
+    """Why there is none, or no quota, in one line."""
+    others: tuple[Path, ...] = ()
+    """The same group in other hierarchies."""
+    missing: tuple[tuple[str, str], ...] = ()
+    """Limits that it has not, and why."""
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All of its folders; a process belongs to the group when it is in each."""
+        return () if self.folder is None else (self.folder, *self.others)
+
+    def processes(self) -> list[int]:
+        """Numbers of its processes now; none when it is gone."""
+        return [] if self.folder is None else _processes(self.folder)
+
+    def throttled_ns(self) -> int | None:
+        """Time that its quota stopped it, summed over CPUs; `None` where that is not counted."""
+        return self.counters().throttled_ns
+
+    def counters(self) -> Counters:
+        """What it has counted so far."""
+        cpu = self._table("cpu.stat")
+        throttled_us, oom = (
+            cpu.get("throttled_usec"),
+            self._table("memory.events") or self._table("memory.oom_control"),
+        )
+        usage_us = cpu.get("usage_usec")
+        return Counters(
+            periods=cpu.get("nr_periods"),
+            periods_throttled=cpu.get("nr_throttled"),
+            throttled_ns=cpu.get("throttled_time") if throttled_us is None else throttled_us * 1000,
+            cpu_ns=self._number("cpuacct.usage") if usage_us is None else usage_us * 1000,
+            memory_peak_bytes=self._number("memory.peak", "memory.max_usage_in_bytes"),
+            oom_kills=oom.get("oom_kill"),
+        )
+
+    def into(self, command: Sequence[str]) -> list[str]:
+        """A command that puts itself into the group before it is that command: not even its first moment is outside."""
+        if self.folder is None:
+            return list(command)
+        script = 'n=$1; shift; while [ $n -gt 0 ]; do echo $$ > "$1/cgroup.procs" || exit 125; shift; n=$((n-1)); done; exec "$@"'
+        folders = list(map(str, self.folders))
+        return ["/bin/sh", "-c", script, "sh", str(len(folders)), *folders, *command]
+
+    def kill(self) -> None:
+        """Ends everything in it; the group stays. What forks faster than it can be killed gets no more processes meanwhile."""
+        self._write("pids.max", "0")
+        # Version 2 from Linux 5.14 on, all at once.
+        self._write("cgroup.kill", "1")
+        deadline = time.monotonic() + _PATIENCE_S
+        while (left := self.processes()) and time.monotonic() < deadline:
+            _kill(left)
+            time.sleep(0.005)
+        self._write("pids.max", "max" if self._pids is None else str(self._pids))
+
+    def reset_memory_peak(self) -> None:
+        """Lets the peak of memory begin anew, where the kernel allows that."""
+        self._write("memory.peak", "0")
+        self._write("memory.max_usage_in_bytes", "0")
+
+    def remove(self) -> None:
+        """Ends everything in it, and removes it."""
+        if self.folder is not None:
+            self._write("pids.max", "0")
+            self._write("cgroup.kill", "1")
+        for folder in self.folders:
+            remove(folder)
+
+    _pids: int | None = None
+
+    def _find(self, *names: str) -> Path | None:
+        return next(
+            (path for folder in self.folders for name in names if (path := folder / name).exists()), None
+        )
+
+    def _table(self, name: str) -> dict[str, int]:
+        path = self._find(name)
+        rows = [line.split() for line in _read(path).splitlines()] if path is not None else []
+        return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
+
+    def _number(self, *names: str) -> int | None:
+        path = self._find(*names)
+        text = "" if path is None else _read(path).strip()
+        return int(text) if text.isdigit() else None
+
+    def _write(self, name: str, text: str) -> None:
+        path = self._find(name)
+        if path is not None:
+            with contextlib.suppress(OSError):
+                _set(path, text)
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A place where groups can be made."""
+
+    version: int
+    """1 or 2."""
+    mount: Path
+    """Where it is mounted."""
+    own: Path
+    """The group of this process in it."""
+    controllers: frozenset[str] = frozenset()
+    """What it limits and counts."""
+
+
+@contextlib.contextmanager
+def group(program: str, name: str, limits: Limits = Limits(), root: Path = Path("/")) -> Iterator[Group]:
+    """A group for as long as the block lasts, with those two names in its own; what is left in it then is killed.
+
+    Yields a `Group` without a folder, and with the reason, where none can be made, or none with the quota. Other limits that cannot
+    be set are in its `missing`.
+    """
+    made = _make(f"{prefix(program)}{os.getpid()}-{name}", limits, root)
+    try:
+        yield made
+    finally:
+        made.remove()
+
+
+def remove_stale(program: str, root: Path = Path("/"), kill: bool = False) -> list[Path]:
+    """Removes groups of runs whose program was killed; returns them. Those with processes in them stay, or lose them first."""
+    removed = []
+    start = prefix(program)
+    for hierarchy in all_hierarchies(root):
+        for parent in dict.fromkeys((hierarchy.own, hierarchy.mount)):
+            for folder in parent.glob(f"{start}*"):
+                pid = folder.name[len(start) :].split("-")[0]
+                if not pid.isdigit() or Path(f"/proc/{pid}").exists():
+                    continue
+                if kill:
+                    remove(folder)
+                elif not _processes(folder):
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
+                if not folder.exists():
+                    removed.append(folder)
+    return removed
+
+
+def hierarchies(root: Path = Path("/")) -> list[Hierarchy]:
+    """Where control groups limit and count CPU time, best first."""
+
+    def rank(one: Hierarchy) -> int:
+        return 1 if one.version == 1 else 0 if "cpu" in one.controllers else 2
+
+    found = [one for one in all_hierarchies(root) if one.version == 2 or "cpu" in one.controllers]
+    return sorted(found, key=rank)
+
+
+def all_hierarchies(root: Path = Path("/")) -> list[Hierarchy]:
+    """Every hierarchy that is mounted, in the order of the mounts."""
+    try:
+        mounts = (root / "proc/self/mounts").read_text().splitlines()
+        own = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    paths = {names: path for _, names, path in (line.split(":", 2) for line in own)}
+    found = []
+    for line in mounts:
+        _, point, kind, options, *_ = line.split(" ")
+        mount = root / point.lstrip("/")
+        if kind == "cgroup2":
+            controllers = frozenset(_read(mount / "cgroup.controllers").split())
+            found.append(Hierarchy(2, mount, _own(mount, paths.get("", "/")), controllers))
+        elif kind == "cgroup":
+            controllers = frozenset(options.split(","))
+            names = next((names for names in paths if set(names.split(",")) & controllers), "")
+            found.append(Hierarchy(1, mount, _own(mount, paths.get(names, "/")), controllers))
+    return found
+
+
+def remove(folder: Path) -> None:
+    """Kills what is in a group and removes it."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while folder.exists():
+        _kill(_processes(folder))
+        # What was just killed may keep the folder busy for a moment.
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+            return
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.01)
+
+
+def prefix(program: str) -> str:
+    """How names of that program's groups begin here.
+
+    Groups of other containers may be seen here, whose process numbers mean nothing here: the name tells them apart.
+    """
+    try:
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        namespace = 0
+    return f"{program}-{namespace}-"
+
+
+def _make(name: str, limits: Limits, root: Path) -> Group:
+    found = hierarchies(root)
+    if not found:
+        return Group(None, None, "no control groups are mounted here")
+    reasons = []
+    for hierarchy in found:
+        # A group of its own process cannot hand out controllers in version 2; the root of the hierarchy can.
+        for parent in dict.fromkeys((hierarchy.own, hierarchy.mount)):
+            folder = parent / name
+            try:
+                folder.mkdir()
+            except OSError as error:
+                reasons.append(f"{folder}: {error.strerror}")
+                continue
+            try:
+                if limits.quota_us is not None:
+                    _limit_cpu(folder, hierarchy.version, limits.quota_us, limits.period_us)
+            except OSError as error:
+                reasons.append(f"{folder} can have no quota: {error.strerror}")
+                remove(folder)
+                continue
+            return _rest(Group(folder, hierarchy.version, None, _pids=limits.processes), limits, root)
+    return Group(
+        None,
+        None,
+        f"no control group could be made ({reasons[-1]}); it takes root, or a group that was given to this user",
+    )
+
+
+def _rest(made: Group, limits: Limits, root: Path) -> Group:
+    """The group with its limits of memory and processes, as far as they can be set."""
+    assert made.folder is not None
+    try:
+        if made.version == 1:
+            made = replace(made, others=tuple(_beside(made.folder, limits, root)))
+        missing = []
+        for what, value, set_it in (
+            ("memory", limits.memory_bytes, _limit_memory),
+            ("processes", limits.processes, _limit_processes),
+        ):
+            if value is not None:
+                try:
+                    set_it(made, value)
+                except OSError as error:
+                    missing.append((what, f"the limit cannot be set: {error.strerror}"))
+        return replace(made, missing=tuple(missing))
+    except BaseException:
+        made.remove()
+        raise
+
+
+def _beside(folder: Path, limits: Limits, root: Path) -> Iterator[Path]:
+    """Folders of the same name in the other hierarchies of version 1 that are needed."""
+    if limits.memory_bytes is None and limits.processes is None:
+        return
+    needed = {"cpuacct", "memory", "pids"}
+    for hierarchy in all_hierarchies(root):
+        if hierarchy.version == 1 and needed & hierarchy.controllers and "cpu" not in hierarchy.controllers:
+            beside = hierarchy.own / folder.name
+            with contextlib.suppress(OSError):
+                beside.mkdir()
+                yield beside
+
+
+def _limit_cpu(folder: Path, version: int, quota_us: int, period_us: int) -> None:
+    if version == 1:
+        (folder / "cpu.cfs_period_us").write_text(str(period_us))
+        (folder / "cpu.cfs_quota_us").write_text(str(quota_us))
+        return
+    _hand_out(folder, "cpu", "cpu.max")
+    _set(folder / "cpu.max", f"{quota_us} {period_us}")
+
+
+def _limit_memory(made: Group, limit_bytes: int) -> None:
+    if made.version == 2:
+        assert made.folder is not None
+        _hand_out(made.folder, "memory", "memory.max")
+        _set(made.folder / "memory.max", str(limit_bytes))
+        made._write("memory.swap.max", "0")
+        return
+    place = made._find("memory.limit_in_bytes")
+    if place is None:
+        raise FileNotFoundError(2, "the memory controller is not here, or gives this user no group")
+    _set(place, str(limit_bytes))
+    made._write("memory.memsw.limit_in_bytes", str(limit_bytes))
+
+
+def _limit_processes(made: Group, limit: int) -> None:
+    if made.version == 2:
+        assert made.folder is not None
+        _hand_out(made.folder, "pids", "pids.max")
+    place = made._find("pids.max")
+    if place is None:
+        raise FileNotFoundError(2, "the pids controller is not here, or gives this user no group")
+    _set(place, str(limit))
+
+
+def _hand_out(folder: Path, controller: str, file: str) -> None:
+    """Lets a group of version 2 have a controller, which its parent hands out."""
+    if not (folder / file).exists():
+        _set(folder.parent / "cgroup.subtree_control", f"+{controller}")
+
+
+def _set(path: Path, text: str) -> None:
+    # In place: a file of the kernel cannot be created where it is missing.
+    with open(path, "r+") as file:
+        file.write(text)
+
+
+def _own(mount: Path, path: str) -> Path:
+    """The group of this process; in a container its path may be that on the host, and the mount is the group."""
+    own = mount / path.lstrip("/")
+    return own if own.is_dir() else mount
+
+
+def _kill(pids: Sequence[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _processes(folder: Path) -> list[int]:
+    return [int(line) for line in _read(folder / "cgroup.procs").split()]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

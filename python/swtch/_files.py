@@ -1,0 +1,48 @@
+"""Files that appear whole or not at all, and folders for studies."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import tempfile
+from pathlib import Path
+
+from ._errors import CommandError
+
+
+def replace(path: Path, text: str) -> None:
+    """Writes a file, whole or not at all. Raises `CommandError` when it cannot be written."""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError as error:
+        raise CommandError(
+            f"{path} cannot be written ({error.strerror}); is the disk full or read-only?"
+        ) from None
+
+
+def make_folder(asked: Path | None, default: str) -> Path:
+    """Makes a folder: the one asked for, or the first free of `default`, `default-2` ... Raises `CommandError` when it cannot be made."""
+    try:
+        if asked is not None:
+            asked.mkdir(parents=True, exist_ok=True)
+            return asked
+        number = 1
+        while True:
+            folder = Path(default if number == 1 else f"{default}-{number}")
+            try:
+                folder.mkdir()
+                return folder
+            except FileExistsError:
+                number += 1
+    except OSError as error:
+        raise CommandError(
+            f"the folder {error.filename} cannot be made ({error.strerror}); give another with --out"
+        ) from None
+
+
+def now() -> str:
+    """The time as documents have it, to the second, in UTC."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

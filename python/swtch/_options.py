@@ -1,0 +1,49 @@
+"""What is typed on the command lines of the package: lists, times, counts. Everything wrong is wrong usage, exit status 2."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+MOST_S = 86_400.0
+"""A day."""
+MOST_THREADS = 4096
+
+
+def seconds(text: str) -> float:
+    """A time: `10s`, `500ms`, `2m`, or seconds.
+
+    >>> seconds("500ms"), seconds("2m"), seconds("1.5")
+    (0.5, 120.0, 1.5)
+    """
+    unit = next((unit for unit in _UNITS_S if text.endswith(unit)), "")
+    try:
+        value = float(text[: len(text) - len(unit)]) * _UNITS_S.get(unit, 1.0)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= MOST_S:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time above 0 and up to a day, such as 10s, 500ms or 2m"
+        )
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number from 1 on."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MOST_THREADS and len(text) < 10):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST_THREADS}")
+    return int(text)
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """`1,2,4`."""
+    return each(text, count)
+
+
+def each(text: str, one: Callable[[str], T]) -> tuple[T, ...]:
+    """The parts of a list, each once."""
+    return tuple(dict.fromkeys(one(part.strip()) for part in text.split(",")))

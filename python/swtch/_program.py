@@ -1,0 +1,46 @@
+"""The program `swtch` that the package brought, or that is here otherwise."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from . import __main__ as package
+from ._errors import CommandError
+
+BINARY_VARIABLE = "SWTCH_BIN"
+"""The environment variable that names the program `swtch` where the package has brought none."""
+
+
+def binary() -> Path:
+    """The program `swtch`: of this package, of `SWTCH_BIN`, or on PATH. Raises `CommandError` when there is none."""
+    own = package.command()
+    if own is not None:
+        return own
+    named = os.environ.get(BINARY_VARIABLE)
+    if named:
+        if not os.access(named, os.X_OK):
+            raise CommandError(f"{BINARY_VARIABLE} names {named}, which is no program; correct or unset it")
+        return Path(named)
+    found = shutil.which("swtch")
+    if found is None:
+        raise CommandError(
+            f"the program swtch is not here, so nothing can be recorded; pip install swtch, or set {BINARY_VARIABLE}"
+        )
+    return Path(found)
+
+
+def swtch_version() -> str:
+    """Of this package, or where it is run from its sources, of the program that records; `unknown` when there is neither."""
+    try:
+        return version("swtch")
+    except PackageNotFoundError:
+        pass
+    try:
+        said = subprocess.run([str(binary()), "--version"], capture_output=True, text=True, timeout=10).stdout
+    except (CommandError, OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return said.split()[-1] if said.split() else "unknown"

@@ -1,0 +1,42 @@
+"""Figures from numbers, by the native half: the same statistics as a Profile's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from .. import _native
+
+Estimate = Optional[dict[str, Any]]
+"""As `swtch/faas-tiers/1` has it; `None` for no values."""
+TARGET_QUANTILE = 0.9
+"""A tier meets a latency target when so many of its invocations do."""
+_QUANTILES = (0.9, 0.99)
+_KEYS = ("median", "low", "high", "confidence", "mean", "minimum", "cov", "n")
+
+
+def look(values: Sequence[float]) -> Estimate:
+    """Everything about some numbers: `estimate`, and quantiles and the mean with their intervals.
+
+    >>> look([3, 1, 2])["confidence"]
+    0.75
+    """
+    found: Estimate = json.loads(_native.estimate([float(value) for value in values], _QUANTILES))
+    return found
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """The median with its interval, the mean, and what else an Estimate has."""
+    return short(look(values))
+
+
+def short(found: Estimate) -> Estimate:
+    """What of it is an Estimate."""
+    return None if found is None else {key: found[key] for key in _KEYS}
+
+
+def quantile(found: dict[str, Any], q: float) -> dict[str, Any]:
+    """A quantile with its interval: `value`, `low`, `high`; an end is `None` where there were too few values."""
+    one: dict[str, Any] = next(one for one in found["quantiles"] if one["q"] == q)
+    return one

@@ -1,0 +1,157 @@
+"""One invocation over HTTP: what was answered, after how long, or why not."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from .._errors import WrongUsage
+
+ERROR_SCHEMA = "swtch/faas-error/1"
+RESPONSE_SCHEMA = "swtch/faas/1"
+CALL_SCHEMA = "swtch/faas-call/1"
+_READ_BYTES = 1 << 16
+_MOST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of an invocation."""
+
+    outcome: str
+    """`complete`, `failed`, `timeout` or `invalid` (no JSON)."""
+    latency_ns: int
+    """From the sending of the request, the connection being there, to the last byte of the answer."""
+    why: str | None = None
+    """What went wrong, in one line."""
+    document: Any = None
+    """The answer's JSON."""
+    reached: bool = True
+    """Whether there was anybody to talk to."""
+
+    @property
+    def response(self) -> dict[str, Any] | None:
+        """The answer as `swtch/faas/1`, without samples; `None` when it is something else."""
+        document = self.document
+        if not isinstance(document, dict) or document.get("schema") != RESPONSE_SCHEMA:
+            return None
+        for one in document.get("measurements", []):
+            one.pop("batches_ns", None)
+        return document
+
+
+def check(url: str) -> str:
+    """A URL that can be invoked. Raises `WrongUsage` for what is none."""
+    parts = urlsplit(url)
+    try:
+        fine = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        fine = False
+    if not fine:
+        raise WrongUsage(f"{url!r} is no URL that can be invoked, such as https://example.com/function")
+    return url
+
+
+def invoke(url: str, body: bytes, limit_s: float) -> Reply:
+    """Invokes a function; every failure is an outcome."""
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=limit_s)
+    started = deadline = time.monotonic_ns()
+    reached = False
+    try:
+        connection.connect()
+        reached = True
+        started = time.monotonic_ns()
+        deadline = started + round(limit_s * 1e9)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        data = _read(answer, connection, deadline)
+    except (socket.timeout, TimeoutError):
+        took_ns = time.monotonic_ns() - started
+        return Reply(
+            "timeout",
+            took_ns,
+            f"no answer within {limit_s:g} s; --time-limit gives it longer",
+            reached=reached,
+        )
+    except (OSError, http.client.HTTPException) as error:
+        return Reply("failed", time.monotonic_ns() - started, _said(error, reached), reached=reached)
+    finally:
+        connection.close()
+    return _judged(answer, data, time.monotonic_ns() - started)
+
+
+def _read(
+    answer: http.client.HTTPResponse, connection: http.client.HTTPConnection, deadline_ns: int
+) -> bytes:
+    """The whole answer; one that trickles has no more time than one that comes at once."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        left_s = (deadline_ns - time.monotonic_ns()) / 1e9
+        if left_s <= 0:
+            raise TimeoutError
+        if connection.sock is not None:
+            connection.sock.settimeout(left_s)
+        part = answer.read1(_READ_BYTES)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        size += len(part)
+        if size > _MOST_BYTES:
+            raise http.client.HTTPException(f"the answer is larger than {_MOST_BYTES >> 20} MiB")
+
+
+def _judged(answer: http.client.HTTPResponse, data: bytes, latency_ns: int) -> Reply:
+    try:
+        document = json.loads(data)
+    except ValueError:
+        document = None
+    if not 200 <= answer.status < 300:
+        return Reply("failed", latency_ns, _complaint(answer, data, document), document)
+    if document is None and data.strip() != b"null":
+        begins = f", begins {data[:40]!r}" if data else ", nothing at all"
+        kind = answer.headers.get_content_type()
+        return Reply("invalid", latency_ns, f"the answer is no JSON ({kind}{begins})")
+    return Reply("complete", latency_ns, None, document)
+
+
+def _complaint(answer: http.client.HTTPResponse, data: bytes, document: Any) -> str:
+    if isinstance(document, dict):
+        # Ours, and Lambda's own.
+        said = document.get("error") or document.get("errorMessage")
+        if said:
+            where = document.get("where")
+            return one_line(f"{said} ({where})" if where else str(said))
+    text = data[:200].decode(errors="replace")
+    return one_line(f"HTTP {answer.status} {answer.reason}{': ' + text if text.strip() else ''}")
+
+
+def _said(error: Exception, reached: bool) -> str:
+    if isinstance(error, socket.gaierror):
+        return "its host is not known; is the address right?"
+    if isinstance(error, ssl.SSLError):
+        return one_line(f"no secure connection: {error.reason or error}")
+    if isinstance(error, http.client.RemoteDisconnected) or isinstance(error, ConnectionResetError):
+        return "the connection was closed without an answer"
+    said = (
+        error.strerror
+        if isinstance(error, OSError) and error.strerror
+        else str(error) or type(error).__name__
+    )
+    return one_line(
+        said if reached else f"cannot be reached ({said}); is it running, and is the address right?"
+    )
+
+
+def one_line(text: str) -> str:
+    """A message of another program in one line."""
+    return " ".join(text.split())[:300]

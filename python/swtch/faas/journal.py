@@ -1,0 +1,132 @@
+"""`journal.jsonl`: the plan, then a line for each finished invocation, on the disk before the next begins."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from .._errors import CommandError
+from .plan import Plan, from_document
+
+FILE = "journal.jsonl"
+VERSION = 1
+
+Line = dict[str, Any]
+"""An invocation: `subject`, `purpose`, and what `swtch/faas-tiers/1` has of it."""
+
+
+class Journal:
+    """The journal of a study; what is in it is never done again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+        """Where it is."""
+        self.plan: Plan | None = None
+        """What it is a journal of; `None` when it is new."""
+        self.created_at: str | None = None
+        """When it was begun."""
+        self.lines: list[Line] = []
+        """The invocations so far."""
+        self._file: IO[str] | None = None
+        self._whole = 0
+        if self.path.exists():
+            self._read()
+
+    @property
+    def done(self) -> set[tuple[Any, ...]]:
+        """Keys of the jobs that are done."""
+        return {_key(line) for line in self.lines}
+
+    def begin(self, plan: Plan, created_at: str) -> None:
+        """Goes on with the journal, or begins it. Raises `CommandError` when it is one of something else."""
+        if self.plan is not None:
+            fault = _difference(self.plan, plan)
+            if fault is not None:
+                raise CommandError(
+                    f"{self.path.parent} has a study with {fault}; resume it with --resume {self.path.parent}, or give another --out"
+                )
+        try:
+            self._file = open(self.path, "a")
+            # Two at the same journal would do everything twice.
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.lines.clear()
+            self._read()
+            os.truncate(self.path, self._whole)
+            if self.plan is None:
+                self.created_at = created_at
+                self._append({"journal": VERSION, "created_at": created_at, "plan": plan.to_document()})
+        except BlockingIOError:
+            self.close()
+            raise CommandError(
+                f"another swtch faas tiers is at {self.path.parent}; wait for it, or give another --out"
+            ) from None
+        except OSError as error:
+            raise CommandError(f"{self.path} cannot be written ({error.strerror})") from None
+        self.plan = plan
+
+    def add(self, line: Line) -> None:
+        """Takes an invocation; it is on the disk when this returns."""
+        try:
+            self._append(line)
+        except OSError as error:
+            raise CommandError(
+                f"{self.path} cannot be written ({error.strerror}); what is in it is kept, and --resume goes on"
+            ) from None
+        self.lines.append(line)
+
+    def close(self) -> None:
+        """Lets the file go."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        assert self._file is not None
+        self._file.write(json.dumps(line, allow_nan=False) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _read(self) -> None:
+        try:
+            data = self.path.read_bytes()
+        except OSError as error:
+            raise CommandError(f"{self.path} cannot be read ({error.strerror})") from None
+        # A line that was cut off is of an invocation that is not finished.
+        whole = data.rfind(b"\n") + 1
+        for number, text in enumerate(data[:whole].splitlines(), start=1):
+            try:
+                line = json.loads(text)
+                if number == 1:
+                    if line["journal"] != VERSION:
+                        raise ValueError(f"version {line['journal']}")
+                    self.plan, self.created_at = from_document(line["plan"]), str(line["created_at"])
+                else:
+                    _key(line), line["outcome"], line["latency_ns"]
+                    self.lines.append(line)
+            except (ValueError, KeyError, TypeError) as error:
+                raise CommandError(
+                    f"line {number} of {self.path} is not as this swtch writes it ({error}); give another --out"
+                ) from None
+        self._whole = whole
+
+
+def _key(line: Line) -> tuple[Any, ...]:
+    return (line["subject"], line["tier"], line["purpose"], line["work_ms"], line["repeat"])
+
+
+def _difference(before: Plan, after: Plan) -> str | None:
+    """What a study cannot change on its way, in words; more repeats are no change."""
+    old, new = before.to_document(), after.to_document()
+    for name in old:
+        if name != "repeats" and old[name] != new[name]:
+            return f"another {name.replace('_', ' ')} ({_shown(old[name])}, not {_shown(new[name])})"
+    return None
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

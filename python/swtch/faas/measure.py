@@ -1,0 +1,178 @@
+"""`swtch faas measure`: one invocation of the project's handler on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _cgroup as cgroup
+from .._errors import CommandError, WrongUsage
+from .._machine import host, usable
+from .._options import seconds
+from .._text import table
+from .invoke import invoke
+from .languages import LANGUAGES, server
+from .options import memory_mb
+from .runner import PROGRAM, limits_of
+from .server import NotStarted, Server
+from .tier_sets import Tier, TierSet, check, named
+
+_EXAMPLES = """\
+examples:
+  swtch faas measure
+  swtch faas measure python --memory 128
+  swtch faas measure node --json
+  swtch faas measure python --request '{"methods": ["pipe", "queue"], "spin_ms": 0}'
+
+Exit status: 0 done, 1 failed, 2 wrong usage."""
+LIMIT_S = 120.0
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to those of `swtch faas`."""
+    parser = commands.add_parser(
+        "measure",
+        help="one invocation of the handler on this machine",
+        description="Starts the project's handler, invokes it once, and prints what it measured.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("language", nargs="?", choices=LANGUAGES, default="python", help="of the handler (python)")
+    add("--request", default="{}", metavar="JSON", help="what to measure, as functions/README.md says ({})")
+    add_tier(parser)
+    add(
+        "--time-limit",
+        type=seconds,
+        default=LIMIT_S,
+        metavar="TIME",
+        help=f"give up after so long ({LIMIT_S:g}s)",
+    )
+    add("--json", action="store_true", help="print the document, swtch/faas/1")
+    parser.set_defaults(run=run)
+
+
+def add_tier(parser: argparse.ArgumentParser) -> None:
+    """The options that put a function under the limits of a tier."""
+    add = parser.add_argument
+    add(
+        "--memory",
+        type=memory_mb,
+        metavar="MB",
+        help="under the limits of the tier with so much memory (none)",
+    )
+    add("--tiers", metavar="SET", help="whose tiers: gcf-1, lambda, or a FILE (gcf-1; the platform's own)")
+
+
+def chosen_tier(memory: int | None, tiers: str | None) -> Tier | None:
+    """The tier with so much memory; `None` for none. Raises `WrongUsage` where there is none such."""
+    if memory is None:
+        return None
+    machine = host()
+    cpus = usable(machine).cpu_time
+    found = named(tiers or "gcf-1", cpus, machine.architecture)
+    tier = next((one for one in found.tiers if one.memory_mb == memory), None)
+    if tier is None:
+        have = ", ".join(str(one.memory_mb) for one in found.tiers)
+        raise WrongUsage(f"{found.name} has no tier of {memory} MB on this machine; it has {have}")
+    check(TierSet(found.name, found.source, (tier,), None), cgroup.PERIOD_US, cpus)
+    return tier
+
+
+def limits(tier: Tier | None) -> cgroup.Limits:
+    """What a tier limits; without one only the number of processes."""
+    return limits_of(Tier("", None, None) if tier is None else tier, cgroup.PERIOD_US)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measures; returns the exit status."""
+    tier = chosen_tier(options.memory, options.tiers)
+    cgroup.remove_stale(PROGRAM, kill=True)
+    with cgroup.group(PROGRAM, "measure", limits(tier)) as group:
+        if group.folder is None and tier is not None:
+            raise CommandError(f"{tier.name} cannot be a tier: {group.why}")
+        one = Server(server(options.language), group)
+        try:
+            one.start()
+            assert one.url is not None
+            before = group.counters()
+            reply = invoke(one.url, options.request.encode(), options.time_limit)
+            ended = None if reply.outcome == "complete" else one.ended(before.oom_kills)
+        except NotStarted as error:
+            raise CommandError(str(error)) from None
+        finally:
+            one.stop()
+    if reply.outcome != "complete":
+        raise CommandError(f"the handler failed: {ended[1] if ended is not None else reply.why}")
+    response = reply.response
+    if response is None:
+        raise CommandError(
+            "the handler answered with something else than swtch/faas/1; are both of the same version?"
+        )
+    print(json.dumps(response, indent=1) if options.json else text(response))
+    return 0
+
+
+def text(response: Mapping[str, Any]) -> str:
+    """A document `swtch/faas/1` for a terminal."""
+    by = response["handler"]
+    lines = [
+        f"{by['language']} ({by['runtime']} {by['runtime_version']}), {response['host']['cpus_allowed']} CPUs allowed"
+    ]
+    header = [
+        "method",
+        "switch ns",
+        "95 % interval",
+        "mean",
+        "with its reads and writes",
+        "mean",
+        "batches",
+        "switches seen of expected",
+    ]
+    rows = [_row(one) for one in response["measurements"]]
+    lines += ["", *table(header, rows, 1)] if rows else []
+    lines += ["", *_throttling(response)]
+    work = response["work"]
+    if work is not None:
+        lines.append(f"{work['asked_ms']:g} ms of work took {work['wall_ns'] / 1e6:.4g} ms")
+    lines += [f"not available: {row['what']}: {row['why']}" for row in response["unavailable"]]
+    return "\n".join(lines)
+
+
+def _row(one: Mapping[str, Any]) -> list[str]:
+    net, gross, per = one["net_ns"], one["gross_ns"], one["switches"]["per_expected"]
+    return [
+        one["method"],
+        f"{net['median']:.0f}",
+        f"{net['low']:.0f} to {net['high']:.0f}",
+        f"{net['mean']:.0f}",
+        f"{gross['median']:.0f}",
+        f"{gross['mean']:.0f}",
+        f"{one['batches']} of {one['switches_per_batch']}",
+        "n/a" if per is None else f"{per:.3g}",
+    ]
+
+
+def _throttling(response: Mapping[str, Any]) -> list[str]:
+    lines = []
+    cpu = response["cpu"]
+    if cpu is not None and cpu["share"] is not None:
+        lines.append(
+            f"CPUs received: {cpu['share']['median']:.3g} ({cpu['share']['low']:.3g} to {cpu['share']['high']:.3g})"
+        )
+    throttling = response["throttling"] or {}
+    inferred, platform = throttling.get("inferred"), throttling.get("platform")
+    if inferred is not None and inferred["period_ns"] and inferred["quota_ns"]:
+        lines.append(
+            f"Quota seen from inside: {inferred['quota_ns'] / 1e6:.3g} ms in each {inferred['period_ns'] / 1e6:.4g} ms "
+            f"({inferred['cpus']:.3g} CPUs), {inferred['gaps']} gaps, {inferred['throttled_ns'] / 1e6:.4g} ms throttled"
+        )
+    elif inferred is not None:
+        lines.append("Quota seen from inside: none, nothing was throttled")
+    if platform is not None and platform.get("quota_ns") and platform.get("period_ns"):
+        lines.append(
+            f"Quota of the control group: {platform['quota_ns'] / 1e6:.3g} ms in each {platform['period_ns'] / 1e6:.4g} ms"
+        )
+    return lines

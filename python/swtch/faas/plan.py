@@ -1,0 +1,187 @@
+"""What a study of tiers will do: its jobs, their order, and how long they take. Pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .tier_sets import UNTHROTTLED, Tier, TierSet
+
+WORK, SWITCHES, QUOTA = "work", "switches", "quota"
+"""What an invocation is for: a fixed amount of work; what a switch costs in an execution of that length; the quota, seen from inside."""
+SWITCH_ROUNDS = 20
+"""The cost of a switch is measured in so many rounds at most."""
+QUOTA_ROUNDS = 5
+"""Likewise the quota."""
+NO_WORK_MS = 1000.0
+"""For how long switches are measured beside a function that brings its own work."""
+_SWITCHES_PER_BATCH = 200
+_MOST_BATCHES = 5000
+_OVERHEAD_S = 0.01
+
+
+@dataclass(frozen=True)
+class Job:
+    """One invocation to be made."""
+
+    subject: str
+    """Which function: a language, `own`, or `url`."""
+    tier: str
+    """The tier's name, or `unthrottled`."""
+    purpose: str
+    """`work`, `switches` or `quota`."""
+    work_ms: float
+    """How much work, or for how long switches are measured."""
+    repeat: int
+    """Which round, from 0."""
+
+    @property
+    def key(self) -> tuple[str, str, str, float, int]:
+        """What tells it from all others, also in a journal."""
+        return (self.subject, self.tier, self.purpose, self.work_ms, self.repeat)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that decides what is invoked; a study is resumed with the same."""
+
+    kind: str
+    """`handler`, `own` or `url`."""
+    subjects: tuple[str, ...]
+    """Languages of the handler; `own`; `url`."""
+    name: str
+    """The function, in words."""
+    tier_set: str
+    """Its name."""
+    tier_source: str
+    """Where the tiers come from."""
+    tiers: tuple[Tier, ...]
+    """From the smallest."""
+    price: str | None
+    """The table of prices."""
+    period_us: int
+    """Of quotas."""
+    works_ms: tuple[float, ...]
+    """Amounts of work, as CPU time; `(0,)` for a function that brings its own."""
+    repeats: int
+    """Invocations of each tier and work."""
+    seed: int
+    """Of the order."""
+    limit_s: float
+    """No invocation takes longer."""
+    memory_limited: bool = True
+    """Whether tiers limit memory as well."""
+    quota_ms: int = 2000
+    """How long a quota is looked at from inside."""
+    handler: str | None = None
+    """`module:function`."""
+    event: str | None = None
+    """What a function of one's own is invoked with, JSON."""
+    urls: tuple[str, ...] = ()
+    """Of each tier, where they are deployed functions."""
+
+    @property
+    def local(self) -> bool:
+        """Whether tiers are control groups of this machine."""
+        return self.kind != "url"
+
+    @property
+    def measures(self) -> bool:
+        """Whether the function is, or has beside it, a handler that measures."""
+        return self.kind != "url" or self.event is None
+
+    def places(self) -> list[str]:
+        """Names of the tiers, and of what they are compared with."""
+        return [tier.name for tier in self.tiers] + ([UNTHROTTLED] if self.local else [])
+
+    def jobs(self) -> list[Job]:
+        """All invocations, round by round. Each round has everything once, in an order of its own, so that what else the machine does
+        meets all tiers alike.
+        """
+        found: list[Job] = []
+        for repeat in range(self.repeats):
+            ordered = self._round(repeat)
+            random.Random(f"{self.seed}/{repeat}").shuffle(ordered)
+            found += ordered
+        return found
+
+    def _round(self, repeat: int) -> list[Job]:
+        found = []
+        for subject in self.subjects:
+            for place in self.places():
+                found += [Job(subject, place, WORK, work, repeat) for work in self.works_ms]
+                if self.measures and repeat < SWITCH_ROUNDS:
+                    found += [Job(subject, place, SWITCHES, work, repeat) for work in self.switch_lengths_ms]
+                if self.measures and place != UNTHROTTLED and repeat < QUOTA_ROUNDS:
+                    found.append(Job(subject, place, QUOTA, 0, repeat))
+        return found
+
+    @property
+    def switch_lengths_ms(self) -> tuple[float, ...]:
+        """For how long the switches are measured."""
+        return tuple(work or NO_WORK_MS for work in self.works_ms)
+
+    def request(self, job: Job) -> dict[str, Any]:
+        """What the handler is asked for."""
+        nothing = {"methods": [], "spin_ms": 0, "work_ms": 0}
+        if job.purpose == WORK:
+            return {**nothing, "work_ms": job.work_ms}
+        if job.purpose == QUOTA:
+            return {**nothing, "spin_ms": self.quota_ms}
+        return {
+            **nothing,
+            "methods": ["pipe"],
+            "switches_per_batch": _SWITCHES_PER_BATCH,
+            "min_batches": 1,
+            "max_batches": _MOST_BATCHES,
+            # Never narrow enough: the time decides.
+            "interval": 1e-9,
+            "time_limit_ms": job.work_ms,
+        }
+
+    def guess_s(self, job: Job) -> float:
+        """How long an invocation may take."""
+        cpus = next((tier.cpus for tier in self.tiers if tier.name == job.tier), None)
+        slower = 1.0 if not cpus else max(1.0, 1 / cpus)
+        if job.purpose == QUOTA:
+            return _OVERHEAD_S + self.quota_ms / 1e3
+        if job.purpose == SWITCHES:
+            return _OVERHEAD_S + job.work_ms / 1e3
+        return _OVERHEAD_S + job.work_ms / 1e3 * slower
+
+    def to_document(self) -> dict[str, Any]:
+        """As the journal has it."""
+        return asdict(self)
+
+
+def from_document(document: Mapping[str, Any]) -> Plan:
+    """A plan from a journal. Raises `TypeError` or `KeyError` for what is none."""
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
+    }
+    values["tiers"] = tuple(Tier(**tier) for tier in document["tiers"])
+    return Plan(**values)
+
+
+def tiers_of(found: TierSet) -> dict[str, Any]:
+    """The parts of a plan that a set of tiers decides."""
+    return {"tier_set": found.name, "tier_source": found.source, "tiers": found.tiers}
+
+
+class Forecast:
+    """How long jobs take: guessed, and corrected by those that are done."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._took_s = self._guessed_s = 0.0
+
+    def add(self, job: Job, took_s: float) -> None:
+        """A job took so long."""
+        self._took_s += took_s
+        self._guessed_s += self._plan.guess_s(job)
+
+    def seconds(self, guessed_s: float) -> float:
+        """How long jobs take whose guesses have that sum."""
+        return guessed_s * (self._took_s / self._guessed_s if self._guessed_s else 1.0)

@@ -1,0 +1,219 @@
+"""From invocations to rows: each tier and work with its figures. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .figures import Estimate, estimate, look, quantile, short
+from .journal import Line
+from .plan import NO_WORK_MS, QUOTA, SWITCHES, WORK, Plan
+from .price import Price
+from .tier_sets import UNTHROTTLED, Tier
+
+
+@dataclass
+class Cell:
+    """One tier at one amount of work."""
+
+    tier: str
+    work_ms: float
+    latency_ns: dict[int, float] = field(default_factory=dict)
+    """By round, of those that are complete and warm."""
+    billed_ns: dict[int, float] = field(default_factory=dict)
+    """What a platform would bill, likewise."""
+    throttled: list[float] = field(default_factory=list)
+    """Throttled time as a share of latency."""
+    failed: int = 0
+    """How many are not complete."""
+    cost_usd: dict[int, float] = field(default_factory=dict)
+    """By round; empty without a price."""
+
+
+def cells(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[Cell]:
+    """All cells that have an invocation, in the order of the plan."""
+    places = {place: number for number, place in enumerate(plan.places())}
+    found: dict[tuple[str, float], Cell] = {}
+    works = [line for line in lines if line["purpose"] == WORK]
+    # A cold start is another question; where all are cold, it is the only answer there is.
+    warm_known = {(line["tier"], line["work_ms"]) for line in works if _complete(line) and not line["cold"]}
+    for line in works:
+        key = (line["tier"], line["work_ms"])
+        cell = found.setdefault(key, Cell(*key))
+        if not _complete(line):
+            cell.failed += 1
+            continue
+        if line["cold"] and key in warm_known:
+            continue
+        cell.latency_ns[line["repeat"]] = line["latency_ns"]
+        cell.billed_ns[line["repeat"]] = billed_ns(plan, line)
+        group = line["group"] or {}
+        if group.get("throttled_ns") is not None and line["latency_ns"]:
+            cell.throttled.append(group["throttled_ns"] / line["latency_ns"])
+    for cell in found.values():
+        cost = cost_of(plan, price, cell.tier)
+        if cost is not None:
+            cell.cost_usd = {repeat: cost(ns) for repeat, ns in cell.billed_ns.items()}
+    return sorted(found.values(), key=lambda cell: (cell.work_ms, places.get(cell.tier, len(places))))
+
+
+def billed_ns(plan: Plan, line: Line) -> float:
+    """The time that a platform would bill: of a deployed function what it took by its own clock, for the way to it is not billed."""
+    wall_ns = ((line["response"] or {}).get("usage") or {}).get("wall_ns")
+    return float(line["latency_ns"] if plan.local or wall_ns is None else wall_ns)
+
+
+def cost_of(plan: Plan, price: Price | None, tier_name: str) -> Callable[[float], float] | None:
+    """From a time to a tier's price of it; `None` where there is none."""
+    tier = _tier(plan, tier_name)
+    if price is None or tier is None or tier.memory_mb is None:
+        return None
+    memory_mb, cpus = tier.memory_mb, tier.cpus
+    if cpus is None and (price.usd_per_vcpu_second or price.usd_per_ghz_second):
+        return None
+    return lambda ns: price.cost_usd(ns, memory_mb, cpus or 0.0)
+
+
+def cheapest(of: Sequence[Cell]) -> Cell | None:
+    """Of the same work, the tier that costs least: by the mean, since a bill is a sum. Tiers at which some failed are none."""
+    priced = [cell for cell in of if cell.cost_usd and not cell.failed]
+    return min(priced, key=lambda cell: sum(cell.cost_usd.values()) / len(cell.cost_usd), default=None)
+
+
+def rows(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dict[str, Any]]:
+    """The rows of `swtch/faas-tiers/1`."""
+    found = cells(plan, lines, price)
+    switches = _switches(lines)
+    return [
+        _row(plan, cell, found, price, switches.get((cell.tier, cell.work_ms or NO_WORK_MS)))
+        for cell in found
+    ]
+
+
+def _row(
+    plan: Plan, cell: Cell, all_cells: Sequence[Cell], price: Price | None, switch: Any
+) -> dict[str, Any]:
+    same = [one for one in all_cells if one.work_ms == cell.work_ms]
+    free = next((one for one in same if one.tier == UNTHROTTLED), None)
+    least = cheapest(same)
+    seen = look(list(cell.latency_ns.values()))
+    cost = cost_of(plan, price, cell.tier)
+    unthrottled: dict[int, float] = {}
+    if cost is not None and free is not None:
+        unthrottled = {repeat: cost(ns) for repeat, ns in free.billed_ns.items()}
+    extra = estimate(paired(cell.cost_usd, unthrottled, lambda one, other: one - other))
+    over = None
+    if least is not None and least is not cell:
+        over = estimate(paired(cell.cost_usd, least.cost_usd, lambda one, other: one - other))
+    return {
+        "tier": cell.tier,
+        "work_ms": cell.work_ms,
+        "n": len(cell.latency_ns),
+        "failed": cell.failed,
+        "latency_ns": short(seen),
+        "p90_ns": None if seen is None else quantile(seen, 0.9)["value"],
+        "p99_ns": None if seen is None else quantile(seen, 0.99)["value"],
+        "switch_ns": switch,
+        "throttled_share": estimate(cell.throttled),
+        "slowdown": None if free is None or free is cell else estimate(slowdown(cell, free)),
+        "cost_usd": estimate(list(cell.cost_usd.values())),
+        "cost_unthrottled_usd": estimate(list(unthrottled.values())),
+        "extra_usd": _against("the same work unthrottled at this tier", extra),
+        "extra_cheapest": None if least is None else _against(f"the same work at {least.tier}", over),
+    }
+
+
+def slowdown(cell: Cell, free: Cell) -> list[float]:
+    """How many times longer than unthrottled, round by round."""
+    return paired(cell.latency_ns, free.latency_ns, lambda one, other: one / other)
+
+
+def paired(
+    of: Mapping[int, float], to: Mapping[int, float], combine: Callable[[float, float], float]
+) -> list[float]:
+    """What is combined of the two of each round that has both: what disturbs a round disturbs both of them."""
+    return [combine(of[repeat], to[repeat]) for repeat in sorted(of) if to.get(repeat)]
+
+
+def quota_check(plan: Plan, lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """What spinning threads inferred, beside what the control groups were given."""
+    found = []
+    for tier in plan.tiers:
+        inferred = [
+            one
+            for line in lines
+            if line["purpose"] == QUOTA and line["tier"] == tier.name and (one := _inferred(line)) is not None
+        ]
+        period = estimate([one["period_ns"] / 1e3 for one in inferred])
+        quota = estimate([one["quota_ns"] / 1e3 for one in inferred])
+        period_us, quota_us = (
+            (plan.period_us, tier.quota_us(plan.period_us)) if plan.local else _platform(lines, tier)
+        )
+        found.append(
+            {
+                "tier": tier.name,
+                "period_us": period_us,
+                "quota_us": quota_us,
+                "inferred_period_us": None if period is None else period["median"],
+                "inferred_quota_us": None if quota is None else quota["median"],
+                "error_period": _error(period, period_us),
+                "error_quota": _error(quota, quota_us),
+                "n": len(inferred),
+            }
+        )
+    return found
+
+
+def _inferred(line: Line) -> dict[str, Any] | None:
+    inferred = (_throttling(line) or {}).get("inferred") or {}
+    known = _complete(line) and inferred.get("period_ns") and inferred.get("quota_ns")
+    return inferred if known else None
+
+
+def _platform(lines: Sequence[Line], tier: Tier) -> tuple[int | None, int | None]:
+    """A deployed function's own counters, where it can read them."""
+    for line in lines:
+        platform = (_throttling(line) or {}).get("platform") or {}
+        if line["tier"] == tier.name and platform.get("period_ns") and platform.get("quota_ns"):
+            return round(platform["period_ns"] / 1e3), round(platform["quota_ns"] / 1e3)
+    return None, None
+
+
+def _throttling(line: Line) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = (line["response"] or {}).get("throttling")
+    return found
+
+
+def _error(found: Estimate, true: int | None) -> float | None:
+    return None if found is None or not true else float(found["median"] / true - 1)
+
+
+def _switches(lines: Sequence[Line]) -> dict[tuple[str, float], dict[str, Any]]:
+    """What a switch costs in executions of each length: over invocations, their medians and their means."""
+    seen: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for line in lines:
+        if line["purpose"] == SWITCHES and _complete(line):
+            for one in (line["response"] or {}).get("measurements", []):
+                if one["method"] == "pipe" and one["gross_ns"] is not None:
+                    seen.setdefault((line["tier"], line["work_ms"]), []).append(one["gross_ns"])
+    return {
+        key: {
+            "method": "pipe",
+            "median": estimate([one["median"] for one in found]),
+            "mean": estimate([one["mean"] for one in found]),
+        }
+        for key, found in seen.items()
+    }
+
+
+def _against(what: str, usd: Estimate) -> dict[str, Any] | None:
+    return None if usd is None else {"against": what, "usd": usd}
+
+
+def _complete(line: Line) -> bool:
+    return bool(line["outcome"] == "complete")
+
+
+def _tier(plan: Plan, name: str) -> Tier | None:
+    return next((tier for tier in plan.tiers if tier.name == name), None)

@@ -1,0 +1,268 @@
+"""Makes the invocations of a plan, in its order; each that is finished is in the journal before the next begins."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .. import _cgroup as cgroup
+from .._errors import CommandError
+from .._progress import Progress, left
+from .invoke import Reply, invoke
+from .journal import Journal, Line
+from .languages import Command, server
+from .plan import QUOTA, WORK, Forecast, Job, Plan
+from .server import START_LIMIT_S, NotStarted, Server
+from .tier_sets import UNTHROTTLED, Tier
+
+PROGRAM = "swtch-faas"
+"""Names of control groups begin with this."""
+PROCESSES = 1024
+"""In a tier at once, as AWS Lambda allows."""
+GIVE_UP = 3
+"""After so many starts in a row that failed a tier is given up."""
+_MB = 1 << 20
+_WARM_UPS = 2
+_NOTHING = json.dumps({"methods": [], "spin_ms": 0, "work_ms": 1}).encode()
+
+
+class Place:
+    """A tier on this machine: its control group, and a function in it."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Command,
+        warm_up: bytes,
+        plan: Plan,
+        tier: Tier | None,
+        stack: contextlib.ExitStack,
+    ) -> None:
+        self.group = stack.enter_context(cgroup.group(PROGRAM, name, _limits(plan, tier)))
+        if self.group.folder is None and tier is not None:
+            raise CommandError(f"{tier.name} cannot be a tier: {self.group.why}")
+        self.failures = 0
+        """Starts in a row that failed."""
+        self._limit_s, self._warm_up = plan.limit_s, warm_up
+        told = Command(command.words, {**command.environment, **said_of(tier)})
+        self._server = Server(told, self.group)
+        stack.callback(self._server.stop)
+
+    def invoke(self, body: bytes) -> tuple[Reply, dict[str, Any] | None]:
+        """Makes an invocation; returns what came of it, and what the group counted meanwhile. Raises `NotStarted`."""
+        self._ready()
+        assert self._server.url is not None
+        self.group.reset_memory_peak()
+        before = self.group.counters()
+        reply = invoke(self._server.url, body, self._limit_s)
+        ended = None if reply.outcome == "complete" else self._server.ended(before.oom_kills)
+        after = self.group.counters()
+        if ended is not None and reply.outcome != "timeout":
+            reply = Reply(ended[0], reply.latency_ns, ended[1])
+        if (
+            reply.outcome == "timeout"
+            or ended is not None
+            or (reply.outcome != "complete" and self._server.grown)
+        ):
+            self._server.stop()
+        return reply, _difference(before, after)
+
+    def _ready(self) -> None:
+        if self._server.running:
+            return
+        self._server.stop()
+        self._server.start(max(START_LIMIT_S, self._limit_s))
+        # First calls are several times slower.
+        for _ in range(_WARM_UPS):
+            assert self._server.url is not None
+            if invoke(self._server.url, self._warm_up, self._limit_s).outcome != "complete":
+                # It fails at everything, and has to fail at what counts.
+                self._server.stop()
+                self._server.start(max(START_LIMIT_S, self._limit_s))
+                break
+
+
+class Runner:
+    """Runs what a journal has not yet."""
+
+    def __init__(self, plan: Plan, journal: Journal, write: Callable[[], None]) -> None:
+        """write: brings the document up to date; is called now and then."""
+        self.plan, self.journal = plan, journal
+        self.given_up: dict[tuple[str, str], str] = {}
+        """Tiers that were given up, and why."""
+        self.missing: dict[str, str] = {}
+        """Limits that tiers have not, and why."""
+        self.versions: dict[str, int | None] = {}
+        """The version of each tier's control group."""
+        self._write = write
+        self._progress = Progress()
+        self._places: dict[tuple[str, str], Place] = {}
+        self._commands: dict[str, Command] = {}
+
+    def todo(self) -> list[Job]:
+        """What is left to do."""
+        done = self.journal.done
+        return [job for job in self.plan.jobs() if job.key not in done]
+
+    def run(self, deadline_s: float | None = None) -> None:
+        """Makes all that is left. Ctrl-C passes through; what was begun is ended, and what was finished is in the journal.
+
+        deadline_s: by `time.monotonic`; rounds that would probably end after it are not begun.
+        """
+        todo = self.todo()
+        forecast = Forecast(self.plan)
+        rest_s = sum(map(self.plan.guess_s, todo))
+        written_s = time.monotonic()
+        try:
+            with contextlib.ExitStack() as stack:
+                for place, job in enumerate(todo):
+                    about = f"{job.tier}  {_purpose(job)}"
+                    self._progress.show(
+                        f"{place + 1}/{len(todo)}  {about}  {left(forecast.seconds(rest_s))} left"
+                    )
+                    if (
+                        deadline_s is not None
+                        and time.monotonic() + forecast.seconds(self.plan.guess_s(job)) > deadline_s
+                    ):
+                        break
+                    started = time.monotonic()
+                    line = self._one(job, stack)
+                    forecast.add(job, time.monotonic() - started)
+                    rest_s -= self.plan.guess_s(job)
+                    if line is not None:
+                        self.journal.add(line)
+                    if time.monotonic() - written_s > 30:
+                        self._write()
+                        written_s = time.monotonic()
+        finally:
+            self._progress.clear()
+            self._places.clear()
+
+    def _one(self, job: Job, stack: contextlib.ExitStack) -> Line | None:
+        if (job.subject, job.tier) in self.given_up:
+            return None
+        started_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+        body = self._body(job)
+        if not self.plan.local:
+            url = self.plan.urls[self.plan.places().index(job.tier)]
+            reply, counted = invoke(url, body, self.plan.limit_s), None
+        else:
+            place = self._place(job, stack)
+            try:
+                reply, counted = place.invoke(body)
+                place.failures = 0
+            except NotStarted as early:
+                place.failures += 1
+                if place.failures >= GIVE_UP:
+                    self.given_up[job.subject, job.tier] = str(early)
+                return {
+                    **_line(job, started_at),
+                    "outcome": early.outcome,
+                    "why": str(early),
+                    "latency_ns": 0,
+                    "group": None,
+                }
+        response = reply.response
+        return {
+            **_line(job, started_at),
+            "outcome": reply.outcome,
+            "why": reply.why,
+            "latency_ns": reply.latency_ns,
+            "cold": bool(response and response.get("invocation", {}).get("cold")),
+            "response": response,
+            "group": counted,
+        }
+
+    def _place(self, job: Job, stack: contextlib.ExitStack) -> Place:
+        # Beside a function of one's own stands the handler, which measures, as the same tier in a group of its own.
+        own = job.purpose == WORK and self.plan.kind == "own"
+        subject = "own" if own else "python" if self.plan.kind == "own" else job.subject
+        key = (subject, job.tier)
+        if key not in self._places:
+            tier = (
+                None
+                if job.tier == UNTHROTTLED
+                else next(one for one in self.plan.tiers if one.name == job.tier)
+            )
+            if subject not in self._commands:
+                self._commands[subject] = server("python", self.plan.handler) if own else server(subject)
+            warm_up = self._body(job) if own else _NOTHING
+            place = Place(_slug(*key), self._commands[subject], warm_up, self.plan, tier, stack)
+            self._places[key] = place
+            self.versions[job.tier] = place.group.version
+            for what, why in place.group.missing:
+                self.missing[f"{what} limit of {job.tier}"] = why
+        return self._places[key]
+
+    def _body(self, job: Job) -> bytes:
+        if job.purpose == WORK and (self.plan.kind == "own" or self.plan.event is not None):
+            return (self.plan.event or "{}").encode()
+        return json.dumps(self.plan.request(job)).encode()
+
+
+def _line(job: Job, started_at: str) -> Line:
+    return {
+        "subject": job.subject,
+        "purpose": job.purpose,
+        "tier": job.tier,
+        "work_ms": job.work_ms,
+        "repeat": job.repeat,
+        "started_at": started_at,
+        "cold": False,
+        "response": None,
+    }
+
+
+def _purpose(job: Job) -> str:
+    if job.purpose == QUOTA:
+        return "the quota"
+    return f"{job.work_ms:g} ms of {job.purpose}" if job.work_ms else "the function"
+
+
+def _limits(plan: Plan, tier: Tier | None) -> cgroup.Limits:
+    if tier is None:
+        # Without a quota, but no function may take the memory of the whole machine.
+        largest = max((one.memory_mb for one in plan.tiers if one.memory_mb is not None), default=None)
+        memory = largest * _MB if plan.memory_limited and largest is not None else None
+        return cgroup.Limits(memory_bytes=memory, processes=PROCESSES)
+    return limits_of(tier, plan.period_us, plan.memory_limited)
+
+
+def limits_of(tier: Tier, period_us: int, memory_limited: bool = True) -> cgroup.Limits:
+    """What a control group has to limit to be that tier."""
+    memory = tier.memory_mb * _MB if memory_limited and tier.memory_mb is not None else None
+    return cgroup.Limits(tier.quota_us(period_us), period_us, memory, PROCESSES)
+
+
+def said_of(tier: Tier | None) -> dict[str, str]:
+    """What a handler is told of its tier, by environment variables."""
+    found = {}
+    if tier is not None and tier.memory_mb is not None:
+        found["SWTCH_FUNCTION_MEMORY_MB"] = str(tier.memory_mb)
+    if tier is not None and tier.cpus is not None:
+        found["SWTCH_FUNCTION_CPUS"] = f"{tier.cpus:.6g}"
+    return found
+
+
+def _difference(before: cgroup.Counters, after: cgroup.Counters) -> dict[str, Any] | None:
+    if after.throttled_ns is None and after.cpu_ns is None:
+        return None
+
+    def less(now: int | None, then: int | None) -> int | None:
+        return None if now is None or then is None else now - then
+
+    return {
+        "periods": less(after.periods, before.periods),
+        "periods_throttled": less(after.periods_throttled, before.periods_throttled),
+        "throttled_ns": less(after.throttled_ns, before.throttled_ns),
+        "cpu_ns": less(after.cpu_ns, before.cpu_ns),
+        "memory_peak_bytes": after.memory_peak_bytes,
+    }
+
+
+def _slug(subject: str, tier: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in f"{subject}-{tier}")

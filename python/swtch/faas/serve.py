@@ -1,0 +1,214 @@
+"""`swtch faas serve`: the handler behind a platform's own framework on loopback, under the limits of a tier.
+
+What is served is what `swtch faas package` writes. For Lambda, the Runtime API and a front that takes HTTP are here; for the others, the
+framework's own server listens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from .. import _cgroup as cgroup
+from .._errors import CommandError
+from .languages import LANGUAGES, Command
+from .measure import add_tier, chosen_tier, limits
+from .package import unpack
+from .platforms import PLATFORMS, Platform
+from .runner import PROGRAM, said_of
+from .runtime_api import RuntimeApi
+from .server import START_LIMIT_S, end_with_parent
+from .tier_sets import Tier
+
+_LIMIT_S = 900.0
+"""Of an invocation, as Lambda has it."""
+_LOOK_S = 0.05
+_EXAMPLES = """\
+examples:
+  swtch faas serve python --platform lambda --memory 128
+  swtch faas serve python --platform gcf --memory 512 --port 8080
+  curl -d '{"work_ms": 100}' http://127.0.0.1:8080/
+
+It ends with Ctrl-C. The platform's framework has to be there: `--python` names an interpreter that has it, since not all of
+them can be in one environment. Exit status: 0 ended by Ctrl-C, 1 failed, 2 wrong usage."""
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to those of `swtch faas`."""
+    parser = commands.add_parser(
+        "serve",
+        help="the handler behind a platform's framework, on loopback, under a tier",
+        description="Starts the handler through a platform's adapter on 127.0.0.1, under the limits of a memory tier.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("language", choices=LANGUAGES, help="of the handler")
+    add("--platform", choices=PLATFORMS, required=True, help="whose framework calls it")
+    add_tier(parser)
+    add("--port", type=_port, default=0, metavar="N", help="where it listens (any that is free)")
+    add(
+        "--python",
+        default=sys.executable,
+        metavar="PROGRAM",
+        help="the Python that has the framework (this one)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serves until Ctrl-C; returns the exit status."""
+    platform = Platform(options.language, options.platform)
+    own = "lambda" if options.platform == "lambda" else "gcf-1"
+    tier = chosen_tier(options.memory, options.tiers or own)
+    files = platform.files()
+    # It is started in another folder. Never resolved: that would leave its environment.
+    python = os.path.abspath(options.python) if os.sep in options.python else options.python
+    _check(platform, python)
+    cgroup.remove_stale(PROGRAM, kill=True)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swtch-faas-")))
+        unpack(folder, files)
+        group = stack.enter_context(cgroup.group(PROGRAM, f"serve-{options.platform}", limits(tier)))
+        if group.folder is None and tier is not None:
+            raise CommandError(f"{tier.name} cannot be a tier: {group.why}")
+        api = None
+        port = options.port
+        if options.platform == "lambda":
+            api = _api(options.port)
+            stack.callback(api.close)
+        elif port == 0:
+            port = _free_port()
+        command = _command(platform, tier, python, port, api, folder)
+        process = _started(command, group, folder)
+        stack.callback(_end, process, group)
+        url = api.url if api is not None else f"http://127.0.0.1:{port}/"
+        _wait(process, api, port)
+        under = "" if tier is None else f" under {tier.name}"
+        print(f"{options.language} for {options.platform}{under}: {url}", flush=True)
+        try:
+            while process.poll() is None and (api is None or api.broken is None):
+                time.sleep(_LOOK_S)
+        except KeyboardInterrupt:
+            return 0
+        raise CommandError(_why(process, api, group))
+
+
+def _check(platform: Platform, python: str) -> None:
+    """Raises `CommandError` when the framework is not there."""
+    if platform.module is None or platform.language != "python":
+        return
+    try:
+        there = (
+            subprocess.run([python, "-c", f"import {platform.module}"], capture_output=True).returncode == 0
+        )
+    except OSError as error:
+        raise CommandError(f"{python} cannot be run ({error.strerror}); give another --python") from None
+    if not there:
+        raise CommandError(
+            f"{platform.name} needs {platform.module}, which {python} has not; {python} -m pip install -r {platform.requirements}"
+        )
+
+
+def _api(port: int) -> RuntimeApi:
+    try:
+        return RuntimeApi(_LIMIT_S, port)
+    except OSError as error:
+        raise CommandError(
+            f"nothing can listen on port {port} ({error.strerror}); give another --port"
+        ) from None
+
+
+def _command(
+    platform: Platform, tier: Tier | None, python: str, port: int, api: RuntimeApi | None, folder: Path
+) -> Command:
+    values = {"python": python, "port": str(port)}
+    if tier is not None:
+        values["memory_mb"] = str(tier.memory_mb)
+    words, environment = platform.command(values)
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    environment |= said_of(tier)
+    if api is not None:
+        environment |= {
+            "AWS_LAMBDA_RUNTIME_API": api.api,
+            "AWS_LAMBDA_FUNCTION_NAME": "swtch",
+            "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+            "AWS_REGION": "local",
+            "LAMBDA_TASK_ROOT": str(folder),
+        }
+        if tier is not None:
+            environment["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] = str(tier.memory_mb)
+    return Command(tuple(words), environment)
+
+
+def _started(command: Command, group: cgroup.Group, folder: Path) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            group.into(command.words),
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **command.environment},
+            cwd=folder,
+            start_new_session=True,
+            preexec_fn=end_with_parent,
+        )
+    except OSError as error:
+        raise CommandError(f"{command.words[0]} cannot be run: {error.strerror}") from None
+
+
+def _wait(process: subprocess.Popen[bytes], api: RuntimeApi | None, port: int) -> None:
+    """Until it takes invocations. Raises `CommandError` when it ends instead."""
+    deadline = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None or (api is not None and api.broken is not None):
+            raise CommandError(_why(process, api, None))
+        if api.polled if api is not None else _listens(port):
+            return
+        time.sleep(_LOOK_S)
+    raise CommandError(f"the function was not ready within {START_LIMIT_S:g} s")
+
+
+def _listens(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+    try:
+        connection.connect()
+        return True
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def _why(process: subprocess.Popen[bytes], api: RuntimeApi | None, group: cgroup.Group | None) -> str:
+    if api is not None and api.broken is not None:
+        return f"the function could not be initialised: {api.broken}"
+    if group is not None and group.counters().oom_kills:
+        return "the function was killed by the kernel at the memory limit of its tier"
+    return f"the function ended with status {process.poll()}; its own words are above"
+
+
+def _end(process: subprocess.Popen[bytes], group: cgroup.Group) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, 9)
+    group.kill()
+    process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 <= int(text[:9]) < 65536 and len(text) < 6):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port, 0 to 65535")
+    return int(text)

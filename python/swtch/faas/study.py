@@ -1,0 +1,141 @@
+"""The document `swtch/faas-tiers/1`: a folder with `tiers.json` and the journal of its invocations (`docs/schemas/faas-tiers-1.json`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .._errors import CommandError
+from .._files import replace
+from .advice import advise
+from .journal import Line
+from .plan import QUOTA, SWITCHES, WORK, Plan
+from .price import Price
+from .rows import cells, cost_of, quota_check, rows
+from .runner import limits_of
+
+SCHEMA = "swtch/faas-tiers/1"
+FILE = "tiers.json"
+DEFAULT_FOLDER = "faas-tiers"
+_INVOCATION = (
+    "tier", "work_ms", "repeat", "outcome", "why", "started_at", "latency_ns", "cold", "response", "group",
+)  # fmt: skip
+
+
+def document(
+    plan: Plan,
+    subject: str,
+    lines: Sequence[Line],
+    facts: Mapping[str, Any],
+    price: Price | None,
+    target_ns: float | None,
+    unavailable: Sequence[Mapping[str, str]],
+) -> dict[str, Any]:
+    """The study of one function.
+
+    facts: `provenance`, `host`, `machine_name`, and `versions` of tiers' control groups.
+    """
+    own = [line for line in lines if line["subject"] == subject]
+    of_rows = rows(plan, own, price)
+    return {
+        "schema": SCHEMA,
+        "provenance": dict(facts["provenance"]),
+        "host": dict(facts["host"]),
+        "machine_name": facts["machine_name"],
+        "function": {
+            "kind": plan.kind,
+            "language": _language(plan, subject, own),
+            "name": plan.name,
+            "deployed": plan.kind == "url",
+        },
+        "tier_set": {"name": plan.tier_set, "source": plan.tier_source},
+        "tiers": [_tier(plan, place, facts["versions"], price) for place in range(len(plan.tiers))],
+        "invocations": [_invocation(plan, line) for line in own if _told(plan, line)],
+        "rows": of_rows,
+        "quota_check": quota_check(plan, own),
+        "advice": advise(cells(plan, own, price), target_ns),
+        "unavailable": [dict(row) for row in unavailable] + _missing(plan, own, price),
+    }
+
+
+def write(folder: Path, study: Mapping[str, Any]) -> Path:
+    """Writes `tiers.json`, whole or not at all; returns where it is."""
+    path = folder / FILE
+    replace(path, json.dumps(study, indent=1, allow_nan=False) + "\n")
+    return path
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The study in a folder, or in its file. Raises `CommandError` for what is none."""
+    place = path / FILE if path.is_dir() else path
+    try:
+        found = json.loads(place.read_text())
+    except OSError as error:
+        raise CommandError(
+            f"there is no study {place} ({error.strerror}); `swtch faas tiers` writes one"
+        ) from None
+    except ValueError as error:
+        raise CommandError(f"{place} is no JSON ({error}); was it cut off?") from None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise CommandError(f"{place} is no study of tiers")
+    return found
+
+
+def _language(plan: Plan, subject: str, lines: Sequence[Line]) -> str | None:
+    if plan.kind == "handler":
+        return subject
+    if plan.kind == "own":
+        return "python"
+    said = (line["response"]["handler"]["language"] for line in lines if line["response"])
+    return next(said, None)
+
+
+def _tier(plan: Plan, place: int, versions: Mapping[str, int | None], price: Price | None) -> dict[str, Any]:
+    tier = plan.tiers[place]
+    memory_bytes = limits_of(tier, plan.period_us, plan.memory_limited).memory_bytes
+    priced = cost_of(plan, price, tier.name) is not None
+    return {
+        "name": tier.name,
+        "memory_mb": tier.memory_mb,
+        "cpus": tier.cpus,
+        "quota_us": tier.quota_us(plan.period_us) if plan.local else None,
+        "period_us": plan.period_us if plan.local else None,
+        "cgroup_version": versions.get(tier.name),
+        "memory_limit_bytes": memory_bytes if plan.local else None,
+        "price": price.to_document(tier.memory_mb or 0, tier.cpus or 0.0)
+        if price is not None and priced
+        else None,
+    }
+
+
+def _told(plan: Plan, line: Line) -> bool:
+    """What the handler measured is told too, as invocations without work; beside a function of one's own it is another function's."""
+    return line["purpose"] == WORK or plan.kind != "own"
+
+
+def _invocation(plan: Plan, line: Line) -> dict[str, Any]:
+    told = {key: line.get(key) for key in _INVOCATION}
+    return told if line["purpose"] == WORK else {**told, "work_ms": 0}
+
+
+def _missing(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dict[str, str]]:
+    found = []
+    if price is None:
+        found.append({"what": "rows.cost_usd", "why": "no prices go with these tiers; give --price"})
+    if not plan.local:
+        found.append({"what": "rows.slowdown", "why": "deployed functions cannot be run unthrottled"})
+    for purpose, what in ((SWITCHES, "rows.switch_ns"), (QUOTA, "quota_check")):
+        some = [line for line in lines if line["purpose"] == purpose]
+        failed = [line for line in some if line["outcome"] != "complete"]
+        if failed and len(failed) == len(some):
+            found.append({"what": what, "why": str(failed[0]["why"])})
+    for check in quota_check(plan, lines):
+        if check["n"] == 0 and any(
+            line["purpose"] == QUOTA and line["tier"] == check["tier"] for line in lines
+        ):
+            found.append(
+                {"what": f"quota_check of {check['tier']}", "why": "no throttling was seen from inside"}
+            )
+    return found

@@ -1,0 +1,144 @@
+"""A study of tiers as text, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .._text import table
+from .advice import money, of_work
+from .figures import estimate
+from .tier_sets import UNTHROTTLED
+
+_HEADER = (
+    "tier",
+    "n",
+    "latency ms",
+    "p90",
+    "slow-down",
+    "throttled %",
+    "switch ns",
+    "mean",
+    "$/million",
+    "extra",
+    "against",
+)
+
+_LONG_MS = 10
+"""Shorter work is mostly the way to the function and back."""
+_DISTURBED = 0.25
+"""So much of unthrottled work's time without a CPU is worth a line."""
+_NOTHING_USD = 1e-13
+"""What sums of alike prices differ by, and no price does."""
+
+
+def text(study: Mapping[str, Any]) -> str:
+    """Everything that a person wants to know after a study."""
+    lines = [one["text"][0].upper() + one["text"][1:] + "." for one in study["advice"]]
+    for work_ms in dict.fromkeys(row["work_ms"] for row in study["rows"]):
+        same = [row for row in study["rows"] if row["work_ms"] == work_ms]
+        lines += (
+            ["", f"{of_work(work_ms)[0].upper()}{of_work(work_ms)[1:]}:"]
+            if lines
+            else [f"{of_work(work_ms)}:"]
+        )
+        lines += table(_HEADER, [_row(row) for row in same], 1)
+    lines += _quotas(study["quota_check"])
+    lines += _disturbed(study)
+    lines += _failures(study)
+    lines += [f"not available: {row['what']}: {row['why']}" for row in study["unavailable"]]
+    return "\n".join(lines) + "\n"
+
+
+def _row(row: Mapping[str, Any]) -> list[str]:
+    switch = row["switch_ns"] or {}
+    extra, over = row["extra_usd"], row["extra_cheapest"]
+    return [
+        row["tier"],
+        f"{row['n']}" + (f" (+{row['failed']} failed)" if row["failed"] else ""),
+        _interval(row["latency_ns"], 1e6),
+        _figure(None if row["p90_ns"] is None else row["p90_ns"] / 1e6),
+        _interval(row["slowdown"], 1),
+        _figure(None if row["throttled_share"] is None else 100 * row["throttled_share"]["median"]),
+        _figure((switch.get("median") or {}).get("median")),
+        _figure((switch.get("mean") or {}).get("mean")),
+        "n/a" if row["cost_usd"] is None else money(row["cost_usd"]["mean"]),
+        "n/a" if extra is None else _more(extra["usd"]["mean"]),
+        "n/a" if over is None else f"{_more(over['usd']['mean'])} {over['against'].rpartition(' at ')[2]}",
+    ]
+
+
+def _more(usd: float) -> str:
+    if abs(usd) < _NOTHING_USD:
+        return "0"
+    return f"-{money(-usd)}" if usd < 0 else f"+{money(usd)}"
+
+
+def _quotas(checks: Sequence[Mapping[str, Any]]) -> list[str]:
+    seen = [check for check in checks if check["n"]]
+    if not seen:
+        return []
+    header = ("quota", "set ms", "seen from inside", "error %", "period ms", "seen", "error %", "n")
+    rows = [
+        [
+            check["tier"],
+            _figure(None if check["quota_us"] is None else check["quota_us"] / 1e3),
+            _figure(check["inferred_quota_us"] / 1e3),
+            _error(check["error_quota"]),
+            _figure(None if check["period_us"] is None else check["period_us"] / 1e3),
+            _figure(check["inferred_period_us"] / 1e3),
+            _error(check["error_period"]),
+            str(check["n"]),
+        ]
+        for check in seen
+    ]
+    return ["", *table(header, rows, 1)]
+
+
+def _disturbed(study: Mapping[str, Any]) -> list[str]:
+    """That other programs had the CPUs: work that nothing throttles takes no longer than its CPU time on an idle machine."""
+    waited = [
+        1 - one["group"]["cpu_ns"] / one["latency_ns"]
+        for one in study["invocations"]
+        if one["tier"] == UNTHROTTLED
+        and one["work_ms"] >= _LONG_MS
+        and one["outcome"] == "complete"
+        and _counted(one)
+    ]
+    share = estimate(waited) if study["function"]["kind"] == "handler" else None
+    if share is None or share["median"] < _DISTURBED:
+        return []
+    return [
+        f"Unthrottled work waited for a CPU for {100 * share['median']:.0f} % of its time: other programs used this machine, "
+        "and latencies and slow-downs are worse than they are without"
+    ]
+
+
+def _counted(one: Mapping[str, Any]) -> bool:
+    return bool(one["group"] and one["group"]["cpu_ns"] is not None and one["latency_ns"])
+
+
+def _failures(study: Mapping[str, Any]) -> list[str]:
+    """Each reason once for a tier, with how often."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for one in study["invocations"]:
+        if one["outcome"] != "complete":
+            key = (one["tier"], one["outcome"], one["why"])
+            counts[key] = counts.get(key, 0) + 1
+    return [f"{tier}: {count} {outcome}: {why}" for (tier, outcome, why), count in counts.items()]
+
+
+def _interval(of: Mapping[str, Any] | None, unit: float) -> str:
+    if of is None:
+        return "n/a"
+    return f"{_figure(of['median'] / unit)} ({_figure(of['low'] / unit)} to {_figure(of['high'] / unit)})"
+
+
+def _error(share: float | None) -> str:
+    return "n/a" if share is None else f"{100 * share:+.1f}"
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "n/a"
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"

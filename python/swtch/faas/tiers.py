@@ -1,0 +1,361 @@
+"""`swtch faas tiers`: a function under the limits of each memory tier, with what that costs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .. import _cgroup as cgroup
+from .._errors import CommandError, WrongUsage
+from .._files import make_folder, now
+from .._machine import host, host_document, usable
+from .._options import count, seconds
+from .._program import swtch_version
+from .._progress import left
+from . import study, summary
+from .invoke import check, invoke
+from .journal import FILE, Journal
+from .languages import LANGUAGES
+from .options import name_and_url, names, period, works
+from .plan import Plan, tiers_of
+from .price import Price, find
+from .runner import PROGRAM, Runner
+from .tier_sets import Tier, TierSet, named
+from .tier_sets import check as check_tiers
+
+WORKS_MS = (2.0, 10.0, 100.0, 1000.0)
+REPEATS = 20
+QUICK_WORKS_MS = (10.0, 100.0)
+QUICK_REPEATS = 6
+QUICK_QUOTA_MS = 1000
+QUICK_S = 55.0
+"""After so long `--quick` begins no invocation."""
+LIMIT_S = 300.0
+_REACH_S = 30.0
+
+_EXAMPLES = """\
+examples:
+  swtch faas tiers --quick
+  swtch faas tiers --work 2ms,10ms,100ms,1s,10s --repeats 200 --out gcf
+  swtch faas tiers --resume gcf
+  swtch faas tiers --tiers lambda --target 200ms
+  swtch faas tiers --language python,node --work 10ms
+  swtch faas tiers --handler my_module:my_function --event event.json --target 200ms
+  swtch faas tiers --invoke 128MB=https://example.com/small --invoke 512MB=https://example.com/large --price gcf-1
+  swtch faas tiers --tiers my-tiers.json --price my-prices.json --period 20ms
+
+Exit status: 0 done, 1 an invocation failed, 2 wrong usage, 130 interrupted; --resume goes on."""
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to those of `swtch faas`."""
+    parser = commands.add_parser(
+        "tiers",
+        help="what a function takes and costs at each memory tier",
+        description="Runs a function under the CPU quota and memory limit of each tier, in turn, and without any; writes a study and prints it.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_what(parser.add_argument_group("what to run"))
+    _add_how(parser.add_argument_group("under which tiers, and how often"))
+    parser.set_defaults(run=run)
+
+
+def _add_what(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--language",
+        type=names(LANGUAGES),
+        metavar="NAME,...",
+        help="the project's handler in python, node, go, java (python)",
+    )
+    add(
+        "--handler",
+        metavar="MODULE:FUNCTION",
+        help="a Python function of yours, called as FUNCTION(event, context)",
+    )
+    add("--event", type=Path, metavar="FILE", help="JSON that your function is invoked with ({})")
+    add(
+        "--invoke",
+        type=name_and_url,
+        action="append",
+        metavar="[NAME=]URL",
+        help="a deployed function; several are compared, each a tier of that name",
+    )
+
+
+def _add_how(group: Any) -> None:
+    add = group.add_argument
+    add("--tiers", metavar="SET", help="gcf-1, lambda, or a FILE (gcf-1)")
+    add("--price", metavar="NAME", help="of `swtch faas prices`, or a FILE (those of the tiers)")
+    add("--period", type=period, metavar="TIME", help="of CPU quotas, 1ms to 1s (100ms)")
+    add("--no-memory-limit", action="store_true", help="limit CPU time only")
+    add(
+        "--work",
+        type=works,
+        metavar="TIME,...",
+        help="CPU time that the handler is to use (2ms,10ms,100ms,1s)",
+    )
+    add("--repeats", type=count, metavar="N", help=f"invocations of each tier and work ({REPEATS})")
+    add(
+        "--target",
+        type=seconds,
+        metavar="TIME",
+        help="say which tier answers nine of ten invocations within that time",
+    )
+    add(
+        "--time-limit",
+        type=seconds,
+        metavar="TIME",
+        help=f"give up an invocation after so long ({LIMIT_S:g}s)",
+    )
+    add("--seed", type=int, default=0, metavar="N", help="of the order (0)")
+    add("--quick", action="store_true", help="10 ms and 100 ms of work, within a minute")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="the study's folder (faas-tiers, or the first free faas-tiers-N)",
+    )
+    add("--resume", type=Path, metavar="DIR", help="go on with the study in that folder")
+    add("--name", metavar="NAME", help="the machine's name in the study (the folder's)")
+    add("--json", action="store_true", help="print the study as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs what is asked for; returns the exit status."""
+    started = time.monotonic()
+    machine = host()
+    cpus = usable(machine).cpu_time
+    if options.resume is not None:
+        folder, plan = _resumed(options)
+    else:
+        plan = _plan(options, cpus, machine.architecture)
+        folder = make_folder(options.out, study.DEFAULT_FOLDER)
+    cgroup.remove_stale(PROGRAM, kill=True)
+    journal = Journal(folder)
+    journal.begin(plan, now())
+    price = None if plan.price is None else find(plan.price)
+    name = options.name or (
+        folder.resolve().name if not folder.name.startswith(study.DEFAULT_FOLDER) else "this machine"
+    )
+    facts: dict[str, Any] = {
+        "provenance": {
+            "swtch_version": swtch_version(),
+            "created_at": journal.created_at,
+            "command": options.words,
+        },
+        "host": host_document(machine),
+        "machine_name": name,
+        "versions": {},
+    }
+    target_ns = None if options.target is None else options.target * 1e9
+    runner = Runner(plan, journal, lambda: _write(folder, _documents(runner, facts, price, target_ns)))
+    _announce(runner, folder)
+    interrupted = False
+    try:
+        runner.run(started + QUICK_S if options.quick else None)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        journal.close()
+    facts["versions"] = runner.versions
+    documents = _documents(runner, facts, price, target_ns)
+    _write(folder, documents)
+    return _conclude(documents, folder, options.json, interrupted, price, runner)
+
+
+def _documents(
+    runner: Runner, facts: dict[str, Any], price: Price | None, target_ns: float | None
+) -> dict[str, dict[str, Any]]:
+    """A study for each function."""
+    missing = [{"what": what, "why": why} for what, why in runner.missing.items()]
+    missing += [
+        {"what": f"invocations of {tier}", "why": f"given up after several starts that failed: {why}"}
+        for (_, tier), why in runner.given_up.items()
+    ]
+    facts = {**facts, "versions": runner.versions}
+    return {
+        subject: study.document(runner.plan, subject, runner.journal.lines, facts, price, target_ns, missing)
+        for subject in runner.plan.subjects
+    }
+
+
+def _write(folder: Path, documents: dict[str, dict[str, Any]]) -> None:
+    """In the folder; several functions have a folder in it each."""
+    for subject, document in documents.items():
+        place = folder if len(documents) == 1 else folder / subject
+        place.mkdir(exist_ok=True)
+        study.write(place, document)
+
+
+def _conclude(
+    documents: dict[str, dict[str, Any]],
+    folder: Path,
+    as_json: bool,
+    interrupted: bool,
+    price: Price | None,
+    runner: Runner,
+) -> int:
+    if as_json:
+        found = list(documents.values())
+        print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
+    else:
+        for subject, document in documents.items():
+            if len(documents) > 1:
+                print(f"== {subject}")
+            print(summary.text(document), end="")
+        print(f"Study: {folder}")
+    warning = None if price is None else price.warning()
+    if warning is not None:
+        print(f"swtch faas: warning: {warning}", file=sys.stderr)
+    if interrupted:
+        print(f"swtch faas: interrupted; go on with: swtch faas tiers --resume {folder}", file=sys.stderr)
+        return 130
+    if runner.todo() and not runner.given_up:
+        print(
+            f"swtch faas: there was no time for all; go on with: swtch faas tiers --resume {folder}",
+            file=sys.stderr,
+        )
+    outcomes = {line["outcome"] for line in runner.journal.lines}
+    return 0 if outcomes == {"complete"} and not runner.given_up else 1
+
+
+def _announce(runner: Runner, folder: Path) -> None:
+    todo = runner.todo()
+    total_s = sum(map(runner.plan.guess_s, todo))
+    done = len(runner.journal.lines)
+    before = f", {done} are there already" if done else ""
+    if total_s > 2:
+        print(
+            f"swtch faas: {len(todo)} invocations{before}, about {left(total_s)}, into {folder}",
+            file=sys.stderr,
+        )
+
+
+def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
+    folder: Path = options.resume
+    if not (folder / FILE).exists():
+        raise WrongUsage(f"there is nothing to resume in {folder}: it has no {FILE}")
+    asked = (
+        "language",
+        "handler",
+        "event",
+        "invoke",
+        "tiers",
+        "price",
+        "period",
+        "work",
+        "time_limit",
+        "out",
+    )
+    for name in asked:
+        if getattr(options, name):
+            raise WrongUsage(
+                f"--{name.replace('_', '-')} and --resume exclude each other: a study goes on as it began"
+            )
+    plan = Journal(folder).plan
+    if plan is None:
+        raise WrongUsage(f"there is nothing to resume in {folder}: its {FILE} is empty")
+    return folder, plan if options.repeats is None else replace(
+        plan, repeats=max(plan.repeats, options.repeats)
+    )
+
+
+def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
+    given = [name for name in ("language", "handler", "invoke") if getattr(options, name)]
+    if len(given) > 1:
+        raise WrongUsage(f"--{given[0]} and --{given[1]} exclude each other; give one of them")
+    if options.event is not None and given not in (["handler"], ["invoke"]):
+        raise WrongUsage("--event is for a function of yours; give --handler or --invoke too")
+    period_us = options.period or cgroup.PERIOD_US
+    event = None if options.event is None else _event(options.event)
+    if options.invoke:
+        for name in ("tiers", "period", "no_memory_limit"):
+            if getattr(options, name):
+                raise WrongUsage(
+                    f"--{name.replace('_', '-')} is for functions on this machine, and --invoke for deployed ones"
+                )
+        found, event = _deployed(options.invoke, options.price, event)
+    else:
+        found = named(options.tiers or "gcf-1", cpus, architecture)
+        check_tiers(found, period_us, cpus)
+    price = options.price or found.price
+    if price is not None:
+        try:
+            find(price)
+        except CommandError as error:
+            raise WrongUsage(str(error)) from None
+    own = options.handler is not None or event is not None
+    if own and options.work:
+        raise WrongUsage("--work is for the project's handler; a function of yours brings its own")
+    if options.handler is not None and not all(options.handler.partition(":")):
+        raise WrongUsage(f"{options.handler!r} is no MODULE:FUNCTION, such as my_module:my_function")
+    kind = "own" if options.handler else "url" if options.invoke else "handler"
+    works_ms = (0.0,) if own else options.work or (QUICK_WORKS_MS if options.quick else WORKS_MS)
+    return Plan(
+        kind=kind,
+        subjects=tuple(options.language or ("python",)) if kind == "handler" else (kind,),
+        name=options.handler or ("swtch handler" if not own else "deployed function"),
+        **tiers_of(found),
+        price=price,
+        period_us=period_us,
+        works_ms=works_ms,
+        repeats=options.repeats or (QUICK_REPEATS if options.quick else REPEATS),
+        seed=options.seed,
+        limit_s=options.time_limit or LIMIT_S,
+        memory_limited=not options.no_memory_limit,
+        quota_ms=QUICK_QUOTA_MS if options.quick else Plan.quota_ms,
+        handler=options.handler,
+        event=event,
+        urls=tuple(url for _, url in options.invoke or ()),
+    )
+
+
+def _deployed(
+    invoked: list[tuple[str | None, str]], price: str | None, event: str | None
+) -> tuple[TierSet, str | None]:
+    """Deployed functions as tiers: what each has is what it says. Also what they are to be invoked with; `None` for a handler of the project."""
+    tiers = []
+    handlers = []
+    for place, (name, url) in enumerate(invoked):
+        check(url)
+        body = event or json.dumps({"methods": [], "spin_ms": 0, "work_ms": 0})
+        reply = invoke(url, body.encode(), _REACH_S)
+        if not reply.reached:
+            raise CommandError(f"{url}: {reply.why}")
+        response = reply.response
+        handlers.append(response is not None)
+        platform = (response or {}).get("platform") or {}
+        memory_mb = platform.get("memory_mb") or _memory_mb(name)
+        tiers.append(Tier(name or f"url {place + 1}", memory_mb, platform.get("cpus")))
+    if len({tier.name for tier in tiers}) < len(tiers):
+        raise WrongUsage("two of --invoke have the same name")
+    own = event if all(handlers) else event or "{}"
+    return TierSet(
+        "deployed", "what the functions say of themselves, or their names", tuple(tiers), price
+    ), own
+
+
+def _memory_mb(name: str | None) -> int | None:
+    """From a name such as `512MB`."""
+    with contextlib.suppress(ValueError):
+        return int((name or "").upper().replace("MB", "").strip())
+    return None
+
+
+def _event(path: Path) -> str:
+    try:
+        text = path.read_text()
+        json.loads(text)
+    except OSError as error:
+        raise WrongUsage(f"the event {path} cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise WrongUsage(f"the event {path} is no JSON ({error})") from None
+    return text

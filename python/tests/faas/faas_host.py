@@ -1,0 +1,74 @@
+"""What the tests of `swtch faas` share: a small function that speaks the local protocol, and a place to run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from swtch import _cgroup as cgroup
+from swtch.faas.runner import PROGRAM
+
+# Who runs the tests in the background has SIGINT ignored, and programs that are started inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+ROOT = Path(__file__).resolve().parents[3]
+STUB = Path(__file__).resolve().parent / "stub"
+"""A folder as `functions`, with a handler that makes up what it measures."""
+SCHEMA = ROOT / "docs" / "schemas" / "faas-tiers-1.json"
+
+OWN = """\
+import os, sys, time
+
+def fine(event, context):
+    return {"got": event}
+
+def raises(event, context):
+    return {}["the key"]
+
+def hangs(event, context):
+    time.sleep(1000)
+
+def forks(event, context):
+    while True:
+        os.fork()
+
+def eats(event, context):
+    found = []
+    while True:
+        found.append(bytearray(os.urandom(1 << 20)))
+
+def no_json(event, context):
+    return object()
+
+def dies(event, context):
+    os._exit(3)
+"""
+"""A module with functions of one's own, and everything that can be wrong with them."""
+
+
+def groups_left(pid: int | None = None) -> list[Path]:
+    """Control groups of `swtch faas` that a process made."""
+    found = []
+    for hierarchy in cgroup.all_hierarchies():
+        for parent in {hierarchy.own, hierarchy.mount}:
+            found += parent.glob(f"{cgroup.prefix(PROGRAM)}{pid or os.getpid()}-*")
+    return found
+
+
+def needs_groups() -> None:
+    """Skips where control groups cannot be made."""
+    with cgroup.group(PROGRAM, "probe", cgroup.Limits(quota_us=10_000)) as group:
+        if group.folder is None:
+            pytest.skip(f"no control group with a quota: {group.why}")
+
+
+def tiers_file(folder: Path, *tiers: tuple[int, float], price: str | None = "gcf-1") -> str:
+    """A file of tiers: MB and CPUs."""
+    path = folder / "tiers.json"
+    rows = [{"memory_mb": memory_mb, "cpus": cpus} for memory_mb, cpus in tiers]
+    path.write_text(json.dumps({"tiers": rows, "price": price}))
+    return str(path)

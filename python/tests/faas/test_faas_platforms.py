@@ -1,0 +1,263 @@
+"""What platforms are given, and the Runtime API in place of Lambda's."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+import zipfile
+
+import pytest
+from faas_host import ROOT, groups_left, needs_groups
+
+from swtch._errors import CommandError
+from swtch.faas.command import main
+from swtch.faas.package import tarred, write, zipped
+from swtch.faas.platforms import PLATFORMS, Platform
+from swtch.faas.runtime_api import RuntimeApi
+
+# A runtime client as small as can be: what awslambdaric does, for one function.
+CLIENT = """\
+import json, os, sys, urllib.request
+base = f"http://{os.environ['AWS_LAMBDA_RUNTIME_API']}/2018-06-01/runtime"
+if "broken" in sys.argv:
+    data = json.dumps({"errorType": "ImportError", "errorMessage": "no module\\n named x"}).encode()
+    urllib.request.urlopen(urllib.request.Request(f"{base}/init/error", data=data))
+    sys.exit(1)
+while True:
+    with urllib.request.urlopen(f"{base}/invocation/next") as got:
+        number, event = got.headers["Lambda-Runtime-Aws-Request-Id"], json.loads(got.read())
+        assert int(got.headers["Lambda-Runtime-Deadline-Ms"]) > 0
+    kind, answer = ("error", {"errorType": "KeyError", "errorMessage": "x"}) if event.get("fail") else ("response", {"got": event})
+    if event.get("proxy"):
+        answer = {"statusCode": 418, "body": "tea"}
+    urllib.request.urlopen(urllib.request.Request(f"{base}/invocation/{number}/{kind}", data=json.dumps(answer).encode()))
+"""
+
+
+@pytest.fixture
+def handler():
+    """The folder with the Python handler."""
+    if not (ROOT / "functions/python/deploy/platforms.json").exists():
+        pytest.skip("the handler is not here")
+    return ROOT / "functions/python"
+
+
+@pytest.fixture
+def api():
+    one = RuntimeApi(20)
+    yield one
+    one.close()
+
+
+def client(api, *words):
+    environment = {**os.environ, "AWS_LAMBDA_RUNTIME_API": api.api}
+    return subprocess.Popen(
+        [sys.executable, "-c", CLIENT, *words], env=environment, stderr=subprocess.DEVNULL
+    )
+
+
+def posted(url, body):
+    try:
+        with urllib.request.urlopen(url, data=json.dumps(body).encode()) as got:
+            return got.status, got.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def test_the_runtime_api_passes_events_and_answers(api):
+    process = client(api)
+    try:
+        assert posted(api.url, {"a": 1}) == (200, b'{"got": {"a": 1}}')
+        assert posted(api.url, {"proxy": True}) == (418, b"tea")
+        status, said = posted(api.url, {"fail": True})
+        assert (status, json.loads(said)["errorMessage"]) == (500, "x")
+        found = []
+        several = [
+            threading.Thread(target=lambda n=n: found.append(posted(api.url, {"n": n}))) for n in range(5)
+        ]
+        [one.start() for one in several], [one.join() for one in several]
+        assert sorted(json.loads(said)["got"]["n"] for _, said in found) == [0, 1, 2, 3, 4]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_function_that_does_not_answer_or_begin_is_told_of(api):
+    api.limit_s = 0.2
+    status, said = posted(api.url, {})
+    assert status == 504 and b"timed out after 0.20 seconds" in said
+    assert client(api, "broken").wait() == 1
+    assert api.broken == "ImportError: no module named x"
+    request = urllib.request.Request(
+        f"http://{api.api}/2018-06-01/runtime/invocation/nobody/response", data=b"{}"
+    )
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        urllib.request.urlopen(request)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_packages_have_what_the_platform_wants_and_the_same_bytes(handler, platform, tmp_path, capsys):
+    names = []
+    for suffix in ("zip", "tar.gz"):
+        data = []
+        for copy in ("a", "b"):
+            out = tmp_path / f"{copy}.{suffix}"
+            assert main(["package", "python", "--platform", platform, "-o", str(out)]) == 0
+            data.append(out.read_bytes())
+            for path in (tmp_path / "a.zip",):
+                os.utime(path, (0, 0))
+        assert data[0] == data[1]
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        assert archive.testzip() is None
+        names = archive.namelist()
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    wanted = {
+        "lambda": ["lambda_function.py", "swtch_function/answer.py"],
+        "gcf": ["main.py", "requirements.txt", "swtch_function/answer.py"],
+        "knative": [
+            "func.yaml",
+            "function/func.py",
+            "function/__init__.py",
+            "pyproject.toml",
+            "swtch_function/answer.py",
+        ],
+        "openfaas": [
+            "stack.yaml",
+            "function/handler.py",
+            "function/requirements.txt",
+            "function/swtch_function/answer.py",
+        ],
+    }[platform]
+    assert set(wanted) <= set(names)
+    assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
+    assert "To deploy it: " in capsys.readouterr().out
+    folder = tmp_path / "folder"
+    assert main(["package", "python", "--platform", platform, "-o", str(folder)]) == 0
+    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    assert found == sorted(names)
+    assert main(["package", "python", "--platform", platform, "-o", str(folder)]) == 1
+    assert "is there already and not empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_package_can_be_imported_where_it_lies(handler, platform, tmp_path):
+    """As the platform's framework imports it; the frameworks themselves are tried by the handlers' own tests."""
+    folder = tmp_path / "folder"
+    write(folder, Platform("python", platform).files())
+    stub = tmp_path / "functions_framework.py"
+    stub.write_text("def http(function):\n    return function\n")
+    code = {
+        "lambda": "from lambda_function import lambda_handler; print(lambda_handler({'methods': [], 'spin_ms': 0}, None)['schema'])",
+        "gcf": "from main import measure; print('swtch/faas/1')",
+        "knative": "from function import new; new().handle; print('swtch/faas/1')",
+        "openfaas": "from function import handler; from types import SimpleNamespace as S;"
+        'said = handler.handle(S(body=b\'{"methods": [], "spin_ms": 0}\', query={}, headers={}), None);'
+        "import json; print(json.loads(said['body'])['schema'])",
+    }[platform]
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{folder}{os.pathsep}{tmp_path}"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.stdout == "swtch/faas/1\n", done.stderr
+
+
+def test_archives_do_not_depend_on_the_order_or_the_machine():
+    one = {"b.py": b"#!/bin/sh\n", "a/c.py": b"x"}
+    other = dict(reversed(list(one.items())))
+    assert zipped(one) == zipped(other) and tarred(one) == tarred(other)
+    assert gzip.compress(tarred(one), mtime=0) == gzip.compress(tarred(other), mtime=0)
+
+
+def test_a_handler_without_a_manifest_is_one_line(tmp_path, monkeypatch):
+    (tmp_path / "go").mkdir()
+    monkeypatch.setenv("SWTCH_FUNCTIONS", str(tmp_path))
+    with pytest.raises(CommandError, match="the handler in go has no deploy/platforms.json"):
+        Platform("go", "gcf")
+
+
+def test_serve_runs_under_a_tier_until_it_is_interrupted(handler, tmp_path):
+    """Through a framework that is made up: the real ones need environments of their own."""
+    needs_groups()
+    (tmp_path / "awslambdaric.py").write_text(FRAMEWORK)
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    words = [
+        sys.executable,
+        "-m",
+        "swtch.faas.command",
+        "serve",
+        "python",
+        "--platform",
+        "lambda",
+        "--memory",
+        "128",
+    ]
+    environment = {**os.environ, "PYTHONPATH": path}
+    process = subprocess.Popen(
+        words,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heeds_sigint,
+    )
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("python for lambda under 128 MB: http://127.0.0.1:"), process.stderr.read()
+        assert len({folder.name for folder in groups_left(process.pid)}) == 1
+        status, said = posted(line.split()[-1], {"methods": [], "spin_ms": 0, "work_ms": 1})
+        document = json.loads(said)
+        assert (status, document["platform"]["name"], document["platform"]["memory_mb"]) == (
+            200,
+            "lambda",
+            128,
+        )
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert groups_left(process.pid) == []
+
+
+FRAMEWORK = """\
+import importlib, json, os, sys, urllib.request
+if __name__ == "__main__":
+    sys.path.insert(0, os.environ["LAMBDA_TASK_ROOT"])
+    module, _, name = sys.argv[1].rpartition(".")
+    function = getattr(importlib.import_module(module), name)
+    base = f"http://{os.environ['AWS_LAMBDA_RUNTIME_API']}/2018-06-01/runtime/invocation"
+    while True:
+        with urllib.request.urlopen(f"{base}/next") as got:
+            number, event = got.headers["Lambda-Runtime-Aws-Request-Id"], json.loads(got.read())
+        answer = json.dumps(function(event, None)).encode()
+        urllib.request.urlopen(urllib.request.Request(f"{base}/{number}/response", data=answer))
+"""
+
+
+def _heeds_sigint():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_serve_ends_with_its_function(handler, tmp_path):
+    (tmp_path / "awslambdaric.py").write_text(
+        'import os, sys\nif __name__ == "__main__":\n    sys.exit("it is broken")\n'
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    words = [sys.executable, "-m", "swtch.faas.command", "serve", "python", "--platform", "lambda"]
+    started = time.monotonic()
+    done = subprocess.run(
+        words, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and time.monotonic() - started < 30
+    assert "it is broken\n" in done.stderr
+    assert (
+        done.stderr.splitlines()[-1]
+        == "swtch faas: the function ended with status 1; its own words are above"
+    )

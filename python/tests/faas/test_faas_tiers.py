@@ -1,0 +1,297 @@
+"""Tiers run for real, in control groups, with a small function: what is written, and what is left after an end of any kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from faas_host import OWN, ROOT, SCHEMA, STUB, groups_left, needs_groups, tiers_file
+from schema_check import faults
+
+from swtch import _cgroup as cgroup
+from swtch.faas import study
+from swtch.faas.command import main
+from swtch.faas.runner import PROGRAM
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """A folder to be in; no control group and no process is left by any test."""
+    needs_groups()
+    monkeypatch.setenv("SWTCH_FUNCTIONS", str(STUB))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    yield
+    assert groups_left() == []
+    assert Path(f"/proc/self/task/{os.getpid()}/children").read_text().split() == []
+
+
+def written(folder):
+    document = study.read(Path(folder))
+    assert faults(document, json.loads(SCHEMA.read_text())) == []
+    return document
+
+
+def row_of(document, tier, work_ms):
+    return next(row for row in document["rows"] if (row["tier"], row["work_ms"]) == (tier, work_ms))
+
+
+def test_a_quota_slows_down_what_is_longer_than_it(tmp_path, capsys):
+    tiers = tiers_file(tmp_path, (128, 0.1), (1024, 0.9))
+    words = [
+        "tiers",
+        "--tiers",
+        tiers,
+        "--work",
+        "40ms,2ms",
+        "--repeats",
+        "3",
+        "--target",
+        "200ms",
+        "--out",
+        "out",
+    ]
+    assert main(words) == 0
+    document = written("out")
+    assert document["function"] == {
+        "kind": "handler",
+        "language": "python",
+        "name": "swtch handler",
+        "deployed": False,
+    }
+    small = document["tiers"][0]
+    assert (small["quota_us"], small["period_us"], small["memory_limit_bytes"]) == (
+        10_000,
+        100_000,
+        128 << 20,
+    )
+    assert small["cgroup_version"] in (1, 2)
+    # 40 ms of work at 10 ms in each 100 ms: three or four whole periods without it, however busy the machine is.
+    slow = row_of(document, "128 MB", 40)
+    assert slow["latency_ns"]["median"] > 250e6
+    assert slow["slowdown"]["n"] == slow["extra_usd"]["usd"]["n"] == 3
+    assert 0.1 < slow["throttled_share"]["median"] < 1.1
+    assert (slow["n"], slow["failed"]) == (3, 0)
+    free = row_of(document, "unthrottled", 40)
+    assert free["throttled_share"]["median"] == 0 and free["slowdown"] is None and free["cost_usd"] is None
+    counted = [
+        one["group"] for one in document["invocations"] if (one["tier"], one["work_ms"]) == ("128 MB", 40)
+    ]
+    assert all(one["periods_throttled"] >= 1 and one["cpu_ns"] > 35e6 for one in counted)
+    assert all(one["memory_peak_bytes"] > 1 << 20 for one in counted)
+    assert {one["what"] for one in document["advice"]} == {"cheapest", "meets target"}
+    met = next(one for one in document["advice"] if one["what"] == "meets target" and one["work_ms"] == 40)
+    assert met["tier"] != "128 MB" and met["evidence"]["target_ns"] == 200e6
+    out = capsys.readouterr().out
+    assert "costs least at" in out and "Study: out" in out
+
+
+def test_rounds_have_everything_once_in_an_order_of_their_own(tmp_path):
+    main(
+        [
+            "tiers",
+            "--tiers",
+            tiers_file(tmp_path, (64, 0.5)),
+            "--work",
+            "1ms,2ms",
+            "--repeats",
+            "4",
+            "--out",
+            "out",
+        ]
+    )
+    lines = [json.loads(line) for line in (tmp_path / "out/journal.jsonl").read_text().splitlines()[1:]]
+    orders = []
+    for repeat in range(4):
+        works = [
+            (line["tier"], line["work_ms"])
+            for line in lines
+            if line["repeat"] == repeat and line["purpose"] == "work"
+        ]
+        assert sorted(works) == sorted((tier, work) for tier in ("64 MB", "unthrottled") for work in (1, 2))
+        orders.append(tuple(works))
+    assert len(set(orders)) > 1
+    assert [line["repeat"] for line in lines] == sorted(line["repeat"] for line in lines)
+
+
+def started(*words):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-m", "swtch.faas.command", *words]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for_lines(path, count):
+    deadline = time.monotonic() + 60
+    while not path.exists() or path.read_bytes().count(b"\n") < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def keys(path):
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    return [(line["tier"], line["purpose"], line["work_ms"], line["repeat"]) for line in lines]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_study_goes_on_without_losing_or_repeating_any(tmp_path, number):
+    words = [
+        "tiers",
+        "--tiers",
+        tiers_file(tmp_path, (64, 0.3), (128, 0.6)),
+        "--work",
+        "5ms",
+        "--repeats",
+        "8",
+        "--out",
+        "out",
+    ]
+    process = started(*words)
+    journal = tmp_path / "out/journal.jsonl"
+    wait_for_lines(journal, 12)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    before = journal.read_text()
+    if number == signal.SIGKILL:
+        # Nobody could remove them; the next one does. What ran in them ended with it.
+        time.sleep(0.2)
+        assert all(not cgroup._processes(folder) for folder in groups_left(process.pid))
+        with open(journal, "a") as file:
+            file.write('{"subject": "python", "cut off')
+    else:
+        assert process.returncode == 130
+        assert "interrupted; go on with: swtch faas tiers --resume out" in err
+        assert groups_left(process.pid) == []
+        written("out")
+    more = ["--resume", "out"] if number != signal.SIGTERM else words[1:]
+    done = started("tiers", *more)
+    _, err = done.communicate(timeout=120)
+    assert done.returncode == 0, err
+    assert "are there already" in err
+    assert groups_left(process.pid) == []
+    assert journal.read_text().startswith(before)
+    found = keys(journal)
+    assert len(found) == len(set(found))
+    # Eight rounds of three places, eight of switches, five of quotas at two tiers.
+    assert len(found) == 8 * 3 + 8 * 3 + 5 * 2
+    document = written("out")
+    assert {(row["tier"], row["n"]) for row in document["rows"]} == {
+        ("64 MB", 8),
+        ("128 MB", 8),
+        ("unthrottled", 8),
+    }
+
+
+def test_more_repeats_go_on_and_other_work_does_not(tmp_path, capsys):
+    tiers = tiers_file(tmp_path, (64, 0.5))
+    assert main(["tiers", "--tiers", tiers, "--work", "1ms", "--repeats", "1", "--out", "out"]) == 0
+    assert main(["tiers", "--resume", "out", "--repeats", "2"]) == 0
+    assert row_of(written("out"), "64 MB", 1)["n"] == 2
+    assert main(["tiers", "--tiers", tiers, "--work", "2ms", "--repeats", "1", "--out", "out"]) == 1
+    assert "has a study with another works ms ([1.0], not [2.0])" in capsys.readouterr().err
+
+
+def test_several_languages_have_a_folder_each(tmp_path, monkeypatch):
+    monkeypatch.setattr("swtch.faas.runner.server", lambda language, handler=None: _as_python())
+    words = ["tiers", "--tiers", tiers_file(tmp_path, (64, 0.5)), "--language", "python,node", "--work", "1ms", "--repeats", "1", "--out", "out"]  # fmt: skip
+    assert main(words) == 0
+    assert [written(f"out/{one}")["function"]["language"] for one in ("python", "node")] == ["python", "node"]
+
+
+def _as_python():
+    from swtch.faas.languages import server
+
+    return server("python")
+
+
+def test_a_function_of_ones_own_is_invoked_with_its_event(tmp_path, capsys):
+    (tmp_path / "event.json").write_text('{"a": [1, 2]}')
+    words = ["tiers", "--handler", "own:fine", "--event", "event.json", "--tiers", tiers_file(tmp_path, (64, 0.5)), "--repeats", "2", "--out", "out"]  # fmt: skip
+    assert main(words) == 0
+    document = written("out")
+    assert document["function"]["kind"] == "own" and document["function"]["name"] == "own:fine"
+    # The handler stands beside it, and measures.
+    assert {row["switch_ns"]["method"] for row in document["rows"]} == {"pipe"}
+    assert [one["response"] for one in document["invocations"]] == [None] * 4
+    assert document["quota_check"][0]["n"] == 2
+
+
+def test_deployed_functions_are_tiers_by_their_names(tmp_path, capsys):
+    environment = {**os.environ, "PYTHONPATH": str(STUB / "python")}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "swtch_function"], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        url = f"http://{json.loads(server.stdout.readline())['listening']}/"
+        words = [
+            "tiers",
+            "--invoke",
+            f"128MB={url}",
+            "--invoke",
+            f"large={url}",
+            "--work",
+            "1ms,5ms",
+            "--repeats",
+            "2",
+        ]
+        assert main([*words, "--price", "lambda-x86", "--out", "out"]) == 0
+        assert main([*words[:3], "--event", "event.json", "--out", "own"]) == 2
+        (tmp_path / "event.json").write_text("{}")
+        assert main([*words[:3], "--event", "event.json", "--repeats", "1", "--out", "own"]) == 0
+    finally:
+        server.kill()
+        server.communicate()
+    document = written("out")
+    assert [tier["name"] for tier in document["tiers"]] == ["128MB", "large"]
+    assert [tier["memory_mb"] for tier in document["tiers"]] == [128, 128]
+    assert document["function"]["deployed"] and document["tiers"][0]["quota_us"] is None
+    assert row_of(document, "large", 5)["cost_usd"]["median"] > 0
+    assert row_of(document, "large", 5)["slowdown"] is None
+    assert any(row["what"] == "rows.slowdown" for row in document["unavailable"])
+    assert written("own")["rows"][0]["work_ms"] == 0
+
+
+def test_stale_groups_are_removed_with_what_is_in_them():
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    name = f"{cgroup.prefix(PROGRAM)}{gone.pid}-x"
+    folder = cgroup.hierarchies()[0].own / name
+    folder.mkdir()
+    left = subprocess.Popen(["sleep", "1000"])
+    try:
+        (folder / "cgroup.procs").write_text(str(left.pid))
+        assert cgroup.remove_stale(PROGRAM) == []
+        assert folder in cgroup.remove_stale(PROGRAM, kill=True)
+        assert not folder.exists()
+        assert left.wait(5) == -signal.SIGKILL
+    finally:
+        left.kill()
+        left.wait()
+
+
+def test_swtch_runs_it_as_its_own(tmp_path):
+    from swtch._errors import CommandError
+    from swtch._program import binary
+
+    try:
+        program = binary()
+    except CommandError as error:
+        pytest.skip(str(error))
+    own = tmp_path / "swtch-faas"
+    own.write_text(f'#!/bin/sh\nexec {sys.executable} -m swtch.faas.command "$@"\n')
+    own.chmod(0o755)
+    path = os.pathsep.join(one for one in sys.path if one)
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": path}
+    done = subprocess.run(
+        [str(program), "faas", "prices", "gcf-1"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2.31e-06" in done.stdout
+    assert 'swtch-faas = "swtch.faas.command:main"' in (ROOT / "pyproject.toml").read_text()

@@ -1,0 +1,69 @@
+"""Functions that do what they should not, and machines that do not allow what they should: one clear line each, and nothing is left."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from faas_host import OWN, STUB, groups_left, needs_groups, tiers_file
+
+from swtch.faas import study
+from swtch.faas.command import main
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """A folder with functions of one's own; no control group and no process is left by any test."""
+    needs_groups()
+    monkeypatch.setenv("SWTCH_FUNCTIONS", str(STUB))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    yield
+    assert groups_left() == []
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    assert children == []
+
+
+def tried(tmp_path, function, *more, tier=(64, 0.5)):
+    """The outcomes of a function in one tier, and what was printed of them."""
+    words = [
+        "tiers",
+        "--handler",
+        f"own:{function}",
+        "--tiers",
+        tiers_file(tmp_path, tier),
+        "--repeats",
+        "1",
+        "--out",
+        "out",
+    ]
+    status = main([*words, *more])
+    works = [one for one in study.read(tmp_path / "out")["invocations"]]
+    return status, works
+
+
+@pytest.mark.parametrize(
+    ("function", "outcome", "words"),
+    [
+        ("raises", "failed", "KeyError: 'the key' (own.py:7)"),
+        ("hangs", "timeout", "no answer within 1 s; --time-limit gives it longer"),
+        ("forks", None, None),
+        ("eats", "oom", "killed by the kernel at the memory limit of its tier"),
+        ("no_json", "failed", "Object of type object is not JSON serializable"),
+        ("dies", "failed", "the function ended with status 3"),
+    ],
+)
+def test_what_a_function_does_wrong_is_told_in_one_line(function, outcome, words, tmp_path, capsys):
+    status, works = tried(tmp_path, function, "--time-limit", "1s" if function != "eats" else "20s")
+    assert status == 1
+    limited = next(one for one in works if one["tier"] == "64 MB")
+    if function == "forks":
+        # It may meet the limit of processes, or the time.
+        assert limited["outcome"] in ("failed", "timeout", "oom")
+    else:
+        assert limited["outcome"] == outcome, limited
+        assert words in limited["why"]
+    assert "\n" not in limited["why"]
+    out = capsys.readouterr().out
+    assert out.count(f"64 MB: 1 {limited['outcome']}: {limited['why']}") == 1
