@@ -150,9 +150,24 @@ def infer(spinners: Sequence[Stretches]) -> Inferred:
         grid = _fitted(longest, period)
         if grid is not None and abs(grid.period_ns / period - 1) <= _SAME:
             found = _quota(merged, heavy, grid, _SHARE)
-            if found is not None and found.cpus <= _MOST * len(spinners):
+            if (
+                found is not None
+                and found.cpus <= _MOST * len(spinners)
+                and _is_idle_before_refills(merged, grid, found.cpus)
+            ):
                 return found
     return _unthrottled(merged)
+
+
+def _is_idle_before_refills(
+    spinners: Sequence[Sequence[tuple[int, int, int]]], grid: _Grid, cpus: float
+) -> bool:
+    """Whether less runs in the last fifth of periods than in the others: else the period may be a fifth of that."""
+    span_ns = max(each[-1][1] for each in spinners if each) - grid.first_ns
+    fifths = _Grid(grid.first_ns, grid.period_ns / 5)
+    ran_ns = _ran_ns(spinners, fifths, 0, 5 * int(span_ns / grid.period_ns))
+    last = [ran for number, ran in ran_ns.items() if number % 5 == 0]
+    return bool(last) and statistics.fmean(last) < cpus * fifths.period_ns / 2
 
 
 def _aligned_share(gaps: Sequence[Gap], grid: _Grid) -> float:
@@ -176,6 +191,8 @@ def _quota(
     least_alike: the share of these periods in which it must be the same.
     """
     throttles = [gap for gap in gaps if grid.has(gap)]
+    if not throttles:
+        return None
     ends = [grid.number(gap.end_ns) for gap in throttles]
     first, last = min(ends), max(ends)
     used_up = {number for gap in throttles for number in grid.ended_by(gap) if number > first}
