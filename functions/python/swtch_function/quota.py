@@ -45,8 +45,8 @@ _MOST_ALIGNED = 0.9
 """Of the gaps' lengths that must end on the grid where running times differ: without looks at the CPU clock they do, by ticks."""
 _NEARLY_ALL = 0.7
 """Of the periods that must have the same running time, before others are left out."""
-_SMALL = 0.75
-"""Of the middle running time: what is less is left out then."""
+_APART = 0.25
+"""Of the middle running time: what is further from it is left out then."""
 _IDLE = 0.05
 """Of the periods: if more have no running time, it is of the quota."""
 _MOST = 0.9
@@ -150,9 +150,24 @@ def infer(spinners: Sequence[Stretches]) -> Inferred:
         grid = _fitted(longest, period)
         if grid is not None and abs(grid.period_ns / period - 1) <= _SAME:
             found = _quota(merged, heavy, grid, _SHARE)
-            if found is not None and found.cpus <= _MOST * len(spinners):
+            if (
+                found is not None
+                and found.cpus <= _MOST * len(spinners)
+                and _is_idle_before_refills(merged, grid, found.cpus)
+            ):
                 return found
     return _unthrottled(merged)
+
+
+def _is_idle_before_refills(
+    spinners: Sequence[Sequence[tuple[int, int, int]]], grid: _Grid, cpus: float
+) -> bool:
+    """Whether less runs in the last fifth of periods than in the others: else the period may be a fifth of that."""
+    span_ns = max(each[-1][1] for each in spinners if each) - grid.first_ns
+    fifths = _Grid(grid.first_ns, grid.period_ns / 5)
+    ran_ns = _ran_ns(spinners, fifths, 0, 5 * int(span_ns / grid.period_ns))
+    last = [ran for number, ran in ran_ns.items() if number % 5 == 0]
+    return bool(last) and statistics.fmean(last) < cpus * fifths.period_ns / 2
 
 
 def _aligned_share(gaps: Sequence[Gap], grid: _Grid) -> float:
@@ -176,12 +191,21 @@ def _quota(
     least_alike: the share of these periods in which it must be the same.
     """
     throttles = [gap for gap in gaps if grid.has(gap)]
+    if not throttles:
+        return None
     ends = [grid.number(gap.end_ns) for gap in throttles]
     first, last = min(ends), max(ends)
     used_up = {number for gap in throttles for number in grid.ended_by(gap) if number > first}
     if last - first < _FEWEST - 1 or len(used_up) < _COVERED * (last - first):
         return None
     ran_ns = _ran_ns(spinners, grid, first, last)
+    odd_ns = sum(ran for number, ran in ran_ns.items() if number % 2)
+    total_ns = sum(ran_ns.values())
+    if min(odd_ns, total_ns - odd_ns) < _IDLE * total_ns:
+        # Nothing runs in every other period: it is half of one.
+        start = 0 if odd_ns > total_ns / 2 else 1
+        twice = _Grid(grid.first_ns + start * grid.period_ns, 2 * grid.period_ns)
+        return _quota(spinners, gaps, twice, least_alike)
     # Where the quota before was not used up, some of it may have stayed with a CPU.
     whole = [ran_ns[number] for number in used_up if number - 1 in used_up or number - 1 == first]
     if len(whole) < _FEWEST - 1:
@@ -191,11 +215,12 @@ def _quota(
     alike = [ran for ran in whole if abs(ran - middle_ns) <= slack_ns]
     if len(alike) < least_alike * len(whole):
         return None
-    if len(alike) >= _NEARLY_ALL * len(whole):
-        # A period that others took a large part of is not one of the quota, though a gap of theirs ended it. One in which nothing ran
-        # may owe that to the one before, if there are many.
-        idle = whole.count(0.0) > _IDLE * len(whole)
-        quota_ns = statistics.fmean(ran for ran in whole if ran >= _SMALL * middle_ns or (idle and not ran))
+    # Many periods in which nothing ran owe that to those before: all count.
+    paid_back = whole.count(0.0) > _IDLE * len(whole)
+    if len(alike) >= _NEARLY_ALL * len(whole) and not paid_back:
+        # Else a period that others took a large part of is not one of the quota, though a gap of theirs ended it; and where one
+        # refill was told late, the two periods beside it are not what they look like.
+        quota_ns = statistics.fmean(ran for ran in whole if abs(ran - middle_ns) <= _APART * middle_ns)
     else:
         quota_ns = statistics.fmean(alike if least_alike else whole)
     most_ns = sorted(ran_ns.values())[-1 - len(ran_ns) // 10]
