@@ -106,12 +106,13 @@ def main() -> None:
         print(json.dumps(one(CONDITIONS[int(options.one)])))
         return
     with tempfile.TemporaryDirectory() as folder:
-        _unpack_helper(Path(folder))
+        unpack_helper(Path(folder))
         rounds = _rounds(options.rounds, options.nice, options.seed, folder)
     _print(rounds, options)
 
 
-def _unpack_helper(folder: Path) -> None:
+def unpack_helper(folder: Path) -> None:
+    """Puts the native helper for this machine there."""
     kind = "musllinux" if libc() == "musl" else "manylinux"
     wheels = [
         path

@@ -52,7 +52,8 @@ class RuntimeApi(ThreadingHTTPServer):
     @property
     def address(self) -> str:
         """HOST:PORT, for `AWS_LAMBDA_RUNTIME_API`."""
-        return f"{self.server_address[0]}:{self.server_address[1]}"
+        host, port = self.server_address[:2]
+        return f"{host!s}:{port}"
 
     def invoke(self, event: bytes) -> Invocation:
         """Calls the function and waits for its answer; `TimeoutError` when there is none in time."""

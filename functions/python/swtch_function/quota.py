@@ -41,7 +41,7 @@ _SAME = 0.01
 """Running times that differ by no more are the same; or by what is charged late, if that is more."""
 _CHARGED_LATE_NS = 150_000
 """Of each spinner: between two looks at its CPU clock, and what belongs to that."""
-_MOST_ALIGNED = 0.8
+_MOST_ALIGNED = 0.9
 """Of the gaps' lengths that must end on the grid where running times differ: without looks at the CPU clock they do, by ticks."""
 _NEARLY_ALL = 0.7
 """Of the periods that must have the same running time, before others are left out."""

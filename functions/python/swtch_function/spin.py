@@ -1,14 +1,15 @@
 """Processes that spin and note when they did not run: the interpreter's lock lets only one thread of a process spin.
 
 A spinner reads its CPU clock again and again: that makes the kernel charge it at once (kernel/sched/core.c: `task_sched_runtime`), so that a
-quota stops it when it is used up and not a tick later. A yield would do so too, but hands the CPU to whoever waits for it.
+quota stops it when it is used up and not a tick later. A yield would do so too, but gives the CPU away where others wait for it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -67,15 +68,20 @@ class Spun:
         return estimate([ran / window_ns for ran in ran_ns])
 
 
-def spin(spinners: int, span_ns: int, pinned: bool) -> Spun:
-    """Spins in so many processes for so long; pinned: each on a CPU of its own when they are as many as the CPUs."""
+def spin(
+    spinners: int, span_ns: int, pinned: bool, charge: Callable[[], object] = time.thread_time_ns
+) -> Spun:
+    """Spins in so many processes for so long.
+
+    pinned: each on a CPU of its own when they are as many as the CPUs. charge: what makes the kernel charge a spinner.
+    """
     allowed = cpus_allowed()
     cpus = allowed if pinned and spinners == len(allowed) > 1 else [None] * spinners
     begin_ns = time.monotonic_ns() + _START_NS
     with contextlib.ExitStack() as stack:
         children = []
         for cpu in cpus:
-            child = Child(lambda cpu=cpu: _spin(begin_ns, begin_ns + span_ns, cpu))  # type: ignore[misc]
+            child = Child(lambda cpu=cpu: _spin(begin_ns, begin_ns + span_ns, cpu, charge))  # type: ignore[misc]
             stack.callback(child.end)
             children.append(child)
         seen = [child.result() for child in children]
@@ -91,11 +97,11 @@ def _spun(seen: Sequence[Sequence[tuple[int, ...]]], span_ns: int) -> Spun:
     return Spun(list(seen), span_ns, cpu_ns)
 
 
-def _spin(begin_ns: int, end_ns: int, cpu: int | None) -> list[list[int]]:
+def _spin(begin_ns: int, end_ns: int, cpu: int | None, charge: Callable[[], object]) -> list[list[int]]:
     """In a process of its own: stretches [start, end, CPU time] from the beginning."""
     if cpu is not None:
         pin(cpu)
-    now, cpu_now = time.monotonic_ns, getattr(time, "thread_time_ns", time.process_time_ns)
+    now, cpu_now, parent = time.monotonic_ns, time.thread_time_ns, os.getppid()
     stretches = []
     while now() < begin_ns:
         pass
@@ -110,7 +116,10 @@ def _spin(begin_ns: int, end_ns: int, cpu: int | None) -> list[list[int]]:
             start_ns, start_cpu_ns = time_ns, at_cpu_ns
         last_ns = time_ns
         if time_ns >= charge_ns:
-            cpu_now()
+            charge()
+            if os.getppid() != parent:
+                # Nobody waits for what was seen.
+                break
             charge_ns = time_ns + CHARGE_NS
     stretches.append([start_ns - begin_ns, last_ns - begin_ns, cpu_now() - start_cpu_ns])
     return stretches

@@ -28,7 +28,7 @@ def _rate() -> float:
     """Iterations in a millisecond of CPU time, by the median of chunks: a throttled or disturbed one changes nothing."""
     global _iterations_per_ms
     if _iterations_per_ms is None:
-        now = time.thread_time_ns if hasattr(time, "thread_time_ns") else time.process_time_ns
+        now = time.thread_time_ns
         costs: list[int] = []
         while sum(costs) < _CALIBRATION_NS and len(costs) < 1000:
             start_ns = now()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import check_document
 
+from limited_group import limited_group
 from swtch_function import document
 from swtch_function.counters import cpu_group
 from swtch_function.processes import Child
@@ -26,28 +25,9 @@ REPEATS = 3
 """Of which one must show a quota that was used up throughout; a busy machine may not let it each time."""
 
 
-@contextlib.contextmanager
-def group(quota_us: int, period_us: int) -> Iterator[Path]:
-    """A control group with a quota; removed whatever happens."""
-    root = Path("/sys/fs/cgroup/cpu")
-    folder = root / f"swtch-faas-test-{os.getpid()}"
-    if not (root / "cpu.shares").exists():
-        pytest.skip("there is no cpu controller of control groups version 1 at /sys/fs/cgroup/cpu")
-    try:
-        folder.mkdir()
-    except OSError as error:
-        pytest.skip(f"no control group may be made: {error.strerror}")
-    try:
-        for name, value in (("cfs_period_us", period_us), ("cfs_quota_us", quota_us), ("shares", WEIGHT)):
-            (folder / f"cpu.{name}").write_text(str(value))
-        yield folder
-    finally:
-        for _ in range(100):
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-                break
-            time.sleep(0.05)
-        assert not folder.exists()
+def no_group(error: OSError) -> str:
+    """Why a test cannot run."""
+    return f"no control group with a quota can be made: {error.strerror or error}"
 
 
 def invoke_in(folder: Path, asked: dict[str, Any]) -> Any:
@@ -69,7 +49,11 @@ def test_the_quota_from_inside_is_the_groups(memory_mb: int, period_ms: int) -> 
     quota_us = round(TIERS[memory_mb] * period_ms * 1000)
     asked = {"methods": [], "spin_ms": 1000, "spinners": spinners}
     busy = ""
-    with group(quota_us, period_ms * 1000) as folder:
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(limited_group(quota_us, period_ms * 1000, WEIGHT))
+        except OSError as error:
+            pytest.skip(no_group(error))
         for _ in range(REPEATS):
             found = invoke_in(folder, asked)
             check_document(found, "local")

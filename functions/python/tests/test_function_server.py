@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PYTHON, SHORT, check_document, served
+from conftest import PYTHON, SHORT, Served, check_document, served
 
 OWN = """
 import os, sys, time
@@ -126,10 +130,30 @@ def test_what_an_own_function_leaves_behind_ends_with_the_server(own: Path) -> N
     with served("--handler", "own:leaves", cwd=own) as server:
         assert server.post({})[0] == 200
         assert in_session_of(own) >= 3
-    deadline = time.monotonic() + 5
-    while in_session_of(own) and time.monotonic() < deadline:
+    wait_until(lambda: in_session_of(own) == 0)
+
+
+def test_spinning_ends_with_the_server(tmp_path: Path) -> None:
+    with served(cwd=tmp_path) as server:
+        asked = {"methods": [], "spin_ms": 60_000, "spinners": 2}
+        threading.Thread(target=quietly, args=(server, asked), daemon=True).start()
+        wait_until(lambda: in_session_of(tmp_path) == 3)
+        server.process.kill()
+    wait_until(lambda: in_session_of(tmp_path) == 0)
+
+
+def quietly(server: Served, asked: dict[str, Any]) -> None:
+    """Posts to a server that will not answer."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        server.post(asked)
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    """Until that is so; a failure after a while."""
+    deadline = time.monotonic() + 10
+    while not done():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert in_session_of(own) == 0
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,41 @@
+"""A control group with a CPU quota for the time of a block, for tests and experiments with functions."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup/cpu")
+"""The cpu controller of control groups version 1."""
+NAME = "swtch-faas-test"
+
+
+@contextlib.contextmanager
+def limited_group(quota_us: int, period_us: int, weight: int) -> Iterator[Path]:
+    """Its folder; it is removed whatever happens. `OSError` says why there can be none.
+
+    weight: `cpu.shares`, 1024 for one among the other programs.
+    """
+    if not (ROOT / "cpu.shares").exists():
+        raise OSError(f"there is no cpu controller of control groups version 1 at {ROOT}")
+    folder = ROOT / f"{NAME}-{os.getpid()}"
+    folder.mkdir()
+    try:
+        for name, value in (("cfs_period_us", period_us), ("cfs_quota_us", quota_us), ("shares", weight)):
+            (folder / f"cpu.{name}").write_text(str(value))
+        yield folder
+    finally:
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """The kernel may answer EBUSY for a while after the last process has gone."""
+    for _ in range(100):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+            return
+        time.sleep(0.05)
+    raise OSError(f"{folder} cannot be removed")
