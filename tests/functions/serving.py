@@ -32,6 +32,8 @@ SHORT = {"time_limit_ms": 60, "min_batches": 5, "spin_ms": 100}
 """A measurement that is over in half a second; enough for its shape, not for its figures."""
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "faas-1.json").read_text())
 READY_S = 60
+LOCAL = {"SWTCH_FUNCTION_NAME": "f", "SWTCH_FUNCTION_MEMORY_MB": "128", "SWTCH_FUNCTION_CPUS": "0.0833"}
+"""What `swtch faas` says of a tier."""
 METHODS = ["pipe", "condvar", "ring"]
 
 
@@ -83,7 +85,7 @@ def started(
 @contextlib.contextmanager
 def local(command: list[str]) -> Iterator[Served]:
     """The local server, by the line that it prints when it is ready."""
-    with started([*command, "--listen", "127.0.0.1:0"], {}) as process:
+    with started([*command, "--listen", "127.0.0.1:0"], LOCAL) as process:
         assert process.stdout
         assert select.select([process.stdout], [], [], READY_S)[0], "the server did not say that it is ready"
         told = json.loads(process.stdout.readline())
@@ -156,12 +158,12 @@ def check_document(document: Any, platform: str, language: str) -> None:
         assert one["check"] is None or one["check"]["ok"]
 
 
-def check_http(server: Served, platform: str, language: str, function: str | None = "f") -> None:
+def check_http(server: Served, platform: str, language: str) -> None:
     """What every platform that calls by HTTP must get."""
     status, found = server.post({**SHORT, "ring_tasks": 3, "work_ms": 2, "samples": True})
     assert status == 200, found
     check_document(found, platform, language)
-    assert found["platform"]["function"] == function and found["invocation"]["cold"]
+    assert found["platform"]["function"] == "f" and found["invocation"]["cold"]
     assert [one["method"] for one in found["measurements"]] == METHODS, found["unavailable"]
     assert found["work"]["cpu_ns"] > 1_000_000
     status, found = server.post(path="/?methods=pipe&time_limit_ms=20&spin_ms=0&pin=false")
@@ -185,6 +187,7 @@ def check_refusals(server: Served) -> None:
     with urllib.request.urlopen(f"http://{server.address}/healthz", timeout=10) as answer:
         assert answer.status == 200
     status, found = server.post({"methods": [], "spin_ms": 0})
+    assert found["platform"]["memory_mb"] == 128 and found["platform"]["cpus"] == 0.0833
     assert status == 200 and found["measurements"] == [] and found["throttling"]["inferred"] is None
 
 

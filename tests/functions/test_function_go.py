@@ -57,7 +57,7 @@ def test_its_own_tests_and_lints(built: Path) -> None:
 
 def test_the_local_server(built: Path) -> None:
     with local([str(built / "swtch-function")]) as server:
-        check_http(server, "local", "go", function=None)
+        check_http(server, "local", "go")
         check_refusals(server)
     check_bad_arguments([str(built / "swtch-function")])
 

@@ -57,7 +57,7 @@ SERVER = ["java", "-jar", str(jar("swtch-function"))]
 
 def test_the_local_server() -> None:
     with local(SERVER) as server:
-        check_http(server, "local", "java", function=None)
+        check_http(server, "local", "java")
         check_refusals(server)
     check_bad_arguments(SERVER)
 

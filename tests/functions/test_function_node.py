@@ -68,7 +68,7 @@ def test_its_own_tests() -> None:
 
 def test_the_local_server() -> None:
     with local(SERVER) as server:
-        check_http(server, "local", "node", function=None)
+        check_http(server, "local", "node")
         check_refusals(server)
     check_bad_arguments(SERVER)
 
