@@ -19,6 +19,8 @@ const (
 	lowestHz, highestHz = 1.0, 100.0
 	// Of the best agreement with any period: what a longer period must reach to be taken instead.
 	nearlyBest = 0.7
+	// Of what most periods ran: less is not the quota.
+	leastRan = 0.75
 	// Accidents of so many in all trials are accepted.
 	accident = 0.01
 )
@@ -251,7 +253,7 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, bool) {
 		order = order[1:]
 	}
 	cpu := g.cpuAtBoundaries(threads)
-	ran, periods := 0.0, 0.0
+	var segments []segment
 	for i := 1; i < len(order); i++ {
 		from, to := order[i-1], order[i]
 		used := true
@@ -261,17 +263,35 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, bool) {
 		if !used {
 			continue
 		}
-		periods += to - from
+		ran := overlap(threads, g.boundary(from), g.boundary(to))
 		if cpu[from] > 0 && cpu[to] > 0 {
-			ran += float64(cpu[to] - cpu[from])
-		} else {
-			ran += overlap(threads, g.boundary(from), g.boundary(to))
+			ran = float64(cpu[to] - cpu[from])
 		}
+		segments = append(segments, segment{ran, to - from})
 	}
+	ran, periods := usedUp(segments)
 	found.FirstNs = g.boundary(order[0])
 	found.Periods = int(span)
 	found.QuotaNs = ran / periods
-	return found, 2*periods >= float64(found.Periods)
+	return found, periods > 0 && 2*periods >= float64(found.Periods)
+}
+
+// segment is what ran from one boundary to another.
+type segment struct{ ran, periods float64 }
+
+// usedUp adds up, without those that ran much less than most: others took their time, and a gap of theirs ended with the period.
+func usedUp(segments []segment) (ran, periods float64) {
+	var rates []float64
+	for _, s := range segments {
+		rates = append(rates, s.ran/s.periods)
+	}
+	slices.Sort(rates)
+	for _, s := range segments {
+		if s.ran/s.periods >= leastRan*rates[len(rates)/2] {
+			ran, periods = ran+s.ran, periods+s.periods
+		}
+	}
+	return ran, periods
 }
 
 // cpuAtBoundaries is the process's CPU time: what the quota was charged with, other threads' and the kernel's part in it that the

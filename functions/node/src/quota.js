@@ -15,6 +15,8 @@ const LOWEST_HZ = 1;
 const HIGHEST_HZ = 100;
 /** Of the best agreement with any period: what a longer period must reach to be taken instead. */
 const NEARLY_BEST = 0.7;
+/** Of what most periods ran: less is not the quota. */
+const LEAST_RAN = 0.75;
 /** Accidents of so many in all trials are accepted. */
 const ACCIDENT = 0.01;
 
@@ -170,16 +172,16 @@ function measure(grid, threads, gaps) {
   // What was overrun before the spinning is owed in the first period.
   if (order.length > 4) order.shift();
   const cpu = cpuAtBoundaries(grid, threads);
-  let ran = 0;
-  let periods = 0;
+  const segments = [];
   for (let i = 1; i < order.length; i++) {
     const [from, to] = [order[i - 1], order[i]];
     const between = Array.from({ length: to - from - 1 }, (_, offset) => from + 1 + offset);
     if (!between.every((k) => within.has(k))) continue;
-    periods += to - from;
-    ran += cpu.has(from) && cpu.has(to) ? cpu.get(to) - cpu.get(from) : overlap(threads, grid.boundary(from), grid.boundary(to));
+    const charged = cpu.has(from) && cpu.has(to) ? cpu.get(to) - cpu.get(from) : null;
+    segments.push({ ran: charged ?? overlap(threads, grid.boundary(from), grid.boundary(to)), periods: to - from });
   }
-  if (2 * periods < all) return null;
+  const { ran, periods } = usedUp(segments);
+  if (periods === 0 || 2 * periods < all) return null;
   return {
     period: grid.period,
     quota: ran / periods,
@@ -188,6 +190,15 @@ function measure(grid, threads, gaps) {
     periods: all,
     first: grid.boundary(order[0]),
   };
+}
+
+// Adds up, without those that ran much less than most: others took their time, and a gap of theirs ended with the period.
+function usedUp(segments) {
+  const rates = segments.map(({ ran, periods }) => ran / periods).sort((a, b) => a - b);
+  const middle = rates[rates.length >> 1];
+  const kept = segments.filter(({ ran, periods }) => ran / periods >= LEAST_RAN * middle);
+  const sum = (name) => kept.reduce((all, segment) => all + segment[name], 0);
+  return { ran: sum('ran'), periods: sum('periods') };
 }
 
 // The process's CPU time: what the quota was charged with, other threads' and the kernel's part in it that the spinners do not see.

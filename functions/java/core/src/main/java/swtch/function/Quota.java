@@ -26,6 +26,8 @@ public final class Quota {
     private static final double HIGHEST_HZ = 100;
     /** Of the best agreement with any period: what a longer period must reach to be taken instead. */
     private static final double NEARLY_BEST = 0.7;
+    /** Of what most periods ran: less is not the quota. */
+    private static final double LEAST_RAN = 0.75;
     /** Accidents of so many in all trials are accepted. */
     private static final double ACCIDENT = 0.01;
 
@@ -250,12 +252,11 @@ public final class Quota {
             // What was overrun before the spinning is owed in the first period.
             ends.pollFirst();
         }
-        double ran = 0;
-        long periods = 0;
+        var segments = new ArrayList<Segment>();
         Long from = null;
         for (long to : ends) {
             if (from != null && LongStream.range(from + 1, to).allMatch(within::contains)) {
-                periods += to - from;
+                double ran = 0;
                 for (int i = 0; i < threads.size(); i++) {
                     Long before = cpu.get(i).get(from);
                     Long after = cpu.get(i).get(to);
@@ -263,15 +264,30 @@ public final class Quota {
                             ? after - before
                             : overlap(threads.get(i), grid.boundary(from), grid.boundary(to));
                 }
+                segments.add(new Segment(ran, to - from));
             }
             from = to;
         }
-        if (2 * periods < all) {
+        double[] rates = segments.stream().mapToDouble(Segment::rate).sorted().toArray();
+        // Others took the time of a period that ran much less than most, and a gap of theirs ended with it.
+        List<Segment> usedUp = segments.stream()
+                .filter(segment -> segment.rate() >= LEAST_RAN * rates[rates.length / 2])
+                .toList();
+        double ran = usedUp.stream().mapToDouble(Segment::ran).sum();
+        long periods = usedUp.stream().mapToLong(Segment::periods).sum();
+        if (periods == 0 || 2 * periods < all) {
             return null;
         }
         long throttled = throttles.stream().mapToLong(Gap::length).sum();
         return new Inferred(
                 grid.period, ran / periods, throttled, throttles.size(), (int) all, firstNs);
+    }
+
+    /** What ran from one boundary to another. */
+    private record Segment(double ran, long periods) {
+        double rate() {
+            return ran / periods;
+        }
     }
 
     /** The thread's CPU time: what the quota was charged with, the kernel's part in it that the thread does not see. */
