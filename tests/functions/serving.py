@@ -24,13 +24,16 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "target" / "functions"
 sys.path[:0] = [str(ROOT / "tests" / "functions"), str(ROOT / "python" / "tests" / "ai")]
 
-from runtime_api import RuntimeApi  # noqa: E402: it lies with other tests
 from schema_check import faults  # noqa: E402
+
+from runtime_api import RuntimeApi  # noqa: E402
 
 SHORT = {"time_limit_ms": 60, "min_batches": 5, "spin_ms": 100}
 """A measurement that is over in half a second; enough for its shape, not for its figures."""
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "faas-1.json").read_text())
 READY_S = 60
+LOCAL = {"SWTCH_FUNCTION_NAME": "f", "SWTCH_FUNCTION_MEMORY_MB": "128", "SWTCH_FUNCTION_CPUS": "0.0833"}
+"""What `swtch faas` says of a tier."""
 METHODS = ["pipe", "condvar", "ring"]
 
 
@@ -44,7 +47,9 @@ class Served:
         """A status, and what came as JSON."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"} if data else {}
-        request = urllib.request.Request(f"http://{self.address}{path}", data=data, headers=headers, method="POST")
+        request = urllib.request.Request(
+            f"http://{self.address}{path}", data=data, headers=headers, method="POST"
+        )
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, json.load(answer)
@@ -53,10 +58,17 @@ class Served:
 
 
 @contextlib.contextmanager
-def started(command: list[str], environment: dict[str, str], cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+def started(
+    command: list[str], environment: dict[str, str], cwd: Path | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """A process in a session of its own, ended with everything in it."""
     process = subprocess.Popen(
-        command, env={**os.environ, **environment}, cwd=cwd, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        env={**os.environ, **environment},
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         yield process
@@ -73,7 +85,7 @@ def started(command: list[str], environment: dict[str, str], cwd: Path | None = 
 @contextlib.contextmanager
 def local(command: list[str]) -> Iterator[Served]:
     """The local server, by the line that it prints when it is ready."""
-    with started([*command, "--listen", "127.0.0.1:0"], {}) as process:
+    with started([*command, "--listen", "127.0.0.1:0"], LOCAL) as process:
         assert process.stdout
         assert select.select([process.stdout], [], [], READY_S)[0], "the server did not say that it is ready"
         told = json.loads(process.stdout.readline())
@@ -82,7 +94,9 @@ def local(command: list[str]) -> Iterator[Served]:
 
 
 @contextlib.contextmanager
-def at_port(command: list[str], environment: dict[str, str], port: int, cwd: Path | None = None) -> Iterator[Served]:
+def at_port(
+    command: list[str], environment: dict[str, str], port: int, cwd: Path | None = None
+) -> Iterator[Served]:
     """A platform's own server at a port that it was told."""
     with started(command, environment, cwd) as process:
         deadline = time.monotonic() + READY_S
@@ -95,7 +109,9 @@ def at_port(command: list[str], environment: dict[str, str], port: int, cwd: Pat
 
 
 @contextlib.contextmanager
-def on_lambda(command: list[str], environment: dict[str, str], cwd: Path | None = None) -> Iterator[RuntimeApi]:
+def on_lambda(
+    command: list[str], environment: dict[str, str], cwd: Path | None = None
+) -> Iterator[RuntimeApi]:
     """Lambda's Runtime API, with a runtime at it."""
     api = RuntimeApi()
     threading.Thread(target=api.serve_forever, daemon=True).start()
@@ -121,7 +137,9 @@ def free_port() -> int:
 
 def run_or_skip(command: list[str], cwd: Path, why: str, environment: dict[str, str] | None = None) -> None:
     """What a test needs built or fetched; without it the test is skipped, with the last line that was said."""
-    outcome = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env={**os.environ, **(environment or {})})
+    outcome = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, **(environment or {})}
+    )
     if outcome.returncode:
         said = (outcome.stderr.strip() or outcome.stdout.strip() or "no message").splitlines()[-1]
         pytest.skip(f"{why}: {said}")
@@ -140,20 +158,47 @@ def check_document(document: Any, platform: str, language: str) -> None:
         assert one["check"] is None or one["check"]["ok"]
 
 
-def check_http(server: Served, platform: str, language: str, function: str | None = "f") -> None:
+def check_http(server: Served, platform: str, language: str) -> None:
     """What every platform that calls by HTTP must get."""
     status, found = server.post({**SHORT, "ring_tasks": 3, "work_ms": 2, "samples": True})
     assert status == 200, found
     check_document(found, platform, language)
-    assert found["platform"]["function"] == function and found["invocation"]["cold"]
+    assert found["platform"]["function"] == "f" and found["invocation"]["cold"]
     assert [one["method"] for one in found["measurements"]] == METHODS, found["unavailable"]
     assert found["work"]["cpu_ns"] > 1_000_000
     status, found = server.post(path="/?methods=pipe&time_limit_ms=20&spin_ms=0&pin=false")
     assert status == 200, found
     check_document(found, platform, language)
-    assert found["request"]["methods"] == ["pipe"] and found["invocation"]["number"] == 2 and found["cpu"] is None
+    assert (
+        found["request"]["methods"] == ["pipe"]
+        and found["invocation"]["number"] == 2
+        and found["cpu"] is None
+    )
     status, found = server.post({"colour": "red"})
     assert status == 400 and found["schema"] == "swtch/faas-error/1" and "colour" in found["error"]
+
+
+def check_refusals(server: Served) -> None:
+    """What is refused, each with one line; afterwards the server still answers."""
+    for body in (b"{", b"[1]", b'{"spin_ms": -1}', b'"' + b"a" * 2**21):
+        status, found = server.post(body)
+        assert status == 400 and "\n" not in found["error"], found
+    assert server.post(path="/elsewhere")[0] == 404
+    with urllib.request.urlopen(f"http://{server.address}/healthz", timeout=10) as answer:
+        assert answer.status == 200
+    status, found = server.post({"methods": [], "spin_ms": 0})
+    assert found["platform"]["memory_mb"] == 128 and found["platform"]["cpus"] == 0.0833
+    assert status == 200 and found["measurements"] == [] and found["throttling"]["inferred"] is None
+
+
+def check_bad_arguments(command: list[str]) -> None:
+    """A server that cannot listen ends with one line."""
+    for arguments in (["--listen", "nowhere"], ["--listen", "127.0.0.1:99999"], ["--colour"]):
+        outcome = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60)
+        assert outcome.returncode != 0 and outcome.stdout == ""
+        assert outcome.stderr and "\tat " not in outcome.stderr and "    at " not in outcome.stderr, (
+            outcome.stderr
+        )
 
 
 def check_lambda(api: RuntimeApi, language: str) -> None:
@@ -166,7 +211,10 @@ def check_lambda(api: RuntimeApi, language: str) -> None:
     assert [one["method"] for one in found["measurements"]] == METHODS, found["unavailable"]
     refused = api.invoke(b'{"colour": "red"}')
     assert refused.failed and "colour" in json.loads(refused.answer)["errorMessage"]
-    event: dict[str, Any] = {"requestContext": {}, "rawQueryString": "spin_ms=0&methods=pipe&time_limit_ms=20"}
+    event: dict[str, Any] = {
+        "requestContext": {},
+        "rawQueryString": "spin_ms=0&methods=pipe&time_limit_ms=20",
+    }
     found = json.loads(api.invoke(json.dumps(event).encode()).answer)
     assert found["statusCode"] == 200
     check_document(json.loads(found["body"]), "lambda", language)

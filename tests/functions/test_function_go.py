@@ -7,8 +7,21 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from quota_check import check_quotas
-from serving import ROOT, TARGET, at_port, check_http, check_lambda, free_port, local, on_lambda, run_or_skip
+from serving import (
+    ROOT,
+    TARGET,
+    at_port,
+    check_bad_arguments,
+    check_http,
+    check_lambda,
+    check_refusals,
+    free_port,
+    local,
+    on_lambda,
+    run_or_skip,
+)
 
 GO = ROOT / "functions" / "go"
 BUILT = TARGET / "go"
@@ -44,7 +57,9 @@ def test_its_own_tests_and_lints(built: Path) -> None:
 
 def test_the_local_server(built: Path) -> None:
     with local([str(built / "swtch-function")]) as server:
-        check_http(server, "local", "go", function=None)
+        check_http(server, "local", "go")
+        check_refusals(server)
+    check_bad_arguments([str(built / "swtch-function")])
 
 
 def test_channels_make_hardly_a_switch(built: Path) -> None:

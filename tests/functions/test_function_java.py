@@ -7,8 +7,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from quota_check import check_quotas
-from serving import ROOT, TARGET, at_port, check_http, check_lambda, free_port, local, on_lambda
+from serving import (
+    ROOT,
+    TARGET,
+    at_port,
+    check_bad_arguments,
+    check_http,
+    check_lambda,
+    check_refusals,
+    free_port,
+    local,
+    on_lambda,
+)
 
 JAVA = ROOT / "functions" / "java"
 BUILT = TARGET / "java"
@@ -45,7 +57,9 @@ SERVER = ["java", "-jar", str(jar("swtch-function"))]
 
 def test_the_local_server() -> None:
     with local(SERVER) as server:
-        check_http(server, "local", "java", function=None)
+        check_http(server, "local", "java")
+        check_refusals(server)
+    check_bad_arguments(SERVER)
 
 
 def test_google_cloud_functions() -> None:

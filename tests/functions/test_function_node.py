@@ -8,8 +8,21 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from quota_check import check_quotas
-from serving import ROOT, TARGET, at_port, check_http, check_lambda, free_port, local, on_lambda, run_or_skip
+from serving import (
+    ROOT,
+    TARGET,
+    at_port,
+    check_bad_arguments,
+    check_http,
+    check_lambda,
+    check_refusals,
+    free_port,
+    local,
+    on_lambda,
+    run_or_skip,
+)
 
 NODE = ROOT / "functions" / "node"
 ADAPTERS = NODE / "adapters"
@@ -38,7 +51,9 @@ def installed(platform: str) -> Path:
         shutil.copy(file, folder)
     # What is compiled finds the headers that lie beside this node; they would otherwise be fetched.
     prefix = Path(shutil.which("node") or "/usr/bin/node").resolve().parents[1]
-    headers = {"npm_config_nodedir": str(prefix)} if (prefix / "include" / "node" / "node.h").is_file() else {}
+    headers = (
+        {"npm_config_nodedir": str(prefix)} if (prefix / "include" / "node" / "node.h").is_file() else {}
+    )
     command = ["npm", "ci", "--no-audit", "--no-fund"]
     run_or_skip(command, folder, f"{platform}'s packages cannot be installed", headers)
     stamp.write_text(digest)
@@ -53,7 +68,9 @@ def test_its_own_tests() -> None:
 
 def test_the_local_server() -> None:
     with local(SERVER) as server:
-        check_http(server, "local", "node", function=None)
+        check_http(server, "local", "node")
+        check_refusals(server)
+    check_bad_arguments(SERVER)
 
 
 def test_google_cloud_functions() -> None:
@@ -85,8 +102,12 @@ def test_lambda() -> None:
     folder = installed("lambda")
     program = folder / "node_modules" / "aws-lambda-ric"
     if not (program / "dist" / "rapid-client.node").is_file():
-        pytest.skip("aws-lambda-ric has no compiled client: its build needs autoconf, automake, libtool, cmake and a C++ compiler")
-    with on_lambda([str(folder / "node_modules" / ".bin" / "aws-lambda-ric"), "lambda.handler"], {}, ADAPTERS) as api:
+        pytest.skip(
+            "aws-lambda-ric has no compiled client: its build needs autoconf, automake, libtool, cmake and a C++ compiler"
+        )
+    with on_lambda(
+        [str(folder / "node_modules" / ".bin" / "aws-lambda-ric"), "lambda.handler"], {}, ADAPTERS
+    ) as api:
         check_lambda(api, "node")
 
 

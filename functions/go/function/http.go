@@ -33,6 +33,11 @@ func Handler(platform string) http.HandlerFunc {
 	}
 }
 
+// NotFound answers what is not asked of the function.
+func NotFound(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusNotFound, refusal(errors.New("there is nothing here but POST / and GET /healthz")))
+}
+
 // Reply is the status and the text that a request over HTTP is answered with.
 func Reply(body []byte, query, platform, id string) (int, []byte) {
 	asked, err := Parse(body, query)

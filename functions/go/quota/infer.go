@@ -13,10 +13,14 @@ const (
 	jitterNs = 2_000_000
 	// The same as a part of the period.
 	jitterPart = 16
+	// After a long gap it may be later, by this part of the gap, up to a tick of the kernel and a little.
+	latePart, latestNs = 10, 5_000_000
 	// Periods looked for, in Hz: from 1 s, the kernel's longest, to 10 ms. Shorter ones are the ticks at which others preempt.
 	lowestHz, highestHz = 1.0, 100.0
 	// Of the best agreement with any period: what a longer period must reach to be taken instead.
-	nearlyBest = 0.8
+	nearlyBest = 0.7
+	// Of what most periods ran: less is not the quota.
+	leastRan = 0.75
 	// Accidents of so many in all trials are accepted.
 	accident = 0.01
 )
@@ -107,7 +111,7 @@ func gridOf(gaps []gap) (grid, bool) {
 		return grid{}, false
 	}
 	g := fit(ends, weights, guess)
-	return g, g.significant(ends)
+	return g, g.significant(gaps)
 }
 
 // The longest period that the ends agree with nearly as well as with any: they agree with its fractions too.
@@ -151,7 +155,14 @@ type grid struct{ phase, period float64 }
 func (g grid) index(at float64) float64    { return math.Round((at - g.phase) / g.period) }
 func (g grid) boundary(k float64) float64  { return g.phase + k*g.period }
 func (g grid) distance(at float64) float64 { return math.Abs(at - g.boundary(g.index(at))) }
-func (g grid) tolerance() float64          { return min(jitterNs, g.period/jitterPart) }
+
+// Whether a gap ends with a period, or so little after it that others had the CPU just then.
+func (g grid) ends(gap gap) bool {
+	after := float64(gap.end) - g.boundary(g.index(float64(gap.end)))
+	return after >= -g.tolerance() && after <= max(g.tolerance(), min(latestNs, float64(gap.length())/latePart))
+}
+
+func (g grid) tolerance() float64 { return min(jitterNs, g.period/jitterPart) }
 
 // fit draws a line through the ends that are near boundaries, by least squares, again and again with those that are nearer.
 func fit(ends, weights []float64, period float64) grid {
@@ -187,32 +198,23 @@ func phaseOf(ends, weights []float64, period float64) float64 {
 
 // significant says whether as many ends would hardly be near boundaries by accident: the binomial chance, for every end as the first
 // and every frequency that could have been found.
-func (g grid) significant(ends []float64) bool {
-	moments := g.distinct(ends)
-	near := 0
-	for _, end := range moments {
-		if g.distance(end) <= g.tolerance() {
-			near++
+func (g grid) significant(gaps []gap) bool {
+	n, near, last := 0, 0, math.Inf(-1)
+	for _, gap := range gaps {
+		// Several threads are let go at one boundary, which is one moment.
+		if end := float64(gap.end); end-last > 2*g.tolerance() {
+			n, last = n+1, end
+			if g.ends(gap) {
+				near++
+			}
 		}
 	}
-	n := len(moments)
 	if near < 3 || 5*near < 3*n {
 		return false
 	}
 	chance := 2 * g.tolerance() / g.period
-	trials := float64(n) * max(1, (ends[len(ends)-1]-ends[0])/g.period)
+	trials := float64(n) * max(1, float64(gaps[len(gaps)-1].end-gaps[0].end)/g.period)
 	return trials*binomialTail(n-2, near-2, chance) < accident
-}
-
-// Several threads are let go at one boundary, which is one moment.
-func (g grid) distinct(ends []float64) []float64 {
-	var moments []float64
-	for _, end := range ends {
-		if len(moments) == 0 || end-moments[len(moments)-1] > 2*g.tolerance() {
-			moments = append(moments, end)
-		}
-	}
-	return moments
 }
 
 // Chance of at least k of n.
@@ -234,7 +236,7 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, bool) {
 	within := map[float64]bool{} // and those that lie in one: their quota was owed.
 	for _, gap := range gaps {
 		last := g.index(float64(gap.end))
-		if g.distance(float64(gap.end)) > g.tolerance() {
+		if !g.ends(gap) {
 			continue
 		}
 		found.Gaps++
@@ -245,8 +247,13 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, bool) {
 		}
 	}
 	order := slices.Sorted(maps.Keys(ends))
+	span := order[len(order)-1] - order[0]
+	if len(order) > 4 {
+		// What was overrun before the spinning is owed in the first period.
+		order = order[1:]
+	}
 	cpu := g.cpuAtBoundaries(threads)
-	ran, periods := 0.0, 0.0
+	var segments []segment
 	for i := 1; i < len(order); i++ {
 		from, to := order[i-1], order[i]
 		used := true
@@ -256,17 +263,35 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, bool) {
 		if !used {
 			continue
 		}
-		periods += to - from
+		ran := overlap(threads, g.boundary(from), g.boundary(to))
 		if cpu[from] > 0 && cpu[to] > 0 {
-			ran += float64(cpu[to] - cpu[from])
-		} else {
-			ran += overlap(threads, g.boundary(from), g.boundary(to))
+			ran = float64(cpu[to] - cpu[from])
+		}
+		segments = append(segments, segment{ran, to - from})
+	}
+	ran, periods := usedUp(segments)
+	found.FirstNs = g.boundary(order[0])
+	found.Periods = int(span)
+	found.QuotaNs = ran / periods
+	return found, periods > 0 && 2*periods >= float64(found.Periods)
+}
+
+// segment is what ran from one boundary to another.
+type segment struct{ ran, periods float64 }
+
+// usedUp adds up, without those that ran much less than most: others took their time, and a gap of theirs ended with the period.
+func usedUp(segments []segment) (ran, periods float64) {
+	var rates []float64
+	for _, s := range segments {
+		rates = append(rates, s.ran/s.periods)
+	}
+	slices.Sort(rates)
+	for _, s := range segments {
+		if s.ran/s.periods >= leastRan*rates[len(rates)/2] {
+			ran, periods = ran+s.ran, periods+s.periods
 		}
 	}
-	found.FirstNs = g.boundary(order[0])
-	found.Periods = int(order[len(order)-1] - order[0])
-	found.QuotaNs = ran / periods
-	return found, 2*periods >= float64(found.Periods)
+	return ran, periods
 }
 
 // cpuAtBoundaries is the process's CPU time: what the quota was charged with, other threads' and the kernel's part in it that the
@@ -274,8 +299,9 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, bool) {
 func (g grid) cpuAtBoundaries(threads [][]Stretch) map[float64]int64 {
 	at := map[float64]int64{}
 	for _, stretches := range threads {
-		for _, s := range stretches {
-			if s.CPUNs == 0 || g.distance(float64(s.StartNs)) > g.tolerance() {
+		for i := 1; i < len(stretches); i++ {
+			s := stretches[i]
+			if s.CPUNs == 0 || !g.ends(gap{stretches[i-1].EndNs, s.StartNs}) {
 				continue
 			}
 			k := g.index(float64(s.StartNs))

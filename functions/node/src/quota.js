@@ -7,11 +7,16 @@
 const JITTER_NS = 2e6;
 /** The same as a part of the period. */
 const JITTER_PART = 16;
+/** After a long gap it may be later, by this part of the gap, up to a tick of the kernel and a little. */
+const LATE_PART = 10;
+const LATEST_NS = 5e6;
 /** Periods looked for: from 1 s, the kernel's longest, to 10 ms. Shorter ones are the ticks at which others preempt. */
 const LOWEST_HZ = 1;
 const HIGHEST_HZ = 100;
 /** Of the best agreement with any period: what a longer period must reach to be taken instead. */
-const NEARLY_BEST = 0.8;
+const NEARLY_BEST = 0.7;
+/** Of what most periods ran: less is not the quota. */
+const LEAST_RAN = 0.75;
 /** Accidents of so many in all trials are accepted. */
 const ACCIDENT = 0.01;
 
@@ -31,7 +36,7 @@ function infer(threads) {
 // Of all threads, by their ends.
 function gapsOf(threads) {
   const gaps = threads.flatMap((stretches) =>
-    stretches.slice(1).map((next, i) => ({ start: stretches[i].end, end: next.start, length: next.start - stretches[i].end })),
+    stretches.slice(1).map(({ start: end, cpu }, i) => ({ start: stretches[i].end, end, length: end - stretches[i].end, cpu })),
   );
   return gaps.sort((a, b) => a.end - b.end);
 }
@@ -100,8 +105,10 @@ class Grid {
     return Math.abs(at - this.boundary(this.index(at)));
   }
 
-  isNear(at) {
-    return this.distance(at) <= this.tolerance;
+  /** Whether a gap ends with a period, or so little after it that others had the CPU just then. */
+  ends(gap) {
+    const after = gap.end - this.boundary(this.index(gap.end));
+    return after >= -this.tolerance && after <= Math.max(this.tolerance, Math.min(LATEST_NS, gap.length / LATE_PART));
   }
 }
 
@@ -126,13 +133,14 @@ function fit(gaps, period) {
 // Whether as many ends would hardly be near boundaries by accident: the binomial chance, for every end as the first and every frequency
 // that could have been found.
 function significant(grid, gaps) {
-  // Several threads are let go at one boundary, which is one moment.
-  const moments = [];
-  for (const { end } of gaps) {
-    if (moments.length === 0 || end - moments[moments.length - 1] > 2 * grid.tolerance) moments.push(end);
+  let [n, near, last] = [0, 0, -Infinity];
+  for (const gap of gaps) {
+    // Several threads are let go at one boundary, which is one moment.
+    if (gap.end - last <= 2 * grid.tolerance) continue;
+    n += 1;
+    near += grid.ends(gap) ? 1 : 0;
+    last = gap.end;
   }
-  const near = moments.filter((end) => grid.isNear(end)).length;
-  const n = moments.length;
   if (near < 3 || 5 * near < 3 * n) return false;
   const trials = n * Math.max(1, (gaps[gaps.length - 1].end - gaps[0].end) / grid.period);
   return trials * binomialTail(n - 2, near - 2, (2 * grid.tolerance) / grid.period) < ACCIDENT;
@@ -153,25 +161,27 @@ function binomialTail(n, k, chance) {
 function measure(grid, threads, gaps) {
   const ends = new Set(); // Boundaries at which a gap ended,
   const within = new Set(); // and those that lie in one: their quota was owed.
-  const throttles = gaps.filter((gap) => grid.isNear(gap.end));
+  const throttles = gaps.filter((gap) => grid.ends(gap));
   for (const gap of throttles) {
     const last = grid.index(gap.end);
     ends.add(last);
     for (let k = Math.ceil((gap.start - grid.phase) / grid.period); k < last; k++) within.add(k);
   }
   const order = [...ends].sort((a, b) => a - b);
+  const all = order[order.length - 1] - order[0];
+  // What was overrun before the spinning is owed in the first period.
+  if (order.length > 4) order.shift();
   const cpu = cpuAtBoundaries(grid, threads);
-  let ran = 0;
-  let periods = 0;
+  const segments = [];
   for (let i = 1; i < order.length; i++) {
     const [from, to] = [order[i - 1], order[i]];
     const between = Array.from({ length: to - from - 1 }, (_, offset) => from + 1 + offset);
     if (!between.every((k) => within.has(k))) continue;
-    periods += to - from;
-    ran += cpu.has(from) && cpu.has(to) ? cpu.get(to) - cpu.get(from) : overlap(threads, grid.boundary(from), grid.boundary(to));
+    const charged = cpu.has(from) && cpu.has(to) ? cpu.get(to) - cpu.get(from) : null;
+    segments.push({ ran: charged ?? overlap(threads, grid.boundary(from), grid.boundary(to)), periods: to - from });
   }
-  const all = order[order.length - 1] - order[0];
-  if (2 * periods < all) return null;
+  const { ran, periods } = usedUp(segments);
+  if (periods === 0 || 2 * periods < all) return null;
   return {
     period: grid.period,
     quota: ran / periods,
@@ -182,13 +192,22 @@ function measure(grid, threads, gaps) {
   };
 }
 
+// Adds up, without those that ran much less than most: others took their time, and a gap of theirs ended with the period.
+function usedUp(segments) {
+  const rates = segments.map(({ ran, periods }) => ran / periods).sort((a, b) => a - b);
+  const middle = rates[rates.length >> 1];
+  const kept = segments.filter(({ ran, periods }) => ran / periods >= LEAST_RAN * middle);
+  const sum = (name) => kept.reduce((all, segment) => all + segment[name], 0);
+  return { ran: sum('ran'), periods: sum('periods') };
+}
+
 // The process's CPU time: what the quota was charged with, other threads' and the kernel's part in it that the spinners do not see.
 function cpuAtBoundaries(grid, threads) {
   const at = new Map();
-  for (const { start, cpu } of threads.flat()) {
-    if (cpu === null || !grid.isNear(start)) continue;
-    const k = grid.index(start);
-    if (!(at.get(k) <= cpu)) at.set(k, cpu);
+  for (const gap of gapsOf(threads)) {
+    if (gap.cpu === null || !grid.ends(gap)) continue;
+    const k = grid.index(gap.end);
+    if (!(at.get(k) <= gap.cpu)) at.set(k, gap.cpu);
   }
   return at;
 }

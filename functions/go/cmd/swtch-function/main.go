@@ -29,5 +29,6 @@ func serve(address string) error {
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /{$}", function.Handler("local"))
 	routes.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	routes.HandleFunc("/", function.NotFound)
 	return http.Serve(listener, routes)
 }

@@ -6,14 +6,18 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-/** So many named pipes in a folder of their own: { paths, files, close }. Files are open both ways, so that opening never waits. */
+/**
+ * So many named pipes in a folder of their own: { paths, files, unlink, close }. Files are open both ways, so that opening never waits; once
+ * everybody has opened them they need no names.
+ */
 function make(count) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'swtch-fifos-'));
   const paths = Array.from({ length: count }, (_, i) => path.join(folder, String(i)));
   const files = [];
+  const unlink = () => fs.rmSync(folder, { recursive: true, force: true });
   const close = () => {
     files.forEach((file) => fs.closeSync(file));
-    fs.rmSync(folder, { recursive: true, force: true });
+    unlink();
   };
   try {
     execFileSync('mkfifo', paths, { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -22,7 +26,7 @@ function make(count) {
     close();
     throw error.code === 'ENOENT' ? new Error('there is no mkfifo here, and Node.js makes no pipes itself') : error;
   }
-  return { paths, files, close };
+  return { paths, files, unlink, close };
 }
 
 module.exports = { make };

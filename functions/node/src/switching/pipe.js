@@ -8,6 +8,7 @@ const counts = require('./counts');
 
 async function open(request) {
   const pipes = fifos.make(3);
+  pipes.unlink();
   const [there, back, alone] = pipes.files;
   const { worker, thread } = await partner.start('pipe', { read: there, write: back });
   const token = Buffer.alloc(1, 1);

@@ -1,15 +1,15 @@
 'use strict';
-// A task of the ring, in a process of its own: adds its process id to the token, until the token is negative.
+// A task of the ring, in a process of its own: adds its process id to the token, until nobody holds the pipe before it any more.
 
 const fs = require('node:fs');
 
-const [before, next] = process.argv.slice(2).map((name) => fs.openSync(name, 'r+'));
+const [before, next] = process.argv.slice(2);
+const from = fs.openSync(before, 'r');
+const to = fs.openSync(next, 'w');
 const token = Buffer.alloc(8);
 process.send('ready');
-do {
-  fs.readSync(before, token, 0, 8, null);
-  const sum = token.readDoubleLE(0);
-  if (sum >= 0) token.writeDoubleLE(sum + process.pid, 0);
-  fs.writeSync(next, token, 0, 8);
-} while (token.readDoubleLE(0) >= 0);
+while (fs.readSync(from, token, 0, 8, null) === 8) {
+  token.writeDoubleLE(token.readDoubleLE(0) + process.pid, 0);
+  fs.writeSync(to, token, 0, 8);
+}
 process.disconnect();

@@ -18,11 +18,16 @@ public final class Quota {
     private static final double JITTER_NS = 2e6;
     /** The same as a part of the period. */
     private static final double JITTER_PART = 16;
+    /** After a long gap it may be later, by this part of the gap, up to a tick of the kernel and a little. */
+    private static final double LATE_PART = 10;
+    private static final double LATEST_NS = 5e6;
     /** Periods looked for: from 1 s, the kernel's longest, to 10 ms. Shorter ones are the ticks at which others preempt. */
     private static final double LOWEST_HZ = 1;
     private static final double HIGHEST_HZ = 100;
     /** Of the best agreement with any period: what a longer period must reach to be taken instead. */
-    private static final double NEARLY_BEST = 0.8;
+    private static final double NEARLY_BEST = 0.7;
+    /** Of what most periods ran: less is not the quota. */
+    private static final double LEAST_RAN = 0.75;
     /** Accidents of so many in all trials are accepted. */
     private static final double ACCIDENT = 0.01;
 
@@ -156,8 +161,10 @@ public final class Quota {
             return Math.min(JITTER_NS, period / JITTER_PART);
         }
 
-        boolean isNear(double at) {
-            return distance(at) <= tolerance();
+        /** Whether a gap ends with a period, or so little after it that others had the CPU just then. */
+        boolean ends(Gap gap) {
+            double after = gap.endNs - boundary(index(gap.endNs));
+            return after >= -tolerance() && after <= Math.max(tolerance(), Math.min(LATEST_NS, gap.length() / LATE_PART));
         }
     }
 
@@ -204,7 +211,7 @@ public final class Quota {
             // Several threads are let go at one boundary, which is one moment.
             if (gap.endNs - last > 2 * grid.tolerance()) {
                 n++;
-                near += grid.isNear(gap.endNs) ? 1 : 0;
+                near += grid.ends(gap) ? 1 : 0;
                 last = gap.endNs;
             }
         }
@@ -230,7 +237,7 @@ public final class Quota {
     private static Inferred measure(Grid grid, List<List<Stretch>> threads, List<Gap> gaps) {
         var ends = new TreeSet<Long>(); // Boundaries at which a gap ended,
         var within = new HashSet<Long>(); // and those that lie in one: their quota was owed.
-        List<Gap> throttles = gaps.stream().filter(gap -> grid.isNear(gap.endNs)).toList();
+        List<Gap> throttles = gaps.stream().filter(grid::ends).toList();
         for (Gap gap : throttles) {
             long last = grid.index(gap.endNs);
             ends.add(last);
@@ -239,12 +246,17 @@ public final class Quota {
             }
         }
         List<Map<Long, Long>> cpu = threads.stream().map(thread -> cpuAtBoundaries(grid, thread)).toList();
-        double ran = 0;
-        long periods = 0;
+        long all = ends.last() - ends.first();
+        double firstNs = grid.boundary(ends.first());
+        if (ends.size() > 4) {
+            // What was overrun before the spinning is owed in the first period.
+            ends.pollFirst();
+        }
+        var segments = new ArrayList<Segment>();
         Long from = null;
         for (long to : ends) {
             if (from != null && LongStream.range(from + 1, to).allMatch(within::contains)) {
-                periods += to - from;
+                double ran = 0;
                 for (int i = 0; i < threads.size(); i++) {
                     Long before = cpu.get(i).get(from);
                     Long after = cpu.get(i).get(to);
@@ -252,23 +264,38 @@ public final class Quota {
                             ? after - before
                             : overlap(threads.get(i), grid.boundary(from), grid.boundary(to));
                 }
+                segments.add(new Segment(ran, to - from));
             }
             from = to;
         }
-        long all = ends.last() - ends.first();
-        if (2 * periods < all) {
+        double[] rates = segments.stream().mapToDouble(Segment::rate).sorted().toArray();
+        // Others took the time of a period that ran much less than most, and a gap of theirs ended with it.
+        List<Segment> usedUp = segments.stream()
+                .filter(segment -> segment.rate() >= LEAST_RAN * rates[rates.length / 2])
+                .toList();
+        double ran = usedUp.stream().mapToDouble(Segment::ran).sum();
+        long periods = usedUp.stream().mapToLong(Segment::periods).sum();
+        if (periods == 0 || 2 * periods < all) {
             return null;
         }
         long throttled = throttles.stream().mapToLong(Gap::length).sum();
         return new Inferred(
-                grid.period, ran / periods, throttled, throttles.size(), (int) all, grid.boundary(ends.first()));
+                grid.period, ran / periods, throttled, throttles.size(), (int) all, firstNs);
+    }
+
+    /** What ran from one boundary to another. */
+    private record Segment(double ran, long periods) {
+        double rate() {
+            return ran / periods;
+        }
     }
 
     /** The thread's CPU time: what the quota was charged with, the kernel's part in it that the thread does not see. */
     private static Map<Long, Long> cpuAtBoundaries(Grid grid, List<Stretch> stretches) {
         var at = new HashMap<Long, Long>();
-        for (Stretch stretch : stretches) {
-            if (stretch.cpuNs >= 0 && grid.isNear(stretch.startNs)) {
+        for (int i = 1; i < stretches.size(); i++) {
+            Stretch stretch = stretches.get(i);
+            if (stretch.cpuNs >= 0 && grid.ends(new Gap(stretches.get(i - 1).endNs, stretch.startNs))) {
                 at.merge(grid.index(stretch.startNs), stretch.cpuNs, Math::min);
             }
         }

@@ -19,8 +19,38 @@ final class Spinner {
     private static final long WARM_UP_NS = 20_000_000;
     private static final long LONGEST_WARM_UP_NS = 100_000_000;
 
-    /** CPU time is of the spinning threads, and what the others of this process had meanwhile. */
-    record Spun(List<List<Quota.Stretch>> threads, long wallNs, long cpuNs, long othersNs) {}
+    /** CPU time is of the spinning threads; and which part of a CPU the others of this process had meanwhile. */
+    record Spun(List<List<Quota.Stretch>> threads, long wallNs, long cpuNs, double othersCpus) {}
+
+    /** What other threads had, from the first gap after a third of the time to the end: before, the compiler may still be busy. */
+    private static final class Others {
+        private final Tasks tasks;
+        private final long from;
+        private long beginNs = -1;
+        private long cpuNs;
+        private double cpus;
+
+        Others(Tasks tasks, long begin, long end) {
+            this.tasks = tasks;
+            from = begin + (end - begin) / 3;
+        }
+
+        /** Whether it was read just now: the caller must read its clocks again. */
+        boolean begin(long now) {
+            if (beginNs >= 0 || now < from) {
+                return false;
+            }
+            cpuNs = tasks.cpuNs();
+            beginNs = now;
+            return true;
+        }
+
+        void end(long now) {
+            if (beginNs >= 0 && now > beginNs) {
+                cpus = (double) Math.max(0, tasks.cpuNs() - cpuNs) / (now - beginNs);
+            }
+        }
+    }
 
     static Spun spin(int spinners, double ms) throws InterruptedException {
         var stretches = new ArrayList<List<Quota.Stretch>>();
@@ -29,6 +59,7 @@ final class Spinner {
         var ready = new CountDownLatch(spinners);
         var go = new CountDownLatch(1);
         var begin = new long[1];
+        var others = new Others[1];
         for (int i = 0; i < spinners; i++) {
             int mine = i;
             var found = new ArrayList<Quota.Stretch>(4096);
@@ -40,18 +71,19 @@ final class Spinner {
                 } catch (InterruptedException e) {
                     return;
                 }
-                cpuNs[mine] = spinOne(found, begin[0], begin[0] + (long) (ms * 1e6));
+                // One of them keeps the accounts: what that takes is in its own CPU time.
+                cpuNs[mine] = spinOne(found, mine == 0 ? others[0] : null, begin[0], begin[0] + (long) (ms * 1e6));
             }, "spinner"));
         }
         threads.forEach(Thread::start);
         ready.await();
-        // Nor this thread, which only waits: its own reading would be counted.
-        var others = Tasks.of(ProcessHandle.current().pid()).without("spinner", Tasks.currentThread());
+        // Nor this thread, which only waits.
+        var tasks = Tasks.of(ProcessHandle.current().pid()).without("spinner", Tasks.currentThread());
         // Once for the compiler.
-        others.cpuNs();
+        tasks.cpuNs();
         warmUp();
-        long before = others.cpuNs();
         begin[0] = System.nanoTime();
+        others[0] = new Others(tasks, begin[0], begin[0] + (long) (ms * 1e6));
         go.countDown();
         for (Thread thread : threads) {
             thread.join();
@@ -61,7 +93,7 @@ final class Spinner {
         for (long ns : cpuNs) {
             sum += ns;
         }
-        return new Spun(stretches, wallNs, sum, Math.max(0, others.cpuNs() - before));
+        return new Spun(stretches, wallNs, sum, others[0].cpus);
     }
 
     /** Until the compiler has been quiet for a while. */
@@ -75,13 +107,13 @@ final class Spinner {
         while (spent < WARM_UP_NS || (compiled != before && spent < LONGEST_WARM_UP_NS)) {
             before = compiled;
             long now = System.nanoTime();
-            spinOne(new ArrayList<>(), now, now + WARM_UP_NS / 4);
+            spinOne(new ArrayList<>(), null, now, now + WARM_UP_NS / 4);
             compiled = told ? compiler.getTotalCompilationTime() : 0;
             spent = Clock.threadCpuNs() - begin;
         }
     }
 
-    private static long spinOne(List<Quota.Stretch> found, long begin, long end) {
+    private static long spinOne(List<Quota.Stretch> found, Others others, long begin, long end) {
         long cpuBefore = Clock.threadCpuNs();
         long cpu = 0;
         long last = System.nanoTime();
@@ -93,6 +125,9 @@ final class Spinner {
                 found.add(new Quota.Stretch(start - begin, last - begin, cpu));
                 start = now;
                 cpu = Clock.threadCpuNs() - cpuBefore;
+                if (others != null && others.begin(now)) {
+                    now = System.nanoTime();
+                }
             }
             last = now;
             if (now - charged > CHARGE_NS) {
@@ -101,6 +136,9 @@ final class Spinner {
             }
         }
         found.add(new Quota.Stretch(start - begin, last - begin, cpu));
+        if (others != null) {
+            others.end(last);
+        }
         return Clock.threadCpuNs() - cpuBefore;
     }
 }

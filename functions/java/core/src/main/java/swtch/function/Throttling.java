@@ -46,7 +46,7 @@ final class Throttling {
 
     private static Map<String, Object> inferred(Quota.Inferred found, Spinner.Spun spun, Unavailable unavailable) {
         // The virtual machine's other threads are charged to the same quota.
-        Double quota = found == null ? null : found.quotaNs() + found.periodNs() * spun.othersNs() / spun.wallNs();
+        Double quota = found == null ? null : found.quotaNs() + found.periodNs() * spun.othersCpus();
         if (found == null) {
             String why = "no gaps end together with any period: hardly anything was throttled";
             unavailable.add("throttling.inferred.period_ns", why);
