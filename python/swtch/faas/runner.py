@@ -23,6 +23,7 @@ PROGRAM = "swtch-faas"
 """Names of control groups begin with this."""
 PROCESSES = 1024
 """In a tier at once, as AWS Lambda allows."""
+NO_GROUP = "{tier} cannot be a tier: {why}; `swtch faas measure` without --memory, and --invoke, need none"
 GIVE_UP = 3
 """After so many starts in a row that failed a tier is given up."""
 _MB = 1 << 20
@@ -44,7 +45,7 @@ class Place:
     ) -> None:
         self.group = stack.enter_context(cgroup.group(PROGRAM, name, _limits(plan, tier)))
         if self.group.folder is None and tier is not None:
-            raise CommandError(f"{tier.name} cannot be a tier: {self.group.why}")
+            raise CommandError(NO_GROUP.format(tier=tier.name, why=self.group.why))
         self.failures = 0
         """Starts in a row that failed."""
         self._limit_s, self._warm_up = plan.limit_s, warm_up

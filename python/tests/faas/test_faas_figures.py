@@ -70,6 +70,7 @@ def test_lambdas_tiers_are_those_that_the_machine_can_be():
         1024,
         1769,
         3008,
+        3538,
     ]
     assert named("lambda", 8, "aarch64").tiers[-1].memory_mb == 10240
     assert named("lambda", 8, "aarch64").price == "lambda-arm"
