@@ -28,6 +28,7 @@ GIVE_UP = 3
 """After so many starts in a row that failed a tier is given up."""
 _MB = 1 << 20
 _WARM_UPS = 2
+_WRITE_EVERY_S = 30.0
 _NOTHING = json.dumps({"methods": [], "spin_ms": 0, "work_ms": 1}).encode()
 
 
@@ -117,7 +118,7 @@ class Runner:
         todo = self.todo()
         forecast = Forecast(self.plan)
         rest_s = sum(map(self.plan.guess_s, todo))
-        written_s = time.monotonic()
+        written_s, writing_s = time.monotonic(), 0.0
         try:
             with contextlib.ExitStack() as stack:
                 for place, job in enumerate(todo):
@@ -136,9 +137,12 @@ class Runner:
                     rest_s -= self.plan.guess_s(job)
                     if line is not None:
                         self.journal.add(line)
-                    if time.monotonic() - written_s > 30:
+                    # A large study takes a while to write, and that while must stay a small part.
+                    if time.monotonic() - written_s > max(_WRITE_EVERY_S, 50 * writing_s):
+                        begun_s = time.monotonic()
                         self._write()
                         written_s = time.monotonic()
+                        writing_s = written_s - begun_s
         finally:
             self._progress.clear()
             self._places.clear()
