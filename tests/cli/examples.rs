@@ -118,16 +118,21 @@ fn runs_in_guest(examples: &[String], home: &Path) {
         .map(|example| format!("{example} --for 1s"))
         .collect();
     let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
-    let scheduler = bin.join("scx_flsched");
     if examples.is_empty() || without_vm("swtch vm ") {
         return;
     }
-    if !scheduler.is_file() {
-        skip(&examples.join(", "), "scx_flsched is not built");
-        return;
+    let mut copies = String::new();
+    for scheduler in ["scx_flsched", "scx_fair"] {
+        let path = bin.join(scheduler);
+        if !path.is_file() {
+            skip(&examples.join(", "), &format!("{scheduler} is not built"));
+            return;
+        }
+        copies.push_str(&format!(" --copy {}", path.display()));
     }
     let script = format!("set -e; {}", script.join("; "));
-    runs(&format!("swtch vm --cpus 2 --copy {} -- sh -c '{script}'", scheduler.display()), home);
+    // As many CPUs as the examples name.
+    runs(&format!("swtch vm --cpus 6{copies} -- sh -c '{script}'"), home);
 }
 
 /// Whether this is an example for a virtual machine and there is none; says so.

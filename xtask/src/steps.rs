@@ -12,7 +12,7 @@ use std::time::Instant;
 
 type Run = fn() -> Result<Counts>;
 
-const STEPS: [(&str, Run); 13] = [
+const STEPS: [(&str, Run); 14] = [
     ("format", format),
     ("clippy", clippy),
     ("docs", docs),
@@ -23,9 +23,10 @@ const STEPS: [(&str, Run); 13] = [
     ("build", build),
     ("rust", rust),
     ("python", python),
+    ("functions", || pytest(&["functions/python/tests", "tests/functions"], "functions")),
     ("ruff", ruff),
     ("stubs", stubs),
-    ("browser", || pytest("tests/browser", "browser")),
+    ("browser", || pytest(&["tests/browser"], "browser")),
 ];
 
 pub(crate) fn names() -> Vec<&'static str> {
@@ -92,7 +93,7 @@ fn python() -> Result<Counts> {
             return Ok(Counts::failed(format!("{what}: {}", outcome.status)));
         }
     }
-    pytest("python/tests", "python")
+    pytest(&["python/tests"], "python")
 }
 
 fn ruff() -> Result<Counts> {
@@ -133,9 +134,9 @@ fn stubs() -> Result<Counts> {
     Ok(counts)
 }
 
-/// The tests in a folder; they find the program in the environment variable `SWTCH_BIN`.
-fn pytest(folder: &str, name: &str) -> Result<Counts> {
-    if !Path::new(folder).is_dir() {
+/// The tests in some folders; they find the program in the environment variable `SWTCH_BIN`.
+fn pytest(folders: &[&str], name: &str) -> Result<Counts> {
+    if let Some(folder) = folders.iter().find(|folder| !Path::new(folder).is_dir()) {
         return Ok(Counts::skipped(name, format!("there is no {folder} yet")));
     }
     if let Some(skipped) = without_python(name) {
@@ -146,7 +147,8 @@ fn pytest(folder: &str, name: &str) -> Result<Counts> {
     let _ = std::fs::remove_file(&report);
     let mut command = Command::new(PYTHON);
     command
-        .args(["-m", "pytest", "-q", "-rs", folder])
+        .args(["-m", "pytest", "-q", "-rs"])
+        .args(folders)
         .arg(format!("--junitxml={report}"))
         .env("SWTCH_BIN", std::path::absolute("target/release/swtch")?);
     let outcome = stream(&mut command)?;
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_a_skip_with_its_reason() {
-        let counts = pytest("no/such/folder", "x").unwrap();
+        let counts = pytest(&["no/such/folder"], "x").unwrap();
         assert_eq!((counts.passed, counts.skips[0].reason.as_str()), (0, "there is no no/such/folder yet"));
     }
 }

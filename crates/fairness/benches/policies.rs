@@ -1,8 +1,8 @@
-//! What shares cost to compute. `cargo bench -p swtch-fairness --all-features`
+//! What shares cost to compute. `cargo bench -p swtch-fairness`
 #![allow(missing_docs)]
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use swtch_fairness::{Allocator, Cores, POLICIES, Policy};
+use swtch_fairness::{Allocator, CoreTypes, Cores, POLICIES, Policy};
 
 /// Speedups from 1 to 4 in no order, the same in every run.
 fn speedups(count: usize) -> Vec<f64> {
@@ -34,5 +34,20 @@ fn policies(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, policies);
+/// Three kinds of cores, a sixth, a third and a half of them; the speeds of each application on them are the speedup, its root and 1.
+fn kinds(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("core types");
+    for applications in [6_usize, 100] {
+        let fast = (applications / 6) as u32;
+        let counts = vec![fast, 2 * fast, applications as u32 - 3 * fast];
+        let speeds: Vec<Vec<f64>> =
+            speedups(applications).into_iter().map(|speedup| vec![speedup, speedup.sqrt(), 1.0]).collect();
+        group.bench_function(BenchmarkId::new("min-fair, three kinds", applications), |bencher| {
+            bencher.iter(|| CoreTypes::new(counts.clone(), speeds.clone()).unwrap().min_fair(0.85).unwrap());
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, policies, kinds);
 criterion_main!(benches);

@@ -25,18 +25,17 @@
 #![forbid(unsafe_code)]
 
 mod allocate;
-#[cfg(feature = "core-types")]
 mod core_types;
 mod cores;
 mod error;
 mod guaranteed;
 mod least_share;
+mod linear;
 mod metrics;
 mod policy;
 mod solution;
 
 pub use allocate::Allocator;
-#[cfg(feature = "core-types")]
 pub use core_types::{CoreTypes, TypedShares};
 pub use cores::{Cores, performance};
 pub use error::FairnessError;

@@ -145,7 +145,6 @@ fn uniformity_is_met_exactly_where_it_binds() {
     }
 }
 
-#[cfg(feature = "core-types")]
 #[test]
 fn three_kinds_of_cores() {
     use swtch_fairness::CoreTypes;

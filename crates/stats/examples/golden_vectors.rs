@@ -12,8 +12,13 @@ use swtch_stats::{
 const CONFIDENCE: f64 = 0.95;
 
 fn main() {
+    print!("{}", text());
+}
+
+/// The file.
+pub(crate) fn text() -> String {
     let vectors: Vec<String> = samples().iter().map(|(name, values)| vector(name, values)).collect();
-    println!("{{\n  \"confidence\": {CONFIDENCE},\n  \"vectors\": [\n{}\n  ]\n}}", vectors.join(",\n"));
+    format!("{{\n  \"confidence\": {CONFIDENCE},\n  \"vectors\": [\n{}\n  ]\n}}\n", vectors.join(",\n"))
 }
 
 /// Samples by name: times in whole nanoseconds, but for one with fractions and one with negative values.
@@ -28,11 +33,13 @@ fn samples() -> Vec<(String, Vec<f64>)> {
     found.push(("one".to_owned(), vec![1234.0]));
     found.push(("two".to_owned(), vec![1000.0, 1500.0]));
     found.push(("all-equal".to_owned(), vec![1300.0; 20]));
-    found.push(("ties".to_owned(), skewed(100).iter().map(|value| (value / 200.0).round() * 200.0).collect()));
+    found
+        .push(("ties".to_owned(), skewed(100).iter().map(|value| (value / 200.0).round() * 200.0).collect()));
     found.push(("drift".to_owned(), (0..60).map(|i| f64::from(1000 + 7 * i + i % 3)).collect()));
     found.push(("alternating".to_owned(), (0..40).map(|i| f64::from(1000 + 300 * (i % 2) + i)).collect()));
     // Short batches under a quota: most run through, some wait for the next period. The mean shows it, the median does not.
-    let throttled = (0..200).map(|i| if i % 16 == 9 { 92_000_000.0 } else { f64::from(260_000 + 977 * (i % 31)) });
+    let throttled =
+        (0..200).map(|i| if i % 16 == 9 { 92_000_000.0 } else { f64::from(260_000 + 977 * (i % 31)) });
     found.push(("throttled-200".to_owned(), throttled.collect()));
     found.push(("fractions".to_owned(), skewed(30).iter().map(|value| value / 64.0).collect()));
     let both = normal(40).iter().map(|value| value - 20_000.0).collect();
@@ -63,8 +70,10 @@ fn vector(name: &str, values: &[f64]) -> String {
             )
         },
     );
-    let normality = shapiro_wilk_sorted(&ascending)
-        .map_or_else(|| "null".to_owned(), |found| format!("{{\"w\": {}, \"p\": {}}}", found.w, number(found.p)));
+    let normality = shapiro_wilk_sorted(&ascending).map_or_else(
+        || "null".to_owned(),
+        |found| format!("{{\"w\": {}, \"p\": {}}}", found.w, number(found.p)),
+    );
     let lag1 = lag1_autocorrelation(values).map_or_else(|| "null".to_owned(), number);
     let cov = coefficient_of_variation(values);
     let cov = if cov.is_finite() { number(cov) } else { "null".to_owned() };

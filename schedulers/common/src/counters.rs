@@ -4,37 +4,57 @@ use crate::layout::Place;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+/// Counters are numbers of 64 bits.
+const WORD_BYTES: usize = 8;
+
 /// The counters of one CPU, by the names that the scheduler's source gives them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CpuCounters {
     /// The CPU's number.
     pub cpu: u32,
-    /// Counts since loading, in the source's order.
+    /// Counts since loading, in the source's order; an array where the source has one.
     #[serde(flatten)]
     pub counts: Map<String, Value>,
 }
 
 /// Takes the values of a per-CPU map apart.
 pub(crate) fn parse(fields: &[(String, Place)], values: &[Vec<u8>]) -> Vec<CpuCounters> {
-    let count = |value: &[u8], place: &Place| {
-        let bytes = value.get(place.offset..place.offset + 8).and_then(|bytes| bytes.try_into().ok());
-        u64::from_ne_bytes(bytes.unwrap_or_default())
-    };
     let one = |(cpu, value): (usize, &Vec<u8>)| CpuCounters {
         cpu: cpu as u32,
-        counts: fields.iter().map(|(name, place)| (name.clone(), count(value, place).into())).collect(),
+        counts: fields.iter().map(|(name, place)| (name.clone(), count(value, *place))).collect(),
     };
     values.iter().enumerate().map(one).collect()
+}
+
+fn count(value: &[u8], place: Place) -> Value {
+    let word = |index: usize| {
+        let start = place.offset + index * WORD_BYTES;
+        let bytes = value.get(start..start + WORD_BYTES).and_then(|bytes| bytes.try_into().ok());
+        u64::from_ne_bytes(bytes.unwrap_or_default())
+    };
+    match place.bytes / WORD_BYTES {
+        0 | 1 => word(0).into(),
+        words => (0..words).map(word).collect(),
+    }
 }
 
 /// The sums over all CPUs.
 pub fn total(cpus: &[CpuCounters]) -> Map<String, Value> {
     let mut sums = Map::new();
     for (name, value) in cpus.iter().flat_map(|cpu| &cpu.counts) {
-        let sum = sums.entry(name).or_insert(Value::from(0_u64));
-        *sum = (sum.as_u64().unwrap_or(0) + value.as_u64().unwrap_or(0)).into();
+        let sum = sums.get(name).map_or_else(|| value.clone(), |sum| added(sum, value));
+        sums.insert(name.clone(), sum);
     }
     sums
+}
+
+fn added(one: &Value, other: &Value) -> Value {
+    match (one, other) {
+        (Value::Array(one), Value::Array(other)) => {
+            one.iter().zip(other).map(|(one, other)| added(one, other)).collect()
+        }
+        _ => (one.as_u64().unwrap_or(0) + other.as_u64().unwrap_or(0)).into(),
+    }
 }
 
 #[cfg(test)]
@@ -50,5 +70,13 @@ mod tests {
         let cpus = parse(&fields, &[value(1, 2), value(10, 20)]);
         assert_eq!(serde_json::to_string(&cpus[1]).unwrap(), r#"{"cpu":1,"b":10,"a":20}"#);
         assert_eq!(serde_json::to_string(&total(&cpus)).unwrap(), r#"{"b":11,"a":22}"#);
+    }
+
+    #[test]
+    fn arrays_stay_together() {
+        let fields = [("a".to_owned(), Place { offset: 8, bytes: 16 })];
+        let value = |numbers: [u64; 3]| numbers.map(u64::to_ne_bytes).concat();
+        let cpus = parse(&fields, &[value([9, 1, 2]), value([9, 10, 20])]);
+        assert_eq!(serde_json::to_string(&total(&cpus)).unwrap(), r#"{"a":[11,22]}"#);
     }
 }

@@ -4,27 +4,41 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use scx_fair::{AppId, Controller, Counted, Usage};
 use std::hint::black_box;
-use swtch_fairness::{Cores, Policy};
+use swtch_fairness::Policy;
 
-fn controller(criterion: &mut Criterion) {
-    let speedups = [3.0, 2.6, 2.2, 1.8, 1.5, 1.2];
-    let policy = Policy::SimilarMinFair { min_fairness: 0.85, similarity: 0.2, published: false };
-    let cores = Cores::new(2, 4).expect("a machine");
-    let mut controller = Controller::new(cores, policy, Counted::by("a benchmark"));
+const SPEEDUPS: [[f64; 2]; 6] = [[3.0, 2.0], [2.6, 2.1], [2.2, 1.6], [1.8, 1.5], [1.5, 1.3], [1.2, 1.1]];
+
+/// An interval, on so many cores of every kind; with two kinds the first speedup counts.
+fn interval(criterion: &mut Criterion, name: &str, counts: &[u32], policy: Policy) {
+    let kinds = counts.len();
+    let mut controller =
+        Controller::new(counts, policy, Counted::by("a benchmark", kinds)).expect("a machine");
     let mut totals: Vec<(AppId, Usage)> =
-        (0..speedups.len() as AppId).map(|app| (app, Usage::default())).collect();
-    criterion.bench_function("controller, 6 CPUs, 6 applications, one interval", |bencher| {
+        (0..SPEEDUPS.len() as AppId).map(|app| (app, Usage::default())).collect();
+    criterion.bench_function(name, |bencher| {
         bencher.iter(|| {
-            for ((_, usage), speedup) in totals.iter_mut().zip(speedups) {
-                usage.fast_ns += 700_000_000;
-                usage.slow_ns += 1_300_000_000;
-                usage.fast_work += (7e8 * speedup) as u64;
-                usage.slow_work += 1_300_000_000;
+            for ((_, usage), speedups) in totals.iter_mut().zip(SPEEDUPS) {
+                for (kind, speedup) in speedups[..kinds - 1].iter().chain(&[1.0]).enumerate() {
+                    usage.ran_ns[kind] += 600_000_000;
+                    usage.work[kind] += (6e8 * speedup) as u64;
+                }
                 usage.busy += 1;
             }
-            black_box(controller.step(black_box(&totals)).expect("shares")[0].share)
+            black_box(controller.step(black_box(&totals)).expect("shares")[0].shares[0])
         });
     });
+}
+
+fn controller(criterion: &mut Criterion) {
+    let similar = Policy::SimilarMinFair { min_fairness: 0.85, similarity: 0.2, published: false };
+    interval(criterion, "controller, 6 CPUs, 6 applications, one interval", &[2, 4], similar);
+    let min_fair = Policy::MinFair { min_fairness: 0.85 };
+    interval(
+        criterion,
+        "controller, 6 CPUs of three kinds, 6 applications, one interval",
+        &[1, 2, 3],
+        min_fair,
+    );
 }
 
 criterion_group!(benches, controller);

@@ -1,15 +1,14 @@
 //! From what applications have had to what they shall get.
 
+use crate::kinds::ByKind;
+use crate::sharing::{Sharing, SharingError};
 use crate::source::SpeedupSource;
 use crate::usage::Usage;
 use std::collections::BTreeMap;
-use swtch_fairness::{Allocator, Cores, FairnessError, Policy, keep_least};
+use swtch_fairness::{FairnessError, Policy};
 
 /// A process, or a control group, by its number.
 pub type AppId = u64;
-
-/// A share is kept this far from 0 and 1 where speedups are sampled: every application spends as much of its time on either kind of core.
-const LEAST_SHARE: f64 = 0.04;
 
 /// What was decided about an application.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,10 +17,10 @@ pub struct Decision {
     pub app: AppId,
     /// Its tasks that were busy; they share alike.
     pub tasks: u32,
-    /// Its speedup; `None` while it is not known.
-    pub speedup: Option<f64>,
-    /// The part of its own CPU time that it is to spend on fast cores.
-    pub share: f64,
+    /// Its speedup on every kind of core over the slowest; `None` while it is not known.
+    pub speedups: Option<ByKind<f64>>,
+    /// The part of its own CPU time that it is to spend on every kind of core; together 1.
+    pub shares: ByKind<f64>,
     /// What it had in the interval before.
     pub used: Usage,
 }
@@ -29,30 +28,25 @@ pub struct Decision {
 /// Computes shares, interval by interval.
 #[derive(Debug)]
 pub struct Controller<S> {
-    cores: Cores,
-    policy: Policy,
+    sharing: Sharing,
     source: S,
-    allocator: Allocator,
     seen: BTreeMap<AppId, Usage>,
-    /// Reused: one entry a busy task.
-    speedups: Vec<f64>,
-    shares: Vec<f64>,
     decisions: Vec<Decision>,
 }
 
 impl<S: SpeedupSource> Controller<S> {
-    /// For so many cores, by a policy, with speedups from a source.
-    pub fn new(cores: Cores, policy: Policy, source: S) -> Self {
-        Self {
-            cores,
-            policy,
-            source,
-            allocator: Allocator::default(),
-            seen: BTreeMap::new(),
-            speedups: Vec::new(),
-            shares: Vec::new(),
-            decisions: Vec::new(),
-        }
+    /// For so many cores of every kind, from the fastest to the slowest, by a policy, with speedups from a source.
+    ///
+    /// # Errors
+    /// When there is no core, or the policy is for two kinds and there are more.
+    pub fn new(counts: &[u32], policy: Policy, source: S) -> Result<Self, SharingError> {
+        let sharing = Sharing::new(counts, policy)?;
+        Ok(Self { sharing, source, seen: BTreeMap::new(), decisions: Vec::new() })
+    }
+
+    /// The kinds of cores.
+    pub fn kinds(&self) -> usize {
+        self.sharing.kinds()
     }
 
     /// Where speedups come from.
@@ -71,21 +65,21 @@ impl<S: SpeedupSource> Controller<S> {
             let used = total.since(&self.seen.insert(*app, *total).unwrap_or_default());
             self.source.observe(*app, &used);
             if used.busy > 0 {
-                let (tasks, speedup) = (used.busy as u32, self.source.speedup(*app));
-                self.decisions.push(Decision { app: *app, tasks, speedup, share: 0.0, used });
+                let (tasks, speedups) = (used.busy as u32, self.source.speedups(*app));
+                self.decisions.push(Decision { app: *app, tasks, speedups, shares: ByKind::default(), used });
             }
         }
         self.forget_others(totals);
         if !self.decisions.is_empty() {
-            self.allocate()?;
+            self.sharing.share(&mut self.decisions, self.source.is_sampled())?;
         }
         Ok(&self.decisions)
     }
 
-    /// The share that all get when all share alike; for applications that nothing is known of.
-    pub fn equal_share(&self) -> f64 {
+    /// The shares that all get when all share alike; for applications that nothing is known of.
+    pub fn equal_shares(&self) -> ByKind<f64> {
         let tasks: u32 = self.decisions.iter().map(|decision| decision.tasks).sum();
-        self.cores.equal_share(tasks.max(1) as usize)
+        self.sharing.equal(tasks.max(1) as usize)
     }
 
     fn forget_others(&mut self, totals: &[(AppId, Usage)]) {
@@ -101,67 +95,66 @@ impl<S: SpeedupSource> Controller<S> {
             is_there
         });
     }
-
-    fn allocate(&mut self) -> Result<(), FairnessError> {
-        self.speedups.clear();
-        let is_known = self.decisions.iter().all(|decision| decision.speedup.is_some());
-        for decision in &self.decisions {
-            let speedup = decision.speedup.filter(|_| is_known).unwrap_or(1.0);
-            self.speedups.extend(std::iter::repeat_n(speedup, decision.tasks as usize));
-        }
-        self.shares.clear();
-        self.shares.resize(self.speedups.len(), 0.0);
-        let policy = if is_known { self.policy } else { Policy::MaxFair };
-        self.allocator.allocate(self.cores, &self.speedups, &policy, &mut self.shares)?;
-        if self.source.is_sampled() {
-            let budget = self.shares.iter().sum();
-            keep_least(&mut self.shares, LEAST_SHARE, budget);
-        }
-        let mut rest = self.shares.as_slice();
-        for decision in &mut self.decisions {
-            let (own, others) = rest.split_at(decision.tasks as usize);
-            // Within an application all are alike.
-            decision.share = own.iter().sum::<f64>() / f64::from(decision.tasks);
-            rest = others;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sharing::LEAST_SHARE;
     use crate::source::Counted;
-
+    use swtch_fairness::{Allocator, Cores, keep_least};
     const MS: u64 = 1_000_000;
 
-    /// Totals after `intervals` of 2 s in which applications of these speedups ran on both kinds of core.
-    fn totals(speedups: &[f64], intervals: u64) -> Vec<(AppId, Usage)> {
-        let of = |(index, speedup): (usize, &f64)| {
-            let ns = intervals * 1000 * MS;
-            let usage = Usage {
-                fast_ns: ns,
-                slow_ns: ns,
-                fast_work: (ns as f64 * speedup) as u64,
-                slow_work: ns,
-                busy: intervals,
-            };
+    /// Totals after `intervals` of 2 s in which applications of these speedups ran on every kind of core.
+    fn totals<const N: usize>(speedups: &[[f64; N]], intervals: u64) -> Vec<(AppId, Usage)> {
+        let ns = intervals * 1000 * MS;
+        let of = |(index, speedups): (usize, &[f64; N])| {
+            let mut usage = Usage { busy: intervals, ..Usage::default() };
+            for (kind, speedup) in speedups.iter().chain(&[1.0]).enumerate() {
+                usage.ran_ns[kind] = ns;
+                usage.work[kind] = (ns as f64 * speedup) as u64;
+            }
             (index as AppId, usage)
         };
         speedups.iter().enumerate().map(of).collect()
     }
 
     fn controller(policy: Policy) -> Controller<Counted> {
-        Controller::new(Cores::new(2, 4).unwrap(), policy, Counted::by("a test"))
+        Controller::new(&[2, 4], policy, Counted::by("a test", 2)).unwrap()
+    }
+
+    /// Speedups that somebody has told.
+    struct Told(Vec<[f64; 2]>);
+
+    impl SpeedupSource for Told {
+        fn name(&self) -> &'static str {
+            "a test"
+        }
+
+        fn is_sampled(&self) -> bool {
+            false
+        }
+
+        fn observe(&mut self, _app: AppId, _used: &Usage) {}
+
+        fn speedups(&self, app: AppId) -> Option<ByKind<f64>> {
+            let [first, second] = self.0.get(app as usize)?;
+            Some([*first, *second, 1.0, 0.0])
+        }
+
+        fn forget(&mut self, _app: AppId) {}
     }
 
     #[test]
     fn nobody_is_favoured_before_all_are_known() {
         let mut controller = controller(Policy::MaxPerf);
-        let mut first = totals(&[3.0, 2.0, 1.5, 1.4, 1.3, 1.2], 1);
-        first[5].1.slow_work = 0;
+        let mut first = totals(&[[3.0], [2.0], [1.5], [1.4], [1.3], [1.2]], 1);
+        first[5].1.work[1] = 0;
         let decisions = controller.step(&first).unwrap();
-        assert!(decisions.iter().all(|decision| (decision.share - 1.0 / 3.0).abs() < 1e-9), "{decisions:?}");
+        assert!(
+            decisions.iter().all(|decision| (decision.shares[0] - 1.0 / 3.0).abs() < 1e-9),
+            "{decisions:?}"
+        );
     }
 
     #[test]
@@ -170,37 +163,117 @@ mod tests {
         let policy = Policy::MinFair { min_fairness: 0.85 };
         let mut controller = controller(policy);
         for interval in 1..4 {
-            controller.step(&totals(&speedups, interval)).unwrap();
+            controller.step(&totals(&speedups.map(|speedup| [speedup]), interval)).unwrap();
         }
-        let decisions = controller.step(&totals(&speedups, 4)).unwrap().to_vec();
+        let decisions = controller.step(&totals(&speedups.map(|speedup| [speedup]), 4)).unwrap().to_vec();
         let mut expected = vec![0.0; 6];
         Allocator::new().allocate(Cores::new(2, 4).unwrap(), &speedups, &policy, &mut expected).unwrap();
         let budget = expected.iter().sum();
         keep_least(&mut expected, LEAST_SHARE, budget);
         for (decision, expected) in decisions.iter().zip(expected) {
-            assert!((decision.share - expected).abs() < 1e-6, "{decision:?} {expected}");
+            assert!((decision.shares[0] - expected).abs() < 1e-6, "{decision:?} {expected}");
         }
     }
 
     #[test]
     fn tasks_of_one_application_share_alike_and_the_idle_get_nothing() {
         let mut controller = controller(Policy::MaxPerf);
-        let mut both = totals(&[3.0, 1.5, 2.0], 1);
+        let mut both = totals(&[[3.0], [1.5], [2.0]], 1);
         both[0].1.busy = 3;
         both[2].1.busy = 0;
         let decisions = controller.step(&both).unwrap();
         assert_eq!(decisions.len(), 2);
         // Four tasks on two fast cores: three of them could use 2 x 0.96 at most, the fourth keeps its least share.
-        let sum: f64 = decisions.iter().map(|decision| decision.share * f64::from(decision.tasks)).sum();
-        assert!((sum - 2.0).abs() < 1e-9 && decisions[0].share > decisions[1].share, "{decisions:?}");
-        assert!((controller.equal_share() - 0.5).abs() < 1e-9);
+        let sum: f64 = decisions.iter().map(|decision| decision.shares[0] * f64::from(decision.tasks)).sum();
+        assert!((sum - 2.0).abs() < 1e-9 && decisions[0].shares[0] > decisions[1].shares[0], "{decisions:?}");
+        assert!((controller.equal_shares()[0] - 0.5).abs() < 1e-9);
     }
 
     #[test]
     fn who_has_gone_is_forgotten() {
         let mut controller = controller(Policy::MaxFair);
-        controller.step(&totals(&[2.0, 2.0], 1)).unwrap();
-        controller.step(&totals(&[2.0], 2)).unwrap();
-        assert_eq!((controller.source().speedup(0), controller.source().speedup(1)), (Some(2.0), None));
+        controller.step(&totals(&[[2.0], [2.0]], 1)).unwrap();
+        controller.step(&totals(&[[2.0]], 2)).unwrap();
+        let speedups = |app| controller.source().speedups(app);
+        assert_eq!((speedups(0), speedups(1)), (Some([2.0, 1.0, 0.0, 0.0]), None));
+    }
+
+    /// Worked example 6: one core of each of the faster kinds and two slow ones.
+    const COUNTS: [u32; 3] = [1, 1, 2];
+    const SPEEDUPS: [[f64; 2]; 4] = [[3.0, 2.0], [2.8, 2.2], [2.4, 1.8], [1.6, 1.4]];
+
+    /// What each achieves with its shares, relative to sharing alike.
+    fn performance(decisions: &[Decision]) -> Vec<f64> {
+        let speed = |speedups: &ByKind<f64>, shares: &ByKind<f64>| -> f64 {
+            speedups.iter().zip(shares).map(|(speedup, share)| speedup * share).sum()
+        };
+        let of = |decision: &Decision| {
+            let speedups = decision.speedups.unwrap();
+            speed(&speedups, &decision.shares) / speed(&speedups, &[0.25, 0.25, 0.5, 0.0])
+        };
+        decisions.iter().map(of).collect()
+    }
+
+    #[test]
+    fn three_kinds_are_shared_as_the_linear_program_says() {
+        for (policy, expected) in [
+            (Policy::MinFair { min_fairness: 1.0 }, [1.074_83, 1.0, 1.0, 1.0]),
+            (Policy::MinFair { min_fairness: 0.85 }, [1.455_102, 1.15, 0.85, 0.85]),
+            (Policy::MaxFair, [1.0; 4]),
+        ] {
+            let mut controller = Controller::new(&COUNTS, policy, Told(SPEEDUPS.to_vec())).unwrap();
+            let found = performance(controller.step(&totals(&SPEEDUPS, 1)).unwrap());
+            assert!(
+                found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-5),
+                "{found:?}"
+            );
+        }
+        let mut controller = Controller::new(&COUNTS, Policy::MaxPerf, Told(SPEEDUPS.to_vec())).unwrap();
+        let found = performance(controller.step(&totals(&SPEEDUPS, 1)).unwrap());
+        assert!((found.iter().sum::<f64>() / 4.0 - 1.104_147).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn where_three_kinds_are_sampled_everybody_stays_on_each() {
+        let policy = Policy::MinFair { min_fairness: 0.85 };
+        let mut controller = Controller::new(&COUNTS, policy, Counted::by("a test", 3)).unwrap();
+        let mut first = totals(&SPEEDUPS, 1);
+        first[3].1.work[1] = 0;
+        let decisions = controller.step(&first).unwrap();
+        assert!(decisions.iter().all(|decision| decision.shares == [0.25, 0.25, 0.5, 0.0]), "{decisions:?}");
+        assert_eq!(controller.equal_shares(), [0.25, 0.25, 0.5, 0.0]);
+        let decisions = controller.step(&totals(&SPEEDUPS, 2)).unwrap();
+        for decision in decisions {
+            assert!(decision.shares[..3].iter().all(|share| *share >= LEAST_SHARE - 1e-9), "{decision:?}");
+            assert!((decision.shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{decision:?}");
+        }
+        // The floor is part of the program, so that the guarantee holds with it.
+        assert!(performance(decisions).iter().all(|achieved| *achieved >= 0.85 - 1e-9), "{decisions:?}");
+    }
+
+    #[test]
+    fn tasks_of_one_application_count_each_on_three_kinds_too() {
+        let mut controller = Controller::new(&COUNTS, Policy::MaxPerf, Told(SPEEDUPS.to_vec())).unwrap();
+        let mut all = totals(&SPEEDUPS, 1);
+        all[3].1.busy = 5;
+        let decisions = controller.step(&all).unwrap();
+        for (kind, count) in COUNTS.iter().enumerate() {
+            // Eight tasks on four cores: each runs half of the time.
+            let used: f64 = decisions.iter().map(|one| one.shares[kind] * f64::from(one.tasks) / 2.0).sum();
+            assert!((used - f64::from(*count)).abs() < 1e-9, "{decisions:?}");
+        }
+    }
+
+    #[test]
+    fn policies_for_two_kinds_are_refused_with_a_way_out() {
+        for name in ["similar-min-fair", "uni-fair", "r-fair"] {
+            let policy = Policy::from_name(name).unwrap();
+            let error = Controller::new(&COUNTS, policy, Told(Vec::new())).err().unwrap().to_string();
+            assert!(
+                error.starts_with(&format!("{name} is defined for two kinds of cores, and there are 3; use")),
+                "{error}"
+            );
+            assert!(Controller::new(&COUNTS[..2], policy, Told(Vec::new())).is_ok());
+        }
     }
 }

@@ -1,4 +1,6 @@
-//! How much faster an application is on fast cores, from samples (Kim and Huh, IEEE TC 67(8), 2018, section 5).
+//! How much faster an application is on faster cores, from samples (Kim and Huh, IEEE TC 67(8), 2018, section 5).
+
+use crate::kinds::ByKind;
 
 /// Samples whose mean is the first estimate.
 const FIRST_SAMPLES: u32 = 5;
@@ -29,30 +31,43 @@ impl Speed {
 }
 
 /// What is known of an application's speeds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Estimate {
-    fast: Speed,
-    slow: Speed,
-    speedup: Option<f64>,
+    kinds: usize,
+    speeds: ByKind<Speed>,
+    speedups: Option<ByKind<f64>>,
 }
 
 impl Estimate {
+    /// Nothing, on a machine with so many kinds of cores.
+    pub fn of(kinds: usize) -> Self {
+        Self { kinds, speeds: ByKind::default(), speedups: None }
+    }
+
     /// Adds what was done in an interval on each kind of core. Too short a time, or no work, says nothing.
-    pub fn add(&mut self, fast: (u64, u64), slow: (u64, u64)) {
-        self.fast.add(fast.0, fast.1);
-        self.slow.add(slow.0, slow.1);
-        if self.fast.samples > 0 && self.slow.samples > 0 {
-            let speedup = self.fast.work_per_ns / self.slow.work_per_ns;
-            let is_settled = self.fast.samples.min(self.slow.samples) >= FIRST_SAMPLES;
-            if is_settled || SPEEDUPS.contains(&speedup) {
-                self.speedup = Some(speedup.clamp(*SPEEDUPS.start(), *SPEEDUPS.end()));
-            }
+    pub fn add(&mut self, work: &ByKind<u64>, ran_ns: &ByKind<u64>) {
+        for (kind, speed) in self.speeds.iter_mut().enumerate() {
+            speed.add(work[kind], ran_ns[kind]);
+        }
+        let speeds = &self.speeds[..self.kinds];
+        let samples = speeds.iter().map(|speed| speed.samples).min().unwrap_or(0);
+        let Some(slowest) = speeds.last().filter(|_| samples > 0) else { return };
+        let mut speedups = ByKind::default();
+        for (speedup, speed) in speedups.iter_mut().zip(speeds) {
+            *speedup = speed.work_per_ns / slowest.work_per_ns;
+        }
+        let can_be = speedups[..self.kinds].iter().all(|speedup| SPEEDUPS.contains(speedup));
+        if samples >= FIRST_SAMPLES || can_be {
+            speedups[..self.kinds]
+                .iter_mut()
+                .for_each(|speedup| *speedup = speedup.clamp(*SPEEDUPS.start(), *SPEEDUPS.end()));
+            self.speedups = Some(speedups);
         }
     }
 
-    /// Its speedup on a fast core, once it has been seen on both; the last one that can be.
-    pub fn speedup(&self) -> Option<f64> {
-        self.speedup
+    /// Its speedup on each kind of core over the slowest, once it has been seen on all; the last ones that can be.
+    pub fn speedups(&self) -> Option<ByKind<f64>> {
+        self.speedups
     }
 }
 
@@ -62,35 +77,57 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    /// Work and time on each of two kinds.
+    fn add(estimate: &mut Estimate, fast: (u64, u64), slow: (u64, u64)) {
+        estimate.add(&[fast.0, slow.0, 0, 0], &[fast.1, slow.1, 0, 0]);
+    }
+
+    fn speedup(estimate: &Estimate) -> Option<f64> {
+        estimate.speedups().map(|speedups| speedups[0])
+    }
+
     #[test]
     fn the_first_five_are_averaged_and_later_ones_weigh_three_tenths() {
-        let mut estimate = Estimate::default();
-        estimate.add((0, 0), (100 * MS, 100 * MS));
-        assert_eq!(estimate.speedup(), None);
+        let mut estimate = Estimate::of(2);
+        add(&mut estimate, (0, 0), (100 * MS, 100 * MS));
+        assert_eq!(speedup(&estimate), None);
         for sample in [1, 2, 3, 2, 2] {
-            estimate.add((sample * 100 * MS, 100 * MS), (0, 0));
+            add(&mut estimate, (sample * 100 * MS, 100 * MS), (0, 0));
         }
-        assert!((estimate.speedup().unwrap() - 2.0).abs() < 1e-12);
-        estimate.add((300 * MS, 100 * MS), (0, 0));
-        assert!((estimate.speedup().unwrap() - 2.3).abs() < 1e-12);
+        assert!((speedup(&estimate).unwrap() - 2.0).abs() < 1e-12);
+        add(&mut estimate, (300 * MS, 100 * MS), (0, 0));
+        assert!((speedup(&estimate).unwrap() - 2.3).abs() < 1e-12);
     }
 
     #[test]
     fn what_cannot_be_is_dropped() {
-        let mut estimate = Estimate::default();
-        estimate.add((2 * MS, MS), (100 * MS, 100 * MS));
-        assert_eq!(estimate.speedup(), None, "1 ms is too short");
-        estimate.add((200 * MS, 100 * MS), (0, 0));
-        (0..50).for_each(|_| estimate.add((900 * MS, 100 * MS), (0, 0)));
-        assert!(estimate.speedup().unwrap() <= 4.0);
+        let mut estimate = Estimate::of(2);
+        add(&mut estimate, (2 * MS, MS), (100 * MS, 100 * MS));
+        assert_eq!(speedup(&estimate), None, "1 ms is too short");
+        add(&mut estimate, (200 * MS, 100 * MS), (0, 0));
+        (0..50).for_each(|_| add(&mut estimate, (900 * MS, 100 * MS), (0, 0)));
+        assert!(speedup(&estimate).unwrap() <= 4.0);
     }
 
     #[test]
     fn who_gains_nothing_is_known_after_five_samples() {
-        let mut estimate = Estimate::default();
-        (0..4).for_each(|_| estimate.add((90 * MS, 100 * MS), (100 * MS, 100 * MS)));
-        assert_eq!(estimate.speedup(), None);
-        estimate.add((90 * MS, 100 * MS), (100 * MS, 100 * MS));
-        assert_eq!(estimate.speedup(), Some(1.0));
+        let mut estimate = Estimate::of(2);
+        (0..4).for_each(|_| add(&mut estimate, (90 * MS, 100 * MS), (100 * MS, 100 * MS)));
+        assert_eq!(speedup(&estimate), None);
+        add(&mut estimate, (90 * MS, 100 * MS), (100 * MS, 100 * MS));
+        assert_eq!(speedup(&estimate), Some(1.0));
+    }
+
+    #[test]
+    fn three_kinds_are_compared_with_the_slowest_once_all_were_seen() {
+        let mut estimate = Estimate::of(3);
+        estimate.add(&[300 * MS, 0, 100 * MS, 0], &[100 * MS, 0, 100 * MS, 0]);
+        assert_eq!(estimate.speedups(), None);
+        estimate.add(&[0, 200 * MS, 0, 0], &[0, 100 * MS, 0, 0]);
+        let found = estimate.speedups().unwrap();
+        assert!(
+            found.iter().zip([3.0, 2.0, 1.0, 0.0]).all(|(found, real)| (found - real).abs() < 1e-12),
+            "{found:?}"
+        );
     }
 }

@@ -1,9 +1,18 @@
-//! Which CPUs are of the fast kind.
+//! Which CPUs are of which kind.
 
 use swtch_topology::host::{CoreKind, Cpu};
-use swtch_units::CpuList;
+use swtch_units::{CpuId, CpuList};
 
-/// Why the fast CPUs are not known.
+/// The most kinds of cores that there can be (`KINDS` of fair.bpf.c).
+pub const KINDS: usize = 4;
+
+/// One of something for every kind of core, from the fastest to the slowest; what is beyond the machine's kinds is 0.
+pub type ByKind<T> = [T; KINDS];
+
+/// A core below nine tenths of the fastest of a kind is of another kind: favoured cores of one kind differ by less (Turbo Boost Max: some 5 %).
+const SLOWER_KIND: (u64, u64) = (9, 10);
+
+/// Why the kinds of CPUs are not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KindsError {
@@ -23,28 +32,150 @@ pub enum KindsError {
     /// All were named.
     #[error("every CPU is named fast; at least one must be slow")]
     NoneSlow,
+    /// A part of the list of kinds is no list of CPUs.
+    #[error(
+        "--kinds {text}: '{part}' names no CPUs; write it as 0/1-2/3-5, from the fastest kind to the slowest"
+    )]
+    Malformed {
+        /// All of it.
+        text: String,
+        /// The part.
+        part: String,
+    },
+    /// Too few kinds, or too many.
+    #[error(
+        "--kinds {text}: {found} kinds, where 2 to {KINDS} can be told apart; write it as 0/1-2/3-5, from the fastest to the slowest"
+    )]
+    HowMany {
+        /// As given.
+        text: String,
+        /// How many there are.
+        found: usize,
+    },
+    /// A CPU was named twice.
+    #[error("--kinds {text}: CPU {cpu} is named twice; every CPU is of one kind")]
+    Twice {
+        /// As given.
+        text: String,
+        /// Which.
+        cpu: u32,
+    },
+    /// A CPU was not named.
+    #[error("--kinds {text}: CPU {cpu} is missing; every CPU is of one kind")]
+    Missing {
+        /// As given.
+        text: String,
+        /// Which.
+        cpu: u32,
+    },
 }
 
-/// The fast CPUs: those that were named, else those that the kernel's facts set apart (capacity, frequency, or the kinds of performance units).
-///
-/// # Errors
-/// When there are none, or none besides.
-pub fn fast_cpus(cpus: &[Cpu], named: Option<&CpuList>) -> Result<Vec<u32>, KindsError> {
-    let Some(named) = named else {
-        let fast: Vec<u32> =
-            cpus.iter().filter(|cpu| cpu.kind == CoreKind::Performance).map(|cpu| cpu.id).collect();
-        let has_slow = cpus.iter().any(|cpu| cpu.kind == CoreKind::Efficiency);
-        return if fast.is_empty() || !has_slow { Err(KindsError::AllAlike) } else { Ok(fast) };
-    };
-    let named = named.numbers();
-    if let Some(cpu) = named.iter().find(|named| !cpus.iter().any(|cpu| cpu.id == **named)) {
-        let present = cpus.iter().map(|cpu| swtch_units::CpuId::new(cpu.id)).collect();
-        return Err(KindsError::NoSuchCpu { cpu: *cpu, present });
+/// The CPUs of every kind, from the fastest to the slowest; two to four kinds, none without a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kinds(Vec<CpuList>);
+
+impl Kinds {
+    /// What the kernel's facts set apart: three or four kinds by capacity (`cpu_capacity`), else two, by capacity, frequency, or the kinds of performance
+    /// units.
+    ///
+    /// # Errors
+    /// When they are all alike.
+    pub fn of(cpus: &[Cpu]) -> Result<Self, KindsError> {
+        if let Some(kinds) = by_capacity(cpus) {
+            return Ok(kinds);
+        }
+        if !cpus.iter().any(|cpu| cpu.kind == CoreKind::Efficiency) {
+            return Err(KindsError::AllAlike);
+        }
+        let (fast, slow) = split(cpus, |cpu| cpu.kind == CoreKind::Performance);
+        if fast.cpus().is_empty() { Err(KindsError::AllAlike) } else { Ok(Self(vec![fast, slow])) }
     }
-    if named.is_empty() {
-        return Err(KindsError::AllAlike);
+
+    /// Two kinds, the fast CPUs named.
+    ///
+    /// # Errors
+    /// When there is no such CPU, or no fast or no slow one.
+    pub fn with_fast(cpus: &[Cpu], fast: &CpuList) -> Result<Self, KindsError> {
+        all_present(cpus, fast)?;
+        if fast.cpus().is_empty() {
+            return Err(KindsError::AllAlike);
+        }
+        let (fast, slow) = split(cpus, |cpu| fast.numbers().contains(&cpu.id));
+        if slow.cpus().is_empty() { Err(KindsError::NoneSlow) } else { Ok(Self(vec![fast, slow])) }
     }
-    if cpus.iter().all(|cpu| named.contains(&cpu.id)) { Err(KindsError::NoneSlow) } else { Ok(named) }
+
+    /// Kinds by name: lists of CPUs with a `/` between, from the fastest kind to the slowest, such as `0/1-2/3-5`.
+    ///
+    /// # Errors
+    /// When they are not two to four, or a CPU is not in exactly one.
+    pub fn named(cpus: &[Cpu], text: &str) -> Result<Self, KindsError> {
+        let own = || text.to_owned();
+        let kinds = text.split('/').map(|part| {
+            let list = part.parse::<CpuList>().ok().filter(|list| !list.cpus().is_empty());
+            list.ok_or_else(|| KindsError::Malformed { text: own(), part: part.to_owned() })
+        });
+        let kinds = kinds.collect::<Result<Vec<_>, _>>()?;
+        if !(2..=KINDS).contains(&kinds.len()) {
+            return Err(KindsError::HowMany { text: own(), found: kinds.len() });
+        }
+        let mut named: Vec<u32> = kinds.iter().flat_map(CpuList::numbers).collect();
+        named.sort_unstable();
+        if let Some(pair) = named.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(KindsError::Twice { text: own(), cpu: pair[0] });
+        }
+        kinds.iter().try_for_each(|kind| all_present(cpus, kind))?;
+        match cpus.iter().find(|cpu| !named.contains(&cpu.id)) {
+            Some(cpu) => Err(KindsError::Missing { text: own(), cpu: cpu.id }),
+            None => Ok(Self(kinds)),
+        }
+    }
+
+    /// The CPUs of every kind.
+    pub fn cpus(&self) -> &[CpuList] {
+        &self.0
+    }
+
+    /// How many CPUs there are of every kind.
+    pub fn counts(&self) -> Vec<u32> {
+        self.0.iter().map(|kind| kind.cpus().len() as u32).collect()
+    }
+}
+
+fn list<'a>(cpus: impl IntoIterator<Item = &'a Cpu>) -> CpuList {
+    cpus.into_iter().map(|cpu| CpuId::new(cpu.id)).collect()
+}
+
+fn split(cpus: &[Cpu], is_fast: impl Fn(&Cpu) -> bool) -> (CpuList, CpuList) {
+    let (fast, slow): (Vec<&Cpu>, Vec<&Cpu>) = cpus.iter().partition(|cpu| is_fast(cpu));
+    (list(fast), list(slow))
+}
+
+fn all_present(cpus: &[Cpu], named: &CpuList) -> Result<(), KindsError> {
+    match named.numbers().into_iter().find(|named| !cpus.iter().any(|cpu| cpu.id == *named)) {
+        Some(cpu) => Err(KindsError::NoSuchCpu { cpu, present: list(cpus) }),
+        None => Ok(()),
+    }
+}
+
+/// Three or four kinds of clearly different capacity. Of what is switched off nothing is known: it counts as slow.
+fn by_capacity(cpus: &[Cpu]) -> Option<Kinds> {
+    if cpus.iter().any(|cpu| cpu.online && cpu.capacity.is_none()) {
+        return None;
+    }
+    let mut ordered: Vec<&Cpu> = cpus.iter().collect();
+    ordered.sort_by_key(|cpu| std::cmp::Reverse(cpu.capacity.unwrap_or(0)));
+    let capacity = |cpu: &Cpu| u64::from(cpu.capacity.unwrap_or(0));
+    let (part, whole) = SLOWER_KIND;
+    let mut kinds: Vec<Vec<&Cpu>> = Vec::new();
+    for cpu in ordered {
+        match kinds.last_mut() {
+            Some(kind) if cpu.capacity.is_none() || capacity(cpu) * whole >= capacity(kind[0]) * part => {
+                kind.push(cpu);
+            }
+            _ => kinds.push(vec![cpu]),
+        }
+    }
+    (3..=KINDS).contains(&kinds.len()).then(|| Kinds(kinds.into_iter().map(list).collect()))
 }
 
 #[cfg(test)]
@@ -56,19 +187,60 @@ mod tests {
         kinds.iter().enumerate().map(cpu).collect()
     }
 
+    fn with_capacities(capacities: &[u32]) -> Vec<Cpu> {
+        let mut all = cpus(&vec![CoreKind::Performance; capacities.len()]);
+        for (cpu, capacity) in all.iter_mut().zip(capacities) {
+            (cpu.online, cpu.capacity) = (true, Some(*capacity));
+            if *capacity < 768 {
+                cpu.kind = CoreKind::Efficiency;
+            }
+        }
+        all
+    }
+
+    fn written(kinds: Result<Kinds, KindsError>) -> String {
+        let kinds =
+            kinds.map(|kinds| kinds.cpus().iter().map(CpuList::to_string).collect::<Vec<_>>().join("/"));
+        kinds.unwrap_or_else(|error| error.to_string())
+    }
+
     #[test]
     fn the_machine_says_or_somebody_does() {
         let hybrid = cpus(&[CoreKind::Performance, CoreKind::Efficiency, CoreKind::Performance]);
-        assert_eq!(fast_cpus(&hybrid, None), Ok(vec![0, 2]));
-        assert_eq!(fast_cpus(&hybrid, Some(&"1".parse().unwrap())), Ok(vec![1]));
-        assert_eq!(fast_cpus(&cpus(&[CoreKind::Uniform; 2]), None), Err(KindsError::AllAlike));
+        assert_eq!(written(Kinds::of(&hybrid)), "0,2/1");
+        assert_eq!(written(Kinds::with_fast(&hybrid, &"1".parse().unwrap())), "1/0,2");
+        assert_eq!(written(Kinds::named(&hybrid, "1/2/0")), "1/2/0");
+        assert_eq!(Kinds::of(&cpus(&[CoreKind::Uniform; 2])), Err(KindsError::AllAlike));
+    }
+
+    #[test]
+    fn capacities_set_three_kinds_apart() {
+        assert_eq!(written(Kinds::of(&with_capacities(&[250, 250, 620, 1024, 620]))), "3/2,4/0-1");
+        // Favoured cores are no kind of their own.
+        assert_eq!(written(Kinds::of(&with_capacities(&[1024, 980, 1024, 500]))), "0-2/3");
+        // Nor are more than four kinds told apart.
+        assert_eq!(written(Kinds::of(&with_capacities(&[1024, 900, 700, 500, 300]))), "0-1/2-4");
+        let mut off = with_capacities(&[1024, 620, 250]);
+        off.push(Cpu { id: 3, ..Cpu::default() });
+        assert_eq!(written(Kinds::of(&off)), "0/1/2-3");
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let alike = cpus(&[CoreKind::Uniform; 2]);
-        let error = fast_cpus(&alike, Some(&"0,7".parse().unwrap())).unwrap_err();
-        assert_eq!(error.to_string(), "there is no CPU 7 here; there are 0-1");
-        assert_eq!(fast_cpus(&alike, Some(&"0-1".parse().unwrap())), Err(KindsError::NoneSlow));
+        let alike = cpus(&[CoreKind::Uniform; 3]);
+        let fast = |list: &str| written(Kinds::with_fast(&alike, &list.parse().unwrap()));
+        assert_eq!(fast("0,7"), "there is no CPU 7 here; there are 0-2");
+        assert_eq!(fast("0-2"), KindsError::NoneSlow.to_string());
+        for (text, words) in [
+            ("0/1/3", "there is no CPU 3 here; there are 0-2"),
+            ("0/1", "--kinds 0/1: CPU 2 is missing"),
+            ("0-1/1-2", "--kinds 0-1/1-2: CPU 1 is named twice"),
+            ("0-2", "--kinds 0-2: 1 kinds, where 2 to 4 can be told apart"),
+            ("0//1-2", "--kinds 0//1-2: '' names no CPUs"),
+            ("0/b", "--kinds 0/b: 'b' names no CPUs"),
+        ] {
+            let said = written(Kinds::named(&alike, text));
+            assert!(said.starts_with(words), "{said}");
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! The user-space half of `scx_fair`: which cores are fast, how much faster applications are on them, and what share of them each gets.
+//! The user-space half of `scx_fair`: which cores are of which kind, how much faster applications are on the faster ones, and what share of each kind
+//! each gets.
 //!
 //! The [`Controller`] is pure: usage in, shares out. Where speedups come from is behind [`SpeedupSource`].
 
@@ -8,6 +9,7 @@ mod estimate;
 mod events;
 mod kinds;
 mod names;
+mod sharing;
 mod source;
 mod usage;
 mod worker;
@@ -15,8 +17,9 @@ mod worker;
 pub use apps::Apps;
 pub use controller::{AppId, Controller, Decision};
 pub use estimate::Estimate;
-pub use kinds::{KindsError, fast_cpus};
+pub use kinds::{ByKind, KINDS, Kinds, KindsError};
 pub use names::{NamedNumbers, NamesError};
+pub use sharing::SharingError;
 pub use source::{Counted, Given, SpeedupSource};
 pub use usage::Usage;
 pub use worker::{Fair, Plan, Work};

@@ -1,8 +1,8 @@
-//! `scx_fair`: fair sharing of fast and slow cores on a stock kernel.
+//! `scx_fair`: fair sharing of cores of several kinds on a stock kernel.
 #![forbid(unsafe_code)]
 
 use clap::Parser;
-use scx_fair::{Fair, NamedNumbers, Plan, Work, fast_cpus};
+use scx_fair::{Fair, Kinds, NamedNumbers, Plan, Work};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use swtch_units::CpuList;
 const SOURCE: Source =
     Source { name: "fair", object: include_bytes!(concat!(env!("OUT_DIR"), "/fair.bpf.o")) };
 
-/// Shares the fast cores of a machine with fast and slow ones among applications.
+/// Shares the cores of a machine with two to four kinds of them, fast and slow, among applications.
 ///
-/// Every application gets a share of the fast cores by the policy, in rounds of 30 ms. What it gains from a fast core is sampled while it
-/// runs, and the shares are computed anew every two seconds.
+/// Every application gets a share of each kind of core by the policy, in rounds of 30 ms. What it gains from the faster ones is sampled while
+/// it runs, and the shares are computed anew every two seconds.
 #[derive(Debug, Parser)]
 #[command(name = "scx_fair", version, after_long_help = MORE)]
 struct Args {
-    /// Who gets the fast cores.
+    /// Who gets the fast cores. With three or four kinds of cores: min-fair, max-perf or max-fair.
     #[arg(long, value_name = "NAME", default_value = "min-fair", value_parser = POLICIES)]
     policy: String,
     /// What everybody keeps of its performance under max-fair, 0 to 1 (min-fair, similar-min-fair, uni-fair).
@@ -45,8 +45,12 @@ struct Args {
     /// The fast CPUs, e.g. 0-1; by default what the kernel says of capacity and frequency.
     #[arg(long, value_name = "CPUS")]
     fast: Option<CpuList>,
-    /// Take speedups from a file instead of sampling: a command's name and its speedup a line, * for all others. With --by-cgroup, a control
-    /// group's path below /sys/fs/cgroup instead of the command's name.
+    /// The CPUs of two to four kinds, from the fastest kind to the slowest, e.g. 0/1-2/3-5; by default what the kernel says.
+    #[arg(long, value_name = "CPUS/CPUS...", conflicts_with = "fast")]
+    kinds: Option<String>,
+    /// Take speedups from a file instead of sampling: a command's name and its speedup over the slowest kind of core a line, * for all others;
+    /// with more than two kinds as many numbers as there are faster ones, the fastest first. With --by-cgroup, a control group's path
+    /// below /sys/fs/cgroup instead of the command's name.
     #[arg(long, value_name = "FILE", conflicts_with = "progress")]
     speedups: Option<PathBuf>,
     /// Applications count their work themselves, in a u64 in their memory; each writes its address, such as 0x7f12, into FOLDER/PID.
@@ -55,9 +59,9 @@ struct Args {
     /// Applications are control groups instead of processes.
     #[arg(long, conflicts_with = "progress")]
     by_cgroup: bool,
-    /// To try it where all CPUs are alike: hold up the slow ones, so that they are this many times slower; a number, or a file with a
-    /// command's name and a number a line.
-    #[arg(long, value_name = "NUMBER|FILE")]
+    /// To try it where all CPUs are alike: hold up the slow ones, so that they are this many times slower than the fastest; a number for every
+    /// slower kind, e.g. 2,4, or a file with a command's name and such numbers, blanks between, a line.
+    #[arg(long, value_name = "NUMBERS|FILE")]
     throttle_slow: Option<String>,
     #[command(flatten)]
     options: Options,
@@ -66,7 +70,7 @@ struct Args {
 const POLICIES: [&str; 6] = ["max-fair", "max-perf", "min-fair", "similar-min-fair", "uni-fair", "r-fair"];
 
 const MORE: &str = "\
-Good for: programs that compute, on a machine with fast and slow cores, when each is to keep most of what an equal share would give it, and
+Good for: programs that compute, on a machine with cores of two to four kinds, when each is to keep most of what an equal share would give it, and
 the machine is to get the most done besides.
 Bad for: what somebody waits for: a task that wakes waits for a slice to end, up to 30 ms, when no core is idle. Tasks that may not use every
 CPU stay outside of the sharing.
@@ -77,6 +81,7 @@ Examples:
   scx_fair                                                       min-fair with 85 %, until Ctrl-C
   scx_fair --policy similar-min-fair --similarity 0.2 --for 5m
   scx_fair --policy max-fair --fast 0-1 --throttle-slow 2        where all CPUs are alike
+  scx_fair --kinds 0/1-2/3-5 --policy max-fair --throttle-slow 2,4     three kinds, named
   scx_fair --speedups speedups.txt --only-cgroup /sys/fs/cgroup/batch.slice --json";
 
 fn main() -> ExitCode {
@@ -106,23 +111,31 @@ fn prepare(args: &Args) -> Result<Fair, String> {
     let policy = Policy::from_name(&args.policy).and_then(|policy| policy.with(&given));
     let policy = policy.map_err(|error| error.to_string())?;
     let host = Host::read(Path::new("/")).map_err(|error| error.to_string())?;
-    let fast = fast_cpus(&host.cpus, args.fast.as_ref()).map_err(|error| error.to_string())?;
+    let kinds = match (&args.fast, &args.kinds) {
+        (Some(fast), _) => Kinds::with_fast(&host.cpus, fast),
+        (None, Some(kinds)) => Kinds::named(&host.cpus, kinds),
+        (None, None) => Kinds::of(&host.cpus),
+    };
+    let kinds = kinds.map_err(|error| error.to_string())?;
+    let faster = kinds.cpus().len() - 1;
     let plan = Plan {
-        fast,
-        cpus: host.cpus.iter().map(|cpu| cpu.id).collect(),
+        kinds,
         policy,
         interval: args.interval,
         round: args.round,
-        work: work(args, policy)?,
-        throttle: args.throttle_slow.as_deref().map(throttle).transpose()?,
+        work: work(args, policy, faster)?,
+        throttle: args.throttle_slow.as_deref().map(|text| throttle(text, faster)).transpose()?,
         by_cgroup: args.by_cgroup,
     };
     Fair::new(plan).map_err(|error| error.to_string())
 }
 
-fn work(args: &Args, policy: Policy) -> Result<Work, String> {
+/// Where speedups come from; so many kinds of cores are faster than the slowest.
+fn work(args: &Args, policy: Policy, faster: usize) -> Result<Work, String> {
     match (&args.speedups, &args.progress) {
-        (Some(file), _) => NamedNumbers::read(file).map(Work::Given).map_err(|error| error.to_string()),
+        (Some(file), _) => {
+            NamedNumbers::read(file, faster).map(Work::Given).map_err(|error| error.to_string())
+        }
         (None, Some(folder)) if !folder.is_dir() => Err(format!("{} is no folder", folder.display())),
         (None, Some(folder)) => Ok(Work::Reported(folder.clone())),
         (None, None) if policy == Policy::MaxFair => Ok(Work::Unknown),
@@ -130,10 +143,10 @@ fn work(args: &Args, policy: Policy) -> Result<Work, String> {
     }
 }
 
-fn throttle(text: &str) -> Result<NamedNumbers, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number >= 1.0 => Ok(NamedNumbers::for_all(number)),
-        Ok(_) => Err(format!("--throttle-slow {text}: expected a number of at least 1")),
-        Err(_) => NamedNumbers::read(Path::new(text)).map_err(|error| error.to_string()),
+/// Numbers for so many slower kinds of cores, or the file that has them.
+fn throttle(text: &str, slower: usize) -> Result<NamedNumbers, String> {
+    if text.split(',').all(|part| part.trim().parse::<f64>().is_ok()) {
+        return NamedNumbers::for_all(text, slower).map_err(|error| format!("--throttle-slow {error}"));
     }
+    NamedNumbers::read(Path::new(text), slower).map_err(|error| error.to_string())
 }

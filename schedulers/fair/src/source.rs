@@ -3,24 +3,25 @@
 use crate::apps::Apps;
 use crate::controller::AppId;
 use crate::estimate::Estimate;
+use crate::kinds::ByKind;
 use crate::names::NamedNumbers;
 use crate::usage::Usage;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Says how much faster applications are on fast cores.
+/// Says how much faster applications are on faster cores.
 pub trait SpeedupSource {
     /// What it goes by, for people.
     fn name(&self) -> &'static str;
 
-    /// Whether it must see an application on both kinds of core now and then.
+    /// Whether it must see an application on every kind of core now and then.
     fn is_sampled(&self) -> bool;
 
     /// Sees what an application had in an interval.
     fn observe(&mut self, app: AppId, used: &Usage);
 
-    /// The speedup, as far as it is known.
-    fn speedup(&self, app: AppId) -> Option<f64>;
+    /// The speedup on each kind of core over the slowest, as far as it is known.
+    fn speedups(&self, app: AppId) -> Option<ByKind<f64>>;
 
     /// The application has gone.
     fn forget(&mut self, app: AppId);
@@ -30,13 +31,14 @@ pub trait SpeedupSource {
 #[derive(Clone, Debug)]
 pub struct Counted {
     name: &'static str,
+    kinds: usize,
     estimates: BTreeMap<AppId, Estimate>,
 }
 
 impl Counted {
-    /// Who counts.
-    pub fn by(name: &'static str) -> Self {
-        Self { name, estimates: BTreeMap::new() }
+    /// Who counts, on so many kinds of cores.
+    pub fn by(name: &'static str, kinds: usize) -> Self {
+        Self { name, kinds, estimates: BTreeMap::new() }
     }
 }
 
@@ -50,12 +52,12 @@ impl SpeedupSource for Counted {
     }
 
     fn observe(&mut self, app: AppId, used: &Usage) {
-        let estimate = self.estimates.entry(app).or_default();
-        estimate.add((used.fast_work, used.fast_ns), (used.slow_work, used.slow_ns));
+        let estimate = self.estimates.entry(app).or_insert_with(|| Estimate::of(self.kinds));
+        estimate.add(&used.work, &used.ran_ns);
     }
 
-    fn speedup(&self, app: AppId) -> Option<f64> {
-        self.estimates.get(&app)?.speedup()
+    fn speedups(&self, app: AppId) -> Option<ByKind<f64>> {
+        self.estimates.get(&app)?.speedups()
     }
 
     fn forget(&mut self, app: AppId) {
@@ -63,17 +65,17 @@ impl SpeedupSource for Counted {
     }
 }
 
-/// Somebody has measured before: a file has a speedup for every command.
+/// Somebody has measured before: a file has the speedups of every command.
 #[derive(Clone, Debug)]
 pub struct Given {
     by_name: NamedNumbers,
-    known: BTreeMap<AppId, f64>,
+    known: BTreeMap<AppId, ByKind<f64>>,
     /// Which know what they are called.
     apps: Rc<Apps>,
 }
 
 impl Given {
-    /// From the file's contents.
+    /// From the file's contents: one number for every kind of core but the slowest.
     pub fn new(by_name: NamedNumbers, apps: Rc<Apps>) -> Self {
         Self { by_name, known: BTreeMap::new(), apps }
     }
@@ -90,20 +92,29 @@ impl SpeedupSource for Given {
 
     fn observe(&mut self, app: AppId, _used: &Usage) {
         // A process may become another program at any time.
-        let speedup = self.apps.name(app).and_then(|name| self.by_name.get(&name));
-        match speedup {
-            Some(speedup) => self.known.insert(app, speedup),
+        let name = self.apps.name(app);
+        match name.as_deref().and_then(|name| self.by_name.get(name)) {
+            Some(numbers) => self.known.insert(app, over_the_slowest(numbers)),
             None => self.known.remove(&app),
         };
     }
 
-    fn speedup(&self, app: AppId) -> Option<f64> {
+    fn speedups(&self, app: AppId) -> Option<ByKind<f64>> {
         self.known.get(&app).copied()
     }
 
     fn forget(&mut self, app: AppId) {
         self.known.remove(&app);
     }
+}
+
+/// Adds the slowest kind, whose speedup is 1.
+fn over_the_slowest(numbers: &[f64]) -> ByKind<f64> {
+    let mut speedups = ByKind::default();
+    for (speedup, number) in speedups.iter_mut().zip(numbers.iter().chain(&[1.0])) {
+        *speedup = *number;
+    }
+    speedups
 }
 
 impl<S: SpeedupSource + ?Sized> SpeedupSource for Box<S> {
@@ -119,8 +130,8 @@ impl<S: SpeedupSource + ?Sized> SpeedupSource for Box<S> {
         (**self).observe(app, used);
     }
 
-    fn speedup(&self, app: AppId) -> Option<f64> {
-        (**self).speedup(app)
+    fn speedups(&self, app: AppId) -> Option<ByKind<f64>> {
+        (**self).speedups(app)
     }
 
     fn forget(&mut self, app: AppId) {

@@ -1,23 +1,21 @@
 //! What an application has had, as the BPF half counts it.
 
+use crate::kinds::{ByKind, KINDS};
+
 /// Totals since it was first seen (`struct usage` of fair.bpf.c).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Time on fast cores, ns.
-    pub fast_ns: u64,
-    /// Time on slow cores, ns.
-    pub slow_ns: u64,
-    /// Work done on fast cores, in any unit: instructions, or what the application counts itself; 0 where nobody counts.
-    pub fast_work: u64,
-    /// Work done on slow cores.
-    pub slow_work: u64,
+    /// Time on every kind of core, ns.
+    pub ran_ns: ByKind<u64>,
+    /// Work done on every kind of core, in any unit: instructions, or what the application counts itself; 0 where nobody counts.
+    pub work: ByKind<u64>,
     /// Sum over intervals of its tasks that were busy.
     pub busy: u64,
 }
 
 impl Usage {
     /// The size of `struct usage`.
-    pub const BYTES: usize = 48;
+    pub const BYTES: usize = 8 * (2 * KINDS + 2);
 
     /// From the bytes of the BPF half.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
@@ -26,22 +24,20 @@ impl Usage {
             .chunks_exact(8)
             .map(|word| word.try_into().map(u64::from_ne_bytes).unwrap_or_default());
         let mut next = || words.next().unwrap_or_default();
-        let (fast_ns, slow_ns, fast_work, slow_work) = (next(), next(), next(), next());
+        let (ran_ns, work) = (std::array::from_fn(|_| next()), std::array::from_fn(|_| next()));
         let (_reported, busy) = (next(), next());
-        Some(Self { fast_ns, slow_ns, fast_work, slow_work, busy })
+        Some(Self { ran_ns, work, busy })
     }
 
     /// What has been added since `earlier`; entries that the BPF half has made anew count from nothing.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        if self.fast_ns < earlier.fast_ns || self.slow_ns < earlier.slow_ns {
+        if self.ran_ns.iter().zip(&earlier.ran_ns).any(|(now, before)| now < before) {
             return *self;
         }
         Self {
-            fast_ns: self.fast_ns - earlier.fast_ns,
-            slow_ns: self.slow_ns - earlier.slow_ns,
-            fast_work: self.fast_work.saturating_sub(earlier.fast_work),
-            slow_work: self.slow_work.saturating_sub(earlier.slow_work),
+            ran_ns: std::array::from_fn(|kind| self.ran_ns[kind] - earlier.ran_ns[kind]),
+            work: std::array::from_fn(|kind| self.work[kind].saturating_sub(earlier.work[kind])),
             busy: self.busy.saturating_sub(earlier.busy),
         }
     }
@@ -53,18 +49,18 @@ mod tests {
 
     #[test]
     fn bytes_are_words_in_the_order_of_the_source() {
-        let bytes: Vec<u8> = (1..=6_u64).flat_map(u64::to_ne_bytes).collect();
-        let usage = Usage { fast_ns: 1, slow_ns: 2, fast_work: 3, slow_work: 4, busy: 6 };
+        let bytes: Vec<u8> = (1..=10_u64).flat_map(u64::to_ne_bytes).collect();
+        let usage = Usage { ran_ns: [1, 2, 3, 4], work: [5, 6, 7, 8], busy: 10 };
         assert_eq!(Usage::parse(&bytes), Some(usage));
         assert_eq!(Usage::parse(&bytes[1..]), None);
     }
 
     #[test]
     fn an_entry_made_anew_counts_from_nothing() {
-        let earlier = Usage { fast_ns: 10, slow_ns: 10, ..Usage::default() };
-        let anew = Usage { fast_ns: 3, slow_ns: 12, busy: 1, ..Usage::default() };
+        let earlier = Usage { ran_ns: [10, 10, 0, 0], ..Usage::default() };
+        let anew = Usage { ran_ns: [3, 12, 0, 0], busy: 1, ..Usage::default() };
         assert_eq!(anew.since(&earlier), anew);
-        let later = Usage { fast_ns: 15, slow_ns: 10, busy: 1, ..Usage::default() };
-        assert_eq!(later.since(&earlier), Usage { fast_ns: 5, busy: 1, ..Usage::default() });
+        let later = Usage { ran_ns: [15, 10, 0, 0], busy: 1, ..Usage::default() };
+        assert_eq!(later.since(&earlier), Usage { ran_ns: [5, 0, 0, 0], busy: 1, ..Usage::default() });
     }
 }

@@ -3,6 +3,7 @@
 use crate::apps::Apps;
 use crate::controller::{AppId, Controller};
 use crate::events;
+use crate::kinds::{ByKind, KINDS, Kinds};
 use crate::names::NamedNumbers;
 use crate::source::{Counted, Given, SpeedupSource};
 use crate::usage::Usage;
@@ -14,11 +15,14 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use swtch_fairness::{Cores, Policy};
+use swtch_fairness::Policy;
 use swtch_scx::{Event, Reporter, Running, SchedulerError, Settings, Worker};
+use swtch_units::CpuList;
 
 /// Shares and factors are parts of this in the BPF half.
 const WHOLE: f64 = (1 << 20) as f64;
+/// CPUs that the BPF half knows (`MAX_CPUS`).
+const MAX_CPUS: usize = 1024;
 /// A task is busy when it ran for this part of an interval.
 const BUSY: f64 = 0.1;
 /// How often new applications are looked for.
@@ -44,11 +48,9 @@ pub enum Work {
 /// What was asked for.
 #[derive(Debug)]
 pub struct Plan {
-    /// CPUs of the fast kind.
-    pub fast: Vec<u32>,
-    /// How many CPUs there are.
-    pub cpus: Vec<u32>,
-    /// How fast cores are shared.
+    /// The CPUs by kind.
+    pub kinds: Kinds,
+    /// How they are shared.
     pub policy: Policy,
     /// Time between computations of the shares.
     pub interval: Duration,
@@ -56,7 +58,7 @@ pub struct Plan {
     pub round: Duration,
     /// Where speedups come from.
     pub work: Work,
-    /// How many times slower commands are made on slow CPUs.
+    /// How many times slower than on the fastest kind of CPUs commands are made on each of the others.
     pub throttle: Option<NamedNumbers>,
     /// Applications are control groups instead of processes.
     pub by_cgroup: bool,
@@ -81,19 +83,19 @@ impl Fair {
     /// By a plan.
     ///
     /// # Errors
-    /// When the machine has no fast or no slow cores by it.
+    /// When the policy is for two kinds of cores and there are more.
     pub fn new(mut plan: Plan) -> Result<Self, SchedulerError> {
-        let slow = plan.cpus.len() - plan.fast.len();
-        let cores = Cores::new(plan.fast.len() as u32, slow as u32).map_err(|error| worker(&error))?;
+        let kinds = plan.kinds.cpus().len();
         let apps =
             Rc::new(if plan.by_cgroup { Apps::groups_below(Path::new(GROUPS)) } else { Apps::Processes });
         let source: Box<dyn SpeedupSource> = match &mut plan.work {
-            Work::Hardware => Box::new(Counted::by("instructions")),
-            Work::Reported(_) => Box::new(Counted::by("reported progress")),
+            Work::Hardware => Box::new(Counted::by("instructions", kinds)),
+            Work::Reported(_) => Box::new(Counted::by("reported progress", kinds)),
             Work::Given(numbers) => Box::new(Given::new(std::mem::take(numbers), Rc::clone(&apps))),
-            Work::Unknown => Box::new(Counted::by("nothing")),
+            Work::Unknown => Box::new(Counted::by("nothing", kinds)),
         };
-        let controller = Controller::new(cores, plan.policy, source);
+        let controller = Controller::new(&plan.kinds.counts(), plan.policy, source)
+            .map_err(|error| SchedulerError::Worker(error.to_string()))?;
         let next = plan.interval;
         Ok(Self {
             plan,
@@ -114,8 +116,8 @@ impl Fair {
         self.is_started = true;
         self.set_general(running)?;
         if matches!(self.plan.work, Work::Hardware) {
-            for cpu in &self.plan.cpus {
-                let counter = events::count_instructions(*cpu).map_err(|error| {
+            for cpu in self.plan.kinds.cpus().iter().flat_map(CpuList::numbers) {
+                let counter = events::count_instructions(cpu).map_err(|error| {
                     SchedulerError::Worker(format!(
                         "no counter of instructions on CPU {cpu} ({error}); give --speedups or --progress"
                     ))
@@ -131,15 +133,25 @@ impl Fair {
 
     /// What holds for applications without an order of their own, and which interval this is.
     fn set_general(&self, running: &Running) -> Result<(), SchedulerError> {
-        let mut value = order(self.controller.equal_share(), 1.0).to_vec();
+        let mut value = self.order(&self.controller.equal_shares(), &NOT_AT_ALL).to_vec();
         value.extend(self.interval.to_ne_bytes());
         value.extend(((self.plan.interval.as_nanos() as f64 * BUSY) as u64).to_ne_bytes());
         update(running, "generals", &0_u32.to_ne_bytes(), &value)
     }
 
-    fn slowdown(&self, app: AppId) -> f64 {
-        let numbers = self.plan.throttle.as_ref();
-        numbers.and_then(|numbers| numbers.get(&self.apps.name(app)?)).unwrap_or(1.0)
+    /// How many times slower than on the fastest kind of core it is made.
+    fn slowdown(&self, app: AppId) -> ByKind<f64> {
+        let mut slowdown = NOT_AT_ALL;
+        let name = self.plan.throttle.as_ref().and_then(|numbers| Some((numbers, self.apps.name(app)?)));
+        let numbers = name.as_ref().and_then(|(numbers, name)| numbers.get(name)).unwrap_or_default();
+        for (slowdown, number) in slowdown.iter_mut().skip(1).zip(numbers) {
+            *slowdown = *number;
+        }
+        slowdown
+    }
+
+    fn order(&self, shares: &ByKind<f64>, slowdown: &ByKind<f64>) -> [u8; ORDER_BYTES] {
+        order(&shares[..self.controller.kinds()], slowdown)
     }
 
     /// New applications are slowed down at once, not with the next shares.
@@ -149,7 +161,7 @@ impl Fair {
         }
         for app in apps(running)? {
             if !self.slowed.contains(&app) {
-                let value = order(self.controller.equal_share(), self.slowdown(app));
+                let value = self.order(&self.controller.equal_shares(), &self.slowdown(app));
                 update(running, "orders", &app.to_ne_bytes(), &value)?;
                 self.slowed.insert(app);
             }
@@ -181,19 +193,23 @@ impl Fair {
     fn control(&mut self, running: &Running) -> Result<Map<String, Value>, SchedulerError> {
         let totals = self.totals(running)?;
         let start = Instant::now();
-        let decisions = self.controller.step(&totals).map_err(|error| worker(&error))?.to_vec();
+        let decisions = self
+            .controller
+            .step(&totals)
+            .map_err(|error| SchedulerError::Worker(error.to_string()))?
+            .to_vec();
         let controller_ns = start.elapsed().as_nanos() as u64;
         self.interval += 1;
         self.set_general(running)?;
-        let mut told = Vec::new();
+        let (mut told, kinds) = (Vec::new(), self.controller.kinds());
         for decision in decisions {
-            let value = order(decision.share, self.slowdown(decision.app));
+            let value = self.order(&decision.shares, &self.slowdown(decision.app));
             update(running, "orders", &decision.app.to_ne_bytes(), &value)?;
             told.push(json!({
                 "app": decision.app, "name": self.apps.name(decision.app), "tasks": decision.tasks,
-                "speedup": decision.speedup, "share": decision.share,
-                "fast_ns": decision.used.fast_ns, "slow_ns": decision.used.slow_ns,
-                "fast_work": decision.used.fast_work, "slow_work": decision.used.slow_work,
+                "speedups": decision.speedups.map(|speedups| speedups[..kinds - 1].to_vec()),
+                "shares": decision.shares[..kinds],
+                "ran_ns": decision.used.ran_ns[..kinds], "work": decision.used.work[..kinds],
             }));
         }
         Ok(Map::from_iter([
@@ -226,10 +242,17 @@ impl Fair {
 
 impl Worker for Fair {
     fn configure(&mut self, settings: &mut Settings) -> Result<Map<String, Value>, SchedulerError> {
-        let most = self.plan.fast.iter().max().map_or(0, |cpu| *cpu as usize + 1);
-        let mut kinds = vec![0_u8; most];
-        self.plan.fast.iter().for_each(|cpu| kinds[*cpu as usize] = 1);
-        settings.set_bytes("is_fast_cpu", &kinds)?;
+        let lists = self.plan.kinds.cpus();
+        // Of what is plugged in later nothing is known: it counts as slow.
+        let mut kinds = vec![lists.len() as u8 - 1; MAX_CPUS];
+        for (kind, list) in lists.iter().enumerate() {
+            for cpu in list.numbers() {
+                let place = kinds.get_mut(cpu as usize);
+                *place.ok_or_else(|| SchedulerError::Worker(too_many(cpu)))? = kind as u8;
+            }
+        }
+        settings.set_bytes("kind_of_cpu", &kinds)?;
+        settings.set_u32("nr_kinds", lists.len() as u32)?;
         settings.set_u64("round_ns", self.plan.round.as_nanos() as u64)?;
         settings.set_u32("own_tgid", std::process::id())?;
         settings.set_bytes("by_cgroup", &[u8::from(self.plan.by_cgroup)])?;
@@ -237,15 +260,14 @@ impl Worker for Fair {
         if !matches!(self.plan.work, Work::Hardware) {
             settings.leave_out(COUNTING);
         }
-        let fast: swtch_units::CpuList =
-            self.plan.fast.iter().map(|cpu| swtch_units::CpuId::new(*cpu)).collect();
+        let kinds: Vec<String> = lists.iter().map(CpuList::to_string).collect();
         Ok(Map::from_iter([
             ("policy".to_owned(), self.plan.policy.name().into()),
-            ("fast_cpus".to_owned(), fast.to_string().into()),
+            ("kinds".to_owned(), kinds.join("/").into()),
             ("speedups_from".to_owned(), self.controller.source().name().into()),
             ("round_ns".to_owned(), (self.plan.round.as_nanos() as u64).into()),
             ("interval_ns".to_owned(), (self.plan.interval.as_nanos() as u64).into()),
-            ("slow_cpus_are_throttled".to_owned(), self.plan.throttle.is_some().into()),
+            ("slower_cpus_are_throttled".to_owned(), self.plan.throttle.is_some().into()),
         ]))
     }
 
@@ -276,13 +298,38 @@ impl Worker for Fair {
     }
 }
 
-/// `struct order` of the BPF half.
-fn order(share: f64, slowdown: f64) -> [u8; 8] {
-    let part = |number: f64| ((number * WHOLE) as u32).to_ne_bytes();
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&part(share.clamp(0.0, 1.0)));
-    bytes[4..].copy_from_slice(&part(slowdown));
+/// The size of `struct order` of the BPF half.
+const ORDER_BYTES: usize = 2 * 4 * KINDS;
+/// Nobody is made slower anywhere.
+const NOT_AT_ALL: ByKind<f64> = [1.0; KINDS];
+
+/// `struct order` of the BPF half, of a share for every kind of core there is. Shares together are all of the time: what rounding loses is the slowest
+/// kind's.
+fn order(shares: &[f64], slowdown: &ByKind<f64>) -> [u8; ORDER_BYTES] {
+    let part = |number: f64| (number * WHOLE) as u32;
+    let mut words = [0_u32; 2 * KINDS];
+    let mut rest = part(1.0);
+    if let Some((_, faster)) = shares.split_last() {
+        for (word, share) in words.iter_mut().zip(faster) {
+            *word = part(share.clamp(0.0, 1.0)).min(rest);
+            rest -= *word;
+        }
+        words[faster.len()] = rest;
+    }
+    for (word, slowdown) in words[KINDS..].iter_mut().zip(slowdown) {
+        *word = part(*slowdown);
+    }
+    let mut bytes = [0; ORDER_BYTES];
+    for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
+        bytes.copy_from_slice(&word.to_ne_bytes());
+    }
     bytes
+}
+
+fn too_many(cpu: u32) -> String {
+    format!(
+        "CPU {cpu} is one too many: at most {MAX_CPUS} CPUs are known to the scheduler (MAX_CPUS of fair.bpf.c)"
+    )
 }
 
 fn apps(running: &Running) -> Result<Vec<AppId>, SchedulerError> {
@@ -298,6 +345,21 @@ fn failed(what: &'static str) -> impl Fn(libbpf_rs::Error) -> SchedulerError {
     move |source| SchedulerError::Bpf { what: what.to_owned(), source }
 }
 
-fn worker(error: &swtch_fairness::FairnessError) -> SchedulerError {
-    SchedulerError::Worker(error.to_string())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_of_an_order_are_all_of_the_time() {
+        let words = |shares: &[f64]| -> Vec<u32> {
+            let bytes = order(shares, &[1.0, 2.0, 4.0, 1.0]);
+            bytes.chunks_exact(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap())).collect()
+        };
+        let whole = 1 << 20;
+        assert_eq!(words(&[0.25, 0.75])[..4], [whole / 4, whole / 4 * 3, 0, 0]);
+        assert_eq!(words(&[0.25, 0.75])[4..], [whole, 2 * whole, 4 * whole, whole]);
+        for shares in [[1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0], [1.0, 1e-12, 0.0], [0.7, 0.300_000_1, -1e-7]] {
+            assert_eq!(words(&shares)[..3].iter().sum::<u32>(), whole, "{shares:?}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
-# Six programs that compute on two fast and four slow CPUs, under max-fair and then under min-fair: "RESULT policy", and what was decided and
-# used in every interval, as JSON lines. CPUs are alike in the guest; slow ones are held up, by a factor of its own for each program, and
-# what each gains from a fast CPU is given: emulated CPUs differ in speed by a fifth from one second to the next.
+# Six programs that compute on six CPUs of two and of three kinds, under max-fair and then under min-fair: "RESULT machine policy", and what was decided
+# and used in every interval, as JSON lines. MACHINES has a line for each: its name, options, and by program the speedups over the slowest kind and how much
+# slower than the fastest it is on the others. CPUs are alike in the guest; those of slower kinds are held up by these factors, and
+# what each gains from a faster CPU is given: emulated CPUs differ in speed by a fifth from one second to the next.
 # Under QEMU's -icount they take turns whenever a timer expires; that is made often: the third timer of the HPET every 50 us, without an
 # interrupt. Needs iomem=relaxed on the kernel's command line.
 hpet=0xfed00000
@@ -10,15 +11,18 @@ set_register 0x140 0x48
 set_register 0x148 5000
 
 for number in 1 2 3 4 5 6; do cp "$(command -v worker)" /tmp/w$number; done
-echo "$SPEEDUPS" | tr ' ' '\n' | sed 's/=/ /' > /tmp/speedups
-# Whoever else is busy for a moment.
-cp /tmp/speedups /tmp/slowdowns; echo '* 1' >> /tmp/speedups
-for policy in max-fair min-fair; do
-	scx_fair --fast 0-1 --policy $policy --interval 1s --speedups /tmp/speedups --throttle-slow /tmp/slowdowns --json > /tmp/log 2>&1 & pid=$!
-	while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ] && [ -d /proc/$pid ]; do sleep 0.1; done
-	workers=""
-	for number in 1 2 3 4 5 6; do /tmp/w$number "$SECONDS_EACH" & workers="$workers $!"; done
-	wait $workers
-	kill $pid; wait $pid
-	echo "RESULT $policy"; grep '"about":"shares"' /tmp/log
+# "w1=3,2 w2=2.8,2.2" as lines of a file.
+lines() { echo "$1" | tr ' ' '\n' | sed 's/[=,]/ /g'; }
+echo "$MACHINES" | while IFS='|' read -r machine options speedups slowdowns others; do
+	# Whoever else is busy for a moment gains nothing.
+	(lines "$speedups"; echo "* $others") > /tmp/speedups; lines "$slowdowns" > /tmp/slowdowns
+	for policy in max-fair min-fair; do
+		scx_fair $options --policy $policy --interval 500ms --speedups /tmp/speedups --throttle-slow /tmp/slowdowns --json > /tmp/log 2>&1 & pid=$!
+		while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ] && [ -d /proc/$pid ]; do sleep 0.1; done
+		workers=""
+		for number in 1 2 3 4 5 6; do /tmp/w$number "$SECONDS_EACH" & workers="$workers $!"; done
+		wait $workers
+		kill $pid; wait $pid
+		echo "RESULT $machine $policy"; grep '"about":"shares"' /tmp/log || cat /tmp/log
+	done
 done

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fair sharing of fast and slow cores, after Kim and Huh ("Exploring the design space of fair scheduling supports for asymmetric multicore
+ * Fair sharing of cores of several kinds, after Kim and Huh ("Exploring the design space of fair scheduling supports for asymmetric multicore
  * systems", IEEE TC 67(8), 2018), in terms of sched_ext.
  *
- * An application has a share: the part of its CPU time that it is to spend on fast cores. User space computes the shares. Here time is
- * charged to the kind of core it was spent on. A task's lag is the fast time that it is owed. It runs a slice of a round of 30 ms, on a fast
- * core as much of it as its share says, on a slow one the rest. A fast core whose task has had its slice swaps it with the task of a
- * slow core that is furthest behind, if that is further behind. What waits is ordered by how much it has run, in a queue for those that are
- * owed fast time and one for the others; a core takes from its own kind's first, and from the other's rather than idle.
+ * An application has a share of each kind of core: the part of its CPU time that it is to spend there. User space computes the shares. Here
+ * time is charged to the kind of core it was spent on. A task's lag is the time that it is owed on each kind; all its lags together are
+ * 0. It runs a slice of a round of 30 ms, as much of it as its share of the kind of core says. A core whose task has had its slice swaps it with the
+ * task of a core of a slower kind, where that pays back the most of what both are owed. What waits is ordered by how much it has run, in a
+ * queue for those that are owed most of each kind; a core takes from its own kind's first, and from another's rather than idle.
  */
 #include <scx/common.bpf.h>
 
@@ -18,33 +18,39 @@ UEI_DEFINE(uei);
 #define MAX_CPUS 1024
 /* Shares and factors are parts of this. */
 #define WHOLE (1 << 20)
-/* A task that is behind by less than this more than another is not worth a swap, ns. */
-#define WORTH_NS (1000 * 1000LL)
+/* A swap that pays back less than this of what two tasks are owed, ns, is not worth it: each of them gains on two kinds of core. */
+#define WORTH_NS (2 * 1000 * 1000LL)
 /* Rounds that a task may be ahead or behind at most: what is older is forgiven. */
 #define REMEMBERED_ROUNDS 8
 /* A task is not fetched by an idle core before it has run as long, ns: what sleeps soon need not be moved. */
 #define SETTLED_NS (1000 * 1000ULL)
-/* The shortest and the longest that a slow core is held up at once, ns. */
+/* The shortest and the longest that a slower core is held up at once, ns. */
 #define LEAST_HELD_NS (6 * 1000 * 1000ULL)
 #define MOST_HELD_NS (40 * 1000 * 1000ULL)
 
 /* So many tasks waiting for each CPU are very many. */
 #define MANY 16
 
-enum { FAST_DSQ = 0, SLOW_DSQ = 1, CPU_DSQ = 0x10000 };
+/* The most kinds of cores; a power of 2. */
+#define KINDS 4
+
+/* The queue of a kind of core, and that of a CPU for what may not leave it. */
+enum { KIND_DSQ = 0, CPU_DSQ = 0x10000 };
 enum { NOWHERE = -1 };
 
 /* A round, ns. */
 const volatile u64 round_ns = 30 * 1000 * 1000ULL;
 /* The shortest slice, ns: slices are checked at ticks. */
 const volatile u64 least_slice_ns = 4 * 1000 * 1000ULL;
-/* Whether a CPU is of the fast kind. */
-const volatile u8 is_fast_cpu[MAX_CPUS];
+/* How many kinds of cores there are. */
+const volatile u32 nr_kinds = 2;
+/* The kind of a CPU, 0 for the fastest. */
+const volatile u8 kind_of_cpu[MAX_CPUS];
 /* Applications are control groups instead of processes. */
 const volatile bool by_cgroup;
 /* The user-space half, which is no application. */
 const volatile u32 own_tgid;
-/* Slow CPUs are held up, so that they are slow where all are alike. */
+/* CPUs of slower kinds are held up, so that they are slow where all are alike. */
 const volatile bool holds_up;
 
 static u32 nr_cpus;
@@ -56,9 +62,10 @@ static u64 vtime_last;
 
 /* What user space wants of an application. */
 struct order {
-	u32 share;
-	/* How many times slower it is to be on a slow core, in parts of WHOLE; at most WHOLE: not at all. */
-	u32 slowdown;
+	/* By kind of core; together WHOLE. */
+	u32 share[KINDS];
+	/* How many times slower it is to be there than on the fastest, in parts of WHOLE; at most WHOLE: not at all. */
+	u32 slowdown[KINDS];
 };
 
 /* What holds for all. */
@@ -72,10 +79,9 @@ struct general {
 
 /* What an application has had, ns; and work done meanwhile, where it is counted. */
 struct usage {
-	u64 fast_ns;
-	u64 slow_ns;
-	u64 fast_work;
-	u64 slow_work;
+	/* By kind of core. */
+	u64 ran_ns[KINDS];
+	u64 work[KINDS];
 	/* What the task itself said last. */
 	u64 reported_work;
 	/* Sum over intervals of its tasks that were busy. */
@@ -88,9 +94,8 @@ struct task_state {
 	u64 interval;		/* and of this interval */
 	u64 in_interval_ns;	/* so much */
 	u64 owed_ns;		/* it is to be held up for so long */
-	s64 lag_ns;
-	u32 share;
-	u32 slowdown;
+	s64 lag_ns[KINDS];	/* the time that it is owed on each kind of core; together 0 */
+	struct order order;
 	s32 goes_to;		/* the CPU that it goes to when it leaves this one */
 };
 
@@ -98,8 +103,8 @@ struct task_state {
 struct slot {
 	u64 since_ns;
 	u64 counter;		/* instructions when the last task left */
-	s64 lag_ns;
-	u32 share;
+	s64 lag_ns[KINDS];
+	u32 share[KINDS];
 	s32 pid;		/* 0: nothing that could be moved */
 	s32 sends_to;		/* where it is to go */
 	u32 offline;
@@ -107,14 +112,12 @@ struct slot {
 
 /* What was decided on a CPU, since loading. */
 struct fair_counters {
-	u64 swaps;		/* a fast core asked for the task of a slow one and gives its own */
-	u64 fetches;		/* an idle fast core asked for the task of a slow one */
+	u64 swaps;		/* a core asked for the task of a slower one and gives its own */
+	u64 fetches;		/* an idle core asked for the task of a slower one */
 	u64 kept;		/* a task had another slice, as nobody was further behind */
-	u64 queued_fast;	/* a task went into the queue of the fast cores */
-	u64 queued_slow;	/* and into that of the slow ones */
+	u64 queued[KINDS];	/* a task went into the queue of this kind of core, the fastest first */
 	u64 confined;		/* a task went into the queue of its CPU: it may not use all CPUs */
-	u64 fast_ns;		/* time that tasks ran here while the CPU was of the fast kind */
-	u64 slow_ns;
+	u64 ran_ns[KINDS];	/* time that tasks ran here, by the kind of this CPU */
 	u64 held_ns;		/* time that this CPU was held up */
 };
 
@@ -192,11 +195,16 @@ static struct slot *slot_of(s32 cpu)
 	return bpf_map_lookup_elem(&slots, &key);
 }
 
-static bool is_fast(s32 cpu)
+static u32 kind_of(s32 cpu)
 {
 	u32 index = cpu;
 
-	return index < MAX_CPUS && is_fast_cpu[index];
+	return index < MAX_CPUS ? kind_of_cpu[index] % KINDS : nr_kinds - 1;
+}
+
+static bool is_slowest(u32 kind)
+{
+	return kind + 1 >= nr_kinds;
 }
 
 static struct task_state *state_of(struct task_struct *p)
@@ -215,14 +223,50 @@ static bool is_confined(struct task_struct *p)
 	return (p->flags & PF_KTHREAD) || p->nr_cpus_allowed < nr_possible;
 }
 
-static s64 lag_after(s64 lag_ns, u32 share, bool fast, u64 ran_ns)
+static s64 within(s64 ns, s64 most)
 {
-	s64 most = REMEMBERED_ROUNDS * round_ns;
+	return ns > most ? most : ns < -most ? -most : ns;
+}
 
-	lag_ns += (s64)((u64)share * (ran_ns >> 10) / (WHOLE >> 10));
-	if (fast)
-		lag_ns -= ran_ns;
-	return lag_ns > most ? most : lag_ns < -most ? -most : lag_ns;
+/*
+ * What a task is owed after it ran: its share of that time on each kind of core, less what it had. Where that is more than is remembered, all of it
+ * shrinks alike, so that together it stays 0.
+ */
+static void charge_lag(struct task_state *state, u32 here, u64 ran_ns)
+{
+	u64 most = REMEMBERED_ROUNDS * round_ns, largest = 0, rest = ran_ns;
+	u32 kind;
+
+	for (kind = 0; kind < KINDS && kind < nr_kinds; kind++) {
+		/* What rounding loses is the slowest kind's. */
+		u64 due = is_slowest(kind) ? rest : state->order.share[kind] * (ran_ns >> 10) / (WHOLE >> 10);
+		s64 lag = state->lag_ns[kind] + (s64)due - (kind == here ? (s64)ran_ns : 0);
+		u64 size = lag < 0 ? -lag : lag;
+
+		state->lag_ns[kind] = lag;
+		rest -= due;
+		largest = size > largest ? size : largest;
+	}
+	if (largest <= most)
+		return;
+	for (kind = 0; kind < KINDS && kind < nr_kinds; kind++) {
+		s64 lag = state->lag_ns[kind];
+		/* Parts of WHOLE: time in ns times time in ns would not fit. */
+		u64 size = (lag < 0 ? -lag : lag) * (most * (WHOLE >> 10) / (largest >> 10)) / WHOLE;
+
+		state->lag_ns[kind] = lag < 0 ? -(s64)size : size;
+	}
+}
+
+/* By how much more a task that has run for so long since others were told is owed @kind than the kind of core where it is, ns. */
+static s64 rather_ns(struct slot *slot, u32 kind, u32 here, u64 ran_ns)
+{
+	s64 more;
+
+	kind %= KINDS;
+	here %= KINDS;
+	more = (s64)slot->share[kind] - (s64)slot->share[here];
+	return within(slot->lag_ns[kind] - slot->lag_ns[here] + (s64)ran_ns + (more * (s64)ran_ns >> 20), 2 * REMEMBERED_ROUNDS * (s64)round_ns);
 }
 
 static struct general *general(void)
@@ -239,31 +283,29 @@ static void look_up_order(struct task_state *state)
 
 	if (!order && all)
 		order = &all->order;
-	if (order) {
-		state->share = order->share;
-		state->slowdown = order->slowdown;
-	}
+	if (order)
+		state->order = *order;
 }
 
-static u64 slice_of(struct task_state *state, bool fast)
+static u64 slice_of(struct task_state *state, u32 kind)
 {
-	u64 share = fast ? state->share : WHOLE - state->share;
-	u64 slice_ns = round_ns * share / WHOLE;
+	u64 slice_ns = round_ns * state->order.share[kind % KINDS] / WHOLE;
 
 	return slice_ns < least_slice_ns ? least_slice_ns : slice_ns;
 }
 
 /*
- * Holds up a slow CPU for as long as the task has run times one less than its slowdown; not often and little but seldom and long enough
+ * Holds up a slower CPU for as long as the task has run times one less than its slowdown; not often and little but seldom and long enough
  * that a program can tell it from being interrupted.
  */
-static void hold_up(struct task_state *state)
+static void hold_up(struct task_state *state, u32 kind)
 {
 	u64 now = bpf_ktime_get_ns(), until;
+	u32 slowdown = state->order.slowdown[kind % KINDS];
 
-	if (state->slowdown <= WHOLE || now <= state->since_ns)
+	if (slowdown <= WHOLE || now <= state->since_ns)
 		return;
-	state->owed_ns += (now - state->since_ns) * (u64)(state->slowdown - WHOLE) / WHOLE;
+	state->owed_ns += (now - state->since_ns) * (u64)(slowdown - WHOLE) / WHOLE;
 	if (state->owed_ns < LEAST_HELD_NS)
 		return;
 	until = now + (state->owed_ns < MOST_HELD_NS ? state->owed_ns : MOST_HELD_NS);
@@ -286,14 +328,14 @@ static struct usage *usage_of(u64 app)
 	return bpf_map_lookup_elem(&usages, &app);
 }
 
-static void charge_usage(struct task_state *state, bool fast, u64 ran_ns)
+static void charge_usage(struct task_state *state, u32 kind, u64 ran_ns)
 {
 	struct usage *usage = usage_of(state->app);
 	struct general *all = general();
 
 	if (!usage || !all)
 		return;
-	__sync_fetch_and_add(fast ? &usage->fast_ns : &usage->slow_ns, ran_ns);
+	__sync_fetch_and_add(&usage->ran_ns[kind % KINDS], ran_ns);
 	if (state->interval != all->interval) {
 		state->interval = all->interval;
 		state->in_interval_ns = 0;
@@ -304,7 +346,7 @@ static void charge_usage(struct task_state *state, bool fast, u64 ran_ns)
 }
 
 /* Asks the running task what it has got done; what it did since it was last asked, it did on this CPU. */
-static void charge_reported(struct task_state *state, bool fast)
+static void charge_reported(struct task_state *state, u32 kind)
 {
 	u64 *address = bpf_map_lookup_elem(&reports, &state->app), work, more;
 	struct usage *usage;
@@ -317,61 +359,74 @@ static void charge_reported(struct task_state *state, bool fast)
 		return;
 	more = work > usage->reported_work && usage->reported_work ? work - usage->reported_work : 0;
 	usage->reported_work = work;
-	__sync_fetch_and_add(fast ? &usage->fast_work : &usage->slow_work, more);
+	__sync_fetch_and_add(&usage->work[kind % KINDS], more);
+}
+
+/* Tells other CPUs about the task that runs here. */
+static void tell(struct slot *slot, struct task_state *state)
+{
+	u32 kind;
+
+	slot->since_ns = state->since_ns;
+	for (kind = 0; kind < KINDS && kind < nr_kinds; kind++) {
+		slot->lag_ns[kind] = state->lag_ns[kind];
+		slot->share[kind] = state->order.share[kind];
+	}
 }
 
 /* Charges what the running task has run since the last time, and tells others about it. */
 static void charge(struct task_struct *p, struct task_state *state, s32 cpu)
 {
 	struct slot *slot = slot_of(cpu);
-	bool fast = is_fast(cpu);
+	u32 kind = kind_of(cpu);
 	u64 now, ran_ns;
 
 	if (!slot || !state->since_ns)
 		return;
-	if (holds_up && !fast)
-		hold_up(state);
+	if (holds_up)
+		hold_up(state, kind);
 	now = bpf_ktime_get_ns();
 	ran_ns = now > state->since_ns ? now - state->since_ns : 0;
 	state->since_ns = now;
-	state->lag_ns = lag_after(state->lag_ns, state->share, fast, ran_ns);
+	charge_lag(state, kind, ran_ns);
 	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran_ns * 100 / (p->scx.weight ?: 100));
 	if (!(p->flags & PF_KTHREAD) && p->tgid != own_tgid) {
-		charge_usage(state, fast, ran_ns);
-		charge_reported(state, fast);
+		charge_usage(state, kind, ran_ns);
+		charge_reported(state, kind);
 	}
-	if (fast)
-		COUNT(fast_ns, ran_ns);
-	else
-		COUNT(slow_ns, ran_ns);
+	COUNT(ran_ns[kind % KINDS], ran_ns);
 	look_up_order(state);
-	slot->since_ns = now;
-	slot->lag_ns = state->lag_ns;
-	slot->share = state->share;
+	tell(slot, state);
 }
 
-/* The slow CPU whose task is furthest behind, by more than @than; NOWHERE if there is none. */
-static s32 furthest_behind(s64 than, u64 settled_ns)
+/*
+ * The CPU of a slower kind than @kind whose task should rather be here, by more than @than; NOWHERE if there is none. Where a task of @own would go
+ * there instead, that counts too.
+ */
+static s32 best_to_take(u32 kind, struct slot *own, s64 than, u64 settled_ns)
 {
 	u64 now = bpf_ktime_get_ns();
 	s32 cpu, found = NOWHERE;
 
 	bpf_for(cpu, 0, nr_cpus) {
 		struct slot *slot = slot_of(cpu);
-		s64 lag_ns;
+		u32 other = kind_of(cpu);
+		s64 gain_ns;
 
-		if (is_fast(cpu) || !slot || !slot->pid || slot->sends_to != NOWHERE || now < slot->since_ns + settled_ns)
+		if (other <= kind || !slot || !slot->pid || slot->sends_to != NOWHERE || now < slot->since_ns + settled_ns)
 			continue;
-		lag_ns = lag_after(slot->lag_ns, slot->share, false, now - slot->since_ns);
-		if (lag_ns > than) {
-			than = lag_ns;
+		gain_ns = rather_ns(slot, kind, other, now - slot->since_ns);
+		if (own)
+			gain_ns += rather_ns(own, other, kind, 0);
+		if (gain_ns > than) {
+			than = gain_ns;
 			found = cpu;
 		}
 	}
 	return found;
 }
 
-/* Asks a slow CPU for its task. */
+/* Asks a CPU of a slower kind for its task. */
 static bool ask_for(s32 from, s32 to)
 {
 	struct slot *slot = slot_of(from);
@@ -383,13 +438,16 @@ static bool ask_for(s32 from, s32 to)
 	return true;
 }
 
-static s32 idle_fast_cpu(struct task_struct *p)
+/* An idle CPU of the fastest kind that has one; not of the slowest. */
+static s32 idle_faster_cpu(struct task_struct *p)
 {
-	s32 cpu;
+	s32 kind, cpu;
 
-	bpf_for(cpu, 0, nr_cpus) {
-		if (is_fast(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(cpu))
-			return cpu;
+	bpf_for(kind, 0, nr_kinds - 1) {
+		bpf_for(cpu, 0, nr_cpus) {
+			if (kind_of(cpu) == (u32)kind && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(cpu))
+				return cpu;
+		}
 	}
 	return NOWHERE;
 }
@@ -397,8 +455,11 @@ static s32 idle_fast_cpu(struct task_struct *p)
 /* Whether so many wait that turns have to be short, and in the order of coming, or the last would wait for too long. */
 static bool is_crowded(s32 cpu)
 {
-	s32 waiting = scx_bpf_dsq_nr_queued(FAST_DSQ) + scx_bpf_dsq_nr_queued(SLOW_DSQ) + scx_bpf_dsq_nr_queued(CPU_DSQ + cpu);
+	s32 waiting = scx_bpf_dsq_nr_queued(CPU_DSQ + cpu);
+	u32 kind;
 
+	for (kind = 0; kind < KINDS && kind < nr_kinds; kind++)
+		waiting += scx_bpf_dsq_nr_queued(KIND_DSQ + kind);
 	return waiting > MANY * (s32)nr_cpus;
 }
 
@@ -409,14 +470,26 @@ s32 BPF_STRUCT_OPS(fair_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wak
 	s32 cpu = NOWHERE;
 
 	if (!is_confined(p))
-		cpu = idle_fast_cpu(p);
+		cpu = idle_faster_cpu(p);
 	if (cpu == NOWHERE)
 		cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 	else
 		is_idle = true;
 	if (is_idle && state)
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_of(state, is_fast(cpu)), 0);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_of(state, kind_of(cpu)), 0);
 	return cpu;
+}
+
+/* The kind of core that a task is owed most of; of equals the slowest. */
+static u32 most_owed(struct task_state *state)
+{
+	u32 kind, found = 0;
+
+	for (kind = 1; kind < KINDS && kind < nr_kinds; kind++) {
+		if (state->lag_ns[kind] >= state->lag_ns[found % KINDS])
+			found = kind;
+	}
+	return found;
 }
 
 /* Sends a task that leaves its CPU to another one, if it may go there. */
@@ -427,7 +500,7 @@ static bool send(struct task_struct *p, struct task_state *state, s32 to, u64 en
 	if (to == NOWHERE || !slot || slot->offline || !bpf_cpumask_test_cpu(to, p->cpus_ptr))
 		return false;
 	/* What runs there makes room at once, and goes where it is to go. */
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | to, slice_of(state, is_fast(to)), enq_flags | SCX_ENQ_PREEMPT);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | to, slice_of(state, kind_of(to)), enq_flags | SCX_ENQ_PREEMPT);
 	return true;
 }
 
@@ -437,6 +510,7 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = scx_bpf_task_cpu(p), to;
 	struct slot *slot = slot_of(cpu);
 	u64 vtime = p->scx.dsq_vtime, slice_ns;
+	u32 kind;
 
 	if (!state || !slot) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, least_slice_ns, enq_flags);
@@ -453,7 +527,7 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 		if (send(p, state, to, enq_flags))
 			return;
 	}
-	slice_ns = slice_of(state, is_fast(cpu));
+	slice_ns = slice_of(state, kind_of(cpu));
 	/* The kernel's own threads are next: others wait for them, and they are brief. */
 	if (slot->offline || (p->flags & PF_KTHREAD)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
@@ -476,13 +550,9 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		return;
 	}
-	if (state->lag_ns > 0) {
-		COUNT(queued_fast, 1);
-		scx_bpf_dsq_insert_vtime(p, FAST_DSQ, slice_ns, vtime, enq_flags);
-	} else {
-		COUNT(queued_slow, 1);
-		scx_bpf_dsq_insert_vtime(p, SLOW_DSQ, slice_ns, vtime, enq_flags);
-	}
+	kind = most_owed(state) % KINDS;
+	COUNT(queued[kind], 1);
+	scx_bpf_dsq_insert_vtime(p, KIND_DSQ + kind, slice_ns, vtime, enq_flags);
 	to = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (to >= 0)
 		scx_bpf_kick_cpu(to, SCX_KICK_IDLE);
@@ -504,37 +574,55 @@ static bool take(u64 dsq)
 /* Takes the one that should run next here; whoever has run more than @limit is not taken. */
 static bool take_next(s32 cpu, u64 limit)
 {
-	u64 own_dsq = is_fast(cpu) ? FAST_DSQ : SLOW_DSQ, other_dsq = is_fast(cpu) ? SLOW_DSQ : FAST_DSQ;
-	u64 own = head_of(own_dsq), other = head_of(other_dsq), confined = head_of(CPU_DSQ + cpu);
-	/* The other kind's wait for their own cores, unless they have run less by a round. */
-	u64 later = other < (u64)-1 - round_ns ? other + round_ns : (u64)-1;
+	u32 kind, own_kind = kind_of(cpu), other_kind = !own_kind;
+	u64 own = head_of(KIND_DSQ + own_kind), other = (u64)-1, confined = head_of(CPU_DSQ + cpu), later;
 
+	/* Of the other kinds' the one that has run least. */
+	for (kind = 0; kind < KINDS && kind < nr_kinds; kind++) {
+		u64 head = kind == own_kind ? (u64)-1 : head_of(KIND_DSQ + kind);
+
+		if (head < other) {
+			other = head;
+			other_kind = kind;
+		}
+	}
+	/* They wait for their own cores, unless they have run less by a round. */
+	later = other < (u64)-1 - round_ns ? other + round_ns : (u64)-1;
 	if (confined < own && confined < later && confined <= limit && take(CPU_DSQ + cpu))
 		return true;
-	if (own <= later && own <= limit && take(own_dsq))
+	if (own <= later && own <= limit && take(KIND_DSQ + own_kind))
 		return true;
-	if (other <= limit && take(other_dsq))
+	if (other <= limit && take(KIND_DSQ + other_kind))
 		return true;
-	return (own <= limit && take(own_dsq)) || (confined <= limit && take(CPU_DSQ + cpu));
+	if ((own <= limit && take(KIND_DSQ + own_kind)) || (confined <= limit && take(CPU_DSQ + cpu)))
+		return true;
+	/* The first of another kind's has gone elsewhere meanwhile. */
+	for (kind = 0; nr_kinds > 2 && kind < KINDS && kind < nr_kinds; kind++) {
+		if (head_of(KIND_DSQ + kind) <= limit && take(KIND_DSQ + kind))
+			return true;
+	}
+	return false;
 }
 
 /* What becomes of a task that has had its slice while nobody is due: another slice, or a swap. */
-static void go_on(struct task_struct *p, struct task_state *state, s32 cpu)
+static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, struct slot *slot)
 {
-	bool fast = is_fast(cpu);
+	u32 kind = kind_of(cpu);
 	s32 from;
 
 	state->goes_to = NOWHERE;
-	if (fast && !is_confined(p)) {
-		from = furthest_behind(state->lag_ns + WORTH_NS, 0);
-		/* It goes on until the other one is there. */
+	slot->pid = is_confined(p) ? 0 : p->pid;
+	if (!is_slowest(kind) && slot->pid && slot->sends_to == NOWHERE) {
+		from = best_to_take(kind, slot, WORTH_NS, 0);
+		/* It goes on until the other one is there, and nobody else may have it meanwhile. */
 		if (from != NOWHERE && bpf_cpumask_test_cpu(from, p->cpus_ptr) && ask_for(from, cpu)) {
 			state->goes_to = from;
+			slot->pid = 0;
 			COUNT(swaps, 1);
 		}
 	}
 	COUNT(kept, 1);
-	scx_bpf_task_set_slice(p, state->goes_to == NOWHERE ? slice_of(state, fast) : least_slice_ns);
+	scx_bpf_task_set_slice(p, state->goes_to == NOWHERE ? slice_of(state, kind) : least_slice_ns);
 }
 
 void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
@@ -556,10 +644,10 @@ void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
 	if (take_next(cpu, state && !is_crowded(cpu) ? prev->scx.dsq_vtime : (u64)-1))
 		return;
 	if (state) {
-		go_on(prev, state, cpu);
-	} else if (is_fast(cpu)) {
-		/* A fast core does not idle while a slow one works. */
-		from = furthest_behind(-(s64)(REMEMBERED_ROUNDS * round_ns) - 1, SETTLED_NS);
+		go_on(prev, state, cpu, slot);
+	} else if (!is_slowest(kind_of(cpu))) {
+		/* A core does not idle while a slower one works. */
+		from = best_to_take(kind_of(cpu), NULL, -2 * (s64)(REMEMBERED_ROUNDS * round_ns) - 1, SETTLED_NS);
 		if (from != NOWHERE && ask_for(from, cpu))
 			COUNT(fetches, 1);
 	}
@@ -581,9 +669,7 @@ void BPF_STRUCT_OPS(fair_running, struct task_struct *p)
 		vtime_now = p->scx.dsq_vtime;
 	if (is_crowded(cpu))
 		scx_bpf_task_set_slice(p, least_slice_ns);
-	slot->since_ns = state->since_ns;
-	slot->lag_ns = state->lag_ns;
-	slot->share = state->share;
+	tell(slot, state);
 	slot->sends_to = NOWHERE;
 	slot->pid = is_confined(p) ? 0 : p->pid;
 }
@@ -635,7 +721,7 @@ int BPF_PROG(count_work, bool preempt, struct task_struct *prev, struct task_str
 		return 0;
 	usage = bpf_map_lookup_elem(&usages, &state->app);
 	if (usage)
-		__sync_fetch_and_add(is_fast(cpu) ? &usage->fast_work : &usage->slow_work, value.counter - before);
+		__sync_fetch_and_add(&usage->work[kind_of(cpu) % KINDS], value.counter - before);
 	return 0;
 }
 
@@ -683,7 +769,7 @@ void BPF_STRUCT_OPS(fair_cpu_offline, s32 cpu)
 s32 BPF_STRUCT_OPS_SLEEPABLE(fair_init)
 {
 	const struct cpumask *possible = scx_bpf_get_possible_cpumask();
-	s32 cpu, error;
+	s32 cpu, kind, error;
 
 	nr_possible = bpf_cpumask_weight(possible);
 	scx_bpf_put_cpumask(possible);
@@ -701,8 +787,12 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(fair_init)
 		if (error)
 			return error;
 	}
-	error = scx_bpf_create_dsq(FAST_DSQ, -1);
-	return error ?: scx_bpf_create_dsq(SLOW_DSQ, -1);
+	bpf_for(kind, 0, nr_kinds) {
+		error = scx_bpf_create_dsq(KIND_DSQ + kind, -1);
+		if (error)
+			return error;
+	}
+	return 0;
 }
 
 void BPF_STRUCT_OPS(fair_exit, struct scx_exit_info *ei)

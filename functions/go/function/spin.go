@@ -1,0 +1,63 @@
+package function
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/swtch-tools/swtch/functions/go/document"
+	"github.com/swtch-tools/swtch/functions/go/quota"
+	"github.com/swtch-tools/swtch/functions/go/request"
+	"github.com/swtch-tools/swtch/functions/go/stats"
+)
+
+const (
+	mostGaps = 2000
+	// Without a period to be found, shares are of so many windows.
+	windows = 10
+)
+
+func spin(asked request.Request, missing *document.UnavailableList) (*document.CPU, *document.Throttling) {
+	throttling := &document.Throttling{Gaps: [][2]int64{}}
+	if asked.SpinMs == 0 {
+		missing.Add("cpu", "the request has spin_ms 0")
+		missing.Add("throttling.inferred", "the request has spin_ms 0")
+		return nil, throttling
+	}
+	spun := quota.Spin(asked.Spinners, int64(asked.SpinMs*1e6))
+	span := float64(spun.WallNs)
+	first, window := 0.0, span/windows
+	inferred := &document.Inferred{From: fmt.Sprintf("gaps of %d spinning threads over %.2f s", asked.Spinners, span/1e9)}
+	received := float64(spun.CPUNs) / span
+	if found, ok := quota.Infer(spun.Stretches); ok {
+		cpus := found.QuotaNs / found.PeriodNs
+		inferred.PeriodNs, inferred.QuotaNs, inferred.CPUs = &found.PeriodNs, &found.QuotaNs, &cpus
+		inferred.ThrottledNs, inferred.Gaps, inferred.Periods = found.ThrottledNs, found.Gaps, found.Periods
+		first, window = found.FirstNs, found.PeriodNs
+	} else {
+		inferred.CPUs = &received
+		why := "no gaps end together with any period: hardly anything was throttled"
+		missing.Add("throttling.inferred.period_ns", why)
+		missing.Add("throttling.inferred.quota_ns", why)
+	}
+	throttling.Inferred = inferred
+	throttling.Gaps, throttling.GapsLeftOut = longest(quota.Idle(spun.Stretches))
+	cpu := &document.CPU{SpunNs: spun.CPUNs, Spinners: asked.Spinners}
+	if shares := quota.Shares(spun.Stretches, first, window, span); len(shares) > 0 {
+		share := stats.Of(shares)
+		cpu.Share = &share
+	} else {
+		missing.Add("cpu.share", "the spinning was shorter than a period")
+	}
+	return cpu, throttling
+}
+
+func longest(gaps [][2]int64) ([][2]int64, int) {
+	left := max(0, len(gaps)-mostGaps)
+	if left > 0 {
+		slices.SortFunc(gaps, func(a, b [2]int64) int { return cmp.Compare(b[1], a[1]) })
+		gaps = gaps[:mostGaps]
+		slices.SortFunc(gaps, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	}
+	return gaps, left
+}

@@ -1,0 +1,3 @@
+package switching
+
+const sysGetcpu = 168

@@ -1,0 +1,56 @@
+// Package work does a fixed amount of work: so much CPU time as it takes where nothing interferes.
+package work
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/swtch-tools/swtch/functions/go/clock"
+	"github.com/swtch-tools/swtch/functions/go/document"
+)
+
+const (
+	// A calibration goes on until it has had so much CPU time.
+	calibrationNs = 5_000_000
+	chunk         = 10_000
+)
+
+var sink uint64
+
+var perMs = sync.OnceValue(calibrate)
+
+// Do works for so many milliseconds of CPU time, by the speed that this process found at its first work.
+func Do(ms float64) document.Work {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	iterations := int64(ms * perMs())
+	wall, cpu := clock.NowNs(), clock.ThreadCPUNs()
+	iterate(iterations)
+	return document.Work{
+		AskedMs: ms, Iterations: iterations, CPUNs: clock.ThreadCPUNs() - cpu, WallNs: clock.NowNs() - wall,
+	}
+}
+
+// The fastest of several: what disturbs makes slower only.
+func calibrate() float64 {
+	fastest := 0.0
+	for range 3 {
+		begin, done, spent := clock.ThreadCPUNs(), int64(0), int64(0)
+		for spent < calibrationNs/3 {
+			iterate(chunk)
+			done += chunk
+			spent = clock.ThreadCPUNs() - begin
+		}
+		fastest = max(fastest, float64(done)/float64(spent)*1e6)
+	}
+	return fastest
+}
+
+// Knuth's MMIX generator: each step needs the one before, so that no compiler shortens it.
+func iterate(times int64) {
+	x := sink
+	for range times {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	sink = x
+}

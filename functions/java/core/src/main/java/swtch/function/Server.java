@@ -1,0 +1,90 @@
+package swtch.function;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Executors;
+
+/** The function as a plain server: --listen 127.0.0.1:0, or for Knative on all addresses at PORT with --knative. */
+public final class Server {
+    /** More than any request needs. */
+    private static final int MOST_BYTES = 1 << 20;
+
+    private final String platform;
+
+    private Server(String platform) {
+        this.platform = platform;
+    }
+
+    public static void main(String[] arguments) {
+        try {
+            String listen = "127.0.0.1:0";
+            String platform = "local";
+            for (int i = 0; i < arguments.length; i++) {
+                if (arguments[i].equals("--listen") && i + 1 < arguments.length) {
+                    listen = arguments[++i];
+                } else if (arguments[i].equals("--knative")) {
+                    platform = "knative";
+                    listen = System.getenv().getOrDefault("LISTEN_ADDRESS", "0.0.0.0:" + System.getenv().getOrDefault("PORT", "8080"));
+                } else {
+                    throw new IllegalArgumentException("unknown argument " + arguments[i] + "; there are --listen ADDRESS:PORT and --knative");
+                }
+            }
+            new Server(platform).listen(address(listen));
+        } catch (IllegalArgumentException | IOException e) {
+            System.err.println("swtch-function: " + e.getMessage());
+            System.exit(1);
+        }
+    }
+
+    private static InetSocketAddress address(String listen) {
+        int colon = listen.lastIndexOf(':');
+        Long port = Files.whole(listen.substring(colon + 1), 1);
+        if (colon < 0 || port == null || port > 65535) {
+            throw new IllegalArgumentException("--listen is ADDRESS:PORT, not " + listen);
+        }
+        return new InetSocketAddress(listen.substring(0, colon), port.intValue());
+    }
+
+    private void listen(InetSocketAddress address) throws IOException {
+        HttpServer server = HttpServer.create(address, 0);
+        server.createContext("/", this::handle);
+        // Health is answered while a measurement runs.
+        server.setExecutor(Executors.newFixedThreadPool(2));
+        server.start();
+        InetSocketAddress at = server.getAddress();
+        System.out.printf("{\"listening\":\"%s:%d\",\"pid\":%d}%n",
+                at.getAddress().getHostAddress(), at.getPort(), ProcessHandle.current().pid());
+    }
+
+    private void handle(HttpExchange exchange) throws IOException {
+        try (exchange) {
+            String path = exchange.getRequestURI().getPath();
+            if (path.equals("/healthz") || path.startsWith("/health/")) {
+                send(exchange, new Reply(200, "\"ok\""));
+                return;
+            }
+            byte[] body = exchange.getRequestBody().readNBytes(MOST_BYTES + 1);
+            if (!path.equals("/")) {
+                send(exchange, Reply.refusal(404, "there is nothing here"));
+            } else if (!exchange.getRequestMethod().equals("POST")) {
+                send(exchange, Reply.refusal(405, "ask with POST"));
+            } else if (body.length > MOST_BYTES) {
+                send(exchange, Reply.refusal(400, "the body is larger than " + MOST_BYTES + " bytes"));
+            } else {
+                String query = exchange.getRequestURI().getRawQuery();
+                var headers = exchange.getRequestHeaders();
+                send(exchange, Reply.to(platform, new String(body, StandardCharsets.UTF_8), query, headers::getFirst));
+            }
+        }
+    }
+
+    private static void send(HttpExchange exchange, Reply reply) throws IOException {
+        byte[] bytes = reply.json().getBytes(StandardCharsets.UTF_8);
+        exchange.getResponseHeaders().set("Content-Type", "application/json");
+        exchange.sendResponseHeaders(reply.status(), bytes.length);
+        exchange.getResponseBody().write(bytes);
+    }
+}

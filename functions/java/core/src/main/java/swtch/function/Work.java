@@ -1,0 +1,58 @@
+package swtch.function;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** A fixed amount of work: so much CPU time as it takes where nothing interferes. */
+final class Work {
+    /** A calibration goes on until it has had so much CPU time, several times: what disturbs makes slower only. */
+    private static final long CALIBRATION_NS = 5_000_000;
+    private static final int TIMES = 4;
+    private static final long CHUNK = 20_000;
+
+    private static double perMs;
+    private static long state = 1;
+
+    private Work() {}
+
+    static Map<String, Object> work(double ms) {
+        if (perMs == 0) {
+            perMs = calibrate();
+        }
+        long iterations = Math.round(ms * perMs);
+        long wall = System.nanoTime();
+        long cpu = Clock.threadCpuNs();
+        iterate(iterations);
+        var fields = new LinkedHashMap<String, Object>();
+        fields.put("asked_ms", ms);
+        fields.put("cpu_ns", Clock.threadCpuNs() - cpu);
+        fields.put("wall_ns", System.nanoTime() - wall);
+        fields.put("iterations", iterations);
+        return fields;
+    }
+
+    private static double calibrate() {
+        double fastest = 0;
+        for (int i = 0; i < TIMES; i++) {
+            long begin = Clock.threadCpuNs();
+            long done = 0;
+            long spent = 0;
+            while (spent < CALIBRATION_NS) {
+                iterate(CHUNK);
+                done += CHUNK;
+                spent = Clock.threadCpuNs() - begin;
+            }
+            fastest = Math.max(fastest, 1e6 * done / spent);
+        }
+        return fastest;
+    }
+
+    /** Knuth's MMIX generator: each step needs the one before, so that no compiler shortens it. */
+    private static void iterate(long times) {
+        long x = state;
+        for (long i = 0; i < times; i++) {
+            x = x * 6364136223846793005L + 1442695040888963407L;
+        }
+        state = x;
+    }
+}

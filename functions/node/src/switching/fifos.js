@@ -1,0 +1,28 @@
+'use strict';
+// Node.js cannot make a pipe that it reads without its event loop. A named pipe is the same object in the kernel.
+
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+/** So many named pipes in a folder of their own: { paths, files, close }. Files are open both ways, so that opening never waits. */
+function make(count) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'swtch-fifos-'));
+  const paths = Array.from({ length: count }, (_, i) => path.join(folder, String(i)));
+  const files = [];
+  const close = () => {
+    files.forEach((file) => fs.closeSync(file));
+    fs.rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    execFileSync('mkfifo', paths, { stdio: ['ignore', 'ignore', 'pipe'] });
+    for (const each of paths) files.push(fs.openSync(each, 'r+'));
+  } catch (error) {
+    close();
+    throw error.code === 'ENOENT' ? new Error('there is no mkfifo here, and Node.js makes no pipes itself') : error;
+  }
+  return { paths, files, close };
+}
+
+module.exports = { make };

@@ -1,0 +1,57 @@
+'use strict';
+// What the function received of the CPUs, and the quota that its gaps tell.
+
+const { GAP_NS, spin } = require('./spin');
+const { idle, infer, shares } = require('./quota');
+const { estimate } = require('./statistics');
+
+const MOST_GAPS = 2000;
+/** Without a period to be found, shares are of so many windows. */
+const WINDOWS = 10;
+
+/** { cpu, throttling } of the document; the platform's own numbers are not among them. */
+async function throttling(request, unavailable) {
+  const nothing = { cpu: null, throttling: { inferred: null, platform: null, gaps: [], gaps_left_out: 0 } };
+  const without = (why) => {
+    unavailable.push({ what: 'cpu', why }, { what: 'throttling.inferred', why });
+    return nothing;
+  };
+  if (request.spin_ms === 0) return without('the request has spin_ms 0');
+  let spun;
+  try {
+    spun = await spin(request.spinners, request.spin_ms);
+  } catch (error) {
+    return without(`threads cannot spin: ${error.message}`);
+  }
+  const found = infer(spun.threads);
+  const [gaps, left] = longest(idle(spun.threads, GAP_NS));
+  const windows = shares(spun.threads, found?.first ?? 0, found?.period ?? spun.wall / WINDOWS, spun.wall);
+  if (windows.length === 0) unavailable.push({ what: 'cpu.share', why: 'the spinning was shorter than a period' });
+  return {
+    cpu: { share: windows.length > 0 ? estimate(windows) : null, spun_ns: Math.round(spun.cpu), spinners: request.spinners },
+    throttling: { inferred: inferred(found, spun, request, unavailable), platform: null, gaps, gaps_left_out: left },
+  };
+}
+
+function inferred(found, spun, request, unavailable) {
+  if (!found) {
+    const why = 'no gaps end together with any period: hardly anything was throttled';
+    for (const name of ['period_ns', 'quota_ns']) unavailable.push({ what: `throttling.inferred.${name}`, why });
+  }
+  return {
+    period_ns: found?.period ?? null,
+    quota_ns: found?.quota ?? null,
+    cpus: found ? found.quota / found.period : spun.cpu / spun.wall,
+    throttled_ns: found?.throttled ?? 0,
+    gaps: found?.gaps ?? 0,
+    periods: found?.periods ?? 0,
+    from: `gaps of ${request.spinners} spinning threads over ${(spun.wall / 1e9).toFixed(2)} s`,
+  };
+}
+
+function longest(gaps) {
+  const kept = [...gaps].sort((a, b) => b[1] - a[1]).slice(0, MOST_GAPS);
+  return [kept.sort((a, b) => a[0] - b[0]), gaps.length - kept.length];
+}
+
+module.exports = { throttling };

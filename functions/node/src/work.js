@@ -1,0 +1,51 @@
+'use strict';
+// A fixed amount of work: so much CPU time as it takes where nothing interferes.
+
+const clock = require('./clock');
+
+/** A calibration goes on until it has had so much CPU time, several times: what disturbs makes slower only. */
+const CALIBRATION_NS = 5e6;
+const TIMES = 3;
+const CHUNK = 20_000;
+
+let perMs = null;
+let state = 1;
+
+function work(ms) {
+  perMs ??= calibrate();
+  const iterations = Math.round(ms * perMs);
+  const wall = clock.now();
+  const cpu = clock.cpuNs();
+  iterate(iterations);
+  return { asked_ms: ms, wall_ns: Math.round(clock.now() - wall), cpu_ns: clock.cpuNs() - cpu, iterations };
+}
+
+function calibrate() {
+  let fastest = 0;
+  // Once more for the compiler.
+  for (let i = 0; i <= TIMES; i++) {
+    const begin = clock.cpuNs();
+    let done = 0;
+    let spent = 0;
+    while (spent < CALIBRATION_NS) {
+      iterate(CHUNK);
+      done += CHUNK;
+      spent = clock.cpuNs() - begin;
+    }
+    fastest = Math.max(fastest, (done / spent) * 1e6);
+  }
+  return fastest;
+}
+
+// Marsaglia's xorshift: each step needs the one before, so that no compiler shortens it.
+function iterate(times) {
+  let x = state;
+  for (let i = 0; i < times; i++) {
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+  }
+  state = x;
+}
+
+module.exports = { work };

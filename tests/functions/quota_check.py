@@ -1,0 +1,92 @@
+"""A control group with a quota, and whether a function inside it finds the quota."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serving import Served, check_document, local
+
+CPU = Path("/sys/fs/cgroup/cpu")
+TOLERANCE = 0.02
+CASES = [(cpus, period_ms) for cpus in (0.0833, 0.1667, 0.3333, 0.5833, 1.0) for period_ms in (100, 20)]
+"""CPUs of generation-1 Cloud Functions, and periods."""
+WEIGHT = 20480
+"""Of the group, so that what else runs here does not keep it from using its quota up."""
+REPEATS = 4
+"""Of which one must show a quota that was used up throughout; a busy machine may not let it each time."""
+
+
+@contextlib.contextmanager
+def group() -> Iterator[Path]:
+    """A control group; removed whatever happens."""
+    folder = CPU / f"swtch-faas-test-{os.getpid()}"
+    if not (CPU / "cpu.shares").exists():
+        pytest.skip("there is no cpu controller of control groups version 1 at /sys/fs/cgroup/cpu")
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group may be made: {error.strerror}")
+    try:
+        (folder / "cpu.shares").write_text(str(WEIGHT))
+        yield folder
+    finally:
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+                break
+            time.sleep(0.05)
+        assert not folder.exists()
+
+
+@contextlib.contextmanager
+def inside(command: list[str]) -> Iterator[tuple[Served, Path]]:
+    """The local server in a group of its own."""
+    with group() as folder:
+        enter = f'echo $$ > {folder}/cgroup.procs && exec "$@"'
+        with local(["sh", "-c", enter, "sh", *command]) as server:
+            yield server, folder
+
+
+def check_quotas(command: list[str], language: str) -> None:
+    """That quota and period from inside are the group's own, for every case; skips when the machine was too busy for any."""
+    busy = []
+    with inside(command) as (server, folder):
+        for cpus, period_ms in CASES:
+            spinners = 2 if cpus >= 1 else 1
+            if len(os.sched_getaffinity(0)) < spinners:
+                continue
+            (folder / "cpu.cfs_quota_us").write_text("-1")
+            (folder / "cpu.cfs_period_us").write_text(str(period_ms * 1000))
+            (folder / "cpu.cfs_quota_us").write_text(str(round(cpus * period_ms * 1000)))
+            why = one_case(server, language, spinners, period_ms)
+            if why:
+                busy.append(f"{cpus} CPUs in {period_ms} ms: {why}")
+        (folder / "cpu.cfs_quota_us").write_text("-1")
+    if busy:
+        pytest.skip(f"this machine is too busy: {'; '.join(busy)}")
+
+
+def one_case(server: Served, language: str, spinners: int, period_ms: int) -> str | None:
+    """`None` when the figures agree; why not to be judged otherwise."""
+    periods = round(1000 / period_ms)
+    wrong = None
+    why = None
+    for _ in range(REPEATS):
+        status, found = server.post({"methods": [], "spin_ms": 1000, "spinners": spinners})
+        assert status == 200, found
+        check_document(found, "local", language)
+        own, inferred = found["throttling"]["platform"], found["throttling"]["inferred"]
+        if own["periods_throttled"] < 0.9 * periods:
+            why = f"throttled in {own['periods_throttled']} of {periods} periods"
+            continue
+        figures = [(inferred[name], own[name]) for name in ("period_ns", "quota_ns")]
+        if all(found == pytest.approx(wanted, rel=TOLERANCE) for found, wanted in figures):
+            return None
+        wrong = f"{spinners} spinners found period and quota {figures[0][0]}, {figures[1][0]}, not {figures[0][1]}, {figures[1][1]} ns"
+    assert wrong is None, wrong
+    return why

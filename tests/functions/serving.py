@@ -1,0 +1,176 @@
+"""What the tests of functions in Node.js, Go and Java share: programs for the time of a test, and what every adapter must answer."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = ROOT / "target" / "functions"
+sys.path[:0] = [str(ROOT / "tests" / "functions"), str(ROOT / "python" / "tests" / "ai")]
+
+from runtime_api import RuntimeApi  # noqa: E402: it lies with other tests
+from schema_check import faults  # noqa: E402
+
+SHORT = {"time_limit_ms": 60, "min_batches": 5, "spin_ms": 100}
+"""A measurement that is over in half a second; enough for its shape, not for its figures."""
+SCHEMA = json.loads((ROOT / "docs" / "schemas" / "faas-1.json").read_text())
+READY_S = 60
+METHODS = ["pipe", "condvar", "ring"]
+
+
+class Served:
+    """A program that answers by HTTP."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def post(self, body: Any = b"", path: str = "/") -> tuple[int, Any]:
+        """A status, and what came as JSON."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"} if data else {}
+        request = urllib.request.Request(f"http://{self.address}{path}", data=data, headers=headers, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+
+@contextlib.contextmanager
+def started(command: list[str], environment: dict[str, str], cwd: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A process in a session of its own, ended with everything in it."""
+    process = subprocess.Popen(
+        command, env={**os.environ, **environment}, cwd=cwd, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=5)
+        if process.stdout:
+            process.stdout.close()
+
+
+@contextlib.contextmanager
+def local(command: list[str]) -> Iterator[Served]:
+    """The local server, by the line that it prints when it is ready."""
+    with started([*command, "--listen", "127.0.0.1:0"], {}) as process:
+        assert process.stdout
+        assert select.select([process.stdout], [], [], READY_S)[0], "the server did not say that it is ready"
+        told = json.loads(process.stdout.readline())
+        assert told["pid"] == process.pid
+        yield Served(told["listening"])
+
+
+@contextlib.contextmanager
+def at_port(command: list[str], environment: dict[str, str], port: int, cwd: Path | None = None) -> Iterator[Served]:
+    """A platform's own server at a port that it was told."""
+    with started(command, environment, cwd) as process:
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            assert process.poll() is None, f"the server ended with status {process.returncode}"
+            time.sleep(0.05)
+        yield Served(f"127.0.0.1:{port}")
+
+
+@contextlib.contextmanager
+def on_lambda(command: list[str], environment: dict[str, str], cwd: Path | None = None) -> Iterator[RuntimeApi]:
+    """Lambda's Runtime API, with a runtime at it."""
+    api = RuntimeApi()
+    threading.Thread(target=api.serve_forever, daemon=True).start()
+    variables = {
+        "AWS_LAMBDA_RUNTIME_API": api.address,
+        "AWS_LAMBDA_FUNCTION_NAME": "f",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1769",
+    }
+    try:
+        with started(command, {**variables, **environment}, cwd):
+            yield api
+    finally:
+        api.shutdown()
+        api.server_close()
+
+
+def free_port() -> int:
+    """One that nobody listens at just now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def run_or_skip(command: list[str], cwd: Path, why: str, environment: dict[str, str] | None = None) -> None:
+    """What a test needs built or fetched; without it the test is skipped, with the last line that was said."""
+    outcome = subprocess.run(command, cwd=cwd, capture_output=True, text=True, env={**os.environ, **(environment or {})})
+    if outcome.returncode:
+        said = (outcome.stderr.strip() or outcome.stdout.strip() or "no message").splitlines()[-1]
+        pytest.skip(f"{why}: {said}")
+
+
+def check_document(document: Any, platform: str, language: str) -> None:
+    """That it is an answer of that platform's adapter, and keeps the schema."""
+    assert faults(document, SCHEMA) == []
+    assert document["platform"]["name"] == platform
+    assert document["handler"]["language"] == language
+    missing = {each["what"] for each in document["unavailable"]}
+    for place, one in enumerate(document["measurements"]):
+        counted = one["switches"]["per_expected"]
+        assert counted is None or counted > 0.5, "a method that did not switch"
+        assert one["pinned"] or not document["request"]["pin"] or f"measurements.{place}.cpu" in missing
+        assert one["check"] is None or one["check"]["ok"]
+
+
+def check_http(server: Served, platform: str, language: str, function: str | None = "f") -> None:
+    """What every platform that calls by HTTP must get."""
+    status, found = server.post({**SHORT, "ring_tasks": 3, "work_ms": 2, "samples": True})
+    assert status == 200, found
+    check_document(found, platform, language)
+    assert found["platform"]["function"] == function and found["invocation"]["cold"]
+    assert [one["method"] for one in found["measurements"]] == METHODS, found["unavailable"]
+    assert found["work"]["cpu_ns"] > 1_000_000
+    status, found = server.post(path="/?methods=pipe&time_limit_ms=20&spin_ms=0&pin=false")
+    assert status == 200, found
+    check_document(found, platform, language)
+    assert found["request"]["methods"] == ["pipe"] and found["invocation"]["number"] == 2 and found["cpu"] is None
+    status, found = server.post({"colour": "red"})
+    assert status == 400 and found["schema"] == "swtch/faas-error/1" and "colour" in found["error"]
+
+
+def check_lambda(api: RuntimeApi, language: str) -> None:
+    """What Lambda must get."""
+    invocation = api.invoke(json.dumps({**SHORT, "ring_tasks": 3}).encode())
+    found = json.loads(invocation.answer)
+    assert not invocation.failed, found
+    check_document(found, "lambda", language)
+    assert found["platform"]["cpus"] == 1 and found["invocation"]["id"] == invocation.id
+    assert [one["method"] for one in found["measurements"]] == METHODS, found["unavailable"]
+    refused = api.invoke(b'{"colour": "red"}')
+    assert refused.failed and "colour" in json.loads(refused.answer)["errorMessage"]
+    event: dict[str, Any] = {"requestContext": {}, "rawQueryString": "spin_ms=0&methods=pipe&time_limit_ms=20"}
+    found = json.loads(api.invoke(json.dumps(event).encode()).answer)
+    assert found["statusCode"] == 200
+    check_document(json.loads(found["body"]), "lambda", language)
+    event = {"requestContext": {}, "body": "eyJjb2xvdXIiOiAxfQ==", "isBase64Encoded": True}
+    found = json.loads(api.invoke(json.dumps(event).encode()).answer)
+    assert found["statusCode"] == 400 and "colour" in json.loads(found["body"])["error"]
+    assert api.init_error is None

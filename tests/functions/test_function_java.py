@@ -1,0 +1,83 @@
+"""The function in Java: built with its own tests by Maven, every adapter on loopback, and the quota from inside."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from quota_check import check_quotas
+from serving import ROOT, TARGET, at_port, check_http, check_lambda, free_port, local, on_lambda
+
+JAVA = ROOT / "functions" / "java"
+BUILT = TARGET / "java"
+VERSION = "0.1.0"
+UNREACHABLE = ("Could not transfer", "Could not resolve", "Unknown host")
+"""What Maven says when it cannot have something."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    """The jars, once their own tests have passed."""
+    for program in ("java", "mvn"):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not here")
+    outcome = subprocess.run(["mvn", "-B", "-q", "package"], cwd=JAVA, capture_output=True, text=True)
+    for line in outcome.stdout.splitlines() if outcome.returncode else []:
+        if any(word in line for word in UNREACHABLE):
+            pytest.skip(f"Maven cannot have what is needed: {line}")
+    assert outcome.returncode == 0, outcome.stdout
+
+
+def jar(module: str) -> Path:
+    """What a module became."""
+    return BUILT / module / f"{module}-{VERSION}.jar"
+
+
+def path_of(module: str) -> str:
+    """A module with its libraries, as a class path."""
+    return f"{jar(module)}:{BUILT / module / 'lib' / '*'}"
+
+
+SERVER = ["java", "-jar", str(jar("swtch-function"))]
+
+
+def test_the_local_server() -> None:
+    with local(SERVER) as server:
+        check_http(server, "local", "java", function=None)
+
+
+def test_google_cloud_functions() -> None:
+    port = free_port()
+    (invoker,) = (BUILT / "swtch-function-gcf" / "invoker").glob("*.jar")
+    target = ["--target", "swtch.function.gcf.Handler", "--port", str(port)]
+    command = ["java", "-jar", str(invoker), "--classpath", path_of("swtch-function-gcf"), *target]
+    with at_port(command, {"K_SERVICE": "f"}, port) as server:
+        check_http(server, "gcf", "java")
+
+
+def test_knative() -> None:
+    port = free_port()
+    variables = {"LISTEN_ADDRESS": f"127.0.0.1:{port}", "K_SERVICE": "f"}
+    with at_port([*SERVER, "--knative"], variables, port) as server:
+        check_http(server, "knative", "java")
+
+
+def test_openfaas() -> None:
+    # Its entry point listens there and nowhere else.
+    port = 8082
+    command = ["java", "-cp", path_of("swtch-function-openfaas"), "com.openfaas.entrypoint.App"]
+    with at_port(command, {"OPENFAAS_NAME": "f"}, port) as server:
+        check_http(server, "openfaas", "java")
+
+
+def test_lambda() -> None:
+    client = "com.amazonaws.services.lambda.runtime.api.client.AWSLambda"
+    command = ["java", "-cp", path_of("swtch-function-lambda"), client, "swtch.function.lambda.Handler"]
+    with on_lambda(command, {}) as api:
+        check_lambda(api, "java")
+
+
+def test_the_quota_from_inside_is_the_groups() -> None:
+    check_quotas(SERVER, "java")
