@@ -83,7 +83,7 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         )
         capsys.readouterr()
 
-    def answer(self, body):
+    def answer(self, body, limit_s):
         return Reply("complete", 20_000_000, None, json.loads(json.dumps(RESPONSE))), None
 
     class Instead(runner.Place):
