@@ -15,7 +15,7 @@ from .._text import table
 from .invoke import invoke
 from .languages import LANGUAGES, server
 from .options import memory_mb
-from .runner import PROGRAM, limits_of
+from .runner import NO_GROUP, PROGRAM, limits_of
 from .server import NotStarted, Server
 from .tier_sets import Tier, TierSet, check, named
 
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     cgroup.remove_stale(PROGRAM, kill=True)
     with cgroup.group(PROGRAM, "measure", limits(tier)) as group:
         if group.folder is None and tier is not None:
-            raise CommandError(f"{tier.name} cannot be a tier: {group.why}")
+            raise CommandError(NO_GROUP.format(tier=tier.name, why=group.why))
         one = Server(server(options.language), group)
         try:
             one.start()

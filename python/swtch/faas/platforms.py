@@ -68,6 +68,10 @@ class Platform:
 
     def command(self, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
         """The command line that serves it in its folder, and its environment. What has no value is left out of that."""
+        if "serve" not in self._of:
+            raise CommandError(
+                f"the handler in {self.language} cannot be served for {self.name} here; package it"
+            )
         given = {**values, "source": str(self.source)}
         words = [_filled(word, given) for word in self._of["serve"]]
         environment = {}

@@ -140,11 +140,15 @@ def quota_check(plan: Plan, lines: Sequence[Line]) -> list[dict[str, Any]]:
     """What spinning threads inferred, beside what the control groups were given."""
     found = []
     for tier in plan.tiers:
-        inferred = [
-            one
+        looks = [
+            line
             for line in lines
-            if line["purpose"] == QUOTA and line["tier"] == tier.name and (one := _inferred(line)) is not None
+            if line["purpose"] == QUOTA and line["tier"] == tier.name and _complete(line)
         ]
+        inferred = [one for line in looks if (one := _inferred(line)) is not None]
+        if 2 * len(inferred) < len(looks):
+            # What most looks do not see is chance: other programs make gaps as well.
+            inferred = []
         period = estimate([one["period_ns"] / 1e3 for one in inferred])
         quota = estimate([one["quota_ns"] / 1e3 for one in inferred])
         period_us, quota_us = (

@@ -23,10 +23,13 @@ PROGRAM = "swtch-faas"
 """Names of control groups begin with this."""
 PROCESSES = 1024
 """In a tier at once, as AWS Lambda allows."""
+NO_GROUP = "{tier} cannot be a tier: {why}; `swtch faas measure` without --memory, and --invoke, need none"
 GIVE_UP = 3
 """After so many starts in a row that failed a tier is given up."""
 _MB = 1 << 20
 _WARM_UPS = 2
+_WRITE_EVERY_S = 30.0
+_MEASURING_S = 60.0
 _NOTHING = json.dumps({"methods": [], "spin_ms": 0, "work_ms": 1}).encode()
 
 
@@ -44,7 +47,7 @@ class Place:
     ) -> None:
         self.group = stack.enter_context(cgroup.group(PROGRAM, name, _limits(plan, tier)))
         if self.group.folder is None and tier is not None:
-            raise CommandError(f"{tier.name} cannot be a tier: {self.group.why}")
+            raise CommandError(NO_GROUP.format(tier=tier.name, why=self.group.why))
         self.failures = 0
         """Starts in a row that failed."""
         self._limit_s, self._warm_up = plan.limit_s, warm_up
@@ -52,13 +55,13 @@ class Place:
         self._server = Server(told, self.group)
         stack.callback(self._server.stop)
 
-    def invoke(self, body: bytes) -> tuple[Reply, dict[str, Any] | None]:
-        """Makes an invocation; returns what came of it, and what the group counted meanwhile. Raises `NotStarted`."""
+    def invoke(self, body: bytes, limit_s: float) -> tuple[Reply, dict[str, Any] | None]:
+        """Makes an invocation, which is given up after so long; returns what came of it, and what the group counted meanwhile. Raises `NotStarted`."""
         self._ready()
         assert self._server.url is not None
         self.group.reset_memory_peak()
         before = self.group.counters()
-        reply = invoke(self._server.url, body, self._limit_s)
+        reply = invoke(self._server.url, body, limit_s)
         ended = None if reply.outcome == "complete" else self._server.ended(before.oom_kills)
         after = self.group.counters()
         if ended is not None and reply.outcome != "timeout":
@@ -116,7 +119,7 @@ class Runner:
         todo = self.todo()
         forecast = Forecast(self.plan)
         rest_s = sum(map(self.plan.guess_s, todo))
-        written_s = time.monotonic()
+        written_s, writing_s = time.monotonic(), 0.0
         try:
             with contextlib.ExitStack() as stack:
                 for place, job in enumerate(todo):
@@ -135,9 +138,12 @@ class Runner:
                     rest_s -= self.plan.guess_s(job)
                     if line is not None:
                         self.journal.add(line)
-                    if time.monotonic() - written_s > 30:
+                    # A large study takes a while to write, and that while must stay a small part.
+                    if time.monotonic() - written_s > max(_WRITE_EVERY_S, 50 * writing_s):
+                        begun_s = time.monotonic()
                         self._write()
                         written_s = time.monotonic()
+                        writing_s = written_s - begun_s
         finally:
             self._progress.clear()
             self._places.clear()
@@ -153,7 +159,9 @@ class Runner:
         else:
             place = self._place(job, stack)
             try:
-                reply, counted = place.invoke(body)
+                # What measures knows its own time, which may be longer than a function may take.
+                limit_s = self.plan.limit_s if job.purpose == WORK else max(self.plan.limit_s, _MEASURING_S)
+                reply, counted = place.invoke(body, limit_s)
                 place.failures = 0
             except NotStarted as early:
                 place.failures += 1
@@ -189,7 +197,7 @@ class Runner:
                 else next(one for one in self.plan.tiers if one.name == job.tier)
             )
             if subject not in self._commands:
-                self._commands[subject] = server("python", self.plan.handler) if own else server(subject)
+                self._commands[subject] = _own(self.plan) if own else server(subject)
             warm_up = self._body(job) if own else _NOTHING
             place = Place(_slug(*key), self._commands[subject], warm_up, self.plan, tier, stack)
             self._places[key] = place
@@ -221,6 +229,13 @@ def _purpose(job: Job) -> str:
     if job.purpose == QUOTA:
         return "the quota"
     return f"{job.work_ms:g} ms of {job.purpose}" if job.work_ms else "the function"
+
+
+def _own(plan: Plan) -> Command:
+    """A function of one's own. Its server gives it longer than the invocation has, so that only one of them gives up."""
+    found = server("python", plan.handler)
+    more = ("--timeout", f"{plan.limit_s + 30:g}", "--processes", str(PROCESSES))
+    return Command((*found.words, *more), found.environment)
 
 
 def _limits(plan: Plan, tier: Tier | None) -> cgroup.Limits:

@@ -24,7 +24,7 @@ from .languages import LANGUAGES, Command
 from .measure import add_tier, chosen_tier, limits
 from .package import unpack
 from .platforms import PLATFORMS, Platform
-from .runner import PROGRAM, said_of
+from .runner import NO_GROUP, PROGRAM, said_of
 from .runtime_api import RuntimeApi
 from .server import START_LIMIT_S, end_with_parent
 from .tier_sets import Tier
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         unpack(folder, files)
         group = stack.enter_context(cgroup.group(PROGRAM, f"serve-{options.platform}", limits(tier)))
         if group.folder is None and tier is not None:
-            raise CommandError(f"{tier.name} cannot be a tier: {group.why}")
+            raise CommandError(NO_GROUP.format(tier=tier.name, why=group.why))
         api = None
         port = options.port
         if options.platform == "lambda":

@@ -56,13 +56,16 @@ def named(name: str, cpus: float, architecture: str) -> TierSet:
     """A set by its name, or from a file, for a machine with so many processors. Raises `WrongUsage` for what is neither.
 
     >>> [tier.name for tier in named("lambda", 2, "x86_64").tiers]
-    ['128 MB', '256 MB', '512 MB', '1024 MB', '1769 MB', '3008 MB']
+    ['128 MB', '256 MB', '512 MB', '1024 MB', '1769 MB', '3008 MB', '3538 MB']
     """
     if name == "gcf-1":
         tiers = tuple(_tier(memory_mb, ghz / GCF_1_GHZ) for memory_mb, ghz in _GCF_1)
         return TierSet(name, "Google Cloud Functions, 1st generation", _that_fit(tiers, cpus), "gcf-1")
     if name == "lambda":
-        tiers = tuple(_tier(memory_mb, memory_mb / LAMBDA_MB_PER_CPU) for memory_mb in _LAMBDA_MB)
+        # The last: all that this machine has.
+        largest = min(int(cpus * LAMBDA_MB_PER_CPU), _LAMBDA_MB[-1])
+        known = sorted({*_LAMBDA_MB, largest} if cpus >= 1 else set(_LAMBDA_MB))
+        tiers = tuple(_tier(memory_mb, memory_mb / LAMBDA_MB_PER_CPU) for memory_mb in known)
         price = "lambda-arm" if architecture in ("aarch64", "arm64") else "lambda-x86"
         return TierSet(name, "AWS Lambda: 1769 MB have one vCPU", _that_fit(tiers, cpus), price)
     return _read(Path(name))

@@ -70,6 +70,7 @@ def test_lambdas_tiers_are_those_that_the_machine_can_be():
         1024,
         1769,
         3008,
+        3538,
     ]
     assert named("lambda", 8, "aarch64").tiers[-1].memory_mb == 10240
     assert named("lambda", 8, "aarch64").price == "lambda-arm"
@@ -182,7 +183,11 @@ def test_the_quota_seen_from_inside_stands_beside_the_groups_own():
         )
         for repeat in range(5)
     ]
-    blind = [line("2048 MB", 1000, 0, QUOTA, 0, response={"throttling": {"inferred": None}})]
+    lucky = [
+        line("2048 MB", 1000, 1, QUOTA, 0, response={"throttling": {"inferred": inferred, "platform": None}})
+    ]
+    blind = lucky + [line("2048 MB", 1000, 2, QUOTA, 0, response={"throttling": None})]
+    blind += [line("2048 MB", 1000, 0, QUOTA, 0, response={"throttling": {"inferred": None}})]
     small, large = quota_check(plan(), seen + blind)
     assert (small["quota_us"], small["period_us"], small["n"]) == (8333, 100_000, 5)
     assert small["error_quota"] == pytest.approx(-0.01, abs=1e-4)

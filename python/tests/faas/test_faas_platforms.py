@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -167,6 +168,23 @@ def test_a_package_can_be_imported_where_it_lies(handler, platform, tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.stdout == "swtch/faas/1\n", done.stderr
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_the_handler_in_node_is_packaged_too(platform, tmp_path):
+    if not (ROOT / "functions/node/deploy/platforms.json").exists():
+        pytest.skip("the handler is not here")
+    found = Platform("node", platform).files()
+    adapter = next(name for name in found if name.endswith(f"adapters/{platform}.js"))
+    beside = adapter.replace(f"adapters/{platform}.js", "src/answer.js")
+    assert beside in found and any(name.endswith("package.json") for name in found)
+    write(tmp_path / "folder", found)
+    if shutil.which("node") is None:
+        pytest.skip("node is not on PATH")
+    done = subprocess.run(
+        ["node", "-e", f"require('./{adapter}')"], cwd=tmp_path / "folder", capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_archives_do_not_depend_on_the_order_or_the_machine():

@@ -120,6 +120,47 @@ def test_rounds_have_everything_once_in_an_order_of_their_own(tmp_path):
     assert [line["repeat"] for line in lines] == sorted(line["repeat"] for line in lines)
 
 
+def test_the_handler_sees_the_quota_that_was_set(tmp_path, monkeypatch, capsys):
+    """The project's own, not the small one of these tests."""
+    if not (ROOT / "functions/python/swtch_function").is_dir():
+        pytest.skip("the handler is not here")
+    monkeypatch.setenv("SWTCH_FUNCTIONS", str(ROOT / "functions"))
+    response = json.loads((ROOT / "docs/schemas/faas-1.json").read_text())
+    words = [
+        "tiers",
+        "--tiers",
+        tiers_file(tmp_path, (128, 0.1)),
+        "--work",
+        "5ms",
+        "--repeats",
+        "3",
+        "--period",
+        "50ms",
+        "--out",
+        "out",
+    ]
+    assert main(words) == 0
+    document = written("out")
+    for one in document["invocations"]:
+        assert faults(one["response"], response) == []
+    check = document["quota_check"][0]
+    assert (check["period_us"], check["quota_us"]) == (50_000, 5_000)
+    assert check["n"] >= 1
+    assert abs(check["error_quota"]) < 0.02 and abs(check["error_period"]) < 0.02
+    assert row_of(document, "128 MB", 5)["switch_ns"]["mean"]["mean"] > 0
+    capsys.readouterr()
+    words = ["measure", "--json", "--request", '{"methods": ["pipe"], "spin_ms": 100, "time_limit_ms": 100}']
+    assert main(words) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert faults(measured, response) == []
+    assert [one["method"] for one in measured["measurements"]] == ["pipe"]
+
+
+def test_the_small_function_answers_as_handlers_do():
+    measured = json.loads(Path(__file__).with_name("response.json").read_text())
+    assert faults(measured, json.loads((ROOT / "docs/schemas/faas-1.json").read_text())) == []
+
+
 def started(*words):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-m", "swtch.faas.command", *words]

@@ -45,7 +45,7 @@ for function, limit_s in (("eats", 60.0), ("forks", 5.0), ("hangs", 2.0)):
         place = Place(function, server("python", f"own:{function}"), b"{}", plan, tier, stack)
         # What warms up has to do nothing wrong.
         place._ready = lambda place=place: place._server.start(60)
-        reply, counted = place.invoke(b"{}")
+        reply, counted = place.invoke(b"{}", limit_s)
         found[function] = [place.group.version, place.group.missing, reply.outcome, reply.why, counted]
 print(json.dumps(found))
 """

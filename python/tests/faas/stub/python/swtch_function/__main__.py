@@ -37,7 +37,7 @@ def measured(request):
         {
             "method": method, "tasks": "threads", "task_count": 2, "baseline": "one task, one pipe", "pinned": True, "cpu": 0,
             "switches_per_batch": 200, "batches": 20, "stopped_by": "time limit",
-            "gross_ns": estimate(1500.0), "baseline_ns": estimate(500.0), "net_ns": estimate(1000.0),
+            "gross_ns": estimate(1500.0), "baseline_ns": estimate(500.0), "net_ns": estimate(1000.0), "negative": False,
             "switches": {"expected": 8000, "voluntary": 8000, "involuntary": 3, "counted_by": "getrusage", "per_expected": 1.0},
             "normality": None, "lag1": None, "check": None,
         }
@@ -47,7 +47,7 @@ def measured(request):
     if request["spin_ms"]:
         throttling = {
             "inferred": {"period_ns": 100e6, "quota_ns": 10e6, "cpus": 0.1, "throttled_ns": 90, "gaps": 9, "periods": 10, "from": "made up"},
-            "platform": None, "gaps": [[0, 90_000_000]],
+            "platform": None, "gaps": [[0, 90_000_000]], "gaps_left_out": 0,
         }  # fmt: skip
     return {
         "schema": "swtch/faas/1", "created_at": "2026-11-22T04:00:00Z",
