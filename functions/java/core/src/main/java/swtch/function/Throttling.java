@@ -9,6 +9,8 @@ import java.util.Map;
 /** What the function received of the CPUs, and the quota that its gaps tell. */
 final class Throttling {
     private static final int MOST_GAPS = 2000;
+    /** Of the quota: more is a compiler that was busy in few periods, and says nothing of the others. */
+    private static final double MOST_OTHERS = 0.02;
     /** Without a period to be found, shares are of so many windows. */
     private static final int WINDOWS = 10;
 
@@ -45,8 +47,7 @@ final class Throttling {
     }
 
     private static Map<String, Object> inferred(Quota.Inferred found, Spinner.Spun spun, Unavailable unavailable) {
-        // The virtual machine's other threads are charged to the same quota.
-        Double quota = found == null ? null : found.quotaNs() + found.periodNs() * spun.othersCpus();
+        Double quota = found == null ? null : withOthers(found, spun.othersCpus());
         if (found == null) {
             String why = "no gaps end together with any period: hardly anything was throttled";
             unavailable.add("throttling.inferred.period_ns", why);
@@ -62,6 +63,11 @@ final class Throttling {
         fields.put("from", String.format(
                 Locale.ROOT, "gaps of %d spinning threads over %.2f s", spun.threads().size(), spun.wallNs() / 1e9));
         return fields;
+    }
+
+    /** The virtual machine's other threads are charged to the same quota. */
+    private static double withOthers(Quota.Inferred found, double othersCpus) {
+        return found.quotaNs() + Math.min(found.periodNs() * othersCpus, MOST_OTHERS * found.quotaNs());
     }
 
     private static List<List<Long>> longest(List<List<Long>> gaps) {
