@@ -26,8 +26,12 @@ const MOST_BUFFER_BYTES: u64 = 256 << 20;
 const LAG_NS: u64 = 20_000_000;
 /// How often tasks whose end was lost are looked for, and how long nothing may have been heard of them, ns.
 pub(super) const SWEEP_EVERY_NS: u64 = 60_000_000_000;
-/// Between two looks, at most and at least.
+/// Between two looks, at least and at most. Who looks takes a CPU from the workload, and some of its caches: seldom costs less.
 pub(super) const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// As long as that where the buffer holds what may come meanwhile, even when it suddenly comes as fast as it can: some 2 million events a second and CPU.
+const LONGEST_PERIOD: Duration = Duration::from_millis(200);
+const MOST_EVENTS_PER_S: u64 = 2_000_000;
+const EVENT_BYTES: u64 = 32;
 
 pub(super) struct BpfRun {
     bpf: Bpf,
@@ -36,6 +40,7 @@ pub(super) struct BpfRun {
     held: Vec<Event>,
     ready: Vec<SwitchRow>,
     period: Duration,
+    longest_period: Duration,
     members: Members,
     groups: GroupNames,
     asked: Cost,
@@ -67,6 +72,7 @@ impl BpfRun {
             held: Vec::new(),
             ready: Vec::new(),
             period: PERIODS.0,
+            longest_period: longest_period(in_all / cpus),
             members: Members::of(&options.target, group),
             groups,
             asked: options.cost,
@@ -210,7 +216,7 @@ impl Run for BpfRun {
         let full = self.bpf.drain(&mut self.held);
         self.take(horizon_ns);
         self.groups.look(now_ns);
-        self.period = next_period(self.period, full);
+        self.period = next_period(self.period, full, self.longest_period);
     }
 
     fn period(&self) -> Duration {
@@ -307,12 +313,18 @@ pub(super) fn own_tid() -> u32 {
 }
 
 /// When to look at rings again of which the fullest was so full: at once when it fills up, ever later while it does not.
-pub(super) fn next_period(period: Duration, full: f64) -> Duration {
+pub(super) fn next_period(period: Duration, full: f64, longest: Duration) -> Duration {
     match full {
         full if full > 0.2 => PERIODS.0,
-        full if full < 0.02 => (period * 2).min(PERIODS.1),
+        full if full < 0.02 => (period * 2).min(longest),
         _ => period,
     }
+}
+
+/// How long a CPU's buffer of so many bytes may be left alone.
+fn longest_period(buffer_bytes: u64) -> Duration {
+    let holds = Duration::from_millis(buffer_bytes / EVENT_BYTES * 1000 / MOST_EVENTS_PER_S);
+    holds.clamp(PERIODS.1, LONGEST_PERIOD)
 }
 
 /// Looks once more in which control groups the tasks are that are still there: they may have been moved.
@@ -342,4 +354,24 @@ pub(crate) fn cache_groups(host: &Host) -> CacheGroups {
         of
     };
     CacheGroups { l2: groups(2), l3: groups(3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_left_alone_for_as_long_as_it_holds_what_may_come() {
+        assert_eq!(longest_period(BUFFER_BYTES_PER_CPU), LONGEST_PERIOD);
+        assert_eq!(longest_period(4 << 20), Duration::from_millis(65));
+        assert_eq!(longest_period(64 << 10), PERIODS.1);
+    }
+
+    #[test]
+    fn looks_become_rare_while_nothing_comes_and_frequent_at_once_when_much_does() {
+        let rarer = |period: Duration, _| next_period(period, 0.0, LONGEST_PERIOD);
+        assert_eq!((0..9).fold(PERIODS.0, rarer), LONGEST_PERIOD);
+        assert_eq!(next_period(LONGEST_PERIOD, 0.3, LONGEST_PERIOD), PERIODS.0);
+        assert_eq!(next_period(PERIODS.1, 0.1, LONGEST_PERIOD), PERIODS.1);
+    }
 }

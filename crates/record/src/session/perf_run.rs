@@ -324,7 +324,7 @@ impl Run for PerfRun {
         let full = self.drain();
         self.watch_newcomers(now_ns);
         self.take(now_ns.saturating_sub(LAG_NS));
-        self.period = next_period(self.period, full);
+        self.period = next_period(self.period, full, PERIODS.1);
     }
 
     fn period(&self) -> Duration {
