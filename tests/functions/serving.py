@@ -22,7 +22,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "target" / "functions"
-sys.path[:0] = [str(ROOT / "tests" / "functions"), str(ROOT / "python" / "tests" / "ai")]
+sys.path[:0] = [str(ROOT / "tests" / "functions"), str(ROOT / "python" / "tests")]
 
 from schema_check import faults  # noqa: E402
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / "functions" / "python"
 VECTORS = ROOT / "functions" / "vectors"
 TARGET = ROOT / "target" / "functions"
-sys.path[:0] = [str(PYTHON), str(ROOT / "tests" / "functions"), str(ROOT / "python" / "tests" / "ai")]
+sys.path[:0] = [str(PYTHON), str(ROOT / "tests" / "functions"), str(ROOT / "python" / "tests")]
 
 from schema_check import faults  # noqa: E402
 
