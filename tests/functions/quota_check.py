@@ -53,8 +53,15 @@ def inside(command: list[str]) -> Iterator[tuple[Served, Path]]:
             yield server, folder
 
 
-def check_quotas(command: list[str], language: str) -> None:
-    """That quota and period from inside are the group's own, for every case; skips when the machine was too busy for any."""
+SMALL_NS = 4_000_000
+"""A quota below this is used up between two ticks of many kernels."""
+
+
+def check_quotas(command: list[str], language: str, small_tolerance: float = TOLERANCE) -> None:
+    """That quota and period from inside are the group's own, for every case; skips when the machine was too busy for any.
+
+    small_tolerance: for quotas below a tick, of which a runtime's own threads take a part that varies.
+    """
     busy = []
     with inside(command) as (server, folder):
         for cpus, period_ms in CASES:
@@ -64,7 +71,7 @@ def check_quotas(command: list[str], language: str) -> None:
             (folder / "cpu.cfs_quota_us").write_text("-1")
             (folder / "cpu.cfs_period_us").write_text(str(period_ms * 1000))
             (folder / "cpu.cfs_quota_us").write_text(str(round(cpus * period_ms * 1000)))
-            why = one_case(server, language, spinners, period_ms)
+            why = one_case(server, language, spinners, period_ms, small_tolerance)
             if why:
                 busy.append(f"{cpus} CPUs in {period_ms} ms: {why}")
         (folder / "cpu.cfs_quota_us").write_text("-1")
@@ -72,7 +79,9 @@ def check_quotas(command: list[str], language: str) -> None:
         pytest.skip(f"this machine is too busy: {'; '.join(busy)}")
 
 
-def one_case(server: Served, language: str, spinners: int, period_ms: int) -> str | None:
+def one_case(
+    server: Served, language: str, spinners: int, period_ms: int, small_tolerance: float
+) -> str | None:
     """`None` when the figures agree; why not to be judged otherwise."""
     periods = round(1000 / period_ms)
     wrong = None
@@ -89,7 +98,8 @@ def one_case(server: Served, language: str, spinners: int, period_ms: int) -> st
             why = "gaps of others hid the period"
             continue
         figures = [(inferred[name], own[name]) for name in ("period_ns", "quota_ns")]
-        if all(found == pytest.approx(wanted, rel=TOLERANCE) for found, wanted in figures):
+        tolerance = small_tolerance if own["quota_ns"] < SMALL_NS else TOLERANCE
+        if all(found == pytest.approx(wanted, rel=tolerance) for found, wanted in figures):
             return None
         wrong = f"{spinners} spinners found period and quota {figures[0][0]}, {figures[1][0]}, not {figures[0][1]}, {figures[1][1]} ns"
     assert wrong is None, wrong
