@@ -40,8 +40,8 @@ METHODS = ["pipe", "condvar", "ring"]
 class Served:
     """A program that answers by HTTP."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, address: str, process: subprocess.Popen[str] | None) -> None:
+        self.address, self.process = address, process
 
     def post(self, body: Any = b"", path: str = "/") -> tuple[int, Any]:
         """A status, and what came as JSON."""
@@ -83,14 +83,16 @@ def started(
 
 
 @contextlib.contextmanager
-def local(command: list[str]) -> Iterator[Served]:
+def local(
+    command: list[str], environment: dict[str, str] = LOCAL, cwd: Path | None = None
+) -> Iterator[Served]:
     """The local server, by the line that it prints when it is ready."""
-    with started([*command, "--listen", "127.0.0.1:0"], LOCAL) as process:
+    with started([*command, "--listen", "127.0.0.1:0"], environment, cwd) as process:
         assert process.stdout
         assert select.select([process.stdout], [], [], READY_S)[0], "the server did not say that it is ready"
         told = json.loads(process.stdout.readline())
         assert told["pid"] == process.pid
-        yield Served(told["listening"])
+        yield Served(told["listening"], process)
 
 
 @contextlib.contextmanager
@@ -99,13 +101,19 @@ def at_port(
 ) -> Iterator[Served]:
     """A platform's own server at a port that it was told."""
     with started(command, environment, cwd) as process:
-        deadline = time.monotonic() + READY_S
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                break
-            assert process.poll() is None, f"the server ended with status {process.returncode}"
-            time.sleep(0.05)
-        yield Served(f"127.0.0.1:{port}")
+        wait_for(port, process)
+        yield Served(f"127.0.0.1:{port}", process)
+
+
+def wait_for(port: int, process: subprocess.Popen[str]) -> None:
+    """Until somebody listens there."""
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        assert process.poll() is None, f"the server ended with status {process.returncode}"
+        time.sleep(0.05)
+    pytest.fail(f"the server did not listen within {READY_S} s")
 
 
 @contextlib.contextmanager

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
-import os
-import select
-import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,96 +16,22 @@ ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / "functions" / "python"
 VECTORS = ROOT / "functions" / "vectors"
 TARGET = ROOT / "target" / "functions"
-sys.path[:0] = [str(PYTHON), str(ROOT / "tests" / "functions"), str(ROOT / "python" / "tests")]
+sys.path[:0] = [str(PYTHON), str(ROOT / "tests" / "functions")]
 
-from schema_check import faults  # noqa: E402
-
-SHORT = {"time_limit_ms": 60, "min_batches": 5, "spin_ms": 100}
-"""A measurement that is over in half a second; enough for its shape, not for its figures."""
-SCHEMA = json.loads((ROOT / "docs" / "schemas" / "faas-1.json").read_text())
+import serving  # noqa: E402
 
 
 def check_document(document: Any, platform: str) -> None:
     """That it is an answer of that platform's adapter, and keeps the schema."""
-    assert faults(document, SCHEMA) == []
-    assert document["platform"]["name"] == platform
-    assert document["handler"]["language"] == "python"
-
-
-class Served:
-    """A program that answers by HTTP."""
-
-    def __init__(self, address: str, process: subprocess.Popen[str]) -> None:
-        self.address, self.process = address, process
-
-    def post(self, body: Any = b"", path: str = "/") -> tuple[int, Any]:
-        """A status, and what came as JSON."""
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://{self.address}{path}", data=data, method="POST")
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
+    serving.check_document(document, platform, "python")
 
 
 @contextlib.contextmanager
-def started(
-    command: list[str], environment: dict[str, str], cwd: Path | None = None
-) -> Iterator[subprocess.Popen[str]]:
-    """A process in a session of its own, ended with everything in it."""
-    process = subprocess.Popen(
-        command,
-        env={**os.environ, **environment},
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            pass
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if process.stdout:
-            process.stdout.close()
-
-
-@contextlib.contextmanager
-def served(*arguments: str, cwd: Path | None = None) -> Iterator[Served]:
+def served(*arguments: str, cwd: Path | None = None) -> Iterator[serving.Served]:
     """The local server."""
-    command = [sys.executable, "-m", "swtch_function", "--listen", "127.0.0.1:0", *arguments]
-    with started(command, {"PYTHONPATH": str(PYTHON)}, cwd) as process:
-        assert process.stdout
-        assert select.select([process.stdout], [], [], 30)[0], "the server did not say that it is ready"
-        told = json.loads(process.stdout.readline())
-        assert told["pid"] == process.pid
-        yield Served(told["listening"], process)
-
-
-def free_port() -> int:
-    """One that nobody listens at just now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def wait_for(port: int, process: subprocess.Popen[str]) -> None:
-    """Until somebody listens there."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        assert process.poll() is None, f"the server ended with status {process.returncode}"
-        time.sleep(0.05)
-    pytest.fail("the server did not listen within 30 s")
+    command = [sys.executable, "-m", "swtch_function", *arguments]
+    with serving.local(command, {"PYTHONPATH": str(PYTHON)}, cwd) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

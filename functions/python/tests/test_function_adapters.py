@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PYTHON, SHORT, Served, check_document, free_port, started, wait_for
+from conftest import PYTHON, check_document
 
 from runtime_api import INVOKE, RuntimeApi
+from serving import SHORT, Served, at_port, free_port, on_lambda
 
 ADAPTERS = PYTHON / "adapters"
 PATHS = {"PYTHONPATH": f"{ADAPTERS}:{PYTHON}", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -46,9 +46,8 @@ def http(
     python = environment(platform, requirements(platform))
     port = free_port()
     words, variables = command(platform, python, port)
-    with started(words, {**PATHS, **variables}, tmp_path) as process:
-        wait_for(port, process)
-        yield platform, Served(f"127.0.0.1:{port}", process)
+    with at_port(words, {**PATHS, **variables}, port, tmp_path) as server:
+        yield platform, server
 
 
 def test_by_http(http: tuple[str, Served]) -> None:
@@ -68,20 +67,10 @@ def test_by_http(http: tuple[str, Served]) -> None:
 def api(environment: Environment) -> Iterator[RuntimeApi]:
     """Lambda's Runtime API, with the runtime's client and the handler at it."""
     python = environment("lambda", requirements("lambda"))
-    server = RuntimeApi()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    variables = {
-        "AWS_LAMBDA_RUNTIME_API": server.address,
-        "AWS_LAMBDA_FUNCTION_NAME": "f",
-        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1769",
-    }
-    words = [python, "-m", "awslambdaric", "lambda_function.lambda_handler"]
-    try:
-        with started(words, {**PATHS, **variables}, ADAPTERS):
-            yield server
-    finally:
-        server.shutdown()
-        server.server_close()
+    with on_lambda(
+        [python, "-m", "awslambdaric", "lambda_function.lambda_handler"], PATHS, ADAPTERS
+    ) as server:
+        yield server
 
 
 def test_lambda(api: RuntimeApi) -> None:

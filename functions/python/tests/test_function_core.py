@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SHORT, check_document
+from conftest import check_document
 
+from serving import SHORT
 from swtch_function import counters, document, host, methods, platforms, repeat
 from swtch_function.constructs import ConditionPair
 from swtch_function.method import Method

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, SHORT, TARGET, check_document
+from conftest import ROOT, TARGET, check_document
 
+from serving import SHORT
 from swtch_function import document, host
 from swtch_function.request import from_values
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PYTHON, SHORT, Served, check_document, served
+from conftest import PYTHON, check_document, served
+
+from serving import SHORT, Served
 
 OWN = """
 import os, sys, time
