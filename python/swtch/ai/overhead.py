@@ -61,7 +61,7 @@ def run_check(options: argparse.Namespace) -> int:
     """Runs a model with a recorder that comes and goes; returns the exit status."""
     from .run import conclude, make_plan
 
-    models = find_one(options)
+    model = find_one(options)
     need_models(options.device)
     may_use = usable(host())
     settings = Grid(
@@ -77,7 +77,7 @@ def run_check(options: argparse.Namespace) -> int:
     study = Study(plan, options.words, options.name, True, options.seed)
     pairs = options.repeats or PAIRS
     whole_s = pairs * 2 * (plan.duration_s + _CHANGE_S)
-    job = Job(of_model(models, options.weights, options.seed), settings[0])
+    job = Job(of_model(model, options.weights, options.seed), settings[0])
     forecast = Forecast(whole_s, may_use.cpu_count)
     announce([job], forecast, plan.folder)
     turns = Turns(pairs, plan.duration_s, plan.folder / f"{job.id}.swtch", study)
@@ -170,19 +170,24 @@ def overhead(
     programs in the kernel are not in it.
     """
     pairs = [_ordered(one, two) for one, two in zip(stretches[::2], stretches[1::2])]
-    pairs = [pair for pair in pairs if all(_inferences(one, spans) for one in pair)]
-    alone = [pair for pair in pairs if not any(_is_disturbed(one, samples, cpu_count) for one in pair)]
-    left_in = alone if len(alone) >= _ENOUGH else pairs
-    speeds = [[_inferences(one, spans) / _length_ns(one) for one in pair] for pair in left_in]
+    counted = [(pair, [_inferences(one, spans) for one in pair]) for pair in pairs]
+    whole = [(pair, done) for pair, done in counted if all(done)]
+    alone = [
+        (pair, done)
+        for pair, done in whole
+        if not any(_is_disturbed(one, samples, cpu_count) for one in pair)
+    ]
+    left_in = alone if len(alone) >= _ENOUGH else whole
+    speeds = [[n / _length_ns(one) for one, n in zip(pair, done)] for pair, done in left_in]
     throughput = estimate([recorded / bare for recorded, bare in speeds])
     if throughput is None:
         return None
-    costs = [[one.cpu_ns / _inferences(one, spans) for one in pair] for pair in left_in]
+    costs = [[one.cpu_ns / n for one, n in zip(pair, done)] for pair, done in left_in]
     cpu = estimate([recorded / bare for recorded, bare in costs if bare])
     share = estimate(
         [
             recorded.recorder_ns / (_length_ns(recorded) * cpu_count)
-            for recorded, _ in left_in
+            for (recorded, _), _ in left_in
             if recorded.recorder_ns is not None
         ]
     )
@@ -192,7 +197,7 @@ def overhead(
         "pairs": len(left_in),
         "recorder_cpu_share": None if share is None else share.median,
         "bar": 1 - MOST_LOST,
-        "disturbed": 0 if left_in is alone else len(pairs) - len(alone),
+        "disturbed": 0 if left_in is alone else len(whole) - len(alone),
     }
 
 

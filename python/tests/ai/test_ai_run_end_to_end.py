@@ -74,13 +74,22 @@ def written(folder):
     return document
 
 
+def check_leaves_once_an_inference(row):
+    """The last inference ends by a switch back, so that leaving happens exactly once in each.
+
+    One that is preempted between setting its timer and leaving, for so long that the timer ends meanwhile, has left involuntarily.
+    """
+    switches, inferences = row["switches"], row["inferences"]
+    assert switches["voluntary"] <= inferences <= switches["voluntary"] + switches["involuntary"]
+    assert switches["voluntary"] > 0.9 * inferences
+
+
 def test_a_sleeper_switches_once_an_inference(tmp_path, usable):
     needs_swtch(), needs_root()
     row = run_once(job_of(tmp_path, SLEEPER), Plan(tmp_path, 0.6), usable)
     assert (row["outcome"], row["error"]) == ("complete", None)
     assert row["inferences"] > 20
-    # The last inference ends by a switch back to it, so that leaving happens exactly once in each.
-    assert row["switches"]["voluntary"] == row["inferences"]
+    check_leaves_once_an_inference(row)
     assert row["latency_ns"]["p50"] >= 2e6
     assert row["images_per_second"] == pytest.approx(2 * row["inferences"] * 1e9 / row["duration_ns"])
     assert (row["processes_peak"], row["threads_peak"]) == (1, 1)
@@ -99,7 +108,7 @@ def test_copies_run_together_and_are_counted_together(tmp_path, usable):
     row = run_once(job_of(tmp_path, SLEEPER, co_located=2), Plan(tmp_path, 0.5), usable)
     assert row["outcome"] == "complete"
     assert row["processes_peak"] == 2
-    assert row["switches"]["voluntary"] == row["inferences"]
+    check_leaves_once_an_inference(row)
     # Twice as fast as one at a time could be.
     assert row["inferences"] / (row["duration_ns"] / 1e9) > 1.2 * 1e9 / row["latency_ns"]["p50"]
 

@@ -10,7 +10,7 @@ use crate::error::RecordError;
 use crate::event::{Event, Life, PrevState, Switch};
 use crate::known;
 use crate::options::{Cost, Options, Target};
-use crate::sources::bpf::{Bpf, Line, Losses, Wish};
+use crate::sources::bpf::{Bpf, EVENT_BYTES, Line, Losses, Wish};
 use crate::system::{Cgroup, Hierarchy};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,7 +31,6 @@ pub(super) const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Dura
 /// As long as that where the buffer holds what may come meanwhile, even when it suddenly comes as fast as it can: some 2 million events a second and CPU.
 const LONGEST_PERIOD: Duration = Duration::from_millis(200);
 const MOST_EVENTS_PER_S: u64 = 2_000_000;
-const EVENT_BYTES: u64 = 32;
 
 pub(super) struct BpfRun {
     bpf: Bpf,

@@ -21,6 +21,9 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/record.skel.rs"));
 }
 
+/// What an event takes of a CPU's buffer.
+pub(crate) const EVENT_BYTES: u64 = size_of::<RawEvent>() as u64;
+
 /// Why the programs cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -141,7 +144,7 @@ impl Bpf {
         let mut tracepoints = Tracepoints::probe()?;
         tracepoints.bracket &= wish.in_place;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
-        let shift = (wish.buffer_bytes / size_of::<RawEvent>() as u64).max(64).ilog2().min(26);
+        let shift = (wish.buffer_bytes / EVENT_BYTES).max(64).ilog2().min(26);
         let words = task_limit().div_ceil(64);
         // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
         let place: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
