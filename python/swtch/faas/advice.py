@@ -1,15 +1,18 @@
-"""Which tier is cheapest, and which meets a latency target: sentences, each with what it rests on. Pure."""
+"""Which tier is cheapest, and which meets a latency target: whole sentences, each with what it rests on. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from .._text import capitalised, duration, figure
 from .figures import TARGET_QUANTILE, estimate, look, quantile
 from .rows import Cell, cheapest, paired
 from .tier_sets import UNTHROTTLED
 
 _PERCENT = round(100 * TARGET_QUANTILE)
+_AS_GIVEN = 6
+"""Digits of what was asked for: it is said as it was typed."""
 
 
 def advise(cells: Sequence[Cell], target_ns: float | None) -> list[dict[str, Any]]:
@@ -27,12 +30,16 @@ def money(usd: float) -> str:
     >>> money(9.25e-7), money(2.5e-5)
     ('$0.925', '$25')
     """
-    return f"${usd * 1e6:.3g}" if usd * 1e6 < 100 else f"${usd * 1e6:,.0f}"
+    return f"${figure(usd * 1e6)}" if usd * 1e6 < 100 else f"${usd * 1e6:,.0f}"
 
 
 def of_work(work_ms: float) -> str:
-    """How a work is called."""
-    return f"{work_ms:g} ms of work" if work_ms else "the function"
+    """How a work is called.
+
+    >>> of_work(10), of_work(1500), of_work(0)
+    ('10 ms of work', '1.5 s of work', 'the function')
+    """
+    return f"{duration(work_ms * 1e6, _AS_GIVEN)} of work" if work_ms else "the function"
 
 
 def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
@@ -56,13 +63,13 @@ def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
     )
     if dearest is not best:
         worst = sum(dearest.cost_usd.values()) / len(dearest.cost_usd)
-        text += f"; {dearest.tier} costs {worst / cost['mean']:.2g} times as much"
+        text += f"; {dearest.tier} costs {figure(worst / cost['mean'], 2)} times as much"
     if as_cheap:
         text += f"; not distinguishable from it: {', '.join(as_cheap)}"
     evidence = {"cost_usd": cost, "others": others, "n": len(best.cost_usd)}
     return {
         "what": "cheapest",
-        "text": text,
+        "text": _sentence(text),
         "work_ms": best.work_ms,
         "tier": best.tier,
         "evidence": evidence,
@@ -79,14 +86,20 @@ def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | No
     if not judged:
         return None
     work_ms = judged[0][0].work_ms
-    limit = f"{target_ns / 1e6:g} ms"
+    limit = duration(target_ns, _AS_GIVEN)
     if not meeting:
         cell, bound = min(judged, key=lambda one: float(one[1]["p90_ns"]))
         text = (
             f"no tier has {of_work(work_ms)} done within {limit}; the fastest is {cell.tier}: {_said(bound)}"
         )
         evidence = {"target_ns": target_ns, "meeting": [], **bound}
-        return {"what": "meets target", "text": text, "work_ms": work_ms, "tier": None, "evidence": evidence}
+        return {
+            "what": "meets target",
+            "text": _sentence(text),
+            "work_ms": work_ms,
+            "tier": None,
+            "evidence": evidence,
+        }
 
     def place(one: tuple[Cell, dict[str, Any]]) -> float:
         costs = list(one[0].cost_usd.values())
@@ -98,7 +111,13 @@ def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | No
     cheapest_of = f", the cheapest of {', '.join(names)}" if len(names) > 1 and cell.cost_usd else ""
     text = f"{of_work(work_ms)} is done within {limit} at {cell.tier}{cheapest_of}: {_said(bound)}"
     evidence = {"target_ns": target_ns, "meeting": names, **bound}
-    return {"what": "meets target", "text": text, "work_ms": work_ms, "tier": cell.tier, "evidence": evidence}
+    return {
+        "what": "meets target",
+        "text": _sentence(text),
+        "work_ms": work_ms,
+        "tier": cell.tier,
+        "evidence": evidence,
+    }
 
 
 def _bound(cell: Cell) -> dict[str, Any]:
@@ -119,8 +138,12 @@ def _bound(cell: Cell) -> dict[str, Any]:
     }
 
 
+def _sentence(text: str) -> str:
+    return f"{capitalised(text)}."
+
+
 def _said(bound: dict[str, Any]) -> str:
     return (
-        f"{_PERCENT} % of invocations take at most {bound['at_most_ns'] / 1e6:.3g} ms "
+        f"{_PERCENT} % of invocations take at most {duration(bound['at_most_ns'])} "
         f"({bound['n']} seen, confidence {100 * bound['confidence']:.0f} %)"
     )

@@ -11,7 +11,8 @@ from .. import _cgroup as cgroup
 from .._errors import CommandError, WrongUsage
 from .._machine import host, usable
 from .._options import seconds
-from .._text import table
+from .._text import duration, table
+from .advice import of_work
 from .invoke import invoke
 from .languages import LANGUAGES, server
 from .options import memory_mb
@@ -136,7 +137,7 @@ def text(response: Mapping[str, Any]) -> str:
     lines += ["", *_throttling(response)]
     work = response["work"]
     if work is not None:
-        lines.append(f"{work['asked_ms']:g} ms of work took {work['wall_ns'] / 1e6:.4g} ms")
+        lines.append(f"{of_work(work['asked_ms'])} took {duration(work['wall_ns'], 4)}")
     lines += [f"not available: {row['what']}: {row['why']}" for row in response["unavailable"]]
     return "\n".join(lines)
 
@@ -166,13 +167,13 @@ def _throttling(response: Mapping[str, Any]) -> list[str]:
     inferred, platform = throttling.get("inferred"), throttling.get("platform")
     if inferred is not None and inferred["period_ns"] and inferred["quota_ns"]:
         lines.append(
-            f"Quota seen from inside: {inferred['quota_ns'] / 1e6:.3g} ms in each {inferred['period_ns'] / 1e6:.4g} ms "
-            f"({inferred['cpus']:.3g} CPUs), {inferred['gaps']} gaps, {inferred['throttled_ns'] / 1e6:.4g} ms throttled"
+            f"Quota seen from inside: {duration(inferred['quota_ns'])} in each {duration(inferred['period_ns'], 4)} "
+            f"({inferred['cpus']:.3g} CPUs), {inferred['gaps']} gaps, {duration(inferred['throttled_ns'], 4)} throttled"
         )
     elif inferred is not None:
-        lines.append("Quota seen from inside: none, nothing was throttled")
+        lines.append("Quota seen from inside: none")
     if platform is not None and platform.get("quota_ns") and platform.get("period_ns"):
         lines.append(
-            f"Quota of the control group: {platform['quota_ns'] / 1e6:.3g} ms in each {platform['period_ns'] / 1e6:.4g} ms"
+            f"Quota of the control group: {duration(platform['quota_ns'])} in each {duration(platform['period_ns'], 4)}"
         )
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._text import table
+from .._text import capitalised, table
 from .advice import money, of_work
 from .figures import estimate
 from .tier_sets import UNTHROTTLED
@@ -34,14 +34,10 @@ _NOTHING_USD = 1e-13
 
 def text(study: Mapping[str, Any]) -> str:
     """Everything that a person wants to know after a study."""
-    lines = [one["text"][0].upper() + one["text"][1:] + "." for one in study["advice"]]
+    lines = [one["text"] for one in study["advice"]]
     for work_ms in dict.fromkeys(row["work_ms"] for row in study["rows"]):
         same = [row for row in study["rows"] if row["work_ms"] == work_ms]
-        lines += (
-            ["", f"{of_work(work_ms)[0].upper()}{of_work(work_ms)[1:]}:"]
-            if lines
-            else [f"{of_work(work_ms)}:"]
-        )
+        lines += [*([""] if lines else []), f"{capitalised(of_work(work_ms))}:"]
         lines += table(_HEADER, [_row(row) for row in same], 1)
     lines += _quotas(study["quota_check"])
     lines += _disturbed(study)
@@ -110,7 +106,7 @@ def _disturbed(study: Mapping[str, Any]) -> list[str]:
         return []
     return [
         f"Unthrottled work waited for a CPU for {100 * share['median']:.0f} % of its time: other programs used this machine, "
-        "and latencies and slow-downs are worse than they are without"
+        "and latencies and slow-downs are worse than they are without."
     ]
 
 

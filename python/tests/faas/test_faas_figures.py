@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 
 import pytest
 
@@ -141,24 +142,56 @@ def test_advice_names_the_cheapest_and_the_one_that_meets_the_target():
     cheapest, meets = found
     assert (cheapest["what"], cheapest["tier"]) == ("cheapest", "128 MB")
     assert cheapest["text"] == (
-        "10 ms of work costs least at 128 MB: $0.463 a million invocations; 2048 MB costs 6.3 times as much"
+        "10 ms of work costs least at 128 MB: $0.463 a million invocations; 2048 MB costs 6.3 times as much."
     )
     assert cheapest["evidence"]["others"][0]["more_usd"]["low"] > 0
     assert (meets["what"], meets["tier"]) == ("meets target", "2048 MB")
     assert (
-        "10 ms of work is done within 20 ms at 2048 MB: 90 % of invocations take at most 10.7 ms (8 seen, confidence 57 %)"
+        "10 ms of work is done within 20 ms at 2048 MB: 90 % of invocations take at most 10.7 ms (8 seen, confidence 57 %)."
         == meets["text"]
     )
     none = advise(cells(plan(), lines(), GCF), 1e6)[1]
     assert (
         none["tier"] is None
-        and "no tier has 10 ms of work done within 1 ms; the fastest is 2048 MB" in none["text"]
+        and "No tier has 10 ms of work done within 1 ms; the fastest is 2048 MB" in none["text"]
     )
     failing = [
         {**one, "outcome": "failed"} if one["tier"] == "2048 MB" and one["repeat"] == 0 else one
         for one in lines()
     ]
     assert advise(cells(plan(), failing, GCF), 20e6)[1]["tier"] is None
+
+
+def test_advice_is_whole_sentences_that_a_person_can_read():
+    """Whatever the size of its figures: no powers of ten, a capital and a full stop."""
+    for factor in (1e-3, 1.0, 40.0, 1e3, 1e6):
+        found = [
+            line(one["tier"], one["latency_ns"] / 1e6 * factor, one["repeat"], work_ms=10 * factor)
+            for one in lines()
+        ]
+        for target_ns in (1e3, 20e6 * factor, 86_400e9):
+            for one in advise(cells(plan(works_ms=(10 * factor,)), found, GCF), target_ns):
+                text = one["text"]
+                assert not re.search(r"\de[+-]", text), text
+                assert text[0] == text[0].upper() and text.endswith(".") and not text.endswith(".."), text
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "said"),
+    [(4108.2, "4.11 s"), (999.7, "1 s"), (106.6, "107 ms"), (0.25, "250 µs"), (4_108_200, "4,110 s")],
+)
+def test_advice_says_times_as_a_person_would(latency_ms, said):
+    found = [line("128 MB", latency_ms, 0, work_ms=1500.0)]
+    (meets,) = advise(cells(plan(works_ms=(1500.0,)), found, None), 86_400e9)
+    assert meets["text"] == (
+        f"1.5 s of work is done within 86,400 s at 128 MB: 90 % of invocations take at most {said} (1 seen, confidence 10 %)."
+    )
+
+
+def test_a_tier_that_costs_hundreds_of_times_as_much_is_said_without_powers_of_ten():
+    found = [line("128 MB", 100, 0), line("2048 MB", 1_270, 0)]
+    (cheapest,) = advise(cells(plan(), found, GCF), None)
+    assert "; 2048 MB costs 160 times as much." in cheapest["text"]
 
 
 def test_a_target_is_met_with_what_the_number_of_invocations_is_worth():
@@ -227,6 +260,7 @@ def test_the_text_of_a_study(capsys):
     )
     text = summary.text(json.loads(json.dumps(document)))
     assert "Unthrottled work waited for a CPU for 100 % of its time: other programs used this machine" in text
+    assert "worse than they are without.\n" in text
     assert text.startswith("10 ms of work costs least at 2048 MB")
     assert "128 MB: 1 timeout: no answer within 1 s" in text
     assert "not available: memory limit of 128 MB: it has none" in text
