@@ -1,8 +1,9 @@
-"""What the tests of functions in Node.js, Go and Java share: programs for the time of a test, and what every adapter must answer."""
+"""What the tests of functions in all languages share: programs for the time of a test, and what every adapter must answer."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import select
@@ -10,12 +11,12 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,8 +27,20 @@ sys.path[:0] = [str(ROOT / "tests" / "functions"), str(ROOT / "python" / "tests"
 
 from schema_check import faults  # noqa: E402
 
-from runtime_api import RuntimeApi  # noqa: E402
 
+def load(name: str, path: Path) -> ModuleType:
+    """A file as a module, without the package that it is in."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    # Its dataclasses look their module up.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# Lambda's, as `swtch faas serve` has it. The package around it wants its native half, which these tests do without.
+RuntimeApi = load("runtime_api", ROOT / "python" / "swtch" / "faas" / "runtime_api.py").RuntimeApi
 SHORT = {"time_limit_ms": 60, "min_batches": 5, "spin_ms": 100}
 """A measurement that is over in half a second; enough for its shape, not for its figures."""
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "faas-1.json").read_text())
@@ -121,10 +134,9 @@ def on_lambda(
     command: list[str], environment: dict[str, str], cwd: Path | None = None
 ) -> Iterator[RuntimeApi]:
     """Lambda's Runtime API, with a runtime at it."""
-    api = RuntimeApi()
-    threading.Thread(target=api.serve_forever, daemon=True).start()
+    api = RuntimeApi(READY_S)
     variables = {
-        "AWS_LAMBDA_RUNTIME_API": api.address,
+        "AWS_LAMBDA_RUNTIME_API": api.api,
         "AWS_LAMBDA_FUNCTION_NAME": "f",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1769",
     }
@@ -132,8 +144,7 @@ def on_lambda(
         with started(command, {**variables, **environment}, cwd):
             yield api
     finally:
-        api.shutdown()
-        api.server_close()
+        api.close()
 
 
 def free_port() -> int:
@@ -209,24 +220,51 @@ def check_bad_arguments(command: list[str]) -> None:
         )
 
 
+def check_local_server(command: list[str], language: str) -> None:
+    """What `swtch faas` runs."""
+    with local(command) as server:
+        check_http(server, "local", language)
+        check_refusals(server)
+    check_bad_arguments(command)
+
+
+def check_platform(
+    platform: str,
+    language: str,
+    command: list[str],
+    environment: dict[str, str],
+    port: int,
+    cwd: Path | None = None,
+) -> None:
+    """A platform's own server with the function in it, at a port that it was told."""
+    with at_port(command, environment, port, cwd) as server:
+        check_http(server, platform, language)
+
+
+def check_runtime(command: list[str], language: str, cwd: Path | None = None) -> None:
+    """A runtime of Lambda's with the function in it."""
+    with on_lambda(command, {}, cwd) as api:
+        check_lambda(api, language)
+
+
 def check_lambda(api: RuntimeApi, language: str) -> None:
     """What Lambda must get."""
-    invocation = api.invoke(json.dumps({**SHORT, "ring_tasks": 3}).encode())
+    invocation = api.deliver(json.dumps({**SHORT, "ring_tasks": 3}).encode())
     found = json.loads(invocation.answer)
     assert not invocation.failed, found
     check_document(found, "lambda", language)
     assert found["platform"]["cpus"] == 1 and found["invocation"]["id"] == invocation.id
     assert [one["method"] for one in found["measurements"]] == METHODS, found["unavailable"]
-    refused = api.invoke(b'{"colour": "red"}')
+    refused = api.deliver(b'{"colour": "red"}')
     assert refused.failed and "colour" in json.loads(refused.answer)["errorMessage"]
     event: dict[str, Any] = {
         "requestContext": {},
         "rawQueryString": "spin_ms=0&methods=pipe&time_limit_ms=20",
     }
-    found = json.loads(api.invoke(json.dumps(event).encode()).answer)
+    found = json.loads(api.deliver(json.dumps(event).encode()).answer)
     assert found["statusCode"] == 200
     check_document(json.loads(found["body"]), "lambda", language)
     event = {"requestContext": {}, "body": "eyJjb2xvdXIiOiAxfQ==", "isBase64Encoded": True}
-    found = json.loads(api.invoke(json.dumps(event).encode()).answer)
+    found = json.loads(api.deliver(json.dumps(event).encode()).answer)
     assert found["statusCode"] == 400 and "colour" in json.loads(found["body"])["error"]
-    assert api.init_error is None
+    assert api.broken is None

@@ -12,14 +12,11 @@ from quota_check import check_quotas
 from serving import (
     ROOT,
     TARGET,
-    at_port,
-    check_bad_arguments,
-    check_http,
-    check_lambda,
-    check_refusals,
+    check_local_server,
+    check_platform,
+    check_runtime,
     free_port,
     local,
-    on_lambda,
     run_or_skip,
 )
 
@@ -56,10 +53,7 @@ def test_its_own_tests_and_lints(built: Path) -> None:
 
 
 def test_the_local_server(built: Path) -> None:
-    with local([str(built / "swtch-function")]) as server:
-        check_http(server, "local", "go")
-        check_refusals(server)
-    check_bad_arguments([str(built / "swtch-function")])
+    check_local_server([str(built / "swtch-function")], "go")
 
 
 def test_channels_make_hardly_a_switch(built: Path) -> None:
@@ -76,13 +70,11 @@ def test_by_http(built: Path, platform: str) -> None:
         "knative": {"LISTEN_ADDRESS": f"127.0.0.1:{port}", "K_SERVICE": "f"},
         "openfaas": {"PORT": str(port), "OPENFAAS_NAME": "f"},
     }
-    with at_port([str(built / platform)], variables[platform], port) as server:
-        check_http(server, platform, "go")
+    check_platform(platform, "go", [str(built / platform)], variables[platform], port)
 
 
 def test_lambda(built: Path) -> None:
-    with on_lambda([str(built / "lambda")], {}) as api:
-        check_lambda(api, "go")
+    check_runtime([str(built / "lambda")], "go")
 
 
 def test_the_quota_from_inside_is_the_groups(built: Path) -> None:

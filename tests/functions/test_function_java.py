@@ -9,18 +9,7 @@ from pathlib import Path
 import pytest
 
 from quota_check import check_quotas
-from serving import (
-    ROOT,
-    TARGET,
-    at_port,
-    check_bad_arguments,
-    check_http,
-    check_lambda,
-    check_refusals,
-    free_port,
-    local,
-    on_lambda,
-)
+from serving import ROOT, TARGET, check_local_server, check_platform, check_runtime, free_port
 
 JAVA = ROOT / "functions" / "java"
 BUILT = TARGET / "java"
@@ -56,10 +45,7 @@ SERVER = ["java", "-jar", str(jar("swtch-function"))]
 
 
 def test_the_local_server() -> None:
-    with local(SERVER) as server:
-        check_http(server, "local", "java")
-        check_refusals(server)
-    check_bad_arguments(SERVER)
+    check_local_server(SERVER, "java")
 
 
 def test_google_cloud_functions() -> None:
@@ -67,30 +53,26 @@ def test_google_cloud_functions() -> None:
     (invoker,) = (BUILT / "swtch-function-gcf" / "invoker").glob("*.jar")
     target = ["--target", "swtch.function.gcf.Handler", "--port", str(port)]
     command = ["java", "-jar", str(invoker), "--classpath", path_of("swtch-function-gcf"), *target]
-    with at_port(command, {"K_SERVICE": "f"}, port) as server:
-        check_http(server, "gcf", "java")
+    check_platform("gcf", "java", command, {"K_SERVICE": "f"}, port)
 
 
 def test_knative() -> None:
     port = free_port()
     variables = {"LISTEN_ADDRESS": f"127.0.0.1:{port}", "K_SERVICE": "f"}
-    with at_port([*SERVER, "--knative"], variables, port) as server:
-        check_http(server, "knative", "java")
+    check_platform("knative", "java", [*SERVER, "--knative"], variables, port)
 
 
 def test_openfaas() -> None:
     # Its entry point listens there and nowhere else.
     port = 8082
     command = ["java", "-cp", path_of("swtch-function-openfaas"), "com.openfaas.entrypoint.App"]
-    with at_port(command, {"OPENFAAS_NAME": "f"}, port) as server:
-        check_http(server, "openfaas", "java")
+    check_platform("openfaas", "java", command, {"OPENFAAS_NAME": "f"}, port)
 
 
 def test_lambda() -> None:
     client = "com.amazonaws.services.lambda.runtime.api.client.AWSLambda"
     command = ["java", "-cp", path_of("swtch-function-lambda"), client, "swtch.function.lambda.Handler"]
-    with on_lambda(command, {}) as api:
-        check_lambda(api, "java")
+    check_runtime(command, "java")
 
 
 def test_the_quota_from_inside_is_the_groups() -> None:

@@ -10,19 +10,7 @@ from pathlib import Path
 import pytest
 
 from quota_check import check_quotas
-from serving import (
-    ROOT,
-    TARGET,
-    at_port,
-    check_bad_arguments,
-    check_http,
-    check_lambda,
-    check_refusals,
-    free_port,
-    local,
-    on_lambda,
-    run_or_skip,
-)
+from serving import ROOT, TARGET, check_local_server, check_platform, check_runtime, free_port, run_or_skip
 
 NODE = ROOT / "functions" / "node"
 ADAPTERS = NODE / "adapters"
@@ -67,10 +55,7 @@ def test_its_own_tests() -> None:
 
 
 def test_the_local_server() -> None:
-    with local(SERVER) as server:
-        check_http(server, "local", "node")
-        check_refusals(server)
-    check_bad_arguments(SERVER)
+    check_local_server(SERVER, "node")
 
 
 def test_google_cloud_functions() -> None:
@@ -78,24 +63,21 @@ def test_google_cloud_functions() -> None:
     port = free_port()
     program = str(folder / "node_modules" / ".bin" / "functions-framework")
     command = [program, "--target=measure", f"--source={ADAPTERS / 'gcf.js'}", f"--port={port}"]
-    with at_port(command, {"K_SERVICE": "f"}, port) as server:
-        check_http(server, "gcf", "node")
+    check_platform("gcf", "node", command, {"K_SERVICE": "f"}, port)
 
 
 def test_knative() -> None:
     folder = installed("knative")
     port = free_port()
     command = [str(folder / "node_modules" / ".bin" / "faas-js-runtime"), str(ADAPTERS / "knative.js")]
-    with at_port(command, {"K_SERVICE": "f", "FUNC_PORT": str(port)}, port, folder) as server:
-        check_http(server, "knative", "node")
+    check_platform("knative", "node", command, {"K_SERVICE": "f", "FUNC_PORT": str(port)}, port, folder)
 
 
 def test_openfaas() -> None:
     folder = installed("openfaas")
     port = free_port()
     command = ["node", str(NODE / "test" / "openfaas_shim.js"), str(ADAPTERS / "openfaas.js"), str(port)]
-    with at_port(command, {"OPENFAAS_NAME": "f"}, port, folder) as server:
-        check_http(server, "openfaas", "node")
+    check_platform("openfaas", "node", command, {"OPENFAAS_NAME": "f"}, port, folder)
 
 
 def test_lambda() -> None:
@@ -105,10 +87,9 @@ def test_lambda() -> None:
         pytest.skip(
             "aws-lambda-ric has no compiled client: its build needs autoconf, automake, libtool, cmake and a C++ compiler"
         )
-    with on_lambda(
-        [str(folder / "node_modules" / ".bin" / "aws-lambda-ric"), "lambda.handler"], {}, ADAPTERS
-    ) as api:
-        check_lambda(api, "node")
+    check_runtime(
+        [str(folder / "node_modules" / ".bin" / "aws-lambda-ric"), "lambda.handler"], "node", ADAPTERS
+    )
 
 
 def test_the_quota_from_inside_is_the_groups() -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from conftest import PYTHON, check_document
 
-from runtime_api import INVOKE, RuntimeApi
-from serving import SHORT, Served, at_port, free_port, on_lambda
+from serving import SHORT, RuntimeApi, Served, at_port, free_port, on_lambda
 
 ADAPTERS = PYTHON / "adapters"
 PATHS = {"PYTHONPATH": f"{ADAPTERS}:{PYTHON}", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -74,13 +74,13 @@ def api(environment: Environment) -> Iterator[RuntimeApi]:
 
 
 def test_lambda(api: RuntimeApi) -> None:
-    invocation = api.invoke(json.dumps(ASKED).encode())
+    invocation = api.deliver(json.dumps(ASKED).encode())
     found = json.loads(invocation.answer)
     assert not invocation.failed
     check_document(found, "lambda")
     assert found["platform"]["cpus"] == 1 and found["invocation"]["id"] == invocation.id
-    assert api.init_error is None
-    refused = api.invoke(b'{"colour": "red"}')
+    assert api.broken is None
+    refused = api.deliver(b'{"colour": "red"}')
     assert refused.failed
     error = json.loads(refused.answer)
     assert error["errorType"] == "BadRequest" and "colour" in error["errorMessage"]
@@ -91,25 +91,23 @@ def test_lambda_by_a_function_url(api: RuntimeApi) -> None:
         "requestContext": {},
         "rawQueryString": "spin_ms=0&methods=pipe&time_limit_ms=20",
     }
-    found = json.loads(api.invoke(json.dumps(event).encode()).answer)
+    found = json.loads(api.deliver(json.dumps(event).encode()).answer)
     assert found["statusCode"] == 200
     check_document(json.loads(found["body"]), "lambda")
     event["body"] = "eyJjb2xvdXIiOiAxfQ=="
     event["isBase64Encoded"] = True
-    found = json.loads(api.invoke(json.dumps(event).encode()).answer)
+    found = json.loads(api.deliver(json.dumps(event).encode()).answer)
     assert found["statusCode"] == 400 and "colour" in json.loads(found["body"])["error"]
 
 
 def test_the_runtime_api_by_http(api: RuntimeApi) -> None:
-    server = Served(api.address, None)
-    status, found = server.post({**SHORT, "methods": [], "spin_ms": 0}, INVOKE)
+    server = Served(urlsplit(api.url).netloc, None)
+    status, found = server.post({**SHORT, "methods": [], "spin_ms": 0})
     assert status == 200
     check_document(found, "lambda")
 
 
 def test_the_runtime_api_gives_up() -> None:
-    api = RuntimeApi(timeout_s=0.05)
-    with pytest.raises(TimeoutError):
-        api.invoke(b"{}")
-    api.server_close()
-    assert "runtime_api" in sys.modules
+    api = RuntimeApi(0.05)
+    with contextlib.closing(api), pytest.raises(TimeoutError):
+        api.deliver(b"{}")

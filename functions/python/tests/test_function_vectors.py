@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from typing import Any
 
 import pytest
 from conftest import VECTORS
 
+from serving import load
 from swtch_function.quota import infer
 from swtch_function.request import BadRequest, parse
 from swtch_function.statistics import estimate, lag1, median_ranks, shapiro_wilk
@@ -65,11 +64,7 @@ def test_quota(vector: dict[str, Any]) -> None:
 
 
 def test_the_simulated_timelines_are_those_of_the_simulator() -> None:
-    spec = importlib.util.spec_from_file_location("make_gaps", VECTORS / "make_gaps.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["make_gaps"] = module
-    spec.loader.exec_module(module)
+    module = load("make_gaps", VECTORS / "make_gaps.py")
     committed = vectors("gaps.json")["vectors"]
     for seed in (0, 10, 17):
         assert module.vector(module.scenarios()[seed], seed) == committed[seed]

@@ -1,6 +1,6 @@
 """AWS Lambda's Runtime API on loopback, with a front that takes HTTP: what a function's runtime client talks to in place of Lambda.
 
-AWS Lambda Developer Guide, "Using the Lambda runtime API" (version 2018-06-01).
+AWS Lambda Developer Guide, "Using the Lambda runtime API" (version 2018-06-01). Needs nothing of the package: the tests of the handlers load this file alone.
 """
 
 from __future__ import annotations
@@ -68,15 +68,23 @@ class RuntimeApi:
             one.shutdown()
             one.server_close()
 
-    def invoke(self, body: bytes) -> tuple[int, bytes]:
-        """What the function answers to an event, as HTTP."""
+    def deliver(self, body: bytes) -> Invocation:
+        """Takes an event through the function. `TimeoutError` when it is given up."""
         one = Invocation(body)
         self._open[one.id] = one
         self._waiting.put(one)
         finished = one.done.wait(self.limit_s)
         self._open.pop(one.id, None)
         if not finished:
-            return 504, _error(f"Task timed out after {self.limit_s:.2f} seconds")
+            raise TimeoutError(f"Task timed out after {self.limit_s:.2f} seconds")
+        return one
+
+    def invoke(self, body: bytes) -> tuple[int, bytes]:
+        """What the function answers to an event, as HTTP."""
+        try:
+            one = self.deliver(body)
+        except TimeoutError as error:
+            return 504, _error(str(error))
         return (500 if one.failed else 200), one.answer
 
     def next(self) -> Invocation | None:
