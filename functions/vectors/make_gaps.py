@@ -39,6 +39,13 @@ class Scenario:
     """Whether a spinner that others stopped goes on at another CPU."""
     phase_ns: int = 37_130_000
     """When the first period ends."""
+    left_ns: int | None = None
+    """What a program of a higher class, such as a real-time one, leaves of each of its cycles."""
+    cycle_ns: int = 20_000_000
+    skipped: tuple[int, ...] = ()
+    """Cycles in which that program has nothing to do."""
+    why: str | None = None
+    """What must be said of gaps that look like those of a quota and are none."""
 
 
 @dataclass
@@ -85,7 +92,7 @@ def simulate(scenario: Scenario, seed: int) -> list[list[list[int]]]:
                 cpu.others_until_ns = now_ns + int(rng.choice((0.3e6, 1e6, 3e6, 4e6)))
         for spinner in spinners:
             cpu = cpus[spinner.cpu]
-            stopped = now_ns < cpu.others_until_ns
+            stopped = now_ns < cpu.others_until_ns or _is_taken(scenario, now_ns)
             runs = not cpu.throttled and not stopped
             if spinner.since_ns is None and runs:
                 # A timer and a wake-up are late by some microseconds, and a little noise makes no stretch longer than it was.
@@ -128,6 +135,12 @@ def _plan_others(cpu: Cpu, now_ns: int, scenario: Scenario, rng: random.Random) 
         return
     mean_ns = 2_075_000 * (1 - scenario.others) / scenario.others
     cpu.others_next_ns = now_ns + max(STEP_NS, int(rng.expovariate(1 / mean_ns)))
+
+
+def _is_taken(scenario: Scenario, now_ns: int) -> bool:
+    """Whether the program of a higher class runs."""
+    cycle, since_ns = divmod(now_ns, scenario.cycle_ns)
+    return scenario.left_ns is not None and cycle not in scenario.skipped and since_ns >= scenario.left_ns
 
 
 def _move(spinner: Spinner, spinners: list[Spinner], cpus: list[Cpu], now_ns: int) -> int:
@@ -173,6 +186,32 @@ def scenarios() -> list[Scenario]:
         Scenario("unlimited-with-others", None, others=0.1),
         Scenario("unlimited-two-spinners-with-few-others", None, spinners=2, others=0.01),
         Scenario("2048-mb-one-spinner-never-throttled", 100_000_000, others=0.02),
+        Scenario("128-mb-20-ms-with-many-others", 1_667_000, 20_000_000, others=0.3),
+        Scenario("256-mb-100-ms-with-many-others", 16_670_000, others=0.4),
+        Scenario("a-real-time-program-leaves-0.3-of-20-ms", None, left_ns=300_000, why="smallest"),
+        Scenario(
+            "a-real-time-program-leaves-0.8-of-100-ms",
+            None,
+            left_ns=800_000,
+            cycle_ns=100_000_000,
+            why="smallest",
+        ),
+        Scenario(
+            "a-real-time-program-leaves-1.5-of-20-ms-and-skips-some",
+            None,
+            left_ns=1_500_000,
+            skipped=(7, 19, 30, 44),
+            why="would not have let",
+        ),
+        Scenario(
+            "a-real-time-program-leaves-8-of-50-ms-and-skips-some",
+            None,
+            span_ns=2_000_000_000,
+            left_ns=8_000_000,
+            cycle_ns=50_000_000,
+            skipped=(11, 23, 31),
+            why="would not have let",
+        ),
     ]
     return found
 
@@ -181,6 +220,7 @@ def vector(scenario: Scenario, seed: int) -> dict[str, object]:
     """A scenario, when its spinners ran, and what must come out."""
     spinners = simulate(scenario, seed)
     limited = scenario.quota_ns is not None and scenario.quota_ns < scenario.spinners * scenario.period_ns
+    why = {} if scenario.why is None else {"why": scenario.why}
     ran_ns = sum(end - start for stretches in spinners for start, end in stretches)
     seen_ns = max(one[-1][1] for one in spinners) - min(one[0][0] for one in spinners)
     return {
@@ -192,6 +232,7 @@ def vector(scenario: Scenario, seed: int) -> dict[str, object]:
             "period_ns": scenario.period_ns if limited else None,
             "quota_ns": scenario.quota_ns if limited else None,
             "cpus": (scenario.quota_ns or 0) / scenario.period_ns if limited else ran_ns / seen_ns,
+            **why,
         },
         "spinners": spinners,
     }

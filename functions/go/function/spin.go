@@ -29,16 +29,16 @@ func spin(asked request.Request, missing *document.UnavailableList) (*document.C
 	first, window := 0.0, span/windows
 	inferred := &document.Inferred{From: fmt.Sprintf("gaps of %d spinning threads over %.2f s", asked.Spinners, span/1e9)}
 	received := float64(spun.CPUNs) / span
-	if found, ok := quota.Infer(spun.Stretches); ok {
+	found, err := quota.Infer(spun.Stretches)
+	if err == nil {
 		cpus := found.QuotaNs / found.PeriodNs
 		inferred.PeriodNs, inferred.QuotaNs, inferred.CPUs = &found.PeriodNs, &found.QuotaNs, &cpus
 		inferred.ThrottledNs, inferred.Gaps, inferred.Periods = found.ThrottledNs, found.Gaps, found.Periods
 		first, window = found.FirstNs, found.PeriodNs
 	} else {
 		inferred.CPUs = &received
-		why := "no gaps end together with any period: hardly anything was throttled"
-		missing.Add("throttling.inferred.period_ns", why)
-		missing.Add("throttling.inferred.quota_ns", why)
+		missing.Add("throttling.inferred.period_ns", err.Error())
+		missing.Add("throttling.inferred.quota_ns", err.Error())
 	}
 	throttling.Inferred = inferred
 	throttling.Gaps, throttling.GapsLeftOut = longest(quota.Idle(spun.Stretches))

@@ -2,6 +2,8 @@
 package quota
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -23,7 +25,15 @@ const (
 	leastRan = 0.75
 	// Accidents of so many in all trials are accepted.
 	accident = 0.01
+	// The kernel takes no quota below 1 ms (kernel/sched/core.c: min_cfs_quota_period); what is inferred may be a little less than what is set.
+	smallestNs = 900_000
+	// As well as quotas are inferred.
+	near = 0.02
+	// What a CPU may run beyond its quota once, however long one looks: a slice that it holds (sched_cfs_bandwidth_slice), or a tick that is owed.
+	keptNs = 5_000_000
 )
+
+var errNoPeriod = errors.New("no gaps end together with any period: hardly anything was throttled")
 
 // Inferred is a quota, as gaps tell it.
 type Inferred struct {
@@ -40,8 +50,8 @@ type gap struct{ start, end int64 }
 func (g gap) length() int64 { return g.end - g.start }
 
 // Infer finds period and quota in what each thread ran. A throttled thread begins to run again when its quota is refilled, at the
-// boundary of a period; a preempted one at any time. False when the ends of gaps have no common period.
-func Infer(threads [][]Stretch) (Inferred, bool) {
+// boundary of a period; a preempted one at any time. The error says why there is none, in one line.
+func Infer(threads [][]Stretch) (Inferred, error) {
 	all := gapsOf(threads)
 	typical := typicalLength(all)
 	// Being preempted is shorter than being throttled, on a busy machine much oftener too: then only the longest gaps tell.
@@ -50,11 +60,11 @@ func Infer(threads [][]Stretch) (Inferred, bool) {
 		if !found {
 			continue
 		}
-		if inferred, enough := g.measure(threads, all); enough {
-			return inferred, true
+		if inferred, err := g.measure(threads, all); err != errNoPeriod {
+			return inferred, err
 		}
 	}
-	return Inferred{}, false
+	return Inferred{}, errNoPeriod
 }
 
 // Gaps of all threads, by their ends.
@@ -199,22 +209,22 @@ func phaseOf(ends, weights []float64, period float64) float64 {
 // significant says whether as many ends would hardly be near boundaries by accident: the binomial chance, for every end as the first
 // and every frequency that could have been found.
 func (g grid) significant(gaps []gap) bool {
-	n, near, last := 0, 0, math.Inf(-1)
+	n, ended, last := 0, 0, math.Inf(-1)
 	for _, gap := range gaps {
 		// Several threads are let go at one boundary, which is one moment.
 		if end := float64(gap.end); end-last > 2*g.tolerance() {
 			n, last = n+1, end
 			if g.ends(gap) {
-				near++
+				ended++
 			}
 		}
 	}
-	if near < 3 || 5*near < 3*n {
+	if ended < 3 || 5*ended < 3*n {
 		return false
 	}
 	chance := 2 * g.tolerance() / g.period
 	trials := float64(n) * max(1, float64(gaps[len(gaps)-1].end-gaps[0].end)/g.period)
-	return trials*binomialTail(n-2, near-2, chance) < accident
+	return trials*binomialTail(n-2, ended-2, chance) < accident
 }
 
 // Chance of at least k of n.
@@ -230,7 +240,7 @@ func binomialTail(n, k int, chance float64) float64 {
 }
 
 // measure adds up what ran from boundary to boundary, where the quota was used up each time.
-func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, bool) {
+func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, error) {
 	found := Inferred{PeriodNs: g.period}
 	ends := map[float64]bool{}   // Boundaries at which a gap ended,
 	within := map[float64]bool{} // and those that lie in one: their quota was owed.
@@ -253,6 +263,12 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, bool) {
 		order = order[1:]
 	}
 	cpu := g.cpuAtBoundaries(threads)
+	ranBetween := func(from, to float64) float64 {
+		if cpu[from] > 0 && cpu[to] > 0 {
+			return float64(cpu[to] - cpu[from])
+		}
+		return overlap(threads, g.boundary(from), g.boundary(to))
+	}
 	var segments []segment
 	for i := 1; i < len(order); i++ {
 		from, to := order[i-1], order[i]
@@ -260,20 +276,37 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, bool) {
 		for k := from + 1; k < to; k++ {
 			used = used && within[k]
 		}
-		if !used {
-			continue
+		if used {
+			segments = append(segments, segment{ranBetween(from, to), to - from})
 		}
-		ran := overlap(threads, g.boundary(from), g.boundary(to))
-		if cpu[from] > 0 && cpu[to] > 0 {
-			ran = float64(cpu[to] - cpu[from])
-		}
-		segments = append(segments, segment{ran, to - from})
 	}
 	ran, periods := usedUp(segments)
 	found.FirstNs = g.boundary(order[0])
 	found.Periods = int(span)
 	found.QuotaNs = ran / periods
-	return found, periods > 0 && 2*periods >= float64(found.Periods)
+	if periods == 0 || 2*periods < float64(found.Periods) {
+		return Inferred{}, errNoPeriod
+	}
+	first, last := order[0], order[len(order)-1]
+	if err := whyNot(found.QuotaNs, g.period, ranBetween(first, last), last-first, len(threads)); err != nil {
+		return Inferred{}, err
+	}
+	return found, nil
+}
+
+// whyNot is why what gaps tell can be no quota of the kernel's, or nil. The same in every language.
+//
+// ran is what all threads ran over these periods, those that did not use the quota up too. A quota holds for each of them: what a CPU runs
+// beyond it once, it owes.
+func whyNot(quotaNs, periodNs, ran, periods float64, threads int) error {
+	said := fmt.Sprintf("gaps end together every %.3f ms, but a quota of %.3f ms", periodNs/1e6, quotaNs/1e6)
+	if quotaNs < smallestNs {
+		return fmt.Errorf("%s is below the kernel's smallest, 1 ms: other programs had the CPU", said)
+	}
+	if ran > (1+near)*quotaNs*periods+keptNs*float64(threads) {
+		return fmt.Errorf("%s would not have let %.3f ms run in each: other programs had the CPU", said, ran/periods/1e6)
+	}
+	return nil
 }
 
 // segment is what ran from one boundary to another.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -15,6 +16,7 @@ type gapVectors struct {
 			PeriodNs *float64 `json:"period_ns"`
 			QuotaNs  *float64 `json:"quota_ns"`
 			CPUs     float64
+			Why      string
 		}
 		Spinners [][][2]int64
 	}
@@ -37,16 +39,19 @@ func TestGapsTellTheQuota(t *testing.T) {
 					threads[i] = append(threads[i], Stretch{StartNs: s[0], EndNs: s[1]})
 				}
 			}
-			found, ok := Infer(threads)
+			found, err := Infer(threads)
 			expected := vector.Expected
 			if expected.PeriodNs == nil {
-				if ok {
+				if err == nil {
 					t.Fatalf("found a quota that is not there: %+v", found)
+				}
+				if why := err.Error(); !strings.Contains(why, expected.Why) || strings.Contains(why, "\n") {
+					t.Errorf("%q does not say %q in a line", why, expected.Why)
 				}
 				return
 			}
-			if !ok {
-				t.Fatal("found no quota")
+			if err != nil {
+				t.Fatal(err)
 			}
 			near := func(what string, got, want float64) {
 				if math.Abs(got/want-1) > file.Tolerance {

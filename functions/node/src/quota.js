@@ -19,8 +19,15 @@ const NEARLY_BEST = 0.7;
 const LEAST_RAN = 0.75;
 /** Accidents of so many in all trials are accepted. */
 const ACCIDENT = 0.01;
+/** The kernel takes no quota below 1 ms (kernel/sched/core.c: min_cfs_quota_period); what is inferred may be a little less than what is set. */
+const SMALLEST_NS = 0.9e6;
+/** As well as quotas are inferred. */
+const NEAR = 0.02;
+/** What a CPU may run beyond its quota once, however long one looks: a slice that it holds (sched_cfs_bandwidth_slice), or a tick that is owed. */
+const KEPT_NS = 5e6;
+const NO_PERIOD = 'no gaps end together with any period: hardly anything was throttled';
 
-/** Null when the ends of gaps have no common period. */
+/** { period, quota, throttled, gaps, periods, first, why: null }, or only { why }, in one line, when there is none. */
 function infer(threads) {
   const gaps = gapsOf(threads);
   const typical = typicalLength(gaps);
@@ -30,7 +37,7 @@ function infer(threads) {
     const found = grid && measure(grid, threads, gaps);
     if (found) return found;
   }
-  return null;
+  return { why: NO_PERIOD };
 }
 
 // Of all threads, by their ends.
@@ -172,17 +179,22 @@ function measure(grid, threads, gaps) {
   // What was overrun before the spinning is owed in the first period.
   if (order.length > 4) order.shift();
   const cpu = cpuAtBoundaries(grid, threads);
+  const ranBetween = (from, to) =>
+    cpu.has(from) && cpu.has(to) ? cpu.get(to) - cpu.get(from) : overlap(threads, grid.boundary(from), grid.boundary(to));
   const segments = [];
   for (let i = 1; i < order.length; i++) {
     const [from, to] = [order[i - 1], order[i]];
     const between = Array.from({ length: to - from - 1 }, (_, offset) => from + 1 + offset);
     if (!between.every((k) => within.has(k))) continue;
-    const charged = cpu.has(from) && cpu.has(to) ? cpu.get(to) - cpu.get(from) : null;
-    segments.push({ ran: charged ?? overlap(threads, grid.boundary(from), grid.boundary(to)), periods: to - from });
+    segments.push({ ran: ranBetween(from, to), periods: to - from });
   }
   const { ran, periods } = usedUp(segments);
   if (periods === 0 || 2 * periods < all) return null;
+  const [from, to] = [order[0], order[order.length - 1]];
+  const why = whyNot(ran / periods, grid.period, ranBetween(from, to), to - from, threads.length);
+  if (why !== null) return { why };
   return {
+    why,
     period: grid.period,
     quota: ran / periods,
     throttled: throttles.reduce((sum, gap) => sum + gap.length, 0),
@@ -190,6 +202,18 @@ function measure(grid, threads, gaps) {
     periods: all,
     first: grid.boundary(order[0]),
   };
+}
+
+// Why what gaps tell can be no quota of the kernel's, or null. The same in every language. What ran is of all threads over these periods, those
+// that did not use the quota up too: a quota holds for each of them, and what a CPU runs beyond it once, it owes.
+function whyNot(quota, period, ran, periods, threads) {
+  const ms = (ns) => `${(ns / 1e6).toFixed(3)} ms`;
+  const said = `gaps end together every ${ms(period)}, but a quota of ${ms(quota)}`;
+  if (quota < SMALLEST_NS) return `${said} is below the kernel's smallest, 1 ms: other programs had the CPU`;
+  if (ran > (1 + NEAR) * quota * periods + KEPT_NS * threads) {
+    return `${said} would not have let ${ms(ran / periods)} run in each: other programs had the CPU`;
+  }
+  return null;
 }
 
 // Adds up, without those that ran much less than most: others took their time, and a gap of theirs ended with the period.

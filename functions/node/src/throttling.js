@@ -23,21 +23,21 @@ async function throttling(request, unavailable) {
   } catch (error) {
     return without(`threads cannot spin: ${error.message}`);
   }
-  const found = infer(spun.threads);
+  const told = infer(spun.threads);
+  const found = told.why === null ? told : null;
   const [gaps, left] = longest(idle(spun.threads, GAP_NS));
   const windows = shares(spun.threads, found?.first ?? 0, found?.period ?? spun.wall / WINDOWS, spun.wall);
   if (windows.length === 0) unavailable.push({ what: 'cpu.share', why: 'the spinning was shorter than a period' });
   return {
     cpu: { share: windows.length > 0 ? estimate(windows) : null, spun_ns: Math.round(spun.cpu), spinners: request.spinners },
-    throttling: { inferred: inferred(found, spun, request, unavailable), platform: null, gaps, gaps_left_out: left },
+    throttling: { inferred: inferred(told, spun, request, unavailable), platform: null, gaps, gaps_left_out: left },
   };
 }
 
-function inferred(found, spun, request, unavailable) {
-  if (!found) {
-    const why = 'no gaps end together with any period: hardly anything was throttled';
-    for (const name of ['period_ns', 'quota_ns']) unavailable.push({ what: `throttling.inferred.${name}`, why });
-  }
+function inferred(told, spun, request, unavailable) {
+  const { why } = told;
+  const found = why === null ? told : null;
+  if (!found) for (const name of ['period_ns', 'quota_ns']) unavailable.push({ what: `throttling.inferred.${name}`, why });
   return {
     period_ns: found?.period ?? null,
     quota_ns: found?.quota ?? null,

@@ -39,9 +39,11 @@ for (const { name, expected, spinners } of gaps.vectors) {
   test(`the quota of ${name}`, () => {
     const found = infer(spinners.map((stretches) => stretches.map(([start, end]) => ({ start, end, cpu: null }))));
     if (expected.period_ns === null) {
-      assert.equal(found, null);
+      assert.ok(found.why?.includes(expected.why ?? ''), `${found.why}`);
+      assert.ok(!found.why.includes('\n'));
       return;
     }
+    assert.equal(found.why, null);
     const within = (value, wanted, what) => assert.ok(Math.abs(value / wanted - 1) <= gaps.tolerance, `${what}: ${value}, not ${wanted}`);
     within(found.period, expected.period_ns, 'period');
     within(found.quota, expected.quota_ns, 'quota');

@@ -51,6 +51,13 @@ _IDLE = 0.05
 """Of the periods: if more have no running time, it is of the quota."""
 _MOST = 0.9
 """Of the CPUs of all spinners, that a quota may be which only the same running times tell."""
+_SMALLEST_NS = 900_000
+"""The kernel takes no quota below 1 ms (kernel/sched/core.c: `min_cfs_quota_period`); what is inferred may be a little less than what is set."""
+_NEAR = 0.02
+"""As well as quotas are inferred."""
+_KEPT_NS = 5_000_000
+"""What a CPU may run beyond its quota once, however long one looks: a slice that it holds (`sched_cfs_bandwidth_slice`), or a tick that is owed."""
+_NO_PERIOD = "no gaps end together with the periods of a quota: nothing was throttled that long"
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class Inferred:
     """What the gaps tell."""
 
     period_ns: float | None
-    """`None` where no gaps are of a quota; then `why` says so."""
+    """`None` where no gaps are of a quota, or what they tell can be none; then `why` says so."""
     quota_ns: float | None
     """Running time of all spinners in a period."""
     cpus: float
@@ -130,6 +137,16 @@ def infer(spinners: Sequence[Stretches]) -> Inferred:
     (100000000, 25000000, 0.25)
     """
     merged = [_without_short_gaps(stretches) for stretches in spinners]
+    told = _told(merged)
+    if told is None:
+        return _none(merged, _NO_PERIOD)
+    found, ran_ns = told
+    why = _why_not(found, ran_ns, len(spinners))
+    return found if why is None else _none(merged, why)
+
+
+def _told(merged: Sequence[Sequence[tuple[int, int, int]]]) -> tuple[Inferred, float] | None:
+    """What the gaps tell, whether a quota can be so or not, and what ran in all of its periods."""
     gaps = [Gap(before[1], after[0]) for each in merged for before, after in zip(each, each[1:])]
     # A gap of others is shorter than those of a quota, or it does not matter which it is.
     least_ns = _typical_length_ns(gaps) / 4
@@ -137,7 +154,7 @@ def infer(spinners: Sequence[Stretches]) -> Inferred:
     longest = sorted(sorted(heavy, key=lambda gap: -gap.length_ns)[:_HEAVIEST], key=lambda gap: gap.end_ns)
     strongest = _strongest_period(longest) if len(longest) >= _FEWEST else None
     if strongest is None:
-        return _unthrottled(merged)
+        return None
     grid = _fitted(longest, strongest)
     if grid is not None and _more_than_chance(longest, grid):
         found = _quota(merged, heavy, grid, _NEARLY_ALL)
@@ -152,11 +169,11 @@ def infer(spinners: Sequence[Stretches]) -> Inferred:
             found = _quota(merged, heavy, grid, _SHARE)
             if (
                 found is not None
-                and found.cpus <= _MOST * len(spinners)
-                and _is_idle_before_refills(merged, grid, found.cpus)
+                and found[0].cpus <= _MOST * len(merged)
+                and _is_idle_before_refills(merged, grid, found[0].cpus)
             ):
                 return found
-    return _unthrottled(merged)
+    return None
 
 
 def _is_idle_before_refills(
@@ -185,8 +202,9 @@ def _more_than_chance(gaps: Sequence[Gap], grid: _Grid) -> bool:
 
 def _quota(
     spinners: Sequence[Sequence[tuple[int, int, int]]], gaps: Sequence[Gap], grid: _Grid, least_alike: float
-) -> Inferred | None:
-    """The running time of the periods that end in a gap; `None` where these are few, or others ran longer than a quota lets them.
+) -> tuple[Inferred, float] | None:
+    """The running time of the periods that end in a gap; `None` where these are few, or others ran longer than a quota lets them. Also what
+    ran in all periods.
 
     least_alike: the share of these periods in which it must be the same.
     """
@@ -227,16 +245,33 @@ def _quota(
     if most_ns > quota_ns * 1.05 + len(spinners) * _LATE_NS:
         return None
     throttled_ns = sum(gap.length_ns for gap in throttles)
-    return Inferred(
-        grid.period_ns, quota_ns, quota_ns / grid.period_ns, throttled_ns, len(throttles), last - first, None
-    )
+    cpus = quota_ns / grid.period_ns
+    found = Inferred(grid.period_ns, quota_ns, cpus, throttled_ns, len(throttles), last - first, None)
+    return found, total_ns
 
 
-def _unthrottled(spinners: Sequence[Sequence[tuple[int, int, int]]]) -> Inferred:
+def _why_not(found: Inferred, ran_ns: float, spinners: int) -> str | None:
+    """Why what gaps tell can be no quota of the kernel's; `None` where it can. The same in every language.
+
+    ran_ns: running time of all spinners over these periods, those that did not use the quota up too. A quota holds for each of them: what a CPU
+    runs beyond it once, it owes.
+    """
+    assert found.period_ns is not None and found.quota_ns is not None, "a candidate has both"
+    period_ms, quota_ms = found.period_ns / 1e6, found.quota_ns / 1e6
+    said = f"gaps end together every {period_ms:.3f} ms, but a quota of {quota_ms:.3f} ms"
+    if found.quota_ns < _SMALLEST_NS:
+        return f"{said} is below the kernel's smallest, 1 ms: other programs had the CPU"
+    if ran_ns > (1 + _NEAR) * found.quota_ns * found.periods + _KEPT_NS * spinners:
+        ran_ms = ran_ns / found.periods / 1e6
+        return f"{said} would not have let {ran_ms:.3f} ms run in each: other programs had the CPU"
+    return None
+
+
+def _none(spinners: Sequence[Sequence[tuple[int, int, int]]], why: str) -> Inferred:
+    """No quota; the CPUs received."""
     begin = min((each[0][0] for each in spinners if each), default=0)
     end = max((each[-1][1] for each in spinners if each), default=0)
     ran = sum(ran for each in spinners for _, _, ran in each)
-    why = "no gaps end together with the periods of a quota: nothing was throttled that long"
     return Inferred(None, None, ran / (end - begin) if end > begin else 0.0, 0, 0, 0, why)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -60,14 +61,57 @@ def test_quota(vector: dict[str, Any]) -> None:
     assert found.cpus == pytest.approx(wanted["cpus"], rel=tolerance)
     assert found.period_ns == near(wanted["period_ns"], tolerance)
     assert found.quota_ns == near(wanted["quota_ns"], tolerance)
-    assert (found.why is None) == (wanted["quota_ns"] is not None)
+    if wanted["quota_ns"] is not None:
+        assert found.why is None
+    else:
+        assert found.why is not None and "\n" not in found.why
+        assert wanted.get("why", "") in found.why
 
 
 def test_the_simulated_timelines_are_those_of_the_simulator() -> None:
     module = load("make_gaps", VECTORS / "make_gaps.py")
     committed = vectors("gaps.json")["vectors"]
-    for seed in (0, 10, 17):
-        assert module.vector(module.scenarios()[seed], seed) == committed[seed]
+    for seed in (0, 10, 17, -1, -4):
+        assert module.vector(module.scenarios()[seed], seed % len(committed)) == committed[seed]
+    assert len(committed) == len(module.scenarios())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_quota_is_inferred_whatever_the_seed(seed: int) -> None:
+    module, rng = load("make_gaps", VECTORS / "make_gaps.py"), random.Random(seed)
+    period_ns = rng.choice((20, 50, 100)) * 1_000_000
+    cpus = rng.choice(list(module.TIERS.values()))
+    scenario = module.Scenario(
+        "any",
+        round(cpus * period_ns),
+        period_ns,
+        2 if cpus >= 1 else 1,
+        others=rng.choice((0, 0.05, 0.1, 0.2)),
+        phase_ns=rng.randrange(period_ns),
+    )
+    found = infer(module.simulate(scenario, seed))
+    assert found.why is None
+    assert found.period_ns == near(period_ns, module.TOLERANCE)
+    assert found.quota_ns == near(scenario.quota_ns, module.TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_program_of_a_higher_class_leaves_is_no_quota(seed: int) -> None:
+    """Where it is less than the kernel's smallest, or the program leaves all of a cycle now and then."""
+    module, rng = load("make_gaps", VECTORS / "make_gaps.py"), random.Random(seed)
+    cycle_ns = rng.choice((20, 40, 50, 100)) * 1_000_000
+    tiny = seed % 2 == 0
+    scenario = module.Scenario(
+        "any",
+        None,
+        span_ns=40 * cycle_ns,
+        left_ns=rng.randrange(30_000, 850_000) if tiny else cycle_ns // rng.randrange(5, 12),
+        cycle_ns=cycle_ns,
+        skipped=() if tiny else tuple(rng.sample(range(3, 38), 3)),
+    )
+    found = infer(module.simulate(scenario, seed))
+    assert (found.period_ns, found.quota_ns) == (None, None)
+    assert found.why is not None and ("smallest" if tiny else "would not have let") in found.why
 
 
 @pytest.mark.parametrize("vector", vectors("requests.json")["vectors"], ids=str)

@@ -136,6 +136,6 @@ def _missing(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dic
             line["purpose"] == QUOTA and line["tier"] == check["tier"] for line in lines
         ):
             found.append(
-                {"what": f"quota_check of {check['tier']}", "why": "most looks from inside saw no throttling"}
+                {"what": f"quota_check of {check['tier']}", "why": "most looks from inside found no quota"}
             )
     return found

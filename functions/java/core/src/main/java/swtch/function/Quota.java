@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.stream.LongStream;
@@ -30,6 +31,13 @@ public final class Quota {
     private static final double LEAST_RAN = 0.75;
     /** Accidents of so many in all trials are accepted. */
     private static final double ACCIDENT = 0.01;
+    /** The kernel takes no quota below 1 ms (kernel/sched/core.c: min_cfs_quota_period); what is inferred may be a little less than what is set. */
+    private static final double SMALLEST_NS = 0.9e6;
+    /** As well as quotas are inferred. */
+    private static final double NEAR = 0.02;
+    /** What a CPU may run beyond its quota once, however long one looks: a slice that it holds (sched_cfs_bandwidth_slice), or a tick that is owed. */
+    private static final double KEPT_NS = 5e6;
+    private static final Outcome NO_PERIOD = Outcome.none("no gaps end together with any period: hardly anything was throttled");
 
     private Quota() {}
 
@@ -39,25 +47,32 @@ public final class Quota {
     /** The first boundary is since the beginning too. */
     public record Inferred(double periodNs, double quotaNs, long throttledNs, int gaps, int periods, double firstNs) {}
 
+    /** A quota, or null and why there is none, in one line. */
+    public record Outcome(Inferred found, String why) {
+        private static Outcome none(String why) {
+            return new Outcome(null, why);
+        }
+    }
+
     private record Gap(long startNs, long endNs) {
         long length() {
             return endNs - startNs;
         }
     }
 
-    /** Null when the ends of gaps have no common period. */
-    public static Inferred infer(List<List<Stretch>> threads) {
+    /** What the gaps tell. */
+    public static Outcome infer(List<List<Stretch>> threads) {
         List<Gap> gaps = gapsOf(threads);
         double typical = typicalLength(gaps);
         // Being preempted is shorter than being throttled, on a busy machine much oftener too: then only the longest gaps tell.
         for (double part : new double[] {0.25, 1, 2, 4}) {
             Grid grid = gridOf(gaps.stream().filter(gap -> gap.length() >= part * typical).toList());
-            Inferred found = grid == null ? null : measure(grid, threads, gaps);
-            if (found != null) {
-                return found;
+            Outcome outcome = grid == null ? NO_PERIOD : measure(grid, threads, gaps);
+            if (outcome != NO_PERIOD) {
+                return outcome;
             }
         }
-        return null;
+        return NO_PERIOD;
     }
 
     /** Of all threads, by their ends. */
@@ -233,8 +248,8 @@ public final class Quota {
         return sum;
     }
 
-    /** Adds up what ran from boundary to boundary, where the quota was used up each time. Null when that was seldom so. */
-    private static Inferred measure(Grid grid, List<List<Stretch>> threads, List<Gap> gaps) {
+    /** Adds up what ran from boundary to boundary, where the quota was used up each time. */
+    private static Outcome measure(Grid grid, List<List<Stretch>> threads, List<Gap> gaps) {
         var ends = new TreeSet<Long>(); // Boundaries at which a gap ended,
         var within = new HashSet<Long>(); // and those that lie in one: their quota was owed.
         List<Gap> throttles = gaps.stream().filter(grid::ends).toList();
@@ -256,15 +271,7 @@ public final class Quota {
         Long from = null;
         for (long to : ends) {
             if (from != null && LongStream.range(from + 1, to).allMatch(within::contains)) {
-                double ran = 0;
-                for (int i = 0; i < threads.size(); i++) {
-                    Long before = cpu.get(i).get(from);
-                    Long after = cpu.get(i).get(to);
-                    ran += before != null && after != null
-                            ? after - before
-                            : overlap(threads.get(i), grid.boundary(from), grid.boundary(to));
-                }
-                segments.add(new Segment(ran, to - from));
+                segments.add(new Segment(ranBetween(grid, threads, cpu, from, to), to - from));
             }
             from = to;
         }
@@ -276,11 +283,45 @@ public final class Quota {
         double ran = usedUp.stream().mapToDouble(Segment::ran).sum();
         long periods = usedUp.stream().mapToLong(Segment::periods).sum();
         if (periods == 0 || 2 * periods < all) {
-            return null;
+            return NO_PERIOD;
+        }
+        double ranInAll = ranBetween(grid, threads, cpu, ends.first(), ends.last());
+        String why = whyNot(ran / periods, grid.period, ranInAll, ends.last() - ends.first(), threads.size());
+        if (why != null) {
+            return Outcome.none(why);
         }
         long throttled = throttles.stream().mapToLong(Gap::length).sum();
-        return new Inferred(
-                grid.period, ran / periods, throttled, throttles.size(), (int) all, firstNs);
+        return new Outcome(new Inferred(grid.period, ran / periods, throttled, throttles.size(), (int) all, firstNs), null);
+    }
+
+    /**
+     * Why what gaps tell can be no quota of the kernel's, or null. The same in every language. What ran is of all threads over these periods, those
+     * that did not use the quota up too: a quota holds for each of them, and what a CPU runs beyond it once, it owes.
+     */
+    private static String whyNot(double quotaNs, double periodNs, double ranNs, long periods, int threads) {
+        String said = String.format(
+                Locale.ROOT, "gaps end together every %.3f ms, but a quota of %.3f ms", periodNs / 1e6, quotaNs / 1e6);
+        if (quotaNs < SMALLEST_NS) {
+            return said + " is below the kernel's smallest, 1 ms: other programs had the CPU";
+        }
+        if (ranNs > (1 + NEAR) * quotaNs * periods + KEPT_NS * threads) {
+            return String.format(
+                    Locale.ROOT, "%s would not have let %.3f ms run in each: other programs had the CPU", said, ranNs / periods / 1e6);
+        }
+        return null;
+    }
+
+    /** What all threads ran between two boundaries: their CPU time, where they looked at it at both. */
+    private static double ranBetween(Grid grid, List<List<Stretch>> threads, List<Map<Long, Long>> cpu, long from, long to) {
+        double ran = 0;
+        for (int i = 0; i < threads.size(); i++) {
+            Long before = cpu.get(i).get(from);
+            Long after = cpu.get(i).get(to);
+            ran += before != null && after != null
+                    ? after - before
+                    : overlap(threads.get(i), grid.boundary(from), grid.boundary(to));
+        }
+        return ran;
     }
 
     /** What ran from one boundary to another. */

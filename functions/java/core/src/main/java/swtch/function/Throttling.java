@@ -30,8 +30,9 @@ final class Throttling {
             return;
         }
         Spinner.Spun spun = Spinner.spin(request.whole("spinners"), request.number("spin_ms"));
-        Quota.Inferred found = Quota.infer(spun.threads());
-        throttling.put("inferred", inferred(found, spun, unavailable));
+        Quota.Outcome outcome = Quota.infer(spun.threads());
+        Quota.Inferred found = outcome.found();
+        throttling.put("inferred", inferred(outcome, spun, unavailable));
         List<List<Long>> gaps = Quota.idle(spun.threads(), Spinner.GAP_NS);
         throttling.put("gaps", longest(gaps));
         throttling.put("gaps_left_out", Math.max(0, gaps.size() - MOST_GAPS));
@@ -46,12 +47,12 @@ final class Throttling {
         cpu.put("spinners", spun.threads().size());
     }
 
-    private static Map<String, Object> inferred(Quota.Inferred found, Spinner.Spun spun, Unavailable unavailable) {
+    private static Map<String, Object> inferred(Quota.Outcome outcome, Spinner.Spun spun, Unavailable unavailable) {
+        Quota.Inferred found = outcome.found();
         Double quota = found == null ? null : withOthers(found, spun.othersCpus());
         if (found == null) {
-            String why = "no gaps end together with any period: hardly anything was throttled";
-            unavailable.add("throttling.inferred.period_ns", why);
-            unavailable.add("throttling.inferred.quota_ns", why);
+            unavailable.add("throttling.inferred.period_ns", outcome.why());
+            unavailable.add("throttling.inferred.quota_ns", outcome.why());
         }
         var fields = new LinkedHashMap<String, Object>();
         fields.put("period_ns", found == null ? null : found.periodNs());

@@ -66,12 +66,15 @@ class VectorsTest {
         return vectors("gaps.json").map(vector -> dynamicTest((String) vector.get("name"), () -> {
             List<List<Quota.Stretch>> threads = ((List<?>) vector.get("spinners")).stream().map(VectorsTest::stretches).toList();
             Map<?, ?> expected = (Map<?, ?>) vector.get("expected");
-            Quota.Inferred found = Quota.infer(threads);
+            Quota.Outcome outcome = Quota.infer(threads);
+            Quota.Inferred found = outcome.found();
             if (expected.get("period_ns") == null) {
                 assertNull(found);
+                String word = expected.get("why") instanceof String why ? why : "";
+                assertTrue(outcome.why().contains(word) && !outcome.why().contains("\n"), outcome.why());
                 return;
             }
-            assertNotNull(found);
+            assertNotNull(found, outcome.why());
             within(expected.get("period_ns"), found.periodNs(), tolerance);
             within(expected.get("quota_ns"), found.quotaNs(), tolerance);
             within(expected.get("cpus"), found.quotaNs() / found.periodNs(), tolerance);
