@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -42,6 +43,18 @@ def count(text: str) -> int:
 def counts(text: str) -> tuple[int, ...]:
     """`1,2,4`."""
     return each(text, count)
+
+
+def add_study(add: Callable[..., Any], folder: str) -> None:
+    """The options about a study's folder and what is printed of it.
+
+    folder: its name by default.
+    """
+    add(
+        "--out", type=Path, metavar="DIR", help=f"the study's folder ({folder}, or the first free {folder}-N)"
+    )
+    add("--name", metavar="NAME", help="the machine's name in the study (the folder's)")
+    add("--json", action="store_true", help="print the study as JSON")
 
 
 def each(text: str, one: Callable[[str], T]) -> tuple[T, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._errors import CommandError, WrongUsage
 from .._machine import Usable, host, usable
-from .._options import count, counts, seconds
+from .._options import add_study, count, counts, seconds
 from . import result, summary
 from .catalogue import MODELS, QUICK, find
 from .one_run import Job, Plan
@@ -150,9 +150,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="give up a measured phase after so long (1m and three times --duration)",
     )
-    add("--out", type=Path, metavar="DIR", help="the study's folder (ai-study, or the first free ai-study-N)")
-    add("--name", metavar="NAME", help="the machine's name in the study (the folder's)")
-    add("--json", action="store_true", help="print the study as JSON")
+    add_study(add, result.DEFAULT_FOLDER)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from .. import _cgroup as cgroup
 from .._errors import CommandError, WrongUsage
 from .._files import make_folder, now
 from .._machine import host, host_document, usable
-from .._options import count, seconds
+from .._options import add_study, count, seconds
 from .._program import swtch_version
 from .._progress import left
 from . import study, summary
@@ -117,15 +117,8 @@ def _add_how(group: Any) -> None:
     )
     add("--seed", type=int, default=0, metavar="N", help="of the order (0)")
     add("--quick", action="store_true", help="10 ms and 100 ms of work, within a minute")
-    add(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="the study's folder (faas-tiers, or the first free faas-tiers-N)",
-    )
     add("--resume", type=Path, metavar="DIR", help="go on with the study in that folder")
-    add("--name", metavar="NAME", help="the machine's name in the study (the folder's)")
-    add("--json", action="store_true", help="print the study as JSON")
+    add_study(add, study.DEFAULT_FOLDER)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -12,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_examples import all_examples, installed
 from run_host import SLEEPER, needs_runtime, needs_swtch, program
 
 from swtch._program import binary
@@ -20,31 +20,8 @@ from swtch.ai.catalogue import MODELS
 from swtch.ai.command import _parser, main
 from swtch.ai.errors import MissingRuntime
 
-ROOT = Path(__file__).resolve().parents[3]
-DOCUMENT = ROOT / "docs" / "ai.md"
 
-
-def examples(text):
-    """The commands of a help text or a document: lines that begin with `swtch ai`, or `$ swtch ai`, less the remark after two blanks."""
-    lines = (line.strip().removeprefix("$ ") for line in text.splitlines())
-    return [line.split("  ")[0].strip() for line in lines if line.startswith("swtch ai ")]
-
-
-def helps():
-    """The help texts of the command and of all its own."""
-    yield _parser().format_help()
-    for action in _parser()._subparsers._group_actions:
-        for one in action.choices.values():
-            yield one.format_help()
-
-
-def all_examples():
-    found = [example for text in helps() for example in examples(text)] + examples(DOCUMENT.read_text())
-    assert len(found) > 25
-    return sorted(set(found))
-
-
-@pytest.mark.parametrize("example", all_examples())
+@pytest.mark.parametrize("example", all_examples("swtch ai", _parser(), "ai.md", 20))
 def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
     """Everything but the workloads themselves: those would take hours."""
     words = shlex.split(example.split(" | ")[0])[2:]
@@ -203,6 +180,4 @@ def test_swtch_runs_it_as_its_own(tmp_path):
 
 
 def test_the_installation_brings_the_program():
-    entry = re.search(r'^swtch-ai = "([\w.]+):(\w+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert entry is not None
-    assert getattr(importlib.import_module(entry[1]), entry[2]) is main
+    assert installed("swtch-ai") is main

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_examples import all_examples, installed
 from faas_host import OWN, ROOT, STUB, groups_left, needs_groups, tiers_file
 
 import swtch.faas
@@ -25,7 +26,6 @@ from swtch.faas.command import _parser, main
 from swtch.faas.invoke import Reply
 from swtch.faas.server import Server
 
-DOCUMENT = ROOT / "docs" / "faas.md"
 RESPONSE = json.loads((Path(__file__).with_name("response.json")).read_text())
 
 
@@ -42,27 +42,7 @@ def place(tmp_path, monkeypatch):
     assert groups_left() == []
 
 
-def examples(text):
-    """The commands of a help text or a document: lines that begin with `swtch faas`, or `$ swtch faas`, less the remark after two blanks."""
-    lines = (line.strip().removeprefix("$ ") for line in text.splitlines())
-    return [line.split("  ")[0].strip() for line in lines if line.startswith("swtch faas ")]
-
-
-def helps():
-    """The help texts of the command and of all its own."""
-    yield _parser().format_help()
-    for action in _parser()._subparsers._group_actions:
-        for one in action.choices.values():
-            yield one.format_help()
-
-
-def all_examples():
-    found = [example for text in helps() for example in examples(text)] + examples(DOCUMENT.read_text())
-    assert len(set(found)) > 20
-    return sorted(set(found))
-
-
-@pytest.mark.parametrize("example", all_examples())
+@pytest.mark.parametrize("example", all_examples("swtch faas", _parser(), "faas.md", 21))
 def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
     """Everything but the functions themselves: those would take hours."""
     words = shlex.split(example)[2:]
@@ -237,9 +217,7 @@ def test_own_functions_are_found_in_the_current_folder(tmp_path, monkeypatch):
 
 
 def test_the_installation_brings_the_program():
-    entry = re.search(r'^swtch-faas = "([\w.]+):(\w+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert entry is not None
-    assert getattr(importlib.import_module(entry[1]), entry[2]) is main
+    assert installed("swtch-faas") is main
 
 
 @pytest.mark.parametrize("name", sorted(one.name for one in pkgutil.iter_modules(swtch.faas.__path__)))

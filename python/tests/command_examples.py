@@ -1,0 +1,40 @@
+"""The commands that help texts and documents show, for the tests that run each of them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def examples(text: str, program: str) -> list[str]:
+    """The commands of a text: lines that begin with the program, or `$` and it, less the remark after two blanks."""
+    lines = (line.strip().removeprefix("$ ") for line in text.splitlines())
+    return [line.split("  ")[0].strip() for line in lines if line.startswith(f"{program} ")]
+
+
+def helps(parser: ArgumentParser) -> Iterator[str]:
+    """The help texts of a command and of all its own."""
+    yield parser.format_help()
+    for action in parser._subparsers._group_actions:
+        for one in action.choices.values():
+            yield one.format_help()
+
+
+def all_examples(program: str, parser: ArgumentParser, document: str, at_least: int) -> list[str]:
+    """Those of the help texts and of a document in `docs`, each once; there must be so many, or they were not found."""
+    texts = [*helps(parser), (ROOT / "docs" / document).read_text()]
+    found = {example for text in texts for example in examples(text, program)}
+    assert len(found) >= at_least
+    return sorted(found)
+
+
+def installed(name: str) -> object:
+    """What an installed program of that name runs (`pyproject.toml`)."""
+    entry = re.search(rf'^{name} = "([\w.]+):(\w+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert entry is not None
+    return getattr(importlib.import_module(entry[1]), entry[2])
