@@ -43,7 +43,6 @@ def load(name: str, path: Path) -> ModuleType:
 RuntimeApi = load("runtime_api", ROOT / "python" / "swtch" / "faas" / "runtime_api.py").RuntimeApi
 SHORT = {"time_limit_ms": 60, "min_batches": 5, "spin_ms": 100}
 """A measurement that is over in half a second; enough for its shape, not for its figures."""
-SCHEMA = json.loads((ROOT / "docs" / "schemas" / "faas-1.json").read_text())
 READY_S = 60
 LOCAL = {"SWTCH_FUNCTION_NAME": "f", "SWTCH_FUNCTION_MEMORY_MB": "128", "SWTCH_FUNCTION_CPUS": "0.0833"}
 """What `swtch faas` says of a tier."""
@@ -164,9 +163,23 @@ def run_or_skip(command: list[str], cwd: Path, why: str, environment: dict[str, 
         pytest.skip(f"{why}: {said}")
 
 
+def check_schema(document: Any, name: str) -> None:
+    """That it keeps the published schema of `swtch/NAME/1`."""
+    schema = json.loads((ROOT / "docs" / "schemas" / f"{name}-1.json").read_text())
+    assert faults(document, schema) == []
+
+
+def check_error(answer: tuple[int, Any], status: int, word: str) -> None:
+    """That an answer refuses something, or says what failed, as the schema of errors has it."""
+    found, document = answer
+    assert found == status, document
+    check_schema(document, "faas-error")
+    assert word in document["error"] and "\n" not in document["error"]
+
+
 def check_document(document: Any, platform: str, language: str) -> None:
     """That it is an answer of that platform's adapter, and keeps the schema."""
-    assert faults(document, SCHEMA) == []
+    check_schema(document, "faas")
     assert document["platform"]["name"] == platform
     assert document["handler"]["language"] == language
     missing = {each["what"] for each in document["unavailable"]}
@@ -193,16 +206,14 @@ def check_http(server: Served, platform: str, language: str) -> None:
         and found["invocation"]["number"] == 2
         and found["cpu"] is None
     )
-    status, found = server.post({"colour": "red"})
-    assert status == 400 and found["schema"] == "swtch/faas-error/1" and "colour" in found["error"]
+    check_error(server.post({"colour": "red"}), 400, "colour")
 
 
 def check_refusals(server: Served) -> None:
     """What is refused, each with one line; afterwards the server still answers."""
     for body in (b"{", b"[1]", b'{"spin_ms": -1}', b'"' + b"a" * 2**21):
-        status, found = server.post(body)
-        assert status == 400 and "\n" not in found["error"], found
-    assert server.post(path="/elsewhere")[0] == 404
+        check_error(server.post(body), 400, "")
+    check_error(server.post(path="/elsewhere"), 404, "there is nothing")
     with urllib.request.urlopen(f"http://{server.address}/healthz", timeout=10) as answer:
         assert answer.status == 200
     status, found = server.post({"methods": [], "spin_ms": 0})

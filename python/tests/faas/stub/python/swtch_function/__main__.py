@@ -90,7 +90,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             "result": result,
             "wall_ns": wall_ns,
             "cpu_ns": cpu_ns,
-            "usage": {},
+            "usage": {
+                "wall_ns": wall_ns,
+                "cpu_ns": cpu_ns,
+                "voluntary": None,
+                "involuntary": None,
+                "max_rss_bytes": None,
+            },
         }
 
     def say(self, status, document):
