@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from dependencies import GO as MODULES
+from dependencies import listed, of_text, permitted
 from quota_check import check_quotas
 from serving import (
     ROOT,
@@ -50,6 +52,20 @@ def test_its_own_tests_and_lints(built: Path) -> None:
         assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     unformatted = subprocess.run(["gofmt", "-l", "."], cwd=GO, capture_output=True, text=True).stdout
     assert unformatted == ""
+
+
+def test_licences_of_what_is_linked(built: Path) -> None:
+    """Of all modules, those that others bring too; the direct ones are those of the list."""
+    form = "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Dir}}{{end}}{{end}}"
+    outcome = subprocess.run(
+        ["go", "list", "-deps", "-f", form, "./..."], cwd=GO, capture_output=True, text=True
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    modules = dict(line.split("\t") for line in outcome.stdout.splitlines() if line)
+    licences = {name: of_text(Path(folder)) for name, folder in modules.items()}
+    wanted = {name: row.licence for name, row in listed(MODULES).items()}
+    assert {name: licences[name] for name in wanted} == wanted
+    assert [f"{name}: {licence}" for name, licence in licences.items() if not permitted(licence)] == []
 
 
 def test_the_local_server(built: Path) -> None:

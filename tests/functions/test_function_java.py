@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dependencies import MAVEN, listed, manifests, of_maven, of_pom
 from quota_check import check_quotas
-from serving import ROOT, TARGET, check_local_server, check_platform, check_runtime, free_port
+from serving import ROOT, TARGET, check_local_server, check_platform, check_runtime, free_port, run_or_skip
 
 JAVA = ROOT / "functions" / "java"
 BUILT = TARGET / "java"
@@ -42,6 +43,35 @@ def path_of(module: str) -> str:
 
 
 SERVER = ["java", "-jar", str(jar("swtch-function"))]
+
+
+def test_licences_of_what_is_used(tmp_path: Path) -> None:
+    """As the poms say, which Maven has put into its local repository to build and test."""
+    artifacts = [one for path in manifests("pom.xml") for one in of_maven(path)]
+    repository = local_repository(tmp_path / "classpath.txt")
+    plugins = [one for one in artifacts if one.name.startswith("org.apache.maven.plugins:")]
+    # What runs in no phase up to `package` is fetched when it is first asked for something.
+    unused = [
+        f"{one.name}:{one.version}:help"
+        for one in plugins
+        if not (repository / one.name.replace(".", "/").replace(":", "/") / one.version).is_dir()
+    ]
+    if unused:
+        run_or_skip(["mvn", "-B", "-q", "-N", *unused], JAVA, "Maven cannot have its own plugins")
+    wanted = listed(MAVEN)
+    assert {one.name: of_pom(repository, one) for one in artifacts} == {
+        name: row.licence for name, row in wanted.items()
+    }
+
+
+def local_repository(into: Path) -> Path:
+    """Where Maven keeps what it downloaded, by the place of a library that every module has."""
+    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
+    command = ["mvn", "-B", "-q", "-N", goal, f"-Dmdep.outputFile={into}"]
+    outcome = subprocess.run(command, cwd=JAVA, capture_output=True, text=True)
+    assert outcome.returncode == 0, outcome.stdout
+    jar = next(Path(one) for one in into.read_text().split(":") if "/org/junit/" in one)
+    return Path(str(jar).partition("/org/junit/")[0])
 
 
 def test_the_local_server() -> None:
