@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from quota_check import check_quotas
 from serving import (
     ROOT,
-    TARGET,
     at_port,
     check_bad_arguments,
     check_http,
@@ -20,34 +20,24 @@ from serving import (
     free_port,
     local,
     on_lambda,
+    ready,
     run_or_skip,
 )
 
 GO = ROOT / "functions" / "go"
-BUILT = TARGET / "go"
-PROGRAMS = {
-    "swtch-function": "./cmd/swtch-function",
-    "lambda": "./adapters/lambda",
-    "gcf": "./adapters/gcf/cmd",
-    "knative": "./adapters/knative/cmd",
-    "openfaas": "./adapters/openfaas/cmd",
-}
 
 
 @pytest.fixture(scope="module")
-def built() -> Path:
-    """The folder of the programs."""
+def built() -> Callable[[str], str]:
+    """From a platform to its program, as `swtch faas serve` builds it."""
     if not shutil.which("go"):
         pytest.skip("go is not here")
     run_or_skip(["go", "mod", "download"], GO, "the modules of functions/go/go.sum cannot be had")
-    for name, package in PROGRAMS.items():
-        command = ["go", "build", "-trimpath", "-o", str(BUILT / name), package]
-        outcome = subprocess.run(command, cwd=GO, capture_output=True, text=True)
-        assert outcome.returncode == 0, outcome.stderr
-    return BUILT
+    names = {"local": "swtch-function", "lambda": "bootstrap"}
+    return lambda platform: str(Path(ready("go", platform)["built"]) / names.get(platform, platform))
 
 
-def test_its_own_tests_and_lints(built: Path) -> None:
+def test_its_own_tests_and_lints(built: Callable[[str], str]) -> None:
     for command in (["go", "vet", "./..."], ["go", "test", "./..."]):
         outcome = subprocess.run(command, cwd=GO, capture_output=True, text=True)
         assert outcome.returncode == 0, outcome.stdout + outcome.stderr
@@ -55,35 +45,35 @@ def test_its_own_tests_and_lints(built: Path) -> None:
     assert unformatted == ""
 
 
-def test_the_local_server(built: Path) -> None:
-    with local([str(built / "swtch-function")]) as server:
+def test_the_local_server(built: Callable[[str], str]) -> None:
+    with local([built("local")]) as server:
         check_http(server, "local", "go")
         check_refusals(server)
-    check_bad_arguments([str(built / "swtch-function")])
+    check_bad_arguments([built("local")])
 
 
-def test_channels_make_hardly_a_switch(built: Path) -> None:
-    with local([str(built / "swtch-function")]) as server:
+def test_channels_make_hardly_a_switch(built: Callable[[str], str]) -> None:
+    with local([built("local")]) as server:
         _, found = server.post({"methods": ["channel"], "time_limit_ms": 200, "spin_ms": 0})
         assert found["measurements"][0]["switches"]["per_expected"] < 0.5
 
 
 @pytest.mark.parametrize("platform", ["gcf", "knative", "openfaas"])
-def test_by_http(built: Path, platform: str) -> None:
+def test_by_http(built: Callable[[str], str], platform: str) -> None:
     port = free_port()
     variables = {
         "gcf": {"HOST": "127.0.0.1", "PORT": str(port), "FUNCTION_TARGET": "Measure", "K_SERVICE": "f"},
         "knative": {"LISTEN_ADDRESS": f"127.0.0.1:{port}", "K_SERVICE": "f"},
         "openfaas": {"PORT": str(port), "OPENFAAS_NAME": "f"},
     }
-    with at_port([str(built / platform)], variables[platform], port) as server:
+    with at_port([built(platform)], variables[platform], port) as server:
         check_http(server, platform, "go")
 
 
-def test_lambda(built: Path) -> None:
-    with on_lambda([str(built / "lambda")], {}) as api:
+def test_lambda(built: Callable[[str], str]) -> None:
+    with on_lambda([built("lambda")], {}) as api:
         check_lambda(api, "go")
 
 
-def test_the_quota_from_inside_is_the_groups(built: Path) -> None:
-    check_quotas([str(built / "swtch-function")], "go")
+def test_the_quota_from_inside_is_the_groups(built: Callable[[str], str]) -> None:
+    check_quotas([built("local")], "go")

@@ -12,8 +12,9 @@ from .._errors import CommandError, WrongUsage
 from .._machine import host, usable
 from .._options import seconds
 from .._text import table
+from .folders import LANGUAGES
 from .invoke import invoke
-from .languages import LANGUAGES, server
+from .languages import server
 from .options import memory_mb
 from .runner import NO_GROUP, PROGRAM, limits_of
 from .server import NotStarted, Server
