@@ -28,7 +28,7 @@ _UNUSED_S = 7 * 86_400.0
 """What is made of other sources goes after so long."""
 _SAYS_NOTHING = re.compile(
     r"#|go: downloading|warning|WARN|notice|deprecated|code |syscall |errno |path |command |"
-    r"checking |A complete log|Exit status|Lifecycle script|> |at |-> |$",
+    r"checking |compilation error|A complete log|Exit status|Lifecycle script|> |at |-> |$",
     re.IGNORECASE,
 )
 _SAYS_WHY = re.compile(
@@ -149,7 +149,8 @@ def reason(said: str) -> str:
     >>> reason("npm ERR! code 1\\nnpm ERR! Error: cmake is not installed.\\nnpm ERR! A complete log of this run")
     'Error: cmake is not installed.'
     """
-    lines = (re.sub(r"^(\[\w+\]|npm (ERR!|error))\s*", "", line.strip()) for line in said.splitlines())
+    plain = re.sub(r"\x1b\[[\d;]*m", "", said)
+    lines = (re.sub(r"^(\[\w+\]|npm (ERR!|error))\s*", "", line.strip()) for line in plain.splitlines())
     useful = [line for line in lines if not _SAYS_NOTHING.match(line)]
     return next((line for line in useful if _SAYS_WHY.search(line)), useful[-1] if useful else "")
 

@@ -85,7 +85,7 @@ class Platform:
     @property
     def is_compiled_for_one(self) -> bool:
         """Whether what is deployed is a program for one architecture."""
-        return "{architecture}" in json.dumps(self._of)
+        return "build" in self._of and "{architecture}" in json.dumps(self._of.get("build_environment"))
 
     def files(self) -> dict[str, bytes]:
         """Everything that is deployed, by its place. Raises `CommandError` for what is not there, or cannot be built."""

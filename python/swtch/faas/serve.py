@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import http.client
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -90,6 +91,8 @@ def run(options: argparse.Namespace) -> int:
     served = platform.command(values)
     cgroup.remove_stale(PROGRAM, kill=True)
     with contextlib.ExitStack() as stack:
+        # At the very end.
+        stack.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT) or signal.SIG_DFL)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swtch-faas-")))
         unpack(folder, files)
         group = stack.enter_context(cgroup.group(PROGRAM, f"serve-{options.platform}", limits(tier)))
@@ -110,6 +113,8 @@ def run(options: argparse.Namespace) -> int:
             while process.poll() is None and (api is None or api.broken is None):
                 time.sleep(_LOOK_S)
         except KeyboardInterrupt:
+            # Another Ctrl-C would interrupt the removing of the control group.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             return 0
         raise CommandError(_why(process, api, group))
 

@@ -314,9 +314,12 @@ def test_serve_runs_under_a_tier_until_it_is_interrupted(handler, tmp_path):
             128,
         )
     finally:
-        process.send_signal(signal.SIGINT)
+        # Who is impatient types it again; the last may meet the interpreter's own end.
+        for _ in range(5):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.005)
         process.communicate(timeout=20)
-    assert process.returncode == 0
+    assert process.returncode in (0, 130, -signal.SIGINT)
     assert groups_left(process.pid) == []
 
 
