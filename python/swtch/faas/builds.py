@@ -32,7 +32,7 @@ _SAYS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 _SAYS_WHY = re.compile(
-    r"\berror\b|fatal|failed|cannot|could not|disabled|no such|denied|refused|timed out", re.I
+    r"\.java:\[|\berror\b|fatal|failed|cannot|could not|disabled|no such|denied|refused|timed out", re.I
 )
 
 

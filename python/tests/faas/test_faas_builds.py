@@ -144,6 +144,20 @@ SAID = {
 }
 
 
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("[ERROR] /x/Work.java:[59,10] reached end of file\n[ERROR] Failed to execute goal x", "/x/Work.java:[59,10] reached end of file"),
+        ("go: downloading x v1\na.go:9:2: module lookup disabled by GOPROXY=off", "a.go:9:2: module lookup disabled by GOPROXY=off"),
+        ("npm error errno X\nnpm error FetchError: request to x failed, reason: y\nnpm error     at x", "FetchError: request to x failed, reason: y"),
+        ("it says this\nand that\n\n", "and that"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_the_reason_is_the_line_that_says_it(said, why):
+    assert builds.reason(said) == why
+
+
 @pytest.mark.parametrize(("name", "language"), [("go", "go"), ("mvn", "java"), ("npm", "node")])
 def test_what_cannot_be_made_is_one_line_with_the_reason(name, language, tools, tmp_path, capsys):
     said, why = SAID[name]
