@@ -173,10 +173,12 @@ def test_what_platforms_compile_in_go_compiles_as_they_do_it(platform: str, tmp_
     main = top / "functions.local" / "app" if platform == "gcf" else top
     main.mkdir(parents=True, exist_ok=True)
     (main / "main.go").write_text(f"package main\n\n{program % name}")
-    if platform != "gcf":
-        (top / "go.mod").write_text(
-            f"module handler\n\ngo 1.24.0\n\nrequire {name} v0.0.0\n\nreplace {name} => ./{place}\n"
-        )
+    if platform == "knative":
+        required = f"require {name} v0.0.0\n\nreplace {name} => ./{place}\n"
+        (top / "go.mod").write_text(f"module s\n\ngo 1.24.0\n\n{required}")
+    elif platform == "openfaas":
+        (top / "go.mod").write_text("module handler\n\ngo 1.24.0\n")
+        (top / "go.work").write_text("go 1.24.0\n\nuse (\n\t.\n\t./function\n)\n")
     done = subprocess.run(
         ["go", "build", "-o", str(tmp_path / "program"), "."], cwd=main, capture_output=True, text=True
     )

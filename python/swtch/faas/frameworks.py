@@ -36,7 +36,7 @@ def installed(platform: Platform, listed: Path) -> Path:
     return made(
         Recipe(
             name=f"node-{platform.name}",
-            doing=f"installing what {platform.name} runs functions in {NAMES[platform.language]} in",
+            doing=f"installing {platform.name}'s framework for {NAMES[platform.language]}",
             tools=("npm", "node"),
             words=("ci", "--no-audit", "--no-fund"),
             sources=listed,

@@ -98,7 +98,7 @@ def test_the_local_server_in_go_comes_from_the_cache(tools, tmp_path):
 
 def test_frameworks_of_node_are_installed_once(tools, tmp_path, capsys):
     first = frameworks.ready(Platform("node", "gcf"), sys.executable)
-    assert "installing what gcf runs functions in Node.js in with npm, once, into" in capsys.readouterr().err
+    assert "installing gcf's framework for Node.js with npm, once, into" in capsys.readouterr().err
     assert frameworks.ready(Platform("node", "gcf"), sys.executable) == first
     assert len(runs(tmp_path)) == 1 and runs(tmp_path)[0].startswith(str(tmp_path / "cache"))
     assert os.path.isdir(f"{first['framework']}/node_modules")
