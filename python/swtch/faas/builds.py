@@ -6,6 +6,7 @@ everything that went into it, so what is found there is what would be made again
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -62,7 +63,9 @@ def made(recipe: Recipe) -> Path:
     into = cache()
     folder = into / f"{recipe.name}-{_digest(recipe, programs)}"
     if folder.is_dir():
-        os.utime(folder)
+        # What is used stays; somebody else's may be used too.
+        with contextlib.suppress(OSError):
+            os.utime(folder)
         return folder
     print(f"swtch faas: {recipe.doing} with {recipe.tools[0]}, once, into {folder}", file=sys.stderr)
     try:
@@ -76,10 +79,10 @@ def made(recipe: Recipe) -> Path:
         _make(recipe, programs[0], unfinished, into / f"{recipe.name}.log")
         try:
             unfinished.rename(folder)
-        except OSError:
-            # Somebody else was faster with the same.
+        except OSError as error:
+            # Where it is there, somebody else was faster with the same.
             if not folder.is_dir():
-                raise
+                raise CommandError(f"{folder} cannot be written ({error.strerror})") from None
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     _forget(into, recipe.name, folder)

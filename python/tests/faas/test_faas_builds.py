@@ -43,6 +43,7 @@ def tools(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(ROOT / "functions"))
     monkeypatch.setenv("RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("THEIRS", "")
     for name in ("go", "mvn", "java", "npm", "node"):
         tool(folder, name, TOOL)
     return folder
@@ -179,6 +180,23 @@ def test_a_cache_that_cannot_be_written_is_one_line(tools, tmp_path, monkeypatch
     assert main(["measure", "go"]) == 1
     err = capsys.readouterr().err.splitlines()[-1]
     assert "cannot be written (Not a directory); set XDG_CACHE_HOME to a folder of yours" in err
+
+
+def test_two_that_make_the_same_at_once_do_not_meet(tools, tmp_path, monkeypatch):
+    # While it is made, somebody else has made the same.
+    tool(
+        tools,
+        "go",
+        TOOL
+        + 'for folder in "$XDG_CACHE_HOME"/swtch/functions/go-unfinished-*; do cp -r "$folder" "$THEIRS"; done\n',
+    )
+    monkeypatch.setenv("THEIRS", str(tmp_path / "theirs"))
+    (word,) = server("go").words
+    theirs = builds.Path(word).parent
+    shutil.rmtree(theirs)
+    monkeypatch.setenv("THEIRS", str(theirs))
+    assert server("go").words == (word,) and os.access(word, os.X_OK)
+    assert [one.name for one in builds.cache().iterdir()] == [theirs.name]
 
 
 def test_what_was_made_of_other_sources_goes_when_nobody_used_it_for_long(tools, tmp_path):
