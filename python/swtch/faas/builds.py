@@ -24,6 +24,8 @@ from .invoke import one_line
 
 NEVER = frozenset({"__pycache__", "node_modules", ".pytest_cache", "target"})
 """Folders that are no sources."""
+_NOT_COMPILED = ("deploy/", "core/src/test/")
+"""Files of handlers that no compiler reads; what `deploy` says of compilers is in the recipe."""
 _LIMIT_S = 900
 _UNUSED_S = 7 * 86_400.0
 """What is made of other sources goes after so long."""
@@ -164,6 +166,8 @@ def _digest(recipe: Recipe, programs: Iterable[str]) -> str:
         state = os.stat(program)
         found.update(repr((os.path.realpath(program), state.st_size, state.st_mtime_ns)).encode())
     for name, path in source_files(recipe.sources):
+        if name.startswith(_NOT_COMPILED) or name.endswith(".md"):
+            continue
         try:
             data = path.read_bytes()
         except OSError as error:

@@ -72,7 +72,9 @@ def test_what_is_compiled_is_compiled_once_and_not_beside_its_sources(tools, tmp
     assert main(words) == 0
     assert capsys.readouterr().err == "" and len(runs(tmp_path)) == 1
     assert sorted(copy.rglob("*")) == before
-    # Other sources, another compiler, another machine.
+    # No sources; other sources, another compiler, another machine.
+    (copy / "go" / "README.md").write_text("")
+    assert main(words) == 0 and len(runs(tmp_path)) == 1
     (copy / "go" / "work" / "work.go").write_text("package work\n")
     assert main(words) == 0 and len(runs(tmp_path)) == 2
     tool(tools, "go", TOOL + "# newer\n")
