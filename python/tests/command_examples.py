@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,9 +25,9 @@ def helps(parser: ArgumentParser) -> Iterator[str]:
             yield one.format_help()
 
 
-def all_examples(program: str, parser: ArgumentParser, document: str, at_least: int) -> list[str]:
-    """Those of the help texts and of a document in `docs`, each once; there must be so many, or they were not found."""
-    texts = [*helps(parser), (ROOT / "docs" / document).read_text()]
+def all_examples(program: str, parser: ArgumentParser, documents: Iterable[Path], at_least: int) -> list[str]:
+    """Those of the help texts and of documents, each once; there must be so many, or they were not found."""
+    texts = [*helps(parser), *(path.read_text() for path in documents)]
     found = {example for text in texts for example in examples(text, program)}
     assert len(found) >= at_least
     return sorted(found)

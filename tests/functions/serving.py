@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import json
 import os
@@ -44,6 +45,25 @@ RuntimeApi = load("runtime_api", ROOT / "python" / "swtch" / "faas" / "runtime_a
 SHORT = {"time_limit_ms": 60, "min_batches": 5, "spin_ms": 100}
 """A measurement that is over in half a second; enough for its shape, not for its figures."""
 READY_S = 60
+CACHE = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+PLACES = {
+    "SWTCH_FUNCTIONS": str(ROOT / "functions"),
+    "XDG_CACHE_HOME": str(TARGET / "cache"),
+    # What tools keep for all projects stays where it is.
+    "GOCACHE": os.environ.get("GOCACHE") or f"{CACHE}/go-build",
+    "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR") or f"{CACHE}/pip",
+}
+"""For `swtch faas`: these sources, and what is made of them beside everything else that is built."""
+CANNOT_BE_HAD = (
+    "is not on PATH",
+    "Could not transfer",
+    "Could not resolve",
+    "Unknown host",
+    "dial tcp",
+    "proxyconnect",
+)
+"""What `swtch faas` says of a tool that is not here, and Maven and Go when they cannot reach what they need."""
+os.environ.update(PLACES)
 LOCAL = {"SWTCH_FUNCTION_NAME": "f", "SWTCH_FUNCTION_MEMORY_MB": "128", "SWTCH_FUNCTION_CPUS": "0.0833"}
 """What `swtch faas` says of a tier."""
 METHODS = ["pipe", "condvar", "ring"]
@@ -175,6 +195,40 @@ def check_error(answer: tuple[int, Any], status: int, word: str) -> None:
     assert found == status, document
     check_schema(document, "faas-error")
     assert word in document["error"] and "\n" not in document["error"]
+
+
+def python_with(name: str, requirements: Path) -> str:
+    """The Python of an environment with those packages; skips where they cannot be had."""
+    folder = TARGET / f"python-{name}"
+    python, stamp = folder / "bin" / "python", folder / "requirements.sha256"
+    digest = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
+    if stamp.is_file() and stamp.read_text() == digest:
+        return str(python)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    for command in (
+        [sys.executable, "-m", "venv", "--clear", str(folder)],
+        [*pip, "--only-binary", ":all:", "-r", str(requirements)],
+    ):
+        run_or_skip(command, ROOT, f"{requirements.name} cannot be installed")
+    stamp.write_text(digest)
+    return str(python)
+
+
+def ready(language: str, name: str) -> dict[str, str]:
+    """What `swtch faas serve` makes before it serves: the places of `{built}` and `{framework}`; skips where that cannot be had."""
+    # Here, since the tests of Python's function do without the package.
+    from swtch._errors import CommandError
+    from swtch.faas import frameworks
+    from swtch.faas.platforms import Platform
+
+    platform = Platform(language, name)
+    try:
+        return {**frameworks.ready(platform, sys.executable), **platform.prepare()}
+    except CommandError as error:
+        # Packages of npm that are not here, or that need a compiler; what does not compile of ours is a failure.
+        if language == "node" or any(words in str(error) for words in CANNOT_BE_HAD):
+            pytest.skip(str(error))
+        raise
 
 
 def check_document(document: Any, platform: str, language: str) -> None:

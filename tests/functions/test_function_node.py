@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quota_check import check_quotas
-from serving import ROOT, TARGET, check_local_server, check_platform, check_runtime, free_port, run_or_skip
+from serving import ROOT, check_local_server, check_platform, check_runtime, free_port, ready
 
 NODE = ROOT / "functions" / "node"
 ADAPTERS = NODE / "adapters"
@@ -26,26 +25,7 @@ def node() -> None:
 
 def installed(platform: str) -> Path:
     """What the platform runs functions in, at the versions of its lock file."""
-    if not shutil.which("npm"):
-        pytest.skip("npm is not here")
-    folder = TARGET / f"node-{platform}"
-    stamp = folder / "lock.sha256"
-    lock = NODE / "platforms" / platform / "package-lock.json"
-    digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-    if stamp.is_file() and stamp.read_text() == digest:
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in (lock, lock.with_name("package.json")):
-        shutil.copy(file, folder)
-    # What is compiled finds the headers that lie beside this node; they would otherwise be fetched.
-    prefix = Path(shutil.which("node") or "/usr/bin/node").resolve().parents[1]
-    headers = (
-        {"npm_config_nodedir": str(prefix)} if (prefix / "include" / "node" / "node.h").is_file() else {}
-    )
-    command = ["npm", "ci", "--no-audit", "--no-fund"]
-    run_or_skip(command, folder, f"{platform}'s packages cannot be installed", headers)
-    stamp.write_text(digest)
-    return folder
+    return Path(ready("node", platform)["framework"])
 
 
 def test_its_own_tests() -> None:
@@ -76,17 +56,18 @@ def test_knative() -> None:
 def test_openfaas() -> None:
     folder = installed("openfaas")
     port = free_port()
-    command = ["node", str(NODE / "test" / "openfaas_shim.js"), str(ADAPTERS / "openfaas.js"), str(port)]
-    check_platform("openfaas", "node", command, {"OPENFAAS_NAME": "f"}, port, folder)
+    command = [
+        "node",
+        str(NODE / "deploy" / "openfaas" / "serve.js"),
+        str(ADAPTERS / "openfaas.js"),
+        str(port),
+    ]
+    variables = {"NODE_PATH": str(folder / "node_modules"), "OPENFAAS_NAME": "f"}
+    check_platform("openfaas", "node", command, variables, port)
 
 
 def test_lambda() -> None:
     folder = installed("lambda")
-    program = folder / "node_modules" / "aws-lambda-ric"
-    if not (program / "dist" / "rapid-client.node").is_file():
-        pytest.skip(
-            "aws-lambda-ric has no compiled client: its build needs autoconf, automake, libtool, cmake and a C++ compiler"
-        )
     check_runtime(
         [str(folder / "node_modules" / ".bin" / "aws-lambda-ric"), "lambda.handler"], "node", ADAPTERS
     )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,22 +36,4 @@ def served(*arguments: str, cwd: Path | None = None) -> Iterator[serving.Served]
 def environment() -> Callable[[str, Path], str]:
     """From a name and a file of requirements to the Python of an environment that has them; skips where they cannot be had."""
 
-    def made(name: str, requirements: Path) -> str:
-        folder = TARGET / f"python-{name}"
-        python, stamp = folder / "bin" / "python", folder / "requirements.sha256"
-        digest = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
-        if stamp.is_file() and stamp.read_text() == digest:
-            return str(python)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        for command in (
-            [sys.executable, "-m", "venv", "--clear", str(folder)],
-            [*pip, "--only-binary", ":all:", "-r", str(requirements)],
-        ):
-            outcome = subprocess.run(command, capture_output=True, text=True)
-            if outcome.returncode:
-                last = (outcome.stderr.strip() or "no message").splitlines()[-1]
-                pytest.skip(f"{requirements.name} cannot be installed: {last}")
-        stamp.write_text(digest)
-        return str(python)
-
-    return made
+    return serving.python_with

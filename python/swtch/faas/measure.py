@@ -13,8 +13,9 @@ from .._machine import host, usable
 from .._options import seconds
 from .._text import duration, table
 from .advice import of_work
+from .folders import LANGUAGES
 from .invoke import invoke
-from .languages import LANGUAGES, server
+from .languages import server
 from .options import memory_mb
 from .runner import NO_GROUP, PROGRAM, limits_of
 from .server import NotStarted, Server

@@ -1,4 +1,4 @@
-"""`swtch faas package`: the handler as a platform takes it, with the same bytes from the same sources."""
+"""`swtch faas package`: the handler as a platform takes it, with the same bytes from the same sources (and compiler)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .._errors import CommandError
-from .languages import LANGUAGES
-from .platforms import PLATFORMS, Platform
+from .._errors import CommandError, WrongUsage
+from .folders import LANGUAGES
+from .platforms import ARCHITECTURES, PLATFORMS, Platform
 
 _EXAMPLES = """\
 examples:
@@ -21,6 +21,8 @@ examples:
   swtch faas package python --platform gcf -o handler.zip
   swtch faas package python --platform openfaas -o handler.tar.gz
   swtch faas package python --platform knative -o handler
+  swtch faas package go --platform lambda --architecture arm64 -o handler.zip
+  swtch faas package java --platform gcf -o handler
 
 A name that ends in .zip, .tar or .tar.gz is an archive; any other is a folder. Exit status: 0 done, 1 failed, 2 wrong usage."""
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -39,12 +41,21 @@ def add_to(commands: Any) -> None:
     add("language", choices=LANGUAGES, help="of the handler")
     add("--platform", choices=PLATFORMS, required=True, help="for which it is")
     add("-o", "--out", type=Path, required=True, metavar="FILE", help="the archive or folder to write")
+    add(
+        "--architecture",
+        choices=ARCHITECTURES,
+        help="of the machine it will run on, where it is compiled for one: go for lambda (this machine's)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Writes it; returns the exit status."""
-    platform = Platform(options.language, options.platform)
+    platform = Platform(options.language, options.platform, options.architecture)
+    if options.architecture is not None and not platform.is_compiled_for_one:
+        raise WrongUsage(
+            f"--architecture is for what is compiled for one machine; {options.language} for {options.platform} runs on any"
+        )
     found = platform.files()
     write(options.out, found)
     size = sum(map(len, found.values()))

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import http.client
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -20,7 +21,9 @@ from typing import Any
 
 from .. import _cgroup as cgroup
 from .._errors import CommandError
-from .languages import LANGUAGES, Command
+from . import frameworks
+from .folders import LANGUAGES
+from .languages import Command
 from .measure import add_tier, chosen_tier, limits
 from .package import unpack
 from .platforms import PLATFORMS, Platform
@@ -36,10 +39,14 @@ _EXAMPLES = """\
 examples:
   swtch faas serve python --platform lambda --memory 128
   swtch faas serve python --platform gcf --memory 512 --port 8080
+  swtch faas serve node --platform knative
+  swtch faas serve go --platform openfaas --memory 128
+  swtch faas serve java --platform lambda --memory 512
   curl -d '{"work_ms": 100}' http://127.0.0.1:8080/
 
-It ends with Ctrl-C. The platform's framework has to be there: `--python` names an interpreter that has it, since not all of
-them can be in one environment. Exit status: 0 ended by Ctrl-C, 1 failed, 2 wrong usage."""
+It ends with Ctrl-C. The frameworks of Python have to be there: `--python` names an interpreter that has the platform's, since
+not all of them can be in one environment. Those of Node.js are installed with npm, and Go and Java are compiled with go and
+mvn, once, into the cache folder. Exit status: 0 ended by Ctrl-C, 1 failed, 2 wrong usage."""
 
 
 def add_to(commands: Any) -> None:
@@ -70,71 +77,59 @@ def run(options: argparse.Namespace) -> int:
     platform = Platform(options.language, options.platform)
     own = "lambda" if options.platform == "lambda" else "gcf-1"
     tier = chosen_tier(options.memory, options.tiers or own)
-    files = platform.files()
+    _free_port(options.port)
     # It is started in another folder. Never resolved: that would leave its environment.
     python = os.path.abspath(options.python) if os.sep in options.python else options.python
-    _check(platform, python)
+    # What takes long and what may be missing comes before anything is limited, and a port is taken after it.
+    values = frameworks.ready(platform, python)
+    files = platform.files()
+    platform.prepare()
+    port = _free_port(options.port)
+    values["port"] = str(port)
+    if tier is not None:
+        values["memory_mb"] = str(tier.memory_mb)
+    served = platform.command(values)
     cgroup.remove_stale(PROGRAM, kill=True)
     with contextlib.ExitStack() as stack:
+        # At the very end.
+        stack.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT) or signal.SIG_DFL)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swtch-faas-")))
         unpack(folder, files)
         group = stack.enter_context(cgroup.group(PROGRAM, f"serve-{options.platform}", limits(tier)))
         if group.folder is None and tier is not None:
             raise CommandError(NO_GROUP.format(tier=tier.name, why=group.why))
         api = None
-        port = options.port
         if options.platform == "lambda":
-            api = _api(options.port)
+            api = _api(port)
             stack.callback(api.close)
-        elif port == 0:
-            port = _free_port()
-        command = _command(platform, tier, python, port, api, folder)
+        command = _with_environment(*served, tier, api, folder)
         process = _started(command, group, folder)
         stack.callback(_end, process, group)
         url = api.url if api is not None else f"http://127.0.0.1:{port}/"
-        _wait(process, api, port)
+        _wait(process, api, port, group)
         under = "" if tier is None else f" under {tier.name}"
         print(f"{options.language} for {options.platform}{under}: {url}", flush=True)
         try:
             while process.poll() is None and (api is None or api.broken is None):
                 time.sleep(_LOOK_S)
         except KeyboardInterrupt:
+            # Another Ctrl-C would interrupt the removing of the control group.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             return 0
         raise CommandError(_why(process, api, group))
-
-
-def _check(platform: Platform, python: str) -> None:
-    """Raises `CommandError` when the framework is not there."""
-    if platform.module is None or platform.language != "python":
-        return
-    try:
-        there = (
-            subprocess.run([python, "-c", f"import {platform.module}"], capture_output=True).returncode == 0
-        )
-    except OSError as error:
-        raise CommandError(f"{python} cannot be run ({error.strerror}); give another --python") from None
-    if not there:
-        raise CommandError(
-            f"{platform.name} needs {platform.module}, which {python} has not; {python} -m pip install -r {platform.requirements}"
-        )
 
 
 def _api(port: int) -> RuntimeApi:
     try:
         return RuntimeApi(_LIMIT_S, port)
     except OSError as error:
-        raise CommandError(
-            f"nothing can listen on port {port} ({error.strerror}); give another --port"
-        ) from None
+        raise _taken(port, error) from None
 
 
-def _command(
-    platform: Platform, tier: Tier | None, python: str, port: int, api: RuntimeApi | None, folder: Path
+def _with_environment(
+    words: list[str], environment: dict[str, str], tier: Tier | None, api: RuntimeApi | None, folder: Path
 ) -> Command:
-    values = {"python": python, "port": str(port)}
-    if tier is not None:
-        values["memory_mb"] = str(tier.memory_mb)
-    words, environment = platform.command(values)
+    """What is started, with what it is told of the tier and, for Lambda, of the place where events come from."""
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
     environment |= said_of(tier)
     if api is not None:
@@ -164,12 +159,12 @@ def _started(command: Command, group: cgroup.Group, folder: Path) -> subprocess.
         raise CommandError(f"{command.words[0]} cannot be run: {error.strerror}") from None
 
 
-def _wait(process: subprocess.Popen[bytes], api: RuntimeApi | None, port: int) -> None:
+def _wait(process: subprocess.Popen[bytes], api: RuntimeApi | None, port: int, group: cgroup.Group) -> None:
     """Until it takes invocations. Raises `CommandError` when it ends instead."""
     deadline = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline:
         if process.poll() is not None or (api is not None and api.broken is not None):
-            raise CommandError(_why(process, api, None))
+            raise CommandError(_why(process, api, group))
         if api.polled if api is not None else _listens(port):
             return
         time.sleep(_LOOK_S)
@@ -187,10 +182,10 @@ def _listens(port: int) -> bool:
         connection.close()
 
 
-def _why(process: subprocess.Popen[bytes], api: RuntimeApi | None, group: cgroup.Group | None) -> str:
+def _why(process: subprocess.Popen[bytes], api: RuntimeApi | None, group: cgroup.Group) -> str:
     if api is not None and api.broken is not None:
         return f"the function could not be initialised: {api.broken}"
-    if group is not None and group.counters().oom_kills:
+    if group.counters().oom_kills:
         return "the function was killed by the kernel at the memory limit of its tier"
     return f"the function ended with status {process.poll()}; its own words are above"
 
@@ -202,10 +197,19 @@ def _end(process: subprocess.Popen[bytes], group: cgroup.Group) -> None:
     process.wait()
 
 
-def _free_port() -> int:
+def _free_port(wanted: int) -> int:
+    """That port, or any when 0. Raises `CommandError` where somebody else listens: who waits for it would take that for the function."""
     with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            raise _taken(wanted, error) from None
         return int(one.getsockname()[1])
+
+
+def _taken(port: int, error: OSError) -> CommandError:
+    return CommandError(f"nothing can listen on port {port} ({error.strerror}); give another --port")
 
 
 def _port(text: str) -> int:

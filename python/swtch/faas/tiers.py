@@ -19,9 +19,9 @@ from .._options import add_study, count, seconds
 from .._program import swtch_version
 from .._progress import left
 from . import study, summary
+from .folders import LANGUAGES
 from .invoke import check, invoke
 from .journal import FILE, Journal
-from .languages import LANGUAGES
 from .options import name_and_url, names, period, works
 from .plan import Plan, tiers_of
 from .price import Price, find

@@ -1,10 +1,10 @@
 'use strict';
-// What OpenFaaS's template for Node.js does around a handler: Express, an event, and a context that takes status and headers.
-//     node openfaas_shim.js HANDLER PORT
+// What OpenFaaS's template for Node.js does around a handler, on loopback: Express, an event, and a context that takes status and headers.
+//     node serve.js HANDLER PORT        with Express where NODE_PATH says
 
 const path = require('node:path');
 
-const express = require(require.resolve('express', { paths: [process.cwd()] }));
+const express = require('express');
 const handler = require(path.resolve(process.argv[2]));
 
 class Context {

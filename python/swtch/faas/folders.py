@@ -1,0 +1,39 @@
+"""Where the handlers of the project are, by language."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from pathlib import Path
+
+from .._errors import CommandError
+
+FOLDER_VARIABLE = "SWTCH_FUNCTIONS"
+"""The environment variable that names the folder `functions` where neither the package nor the sources have it."""
+LANGUAGES = ("python", "node", "go", "java")
+NAMES = {"python": "Python", "node": "Node.js", "go": "Go", "java": "Java"}
+"""As people write them."""
+
+
+def functions() -> Path:
+    """The folder with the handlers. Raises `CommandError` when it is not here."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    if named:
+        if not Path(named).is_dir():
+            raise CommandError(f"{FOLDER_VARIABLE} names {named}, which is no folder; correct or unset it")
+        return Path(named).resolve()
+    top = Path(__file__).resolve().parents[3]
+    installed = Path(sysconfig.get_path("data")) / "share" / "swtch" / "functions"
+    # A package that runs from its sources has its handlers beside it, whatever is installed besides.
+    for folder in (top / "functions" if (top / "pyproject.toml").is_file() else installed, installed):
+        if folder.is_dir():
+            return folder
+    raise CommandError(f"the handlers are not here; set {FOLDER_VARIABLE} to the project's folder functions")
+
+
+def folder(language: str) -> Path:
+    """A language's handler. Raises `CommandError` when it is not here."""
+    found = functions() / language
+    if not found.is_dir():
+        raise CommandError(f"there is no handler in {language} in {found.parent}")
+    return found

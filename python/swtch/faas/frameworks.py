@@ -1,0 +1,57 @@
+"""The program that a platform runs functions in: whether it is here, or installed for this."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from .._errors import CommandError
+from .builds import Recipe, made, tool
+from .folders import NAMES
+from .platforms import Platform
+
+
+def ready(platform: Platform, python: str) -> dict[str, str]:
+    """What `Platform.command` is given of it. Raises `CommandError` when it is not there and cannot be had.
+
+    python: the interpreter that has Python's. Those of Node.js are installed into the cache, at the versions of their lock files.
+    """
+    if platform.module is not None:
+        _check(platform, platform.module, python)
+        return {"python": python}
+    if platform.framework is None:
+        return {}
+    return {"framework": str(installed(platform, platform.framework))}
+
+
+def installed(platform: Platform, listed: Path) -> Path:
+    """The folder with `node_modules`.
+
+    listed: the folder with `package-lock.json`.
+    """
+    node = Path(tool("node", f"serving the handler in {NAMES[platform.language]}"))
+    # What is compiled finds the headers that lie beside this node; they would otherwise be fetched.
+    prefix = node.resolve().parents[1]
+    here = (prefix / "include" / "node" / "node.h").is_file()
+    return made(
+        Recipe(
+            name=f"node-{platform.name}",
+            doing=f"installing {platform.name}'s framework for {NAMES[platform.language]}",
+            tools=("npm", "node"),
+            words=("ci", "--no-audit", "--no-fund"),
+            sources=listed,
+            copied=True,
+            environment={"npm_config_nodedir": str(prefix)} if here else {},
+        )
+    )
+
+
+def _check(platform: Platform, module: str, python: str) -> None:
+    try:
+        there = subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+    except OSError as error:
+        raise CommandError(f"{python} cannot be run ({error.strerror}); give another --python") from None
+    if not there:
+        raise CommandError(
+            f"{platform.name} needs {module}, which {python} has not; {python} -m pip install -r {platform.requirements}"
+        )
