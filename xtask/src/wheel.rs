@@ -30,9 +30,9 @@ pub(crate) fn wheel() -> Result<bool> {
 /// Builds the wheel, the command inside, alone in its folder. It shares the release profile, and so what is built, with
 /// everything else.
 pub(crate) fn build() -> Result<Outcome> {
-    // The whole workspace, as the step before builds it: alone, the command's dependencies have other features, and all of
-    // them would be built once more.
-    let command = stream(cargo().args(["build", "--release", "--workspace", "--exclude", "swtch-python"]))?;
+    // The whole workspace, as the step before builds it: alone, or without this module, the command's dependencies have
+    // other features, and all of them would be built once more.
+    let command = stream(cargo().args(["build", "--release", "--workspace"]))?;
     if !command.succeeded {
         return Ok(command);
     }
