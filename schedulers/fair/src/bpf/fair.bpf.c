@@ -30,6 +30,11 @@ UEI_DEFINE(uei);
 
 /* So many tasks waiting for each CPU are very many. */
 #define MANY 16
+/*
+ * Slices of very many are as long as everybody's turn still comes within so much, ns: the core ends a scheduler under which a task waits for 30 s. Far
+ * shorter ones only switch more often, and where a hypervisor runs the CPU for a part of the time, a task may be put aside before it got anything done.
+ */
+#define LONGEST_TURN_NS (8 * 1000 * 1000 * 1000ULL)
 
 /* The most kinds of cores; a power of 2. */
 #define KINDS 4
@@ -59,6 +64,8 @@ static u32 nr_possible;
 static u64 vtime_now;
 /* The most of what was queued so far, ns: whoever is queued with more comes after all of them. */
 static u64 vtime_last;
+/* The fewest sections of RCU that a task was in when it was put aside. */
+static s32 least_sections = 0x7fffffff;
 
 /* What user space wants of an application. */
 struct order {
@@ -221,6 +228,23 @@ static u64 app_of(struct task_struct *p)
 static bool is_confined(struct task_struct *p)
 {
 	return (p->flags & PF_KTHREAD) || p->nr_cpus_allowed < nr_possible;
+}
+
+/*
+ * Whether a task that is put aside is inside a section that RCU waits for the end of, as all do who want to free something; after 21 s of that the kernel
+ * ends the scheduler. The least that was ever seen of such sections is that of this program itself, which runs inside one, on behalf of that task.
+ */
+static bool holds_up_rcu(struct task_struct *p)
+{
+	s32 sections;
+
+	/* Kernels whose readers are not put aside do not count. */
+	if (!bpf_core_field_exists(p->rcu_read_lock_nesting) || bpf_get_current_task_btf() != p)
+		return false;
+	sections = p->rcu_read_lock_nesting;
+	if (sections < least_sections)
+		least_sections = sections;
+	return sections > least_sections;
 }
 
 static s64 within(s64 ns, s64 most)
@@ -452,15 +476,25 @@ static s32 idle_faster_cpu(struct task_struct *p)
 	return NOWHERE;
 }
 
-/* Whether so many wait that turns have to be short, and in the order of coming, or the last would wait for too long. */
-static bool is_crowded(s32 cpu)
+/* How many wait; 0 unless they are so many that they have to run in the order of coming, or the last would wait for too long. */
+static u32 crowd(s32 cpu)
 {
 	s32 waiting = scx_bpf_dsq_nr_queued(CPU_DSQ + cpu);
 	u32 kind;
 
 	for (kind = 0; kind < KINDS && kind < nr_kinds; kind++)
 		waiting += scx_bpf_dsq_nr_queued(KIND_DSQ + kind);
-	return waiting > MANY * (s32)nr_cpus;
+	return waiting > MANY * (s32)nr_cpus ? waiting : 0;
+}
+
+/* The slice of one in a crowd, which would have @slice_ns. */
+static u64 crowded_slice(u32 waiting, u64 slice_ns)
+{
+	u64 fair_ns = LONGEST_TURN_NS * nr_cpus / waiting;
+
+	if (fair_ns < least_slice_ns)
+		fair_ns = least_slice_ns;
+	return slice_ns < fair_ns ? slice_ns : fair_ns;
 }
 
 s32 BPF_STRUCT_OPS(fair_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -510,7 +544,7 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = scx_bpf_task_cpu(p), to;
 	struct slot *slot = slot_of(cpu);
 	u64 vtime = p->scx.dsq_vtime, slice_ns;
-	u32 kind;
+	u32 kind, waiting;
 
 	if (!state || !slot) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, least_slice_ns, enq_flags);
@@ -528,8 +562,12 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 			return;
 	}
 	slice_ns = slice_of(state, kind_of(cpu));
-	/* The kernel's own threads are next: others wait for them, and they are brief. */
-	if (slot->offline || (p->flags & PF_KTHREAD)) {
+	waiting = crowd(cpu);
+	/*
+	 * The kernel's own threads are next: others wait for them, and they are brief. So is, in a crowd, whoever holds up RCU: its section ends soon, its
+	 * next turn may be seconds away, and a turn that the machine had no time for would be one more.
+	 */
+	if (slot->offline || (p->flags & PF_KTHREAD) || (holds_up_rcu(p) && waiting)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
 		return;
 	}
@@ -540,7 +578,7 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 	if (time_before(vtime_now + REMEMBERED_ROUNDS * round_ns, vtime))
 		vtime = vtime_now + REMEMBERED_ROUNDS * round_ns;
 	/* In a crowd even that would be too long: in the order of coming, whichever queue it is. */
-	if (is_crowded(cpu) && time_before(vtime, vtime_last + 1))
+	if (waiting && time_before(vtime, vtime_last + 1))
 		vtime = vtime_last + 1;
 	if (time_before(vtime_last, vtime))
 		vtime_last = vtime;
@@ -571,8 +609,8 @@ static bool take(u64 dsq)
 	return scx_bpf_dsq_move_to_local(dsq, 0);
 }
 
-/* Takes the one that should run next here; whoever has run more than @limit is not taken. */
-static bool take_next(s32 cpu, u64 limit)
+/* Takes the one that should run next here; whoever has run more than @limit is not taken. Another kind's must have run less by @margin_ns. */
+static bool take_next(s32 cpu, u64 limit, u64 margin_ns)
 {
 	u32 kind, own_kind = kind_of(cpu), other_kind = !own_kind;
 	u64 own = head_of(KIND_DSQ + own_kind), other = (u64)-1, confined = head_of(CPU_DSQ + cpu), later;
@@ -586,8 +624,8 @@ static bool take_next(s32 cpu, u64 limit)
 			other_kind = kind;
 		}
 	}
-	/* They wait for their own cores, unless they have run less by a round. */
-	later = other < (u64)-1 - round_ns ? other + round_ns : (u64)-1;
+	/* They wait for their own cores, unless they have run less by the margin. */
+	later = other < (u64)-1 - margin_ns ? other + margin_ns : (u64)-1;
 	if (confined < own && confined < later && confined <= limit && take(CPU_DSQ + cpu))
 		return true;
 	if (own <= later && own <= limit && take(KIND_DSQ + own_kind))
@@ -629,6 +667,7 @@ void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct slot *slot = slot_of(cpu);
 	struct task_state *state = NULL;
+	bool crowded;
 	s32 from;
 
 	if (!slot)
@@ -641,7 +680,9 @@ void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
 		if (slot->sends_to != NOWHERE && slot->pid == prev->pid)
 			return;
 	}
-	if (take_next(cpu, state && !is_crowded(cpu) ? prev->scx.dsq_vtime : (u64)-1))
+	/* In a crowd whoever came first is next: one kind's queue may be far longer than another's, and its last would wait for too long. */
+	crowded = crowd(cpu);
+	if (take_next(cpu, state && !crowded ? prev->scx.dsq_vtime : (u64)-1, crowded ? 0 : round_ns))
 		return;
 	if (state) {
 		go_on(prev, state, cpu, slot);
@@ -658,6 +699,7 @@ void BPF_STRUCT_OPS(fair_running, struct task_struct *p)
 	struct task_state *state = state_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct slot *slot = slot_of(cpu);
+	u32 waiting;
 
 	if (!state || !slot)
 		return;
@@ -667,8 +709,9 @@ void BPF_STRUCT_OPS(fair_running, struct task_struct *p)
 	look_up_order(state);
 	if (time_before(vtime_now, p->scx.dsq_vtime))
 		vtime_now = p->scx.dsq_vtime;
-	if (is_crowded(cpu))
-		scx_bpf_task_set_slice(p, least_slice_ns);
+	waiting = crowd(cpu);
+	if (waiting)
+		scx_bpf_task_set_slice(p, crowded_slice(waiting, slice_of(state, kind_of(cpu))));
 	tell(slot, state);
 	slot->sends_to = NOWHERE;
 	slot->pid = is_confined(p) ? 0 : p->pid;
