@@ -20,7 +20,7 @@ pub(crate) fn wheel() -> Result<bool> {
     if !Path::new("pyproject.toml").is_file() {
         bail!("there is no pyproject.toml, so there is no wheel to build");
     }
-    let outcome = build()?;
+    let outcome = build(&["build", "--release", "--workspace"])?;
     if outcome.succeeded {
         println!("The wheel is {}", built()?.display());
     }
@@ -28,11 +28,10 @@ pub(crate) fn wheel() -> Result<bool> {
 }
 
 /// Builds the wheel, the command inside, alone in its folder. It shares the release profile, and so what is built, with
-/// everything else.
-pub(crate) fn build() -> Result<Outcome> {
-    // The whole workspace, as the step before builds it: alone, or without this module, the command's dependencies have
-    // other features, and all of them would be built once more.
-    let command = stream(cargo().args(["build", "--release", "--workspace"]))?;
+/// everything else. `command`: cargo's arguments that build the command. Where a step before has built, they must be the same: alone, or
+/// without this module or the tests, the command's dependencies have other features, and most of them would be built once more.
+pub(crate) fn build(command: &[&str]) -> Result<Outcome> {
+    let command = stream(cargo().args(command))?;
     if !command.succeeded {
         return Ok(command);
     }
