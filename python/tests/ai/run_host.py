@@ -110,3 +110,13 @@ def needs(tool: str) -> None:
     """Skips where a program is not on PATH."""
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not on PATH")
+
+
+def check_leaves_once_an_inference(row):
+    """That each inference, which sleeps, left its CPU once: the last one ends by a switch back too.
+
+    One that is preempted between setting its timer and leaving, for so long that the timer ends meanwhile, has left involuntarily.
+    """
+    switches, inferences = row["switches"], row["inferences"]
+    assert switches["voluntary"] <= inferences <= switches["voluntary"] + switches["involuntary"]
+    assert switches["voluntary"] > 0.7 * inferences

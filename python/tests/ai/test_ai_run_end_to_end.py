@@ -19,6 +19,7 @@ from run_host import (
     NEVER_READY,
     RAISING,
     SLEEPER,
+    check_leaves_once_an_inference,
     groups_left,
     needs_groups,
     needs_root,
@@ -72,16 +73,6 @@ def written(folder):
     document = result.read(folder)
     assert faults(document, SCHEMA) == []
     return document
-
-
-def check_leaves_once_an_inference(row):
-    """The last inference ends by a switch back, so that leaving happens exactly once in each.
-
-    One that is preempted between setting its timer and leaving, for so long that the timer ends meanwhile, has left involuntarily.
-    """
-    switches, inferences = row["switches"], row["inferences"]
-    assert switches["voluntary"] <= inferences <= switches["voluntary"] + switches["involuntary"]
-    assert switches["voluntary"] > 0.9 * inferences
 
 
 def test_a_sleeper_switches_once_an_inference(tmp_path, usable):
