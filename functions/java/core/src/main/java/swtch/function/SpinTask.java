@@ -7,6 +7,7 @@ import java.io.FileDescriptor;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -19,20 +20,25 @@ public final class SpinTask {
 
     public static void main(String[] arguments) throws IOException {
         // Without the buffers and locks of System.in and System.out.
-        var in = new DataInputStream(new FileInputStream(FileDescriptor.in));
+        var in = new FileInputStream(FileDescriptor.in);
         var out = new FileOutputStream(FileDescriptor.out);
         // What is called first is loaded and linked first.
         Spinner.spinOne(new ArrayList<>(), null, System.nanoTime(), System.nanoTime() + 4 * Spinner.CHARGE_NS);
         out.write(READY);
-        long begin = in.readLong();
-        long end = in.readLong();
+        // What its other threads used can be read until it is told to end, by the end of what it is told.
+        var times = new byte[2 * Long.BYTES];
+        while (in.readNBytes(times, 0, times.length) == times.length) {
+            var told = ByteBuffer.wrap(times);
+            spin(told.getLong(), told.getLong(), out);
+        }
+    }
+
+    private static void spin(long begin, long end, FileOutputStream out) throws IOException {
         var stretches = new ArrayList<Quota.Stretch>(4096);
         long cpuNs = Spinner.spinOne(stretches, null, begin, end);
         var bytes = new ByteArrayOutputStream();
         write(new DataOutputStream(bytes), stretches, cpuNs);
         out.write(bytes.toByteArray());
-        // What its other threads used can be read until it is told to end.
-        in.read();
     }
 
     private static void write(DataOutputStream out, List<Quota.Stretch> stretches, long cpuNs) throws IOException {
