@@ -76,7 +76,8 @@ final class SpinProcesses implements AutoCloseable {
     private static String classes() throws IOException {
         try {
             return Path.of(SpinTask.class.getProtectionDomain().getCodeSource().getLocation().toURI()).toString();
-        } catch (URISyntaxException e) {
+        } catch (URISyntaxException | RuntimeException e) {
+            // A platform may load classes from what is no file.
             throw new IOException("a spinner's classes are not found: " + e.getMessage(), e);
         }
     }
