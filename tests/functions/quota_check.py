@@ -53,15 +53,8 @@ def inside(command: list[str]) -> Iterator[tuple[Served, Path]]:
             yield server, folder
 
 
-SMALL_NS = 4_000_000
-"""A quota below this is used up between two ticks of many kernels."""
-
-
-def check_quotas(command: list[str], language: str, small_tolerance: float = TOLERANCE) -> None:
-    """That quota and period from inside are the group's own, for every case; skips when the machine was too busy for any.
-
-    small_tolerance: for quotas below a tick, of which a runtime's own threads take a part that varies.
-    """
+def check_quotas(command: list[str], language: str) -> None:
+    """That quota and period from inside are the group's own, for every case; skips when the machine was too busy for any."""
     busy = []
     with inside(command) as (server, folder):
         for cpus, period_ms in CASES:
@@ -71,7 +64,7 @@ def check_quotas(command: list[str], language: str, small_tolerance: float = TOL
             (folder / "cpu.cfs_quota_us").write_text("-1")
             (folder / "cpu.cfs_period_us").write_text(str(period_ms * 1000))
             (folder / "cpu.cfs_quota_us").write_text(str(round(cpus * period_ms * 1000)))
-            why = one_case(server, language, spinners, period_ms, small_tolerance)
+            why = one_case(server, language, spinners, period_ms)
             if why:
                 busy.append(f"{cpus} CPUs in {period_ms} ms: {why}")
         (folder / "cpu.cfs_quota_us").write_text("-1")
@@ -79,9 +72,7 @@ def check_quotas(command: list[str], language: str, small_tolerance: float = TOL
         pytest.skip(f"this machine is too busy: {'; '.join(busy)}")
 
 
-def one_case(
-    server: Served, language: str, spinners: int, period_ms: int, small_tolerance: float
-) -> str | None:
+def one_case(server: Served, language: str, spinners: int, period_ms: int) -> str | None:
     """`None` when the figures agree; why not to be judged otherwise."""
     periods = round(1000 / period_ms)
     wrong = None
@@ -98,8 +89,7 @@ def one_case(
             why = "gaps of others hid the period"
             continue
         figures = [(inferred[name], own[name]) for name in ("period_ns", "quota_ns")]
-        tolerance = small_tolerance if own["quota_ns"] < SMALL_NS else TOLERANCE
-        if all(found == pytest.approx(wanted, rel=tolerance) for found, wanted in figures):
+        if all(found == pytest.approx(wanted, rel=TOLERANCE) for found, wanted in figures):
             return None
         wrong = f"{spinners} spinners found period and quota {figures[0][0]}, {figures[1][0]}, not {figures[0][1]}, {figures[1][1]} ns"
     assert wrong is None, wrong

@@ -106,4 +106,4 @@ def test_lambda() -> None:
 
 
 def test_the_quota_from_inside_is_the_groups() -> None:
-    check_quotas(SERVER, "java", small_tolerance=0.06)
+    check_quotas(SERVER, "java")

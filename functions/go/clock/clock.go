@@ -9,6 +9,7 @@ import (
 
 // The kernel's numbers of its CPU clocks, from include/uapi/linux/time.h.
 const (
+	monotonic  = 1
 	processCPU = 2
 	threadCPU  = 3
 )
@@ -17,6 +18,9 @@ var start = time.Now()
 
 // NowNs is CLOCK_MONOTONIC since the program began.
 func NowNs() int64 { return int64(time.Since(start)) }
+
+// MonotonicNs is the same clock as all processes see it. Unlike NowNs it is a system call, without a place for the runtime to interfere.
+func MonotonicNs() int64 { return read(monotonic) }
 
 // ThreadCPUNs is the CPU time of the calling thread. Asking makes the kernel charge the running time to the quota at once, and not
 // at its next tick, as sched_yield would; but it gives the CPU to nobody.

@@ -2,10 +2,11 @@ package function
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"time"
 
 	"github.com/swtch-tools/swtch/functions/go/document"
+	"github.com/swtch-tools/swtch/functions/go/host"
 	"github.com/swtch-tools/swtch/functions/go/quota"
 	"github.com/swtch-tools/swtch/functions/go/request"
 	"github.com/swtch-tools/swtch/functions/go/stats"
@@ -24,10 +25,10 @@ func spin(asked request.Request, missing *document.UnavailableList) (*document.C
 		missing.Add("throttling.inferred", "the request has spin_ms 0")
 		return nil, throttling
 	}
-	spun := quota.Spin(asked.Spinners, int64(asked.SpinMs*1e6))
+	spun := quota.Spin(asked.Spinners, time.Duration(asked.SpinMs*1e6), asked.Pin, host.AllowedCPUs())
 	span := float64(spun.WallNs)
 	first, window := 0.0, span/windows
-	inferred := &document.Inferred{From: fmt.Sprintf("gaps of %d spinning threads over %.2f s", asked.Spinners, span/1e9)}
+	inferred := &document.Inferred{From: spun.From}
 	received := float64(spun.CPUNs) / span
 	found, err := quota.Infer(spun.Stretches)
 	if err == nil {

@@ -262,12 +262,20 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, error) {
 		// What was overrun before the spinning is owed in the first period.
 		order = order[1:]
 	}
-	cpu := g.cpuAtBoundaries(threads)
+	cpu := make([]map[float64]int64, len(threads))
+	for i, stretches := range threads {
+		cpu[i] = g.cpuAtBoundaries(stretches)
+	}
 	ranBetween := func(from, to float64) float64 {
-		if cpu[from] > 0 && cpu[to] > 0 {
-			return float64(cpu[to] - cpu[from])
+		ran := 0.0
+		for i, stretches := range threads {
+			if cpu[i][from] > 0 && cpu[i][to] > 0 {
+				ran += float64(cpu[i][to] - cpu[i][from])
+			} else {
+				ran += overlap(stretches, g.boundary(from), g.boundary(to))
+			}
 		}
-		return overlap(threads, g.boundary(from), g.boundary(to))
+		return ran
 	}
 	var segments []segment
 	for i := 1; i < len(order); i++ {
@@ -327,32 +335,27 @@ func usedUp(segments []segment) (ran, periods float64) {
 	return ran, periods
 }
 
-// cpuAtBoundaries is the process's CPU time: what the quota was charged with, other threads' and the kernel's part in it that the
-// spinners do not see.
-func (g grid) cpuAtBoundaries(threads [][]Stretch) map[float64]int64 {
+// cpuAtBoundaries is a spinner's CPU time: what the quota was charged with, the kernel's part in it that it does not see.
+func (g grid) cpuAtBoundaries(stretches []Stretch) map[float64]int64 {
 	at := map[float64]int64{}
-	for _, stretches := range threads {
-		for i := 1; i < len(stretches); i++ {
-			s := stretches[i]
-			if s.CPUNs == 0 || !g.ends(gap{stretches[i-1].EndNs, s.StartNs}) {
-				continue
-			}
-			k := g.index(float64(s.StartNs))
-			if earlier, seen := at[k]; !seen || s.CPUNs < earlier {
-				at[k] = s.CPUNs
-			}
+	for i := 1; i < len(stretches); i++ {
+		s := stretches[i]
+		if s.CPUNs == 0 || !g.ends(gap{stretches[i-1].EndNs, s.StartNs}) {
+			continue
+		}
+		k := g.index(float64(s.StartNs))
+		if earlier, seen := at[k]; !seen || s.CPUNs < earlier {
+			at[k] = s.CPUNs
 		}
 	}
 	return at
 }
 
-// overlap is how long threads ran between two times.
-func overlap(threads [][]Stretch, from, to float64) float64 {
+// overlap is how long a spinner ran between two times.
+func overlap(stretches []Stretch, from, to float64) float64 {
 	ran := 0.0
-	for _, stretches := range threads {
-		for _, s := range stretches {
-			ran += max(0, min(to, float64(s.EndNs))-max(from, float64(s.StartNs)))
-		}
+	for _, s := range stretches {
+		ran += max(0, min(to, float64(s.EndNs))-max(from, float64(s.StartNs)))
 	}
 	return ran
 }

@@ -3,8 +3,8 @@ package switching
 import (
 	"fmt"
 	"runtime"
-	"syscall"
-	"unsafe"
+
+	"github.com/swtch-tools/swtch/functions/go/affinity"
 )
 
 // pinning is where the tasks of a measurement run.
@@ -22,9 +22,9 @@ func onOwnThread(pin bool, run func(pinning)) {
 		runtime.LockOSThread()
 		var p pinning
 		if pin {
-			cpu, err := currentCPU()
+			cpu, err := affinity.CurrentCPU()
 			if err == nil {
-				err = pinTo(cpu)
+				err = affinity.Pin(affinity.Own, cpu)
 			}
 			if err == nil {
 				p.cpu = &cpu
@@ -39,45 +39,12 @@ func onOwnThread(pin bool, run func(pinning)) {
 
 // partner runs on a thread of its own at the caller's place.
 func partner(run func()) {
-	cpus := affinity()
+	cpus := affinity.Get()
 	go func() {
 		runtime.LockOSThread()
 		if cpus != nil {
-			setAffinity(cpus)
+			affinity.Set(affinity.Own, cpus)
 		}
 		run()
 	}()
-}
-
-type mask [128]uint64
-
-func affinity() *mask {
-	var cpus mask
-	_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(cpus), uintptr(unsafe.Pointer(&cpus)))
-	if errno != 0 {
-		return nil
-	}
-	return &cpus
-}
-
-func setAffinity(cpus *mask) error {
-	_, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(*cpus), uintptr(unsafe.Pointer(cpus)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-func pinTo(cpu int) error {
-	var cpus mask
-	cpus[cpu/64] = 1 << (cpu % 64)
-	return setAffinity(&cpus)
-}
-
-func currentCPU() (int, error) {
-	var cpu uint32
-	if _, _, errno := syscall.RawSyscall(sysGetcpu, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
-		return 0, errno
-	}
-	return int(cpu), nil
 }

@@ -42,19 +42,20 @@ async function document(request, platformName, id) {
   const gvisor = head.host.sandbox === 'gvisor';
   const measurements = await measureAll(request, gvisor, unavailable);
   const described = clock.describe();
-  const spun = await throttling(request, unavailable);
+  const { usages, ...spun } = await throttling(request, unavailable);
   const worked = request.work_ms > 0 ? work(request.work_ms) : null;
   spun.throttling.platform = cgroup.since(quota, cgroup.quota(ROOT));
   if (!spun.throttling.platform) {
     unavailable.push({ what: 'throttling.platform', why: 'no control group with the cpu controller can be read' });
   }
-  const used = usage(began, begin, request.methods.includes('ring'), gvisor, unavailable);
+  const used = usage(began, begin, usages, request.methods.includes('ring'), gvisor, unavailable);
   return { ...head, measurements, clock: described, ...spun, work: worked, usage: used, unavailable };
 }
 
-function usage(before, begin, ring, gvisor, unavailable) {
+// With that of spinning processes, which say it themselves.
+function usage(before, begin, children, ring, gvisor, unavailable) {
   const after = process.resourceUsage();
-  const less = (name) => after[name] - before[name];
+  const less = (name) => children.reduce((sum, child) => sum + child[name], after[name] - before[name]);
   const voluntary = less('voluntaryContextSwitches');
   const involuntary = less('involuntaryContextSwitches');
   // The threads of a runtime cannot have waited never.
@@ -67,7 +68,7 @@ function usage(before, begin, ring, gvisor, unavailable) {
     cpu_ns: (less('userCPUTime') + less('systemCPUTime')) * 1000,
     voluntary: told ? voluntary : null,
     involuntary: told && !gvisor ? involuntary : null,
-    max_rss_bytes: after.maxRSS * 1024,
+    max_rss_bytes: Math.max(after.maxRSS, ...children.map((child) => child.maxRSS)) * 1024,
   };
 }
 

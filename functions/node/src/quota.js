@@ -1,7 +1,7 @@
 'use strict';
 // Finds period and quota in what spinning threads ran. A throttled thread begins to run again when its quota is refilled, at the boundary of
-// a period; a preempted one at any time. A stretch is { start, end, cpu } in ns: without a gap, and the whole process's CPU time at its
-// start, null where it was not asked for.
+// a period; a preempted one at any time. A stretch is { start, end, cpu } in ns: without a gap, and the spinner's CPU time at its start,
+// null where it was not asked for.
 
 /** How far from a period's boundary a throttled thread may begin to run again: others may have its CPU just then. */
 const JITTER_NS = 2e6;
@@ -178,9 +178,13 @@ function measure(grid, threads, gaps) {
   const all = order[order.length - 1] - order[0];
   // What was overrun before the spinning is owed in the first period.
   if (order.length > 4) order.shift();
-  const cpu = cpuAtBoundaries(grid, threads);
+  const cpus = threads.map((stretches) => cpuAtBoundaries(grid, stretches));
   const ranBetween = (from, to) =>
-    cpu.has(from) && cpu.has(to) ? cpu.get(to) - cpu.get(from) : overlap(threads, grid.boundary(from), grid.boundary(to));
+    threads.reduce((sum, stretches, i) => {
+      const cpu = cpus[i];
+      const known = cpu.has(from) && cpu.has(to);
+      return sum + (known ? cpu.get(to) - cpu.get(from) : overlap([stretches], grid.boundary(from), grid.boundary(to)));
+    }, 0);
   const segments = [];
   for (let i = 1; i < order.length; i++) {
     const [from, to] = [order[i - 1], order[i]];
@@ -225,10 +229,10 @@ function usedUp(segments) {
   return { ran: sum('ran'), periods: sum('periods') };
 }
 
-// The process's CPU time: what the quota was charged with, other threads' and the kernel's part in it that the spinners do not see.
-function cpuAtBoundaries(grid, threads) {
+// The spinner's CPU time: what the quota was charged with, other threads' and the kernel's part in it that it does not see.
+function cpuAtBoundaries(grid, stretches) {
   const at = new Map();
-  for (const gap of gapsOf(threads)) {
+  for (const gap of gapsOf([stretches])) {
     if (gap.cpu === null || !grid.ends(gap)) continue;
     const k = grid.index(gap.end);
     if (!(at.get(k) <= gap.cpu)) at.set(k, gap.cpu);

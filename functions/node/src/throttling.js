@@ -9,9 +9,9 @@ const MOST_GAPS = 2000;
 /** Without a period to be found, shares are of so many windows. */
 const WINDOWS = 10;
 
-/** { cpu, throttling } of the document; the platform's own numbers are not among them. */
+/** { cpu, throttling } of the document, without the platform's own numbers; and the usages of spinning processes. */
 async function throttling(request, unavailable) {
-  const nothing = { cpu: null, throttling: { inferred: null, platform: null, gaps: [], gaps_left_out: 0 } };
+  const nothing = { cpu: null, throttling: { inferred: null, platform: null, gaps: [], gaps_left_out: 0 }, usages: [] };
   const without = (why) => {
     unavailable.push({ what: 'cpu', why }, { what: 'throttling.inferred', why });
     return nothing;
@@ -19,9 +19,9 @@ async function throttling(request, unavailable) {
   if (request.spin_ms === 0) return without('the request has spin_ms 0');
   let spun;
   try {
-    spun = await spin(request.spinners, request.spin_ms);
+    spun = await spin(request.spinners, request.spin_ms, request.pin);
   } catch (error) {
-    return without(`threads cannot spin: ${error.message}`);
+    return without(`nothing can spin: ${error.message}`);
   }
   const told = infer(spun.threads);
   const found = told.why === null ? told : null;
@@ -30,11 +30,12 @@ async function throttling(request, unavailable) {
   if (windows.length === 0) unavailable.push({ what: 'cpu.share', why: 'the spinning was shorter than a period' });
   return {
     cpu: { share: windows.length > 0 ? estimate(windows) : null, spun_ns: Math.round(spun.cpu), spinners: request.spinners },
-    throttling: { inferred: inferred(told, spun, request, unavailable), platform: null, gaps, gaps_left_out: left },
+    throttling: { inferred: inferred(told, spun, unavailable), platform: null, gaps, gaps_left_out: left },
+    usages: spun.usages,
   };
 }
 
-function inferred(told, spun, request, unavailable) {
+function inferred(told, spun, unavailable) {
   const { why } = told;
   const found = why === null ? told : null;
   if (!found) for (const name of ['period_ns', 'quota_ns']) unavailable.push({ what: `throttling.inferred.${name}`, why });
@@ -45,7 +46,7 @@ function inferred(told, spun, request, unavailable) {
     throttled_ns: found?.throttled ?? 0,
     gaps: found?.gaps ?? 0,
     periods: found?.periods ?? 0,
-    from: `gaps of ${request.spinners} spinning threads over ${(spun.wall / 1e9).toFixed(2)} s`,
+    from: spun.from,
   };
 }
 

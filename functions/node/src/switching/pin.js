@@ -3,6 +3,7 @@
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
+const { text } = require('../files');
 
 /** The kernel's number of the calling thread; null where /proc does not say. */
 function threadId() {
@@ -17,6 +18,15 @@ function threadId() {
 function currentCpu() {
   const stat = fs.readFileSync('/proc/thread-self/stat', 'utf8');
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[36]);
+}
+
+/** Numbers of the CPUs that this process may run on; none where /proc does not say. */
+function allowedCpus() {
+  const list = text('/proc/self/status').match(/^Cpus_allowed_list:\s*(.*)$/m)?.[1] ?? '';
+  return (list.match(/\d+(-\d+)?/g) ?? []).flatMap((range) => {
+    const [first, last = first] = range.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  });
 }
 
 /** Lets these threads run on one CPU only: { cpu, why, undo }. Why says why not. */
@@ -40,4 +50,4 @@ function pin(threads) {
 
 const taskset = (...options) => execFileSync('taskset', options, { stdio: ['ignore', 'ignore', 'pipe'] });
 
-module.exports = { pin, threadId };
+module.exports = { allowedCpus, currentCpu, pin, threadId };

@@ -1,11 +1,13 @@
 package swtch.function;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 
 /** What the function runs on, from files that need no privilege. */
-final class Host {
+public final class Host {
     private Host() {}
 
     static Map<String, Object> read(Path root, String platform, Unavailable unavailable) {
@@ -31,23 +33,46 @@ final class Host {
 
     /** By the kernel: availableProcessors is less under a quota. */
     static int cpusAllowed() {
-        String list = Files.find("^Cpus_allowed_list:\\s*(.*)$", Files.text(Path.of("/proc/self/status")));
-        return Math.max(1, count(list, Runtime.getRuntime().availableProcessors()));
+        return Math.max(1, count(allowed(), Runtime.getRuntime().availableProcessors()));
     }
 
-    /** CPUs in a list such as 0-3,8. */
+    /** Numbers of the CPUs that this process may run on; none where the kernel does not say. */
+    static List<Integer> cpus() {
+        return numbers(allowed());
+    }
+
+    private static String allowed() {
+        return Files.find("^Cpus_allowed_list:\\s*(.*)$", Files.text(Path.of("/proc/self/status")));
+    }
+
+    /** The CPU that the caller runs on: field 39 of proc(5), counted after the name, which may have spaces. Null where /proc does not say. */
+    public static Integer currentCpu() {
+        String stat = Files.text(Path.of("/proc/thread-self/stat"));
+        String[] fields = stat.substring(stat.lastIndexOf(')') + 1).strip().split(" ");
+        Long here = fields.length > 36 ? Files.whole(fields[36], 1) : null;
+        return here == null ? null : here.intValue();
+    }
+
     private static int count(String list, int otherwise) {
-        int sum = 0;
+        List<Integer> found = numbers(list);
+        return found.isEmpty() ? otherwise : found.size();
+    }
+
+    /** CPUs in a list such as 0-3,8; none where it is no such list. */
+    private static List<Integer> numbers(String list) {
+        var found = new ArrayList<Integer>();
         for (String part : list == null ? new String[0] : list.split(",")) {
             String[] ends = part.split("-", 2);
             Long from = Files.whole(ends[0], 1);
             Long to = Files.whole(ends[ends.length - 1], 1);
             if (from == null || to == null) {
-                return otherwise;
+                return List.of();
             }
-            sum += (int) (to - from + 1);
+            for (long cpu = from; cpu <= to; cpu++) {
+                found.add((int) cpu);
+            }
         }
-        return sum == 0 ? otherwise : sum;
+        return found;
     }
 
     /** gVisor gives itself away by the kernel that it imitates, Firecracker by the devices on its kernel's command line. */

@@ -1,17 +1,19 @@
 package swtch.function;
 
+import java.io.IOException;
 import java.lang.management.CompilationMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 
-/** Keeps threads busy, each reading the clock. */
+/** Keeps processes or threads busy, each reading the clock. */
 final class Spinner {
     /** A jump of the clock beyond this is a gap: interrupts are shorter. */
     static final long GAP_NS = 200_000;
     /** How often the kernel is made to charge the running time. */
-    private static final long CHARGE_NS = 100_000;
+    static final long CHARGE_NS = 100_000;
 
     private Spinner() {}
 
@@ -19,8 +21,34 @@ final class Spinner {
     private static final long WARM_UP_NS = 20_000_000;
     private static final long LONGEST_WARM_UP_NS = 100_000_000;
 
-    /** CPU time is of the spinning threads; and which part of a CPU the others of this process had meanwhile. */
-    record Spun(List<List<Quota.Stretch>> threads, long wallNs, long cpuNs, double othersCpus) {}
+    /** CPU time is of the spinners; which part of a CPU the others of this process had meanwhile; and from what this is. */
+    record Spun(List<List<Quota.Stretch>> threads, long wallNs, long cpuNs, double othersCpus, String from) {
+        private Spun described(String what, String without) {
+            String told = String.format(Locale.ROOT, "gaps of %d spinning %s over %.2f s", threads.size(), what, wallNs / 1e9);
+            return new Spun(threads, wallNs, cpuNs, othersCpus, without == null ? told : told + "; " + without);
+        }
+    }
+
+    /** Processes, or threads of this one where there can be none. */
+    static Spun spin(int spinners, double ms, boolean pinned) throws InterruptedException {
+        String without = null;
+        if (pinned) {
+            try {
+                return SpinProcesses.spin(spinners, ms, true).described("processes", null);
+            } catch (IOException e) {
+                without = "not pinned: " + line(e);
+            }
+        }
+        try {
+            return SpinProcesses.spin(spinners, ms, false).described("processes", without);
+        } catch (IOException e) {
+            return spinThreads(spinners, ms).described("threads", "no processes: " + line(e));
+        }
+    }
+
+    private static String line(IOException e) {
+        return String.valueOf(e.getMessage()).split("\n", 2)[0];
+    }
 
     /** What other threads had, from the first gap after a third of the time to the end: before, the compiler may still be busy. */
     private static final class Others {
@@ -52,7 +80,7 @@ final class Spinner {
         }
     }
 
-    static Spun spin(int spinners, double ms) throws InterruptedException {
+    private static Spun spinThreads(int spinners, double ms) throws InterruptedException {
         var stretches = new ArrayList<List<Quota.Stretch>>();
         var cpuNs = new long[spinners];
         var threads = new ArrayList<Thread>();
@@ -78,7 +106,7 @@ final class Spinner {
         threads.forEach(Thread::start);
         ready.await();
         // Nor this thread, which only waits.
-        var tasks = Tasks.of(ProcessHandle.current().pid()).without("spinner", Tasks.currentThread());
+        var tasks = Tasks.of(ProcessHandle.current().pid()).regular("spinner", Tasks.currentThread());
         // Once for the compiler.
         tasks.cpuNs();
         warmUp();
@@ -93,7 +121,7 @@ final class Spinner {
         for (long ns : cpuNs) {
             sum += ns;
         }
-        return new Spun(stretches, wallNs, sum, others[0].cpus);
+        return new Spun(stretches, wallNs, sum, others[0].cpus, "");
     }
 
     /** Until the compiler has been quiet for a while. */
@@ -113,7 +141,11 @@ final class Spinner {
         }
     }
 
-    private static long spinOne(List<Quota.Stretch> found, Others others, long begin, long end) {
+    /** Its CPU time; others may be null. */
+    static long spinOne(List<Quota.Stretch> found, Others others, long begin, long end) {
+        while (System.nanoTime() < begin) {
+            // Others begin then too.
+        }
         long cpuBefore = Clock.threadCpuNs();
         long cpu = 0;
         long last = System.nanoTime();

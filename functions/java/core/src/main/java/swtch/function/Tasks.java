@@ -2,10 +2,17 @@ package swtch.function;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
 
 /** The kernel's threads of a process, as they were when it was looked. */
 public record Tasks(List<Path> folders) {
+    private static final Predicate<String> COMPILER = Pattern.compile("C[12] Compiler").asPredicate();
+    private static final Predicate<String> COLLECTOR = Pattern.compile("^GC Thread|^G1 (Conc|Main|Refine)").asPredicate();
+
     /** What the kernel has counted. */
     public record Counts(long voluntary, long involuntary) {
         public Counts plus(Counts more) {
@@ -17,6 +24,12 @@ public record Tasks(List<Path> folders) {
         }
     }
 
+    Tasks and(Tasks more) {
+        var all = new ArrayList<>(folders);
+        all.addAll(more.folders);
+        return new Tasks(all);
+    }
+
     /** None where /proc does not say. */
     public static Tasks of(long pid) {
         try (var folders = java.nio.file.Files.list(Path.of("/proc", String.valueOf(pid), "task"))) {
@@ -26,22 +39,38 @@ public record Tasks(List<Path> folders) {
         }
     }
 
-    /** Those that have another name and another number. */
-    Tasks without(String name, Long thread) {
-        return new Tasks(folders.stream()
-                .filter(folder -> !Files.firstLine(folder.resolve("comm")).equals(name))
-                .filter(folder -> !folder.getFileName().toString().equals(String.valueOf(thread)))
+    /**
+     * Those that have another name and another number, and do what they do all the time: a compiler or collector that is busy in few periods says
+     * nothing of the others.
+     */
+    Tasks regular(String withoutName, Long withoutThread) {
+        Tasks others = select(name -> !name.equals(withoutName) && !COMPILER.test(name) && !COLLECTOR.test(name));
+        return new Tasks(others.folders.stream()
+                .filter(folder -> !folder.getFileName().toString().equals(String.valueOf(withoutThread)))
                 .toList());
+    }
+
+    Tasks compilers() {
+        return select(COMPILER);
+    }
+
+    private Tasks select(Predicate<String> byName) {
+        return new Tasks(folders.stream().filter(folder -> byName.test(Files.firstLine(folder.resolve("comm")))).toList());
     }
 
     /** CPU time in ns, by schedstat's first number. */
     long cpuNs() {
-        long sum = 0;
-        for (Path folder : folders) {
-            Long ns = Files.whole(Files.firstLine(folder.resolve("schedstat")).split(" ")[0], 1);
-            sum += ns == null ? 0 : ns;
-        }
-        return sum;
+        return folders.stream().mapToLong(Tasks::cpuNs).sum();
+    }
+
+    /** The one of these that has used the most of the CPU is not among them. */
+    Tasks withoutBusiest() {
+        return new Tasks(folders.stream().sorted(Comparator.comparingLong(Tasks::cpuNs)).limit(Math.max(0, folders.size() - 1)).toList());
+    }
+
+    private static long cpuNs(Path folder) {
+        Long ns = Files.whole(Files.firstLine(folder.resolve("schedstat")).split(" ")[0], 1);
+        return ns == null ? 0 : ns;
     }
 
     /** Null where one of them cannot be read. */

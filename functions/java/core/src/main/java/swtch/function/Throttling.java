@@ -3,14 +3,13 @@ package swtch.function;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 
 /** What the function received of the CPUs, and the quota that its gaps tell. */
 final class Throttling {
     private static final int MOST_GAPS = 2000;
-    /** Of the quota: more is a compiler that was busy in few periods, and says nothing of the others. */
-    private static final double MOST_OTHERS = 0.02;
+    /** Of the quota: more was busy in few periods, and says nothing of the others. */
+    private static final double MOST_OTHERS = 0.05;
     /** Without a period to be found, shares are of so many windows. */
     private static final int WINDOWS = 10;
 
@@ -29,7 +28,7 @@ final class Throttling {
             cpu = null;
             return;
         }
-        Spinner.Spun spun = Spinner.spin(request.whole("spinners"), request.number("spin_ms"));
+        Spinner.Spun spun = Spinner.spin(request.whole("spinners"), request.number("spin_ms"), request.flag("pin"));
         Quota.Outcome outcome = Quota.infer(spun.threads());
         Quota.Inferred found = outcome.found();
         throttling.put("inferred", inferred(outcome, spun, unavailable));
@@ -61,8 +60,7 @@ final class Throttling {
         fields.put("throttled_ns", found == null ? 0 : found.throttledNs());
         fields.put("gaps", found == null ? 0 : found.gaps());
         fields.put("periods", found == null ? 0 : found.periods());
-        fields.put("from", String.format(
-                Locale.ROOT, "gaps of %d spinning threads over %.2f s", spun.threads().size(), spun.wallNs() / 1e9));
+        fields.put("from", spun.from());
         return fields;
     }
 

@@ -6,6 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import swtch.function.Files;
+import swtch.function.Host;
+import swtch.function.PinnedProcess;
 
 /** Java has no call that says where a thread may run; util-linux has a program. Closing gives threads their places back. */
 final class Pin implements AutoCloseable {
@@ -15,10 +17,7 @@ final class Pin implements AutoCloseable {
 
     /** Lets these threads run on the caller's CPU only. */
     Pin(List<Long> threads) throws InterruptedException {
-        // Field 39 of proc(5), counted after the name, which may have spaces.
-        String stat = Files.text(Path.of("/proc/thread-self/stat"));
-        String[] fields = stat.substring(stat.lastIndexOf(')') + 1).strip().split(" ");
-        Long here = fields.length > 36 ? Files.whole(fields[36], 1) : null;
+        Integer here = Host.currentCpu();
         if (here == null) {
             why = "/proc does not say on which CPU a thread is";
             return;
@@ -33,7 +32,7 @@ final class Pin implements AutoCloseable {
                     before.put(thread, allowed);
                 }
             }
-            cpu = here;
+            cpu = here.longValue();
         } catch (IOException e) {
             why = e.getMessage();
             close();
@@ -51,19 +50,7 @@ final class Pin implements AutoCloseable {
     }
 
     private static void taskset(String cpus, long thread) throws IOException, InterruptedException {
-        Process process;
-        try {
-            process = new ProcessBuilder("taskset", "-p", "-c", cpus, String.valueOf(thread))
-                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-                    .redirectError(ProcessBuilder.Redirect.DISCARD)
-                    .start();
-        } catch (IOException e) {
-            throw new IOException("Java has no call for it, and there is no taskset here", e);
-        }
-        int status = process.waitFor();
-        if (status != 0) {
-            throw new IOException("taskset ended with " + status);
-        }
+        PinnedProcess.taskset("-p", "-c", cpus, String.valueOf(thread));
     }
 
     @Override

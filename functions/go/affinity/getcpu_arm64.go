@@ -1,3 +1,3 @@
-package switching
+package affinity
 
 const sysGetcpu = 168

@@ -1,4 +1,4 @@
-package switching
+package affinity
 
 // The syscall package's table ends before it.
 const sysGetcpu = 309
