@@ -11,6 +11,8 @@ from .rows import Cell, cheapest, paired
 from .tier_sets import UNTHROTTLED
 
 _PERCENT = round(100 * TARGET_QUANTILE)
+_FEWEST = 5
+"""Pairs of invocations that an interval of 90 % takes: with fewer, tiers cannot be told apart."""
 _AS_GIVEN = 6
 """Digits of what was asked for: it is said as it was typed."""
 
@@ -64,9 +66,12 @@ def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
     if dearest is not best:
         worst = sum(dearest.cost_usd.values()) / len(dearest.cost_usd)
         text += f"; {dearest.tier} costs {figure(worst / cost['mean'], 2)} times as much"
-    if as_cheap:
+    n = len(best.cost_usd)
+    if n < _FEWEST:
+        text += f"; seen {'once' if n == 1 else f'{n} times'}, too seldom to tell tiers apart"
+    elif as_cheap:
         text += f"; not distinguishable from it: {', '.join(as_cheap)}"
-    evidence = {"cost_usd": cost, "others": others, "n": len(best.cost_usd)}
+    evidence = {"cost_usd": cost, "others": others, "n": n}
     return {
         "what": "cheapest",
         "text": _sentence(text),

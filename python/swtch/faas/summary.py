@@ -127,6 +127,9 @@ def _failures(study: Mapping[str, Any]) -> list[str]:
 def _interval(of: Mapping[str, Any] | None, unit: float) -> str:
     if of is None:
         return "n/a"
+    if of["n"] == 1:
+        # One value has no interval.
+        return _figure(of["median"] / unit)
     return f"{_figure(of['median'] / unit)} ({_figure(of['low'] / unit)} to {_figure(of['high'] / unit)})"
 
 

@@ -162,6 +162,13 @@ def test_advice_names_the_cheapest_and_the_one_that_meets_the_target():
     assert advise(cells(plan(), failing, GCF), 20e6)[1]["tier"] is None
 
 
+def test_what_was_seen_too_seldom_tells_no_tiers_apart():
+    once = [one for one in lines() if one["repeat"] == 0]
+    (cheapest,) = advise(cells(plan(repeats=1), once, GCF), None)
+    assert cheapest["text"].endswith("; seen once, too seldom to tell tiers apart.")
+    assert cheapest["evidence"]["n"] == 1
+
+
 def test_advice_is_whole_sentences_that_a_person_can_read():
     """Whatever the size of its figures: no powers of ten, a capital and a full stop."""
     for factor in (1e-3, 1.0, 40.0, 1e3, 1e6):
@@ -191,7 +198,7 @@ def test_advice_says_times_as_a_person_would(latency_ms, said):
 def test_a_tier_that_costs_hundreds_of_times_as_much_is_said_without_powers_of_ten():
     found = [line("128 MB", 100, 0), line("2048 MB", 1_270, 0)]
     (cheapest,) = advise(cells(plan(), found, GCF), None)
-    assert "; 2048 MB costs 160 times as much." in cheapest["text"]
+    assert "; 2048 MB costs 160 times as much;" in cheapest["text"]
 
 
 def test_a_target_is_met_with_what_the_number_of_invocations_is_worth():
