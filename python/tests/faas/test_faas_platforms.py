@@ -210,7 +210,7 @@ WANTED = {
     ("node", "gcf"): ["adapters/gcf.js", "src/answer.js", "package.json"],
     ("node", "knative"): ["index.js", "adapters/knative.js", "func.yaml", "package.json"],
     ("node", "openfaas"): ["stack.yaml", "function/handler.js", "function/src/answer.js"],
-    ("go", "gcf"): ["go.mod", "go.sum", "function.go", "function/answer.go", "switching/getcpu_arm64.go"],
+    ("go", "gcf"): ["go.mod", "go.sum", "function.go", "function/answer.go", "affinity/getcpu_arm64.go"],
     ("go", "knative"): ["go.mod", "func.yaml", "handle.go", "function/answer.go"],
     ("go", "openfaas"): [
         "stack.yaml",
