@@ -47,8 +47,7 @@ def serve(language: str, platform: str, *more: str) -> Iterator[tuple[str, Serve
     )
     assert process.stdout
     try:
-        # Frameworks print too.
-        line = next((line for line in process.stdout if line.startswith(f"{language} for ")), "")
+        line = process.stdout.readline()
         assert line, f"it ended with status {process.wait()}"
         yield line, Served(line.split("http://")[1].strip("/\n"), None)
     finally:

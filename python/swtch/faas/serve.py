@@ -35,6 +35,7 @@ from .tier_sets import Tier
 _LIMIT_S = 900.0
 """Of an invocation, as Lambda has it."""
 _LOOK_S = 0.05
+_STDERR = 2
 _EXAMPLES = """\
 examples:
   swtch faas serve python --platform lambda --memory 128
@@ -150,6 +151,8 @@ def _started(command: Command, group: cgroup.Group, folder: Path) -> subprocess.
         return subprocess.Popen(
             group.into(command.words),
             stdin=subprocess.DEVNULL,
+            # Frameworks print too, and a line of theirs could end in the middle of ours.
+            stdout=_STDERR,
             env={**os.environ, **command.environment},
             cwd=folder,
             start_new_session=True,
