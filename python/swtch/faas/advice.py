@@ -72,13 +72,7 @@ def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
     elif as_cheap:
         text += f"; not distinguishable from it: {', '.join(as_cheap)}"
     evidence = {"cost_usd": cost, "others": others, "n": n}
-    return {
-        "what": "cheapest",
-        "text": _sentence(text),
-        "work_ms": best.work_ms,
-        "tier": best.tier,
-        "evidence": evidence,
-    }
+    return _advice("cheapest", text, best.work_ms, best.tier, evidence)
 
 
 def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | None:
@@ -98,13 +92,7 @@ def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | No
             f"no tier has {of_work(work_ms)} done within {limit}; the fastest is {cell.tier}: {_said(bound)}"
         )
         evidence = {"target_ns": target_ns, "meeting": [], **bound}
-        return {
-            "what": "meets target",
-            "text": _sentence(text),
-            "work_ms": work_ms,
-            "tier": None,
-            "evidence": evidence,
-        }
+        return _advice("meets target", text, work_ms, None, evidence)
 
     def place(one: tuple[Cell, dict[str, Any]]) -> float:
         costs = list(one[0].cost_usd.values())
@@ -116,13 +104,7 @@ def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | No
     cheapest_of = f", the cheapest of {', '.join(names)}" if len(names) > 1 and cell.cost_usd else ""
     text = f"{of_work(work_ms)} is done within {limit} at {cell.tier}{cheapest_of}: {_said(bound)}"
     evidence = {"target_ns": target_ns, "meeting": names, **bound}
-    return {
-        "what": "meets target",
-        "text": _sentence(text),
-        "work_ms": work_ms,
-        "tier": cell.tier,
-        "evidence": evidence,
-    }
+    return _advice("meets target", text, work_ms, cell.tier, evidence)
 
 
 def _bound(cell: Cell) -> dict[str, Any]:
@@ -143,8 +125,17 @@ def _bound(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _sentence(text: str) -> str:
-    return f"{capitalised(text)}."
+def _advice(
+    what: str, text: str, work_ms: float, tier: str | None, evidence: dict[str, Any]
+) -> dict[str, Any]:
+    """An entry of the document; its text as a sentence."""
+    return {
+        "what": what,
+        "text": f"{capitalised(text)}.",
+        "work_ms": work_ms,
+        "tier": tier,
+        "evidence": evidence,
+    }
 
 
 def _said(bound: dict[str, Any]) -> str:
