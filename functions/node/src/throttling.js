@@ -30,14 +30,12 @@ async function throttling(request, unavailable) {
   if (windows.length === 0) unavailable.push({ what: 'cpu.share', why: 'the spinning was shorter than a period' });
   return {
     cpu: { share: windows.length > 0 ? estimate(windows) : null, spun_ns: Math.round(spun.cpu), spinners: request.spinners },
-    throttling: { inferred: inferred(told, spun, unavailable), platform: null, gaps, gaps_left_out: left },
+    throttling: { inferred: inferred(found, told.why, spun, unavailable), platform: null, gaps, gaps_left_out: left },
     usages: spun.usages,
   };
 }
 
-function inferred(told, spun, unavailable) {
-  const { why } = told;
-  const found = why === null ? told : null;
+function inferred(found, why, spun, unavailable) {
   if (!found) for (const name of ['period_ns', 'quota_ns']) unavailable.push({ what: `throttling.inferred.${name}`, why });
   return {
     period_ns: found?.period ?? null,
