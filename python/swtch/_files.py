@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and folders for studies."""
+"""Files that appear whole or not at all, folders for studies, and where a user's own are."""
 
 from __future__ import annotations
 
@@ -41,6 +41,19 @@ def make_folder(asked: Path | None, default: str) -> Path:
         raise CommandError(
             f"the folder {error.filename} cannot be made ({error.strerror}); give another with --out"
         ) from None
+
+
+def user_folder(variable: str, below_home: str) -> Path:
+    """The folder `swtch` of the user's caches or state, which may not be there yet. Raises `CommandError` for a user without a home folder.
+
+    variable: what names another place, where it is absolute (XDG Base Directory Specification). below_home: where it is otherwise.
+    """
+    named = os.environ.get(variable)
+    try:
+        base = Path(named) if named and os.path.isabs(named) else Path.home() / below_home
+    except RuntimeError:
+        raise CommandError(f"this user has no home folder; set {variable} to a folder of yours") from None
+    return base / "swtch"
 
 
 def now() -> str:

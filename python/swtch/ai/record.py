@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._files import user_folder
 from .._program import binary
 from .errors import AiError
 from .sampler import process_cpu_ns
@@ -30,9 +31,7 @@ _STEADY_S = 0.05
 
 def own_profile() -> Path:
     """Where `swtch measure` keeps this machine's Profile."""
-    state = os.environ.get("XDG_STATE_HOME")
-    base = Path(state) if state and os.path.isabs(state) else Path.home() / ".local" / "state"
-    return base / "swtch" / "profile.json"
+    return user_folder("XDG_STATE_HOME", ".local/state") / "profile.json"
 
 
 class Recorder:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from .._files import user_folder
 from .errors import AiError
 
 VERSION = "0.1.2"
@@ -25,9 +25,7 @@ _MARK = "installed.json"
 
 def folder() -> Path:
     """Where it is, whether or not it is there."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    base = Path(cache) if cache and os.path.isabs(cache) else Path.home() / ".cache"
-    return base / "swtch" / f"ai-benchmark-{VERSION}"
+    return user_folder("XDG_CACHE_HOME", ".cache") / f"ai-benchmark-{VERSION}"
 
 
 def python(install: bool) -> Path:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .._errors import CommandError
+from .._files import user_folder
 from .invoke import one_line
 
 NEVER = frozenset({"__pycache__", "node_modules", ".pytest_cache", "target"})
@@ -101,12 +102,7 @@ def tool(name: str, doing: str) -> str:
 
 def cache() -> Path:
     """The folder for it, which may not be there yet."""
-    named = os.environ.get("XDG_CACHE_HOME")
-    try:
-        base = Path(named) if named and os.path.isabs(named) else Path.home() / ".cache"
-    except RuntimeError:
-        raise CommandError("this user has no home folder; set XDG_CACHE_HOME to a folder of yours") from None
-    return base / "swtch" / "functions"
+    return user_folder("XDG_CACHE_HOME", ".cache") / "functions"
 
 
 def source_files(top: Path) -> list[tuple[str, Path]]:
