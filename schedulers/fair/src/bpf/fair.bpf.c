@@ -565,7 +565,8 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 	waiting = crowd(cpu);
 	/*
 	 * The kernel's own threads are next: others wait for them, and they are brief. So is, in a crowd, whoever holds up RCU: its section ends soon, its
-	 * next turn may be seconds away, and a turn that the machine had no time for would be one more.
+	 * next turn may be seconds away, and a turn that the machine had no time for would be one more. It is asked first, crowd or not, so that the
+	 * least is known by then.
 	 */
 	if (slot->offline || (p->flags & PF_KTHREAD) || (holds_up_rcu(p) && waiting)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
