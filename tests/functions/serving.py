@@ -290,7 +290,30 @@ def check_local_server(command: list[str], language: str) -> None:
     with local(command) as server:
         check_http(server, "local", language)
         check_refusals(server)
+    check_lines(command, language)
     check_bad_arguments(command)
+
+
+def check_lines(command: list[str], language: str, environment: dict[str, str] | None = None) -> None:
+    """Without a server: a line for a line, and exactly the iterations that were asked for."""
+    asked = [{"methods": [], "spin_ms": 0, "work_ms": 1, "iterations": count} for count in (123_456, 7)]
+    lines = [json.dumps(one) for one in (*asked, {"colour": "red"})]
+    outcome = subprocess.run(
+        [*command, "--lines"],
+        input="\n".join(lines) + "\n",
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    ready, *answers = map(json.loads, outcome.stdout.splitlines())
+    assert ready == {"ready": True} and len(answers) == 3, outcome
+    for answer, one in zip(answers, asked):
+        assert answer["status"] == 200
+        check_document(answer["document"], "local", language)
+        assert answer["document"]["work"]["iterations"] == one["iterations"]
+        assert answer["document"]["request"]["iterations"] == one["iterations"]
+    check_error((answers[2]["status"], answers[2]["document"]), 400, "colour")
 
 
 def check_platform(

@@ -50,8 +50,8 @@ func Answer(asked request.Request, platform, id string) document.Document {
 	gvisor := d.Host.Sandbox != nil && *d.Host.Sandbox == "gvisor"
 	d.Measurements = switching.Measure(asked, gvisor, missing)
 	d.CPU, d.Throttling = spin(asked, missing)
-	if asked.WorkMs > 0 {
-		done := work.Do(asked.WorkMs)
+	if asked.WorkMs > 0 || asked.Iterations > 0 {
+		done := work.Do(asked.WorkMs, int64(asked.Iterations))
 		d.Work = &done
 	}
 	d.Throttling.Platform = host.Since(quota, host.Quota(root))

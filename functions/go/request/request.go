@@ -27,6 +27,7 @@ type Request struct {
 	SpinMs           float64  `json:"spin_ms"`
 	Spinners         int      `json:"spinners"`
 	WorkMs           float64  `json:"work_ms"`
+	Iterations       int      `json:"iterations"`
 	Pin              bool     `json:"pin"`
 	Samples          bool     `json:"samples"`
 }
@@ -129,6 +130,8 @@ func (r *Request) set(name string, value any) error {
 		return setWhole(&r.Spinners, name, value, 1, 64)
 	case "work_ms":
 		return setNumber(&r.WorkMs, name, value, 0, 900_000)
+	case "iterations":
+		return setWhole(&r.Iterations, name, value, 0, 10_000_000_000_000)
 	case "pin":
 		return setFlag(&r.Pin, name, value)
 	case "samples":

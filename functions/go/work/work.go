@@ -1,4 +1,4 @@
-// Package work does a fixed amount of work: so much CPU time as it takes where nothing interferes.
+// Package work does a fixed amount of work: a number of iterations, or as many as take so much CPU time where nothing interferes.
 package work
 
 import (
@@ -19,11 +19,14 @@ var sink uint64
 
 var perMs = sync.OnceValue(calibrate)
 
-// Do works for so many milliseconds of CPU time, by the speed that this process found at its first work.
-func Do(ms float64) document.Work {
+// Do works for that many iterations, or with 0 for so many milliseconds of CPU time, by the speed that this process found at its first
+// work. Two processes calibrate differently: only the same iterations can be compared.
+func Do(ms float64, iterations int64) document.Work {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	iterations := int64(ms * perMs())
+	if iterations == 0 {
+		iterations = int64(ms * perMs())
+	}
 	wall, cpu := clock.NowNs(), clock.ThreadCPUNs()
 	iterate(iterations)
 	return document.Work{

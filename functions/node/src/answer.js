@@ -43,7 +43,7 @@ async function document(request, platformName, id) {
   const measurements = await measureAll(request, gvisor, unavailable);
   const described = clock.describe();
   const { usages, ...spun } = await throttling(request, unavailable);
-  const worked = request.work_ms > 0 ? work(request.work_ms) : null;
+  const worked = request.work_ms > 0 || request.iterations > 0 ? work(request.work_ms, request.iterations) : null;
   spun.throttling.platform = cgroup.since(quota, cgroup.quota(ROOT));
   if (!spun.throttling.platform) {
     unavailable.push({ what: 'throttling.platform', why: 'no control group with the cpu controller can be read' });

@@ -20,6 +20,7 @@ const defaults = () => ({
   spin_ms: 1000,
   spinners: Math.min(os.availableParallelism(), MOST_SPINNERS),
   work_ms: 0,
+  iterations: 0,
   pin: true,
   samples: false,
 });
@@ -35,6 +36,7 @@ const readers = {
   spin_ms: number(0, 900_000),
   spinners: whole(1, MOST_SPINNERS),
   work_ms: number(0, 900_000),
+  iterations: whole(0, 1e13),
   pin: flag,
   samples: flag,
 };

@@ -1,7 +1,8 @@
 'use strict';
-// The function as a plain server: node src/server.js --listen 127.0.0.1:0
+// The function as a plain server: node src/server.js --listen 127.0.0.1:0; with --lines without one, from standard input to standard output.
 
 const http = require('node:http');
+const readline = require('node:readline');
 const { parseArgs } = require('node:util');
 const { queryOf, reply } = require('./http');
 
@@ -45,13 +46,25 @@ function listen(place) {
   });
 }
 
+// A line in, a line out: what swtch faas runs, so that no HTTP is in the function's cgroup.
+function lines() {
+  let last = Promise.resolve();
+  readline.createInterface({ input: process.stdin, terminal: false }).on('line', (body) => {
+    last = last.then(() => reply('local', { body, query: '' })).then((answered) => process.stdout.write(`${JSON.stringify(answered)}\n`));
+  });
+  process.stdout.write('{"ready":true}\n');
+}
+
 function fail(why) {
   process.stderr.write(`swtch-function: ${why}\n`);
   process.exit(1);
 }
 
 try {
-  listen(parseArgs({ options: { listen: { type: 'string', default: '127.0.0.1:0' } } }).values.listen);
+  const options = { listen: { type: 'string', default: '127.0.0.1:0' }, lines: { type: 'boolean', default: false } };
+  const { values } = parseArgs({ options });
+  if (values.lines) lines();
+  else listen(values.listen);
 } catch (error) {
   fail(error.message);
 }

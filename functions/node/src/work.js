@@ -1,5 +1,5 @@
 'use strict';
-// A fixed amount of work: so much CPU time as it takes where nothing interferes.
+// A fixed amount of work: a number of iterations, or as many as take so much CPU time where nothing interferes.
 
 const clock = require('./clock');
 
@@ -11,9 +11,10 @@ const CHUNK = 20_000;
 let perMs = null;
 let state = 1;
 
-function work(ms) {
-  perMs ??= calibrate();
-  const iterations = Math.round(ms * perMs);
+/** Two processes calibrate differently: only the same number of iterations can be compared. 0 is as many as take so many ms. */
+function work(ms, asked = 0) {
+  if (asked === 0) perMs ??= calibrate();
+  const iterations = asked || Math.round(ms * perMs);
   const wall = clock.now();
   const cpu = clock.cpuNs();
   iterate(iterations);

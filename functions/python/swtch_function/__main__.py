@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from .answer import answer, text
+from .lines import serve_lines
 from .own import OwnFunction
 from .platforms import PLATFORMS
 from .server import serve
@@ -29,6 +30,11 @@ def main() -> int:
     parser.add_argument("request", nargs="?", help="what to measure, as a JSON object")
     parser.add_argument("--listen", metavar="HOST:PORT", help="serve POST / there; port 0 takes a free one")
     parser.add_argument(
+        "--lines",
+        action="store_true",
+        help="answer each line of standard input with a line on standard output",
+    )
+    parser.add_argument(
         "--handler", metavar="MODULE:FUNCTION", help="serve this function instead, function(event, context)"
     )
     parser.add_argument(
@@ -40,9 +46,13 @@ def main() -> int:
     parser.add_argument("--platform", choices=PLATFORMS, default="local", help="to say in the answer")
     parser.add_argument("--version", action="version", version=VERSION)
     options = parser.parse_args()
+    if options.lines:
+        if options.request is not None or options.listen is not None:
+            parser.error("--lines excludes a request and --listen")
+        return serve_lines(options.handler, options.platform)
     if options.listen is None:
         if options.handler is not None:
-            parser.error("--handler needs --listen")
+            parser.error("--handler needs --listen or --lines")
         status, document = answer(options.request, None, options.platform)
         print(
             text(document) if status == 200 else f"error: {document['error']}",

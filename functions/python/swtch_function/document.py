@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform as python
 import threading
 import time
@@ -20,6 +21,8 @@ from .spin import Spun, spin
 from .version import VERSION
 from .work import work
 
+# They do not change while a process lives, and finding them costs CPU time that is the function's where there is a quota.
+_machine, _libc, _clock = functools.cache(host), functools.cache(libc), functools.cache(clock)
 SCHEMA = "swtch/faas/1"
 _IMPORTED_NS = time.monotonic_ns()
 _one_at_a_time = threading.Lock()
@@ -44,7 +47,7 @@ def _document(request: Request, platform_name: str, invocation_id: str | None, n
     measurements, unavailable = measure_all(request)
     spun, why_not = _spin(request)
     inferred = infer(spun.stretches) if spun else None
-    worked = work(request.work_ms) if request.work_ms else None
+    worked = work(request.work_ms, request.iterations) if request.work_ms or request.iterations else None
     numbers = difference(group.numbers(), group_before) if group and group_before else None
     if numbers is None:
         unavailable.append(
@@ -54,7 +57,7 @@ def _document(request: Request, platform_name: str, invocation_id: str | None, n
         unavailable.append({"what": "cpu", "why": why_not})
     if inferred and inferred.why:
         unavailable.append({"what": "throttling.inferred.quota_ns", "why": inferred.why})
-    machine = host()
+    machine = _machine()
     usage = Usage.now().since(before)
     _drop_constants(usage, measurements, machine["sandbox"], unavailable)
     return {
@@ -65,7 +68,7 @@ def _document(request: Request, platform_name: str, invocation_id: str | None, n
             "language": "python",
             "runtime": python.python_implementation(),
             "runtime_version": python.python_version(),
-            "libc": libc(),
+            "libc": _libc(),
         },
         "platform": platform(platform_name),
         "invocation": {
@@ -77,7 +80,7 @@ def _document(request: Request, platform_name: str, invocation_id: str | None, n
         "host": machine,
         "request": request.to_document(),
         "measurements": measurements,
-        "clock": clock(),
+        "clock": _clock(),
         "cpu": _cpu(spun, inferred, request),
         "throttling": _throttling(spun, inferred, numbers, request),
         "work": worked,

@@ -16,6 +16,8 @@ METHODS = ("pipe", "condvar", "ring", "pipe-native", "queue", "event", "mp-pipe"
 MOST_SPINNERS = 64
 LONGEST_MS = 900_000
 """What the longest-lived function may run."""
+MOST_ITERATIONS = 10**13
+"""More than any machine does in that time."""
 _LIMITS: dict[str, tuple[float, float]] = {
     "switches_per_batch": (2, 1_000_000),
     "min_batches": (1, 5000),
@@ -24,6 +26,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "spin_ms": (0, LONGEST_MS),
     "spinners": (1, MOST_SPINNERS),
     "work_ms": (0, LONGEST_MS),
+    "iterations": (0, MOST_ITERATIONS),
 }
 _ABOVE_ZERO: dict[str, float] = {"interval": 1, "time_limit_ms": LONGEST_MS}
 
@@ -49,6 +52,8 @@ class Request:
     spinners: int = 0
     """0 until it is known how many CPUs are allowed."""
     work_ms: float = 0
+    iterations: int = 0
+    """Of the work; 0: as many as take `work_ms` of CPU time."""
     pin: bool = True
     samples: bool = False
 

@@ -1,4 +1,4 @@
-"""A fixed amount of work, so that wall times under quotas can be compared: calibrated as CPU time, once for each process."""
+"""A fixed amount of work, so that wall times under quotas can be compared: a number of iterations, or CPU time calibrated once for each process."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ _CALIBRATION_NS = 10_000_000
 _iterations_per_ms: float | None = None
 
 
-def work(asked_ms: float) -> dict[str, Any]:
-    """Does what takes so much CPU time; as `swtch/faas/1` has it."""
-    iterations = max(1, round(asked_ms * _rate()))
+def work(asked_ms: float, iterations: int = 0) -> dict[str, Any]:
+    """Does that many iterations, or with 0 as many as take `asked_ms` of CPU time here; as `swtch/faas/1` has it.
+
+    Two processes calibrate differently: only the same iterations can be compared.
+    """
+    iterations = iterations or max(1, round(asked_ms * _rate()))
     start_ns, start_cpu_ns = time.monotonic_ns(), time.process_time_ns()
     _compute(iterations)
     return {

@@ -170,6 +170,7 @@ def test_a_counter_that_stands_still_is_no_figure(monkeypatch: pytest.MonkeyPatc
 
 def test_gvisors_constant_zero_is_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "sandbox", lambda root: "gvisor")
+    monkeypatch.setattr(document, "_machine", host.host)
     monkeypatch.setattr(methods, "measure", never_involuntary)
     found = document.invoke(from_values({**SHORT, "methods": ["condvar"], "spin_ms": 0}))
     check_document(found, "local")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
+import os
 import subprocess
 import sys
 import threading
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 from conftest import PYTHON, check_document, served
 
-from serving import SHORT, Served, check_error, check_schema
+from serving import SHORT, Served, check_error, check_lines, check_schema
 
 OWN = """
 import os, sys, time
@@ -180,6 +182,29 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_wrong_commands(arguments: list[str], status: int, word: str) -> None:
     outcome = run(*arguments)
     assert outcome.returncode == status and word in outcome.stderr and outcome.stdout == ""
+
+
+def test_lines_instead_of_a_server() -> None:
+    check_lines([sys.executable, "-m", "swtch_function"], "python", {"PYTHONPATH": str(PYTHON)})
+
+
+def test_the_answer_of_an_own_function_comes_before_what_it_took(own: Path) -> None:
+    """Asking for its CPU time makes the kernel charge it, which may stop it before it has answered."""
+    outcome = subprocess.run(
+        [sys.executable, "-m", "swtch_function", "--lines", "--handler", "own:double"],
+        input='{"value": 21}\n{}\n{"value": 1}\n',
+        cwd=own,
+        env={**os.environ, "PYTHONPATH": str(PYTHON)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    ready, first, took, failed, again, _ = map(json.loads, outcome.stdout.splitlines())
+    assert ready == {"ready": True} and first["more"] and "more" not in failed
+    assert first["document"] == {"schema": "swtch/faas-call/1", "result": {"twice": 42}}
+    check_schema({**first["document"], **took}, "faas-call")
+    check_error((failed["status"], failed["document"]), 500, "KeyError: 'value'")
+    assert again["document"]["result"] == {"twice": 2}
 
 
 def test_one_measurement_by_hand() -> None:

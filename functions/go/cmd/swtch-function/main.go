@@ -1,9 +1,11 @@
-// The function as a plain server: swtch-function --listen 127.0.0.1:0
+// The function as a plain server: swtch-function --listen 127.0.0.1:0; with --lines without one, from standard input to standard output.
 package main
 
 import (
+	"bufio"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -13,10 +15,34 @@ import (
 
 func main() {
 	address := flag.String("listen", "127.0.0.1:0", "where to listen, `ADDRESS:PORT`; port 0 takes any")
+	lines := flag.Bool("lines", false, "answer each line of standard input with a line on standard output")
 	flag.Parse()
-	if err := serve(*address); err != nil {
+	run := func() error { return serve(*address) }
+	if *lines {
+		run = answerLines
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "swtch-function:", err)
 		os.Exit(1)
+	}
+}
+
+// A line in, a line out: what swtch faas runs, so that no HTTP is in the function's cgroup.
+func answerLines() error {
+	fmt.Println(`{"ready":true}`)
+	input := bufio.NewReader(os.Stdin)
+	for {
+		line, err := input.ReadBytes('\n')
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		status, text := function.Reply(line, "", "local", "")
+		if _, err := fmt.Printf("{\"status\":%d,\"document\":%s}\n", status, text); err != nil {
+			return err
+		}
 	}
 }
 

@@ -38,7 +38,8 @@ public final class Answer {
         var spun = new Throttling(request, unavailable);
         fields.put("cpu", spun.cpu);
         fields.put("throttling", spun.throttling);
-        fields.put("work", request.number("work_ms") > 0 ? Work.work(request.number("work_ms")) : null);
+        boolean works = request.number("work_ms") > 0 || request.number("iterations") > 0;
+        fields.put("work", works ? Work.work(request.number("work_ms"), (long) request.number("iterations")) : null);
         spun.throttling.put("platform", Cgroup.since(quota, Cgroup.quota(ROOT)));
         if (spun.throttling.get("platform") == null) {
             unavailable.add("throttling.platform", "no control group with the cpu controller can be read");

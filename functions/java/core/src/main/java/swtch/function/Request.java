@@ -16,7 +16,8 @@ public final class Request {
             "min_batches", new double[] {1, 5000},
             "max_batches", new double[] {1, 5000},
             "ring_tasks", new double[] {2, 64},
-            "spinners", new double[] {1, MOST_SPINNERS});
+            "spinners", new double[] {1, MOST_SPINNERS},
+            "iterations", new double[] {0, 1e13});
     private static final Map<String, double[]> NUMBERS = Map.of(
             "interval", new double[] {Double.MIN_VALUE, 1},
             "time_limit_ms", new double[] {Double.MIN_VALUE, 900_000},
@@ -36,6 +37,7 @@ public final class Request {
         fields.put("spin_ms", 1000.0);
         fields.put("spinners", (double) Math.min(Host.cpusAllowed(), MOST_SPINNERS));
         fields.put("work_ms", 0.0);
+        fields.put("iterations", 0.0);
         fields.put("pin", true);
         fields.put("samples", false);
     }

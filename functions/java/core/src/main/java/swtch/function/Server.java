@@ -2,12 +2,17 @@ package swtch.function;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Executors;
 
-/** The function as a plain server: --listen 127.0.0.1:0, or for Knative on all addresses at PORT with --knative. */
+/** The function as a plain server: --listen 127.0.0.1:0, or for Knative on all addresses at PORT with --knative; --lines: without a server. */
 public final class Server {
     /** More than any request needs. */
     private static final int MOST_BYTES = 1 << 20;
@@ -25,17 +30,33 @@ public final class Server {
             for (int i = 0; i < arguments.length; i++) {
                 if (arguments[i].equals("--listen") && i + 1 < arguments.length) {
                     listen = arguments[++i];
+                } else if (arguments[i].equals("--lines")) {
+                    lines();
+                    return;
                 } else if (arguments[i].equals("--knative")) {
                     platform = "knative";
                     listen = System.getenv().getOrDefault("LISTEN_ADDRESS", "0.0.0.0:" + System.getenv().getOrDefault("PORT", "8080"));
                 } else {
-                    throw new IllegalArgumentException("unknown argument " + arguments[i] + "; there are --listen ADDRESS:PORT and --knative");
+                    throw new IllegalArgumentException("unknown argument " + arguments[i] + "; there are --listen ADDRESS:PORT, --lines and --knative");
                 }
             }
             new Server(platform).listen(address(listen));
         } catch (IllegalArgumentException | IOException e) {
             System.err.println("swtch-function: " + e.getMessage());
             System.exit(1);
+        }
+    }
+
+    /** A line in, a line out: what swtch faas runs, so that no HTTP is in the function's cgroup. */
+    private static void lines() throws IOException {
+        var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        var output = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
+        output.print("{\"ready\":true}\n");
+        output.flush();
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            Reply reply = Reply.to("local", line, null, (String) null);
+            output.print("{\"status\":" + reply.status() + ",\"document\":" + reply.json() + "}\n");
+            output.flush();
         }
     }
 

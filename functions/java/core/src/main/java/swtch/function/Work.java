@@ -3,7 +3,7 @@ package swtch.function;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** A fixed amount of work: so much CPU time as it takes where nothing interferes. */
+/** A fixed amount of work: a number of iterations, or as many as take so much CPU time where nothing interferes. */
 final class Work {
     /** A calibration goes on until it has had so much CPU time, several times: what disturbs makes slower only. */
     private static final long CALIBRATION_NS = 5_000_000;
@@ -15,11 +15,12 @@ final class Work {
 
     private Work() {}
 
-    static Map<String, Object> work(double ms) {
-        if (perMs == 0) {
+    /** Two processes calibrate differently: only the same number of iterations can be compared. 0 is as many as take so many ms. */
+    static Map<String, Object> work(double ms, long asked) {
+        if (asked == 0 && perMs == 0) {
             perMs = calibrate();
         }
-        long iterations = Math.round(ms * perMs);
+        long iterations = asked == 0 ? Math.round(ms * perMs) : asked;
         long wall = System.nanoTime();
         long cpu = Clock.threadCpuNs();
         iterate(iterations);

@@ -1,0 +1,63 @@
+"""The handler without a server: requests come as lines on standard input, answers go as lines on standard output.
+
+`swtch faas` runs it so. The HTTP front of a platform is outside of the function's cgroup, and so nothing of it is in this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import IO, Any
+
+from .answer import answer, failure, text
+from .counters import Usage
+from .worker import NoFunction, load, result_of, took
+
+
+def serve_lines(handler: str | None = None, platform: str = "local") -> int:
+    """Answers until standard input ends; the exit status.
+
+    The first line says that the function is ready. Every other line is `{"status": 200, "document": {}}`. With `"more": true` in it another
+    line follows, with the rest of the document: what a user's own function took.
+    handler: `module:function` of a user's own function; without it the project's handler answers.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    # Output of the function must not come between the answers.
+    os.dup2(2, 1)
+    function, why = None, ""
+    if handler is not None:
+        try:
+            function = load(handler)
+        except NoFunction as error:
+            why = str(error)
+    write(answers, {"ready": True})
+    for line in sys.stdin.buffer:
+        if handler is None:
+            status, document = _measured(line, platform)
+        elif function is None:
+            status, document = 500, failure(why)
+        else:
+            before = Usage.now()
+            status, document, wall_ns = result_of(function, json.loads(line))
+            if status == 200:
+                # Whoever asks for the CPU time makes the kernel charge it, and it stops at once what a tick would have let go on:
+                # the answer comes first, as it would without any measuring.
+                write(answers, {"status": status, "document": document, "more": True})
+                write(answers, took(before, wall_ns))
+                continue
+        write(answers, {"status": status, "document": document})
+    return 0
+
+
+def write(answers: IO[bytes], line: dict[str, Any]) -> None:
+    """Writes a line, which is away when this returns."""
+    answers.write(text(line).encode() + b"\n")
+    answers.flush()
+
+
+def _measured(line: bytes, platform: str) -> tuple[int, dict[str, Any]]:
+    try:
+        return answer(line, None, platform)
+    except Exception as error:
+        return 500, failure(f"{type(error).__name__}: {error}")
