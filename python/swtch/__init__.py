@@ -9,7 +9,7 @@ Times are nanoseconds and sizes are bytes, and names end in their unit. `docs/me
 is taken.
 """
 
-from ._comparison import Change, Comparison
+from ._comparison import Change, Comparison, Verdict
 from ._doctor import Capability, Doctor, Probe, Probes, State, doctor
 from ._errors import Interrupted, MeasureError, ProfileError, SimulationError, UsageError
 from ._host import (
@@ -55,7 +55,12 @@ from ._simulate import (
     CpuUse,
     Durations,
     Fairness,
+    HandOver,
     HookCalls,
+    Jitter,
+    Recorded,
+    ReplayError,
+    ReplayVerdict,
     Run,
     SimulatedMachine,
     SimulatedWorkload,
@@ -86,10 +91,12 @@ __all__ = [
     "Estimate",
     "Fairness",
     "Frequency",
+    "HandOver",
     "HookCalls",
     "Host",
     "Indirect",
     "Interrupted",
+    "Jitter",
     "Kernel",
     "Knee",
     "Limits",
@@ -104,9 +111,12 @@ __all__ = [
     "Profile",
     "ProfileError",
     "Provenance",
+    "Recorded",
     "References",
     "Region",
     "RegionKind",
+    "ReplayError",
+    "ReplayVerdict",
     "Ring",
     "Run",
     "Shares",
@@ -121,6 +131,7 @@ __all__ = [
     "Total",
     "Unavailable",
     "UsageError",
+    "Verdict",
     "Virtualisation",
     "doctor",
     "measure",

@@ -21,6 +21,8 @@ SMALLEST_QUOTA_US = 1_000
 LONGEST_PERIOD_US = 1_000_000
 """Likewise."""
 _PATIENCE_S = 5.0
+_SETTLE_S = 0.0005
+_SETTLES = 40
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,15 @@ class Limits:
     """Memory, swap included; more is taken for nothing, the kernel kills."""
     processes: int | None = None
     """Processes and threads at once."""
+    count_cpu: bool = False
+    """Not a limit: its CPU time is counted also where version 1 does that in a hierarchy of its own."""
 
     @staticmethod
-    def of_cpus(quota_cpus: float | None) -> Limits:
+    def of_cpus(quota_cpus: float | None, count_cpu: bool = False) -> Limits:
         """CPUs worth of time, by the kernel's own period."""
         if quota_cpus is None:
-            return Limits()
-        return Limits(quota_us=max(SMALLEST_QUOTA_US, round(quota_cpus * PERIOD_US)))
+            return Limits(count_cpu=count_cpu)
+        return Limits(quota_us=max(SMALLEST_QUOTA_US, round(quota_cpus * PERIOD_US)), count_cpu=count_cpu)
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,16 @@ class Group:
             memory_peak_bytes=self._number("memory.peak", "memory.max_usage_in_bytes"),
             oom_kills=oom.get("oom_kill"),
         )
+
+    def settled_counters(self) -> Counters:
+        """What it has counted once its processes sleep, or after 20 ms: the kernel adds the last milliseconds when a task leaves its CPU."""
+        found = self.counters()
+        for _ in range(_SETTLES):
+            time.sleep(_SETTLE_S)
+            before, found = found, self.counters()
+            if found.cpu_ns == before.cpu_ns:
+                break
+        return found
 
     def into(self, command: Sequence[str]) -> list[str]:
         """A command that puts itself into the group before it is that command: not even its first moment is outside."""
@@ -322,9 +336,9 @@ def _rest(made: Group, limits: Limits, root: Path) -> Group:
 
 def _beside(folder: Path, limits: Limits, root: Path) -> Iterator[Path]:
     """Folders of the same name in the other hierarchies of version 1 that are needed."""
-    if limits.memory_bytes is None and limits.processes is None:
-        return
-    needed = {"cpuacct", "memory", "pids"}
+    needed = {"cpuacct"} if limits.count_cpu else set()
+    if limits.memory_bytes is not None or limits.processes is not None:
+        needed = {"cpuacct", "memory", "pids"}
     for hierarchy in all_hierarchies(root):
         if hierarchy.version == 1 and needed & hierarchy.controllers and "cpu" not in hierarchy.controllers:
             beside = hierarchy.own / folder.name

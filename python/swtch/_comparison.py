@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _tables
 from ._documents import to_document
@@ -11,6 +11,10 @@ from ._documents import to_document
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+
+Verdict = Literal["slower", "faster", "perhaps-slower", "perhaps-faster", "no-difference", "cannot-decide"]
+"""What a comparison says of one figure."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,19 @@ class Change:
     new_ns: float
     """Its median now, ns."""
     ratio: float | None
-    """Now over then, from the medians of each fresh process; `None` with fewer than three processes on a side."""
+    """`new_ns` over `old_ns`; `None` where `verdict` is `"cannot-decide"`."""
     ratio_low: float | None
-    """Lower end of the ratio's 95 % interval."""
+    """Lower end of the ratio's 95 % interval; positive."""
     ratio_high: float | None
     """Upper end of it."""
-    larger_than_noise: bool | None
-    """Whether the change is larger than the noise between processes; `None` when that cannot be said."""
+    p_holm: float | None
+    """Probability of so large a difference between two runs that measure the same, corrected for the number of figures by
+    Holm's method."""
+    verdict: Verdict
+    """`slower` and `faster`: the interval excludes 1, after the correction too. `perhaps-slower` and `perhaps-faster`: only
+    before the correction. `no-difference`: it contains 1. `cannot-decide`: there is none."""
+    reason: str | None
+    """Why nothing can be decided."""
 
 
 @dataclass(frozen=True)

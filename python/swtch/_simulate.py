@@ -122,6 +122,8 @@ class HookCalls:
     """Of that, waiting for locks."""
     mean_ns: float | None
     """Mean time of a call."""
+    basis: str
+    """Where the times come from: no simulated time of a hook is measured, and a sched_ext scheduler's callbacks are not charged."""
 
 
 @dataclass(frozen=True)
@@ -223,6 +225,78 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Jitter:
+    """What the seed changes besides what the workload says is random."""
+
+    start_ns: int
+    """A task starts later by up to this."""
+    work_per_mille: int
+    """What a step takes differs by up to this either way, in thousandths."""
+    placement: bool
+    """The CPU on which the first task starts is any."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a recording came to that was replayed."""
+
+    trace: str
+    """Its directory."""
+    policy: str | None
+    """The policy it was recorded under, where that is known."""
+    makespan_ns: int
+    """From its beginning to the last switch."""
+    voluntary: int | None
+    """Voluntary switches."""
+    involuntary: int | None
+    """Involuntary switches."""
+    migrations: int | None
+    """Migrations."""
+    wait_ns: Durations
+    """Waits in run queues."""
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """How much of a replayed workload is handing over to other tasks."""
+
+    wakeups: int
+    """Wake-ups."""
+    by_tasks: int
+    """Of those, the ones that another task made."""
+    work_ns: int
+    """Work of all tasks."""
+    cost_ns: int
+    """What a hand-over costs: the wake-up, the switch and the class's hooks."""
+
+
+@dataclass(frozen=True)
+class ReplayError:
+    """The replay under the recording's policy over the recording, less 1."""
+
+    makespan: float | None
+    """Of the makespan."""
+    context_switches: float | None
+    """Of the switches."""
+    wait_p50: float | None
+    """Of the median wait."""
+    wait_p99: float | None
+    """Of the 99th percentile of waits."""
+
+
+@dataclass(frozen=True)
+class ReplayVerdict:
+    """Whether the replays of a recording tell its policies apart."""
+
+    decides: bool
+    """False: the figures of the replays do not decide which policy is better."""
+    reasons: tuple[str, ...]
+    """Why not."""
+    error: ReplayError | None
+    """How far the replay under the recording's policy is from it; absent where that policy was not replayed."""
+
+
+@dataclass(frozen=True)
 class Simulation:
     """Runs of a workload under several policies."""
 
@@ -236,10 +310,20 @@ class Simulation:
     """The workload."""
     seed: int
     """The seed."""
+    jitter: Jitter | None
+    """What the seed changes; absent where every task starts at its nanosecond and every step takes exactly its time."""
     costs: str
     """Where the costs come from."""
     assumptions: tuple[Assumption, ...]
     """What had to be assumed."""
+    warnings: tuple[str, ...]
+    """What a reader must know before any figure."""
+    recorded: Recorded | None
+    """The recording that was replayed."""
+    hand_over: HandOver | None
+    """How much of it is handing over."""
+    verdict: ReplayVerdict | None
+    """Whether the replays tell the policies apart; look at it before the runs."""
     runs: tuple[Run, ...]
     """The runs, in the order asked for."""
 
@@ -341,6 +425,7 @@ def simulate(
     machine: str | int | None = None,
     profile: Profile | str | os.PathLike[str] | None = None,
     seed: int | None = None,
+    jitter: Literal["typical", "none"] | None = None,
     duration: float | None = None,
     limit: float | None = None,
     trace: str | os.PathLike[str] | None = None,
@@ -353,6 +438,8 @@ def simulate(
     machine: a name, or a number of CPUs; that of the specification or the recording, else this machine.
     profile: a Profile, or its file, from which the costs are taken.
     seed: of everything random.
+    jitter: what the seed changes besides what the workload says is random: `typical` (starts within 20 us, work within 1 %, the first
+        task's CPU), or `none`; that of the specification, else `typical`.
     duration, limit: simulated seconds after which a run ends, or is given up.
     trace: a folder, into which a Trace of each policy is written, `POLICY.swtch`, by the command that comes with this package.
 
@@ -373,6 +460,7 @@ def simulate(
         "machine": None if machine is None else str(machine),
         "profile": profile.to_json() if profile is not None else None,
         "seed": seed,
+        "jitter": jitter,
         "duration_ns": _ns("duration", duration),
         "limit_ns": _ns("limit", limit),
     }
@@ -395,6 +483,7 @@ def _with_traces(asking: dict[str, Any], folder: str) -> str:
         "policy": ",".join(asking["policies"]) or None,
         "machine": asking["machine"],
         "seed": asking["seed"],
+        "jitter": asking["jitter"],
         "duration": _seconds(asking["duration_ns"]),
         "limit": _seconds(asking["limit_ns"]),
     }

@@ -103,6 +103,33 @@ def test_what_cannot_be_simulated(spec, wishes, kind, words):
         swtch.simulate(spec, **wishes)
 
 
+def test_seeds_are_different_runs_unless_jitter_is_none():
+    def makespans(**wishes):
+        runs = [
+            swtch.simulate("hackbench:groups=1,loops=3", machine=4, seed=seed, **wishes) for seed in (1, 2)
+        ]
+        return {one.runs[0].makespan_ns for one in runs}, runs[0]
+
+    different, found = makespans()
+    assert len(different) == 2 and found.jitter.start_ns == 20_000
+    assert found.warnings[0].startswith("One run of each policy, seed 1")
+    same, found = makespans(jitter="none")
+    assert len(same) == 1 and found.jitter is None
+    with pytest.raises(swtch.UsageError, match="expected none or typical"):
+        swtch.simulate("spin", machine=1, jitter="much")
+
+
+def test_callbacks_that_are_not_charged_and_replays_that_decide_nothing_are_named():
+    found = swtch.simulate("spin:tasks=3,work_ns=5ms", "flsched", machine=2)
+    assert {hook.basis for hook in found.runs[0].hooks} == {
+        "assumed; what its callbacks execute is not charged"
+    }
+    assert any("flsched" in warning for warning in found.warnings)
+    replayed = swtch.simulate(ROOT / "fixtures" / "traces" / "machine.swtch", "cfs")
+    assert not replayed.verdict.decides and replayed.verdict.reasons
+    assert replayed.recorded.makespan_ns > 0 and replayed.hand_over.wakeups > 0
+
+
 def test_other_threads_go_on_meanwhile():
     count = 0
     done = threading.Event()

@@ -1,7 +1,7 @@
 """What to change, in sentences, from measured summaries. Pure.
 
-A sentence is only said when the runs of the two settings do not overlap, and there are at least three of each: that happens by chance among
-alike ones in at most one case of ten (`figures.apart_confidence`). The confidence is in the evidence.
+A sentence needs a difference that passes an exact rank-sum test at the 5 % level, after Holm's correction for all comparisons of the study
+(`comparisons`), and no disturbed run on either side. What cannot be decided is said, with what to do.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .figures import Estimate, apart_confidence, ratio
+from .comparisons import LEVEL, Test, comparable, of, repeats_needed, tests
+from .figures import Estimate, ratio
 from .settings import Settings
-from .summarise import Summary
+from .summarise import ENOUGH_RUNS, Summary
 
-ENOUGH_RUNS = 3
 WORTH = 1.05
 """A gain below 5 % is not worth a sentence."""
 _FRACTIONS = {
@@ -42,9 +42,11 @@ class Advice:
     """How many times the throughput."""
     text: str
     """The sentence."""
+    test: Test
+    """How sure it is."""
 
     def to_document(self) -> dict[str, Any]:
-        """As `swtch/study/1` has it."""
+        """As `swtch/study/2` has it."""
         gain = self.gain.to_document()
         return {
             "workload": dict(self.before.workload),
@@ -53,7 +55,10 @@ class Advice:
             "to": self.after.settings.to_document(),
             "ratio": {name: gain[name] for name in ("median", "ci_low", "ci_high")},
             "evidence": {
-                "confidence": apart_confidence(self.before.runs, self.after.runs),
+                "p_value": self.test.p_value,
+                "p_adjusted": self.test.p_adjusted,
+                "level": LEVEL,
+                "comparisons": self.test.comparisons,
                 "runs_from": self.before.runs,
                 "runs_to": self.after.runs,
                 "disturbed": self.before.disturbed + self.after.disturbed,
@@ -63,24 +68,61 @@ class Advice:
         }
 
 
-def advise(summaries: Sequence[Summary], cpu_count: int) -> list[Advice]:
-    """For each workload and load the change of each setting that gains most, where the measurements leave no doubt.
+Pair = tuple[Summary, Summary, str]
+"""Two settings of one workload, and the one thing that they differ in."""
 
-    cpu_count: CPUs that the workload may use. Settings are compared that differ in one thing only: threads, waiting, pinning, or operators at once;
-    load (copies, quota, batch) is never part of the comparison.
+
+def pairs_of(summaries: Sequence[Summary]) -> list[Pair]:
+    """All comparisons of a study: settings that differ in one thing that can be chosen, threads, waiting, pinning or operators at once. Load
+    (copies, quota, batch) is never part of a comparison."""
+    found = []
+    for place, one in enumerate(summaries):
+        for other in summaries[:place]:
+            what = difference(other.settings, one.settings) or difference(one.settings, other.settings)
+            if one.workload["slug"] == other.workload["slug"] and what is not None:
+                found.append((other, one, what))
+    return found
+
+
+def advise(summaries: Sequence[Summary], cpu_count: int) -> list[Advice]:
+    """For each workload and load the change of each setting that gains most, of those that pass the test.
+
+    cpu_count: CPUs that the workload may use.
     """
     best: dict[tuple[Any, ...], Advice] = {}
-    for before in summaries:
-        for after in summaries:
-            what = difference(before.settings, after.settings)
-            if before.workload["slug"] != after.workload["slug"] or what is None:
-                continue
-            one = _compared(before, after, what, cpu_count)
-            load = before.settings
-            key = (before.workload["slug"], what, load.co_located, load.cpu_quota, load.batch)
-            if one is not None and (key not in best or one.gain.median > best[key].gain.median):
-                best[key] = one
+    pairs = [pair for pair in pairs_of(summaries) if comparable(pair[0]) and comparable(pair[1])]
+    for (one, other, what), test in zip(pairs, tests([pair[:2] for pair in pairs])):
+        found = _compared(one, other, what, test, cpu_count) or _compared(other, one, what, test, cpu_count)
+        if found is None:
+            continue
+        load = found.before.settings
+        key = (found.before.workload["slug"], what, load.co_located, load.cpu_quota, load.batch)
+        if key not in best or found.gain.median > best[key].gain.median:
+            best[key] = found
     return sorted(best.values(), key=lambda one: (one.before.workload["number"] or 0, -one.gain.median))
+
+
+def undecided(summaries: Sequence[Summary]) -> list[str]:
+    """Why settings could not be compared and what to do, a sentence for each reason; none without two settings that were run repeatedly."""
+    pairs = [pair for pair in pairs_of(summaries) if min(one.runs for one in pair[:2]) >= ENOUGH_RUNS]
+    involved = [one for one in summaries if any(one in pair[:2] for pair in pairs)]
+    found = []
+    met = [one for one in involved if one.disturbed]
+    if met:
+        runs, disturbed = sum(one.runs for one in met), sum(one.disturbed for one in met)
+        found.append(
+            f"{len(met)} of {len(involved)} settings cannot be compared: {disturbed} of their {runs} runs were disturbed "
+            f"({met[0].interference}); run again when the machine is idle, or with CPUs that nothing else uses"
+        )
+    ready = [pair for pair in pairs if comparable(pair[0]) and comparable(pair[1])]
+    needed = repeats_needed(len(ready)) if ready else 0
+    fewest = min((len(one.throughputs) for pair in ready for one in pair[:2]), default=0)
+    if ready and fewest < needed:
+        found.append(
+            f"{fewest} runs of each setting are too few to decide {of(len(ready))} at the {100 * LEVEL:.0f} % level; "
+            f"--repeats {needed} can"
+        )
+    return found
 
 
 def difference(one: Settings, other: Settings) -> str | None:
@@ -96,19 +138,19 @@ def difference(one: Settings, other: Settings) -> str | None:
     return None
 
 
-def _compared(before: Summary, after: Summary, what: str, cpu_count: int) -> Advice | None:
+def _compared(before: Summary, after: Summary, what: str, test: Test, cpu_count: int) -> Advice | None:
     slow, fast = before.figures["images_per_second"], after.figures["images_per_second"]
-    if slow is None or fast is None or min(before.runs, after.runs) < ENOUGH_RUNS or not slow.below(fast):
+    if slow is None or fast is None or not test.passed:
         return None
     gain = ratio(fast, slow)
     if gain is None or gain.median < WORTH:
         return None
-    return Advice(before, after, gain, sentence(before, after, gain, what, cpu_count))
+    return Advice(before, after, gain, f"{sentence(before, after, gain, what, cpu_count)} ({test})", test)
 
 
-def advise_pair(before: Summary, after: Summary) -> Advice | None:
-    """The advice to change from one to the other, whatever they differ in; `None` when the measurements leave doubt."""
-    return _compared(before, after, "", 0)
+def advise_pair(before: Summary, after: Summary, test: Test) -> Advice | None:
+    """The advice to change from one to the other, whatever they differ in; `None` when the test does not tell them apart."""
+    return _compared(before, after, "", test, 0)
 
 
 def sentence(before: Summary, after: Summary, gain: Estimate, what: str, cpu_count: int) -> str:
@@ -150,7 +192,7 @@ def fraction(share: float) -> str:
 
 
 def of_the_switches(before: Summary, after: Summary) -> str:
-    """What becomes of the switches, where the intervals leave no doubt."""
+    """What becomes of the median switches, where the runs of both do not overlap."""
     old, new = before.switches, after.switches
     if old is None or new is None:
         return ""

@@ -1,4 +1,4 @@
-"""From what was seen of a run to its figures: a row of `runs` of `swtch/study/1`."""
+"""From what was seen of a run to its figures: a row of `runs` of `swtch/study/2`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from .._errors import CommandError
 from . import record
+from .account import Account, account, between
 from .contract import Collector
 from .figures import latency, per
 from .over_time import over_time
@@ -47,7 +48,7 @@ class Seen:
     cpu_time: float
     """CPUs worth of time that the run might use."""
     cpu_count: int
-    """Processors that it might run on."""
+    """CPUs that it might run on."""
     throttled_ns: int | None = None
     """How long its quota stopped it, summed over CPUs; `None` where that is not counted."""
     recorder_ns: int | None = None
@@ -69,6 +70,7 @@ def blank(
         "facts": None,
         "duration_ns": None,
         "inferences": None,
+        "concurrency": None,
         "images_per_second": None,
         "latency_ns": None,
         "peak_rss_bytes": None,
@@ -101,6 +103,7 @@ def fill(row: dict[str, Any], seen: Seen, trace: Path | None, summary: dict[str,
         facts=dict(seen.said[0].ready or {}),
         duration_ns=duration_ns,
         inferences=inferences,
+        concurrency=concurrency([(b, e) for one in seen.said for b, e in zip(one.begin_ns, one.end_ns)]),
         images_per_second=total(_images_per_second(one, row["settings"]["batch"]) for one in seen.said),
         latency_ns=latency([length for one in seen.said for length in one.latencies_ns()]),
         threads_peak=max((one.threads for one in seen.sampler.samples), default=None),
@@ -111,7 +114,7 @@ def fill(row: dict[str, Any], seen: Seen, trace: Path | None, summary: dict[str,
     found = None
     if trace is not None and summary is not None:
         found = _recorded(row, seen, trace, summary)
-    _fill_rates(row, seen, found, duration_ns, inferences)
+    _fill_rates(row, seen, found, (begin_ns, end_ns), inferences)
     row["over_time"] = over_time(seen.sampler.samples, (begin_ns, end_ns), trace, seen.cpu_time)
 
 
@@ -119,6 +122,21 @@ def total(values: Iterable[float | None]) -> Any:
     """The sum; `None` when one is unknown."""
     known = list(values)
     return None if not known or None in known else sum(value for value in known if value is not None)
+
+
+def concurrency(spans: Iterable[tuple[int, int]]) -> int | None:
+    """How many spans were open at the same time, at most; `None` without one.
+
+    >>> concurrency([(0, 5), (5, 9), (7, 8)]), concurrency([])
+    (2, None)
+    """
+    steps = [step for begin, end in spans for step in ((begin, 1), (end, -1))]
+    most = still_open = 0
+    # An end sorts before a beginning at the same time.
+    for _, step in sorted(steps):
+        still_open += step
+        most = max(most, still_open)
+    return most or None
 
 
 def _images_per_second(said: Collector, batch: int) -> float | None:
@@ -137,7 +155,8 @@ def _recorded(row: dict[str, Any], seen: Seen, trace: Path, summary: dict[str, A
         for one in summary.get("interrupts", [])
     ]
     cost = summary.get("cost") or {}
-    row["cost"] = {name: cost.get(name) for name in _COST}
+    # A study says less of one thing: its only CPU time of a cost is the tasks'.
+    row["cost"] = {name: cost.get("tasks_cpu_ns" if name == "cpu_ns" else name) for name in _COST}
     row["recorder"] = {
         "source": summary.get("source"),
         "lost": summary.get("lost"),
@@ -268,50 +287,64 @@ def _together(parts: Sequence[tuple[Activity, int]]) -> Activity:
 
 
 def _fill_rates(
-    row: dict[str, Any], seen: Seen, found: Activity | None, duration_ns: int, inferences: int
+    row: dict[str, Any], seen: Seen, found: Activity | None, window: tuple[int, int], inferences: int
 ) -> None:
-    first, last = seen.sampler.samples[0], seen.sampler.samples[-1]
-    watched_ns = last.at_ns - first.at_ns
-    living = [one for one in seen.sampler.samples if one.processes]
-    sampled_ns = living[-1].own_ns - living[0].own_ns if living else None
-    own_ns = found.run_ns if found is not None else sampled_ns
-    busy_ns, steal_ns = last.busy_ns - first.busy_ns, last.steal_ns - first.steal_ns
-    foreign_ns = None if own_ns is None else max(0, busy_ns - own_ns)
-    interrupts = last.interrupts - first.interrupts
+    duration_ns = window[1] - window[0]
+    ends = between(seen.sampler.samples, *window)
+    of_cpus = None if ends is None else account(*ends, seen.cpu_count)
+    watched_ns = None if ends is None else ends[1].at_ns - ends[0].at_ns
+    interrupts = None if ends is None else ends[1].interrupts - ends[0].interrupts
+    interrupts_per_s = per(None if interrupts is None else interrupts * 1e9, watched_ns)
+    own_ns = None if of_cpus is None else of_cpus.own_ns
     voluntary = None if found is None else found.voluntary
     involuntary = None if found is None else found.involuntary
     row["switches"] = None if found is None else {"voluntary": voluntary, "involuntary": involuntary}
     row["per_inference"] = {
         "voluntary": per(voluntary, inferences),
         "involuntary": per(involuntary, inferences),
-        "interrupts": per(interrupts, inferences),
+        "interrupts": per(
+            None if interrupts_per_s is None else interrupts_per_s * duration_ns / 1e9, inferences
+        ),
         "cpu_ns": per(own_ns, inferences),
         "wait_ns": per(None if found is None else found.wait_ns, inferences),
     }
     row["per_second"] = {
         "voluntary": per(None if voluntary is None else voluntary * 1e9, duration_ns),
         "involuntary": per(None if involuntary is None else involuntary * 1e9, duration_ns),
-        "interrupts": per(interrupts * 1e9, watched_ns),
+        "interrupts": interrupts_per_s,
     }
+    if of_cpus is None:
+        row["unavailable"].append({"what": "cpu", "why": "the run was over before it was looked at twice"})
+        return
+    if of_cpus.why is not None:
+        row["unavailable"].append({"what": "cpu", "why": of_cpus.why})
     row["cpu"] = {
-        "utilisation": per(own_ns, duration_ns * seen.cpu_time),
-        "own_ns": own_ns,
-        "foreign_ns": foreign_ns,
-        "steal_ns": steal_ns,
+        "utilisation": utilisation(of_cpus, seen.cpu_time),
+        **of_cpus.to_document(),
         "throttled_ns": seen.throttled_ns,
-        "sampled_ns": sampled_ns,
         "sampling_ns": seen.sampler.cost_ns,
     }
-    row["disturbed"] = disturbed(foreign_ns, steal_ns, watched_ns * seen.cpu_count)
+    row["disturbed"] = disturbed(of_cpus.foreign_ns, of_cpus.steal_ns or 0, of_cpus.capacity_ns)
+
+
+def utilisation(of: Account, cpu_time: float) -> float | None:
+    """The workload's CPU time, of the time that it might use. A clock may be as much ahead as the account's tolerance: that is cut off at 1."""
+    share = per(of.own_ns, of.window_ns * cpu_time)
+    slack = per(of.tolerance_ns, of.window_ns * cpu_time) or 0.0
+    return 1.0 if share is not None and 1 < share <= 1 + slack else share
 
 
 def disturbed(foreign_ns: int | None, steal_ns: int, cpus_ns: int) -> str | None:
-    """Why a run was not alone, in words; `None` when it was, nearly.
+    """Why a run was not alone, in words; `None` when it was, nearly. foreign_ns: `None` where that is not known.
 
     >>> disturbed(300, 0, 1000)
     'others used 30 % of its CPUs'
     """
-    if foreign_ns is None or cpus_ns <= 0 or foreign_ns + steal_ns <= DISTURBED_SHARE * cpus_ns:
+    if cpus_ns <= 0 or (foreign_ns or 0) + steal_ns <= DISTURBED_SHARE * cpus_ns:
         return None
-    text = f"others used {100 * foreign_ns / cpus_ns:.0f} % of its CPUs"
-    return text if steal_ns == 0 else f"{text}, the hypervisor took {100 * steal_ns / cpus_ns:.0f} %"
+    parts = []
+    if foreign_ns is not None:
+        parts.append(f"others used {100 * foreign_ns / cpus_ns:.0f} % of its CPUs")
+    if steal_ns:
+        parts.append(f"the hypervisor took {100 * steal_ns / cpus_ns:.0f} %")
+    return ", ".join(parts)

@@ -9,8 +9,6 @@ from typing import Any
 
 CONFIDENCE = 0.95
 """Of intervals, where there are values enough for it."""
-_RANGE_RUNS = 8
-"""Up to so many values the interval is the whole range."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Estimate:
     """How likely such an interval holds the median; below 0.95 with fewer than 6 values, 0 with one."""
 
     def to_document(self) -> dict[str, Any]:
-        """As `swtch/study/1` has it."""
+        """As `swtch/study/2` has it."""
         return asdict(self)
 
     def below(self, other: Estimate) -> bool:
@@ -76,23 +74,8 @@ def ratio(of: Estimate, to: Estimate) -> Estimate | None:
     return Estimate(of.median / to.median, of.ci_low / to.ci_high, of.ci_high / to.ci_low, both)
 
 
-def apart_confidence(runs: int, others: int) -> float:
-    """How sure it is that two samples differ whose ranges do not overlap: 1 less the chance of that among alike ones.
-
-    Of the ways to share out all values between the two samples, two keep them apart (the exact two-sided rank-sum test).
-
-    With nine or more values an interval is narrower than the range. Then it counts that both intervals hold their medians, which is less.
-
-    >>> apart_confidence(3, 3)
-    0.9
-    """
-    if max(runs, others) > _RANGE_RUNS:
-        return max(0.0, interval_confidence(runs) + interval_confidence(others) - 1)
-    return 1 - 2 / float(math.comb(runs + others, runs)) if runs and others else 0.0
-
-
 def latency(latencies_ns: Sequence[int]) -> dict[str, float] | None:
-    """The distribution of latencies, as `latency_ns` of `swtch/study/1`; `None` for none."""
+    """The distribution of latencies, as `latency_ns` of `swtch/study/2`; `None` for none."""
     if not latencies_ns:
         return None
     ordered = sorted(latencies_ns)
@@ -103,15 +86,6 @@ def latency(latencies_ns: Sequence[int]) -> dict[str, float] | None:
 def per(count: float | None, of: float | None) -> float | None:
     """A quotient; `None` when either is unknown or there is nothing to divide by."""
     return None if count is None or not of else count / of
-
-
-def interval_confidence(n: int) -> float:
-    """How likely the interval of `estimate` for so many values holds the median.
-
-    >>> interval_confidence(6)
-    0.96875
-    """
-    return _coverage(n, _rank(n)) if n else 0.0
 
 
 def _rank(n: int) -> int:

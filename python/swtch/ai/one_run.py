@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +43,8 @@ class Plan:
     """As `swtch record --price` takes it."""
     load_limit_s: float = 300.0
     """A workload must be ready by then."""
+    whole_machine: bool = False
+    """Whether another scheduler may schedule every task of the machine, where there is no cgroup."""
     run_limit_s: float | None = None
     """A measured phase must be over by then; a minute and three times its length when `None`."""
 
@@ -94,7 +97,7 @@ def run_once(
     look: Callable[[dict[str, Any], evaluate.Seen, Path | None], None] | None = None,
     meanwhile: Callable[[list[Workload], cgroup.Group], None] | None = None,
 ) -> dict[str, Any]:
-    """Makes a run; returns its row of `swtch/study/1`, whatever happened.
+    """Makes a run; returns its row of `swtch/study/2`, whatever happened.
 
     say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there. meanwhile: is called with
     the copies and their group once they were let go, and may take as long as the measured phase lasts.
@@ -112,14 +115,15 @@ def run_once(
             "use a smaller batch, fewer copies, or end other programs"
         )
         return row
-    with cgroup.group(PROGRAM, job.id, cgroup.Limits.of_cpus(job.settings.cpu_quota)) as group:
+    limits = cgroup.Limits.of_cpus(job.settings.cpu_quota, count_cpu=True)
+    with cgroup.group(PROGRAM, job.id, limits) as group:
         if group.folder is None:
             if job.settings.cpu_quota is not None:
                 raise AiError(f"--quota cannot be kept: {group.why}")
             row["unavailable"].append({"what": "cgroup", "why": group.why})
         try:
             with (
-                scheduler.loaded(job.settings.scheduler, group.folder),
+                scheduler.loaded(job.settings.scheduler, group.folder, plan.whole_machine),
                 _started(job, plan, group) as workloads,
             ):
                 seen, summary = _measure(job, plan, usable, group, workloads, row, say, meanwhile)
@@ -179,10 +183,15 @@ def _measure(
     _check(workloads, lambda one: one.said.ready is not None)
     pids = processes_of(workloads, group)
     cpus = sorted({cpu for cpus in job.settings.cpu_lists or [list(usable.cpus)] for cpu in cpus})
-    # Processes that it starts later are in the group; without one, they are looked for.
-    sampler = Sampler(lambda: processes_of(workloads, group), cpus)
     summary, whole = None, False
     with _recording(job, plan, group, pids, row) as recorder:
+        # Processes that it starts later are in the group; without one, they are looked for.
+        sampler = Sampler(
+            lambda: processes_of(workloads, group),
+            cpus,
+            group_ns=lambda: group.counters().cpu_ns,
+            measuring_ns=lambda: _measuring_ns(recorder) if set(cpus) >= set(usable.cpus) else None,
+        )
         throttled_before_ns, recorder_before_ns = group.throttled_ns(), _cpu_ns(recorder)
         try:
             say("measuring")
@@ -232,6 +241,12 @@ def _evaluate(
     row["outcome"] = "complete"
     if look is not None:
         look(row, seen, trace)
+
+
+def _measuring_ns(recorder: Recorder | None) -> int | None:
+    """CPU time of this process and of the recorder so far; `None` when the recorder has ended."""
+    of_recorder = 0 if recorder is None else recorder.cpu_ns()
+    return None if of_recorder is None else time.process_time_ns() + of_recorder
 
 
 def _cpu_ns(recorder: Recorder | None) -> int | None:

@@ -1,4 +1,4 @@
-"""How a run went over time: `over_time` of `swtch/study/1`."""
+"""How a run went over time: `over_time` of `swtch/study/2`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from .._errors import CommandError
 from . import record
-from .sampler import Sample
+from .account import Sample
 
 
 def over_time(

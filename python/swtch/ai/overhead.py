@@ -16,6 +16,7 @@ from typing import Any
 from .._cgroup import Group
 from .._errors import WrongUsage
 from .._machine import host, usable
+from .account import Sample, account
 from .catalogue import find
 from .contract import now_ns
 from .errors import AiError
@@ -24,7 +25,7 @@ from .figures import estimate
 from .launch import Workload, listen
 from .one_run import Job, processes_of, run_once
 from .record import Recorder
-from .sampler import Sample, process_cpu_ns
+from .sampler import process_cpu_ns
 from .study import Study, announce, need_models
 from .subject import of_model
 from .sweep import Forecast, Grid
@@ -161,7 +162,7 @@ class Turns:
 def overhead(
     stretches: Sequence[Stretch], spans: Sequence[tuple[int, int]], samples: Sequence[Sample], cpu_count: int
 ) -> dict[str, Any] | None:
-    """What recording costs, as `swtch/study/1` has it; `None` without a pair. Pure.
+    """What recording costs, as `swtch/study/2` has it; `None` without a pair. Pure.
 
     spans: when inferences began and ended, by the stretches' clock; one that is in two counts for its part in each. samples: what others did.
 
@@ -210,12 +211,8 @@ def _is_disturbed(stretch: Stretch, samples: Sequence[Sample], cpu_count: int) -
     within = [one for one in samples if stretch.begin_ns <= one.at_ns <= stretch.end_ns]
     if len(within) < 2:
         return False
-    first, last = within[0], within[-1]
-    foreign_ns = (last.busy_ns - first.busy_ns) - (last.own_ns - first.own_ns)
-    return (
-        disturbed(foreign_ns, last.steal_ns - first.steal_ns, (last.at_ns - first.at_ns) * cpu_count)
-        is not None
-    )
+    found = account(within[0], within[-1], cpu_count)
+    return disturbed(found.foreign_ns, found.steal_ns or 0, found.capacity_ns) is not None
 
 
 def _inferences(stretch: Stretch, spans: Sequence[tuple[int, int]]) -> float:

@@ -51,7 +51,7 @@ class Recorder:
         shutil.rmtree(trace, ignore_errors=True)
         target = ["-p", ",".join(map(str, pids))] if cgroup is None else ["--cgroup", str(cgroup)]
         target = ["--all"] if machine else target
-        command = [str(binary()), "record", *target, "--events", "--json", "-o", str(trace)]
+        command = [str(binary()), "record", *target, "--events", "--json", "--force", "-o", str(trace)]
         # Measuring a Profile takes ten seconds, which nobody asked for here.
         command += [] if own_profile().exists() else ["--no-profile"]
         command += ["--price", price] if price else []
@@ -89,7 +89,7 @@ class Recorder:
             return None
 
     def stop(self, gone: bool = False) -> dict[str, Any]:
-        """Ends it; returns the document `swtch/record/1`. Raises `AiError` when it failed.
+        """Ends it; returns the document `swtch/record/2`. Raises `AiError` when it failed.
 
         gone: the workload and its group are gone; it notices by itself, and its Trace says so.
         """

@@ -1,4 +1,4 @@
-"""The document `swtch/study/1`: a folder with `study.json` and the Traces of its runs (`docs/schemas/study-1.json`)."""
+"""The document `swtch/study/2`: a folder with `study.json` and the Traces of its runs (`docs/schemas/study-2.json`)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from typing import Any
 
 from .._files import make_folder, now, replace
 from .._program import swtch_version
+from . import checks
 from .errors import AiError
 
-SCHEMA = "swtch/study/1"
+SCHEMA = "swtch/study/2"
+OLDER = "swtch/study/1"
+"""Read, too. Its CPU times of the workload and of others were read over windows of different length, and its advice was not corrected for the
+number of comparisons."""
 FILE = "study.json"
+REFUSED = "refused.json"
+"""Where a study goes whose figures contradict each other."""
 DEFAULT_FOLDER = "ai-study"
-OUTCOMES = ("complete", "crashed", "refused", "timed-out", "interrupted")
+OUTCOMES = ("complete", "crashed", "refused", "timed-out", "interrupted", "impossible")
 """How a run can end."""
 _KEYS = (
     "schema",
@@ -57,6 +63,7 @@ def begin(
         "runs": [],
         "summaries": [],
         "advice": [],
+        "undecided": [],
         "recording_overhead": None,
         "tuned": None,
         "unavailable": [],
@@ -64,10 +71,28 @@ def begin(
 
 
 def write(folder: Path, document: Mapping[str, Any]) -> Path:
-    """Writes `study.json`, whole or not at all; returns where it is. Raises `CommandError` when it cannot be written."""
+    """Writes `study.json`, whole or not at all; returns where it is. Raises `CommandError` when it cannot be written.
+
+    A study whose figures contradict each other is kept as `refused.json` instead, and `AiError` says which.
+    """
     path = folder / FILE
+    faults = checks.of_study(document)
+    if faults:
+        keep(folder / REFUSED, document)
+        raise AiError(refused(faults, folder / REFUSED))
     replace(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
     return path
+
+
+def keep(path: Path, refused: Mapping[str, Any]) -> None:
+    """Writes what was refused, as evidence. Raises `CommandError` when it cannot be written."""
+    replace(path, json.dumps(refused, indent=1) + "\n")
+
+
+def refused(faults: Sequence[str], place: Path) -> str:
+    """Which figures contradict what, where they are kept and what to do, in a line."""
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return f"{faults[0]}{more}; this is a defect of swtch: no figure of it is shown, please report it with {place}"
 
 
 def read(path: os.PathLike[str] | str) -> dict[str, Any]:
@@ -91,7 +116,7 @@ def check(document: Any) -> str | None:
     """What is wrong with a document, the first thing, in words; `None` when it is a study."""
     if not isinstance(document, dict):
         return "an object was expected"
-    if document.get("schema") != SCHEMA:
+    if document.get("schema") not in (SCHEMA, OLDER):
         return f"its schema is {document.get('schema')!r}, not {SCHEMA!r}"
     missing = [key for key in _KEYS if key not in document]
     if missing:
@@ -110,7 +135,11 @@ def check(document: Any) -> str | None:
             return f"the outcome of {run['id']} is {run.get('outcome')!r}, none of {', '.join(OUTCOMES)}"
         if run["outcome"] != "complete" and not run.get("error"):
             return f"{run['id']} is {run['outcome']}, and does not say why"
-    return None
+    try:
+        faults = checks.of_study(document) if document["schema"] == SCHEMA else []
+    except (KeyError, TypeError) as error:
+        return f"it lacks what its figures are checked by ({error!r})"
+    return faults[0] if faults else None
 
 
 def new_folder(asked: Path | None) -> Path:

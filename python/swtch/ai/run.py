@@ -131,7 +131,12 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--duration", type=seconds, metavar="TIME", help="of each measured phase (10s)")
     add("--inferences", type=count, metavar="N", help="end a measured phase after so many")
-    add("--repeats", type=count, metavar="N", help="runs of each setting; from 3 on there is advice (1)")
+    add(
+        "--repeats",
+        type=count,
+        metavar="N",
+        help="runs of each setting; advice needs at least 4, and more for many settings (1)",
+    )
     add("--device", choices=["cpu", "cuda"], default="cpu", help="where models run (cpu)")
     add("--weights", type=Path, metavar="DIR", help="trained weights, DIR/NAME.npz, instead of random ones")
     add("--seed", type=int, default=0, metavar="N", help="of random weights, and of the order of repeats (0)")

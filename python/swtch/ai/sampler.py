@@ -10,43 +10,33 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from .account import Sample, tick_ns
 
 HZ = 5.0
 """Looks a second."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """One look."""
-
-    at_ns: int
-    """When, by `CLOCK_MONOTONIC`."""
-    threads: int
-    """Threads of the workload."""
-    processes: int
-    """Its processes."""
-    own_ns: int
-    """CPU time of its living processes."""
-    busy_ns: int
-    """CPU time of everybody on the CPUs that the workload may use, without what a hypervisor took."""
-    steal_ns: int
-    """CPU time that a hypervisor took from them."""
-    interrupts: int
-    """Hardware interrupts of the machine since it was started."""
-
-
 class Sampler:
     """A thread that looks until it is stopped. The first look is when it starts, the last when it stops."""
 
-    def __init__(self, pids: Callable[[], Iterable[int]], cpus: Iterable[int], hz: float = HZ) -> None:
-        """pids: tells the processes of the workload, whenever it is asked. cpus: those that the workload may use."""
+    def __init__(
+        self,
+        pids: Callable[[], Iterable[int]],
+        cpus: Iterable[int],
+        hz: float = HZ,
+        group_ns: Callable[[], int | None] = lambda: None,
+        measuring_ns: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        """pids: the processes of the workload at the moment. cpus: those that the workload may use. group_ns: CPU time of its control group so
+        far. measuring_ns: CPU time of the recorder and of this process so far."""
         self.samples: list[Sample] = []
         """What was seen, in order."""
         self.cost_ns = 0
         """CPU time that looking took."""
         self._pids = pids
         self._cpus = frozenset(f"cpu{cpu}" for cpu in cpus)
+        self._group_ns, self._measuring_ns = group_ns, measuring_ns
         self._period_s = 1 / hz
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="swtch-sampler")
@@ -70,14 +60,35 @@ class Sampler:
             self.cost_ns = time.thread_time_ns()
 
     def _look(self) -> Sample:
-        threads = processes = own_ns = 0
-        for pid in self._pids():
-            with contextlib.suppress(OSError, ValueError, IndexError):
+        # What adds up is read together, without anything slow between.
+        begin_ns = time.monotonic_ns()
+        busy_ns, idle_ns, steal_ns, cpus, interrupts = machine(self._cpus)
+        group_ns, measuring_ns = self._group_ns(), self._measuring_ns()
+        clocks_ns = {}
+        pids = list(self._pids()) if group_ns is None else []
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                clocks_ns[pid] = process_cpu_ns(pid)
+        end_ns = time.monotonic_ns()
+        threads = processes = 0
+        for pid in pids or self._pids():
+            with contextlib.suppress(OSError):
                 count = len(os.listdir(f"/proc/{pid}/task"))
-                own_ns += process_cpu_ns(pid)
                 threads, processes = threads + count, processes + 1
-        busy_ns, steal_ns, interrupts = machine(self._cpus)
-        return Sample(time.monotonic_ns(), threads, processes, own_ns, busy_ns, steal_ns, interrupts)
+        return Sample(
+            at_ns=(begin_ns + end_ns) // 2,
+            threads=threads,
+            processes=processes,
+            clocks_ns=clocks_ns,
+            group_ns=group_ns,
+            measuring_ns=measuring_ns,
+            busy_ns=busy_ns,
+            idle_ns=idle_ns,
+            steal_ns=steal_ns,
+            cpus=cpus,
+            interrupts=interrupts,
+            took_ns=end_ns - begin_ns,
+        )
 
 
 def process_cpu_ns(pid: int) -> int:
@@ -89,12 +100,10 @@ def process_cpu_ns(pid: int) -> int:
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
-def machine(cpus: frozenset[str], path: str = "/proc/stat") -> tuple[int, int, int]:
-    """CPU time in use and stolen on those CPUs (`cpu0` ...), in nanoseconds, and hardware interrupts, since the machine was started.
-
-    Zeros where the kernel does not say.
-    """
-    busy = steal = interrupts = 0
+def machine(cpus: frozenset[str], path: str = "/proc/stat") -> tuple[int, int, int, int, int]:
+    """CPU time in use, idle and stolen on those CPUs (`cpu0` ...) in nanoseconds, how many of them are there, and hardware interrupts, since the
+    machine was started. Zeros where the kernel does not say."""
+    busy = idle = steal = found = interrupts = 0
     with contextlib.suppress(OSError), open(path) as file:
         for line in file:
             name, _, rest = line.partition(" ")
@@ -102,10 +111,12 @@ def machine(cpus: frozenset[str], path: str = "/proc/stat") -> tuple[int, int, i
                 # user nice system idle iowait irq softirq steal guest guest_nice; guests are in user and nice already.
                 ticks = [int(field) for field in rest.split()] + [0] * 10
                 busy += ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]
+                idle += ticks[3] + ticks[4]
                 steal += ticks[7]
+                found += 1
             elif name == "intr":
                 interrupts = int(rest.split(" ", 1)[0])
-    return busy * _tick_ns(), steal * _tick_ns(), interrupts
+    return busy * tick_ns(), idle * tick_ns(), steal * tick_ns(), found, interrupts
 
 
 def descendants(pids: Iterable[int]) -> list[int]:
@@ -137,7 +148,3 @@ def peak_rss_bytes(pid: int) -> int | None:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     return None
-
-
-def _tick_ns() -> int:
-    return 1_000_000_000 // os.sysconf("SC_CLK_TCK")

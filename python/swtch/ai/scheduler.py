@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from .. import _cgroup as cgroup
 from .._errors import CommandError
 from .._program import binary
 from .errors import AiError
@@ -23,8 +25,15 @@ _LOAD_LIMIT_S = 15.0
 _END_LIMIT_S = 15.0
 
 
-def why_not(name: str) -> str | None:
-    """Why a scheduler cannot be loaded here, in one line; `None` when it probably can."""
+PROGRAM = "swtch-ai-scheduler"
+"""Names of the cgroups that are made on trial begin with this."""
+
+
+def why_not(name: str, whole_machine: bool = False) -> str | None:
+    """Why a scheduler cannot be loaded here, in one line; `None` when it probably can.
+
+    whole_machine: whether it may schedule every task of the machine, where no cgroup can be made for the workload.
+    """
     if name == STOCK:
         return None
     try:
@@ -38,7 +47,30 @@ def why_not(name: str) -> str | None:
         return "loading a scheduler takes root"
     if status.get("state") == "enabled":
         return f"the scheduler {status.get('ops')} is loaded already; end it first"
-    return None
+    try:
+        program(name)
+    except AiError as error:
+        return str(error)
+    if whole_machine:
+        return None
+    with cgroup.group(PROGRAM, "probe") as group:
+        return None if group.folder is not None else _for_all(name, group.why)
+
+
+def _for_all(name: str, why: str | None) -> str:
+    return f"{name} would schedule every task of the machine ({why}); --whole-machine allows that"
+
+
+def program(name: str) -> Path:
+    """A scheduler's own program, beside swtch or on PATH. Raises `AiError` when there is none."""
+    beside = binary().resolve().parent / f"scx_{name}"
+    found = str(beside) if beside.exists() else shutil.which(f"scx_{name}")
+    if found is None:
+        raise AiError(
+            f"there is no program scx_{name} beside swtch or on PATH: it does not come with the Python package; "
+            "add its directory to PATH (make build in swtch's source tree makes it)"
+        )
+    return Path(found)
 
 
 def lacks_kernel() -> bool:
@@ -50,14 +82,17 @@ def lacks_kernel() -> bool:
 
 
 @contextlib.contextmanager
-def loaded(name: str, group: Path | None) -> Iterator[None]:
-    """The scheduler runs for as long as the block lasts: for the control group's processes only, or for all without one.
+def loaded(name: str, group: Path | None, whole_machine: bool = False) -> Iterator[None]:
+    """The scheduler runs for as long as the block lasts: for the cgroup's processes only, or, if `whole_machine` allows that, for all
+    without one.
 
     Raises `AiError` when it cannot be loaded.
     """
     if name == STOCK:
         yield
         return
+    if group is None and not whole_machine:
+        raise AiError(_for_all(name, "no cgroup could be made"))
     only = [] if group is None else ["--only-cgroup", str(group)]
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(

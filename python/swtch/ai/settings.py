@@ -12,7 +12,7 @@ PARTS = "+"
 
 @dataclass(frozen=True, order=True)
 class Settings:
-    """How one run is set. As a document: `settings` of `swtch/study/1`."""
+    """How one run is set. As a document: `settings` of `swtch/study/2`."""
 
     threads: int = 1
     """Threads that share one operator (intra-op)."""
@@ -34,7 +34,7 @@ class Settings:
     """The kernel's own (`stock`), or one that `swtch sched` loads."""
 
     def to_document(self) -> dict[str, Any]:
-        """As `swtch/study/1` has it."""
+        """As `swtch/study/2` has it."""
         return asdict(self)
 
     @property

@@ -11,8 +11,8 @@ from typing import Any
 from .. import _cgroup as cgroup
 from .._machine import Usable, host, host_document, usable
 from .._progress import Progress, left
-from . import result
-from .advice import advise
+from . import checks, evaluate, result
+from .advice import advise, undecided
 from .errors import MissingRuntime
 from .one_run import PROGRAM, Job, Plan, run_once
 from .runtime import NEEDED, check, installed
@@ -39,6 +39,8 @@ class Study:
         runtime = {"name": "ONNX Runtime", "version": installed()["onnxruntime"]} if models else None
         self.document = result.begin(host_document(machine), machine_name, words, runtime, seed)
         """The study so far."""
+        self.advises = True
+        """Whether settings are compared after each run."""
         self.interrupted = False
         """Whether Ctrl-C ended it."""
         self._progress = Progress()
@@ -93,12 +95,26 @@ class Study:
         self.add(row)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Takes a run, and writes the study."""
-        self.runs.append(row)
+        """Takes a run, and writes the study. A run whose figures contradict each other is kept beside it, and only its fault is in the study."""
+        self.runs.append(self._checked(row))
         summaries = summarise(self.runs)
         self.document["summaries"] = [one.to_document() for one in summaries]
-        self.document["advice"] = [one.to_document() for one in advise(summaries, self.usable.cpu_count)]
+        if self.advises:
+            self.document["advice"] = [one.to_document() for one in advise(summaries, self.usable.cpu_count)]
+            self.document["undecided"] = undecided(summaries)
         self.write()
+
+    def _checked(self, row: dict[str, Any]) -> dict[str, Any]:
+        faults = checks.of_run(row)
+        if not faults:
+            return row
+        place = self.plan.folder / f"{row['id']}.{result.REFUSED}"
+        result.keep(place, row)
+        found = evaluate.blank(
+            row["id"], row["workload"], row["settings"], row["repeat"], row["predicted_peak_bytes"]
+        )
+        found.update(outcome="impossible", error=result.refused(faults, place), trace=row["trace"])
+        return found
 
     def write(self) -> Path:
         """Writes the study as it is now."""

@@ -34,7 +34,7 @@ class Subject:
     """Of the suite; `None` for a program."""
 
     def to_document(self) -> dict[str, Any]:
-        """`workload` of `swtch/study/1`."""
+        """`workload` of `swtch/study/2`."""
         return {"name": self.name, "number": self.number, "slug": self.slug, "group": self.group}
 
     def arguments(self, settings: Settings) -> list[str]:

@@ -194,6 +194,7 @@ def row_of(test: SuiteTest, whole: Mapping[str, Any], model: str, found: Activit
         facts={"mean_ms": test.mean_ms, "sd_ms": test.sd_ms},
         duration_ns=duration_ns,
         inferences=passes,
+        concurrency=evaluate.concurrency(test.spans),
         latency_ns=latency([end - begin for begin, end in test.spans]),
         disturbed=whole["disturbed"],
     )
@@ -206,7 +207,7 @@ def row_of(test: SuiteTest, whole: Mapping[str, Any], model: str, found: Activit
         row["wait_share_bounds"] = {"low": found.wait_share_low, "high": found.wait_share_high}
         counts = {"voluntary": found.voluntary, "involuntary": found.involuntary}
         row["per_inference"].update({name: per(count, passes) for name, count in counts.items()})
-        row["per_inference"].update(cpu_ns=per(found.run_ns, passes), wait_ns=per(found.wait_ns, passes))
+        row["per_inference"].update(wait_ns=per(found.wait_ns, passes))
         row["per_second"] = {name: per(count * 1e9, duration_ns) for name, count in counts.items()}
         row["per_second"]["interrupts"] = None
     why = "told of the whole suite only, in the row of the suite"

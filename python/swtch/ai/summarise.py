@@ -39,6 +39,10 @@ class Summary:
     """How many of those others disturbed."""
     figures: Mapping[str, Estimate | None] = field(default_factory=dict)
     """By the names in `FIGURES`; `None` for what no run has."""
+    throughputs: tuple[float, ...] = ()
+    """Images a second of each run that the figures are of."""
+    interference: str = ""
+    """What the disturbed runs among those had of others, in words; empty without one."""
 
     @property
     def switches(self) -> float | None:
@@ -50,7 +54,7 @@ class Summary:
         return None if voluntary is None or involuntary is None else voluntary.median + involuntary.median
 
     def to_document(self) -> dict[str, Any]:
-        """As `swtch/study/1` has it."""
+        """As `swtch/study/2` has it."""
         figures = {name: None if one is None else one.to_document() for name, one in self.figures.items()}
         return {
             "workload": dict(self.workload),
@@ -81,4 +85,25 @@ def _summary(settings: Settings, group: Sequence[Mapping[str, Any]]) -> Summary:
         values = [value for value in map(get, used) if value is not None]
         figures[name] = estimate(values)
     disturbed = sum(run["disturbed"] is not None for run in used)
-    return Summary(group[0]["workload"], settings, len(used), disturbed, figures)
+    speeds = tuple(run["images_per_second"] for run in used if run["images_per_second"] is not None)
+    return Summary(group[0]["workload"], settings, len(used), disturbed, figures, speeds, interference(used))
+
+
+def interference(runs: Sequence[Mapping[str, Any]]) -> str:
+    """What others and a hypervisor took in the disturbed ones of some runs, in words: medians. Empty when none was disturbed.
+
+    >>> interference([{"disturbed": "x", "cpu": {"foreign_ns": 94, "steal_ns": 6, "window_ns": 100, "cpu_count": 2}}])
+    'others used 47 % of the CPUs, the hypervisor took 3 %'
+    """
+    met = [run for run in runs if run["disturbed"] is not None]
+    told = [run["cpu"] for run in met if (run.get("cpu") or {}).get("window_ns")]
+    parts = []
+    for name, words in (
+        ("foreign_ns", "others used {:.0f} % of the CPUs"),
+        ("steal_ns", "the hypervisor took {:.0f} %"),
+    ):
+        shares = [cpu[name] / (cpu["window_ns"] * cpu["cpu_count"]) for cpu in told if cpu[name] is not None]
+        median = estimate(shares)
+        if median is not None and median.median >= 0.005:
+            parts.append(words.format(100 * median.median))
+    return ", ".join(parts) if parts or not met else "others used the CPUs"

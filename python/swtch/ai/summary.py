@@ -7,6 +7,7 @@ from typing import Any
 
 from .._text import table
 from .settings import from_document
+from .summarise import interference
 
 Run = Mapping[str, Any]
 
@@ -20,7 +21,8 @@ _COLUMNS: tuple[tuple[str, Callable[[Run], str]], ...] = (
     ("irq/inf", lambda run: _figure(_per_inference(run, "interrupts"))),
     ("wait %", lambda run: _percent(run["wait_share_of_latency"])),
     ("CPU %", lambda run: _percent((run["cpu"] or {}).get("utilisation"))),
-    ("others %", lambda run: _others(run)),
+    ("others %", lambda run: _of_cpus(run, "foreign_ns")),
+    ("stolen %", lambda run: _of_cpus(run, "steal_ns")),
     ("threads", lambda run: _figure(run["threads_peak"])),
     ("MB", lambda run: _figure(None if run["peak_rss_bytes"] is None else run["peak_rss_bytes"] / 1e6)),
     ("cost %", lambda run: _cost(run)),
@@ -30,28 +32,40 @@ _COLUMNS: tuple[tuple[str, Callable[[Run], str]], ...] = (
 def text(study: Mapping[str, Any], folder: str | None) -> str:
     """Everything that a person wants to know after a study."""
     runs = study["runs"]
-    lines = _table([run for run in runs if run["outcome"] == "complete"])
+    lines = first_lines(study)
+    lines += _table([run for run in runs if run["outcome"] == "complete"])
     for run in runs:
         if run["outcome"] != "complete":
             lines.append(f"{run['id']}: {run['outcome']}: {run['error']}")
     lines += _largest(runs)
-    disturbed = sum(run["disturbed"] is not None for run in runs)
-    if disturbed:
-        lines.append(
-            f"{disturbed} of {len(runs)} runs were disturbed by others; their latencies say little, their switches an inference more"
-        )
     overhead = study["recording_overhead"]
     if overhead is not None:
         lines.append(_overhead(overhead))
     if study["advice"]:
         lines += ["", "What to change:"]
-        lines += [
-            f"  {one['workload']['name']}: {one['text']}{_beside(one['evidence'])}" for one in study["advice"]
-        ]
+        lines += [f"  {one['workload']['name']}: {one['text']}" for one in study["advice"]]
     lines += [f"not available: {row['what']}: {row['why']}" for row in _reasons(study)]
     if folder is not None:
         lines.append(f"Study: {folder}")
     return "\n".join(lines) + "\n"
+
+
+def first_lines(study: Mapping[str, Any]) -> list[str]:
+    """What is large enough to explain the figures, and what could not be decided: before any figure."""
+    runs = [run for run in study["runs"] if run["outcome"] == "complete"]
+    met = [run for run in runs if run["disturbed"] is not None]
+    lines = []
+    if met:
+        lines.append(
+            f"{len(met)} of {len(runs)} runs were disturbed ({interference(runs)}): that alone can explain differences between their "
+            "throughputs and latencies; switches for each inference depend on it less"
+        )
+    unknown = [run for run in runs if run["cpu"] is not None and run["cpu"].get("foreign_ns") is None]
+    if unknown:
+        lines.append(
+            f"Whether others disturbed {len(unknown)} of {len(runs)} runs is not known; the reasons are below"
+        )
+    return lines + [f"Not decided: {text}" for text in study["undecided"]]
 
 
 def largest(runs: Sequence[Run]) -> Run | None:
@@ -113,11 +127,6 @@ def _interval(of: Mapping[str, Any]) -> str:
     return f"{of['median']:.3f} ({of['ci_low']:.3f} to {of['ci_high']:.3f})"
 
 
-def _beside(evidence: Mapping[str, Any]) -> str:
-    """What has to be said with advice that was measured beside others."""
-    return " (others used the CPUs too)" if evidence["disturbed"] else ""
-
-
 def _reasons(study: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Each reason once, whatever the number of runs that it is of."""
     rows = list(study["unavailable"]) + [row for run in study["runs"] for row in run["unavailable"]]
@@ -149,13 +158,12 @@ def _per_inference(run: Run, name: str) -> float | None:
     return value
 
 
-def _others(run: Run) -> str:
-    """What others and the hypervisor took of the time in which the workload was watched, relative to what it took itself."""
+def _of_cpus(run: Run, name: str) -> str:
+    """A part of the CPUs' time while the workload was watched, in per cent."""
     cpu = run["cpu"] or {}
-    foreign, own = cpu.get("foreign_ns"), cpu.get("own_ns")
-    if foreign is None or own is None or foreign + own + cpu["steal_ns"] == 0:
+    if cpu.get(name) is None or not cpu.get("window_ns"):
         return "n/a"
-    return f"{100 * (foreign + cpu['steal_ns']) / (foreign + own + cpu['steal_ns']):.0f}"
+    return _percent(cpu[name] / (cpu["window_ns"] * cpu["cpu_count"]))
 
 
 def _cost(run: Run) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from .._errors import CommandError, WrongUsage
@@ -16,6 +17,7 @@ from .._machine import Usable, host, usable
 from . import scheduler, vm
 from .advice import Advice, advise_pair, of_the_switches
 from .catalogue import Model, find
+from .comparisons import LEVEL, Test, comparable, of, tests
 from .one_run import Job
 from .run import add_common, conclude, make_plan
 from .settings import Settings, from_document
@@ -25,7 +27,8 @@ from .summarise import Summary, summarise
 from .sweep import Forecast, Grid, jobs
 
 DURATION_S = 4.0
-REPEATS = 4
+REPEATS = 5
+"""Of each finalist: with five, the six comparisons of four settings can pass the 5 % level."""
 FINALISTS = 3
 SEARCH_REPEATS = 2
 _FIRST_SHARE = 0.25
@@ -35,7 +38,8 @@ _EXAMPLES = """\
 examples:
   swtch ai tune resnet-50-v2
   swtch ai tune mobilenet-v2 --duration 2s --repeats 5 --json
-  swtch ai tune --schedulers stock -- ./my-workload --threads {threads}
+  swtch ai tune -- ./my-workload --threads {threads}
+  swtch ai tune mobilenet-v2 --schedulers stock,flsched
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
 
@@ -44,17 +48,22 @@ def add_to(commands: Any) -> None:
     """Adds the command to those of `swtch ai`."""
     parser = commands.add_parser(
         "tune",
-        help="the best threads, waiting, pinning and scheduler for a model, with the evidence",
-        description="Searches threads, spinning, pinning and scheduler for the most images a second, and says how sure that is.",
+        help="the best threads, waiting and pinning for a model, with the evidence",
+        description="Searches threads, spinning, pinning and, if named, schedulers for the most images a second, and says how sure that is.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("model", nargs="?", metavar="MODEL", help="a number or a name of `swtch ai list`")
     parser.add_argument(
         "--schedulers",
-        default="stock,flsched",
+        default=scheduler.STOCK,
         metavar="NAME,...",
-        help="stock, and those of `swtch sched list`; where the kernel has no sched_ext a model is tried under them in a virtual machine (stock,flsched)",
+        help="stock, and those of `swtch sched list`, each for the workload's cgroup only; where the kernel has no sched_ext a model is tried under them in a virtual machine (stock)",
+    )
+    parser.add_argument(
+        "--whole-machine",
+        action="store_true",
+        help="where no cgroup can be made, let a named scheduler schedule every task of the machine while the workload runs",
     )
     parser.add_argument(
         "--no-vm", action="store_true", help="leave out the schedulers that the kernel here cannot load"
@@ -69,8 +78,10 @@ def run(options: argparse.Namespace) -> int:
     if subject.model is not None:
         need_models(options.device)
     may_use = usable(host())
-    plan = make_plan(options, DURATION_S)
+    plan = replace(make_plan(options, DURATION_S), whole_machine=options.whole_machine)
     study = Study(plan, options.words, options.name, subject.model is not None, options.seed)
+    # The finalists are compared by fresh runs only; those of the search have chosen them.
+    study.advises = False
     default = Settings(threads=may_use.cpu_count, device=options.device)
     names, for_vm = _schedulers(options, subject, study)
     candidates = candidates_of(may_use, options.device, names)
@@ -86,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
             study.document["tuned"] = found
             to = sys.stderr if options.json else sys.stdout
             print(found["text"], file=to)
-            if for_vm and not study.interrupted and subject.model is not None:
+            if for_vm and found["best"] is not None and not study.interrupted and subject.model is not None:
                 best = from_document(found["best"]["settings"])
                 found["in_vm"] = _in_vm(subject.model, best, for_vm, options.seed, study)
                 if found["in_vm"] is not None:
@@ -157,23 +168,36 @@ def rank(summaries: Sequence[Summary]) -> list[Summary]:
 
 
 def verdict(summaries: Sequence[Summary], default: Settings) -> dict[str, Any] | None:
-    """The best of the finalists, against the default: a sentence, and what it rests on. `None` when nothing was measured."""
+    """The best of the finalists, against the default: a sentence, and what it rests on. `None` when nothing was measured.
+
+    All finalists are compared with each other, because the best is chosen by the same runs. Where a run of any was disturbed there is no best.
+    """
     ranked = rank(summaries)
     if not ranked:
         return None
+    met = [one for one in ranked if one.disturbed]
+    if met:
+        return {"text": _cannot(ranked, met), "best": None, "default": None, "advice": None, "as_good": []}
     best = ranked[0]
     speed = best.figures["images_per_second"]
     assert speed is not None
-    as_good = [
-        one for one in ranked[1:] if (other := one.figures["images_per_second"]) and not other.below(speed)
+    pairs = [
+        (one, other)
+        for place, one in enumerate(ranked)
+        for other in ranked[:place]
+        if comparable(one) and comparable(other)
     ]
+    found = {one.settings: test for (one, other), test in zip(pairs, tests(pairs)) if other is best}
+    as_good = [one for one in ranked[1:] if one.settings not in found or not found[one.settings].passed]
     before = next((one for one in ranked if one.settings == default), None)
-    advice = None if before is None or before is best else advise_pair(before, best)
-    text = f"Best of what was tried for {best.workload['name']}: {best.settings.label}, {speed.median:.3g} images/s"
+    test = None if before is None else found.get(before.settings)
+    advice = None if before is None or test is None else advise_pair(before, best, test)
+    text = f"Fastest of what was tried for {best.workload['name']}: {best.settings.label}, {speed.median:.3g} images/s"
     text += f" ({speed.ci_low:.3g} to {speed.ci_high:.3g}, {best.runs} runs)"
-    text += f"; {_against(before, best, default, advice)}"
+    text += f"; {_against(before, best, default, advice, test)}"
     if as_good:
-        text += f". Not distinguishable from it: {', '.join(one.settings.label for one in as_good)}"
+        text += f". Not distinguishable from it at the {100 * LEVEL:.0f} % level ({of(len(pairs))}, Holm's correction): "
+        text += ", ".join(one.settings.label for one in as_good)
     return {
         "text": text,
         "best": best.to_document(),
@@ -183,7 +207,19 @@ def verdict(summaries: Sequence[Summary], default: Settings) -> dict[str, Any] |
     }
 
 
-def _against(before: Summary | None, best: Summary, default: Settings, advice: Advice | None) -> str:
+def _cannot(ranked: Sequence[Summary], met: Sequence[Summary]) -> str:
+    """Why there is no best, and what to do."""
+    runs, disturbed = sum(one.runs for one in ranked), sum(one.disturbed for one in met)
+    return (
+        f"It cannot be decided which settings are best for {ranked[0].workload['name']}: {disturbed} of {runs} runs of the "
+        f"{len(ranked)} finalists were disturbed ({met[0].interference}). Run again when the machine is idle, or with CPUs that nothing "
+        "else uses; the disturbed runs are in the study"
+    )
+
+
+def _against(
+    before: Summary | None, best: Summary, default: Settings, advice: Advice | None, test: Test | None
+) -> str:
     if before is best:
         return f"that is the default ({default.label})"
     if before is None:
@@ -192,7 +228,7 @@ def _against(before: Summary | None, best: Summary, default: Settings, advice: A
         return f"the default ({default.label}) is as good, as far as {min(before.runs, best.runs)} runs of each can tell"
     gain = advice.gain
     return (
-        f"{gain.median:.2f} x the default ({default.label}; {gain.ci_low:.2f} to {gain.ci_high:.2f})"
+        f"{gain.median:.2f} x the default ({default.label}; {gain.ci_low:.2f} to {gain.ci_high:.2f}; {test})"
         f"{of_the_switches(before, best)}"
     )
 
@@ -201,7 +237,7 @@ def _schedulers(options: argparse.Namespace, subject: Subject, study: Study) -> 
     """Those that can be loaded here, and those that a virtual machine is needed for; what is left is told in the study."""
     here, for_vm = [], []
     for name in dict.fromkeys(options.schedulers.split(",")):
-        reason = scheduler.why_not(name)
+        reason = scheduler.why_not(name, options.whole_machine)
         if reason is None:
             here.append(name)
         elif subject.model is not None and not options.no_vm and scheduler.lacks_kernel():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .._program import BINARY_VARIABLE, binary
-from . import in_guest
+from . import in_guest, scheduler
 from .advice import of_the_switches
 from .catalogue import Model
 from .errors import AiError
@@ -57,7 +56,7 @@ def compare(model: Model, settings: Settings, names: Sequence[str], seed: int, c
         "settings": [replace(plain, scheduler=name).to_document() for name in turns],
     }
     memory_bytes = model.predicted_peak_bytes(settings.batch) + _BASE_BYTES
-    rows = list(_rows(_command(asked, [_program(name) for name in names], cpus, memory_bytes)))
+    rows = list(_rows(_command(asked, [scheduler.program(name) for name in names], cpus, memory_bytes)))
     failed = next((row for row in rows if row["outcome"] != "complete"), None)
     if failed is not None:
         raise AiError(f"in the virtual machine {failed['id']} failed: {failed['error']}")
@@ -93,15 +92,6 @@ def _rotated(names: Sequence[str], by: int) -> list[str]:
     """Another one is first each time."""
     by %= len(names)
     return [*names[by:], *names[:by]]
-
-
-def _program(name: str) -> Path:
-    """The scheduler's own, beside swtch or on PATH."""
-    beside = binary().resolve().parent / f"scx_{name}"
-    found = str(beside) if beside.exists() else shutil.which(f"scx_{name}")
-    if found is None:
-        raise AiError(f"there is no program scx_{name} beside swtch or on PATH; build it: make build")
-    return Path(found)
 
 
 def _command(asked: dict[str, Any], programs: Sequence[Path], cpus: int, memory_bytes: int) -> list[str]:

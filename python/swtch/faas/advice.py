@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._text import capitalised, duration, figure
-from .figures import TARGET_QUANTILE, estimate, look, quantile
+from .figures import TARGET_QUANTILE, look, of_difference, of_money, quantile
 from .rows import Cell, cheapest, paired
 from .tier_sets import UNTHROTTLED
 
-_PERCENT = round(100 * TARGET_QUANTILE)
+FEWEST_FOR_TARGET = 36
+"""Invocations from which on the 95 % interval of the 90th percentile has an upper end: 0.9^36 is below 2.5 %."""
+_Z = 1.96
+"""Of a normal distribution, 95 % are within so many standard deviations."""
 _FEWEST = 5
 """Pairs of invocations that an interval of 90 % takes: with fewer, tiers cannot be told apart."""
 _AS_GIVEN = 6
 """Digits of what was asked for: it is said as it was typed."""
 
 
-def advise(cells: Sequence[Cell], target_ns: float | None) -> list[dict[str, Any]]:
-    """The `advice` of `swtch/faas-tiers/1`: for each work the cheapest tier and, with a target, the cheapest that meets it."""
+def advise(
+    cells: Sequence[Cell], target_ns: float | None, fee_usd: float | None = None
+) -> list[dict[str, Any]]:
+    """The `advice` of `swtch/faas-tiers/2`: for each work the cheapest tier and, with a target, the cheapest that meets it.
+
+    fee_usd: for the requests of a million invocations, which is in their bills.
+    """
     found = []
     for work_ms in dict.fromkeys(cell.work_ms for cell in cells):
         same = [cell for cell in cells if cell.work_ms == work_ms and cell.tier != UNTHROTTLED]
-        found += [one for one in (_cheapest(same), _meets(same, target_ns)) if one is not None]
+        found += [one for one in (_cheapest(same, fee_usd), _meets(same, target_ns)) if one is not None]
     return found
 
 
@@ -44,7 +53,7 @@ def of_work(work_ms: float) -> str:
     return f"{duration(work_ms * 1e6, _AS_GIVEN)} of work" if work_ms else "the function"
 
 
-def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
+def _cheapest(same: Sequence[Cell], fee_usd: float | None) -> dict[str, Any] | None:
     best = cheapest(same)
     if best is None or len([cell for cell in same if cell.cost_usd]) < 2:
         return None
@@ -52,21 +61,21 @@ def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
     assert cost is not None
     others: list[dict[str, Any]] = []
     for cell in same:
-        more = estimate(paired(cell.cost_usd, best.cost_usd, lambda one, other: one - other))
+        more = of_money(look(paired(cell.cost_usd, best.cost_usd, lambda one, other: one - other)))
         if cell is not best and not cell.failed and more is not None:
             others.append({"tier": cell.tier, "more_usd": more})
-    as_cheap = [one["tier"] for one in others if one["more_usd"]["low"] <= 0]
+    as_cheap = [one["tier"] for one in others if of_difference(one["more_usd"])[1] <= 0]
     text = f"{of_work(best.work_ms)} costs least at {best.tier}: {money(cost['mean'])} a million invocations"
     if cost["mean_low"] is not None:
         text += f" ({money(cost['mean_low'])} to {money(cost['mean_high'])})"
-    dearest = max(
-        (cell for cell in same if cell.cost_usd),
-        key=lambda cell: sum(cell.cost_usd.values()) / len(cell.cost_usd),
-    )
-    if dearest is not best:
+    text += f", {money(fee_usd / 1e6)} of it for requests" if fee_usd else ", requests not included"
+    n = len(best.cost_usd)
+    # Nothing is said of how much dearer a tier is that may be as cheap.
+    told_apart = [cell for cell in same if cell.cost_usd and cell is not best and cell.tier not in as_cheap]
+    dearest = max(told_apart, key=lambda cell: sum(cell.cost_usd.values()) / len(cell.cost_usd), default=None)
+    if dearest is not None and n >= _FEWEST:
         worst = sum(dearest.cost_usd.values()) / len(dearest.cost_usd)
         text += f"; {dearest.tier} costs {figure(worst / cost['mean'], 2)} times as much"
-    n = len(best.cost_usd)
     if n < _FEWEST:
         text += f"; seen {'once' if n == 1 else f'{n} times'}, too seldom to tell tiers apart"
     elif as_cheap:
@@ -76,52 +85,87 @@ def _cheapest(same: Sequence[Cell]) -> dict[str, Any] | None:
 
 
 def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | None:
-    if target_ns is None:
-        return None
+    """The cheapest tier that meets a target. Only what is known with 95 % is said to meet it or to miss it."""
     judged = [(cell, _bound(cell)) for cell in same if cell.latency_ns]
-    meeting = [
-        (cell, bound) for cell, bound in judged if not cell.failed and bound["at_most_ns"] <= target_ns
-    ]
-    if not judged:
+    if target_ns is None or not judged:
         return None
-    work_ms = judged[0][0].work_ms
-    limit = duration(target_ns, _AS_GIVEN)
-    if not meeting:
-        cell, bound = min(judged, key=lambda one: float(one[1]["p90_ns"]))
-        text = (
-            f"no tier has {of_work(work_ms)} done within {limit}; the fastest is {cell.tier}: {_said(bound)}"
-        )
-        evidence = {"target_ns": target_ns, "meeting": [], **bound}
-        return _advice("meets target", text, work_ms, None, evidence)
+    meeting, missing, undecided = [], [], []
+    for cell, bound in judged:
+        if cell.failed or (bound["p90_low_ns"] is not None and bound["p90_low_ns"] > target_ns):
+            missing.append((cell, bound))
+        elif bound["p90_high_ns"] is not None and bound["p90_high_ns"] <= target_ns:
+            meeting.append((cell, bound))
+        else:
+            undecided.append((cell, bound))
+    work, limit = of_work(judged[0][0].work_ms), duration(target_ns, _AS_GIVEN)
+    needed = {cell.tier: _needed(cell, target_ns) for cell, _ in undecided}
+    evidence: dict[str, Any] = {
+        "target_ns": target_ns,
+        "meeting": [cell.tier for cell, _ in meeting],
+        "undecided": needed,
+    }
+    if meeting:
+        cell, bound = min(meeting, key=lambda one: _mean_cost(one[0]))
+        names = [other.tier for other, _ in meeting]
+        cheapest_of = f", the cheapest of {', '.join(names)}" if len(names) > 1 and cell.cost_usd else ""
+        text = f"{work} is done within {limit} at {cell.tier}{cheapest_of}: {_said(bound)}"
+        cheaper = {tier: n for tier, n in needed.items() if _is_cheaper(tier, cell, same)}
+        text += f"; {_cannot_decide(cheaper)}" if cheaper else ""
+        return _advice("meets target", text, cell.work_ms, cell.tier, {**evidence, **bound})
+    if undecided:
+        cell, bound = min(undecided, key=lambda one: float(one[1]["p90_ns"]))
+        text = f"cannot decide whether any tier has {work} done within {limit}: {_cannot_decide(needed)}; the fastest of them is {cell.tier}: {_said(bound)}"
+        return _advice("meets target", text, cell.work_ms, None, {**evidence, **bound})
+    cell, bound = min(missing, key=lambda one: float(one[1]["p90_ns"]))
+    text = f"no tier has {work} done within {limit}; the fastest is {cell.tier}: {_said(bound)}"
+    return _advice("meets target", text, cell.work_ms, None, {**evidence, **bound})
 
-    def place(one: tuple[Cell, dict[str, Any]]) -> float:
-        costs = list(one[0].cost_usd.values())
-        # Without prices the first, which is the smallest.
-        return sum(costs) / len(costs) if costs else 0.0
 
-    cell, bound = min(meeting, key=place)
-    names = [other.tier for other, _ in meeting]
-    cheapest_of = f", the cheapest of {', '.join(names)}" if len(names) > 1 and cell.cost_usd else ""
-    text = f"{of_work(work_ms)} is done within {limit} at {cell.tier}{cheapest_of}: {_said(bound)}"
-    evidence = {"target_ns": target_ns, "meeting": names, **bound}
-    return _advice("meets target", text, work_ms, cell.tier, evidence)
+def _mean_cost(cell: Cell) -> float:
+    """Without prices the first tier is the cheapest, which is the smallest."""
+    costs = list(cell.cost_usd.values())
+    return sum(costs) / len(costs) if costs else 0.0
+
+
+def _is_cheaper(tier: str, than: Cell, same: Sequence[Cell]) -> bool:
+    cell = next(one for one in same if one.tier == tier)
+    return _mean_cost(cell) < _mean_cost(than)
+
+
+def _cannot_decide(needed: Mapping[str, int | None]) -> str:
+    """Of some tiers, and the number of invocations that would decide."""
+    said = []
+    for n in dict.fromkeys(needed.values()):
+        tiers = ", ".join(tier for tier, one in needed.items() if one == n)
+        many = "more invocations than can be said" if n is None else f"about {n:,} invocations"
+        said.append(f"{tiers} (it takes {many})")
+    return f"undecided: {', '.join(said)}"
+
+
+def _needed(cell: Cell, target_ns: float) -> int | None:
+    """About how many invocations would decide, were they as those that were seen; `None` where no number would.
+
+    At least so many that all of them within the target are enough; then by the normal interval of a share.
+    """
+    values = list(cell.latency_ns.values())
+    within = sum(value <= target_ns for value in values) / len(values)
+    apart = abs(within - TARGET_QUANTILE)
+    if apart == 0:
+        return None
+    by_share = math.ceil(_Z**2 * TARGET_QUANTILE * (1 - TARGET_QUANTILE) / apart**2)
+    return max(FEWEST_FOR_TARGET, by_share, len(values) + 1)
 
 
 def _bound(cell: Cell) -> dict[str, Any]:
-    """What nine of ten invocations take at most, as surely as their number allows."""
+    """The 90th percentile with its 95 % interval; an end is `None` where there were too few invocations for it."""
     seen = look(list(cell.latency_ns.values()))
     assert seen is not None
     p90 = quantile(seen, TARGET_QUANTILE)
-    n = len(cell.latency_ns)
-    if p90["high"] is not None:
-        return {"p90_ns": p90["value"], "at_most_ns": p90["high"], "confidence": seen["confidence"], "n": n}
-    # Too few for an upper end: all of them stand for it, with what that is worth.
-    confidence = 1 - TARGET_QUANTILE**n
     return {
         "p90_ns": p90["value"],
-        "at_most_ns": max(cell.latency_ns.values()),
-        "confidence": confidence,
-        "n": n,
+        "p90_low_ns": p90["low"],
+        "p90_high_ns": p90["high"],
+        "n": len(cell.latency_ns),
     }
 
 
@@ -139,7 +183,8 @@ def _advice(
 
 
 def _said(bound: dict[str, Any]) -> str:
-    return (
-        f"{_PERCENT} % of invocations take at most {duration(bound['at_most_ns'])} "
-        f"({bound['n']} seen, confidence {100 * bound['confidence']:.0f} %)"
-    )
+    """The same percentile as in the table."""
+    seen = f"{bound['n']} seen"
+    if bound["p90_high_ns"] is not None:
+        seen = f"at most {duration(bound['p90_high_ns'])} at 95 %, {seen}"
+    return f"its p90 is {duration(bound['p90_ns'])} ({seen})"

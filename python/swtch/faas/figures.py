@@ -9,7 +9,7 @@ from typing import Any, Optional
 from .. import _native
 
 Estimate = Optional[dict[str, Any]]
-"""As `swtch/faas-tiers/1` has it; `None` for no values."""
+"""As `swtch/faas-tiers/2` has it; `None` for no values."""
 TARGET_QUANTILE = 0.9
 """A tier meets a latency target when so many of its invocations do."""
 _QUANTILES = (0.9, 0.99)
@@ -34,6 +34,18 @@ def estimate(values: Sequence[float]) -> Estimate:
 def short(found: Estimate) -> Estimate:
     """What of it is an Estimate."""
     return None if found is None else {key: found[key] for key in _KEYS}
+
+
+def of_money(found: Estimate) -> Estimate:
+    """What of it is an Estimate, with the interval of the mean: a bill is a sum."""
+    return None if found is None else {key: found[key] for key in (*_KEYS, "mean_low", "mean_high")}
+
+
+def of_difference(found: dict[str, Any]) -> tuple[float, float, float]:
+    """A difference of bills with its interval, as it is printed and judged: of the mean, or with fewer than ten of the median."""
+    if found.get("mean_low") is not None:
+        return found["mean"], found["mean_low"], found["mean_high"]
+    return found["median"], found["low"], found["high"]
 
 
 def quantile(found: dict[str, Any], q: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One invocation over HTTP: what was answered, after how long, or why not."""
+"""One invocation: what was answered, after how long, or why not. Here those over HTTP; `server` has those of this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ ERROR_SCHEMA = "swtch/faas-error/1"
 RESPONSE_SCHEMA = "swtch/faas/1"
 CALL_SCHEMA = "swtch/faas-call/1"
 _READ_BYTES = 1 << 16
-_MOST_BYTES = 64 << 20
+MOST_BYTES = 64 << 20
+"""The largest answer."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,7 @@ def invoke(url: str, body: bytes, limit_s: float) -> Reply:
         answer = connection.getresponse()
         data = _read(answer, connection, deadline)
     except (socket.timeout, TimeoutError):
-        took_ns = time.monotonic_ns() - started
-        return Reply(
-            "timeout",
-            took_ns,
-            f"no answer within {limit_s:g} s; --time-limit gives it longer",
-            reached=reached,
-        )
+        return gave_up(limit_s, time.monotonic_ns() - started, reached)
     except (OSError, http.client.HTTPException) as error:
         return Reply("failed", time.monotonic_ns() - started, _said(error, reached), reached=reached)
     finally:
@@ -106,8 +101,8 @@ def _read(
             return b"".join(parts)
         parts.append(part)
         size += len(part)
-        if size > _MOST_BYTES:
-            raise http.client.HTTPException(f"the answer is larger than {_MOST_BYTES >> 20} MiB")
+        if size > MOST_BYTES:
+            raise http.client.HTTPException(f"the answer is larger than {MOST_BYTES >> 20} MiB")
 
 
 def _judged(answer: http.client.HTTPResponse, data: bytes, latency_ns: int) -> Reply:
@@ -124,13 +119,32 @@ def _judged(answer: http.client.HTTPResponse, data: bytes, latency_ns: int) -> R
     return Reply("complete", latency_ns, None, document)
 
 
+def gave_up(limit_s: float, took_ns: int, reached: bool = True) -> Reply:
+    """An invocation that took longer than it may."""
+    why = f"no answer within {limit_s:g} s; --time-limit gives it longer"
+    return Reply("timeout", took_ns, why, reached=reached)
+
+
+def judged(status: int, document: Any, latency_ns: int) -> Reply:
+    """An answer with the status that HTTP would give it."""
+    if not 200 <= status < 300:
+        return Reply("failed", latency_ns, _error(document) or f"status {status}", document)
+    return Reply("complete", latency_ns, None, document)
+
+
+def _error(document: Any) -> str | None:
+    """What an answer says went wrong: ours, and Lambda's own."""
+    said = (document.get("error") or document.get("errorMessage")) if isinstance(document, dict) else None
+    if not said:
+        return None
+    where = document.get("where")
+    return one_line(f"{said} ({where})" if where else str(said))
+
+
 def _complaint(answer: http.client.HTTPResponse, data: bytes, document: Any) -> str:
-    if isinstance(document, dict):
-        # Ours, and Lambda's own.
-        said = document.get("error") or document.get("errorMessage")
-        if said:
-            where = document.get("where")
-            return one_line(f"{said} ({where})" if where else str(said))
+    error = _error(document)
+    if error is not None:
+        return error
     text = data[:200].decode(errors="replace")
     return one_line(f"HTTP {answer.status} {answer.reason}{': ' + text if text.strip() else ''}")
 

@@ -13,10 +13,11 @@ from .._errors import CommandError
 from .plan import Plan, from_document
 
 FILE = "journal.jsonl"
-VERSION = 1
+VERSION = 2
+"""1: each process calibrated its work for itself, and the front was in the cgroup, so that its lines cannot be compared with new ones."""
 
 Line = dict[str, Any]
-"""An invocation: `subject`, `purpose`, and what `swtch/faas-tiers/1` has of it."""
+"""An invocation: `subject`, `purpose`, and what `swtch/faas-tiers/2` has of it."""
 
 
 class Journal:
@@ -31,6 +32,8 @@ class Journal:
         """When it was begun."""
         self.lines: list[Line] = []
         """The invocations so far."""
+        self.calibrations: dict[str, dict[str, Any]] = {}
+        """Of each function that does work by iterations, as `swtch/faas-tiers/2` has it."""
         self._file: IO[str] | None = None
         self._whole = 0
         if self.path.exists():
@@ -54,6 +57,7 @@ class Journal:
             # Two at the same journal would do everything twice.
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.lines.clear()
+            self.calibrations.clear()
             self._read()
             os.truncate(self.path, self._whole)
             if self.plan is None:
@@ -78,6 +82,14 @@ class Journal:
             ) from None
         self.lines.append(line)
 
+    def calibrate(self, subject: str, calibration: dict[str, Any]) -> None:
+        """Takes a calibration; it is on the disk when this returns, and a resumed study has the same."""
+        try:
+            self._append({"calibration": calibration, "subject": subject})
+        except OSError as error:
+            raise CommandError(f"{self.path} cannot be written ({error.strerror})") from None
+        self.calibrations[subject] = calibration
+
     def close(self) -> None:
         """Lets the file go."""
         if self._file is not None:
@@ -101,9 +113,16 @@ class Journal:
             try:
                 line = json.loads(text)
                 if number == 1:
+                    if line["journal"] == 1:
+                        raise CommandError(
+                            f"{self.path} is of an older swtch, whose tiers did different amounts of work: "
+                            "no invocation can be added to it; give another --out"
+                        )
                     if line["journal"] != VERSION:
                         raise ValueError(f"version {line['journal']}")
                     self.plan, self.created_at = from_document(line["plan"]), str(line["created_at"])
+                elif "calibration" in line:
+                    self.calibrations[str(line["subject"])] = dict(line["calibration"])
                 else:
                     _key(line), line["outcome"], line["latency_ns"]
                     self.lines.append(line)

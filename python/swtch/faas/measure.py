@@ -14,7 +14,6 @@ from .._options import seconds
 from .._text import duration, table
 from .advice import of_work
 from .folders import LANGUAGES
-from .invoke import invoke
 from .languages import server
 from .options import memory_mb
 from .runner import NO_GROUP, PROGRAM, limits_of
@@ -98,9 +97,8 @@ def run(options: argparse.Namespace) -> int:
         one = Server(server(options.language), group)
         try:
             one.start()
-            assert one.url is not None
             before = group.counters()
-            reply = invoke(one.url, options.request.encode(), options.time_limit)
+            reply = one.invoke(options.request.replace("\n", " ").encode(), options.time_limit)
             ended = None if reply.outcome == "complete" else one.ended(before.oom_kills)
         except NotStarted as error:
             raise CommandError(str(error)) from None

@@ -92,6 +92,11 @@ class Plan:
         """Whether the function is, or has beside it, a handler that measures."""
         return self.kind != "url" or self.event is None
 
+    @property
+    def calibrates(self) -> bool:
+        """Whether the work is iterations of the project's handler; a function of one's own brings its work."""
+        return self.kind == "handler" or (self.kind == "url" and self.event is None)
+
     def places(self) -> list[str]:
         """Names of the tiers, and of what they are compared with."""
         return [tier.name for tier in self.tiers] + ([UNTHROTTLED] if self.local else [])
@@ -123,11 +128,11 @@ class Plan:
         """For how long the switches are measured."""
         return tuple(work or NO_WORK_MS for work in self.works_ms)
 
-    def request(self, job: Job) -> dict[str, Any]:
-        """What the handler is asked for."""
+    def request(self, job: Job, iterations: int | None = None) -> dict[str, Any]:
+        """What the handler is asked for; iterations: of the work, the same in all that is compared."""
         nothing = {"methods": [], "spin_ms": 0, "work_ms": 0}
         if job.purpose == WORK:
-            return {**nothing, "work_ms": job.work_ms}
+            return {**nothing, "work_ms": job.work_ms, "iterations": iterations or 0}
         if job.purpose == QUOTA:
             return {**nothing, "spin_ms": self.quota_ms}
         return {

@@ -1,4 +1,4 @@
-"""What running time costs: dated tables, one file each, and the bill of an invocation by them."""
+"""What running time and requests cost: dated tables, one file each, and the bill of an invocation by them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OLD_DAYS = 365
 _MB_PER_GB = 1024
 _KEYS = {
     "name", "title", "dated", "source", "usd_per_ghz_second", "ghz_per_cpu", "usd_per_vcpu_second", "usd_per_gb_second",
-    "rounding_ms", "minimum_ms", "memory_step_mb", "note",
+    "rounding_ms", "minimum_ms", "memory_step_mb", "usd_per_million_requests", "note",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Price:
-    """A platform's price of running time. Requests, network and free allowances are not in it."""
+    """A platform's price of running time and requests. Network and free allowances are not in it."""
 
     name: str
     """As options take it."""
@@ -47,6 +47,8 @@ class Price:
     """The shortest time that is billed."""
     memory_step_mb: int = 1
     """Memory is billed in whole such steps."""
+    usd_per_million_requests: float | None = None
+    """What every invocation costs besides its time; `None` is not known, and then no bill has it."""
     note: str = ""
     """What else there is to know."""
 
@@ -70,8 +72,13 @@ class Price:
         return max(float(self.minimum_ms), float(steps * self.rounding_ms))
 
     def cost_usd(self, duration_ns: float, memory_mb: float, cpus: float) -> float:
-        """Of an invocation that took so long."""
-        return self.billed_ms(duration_ns) / 1e3 * self.usd_per_second(memory_mb, cpus)
+        """Of an invocation that took so long, with the fee for its request.
+
+        >>> f'{find("lambda-x86").cost_usd(1e6, 1024, 0) * 1e6:.4f}'
+        '0.2167'
+        """
+        fee = (self.usd_per_million_requests or 0.0) / 1e6
+        return fee + self.billed_ms(duration_ns) / 1e3 * self.usd_per_second(memory_mb, cpus)
 
     def rule(self) -> str:
         """How time is rounded, in words."""
@@ -88,12 +95,13 @@ class Price:
         )
 
     def to_document(self, memory_mb: float, cpus: float) -> dict[str, Any]:
-        """A tier's `price` in `swtch/faas-tiers/1`."""
+        """A tier's `price` in `swtch/faas-tiers/2`."""
         least = f"; at least {self.minimum_ms:g} ms are billed" if self.minimum_ms else ""
         return {
             "platform": self.name,
             "usd_per_second": self.usd_per_second(memory_mb, cpus),
             "rounding_ms": self.rounding_ms,
+            "usd_per_million_requests": self.usd_per_million_requests,
             "dated": self.dated,
             "source": self.source + least,
         }
@@ -125,6 +133,8 @@ def read(path: Path) -> Price:
         datetime.date.fromisoformat(found.dated)
         if not found.rounding_ms > 0 or not found.memory_step_mb > 0:
             raise ValueError("rounding_ms and memory_step_mb must be above 0")
+        if not (found.usd_per_million_requests or 0.0) >= 0:
+            raise ValueError("usd_per_million_requests must be 0 or more")
     except OSError as error:
         raise CommandError(f"the prices {path} cannot be read ({error.strerror})") from None
     except (TypeError, ValueError) as error:

@@ -17,7 +17,7 @@ examples:
   swtch faas prices gcf-1
   swtch faas prices --json
 
-Requests, network and free allowances are not in them. Exit status: 0 done, 2 wrong usage."""
+Network and free allowances are not in them. Exit status: 0 done, 2 wrong usage."""
 _TIERS = ((128, 0.2 / 2.4), (512, 0.8 / 2.4), (2048, 1.0))
 """MB and CPUs of the columns, as 1st generation functions have them."""
 
@@ -42,11 +42,19 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([asdict(one) for one in found], indent=1))
         return 0
-    header = ["name", *(f"$/s {memory_mb} MB" for memory_mb, _ in _TIERS), "billed in", "dated", "source"]
+    header = [
+        "name",
+        *(f"$/s {memory_mb} MB" for memory_mb, _ in _TIERS),
+        "$/million requests",
+        "billed in",
+        "dated",
+        "source",
+    ]
     rows = [
         [
             one.name,
             *(f"{one.usd_per_second(*tier):.3g}" for tier in _TIERS),
+            "n/a" if one.usd_per_million_requests is None else f"{one.usd_per_million_requests:g}",
             one.rule(),
             one.dated,
             one.source,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .figures import Estimate, estimate, look, quantile, short
+from .figures import Estimate, estimate, look, of_difference, of_money, quantile, short
 from .journal import Line
 from .plan import NO_WORK_MS, QUOTA, SWITCHES, WORK, Plan
 from .price import Price
@@ -23,8 +23,16 @@ class Cell:
     """By round, of those that are complete and warm."""
     billed_ns: dict[int, float] = field(default_factory=dict)
     """What a platform would bill, likewise."""
-    throttled: list[float] = field(default_factory=list)
-    """Throttled time as a share of latency."""
+    cpu_ns: dict[int, float] = field(default_factory=dict)
+    """CPU time of the function itself, likewise."""
+    overhead_ns: dict[int, float] = field(default_factory=dict)
+    """CPU time that was used in the cgroup besides."""
+    throttled_ns: list[float] = field(default_factory=list)
+    """Time that the quota stopped it, summed over CPUs."""
+    stopped: list[float] = field(default_factory=list)
+    """The share of its periods in which the quota stopped it."""
+    iterations: int | None = None
+    """Of the work; `None` where a function brings its own."""
     failed: int = 0
     """How many are not complete."""
     cost_usd: dict[int, float] = field(default_factory=dict)
@@ -48,14 +56,28 @@ def cells(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[Cell]:
             continue
         cell.latency_ns[line["repeat"]] = line["latency_ns"]
         cell.billed_ns[line["repeat"]] = billed_ns(plan, line)
-        group = line["group"] or {}
-        if group.get("throttled_ns") is not None and line["latency_ns"]:
-            cell.throttled.append(group["throttled_ns"] / line["latency_ns"])
+        cell.iterations = line.get("iterations")
+        _count(cell, line)
     for cell in found.values():
         cost = cost_of(plan, price, cell.tier)
         if cost is not None:
             cell.cost_usd = {repeat: cost(ns) for repeat, ns in cell.billed_ns.items()}
     return sorted(found.values(), key=lambda cell: (cell.work_ms, places.get(cell.tier, len(places))))
+
+
+def _count(cell: Cell, line: Line) -> None:
+    """What the cgroup and the function counted of an invocation."""
+    group, own_ns = line["group"] or {}, line.get("function_cpu_ns")
+    if own_ns is not None:
+        cell.cpu_ns[line["repeat"]] = own_ns
+        if group.get("cpu_ns") is not None:
+            # Two clocks of the kernel may differ by a little.
+            cell.overhead_ns[line["repeat"]] = max(0, group["cpu_ns"] - own_ns)
+    if group.get("throttled_ns") is not None:
+        cell.throttled_ns.append(group["throttled_ns"])
+    if group.get("periods") is not None and group.get("periods_throttled") is not None:
+        # No period that ended is no period that stopped it. The kernel reads the two one after the other, so that one may end between.
+        cell.stopped.append(min(1.0, group["periods_throttled"] / max(1, group["periods"])))
 
 
 def billed_ns(plan: Plan, line: Line) -> float:
@@ -82,9 +104,9 @@ def cheapest(of: Sequence[Cell]) -> Cell | None:
 
 
 def rows(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dict[str, Any]]:
-    """The rows of `swtch/faas-tiers/1`."""
+    """The rows of `swtch/faas-tiers/2`. All of the same work are of the same iterations, or `comparable` says why they are not."""
     found = cells(plan, lines, price)
-    switches = _switches(lines)
+    switches = _switches(plan, lines)
     return [
         _row(plan, cell, found, price, switches.get((cell.tier, cell.work_ms or NO_WORK_MS)))
         for cell in found
@@ -102,26 +124,35 @@ def _row(
     unthrottled: dict[int, float] = {}
     if cost is not None and free is not None:
         unthrottled = {repeat: cost(ns) for repeat, ns in free.billed_ns.items()}
-    extra = estimate(paired(cell.cost_usd, unthrottled, lambda one, other: one - other))
+    extra = of_money(look(paired(cell.cost_usd, unthrottled, lambda one, other: one - other)))
     over = None
     if least is not None and least is not cell:
-        over = estimate(paired(cell.cost_usd, least.cost_usd, lambda one, other: one - other))
+        over = of_money(look(paired(cell.cost_usd, least.cost_usd, lambda one, other: one - other)))
     return {
         "tier": cell.tier,
         "work_ms": cell.work_ms,
+        "iterations": cell.iterations,
         "n": len(cell.latency_ns),
         "failed": cell.failed,
         "latency_ns": short(seen),
         "p90_ns": None if seen is None else quantile(seen, 0.9)["value"],
         "p99_ns": None if seen is None else quantile(seen, 0.99)["value"],
         "switch_ns": switch,
-        "throttled_share": estimate(cell.throttled),
+        "cpu_ns": estimate(list(cell.cpu_ns.values())),
+        "overhead_cpu_ns": estimate(list(cell.overhead_ns.values())),
+        "throttled_cpu_ns": estimate(cell.throttled_ns),
+        "throttled_periods_share": estimate(cell.stopped),
         "slowdown": None if free is None or free is cell else estimate(slowdown(cell, free)),
-        "cost_usd": estimate(list(cell.cost_usd.values())),
-        "cost_unthrottled_usd": estimate(list(unthrottled.values())),
-        "extra_usd": _against("the same work unthrottled at this tier", extra),
+        "cost_usd": of_money(look(list(cell.cost_usd.values()))),
+        "cost_unthrottled_usd": of_money(look(list(unthrottled.values()))),
+        "extra_usd": None if disturbed(extra) else _against("the same work unthrottled at this tier", extra),
         "extra_cheapest": None if least is None else _against(f"the same work at {least.tier}", over),
     }
+
+
+def disturbed(extra: Estimate) -> bool:
+    """Whether throttling would save money: no quota makes the same work faster, so other programs had the CPUs."""
+    return extra is not None and extra["n"] > 1 and min(extra["high"], of_difference(extra)[2]) < 0
 
 
 def slowdown(cell: Cell, free: Cell) -> list[float]:
@@ -193,7 +224,7 @@ def _error(found: Estimate, true: int | None) -> float | None:
     return None if found is None or not true else float(found["median"] / true - 1)
 
 
-def _switches(lines: Sequence[Line]) -> dict[tuple[str, float], dict[str, Any]]:
+def _switches(plan: Plan, lines: Sequence[Line]) -> dict[tuple[str, float], dict[str, Any]]:
     """What a switch costs in executions of each length: over invocations, their medians and their means."""
     seen: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for line in lines:
@@ -204,6 +235,7 @@ def _switches(lines: Sequence[Line]) -> dict[tuple[str, float], dict[str, Any]]:
     return {
         key: {
             "method": "pipe",
+            "measured_in": "swtch handler" if plan.kind == "own" else "the function",
             "median": estimate([one["median"] for one in found]),
             "mean": estimate([one["mean"] for one in found]),
         }

@@ -7,12 +7,14 @@ import datetime
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from .. import _cgroup as cgroup
 from .._errors import CommandError
 from .._progress import Progress, left
-from .invoke import Reply, invoke
+from .calibration import Calibration, calibrate
+from .invoke import CALL_SCHEMA, Reply, invoke
 from .journal import Journal, Line
 from .languages import Command, server
 from .plan import QUOTA, WORK, Forecast, Job, Plan
@@ -30,7 +32,7 @@ _MB = 1 << 20
 _WARM_UPS = 2
 _WRITE_EVERY_S = 30.0
 _MEASURING_S = 60.0
-_NOTHING = json.dumps({"methods": [], "spin_ms": 0, "work_ms": 1}).encode()
+_NOTHING = json.dumps({"methods": [], "spin_ms": 0, "work_ms": 1, "iterations": 100_000}).encode()
 
 
 class Place:
@@ -52,18 +54,18 @@ class Place:
         """Starts in a row that failed."""
         self._limit_s, self._warm_up = plan.limit_s, warm_up
         told = Command(command.words, {**command.environment, **said_of(tier)})
-        self._server = Server(told, self.group)
+        limited = "processes" not in dict(self.group.missing) and self.group.folder is not None
+        self._server = Server(told, self.group, processes=None if limited else PROCESSES)
         stack.callback(self._server.stop)
 
     def invoke(self, body: bytes, limit_s: float) -> tuple[Reply, dict[str, Any] | None]:
         """Makes an invocation, which is given up after so long; returns what came of it, and what the group counted meanwhile. Raises `NotStarted`."""
         self._ready()
-        assert self._server.url is not None
         self.group.reset_memory_peak()
-        before = self.group.counters()
-        reply = invoke(self._server.url, body, limit_s)
+        before = self.group.settled_counters()
+        reply = self._server.invoke(body, limit_s)
         ended = None if reply.outcome == "complete" else self._server.ended(before.oom_kills)
-        after = self.group.counters()
+        after = self.group.settled_counters()
         if ended is not None and reply.outcome != "timeout":
             reply = Reply(ended[0], reply.latency_ns, ended[1])
         if (
@@ -75,14 +77,13 @@ class Place:
         return reply, _difference(before, after)
 
     def _ready(self) -> None:
-        if self._server.running:
+        if self._server.ready:
             return
         self._server.stop()
         self._server.start(max(START_LIMIT_S, self._limit_s))
         # First calls are several times slower.
         for _ in range(_WARM_UPS):
-            assert self._server.url is not None
-            if invoke(self._server.url, self._warm_up, self._limit_s).outcome != "complete":
+            if self._server.invoke(self._warm_up, self._limit_s).outcome != "complete":
                 # It fails at everything, and has to fail at what counts.
                 self._server.stop()
                 self._server.start(max(START_LIMIT_S, self._limit_s))
@@ -151,8 +152,9 @@ class Runner:
     def _one(self, job: Job, stack: contextlib.ExitStack) -> Line | None:
         if (job.subject, job.tier) in self.given_up:
             return None
+        iterations = self._iterations(job, stack)
         started_at = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
-        body = self._body(job)
+        body = self._body(job, iterations)
         if not self.plan.local:
             url = self.plan.urls[self.plan.places().index(job.tier)]
             reply, counted = invoke(url, body, self.plan.limit_s), None
@@ -168,7 +170,7 @@ class Runner:
                 if place.failures >= GIVE_UP:
                     self.given_up[job.subject, job.tier] = str(early)
                 return {
-                    **_line(job, started_at),
+                    **_line(job, started_at, iterations),
                     "outcome": early.outcome,
                     "why": str(early),
                     "latency_ns": 0,
@@ -176,14 +178,33 @@ class Runner:
                 }
         response = reply.response
         return {
-            **_line(job, started_at),
+            **_line(job, started_at, iterations),
             "outcome": reply.outcome,
             "why": reply.why,
             "latency_ns": reply.latency_ns,
+            "function_cpu_ns": _function_cpu_ns(reply) if job.purpose == WORK else None,
             "cold": bool(response and response.get("invocation", {}).get("cold")),
             "response": response,
             "group": counted,
         }
+
+    def _iterations(self, job: Job, stack: contextlib.ExitStack) -> int | None:
+        """Of a job's work; `None` where a function brings its own. The first job of a function calibrates it."""
+        if job.purpose != WORK or not self.plan.calibrates:
+            return None
+        if job.subject not in self.journal.calibrations:
+            if self.plan.local:
+                place = self._place(replace(job, tier=UNTHROTTLED), stack)
+                try:
+                    found = calibrate(lambda body: place.invoke(body, self.plan.limit_s)[0], UNTHROTTLED)
+                except NotStarted as early:
+                    raise CommandError(f"the handler cannot be calibrated: {early}") from None
+            else:
+                found = calibrate(
+                    lambda body: invoke(self.plan.urls[-1], body, self.plan.limit_s), self.plan.places()[-1]
+                )
+            self.journal.calibrate(job.subject, found.to_document())
+        return Calibration(**self.journal.calibrations[job.subject]).iterations(job.work_ms)
 
     def _place(self, job: Job, stack: contextlib.ExitStack) -> Place:
         # Beside a function of one's own stands the handler, which measures, as the same tier in a group of its own.
@@ -197,7 +218,7 @@ class Runner:
                 else next(one for one in self.plan.tiers if one.name == job.tier)
             )
             if subject not in self._commands:
-                self._commands[subject] = _own(self.plan) if own else server(subject)
+                self._commands[subject] = server("python", self.plan.handler) if own else server(subject)
             warm_up = self._body(job) if own else _NOTHING
             place = Place(_slug(*key), self._commands[subject], warm_up, self.plan, tier, stack)
             self._places[key] = place
@@ -206,13 +227,26 @@ class Runner:
                 self.missing[f"{what} limit of {job.tier}"] = why
         return self._places[key]
 
-    def _body(self, job: Job) -> bytes:
-        if job.purpose == WORK and (self.plan.kind == "own" or self.plan.event is not None):
-            return (self.plan.event or "{}").encode()
-        return json.dumps(self.plan.request(job)).encode()
+    def _body(self, job: Job, iterations: int | None = None) -> bytes:
+        if job.purpose == WORK and not self.plan.calibrates:
+            # A request is one line.
+            return json.dumps(json.loads(self.plan.event or "{}")).encode()
+        return json.dumps(self.plan.request(job, iterations)).encode()
 
 
-def _line(job: Job, started_at: str) -> Line:
+def _function_cpu_ns(reply: Reply) -> int | None:
+    """CPU time of the function itself, by its own process: of the work, or of the call."""
+    response = reply.response
+    if response is not None:
+        work = response.get("work")
+        return None if work is None else int(work["cpu_ns"])
+    document = reply.document
+    if isinstance(document, dict) and document.get("schema") == CALL_SCHEMA:
+        return int(document["cpu_ns"])
+    return None
+
+
+def _line(job: Job, started_at: str, iterations: int | None) -> Line:
     return {
         "subject": job.subject,
         "purpose": job.purpose,
@@ -220,6 +254,8 @@ def _line(job: Job, started_at: str) -> Line:
         "work_ms": job.work_ms,
         "repeat": job.repeat,
         "started_at": started_at,
+        "iterations": iterations,
+        "function_cpu_ns": None,
         "cold": False,
         "response": None,
     }
@@ -229,13 +265,6 @@ def _purpose(job: Job) -> str:
     if job.purpose == QUOTA:
         return "the quota"
     return f"{job.work_ms:g} ms of {job.purpose}" if job.work_ms else "the function"
-
-
-def _own(plan: Plan) -> Command:
-    """A function of one's own. Its server gives it longer than the invocation has, so that only one of them gives up."""
-    found = server("python", plan.handler)
-    more = ("--timeout", f"{plan.limit_s + 30:g}", "--processes", str(PROCESSES))
-    return Command((*found.words, *more), found.environment)
 
 
 def _limits(plan: Plan, tier: Tier | None) -> cgroup.Limits:

@@ -1,26 +1,32 @@
-"""A function as a process of its own, in a control group, behind a local address."""
+"""A function as a process of its own in a cgroup: a request is a line to its standard input, an answer a line of its standard output.
+
+Only the function is in the cgroup. What sends requests and measures latencies is this process, which is outside of it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import json
+import math
 import os
+import select
 import signal
 import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from .. import _cgroup as cgroup
-from .invoke import one_line
+from .invoke import MOST_BYTES, Reply, gave_up, judged, one_line
 from .languages import Command
 
 START_LIMIT_S = 60.0
 """A function must be ready by then."""
 _LOOK_S = 0.005
-_END_S = 5.0
+_WATCH_S = 0.05
+_READ_BYTES = 1 << 16
 _PR_SET_PDEATHSIG = 1
 
 
@@ -34,29 +40,37 @@ class NotStarted(Exception):
 
 
 class Server:
-    """A local server that speaks the local protocol: one line of JSON with its address, then HTTP."""
+    """A function that speaks the local protocol: one line that says it is ready, then a line for each line that it gets."""
 
-    def __init__(self, command: Command, group: cgroup.Group, folder: Path | None = None) -> None:
+    def __init__(
+        self, command: Command, group: cgroup.Group, folder: Path | None = None, processes: int | None = None
+    ) -> None:
+        """processes: how many there may be at once, where the cgroup does not limit them."""
         self.group = group
         """Where it runs."""
-        self.url: str | None = None
-        """Where it listens; `None` while it does not run."""
+        self._most = processes
         self._command, self._folder = command, folder
         self._process: subprocess.Popen[bytes] | None = None
-        self._out: IO[bytes] | None = None
         self._err: IO[bytes] | None = None
         self._beginning = 1
+        self._in_step = True
+        self._read = bytearray()
+        """What came after the last line."""
+        self._death: tuple[int, ...] = ()
+        """A descriptor that becomes readable when it ends, where there are such."""
 
     def start(self, limit_s: float = START_LIMIT_S) -> None:
-        """Starts it and waits until it listens. Raises `NotStarted`."""
+        """Starts it and waits until it is ready. Raises `NotStarted`."""
         kills = self.group.counters().oom_kills
-        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        words = [*self._command.words, "--listen", "127.0.0.1:0"]
+        self._in_step, self._read = True, bytearray()
+        self._err = tempfile.TemporaryFile()
+        words = [*self._command.words, "--lines"]
         try:
             self._process = subprocess.Popen(
                 self.group.into(words),
-                stdin=subprocess.DEVNULL,
-                stdout=self._out,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
                 stderr=self._err,
                 env={**os.environ, **self._command.environment},
                 cwd=self._folder,
@@ -65,7 +79,13 @@ class Server:
             )
         except OSError as error:
             raise NotStarted("failed", f"{words[0]} cannot be run: {error.strerror}") from None
-        self.url = self._wait(limit_s, kills)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        # This process must not wake while the function runs: it would take its CPU.
+        with contextlib.suppress(OSError, AttributeError):
+            self._death = (os.pidfd_open(self._process.pid),)
+        self._wait(limit_s, kills)
         self._beginning = len(self.group.processes())
 
     def stop(self) -> None:
@@ -75,15 +95,87 @@ class Server:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self.group.kill()
             self._process.wait()
-        for file in (self._out, self._err):
-            if file is not None:
-                file.close()
-        self._process = self._out = self._err = self.url = None
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        for descriptor in self._death:
+            os.close(descriptor)
+        self._death = ()
+        if self._err is not None:
+            self._err.close()
+        self._process = self._err = None
+
+    def invoke(self, body: bytes, limit_s: float) -> Reply:
+        """Sends a request, which has no line break in it, and reads the answer; every failure is an outcome."""
+        started = time.monotonic_ns()
+        latency_ns = 0
+        try:
+            line = self._exchange(body + b"\n", limit_s)
+            latency_ns = time.monotonic_ns() - started
+            answer = _parsed(line)
+            if answer is not None and answer.get("more"):
+                answer["document"].update(_parsed(self._exchange(b"", limit_s)) or {})
+        except TimeoutError:
+            self._in_step = False
+            return gave_up(limit_s, time.monotonic_ns() - started)
+        except OSError as error:
+            self._in_step = False
+            return Reply("failed", time.monotonic_ns() - started, one_line(str(error)))
+        if answer is None or "status" not in answer:
+            return Reply("invalid", latency_ns, f"the answer is no JSON (begins {line[:40]!r})")
+        return judged(answer["status"], answer.get("document"), latency_ns)
+
+    def _exchange(self, request: bytes, limit_s: float) -> bytes:
+        """The line that answers a line; nothing is sent with an empty one. Raises `TimeoutError` and `OSError`."""
+        process = self._process
+        assert process is not None and process.stdin is not None and process.stdout is not None
+        to, answers = process.stdin.fileno(), process.stdout.fileno()
+        deadline = time.monotonic() + limit_s
+        seen = 0
+        while (end := self._read.find(b"\n", seen)) < 0:
+            seen = len(self._read)
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError
+            ready, free, _ = select.select(
+                [answers, *self._death], [to] if request else [], [], min(left_s, self._watch_s)
+            )
+            if free:
+                request = request[os.write(to, request[:_READ_BYTES]) :]
+            if answers in ready:
+                part = os.read(answers, _READ_BYTES)
+                if not part:
+                    raise OSError("the function closed its output without an answer")
+                self._read += part
+                if len(self._read) > MOST_BYTES:
+                    raise OSError(f"the answer is larger than {MOST_BYTES >> 20} MiB")
+            elif not free:
+                self._watch(process)
+        line = bytes(self._read[:end])
+        del self._read[: end + 1]
+        return line
+
+    @property
+    def _watch_s(self) -> float:
+        """How long nothing is looked at while it runs."""
+        return _WATCH_S if self._most is not None or not self._death else math.inf
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        """While nothing comes. Raises `OSError` when nothing will come: what it started may hold its output open."""
+        if process.poll() is not None:
+            raise OSError("the function closed its output without an answer")
+        if self._most is not None and len(self.group.processes()) > self._most:
+            raise OSError(f"the function started more than {self._most} processes")
 
     @property
     def running(self) -> bool:
         """Whether it is there."""
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is there, and the next line that it writes answers the next request."""
+        return self.running and self._in_step
 
     @property
     def grown(self) -> bool:
@@ -115,37 +207,41 @@ class Server:
         lines = [line for line in self._written(self._err).splitlines() if line.strip()]
         return one_line(f"the function {how}{': ' + lines[-1] if lines else ''}")
 
-    def _wait(self, limit_s: float, oom_kills: int | None) -> str:
-        deadline = time.monotonic() + limit_s
-        assert self._process is not None
-        while True:
-            first = self._written(self._out, from_start=True).split("\n", 1)
-            if len(first) == 2:
-                with contextlib.suppress(ValueError, TypeError, KeyError):
-                    return f"http://{json.loads(first[0])['listening']}/"
-                raise self._not_started(
-                    "failed", f"the function began with {first[0][:80]!r} instead of its address"
-                )
-            ended = None if self.running else self.ended(oom_kills)
-            if ended is not None:
-                raise self._not_started(*ended)
-            if time.monotonic() > deadline:
-                raise self._not_started("timeout", f"the function was not ready within {limit_s:g} s")
-            time.sleep(_LOOK_S)
+    def _wait(self, limit_s: float, oom_kills: int | None) -> None:
+        try:
+            first = self._exchange(b"", limit_s)
+        except TimeoutError:
+            raise self._not_started("timeout", f"the function was not ready within {limit_s:g} s") from None
+        except OSError as error:
+            ended = self.ended(oom_kills)
+            raise self._not_started(*(ended or ("failed", str(error)))) from None
+        ready = _parsed(first)
+        if ready is None or not ready.get("ready"):
+            said = first.decode(errors="replace").strip()[:80]
+            raise self._not_started(
+                "failed", f'the function began with {said!r} and not with {{"ready": true}}'
+            )
 
     def _not_started(self, outcome: str, why: str) -> NotStarted:
         self.stop()
         return NotStarted(outcome, why)
 
     @staticmethod
-    def _written(file: IO[bytes] | None, from_start: bool = False) -> str:
+    def _written(file: IO[bytes] | None) -> str:
         if file is None:
             return ""
         # Without moving the place, which the process that writes shares.
         size = os.fstat(file.fileno()).st_size
-        return os.pread(file.fileno(), 4096, 0 if from_start else max(0, size - 4096)).decode(
-            errors="replace"
-        )
+        return os.pread(file.fileno(), 4096, max(0, size - 4096)).decode(errors="replace")
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """The object in a line; `None` where there is none."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 # Found before anything forks.

@@ -1,4 +1,4 @@
-"""The document `swtch/faas-tiers/1`: a folder with `tiers.json` and the journal of its invocations (`docs/schemas/faas-tiers-1.json`)."""
+"""The document `swtch/faas-tiers/2`: a folder with `tiers.json` and the journal of its invocations (`docs/schemas/faas-tiers-2.json`)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from typing import Any
 from .._errors import CommandError
 from .._files import replace
 from .advice import advise
+from .checks import check as check_study
 from .journal import Line
 from .plan import QUOTA, SWITCHES, WORK, Plan
 from .price import Price
 from .rows import cells, cost_of, quota_check, rows
 from .runner import limits_of
 
-SCHEMA = "swtch/faas-tiers/1"
+SCHEMA = "swtch/faas-tiers/2"
+OLD_SCHEMA = "swtch/faas-tiers/1"
 FILE = "tiers.json"
+REFUSED = "tiers.refused.json"
+"""Where a study is kept whose figures cannot be true."""
 DEFAULT_FOLDER = "faas-tiers"
 _INVOCATION = (
-    "tier", "work_ms", "repeat", "outcome", "why", "started_at", "latency_ns", "cold", "response", "group",
+    "tier", "work_ms", "iterations", "repeat", "outcome", "why", "started_at", "latency_ns", "function_cpu_ns", "cold", "response", "group",
 )  # fmt: skip
 
 
@@ -35,7 +39,7 @@ def document(
 ) -> dict[str, Any]:
     """The study of one function.
 
-    facts: `provenance`, `host`, `machine_name`, and `versions` of tiers' control groups.
+    facts: `provenance`, `host`, `machine_name`, `versions` of tiers' cgroups, and `calibrations` by function.
     """
     own = [line for line in lines if line["subject"] == subject]
     of_rows = rows(plan, own, price)
@@ -50,19 +54,24 @@ def document(
             "name": plan.name,
             "deployed": plan.kind == "url",
         },
+        "calibration": facts.get("calibrations", {}).get(subject),
         "tier_set": {"name": plan.tier_set, "source": plan.tier_source},
         "tiers": [_tier(plan, place, facts["versions"], price) for place in range(len(plan.tiers))],
         "invocations": [_invocation(plan, line) for line in own if _told(plan, line)],
         "rows": of_rows,
         "quota_check": quota_check(plan, own),
-        "advice": advise(cells(plan, own, price), target_ns),
+        "advice": advise(cells(plan, own, price), target_ns, _fee(price)),
         "unavailable": [dict(row) for row in unavailable] + _missing(plan, own, price),
     }
 
 
-def write(folder: Path, study: Mapping[str, Any]) -> Path:
+def _fee(price: Price | None) -> float | None:
+    return None if price is None else price.usd_per_million_requests
+
+
+def write(folder: Path, study: Mapping[str, Any], name: str = FILE) -> Path:
     """Writes `tiers.json`, whole or not at all; returns where it is."""
-    path = folder / FILE
+    path = folder / name
     replace(path, json.dumps(study, indent=1, allow_nan=False) + "\n")
     return path
 
@@ -78,8 +87,13 @@ def read(path: Path) -> dict[str, Any]:
         ) from None
     except ValueError as error:
         raise CommandError(f"{place} is no JSON ({error}); was it cut off?") from None
+    if isinstance(found, dict) and found.get("schema") == OLD_SCHEMA:
+        raise CommandError(
+            f"{place} is of an older swtch, whose tiers did different amounts of work; run the study again"
+        )
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise CommandError(f"{place} is no study of tiers")
+    check_study(found)
     return found
 
 
@@ -110,6 +124,18 @@ def _tier(plan: Plan, place: int, versions: Mapping[str, int | None], price: Pri
     }
 
 
+def _disturbed(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dict[str, str]]:
+    """Tiers at which unthrottled work took longer than throttled work."""
+    why = "unthrottled invocations took longer than those of the tier: other programs had the CPUs meanwhile"
+    return [
+        {"what": f"rows.extra_usd of {row['tier']}", "why": why}
+        for row in rows(plan, lines, price)
+        if row["extra_usd"] is None
+        and row["cost_usd"] is not None
+        and row["cost_unthrottled_usd"] is not None
+    ]
+
+
 def _told(plan: Plan, line: Line) -> bool:
     """What the handler measured is told too, as invocations without work; beside a function of one's own it is another function's."""
     return line["purpose"] == WORK or plan.kind != "own"
@@ -126,6 +152,14 @@ def _missing(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dic
         found.append({"what": "rows.cost_usd", "why": "no prices go with these tiers; give --price"})
     if not plan.local:
         found.append({"what": "rows.slowdown", "why": "deployed functions cannot be run unthrottled"})
+    if price is not None and price.usd_per_million_requests is None:
+        found.append(
+            {
+                "what": "rows.cost_usd",
+                "why": f"the fee for requests is not in the bills: {price.title} has no usd_per_million_requests",
+            }
+        )
+    found += _disturbed(plan, lines, price)
     for purpose, what in ((SWITCHES, "rows.switch_ns"), (QUOTA, "quota_check")):
         some = [line for line in lines if line["purpose"] == purpose]
         failed = [line for line in some if line["outcome"] != "complete"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._text import capitalised, table
 from .advice import money, of_work
-from .figures import estimate
+from .figures import estimate, of_difference
 from .tier_sets import UNTHROTTLED
 
 _HEADER = (
@@ -16,13 +16,14 @@ _HEADER = (
     "latency ms",
     "p90",
     "slow-down",
-    "throttled %",
-    "switch ns",
-    "mean",
+    "throttled CPU ms",
+    "periods %",
     "$/million",
     "extra",
     "against",
 )
+_INSIDE = ("inside", "CPU ms", "measuring CPU ms", "switch ns", "mean")
+_HANDLER = ("swtch's own handler, in the same tiers", "switch ns", "mean")
 
 _LONG_MS = 10
 """Shorter work is mostly the way to the function and back."""
@@ -39,6 +40,8 @@ def text(study: Mapping[str, Any]) -> str:
         same = [row for row in study["rows"] if row["work_ms"] == work_ms]
         lines += [*([""] if lines else []), f"{capitalised(of_work(work_ms))}:"]
         lines += table(_HEADER, [_row(row) for row in same], 1)
+        lines += _inside(study, same)
+    lines += _speed(study)
     lines += _quotas(study["quota_check"])
     lines += _disturbed(study)
     lines += _failures(study)
@@ -47,7 +50,7 @@ def text(study: Mapping[str, Any]) -> str:
 
 
 def _row(row: Mapping[str, Any]) -> list[str]:
-    switch = row["switch_ns"] or {}
+    throttled, stopped = row["throttled_cpu_ns"], row["throttled_periods_share"]
     extra, over = row["extra_usd"], row["extra_cheapest"]
     return [
         row["tier"],
@@ -55,13 +58,70 @@ def _row(row: Mapping[str, Any]) -> list[str]:
         _interval(row["latency_ns"], 1e6),
         _figure(None if row["p90_ns"] is None else row["p90_ns"] / 1e6),
         _interval(row["slowdown"], 1),
-        _figure(None if row["throttled_share"] is None else 100 * row["throttled_share"]["median"]),
+        _figure(None if throttled is None else throttled["median"] / 1e6),
+        _figure(None if stopped is None else 100 * stopped["median"]),
+        "n/a" if row["cost_usd"] is None else money(row["cost_usd"]["mean"]),
+        "n/a" if extra is None else _difference(extra["usd"]),
+        "n/a" if over is None else f"{_difference(over['usd'])} {over['against'].rpartition(' at ')[2]}",
+    ]
+
+
+def _inside(study: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What was counted inside of the tiers: the function's CPU time, and apart from it what measuring took there."""
+    own = study["function"]["kind"] == "own"
+    lines = []
+    if any(row["cpu_ns"] is not None for row in rows):
+        cells = [
+            [
+                row["tier"],
+                _interval(row["cpu_ns"], 1e6),
+                _interval(row["overhead_cpu_ns"], 1e6),
+                *([] if own else _switch(row)),
+            ]
+            for row in rows
+        ]
+        lines += ["", *table(_INSIDE[:3] if own else _INSIDE, cells, 1)]
+    elif not own and any(row["switch_ns"] for row in rows):
+        lines += ["", *table((_INSIDE[0], *_INSIDE[3:]), [[row["tier"], *_switch(row)] for row in rows], 1)]
+    if own and any(row["switch_ns"] for row in rows):
+        # The function was not asked for switches: the project's handler made them.
+        lines += ["", *table(_HANDLER, [[row["tier"], *_switch(row)] for row in rows], 1)]
+    return lines
+
+
+def _switch(row: Mapping[str, Any]) -> list[str]:
+    switch = row["switch_ns"] or {}
+    return [
         _figure((switch.get("median") or {}).get("median")),
         _figure((switch.get("mean") or {}).get("mean")),
-        "n/a" if row["cost_usd"] is None else money(row["cost_usd"]["mean"]),
-        "n/a" if extra is None else _more(extra["usd"]["mean"]),
-        "n/a" if over is None else f"{_more(over['usd']['mean'])} {over['against'].rpartition(' at ')[2]}",
     ]
+
+
+def _speed(study: Mapping[str, Any]) -> list[str]:
+    """The same iterations are the same work, and their CPU time is how fast the machine was."""
+    calibration = study["calibration"]
+    if calibration is None:
+        return []
+    per_ms = calibration["iterations_per_ms"]
+    shares = [
+        one["function_cpu_ns"] * per_ms / 1e6 / one["iterations"]
+        for one in study["invocations"]
+        if one["function_cpu_ns"] and one["iterations"] and one["tier"] == calibration["tier"]
+        and one["outcome"] == "complete" and one["work_ms"] >= _LONG_MS
+    ]  # fmt: skip
+    said = [f"A millisecond of work is {per_ms:,.0f} iterations, in every tier and round."]
+    speed = estimate(shares)
+    if speed is not None:
+        said.append(
+            f"How fast the machine was: {calibration['tier']} they took {_interval(speed, 1)} ms of CPU time in the rounds."
+        )
+    return ["", *said]
+
+
+def _difference(usd: dict[str, Any]) -> str:
+    """A difference of two bills with its interval."""
+    value, low, high = of_difference(usd)
+    return _more(value) if usd["n"] == 1 else f"{_more(value)} ({_more(low)} to {_more(high)})"
 
 
 def _more(usd: float) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _cgroup as cgroup
+from .._checks import Refused
 from .._errors import CommandError, WrongUsage
 from .._files import make_folder, now
 from .._machine import host, host_document, usable
@@ -19,6 +20,7 @@ from .._options import add_study, count, seconds
 from .._program import swtch_version
 from .._progress import left
 from . import study, summary
+from .checks import check as check_study
 from .folders import LANGUAGES
 from .invoke import check, invoke
 from .journal import FILE, Journal
@@ -107,7 +109,7 @@ def _add_how(group: Any) -> None:
         "--target",
         type=seconds,
         metavar="TIME",
-        help="say which tier answers nine of ten invocations within that time",
+        help="say which tier answers nine of ten invocations within that time, at 95 %% confidence",
     )
     add(
         "--time-limit",
@@ -160,7 +162,7 @@ def run(options: argparse.Namespace) -> int:
         journal.close()
     facts["versions"] = runner.versions
     documents = _documents(runner, facts, price, target_ns)
-    _write(folder, documents)
+    _write(folder, documents, checked=True)
     return _conclude(documents, folder, options.json, interrupted, price, runner)
 
 
@@ -173,19 +175,32 @@ def _documents(
         {"what": f"invocations of {tier}", "why": f"given up after several starts that failed: {why}"}
         for (_, tier), why in runner.given_up.items()
     ]
-    facts = {**facts, "versions": runner.versions}
+    facts = {**facts, "versions": runner.versions, "calibrations": runner.journal.calibrations}
     return {
         subject: study.document(runner.plan, subject, runner.journal.lines, facts, price, target_ns, missing)
         for subject in runner.plan.subjects
     }
 
 
-def _write(folder: Path, documents: dict[str, dict[str, Any]]) -> None:
-    """In the folder; several functions have a folder in it each."""
+def _write(folder: Path, documents: dict[str, dict[str, Any]], checked: bool = False) -> None:
+    """In the folder; several functions have a folder in it each.
+
+    What cannot be true is kept beside the place where it would have been, and never replaces an older study.
+    Raises `CommandError` for it when it was `checked` for the last time.
+    """
     for subject, document in documents.items():
         place = folder if len(documents) == 1 else folder / subject
         place.mkdir(exist_ok=True)
-        study.write(place, document)
+        try:
+            check_study(document)
+        except Refused as refused:
+            kept = study.write(place, document, study.REFUSED)
+            if checked:
+                raise CommandError(
+                    f"the study cannot be true: {refused}; it is kept in {kept}, with its journal: please report this defect"
+                ) from None
+        else:
+            study.write(place, document)
 
 
 def _conclude(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
 import io
@@ -13,12 +14,13 @@ from pathlib import Path
 import pytest
 
 import swtch.ai
+from swtch import _cgroup as cgroup
 from swtch import _progress as progress
 from swtch.ai import evaluate, result, scheduler, summary
+from swtch.ai.account import Sample
 from swtch.ai.errors import AiError
 from swtch.ai.over_time import over_time
 from swtch.ai.overhead import Stretch, overhead
-from swtch.ai.sampler import Sample
 from swtch.ai.settings import Settings
 
 # Loaded as long as it runs; `sched status` tells by a file.
@@ -56,15 +58,18 @@ def test_a_scheduler_is_loaded_for_the_block_and_the_group(loader):
         assert (folder / "loaded").exists()
         assert (folder / "said").read_text() == "sched flsched --only-cgroup /sys/fs/cgroup/x\n"
     assert not (folder / "loaded").exists()
-    with pytest.raises(ZeroDivisionError), scheduler.loaded("flsched", None):
+    with pytest.raises(ZeroDivisionError), scheduler.loaded("flsched", None, whole_machine=True):
         _ = 1 / 0
     assert not (folder / "loaded").exists()
 
 
 def test_a_scheduler_that_is_refused_says_why(loader):
     loader()
+    with pytest.raises(AiError, match="flsched would schedule every task of the machine .*--whole-machine"):
+        with scheduler.loaded("flsched", None):
+            pytest.fail("it was loaded for the whole machine without being asked to")
     with pytest.raises(AiError, match="broken ended before it was loaded: the verifier refused it"):
-        with scheduler.loaded("broken", None):
+        with scheduler.loaded("broken", None, whole_machine=True):
             pytest.fail("it was not loaded")
 
 
@@ -77,7 +82,15 @@ def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "takes root" in scheduler.why_not("flsched") and not scheduler.lacks_kernel()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert scheduler.why_not("flsched") is None
+    monkeypatch.setenv("PATH", str(folder))
+    assert "no program scx_flsched beside swtch or on PATH" in scheduler.why_not("flsched")
+    (folder / "scx_flsched").touch()
+    no_group = contextlib.nullcontext(cgroup.Group(None, None, "no cgroups are mounted here"))
+    monkeypatch.setattr(cgroup, "group", lambda *_: no_group)
+    assert scheduler.why_not("flsched") == (
+        "flsched would schedule every task of the machine (no cgroups are mounted here); --whole-machine allows that"
+    )
+    assert scheduler.why_not("flsched", whole_machine=True) is None
     (folder / "loaded").touch()
     assert "is loaded already" in scheduler.why_not("flsched")
 
@@ -104,9 +117,9 @@ def test_progress_is_for_terminals_and_for_what_lasts(monkeypatch):
 
 
 def test_over_time_is_the_difference_between_looks(tmp_path):
-    samples = [Sample(10**9 + i * 2 * 10**8, 3 + i, 1, 0, 0, 0, 100 * i) for i in range(3)]
+    samples = [Sample(10**9 + i * 2 * 10**8, 3 + i, 1, interrupts=100 * i) for i in range(3)]
     # It tells its figures, and is gone.
-    samples += [Sample(18 * 10**8, 1, 1, 0, 0, 0, 800), Sample(2 * 10**9, 0, 0, 0, 0, 0, 900)]
+    samples += [Sample(18 * 10**8, 1, 1, interrupts=800), Sample(2 * 10**9, interrupts=900)]
     found = over_time(samples, (10**9 + 10**8, 17 * 10**8), None, 2.0)
     assert found["at_ms"] == [100, 300]
     assert found["threads"] == [4, 5]
@@ -140,21 +153,27 @@ def test_the_text_has_runs_failures_memory_and_advice():
             Settings(2),
             images_per_second=250.0,
             peak_rss_bytes=5_000_000,
-            disturbed="others used 80 % of its CPUs",
+            disturbed="others used 70 % of its CPUs, the hypervisor took 10 %",
+            cpu={"foreign_ns": 7, "steal_ns": 1, "window_ns": 5, "cpu_count": 2, "utilisation": 0.1},
         ),
         row(Settings(4), "refused", error="needs up to 9 MB and 1 MB are available"),
     ]
     study["unavailable"] = [{"what": "scheduler flsched", "why": "no kernel for it"}]
-    study["advice"] = [{"workload": {"name": "X"}, "text": "do it", "evidence": {"disturbed": 1}}]
+    study["advice"] = [{"workload": {"name": "X"}, "text": "do it", "evidence": {"disturbed": 0}}]
+    study["undecided"] = ["the rest"]
     lines = summary.text(study, "ai-study").splitlines()
+    # What can explain the figures comes before them.
+    assert lines[0].startswith(
+        "1 of 2 runs were disturbed (others used 70 % of the CPUs, the hypervisor took 10 %)"
+    )
+    assert lines[1] == "Not decided: the rest"
     # Two threads stand above sixteen.
-    assert [line.split()[1] for line in lines[1:3]] == ["t2.spin.r0", "t16.spin.r0"]
-    assert lines[2].split()[2:6] == ["1.2", "2", "3", "4"]
+    assert [line.split()[1] for line in lines[3:5]] == ["t2.spin.r0", "t16.spin.r0"]
+    assert lines[4].split()[2:6] == ["1.2", "2", "3", "4"]
     assert "x.t4.spin.r0: refused: needs up to 9 MB and 1 MB are available" in lines
     assert "Most memory: X, 7 MB (at most 9 MB predicted)" in lines
-    assert "  X: do it (others used the CPUs too)" in lines
+    assert "  X: do it" in lines
     assert "not available: scheduler flsched: no kernel for it" in lines
-    assert any(line.startswith("1 of 3 runs were disturbed") for line in lines)
     assert lines[-1] == "Study: ai-study"
 
 

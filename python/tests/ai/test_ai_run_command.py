@@ -39,16 +39,20 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
             outcome="complete",
             inferences=9,
             images_per_second=speed,
-            latency_ns={"p50": 1e9 / speed, "p90": 2e9, "p99": 3e9},
+            latency_ns={"p50": 1e9 / speed, "p90": 2e9, "p99": 3e9, "max": 3e9, "mean": 1e9},
         )
         row["per_inference"] = dict.fromkeys(("voluntary", "involuntary", "interrupts", "cpu_ns", "wait_ns"))
         row["cpu"] = {
             "utilisation": 1.0,
+            "window_ns": 10,
+            "cpu_count": 1,
             "own_ns": 9,
+            "measuring_ns": 0,
             "foreign_ns": 1,
+            "idle_ns": 0,
             "steal_ns": 0,
+            "tolerance_ns": 1,
             "throttled_ns": None,
-            "sampled_ns": 9,
             "sampling_ns": 1,
         }
         row["trace"] = None if not plan.record else f"{job.id}.swtch"

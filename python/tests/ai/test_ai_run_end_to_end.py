@@ -42,7 +42,10 @@ from swtch.ai.study import Study
 from swtch.ai.subject import of_model, of_program
 
 ROOT = Path(__file__).resolve().parents[3]
-SCHEMA = json.loads((ROOT / "docs" / "schemas" / "study-1.json").read_text())
+SCHEMAS = {
+    f"swtch/study/{version}": json.loads((ROOT / f"docs/schemas/study-{version}.json").read_text())
+    for version in (1, 2)
+}
 
 
 @pytest.fixture
@@ -71,7 +74,7 @@ def job_of(folder, source, **settings):
 
 def written(folder):
     document = result.read(folder)
-    assert faults(document, SCHEMA) == []
+    assert faults(document, SCHEMAS[document["schema"]]) == []
     return document
 
 
@@ -87,6 +90,7 @@ def test_a_sleeper_switches_once_an_inference(tmp_path, usable):
     # One thread: nothing of its own runs while it waits, so that share and bounds are one.
     assert row["wait_share_bounds"]["low"] == row["wait_share_of_latency"] == row["wait_share_bounds"]["high"]
     assert 0 < row["cpu"]["own_ns"] < row["duration_ns"]
+    assert row["concurrency"] == 1
     assert row["unavailable"] == []
     # Of the measured phase only: starting the recorder takes longer.
     assert 0 <= row["recorder"]["measured_cpu_ns"] < row["recorder"]["cpu_ns"] + 20_000_000
@@ -110,7 +114,7 @@ def test_a_quota_holds_and_is_seen(tmp_path, usable):
     assert row["outcome"] == "complete"
     assert row["cpu"]["throttled_ns"] > 0
     # A tenth for periods that are cut off at both ends.
-    assert row["cpu"]["own_ns"] < (0.2 + 0.1) * row["duration_ns"]
+    assert row["cpu"]["own_ns"] < (0.2 + 0.1) * row["cpu"]["window_ns"]
 
 
 def test_pinning_holds(tmp_path, usable):
@@ -306,8 +310,6 @@ def test_tuning_ends_with_the_best(tmp_path, capsys):
     words = [
         "tune",
         "--no-record",
-        "--schedulers",
-        "stock",
         "--repeats",
         "1",
         "--duration",
@@ -318,8 +320,13 @@ def test_tuning_ends_with_the_best(tmp_path, capsys):
     assert main([*words, "--", sys.executable, str(program(tmp_path, BUSY))]) == 0
     document = written(folder)
     assert document["tuned"]["text"] in capsys.readouterr().out
+    assert {run["settings"]["scheduler"] for run in document["runs"]} == {"stock"}
     finals = [run for run in document["runs"] if run["id"].endswith(".final")]
     assert 3 <= len(finals) <= 4
+    if any(run["disturbed"] for run in finals):
+        # What else runs here decides this; other tests have made-up runs of both kinds.
+        assert document["tuned"]["best"] is None and "cannot be decided" in document["tuned"]["text"]
+        return
     best = max(finals, key=lambda run: run["images_per_second"])
     assert document["tuned"]["best"]["settings"] == best["settings"]
 
@@ -382,7 +389,7 @@ def test_a_study_that_is_none_is_refused(tmp_path):
     document = result.begin({}, "here", ["x"], None, None)
     for wrong, words in [
         ([], "an object was expected"),
-        ({**document, "schema": "swtch/study/2"}, "its schema is"),
+        ({**document, "schema": "swtch/study/9"}, "its schema is"),
         ({key: value for key, value in document.items() if key != "host"}, "'host' is missing"),
         ({**document, "runs": [{"id": "a", "outcome": "well"}]}, "the outcome of a"),
         ({**document, "runs": [{"id": "a", "outcome": "crashed", "error": None}]}, "does not say why"),

@@ -8,7 +8,7 @@ import statistics
 
 import pytest
 
-from swtch.ai.figures import Estimate, apart_confidence, estimate, latency, per, quantile, ratio
+from swtch.ai.figures import Estimate, estimate, latency, per, quantile, ratio
 from swtch.ai.timeline import Switch, activity, union
 
 A, B, OTHER = 7, 8, 99
@@ -54,23 +54,6 @@ def test_a_ratio_has_the_extremes_of_both():
     assert (found.median, found.ci_low, found.ci_high) == (2, 1.25, 3.5)
     assert found.confidence == pytest.approx(0.9)
     assert ratio(Estimate(6, 5, 7, 0.95), Estimate(0, 0, 0, 0.95)) is None
-
-
-def test_samples_of_three_part_by_chance_once_in_ten():
-    generator = random.Random(2)
-
-    def parted():
-        first, second = ([generator.random() for _ in range(3)] for _ in range(2))
-        return max(first) < min(second) or max(second) < min(first)
-
-    happened = sum(parted() for _ in range(20000)) / 20000
-    assert 1 - apart_confidence(3, 3) == pytest.approx(happened, abs=0.01)
-
-
-def test_with_many_values_the_confidence_is_that_of_the_intervals():
-    assert apart_confidence(8, 8) > 0.999
-    assert apart_confidence(9, 9) == pytest.approx(2 * estimate([float(i) for i in range(9)]).confidence - 1)
-    assert apart_confidence(0, 5) == 0
 
 
 def test_latency_has_the_distribution():

@@ -181,12 +181,14 @@ def test_the_machines_counters_are_those_of_the_cpus_asked_for(tmp_path):
     text = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 100 200 4 5 6 1 1\ncpu1 10 0 0 0 0 0 0 7 0 0\nintr 77 1 2\n"
     (tmp_path / "stat").write_text(text)
     tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    assert machine(frozenset(["cpu0"]), str(tmp_path / "stat")) == (15 * tick, 6 * tick, 77)
-    assert machine(frozenset(["cpu0", "cpu1"]), str(tmp_path / "stat")) == (25 * tick, 13 * tick, 77)
-    assert machine(frozenset(["cpu0"]), str(tmp_path / "none")) == (0, 0, 0)
+    assert machine(frozenset(["cpu0"]), str(tmp_path / "stat")) == (15 * tick, 300 * tick, 6 * tick, 1, 77)
+    both = (25 * tick, 300 * tick, 13 * tick, 2, 77)
+    assert machine(frozenset(["cpu0", "cpu1"]), str(tmp_path / "stat")) == both
+    assert machine(frozenset(["cpu0"]), str(tmp_path / "none")) == (0, 0, 0, 0, 0)
 
 
 def test_a_disturbed_run_says_by_what():
     assert evaluate.disturbed(90, 0, 1000) is None
     assert evaluate.disturbed(90, 20, 1000) == "others used 9 % of its CPUs, the hypervisor took 2 %"
     assert evaluate.disturbed(None, 0, 1000) is None
+    assert evaluate.disturbed(None, 200, 1000) == "the hypervisor took 20 %"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from test_ai_run_advice import run
 
-from swtch.ai import in_guest, vm
+from swtch.ai import in_guest, scheduler, vm
 from swtch.ai.catalogue import find
 from swtch.ai.errors import AiError
 from swtch.ai.settings import Settings
@@ -50,7 +50,8 @@ def guest(tmp_path, monkeypatch):
         )
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         (tmp_path / "scx_flsched").touch()
-        monkeypatch.setattr(vm, "binary", lambda: program)
+        for module in (vm, scheduler):
+            monkeypatch.setattr(module, "binary", lambda: program)
         return tmp_path / "arguments"
 
     return install
@@ -90,7 +91,7 @@ def test_what_fails_says_why(guest):
 
 
 def test_without_the_scheduler_it_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(vm, "binary", lambda: tmp_path / "swtch")
+    monkeypatch.setattr(scheduler, "binary", lambda: tmp_path / "swtch")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AiError, match="there is no program scx_flsched beside swtch or on PATH"):
         compare()

@@ -18,7 +18,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parents[3]
 STUB = Path(__file__).resolve().parent / "stub"
 """A folder as `functions`, with a handler that makes up what it measures."""
-SCHEMA = ROOT / "docs" / "schemas" / "faas-tiers-1.json"
+SCHEMA = ROOT / "docs" / "schemas" / "faas-tiers-2.json"
 
 OWN = """\
 import os, sys, time
@@ -46,6 +46,9 @@ def no_json(event, context):
 
 def dies(event, context):
     os._exit(3)
+
+def naps(event, context):
+    time.sleep(1)
 """
 """A module with functions of one's own, and everything that can be wrong with them."""
 

@@ -70,7 +70,7 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         capsys.readouterr()
 
     def answer(self, body, limit_s):
-        return Reply("complete", 20_000_000, None, json.loads(json.dumps(RESPONSE))), None
+        return answered(body), None
 
     class Instead(runner.Place):
         def __init__(self, name, command, warm_up, plan, tier, stack):
@@ -80,11 +80,10 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         invoke = answer
 
     monkeypatch.setattr(runner, "Place", Instead)
-    reply = Reply("complete", 1_000_000, None, RESPONSE)
     for module in (tiers, runner):
-        monkeypatch.setattr(module, "invoke", lambda url, body, limit_s: reply)
-    monkeypatch.setattr("swtch.faas.measure.invoke", lambda url, body, limit_s: reply)
-    monkeypatch.setattr(Server, "start", lambda self, limit_s=0: setattr(self, "url", "http://127.0.0.1:1/"))
+        monkeypatch.setattr(module, "invoke", lambda url, body, limit_s: answered(body))
+    monkeypatch.setattr(Server, "start", lambda self, limit_s=0: None)
+    monkeypatch.setattr(Server, "invoke", lambda self, body, limit_s: answered(body))
     for module in (languages, runner):
         monkeypatch.setattr(module, "server", lambda *words: languages.Command(("true",)), raising=False)
     monkeypatch.setattr("swtch.faas.measure.server", lambda *words: languages.Command(("true",)))
@@ -94,6 +93,20 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
     out, err = capsys.readouterr()
     assert status == (130 if words[0] == "serve" else 0), err
     assert out.strip() or words[0] == "serve"
+
+
+def answered(body):
+    """The answer that tests make up, with the iterations that were asked for."""
+    document = json.loads(json.dumps(RESPONSE))
+    iterations = json.loads(body).get("iterations")
+    if iterations:
+        document["work"] = {
+            "asked_ms": 1,
+            "wall_ns": 20_000_000,
+            "cpu_ns": 20_000_000,
+            "iterations": iterations,
+        }
+    return Reply("complete", 20_000_000, None, document)
 
 
 def interrupt(*words):

@@ -15,7 +15,7 @@ STARTED_NS = time.monotonic_ns()
 COUNT = 0
 DEFAULTS = {
     "methods": ["pipe"], "switches_per_batch": 200, "min_batches": 20, "max_batches": 1000, "interval": 0.01, "time_limit_ms": 1000,
-    "ring_tasks": 8, "spin_ms": 1000, "spinners": 1, "work_ms": 0, "pin": True, "samples": False,
+    "ring_tasks": 8, "spin_ms": 1000, "spinners": 1, "work_ms": 0, "iterations": 0, "pin": True, "samples": False,
 }  # fmt: skip
 
 
@@ -23,16 +23,17 @@ def estimate(value):
     return {"median": value, "low": value, "high": value, "confidence": 0.95, "mean": 2 * value, "minimum": value, "cov": 0.1, "n": 20}  # fmt: skip
 
 
-def work(ms):
+def work(ms, iterations):
     begun_ns, before = time.monotonic_ns(), time.process_time_ns()
-    while time.process_time_ns() < before + ms * 1e6:
-        pass
-    return {"asked_ms": ms, "wall_ns": time.monotonic_ns() - begun_ns, "cpu_ns": time.process_time_ns() - before, "iterations": 1}  # fmt: skip
+    value = 1
+    for _ in range(iterations):
+        value = (value * 1103515245 + 12345) & 0x7FFFFFFF
+    return {"asked_ms": ms, "wall_ns": time.monotonic_ns() - begun_ns, "cpu_ns": time.process_time_ns() - before, "iterations": iterations}  # fmt: skip
 
 
 def measured(request):
     begun_ns, before = time.monotonic_ns(), time.process_time_ns()
-    done = work(request["work_ms"]) if request["work_ms"] else None
+    done = work(request["work_ms"], request["iterations"]) if request["iterations"] else None
     found = [
         {
             "method": method, "tasks": "threads", "task_count": 2, "baseline": "one task, one pipe", "pinned": True, "cpu": 0,
@@ -65,41 +66,45 @@ def measured(request):
     }  # fmt: skip
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        global COUNT
-        COUNT += 1
-        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
-        try:
-            self.say(200, self.answer(json.loads(body or b"{}")))
-        except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            said = f"{type(error).__name__}: {error}"
-            where = f"{os.path.basename(last.filename)}:{last.lineno}"
-            self.say(500, {"schema": "swtch/faas-error/1", "error": said, "where": where})
-
-    def answer(self, event):
-        if HANDLER is None:
-            return measured({**DEFAULTS, **event})
-        module, _, name = HANDLER.partition(":")
-        begun_ns, before = time.monotonic_ns(), time.process_time_ns()
-        result = getattr(importlib.import_module(module), name)(event, None)
-        wall_ns, cpu_ns = time.monotonic_ns() - begun_ns, time.process_time_ns() - before
-        return {
-            "schema": "swtch/faas-call/1",
-            "result": result,
+def answer(event):
+    if HANDLER is None:
+        return measured({**DEFAULTS, **event})
+    module, _, name = HANDLER.partition(":")
+    begun_ns, before = time.monotonic_ns(), time.process_time_ns()
+    result = getattr(importlib.import_module(module), name)(event, None)
+    json.dumps(result)
+    wall_ns, cpu_ns = time.monotonic_ns() - begun_ns, time.process_time_ns() - before
+    return {
+        "schema": "swtch/faas-call/1",
+        "result": result,
+        "wall_ns": wall_ns,
+        "cpu_ns": cpu_ns,
+        "usage": {
             "wall_ns": wall_ns,
             "cpu_ns": cpu_ns,
-            "usage": {
-                "wall_ns": wall_ns,
-                "cpu_ns": cpu_ns,
-                "voluntary": None,
-                "involuntary": None,
-                "max_rss_bytes": None,
-            },
-        }
+            "voluntary": None,
+            "involuntary": None,
+            "max_rss_bytes": None,
+        },
+    }
 
-    def say(self, status, document):
+
+def answered(body):
+    """A status and a document."""
+    global COUNT
+    COUNT += 1
+    try:
+        return 200, answer(json.loads(body or b"{}"))
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {error}"
+        where = f"{os.path.basename(last.filename)}:{last.lineno}"
+        return 500, {"schema": "swtch/faas-error/1", "error": said, "where": where}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        status, document = answered(self.rfile.read(int(self.headers["Content-Length"] or 0)))
         text = json.dumps(document).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -111,6 +116,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(json.dumps({"listening": f"127.0.0.1:{server.server_port}", "pid": os.getpid()}), flush=True)
-server.serve_forever()
+if "--lines" in sys.argv:
+    sys.path.insert(0, os.getcwd())
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        status, document = answered(line)
+        print(json.dumps({"status": status, "document": document}), flush=True)
+else:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print(json.dumps({"listening": f"127.0.0.1:{server.server_port}", "pid": os.getpid()}), flush=True)
+    server.serve_forever()

@@ -1,0 +1,39 @@
+"""A function in a tier takes as long as a plain loop in C of the same iterations in the same cgroup: two tiers of `experiments/serverless/loop.py`."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import statistics
+import sys
+
+import pytest
+from faas_host import ROOT, needs_groups
+
+ROUNDS = 8
+# Other programs on this machine make single rounds differ; the HTTP front in the cgroup made them all differ, by a factor of two.
+NOISE = 1.25
+
+
+def test_a_function_in_a_small_tier_takes_as_long_as_a_plain_loop(monkeypatch):
+    needs_groups()
+    if shutil.which("cc") is None:
+        pytest.skip("there is no cc, which compiles the loop")
+    monkeypatch.setenv("SWTCH_FUNCTIONS", str(ROOT / "functions"))
+    loop = experiment()
+    for cell in loop.compare([loop.tier_of(128), loop.tier_of(256)], 100_000, ROUNDS, 30.0):
+        paired = [one / other for one, other in zip(cell.function_ns, cell.loop_ns)]
+        assert len(paired) == ROUNDS
+        assert 1 / NOISE < statistics.median(paired) < NOISE, (cell.tier, cell.function_ns, cell.loop_ns)
+        # What measuring takes of the quota is a small part of what the function takes.
+        assert statistics.median(cell.measuring_ns) < 0.1 * statistics.median(cell.cpu_ns)
+
+
+def experiment():
+    """The module, which is no part of any package."""
+    spec = importlib.util.spec_from_file_location("loop", ROOT / "experiments" / "serverless" / "loop.py")
+    module = importlib.util.module_from_spec(spec)
+    # Its dataclasses look for their module.
+    sys.modules["loop"] = module
+    spec.loader.exec_module(module)
+    return module
