@@ -3,7 +3,8 @@
 mod interrupts;
 
 use crate::bill::{Bill, Inputs};
-use crate::model::Range;
+use crate::front::Front;
+use crate::model::{HandOver, Range};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -18,8 +19,12 @@ pub struct Advice {
     pub evidence: String,
     /// What to try.
     pub try_this: String,
-    /// What that would save, as a share of the tasks' CPU time; absent where no price is known, or where it saves waiting, not CPU time.
-    pub gain: Option<Range>,
+    /// What the switches (or interrupts) concerned took, as a share of the tasks' CPU time; absent where no price is known, or where waiting
+    /// is concerned, not CPU time. It is no bound of what the change saves, and no rule has one: see [`Self::saving`].
+    pub cost: Option<Range>,
+    /// What can be said of the CPU time that the change saves, and why no figure bounds it: what else goes with the switches (a program's own
+    /// code around them, threads that spin while they wait) looks like work in a Trace.
+    pub saving: String,
 }
 
 /// Below these, nothing stands out.
@@ -28,6 +33,12 @@ const LEAST_WAIT_PER_RUN: f64 = 0.5;
 const LEAST_RUNNABLE_PER_CPU: f64 = 1.2;
 const LEAST_WAKES: u64 = 100;
 const LEAST_THROTTLED: f64 = 0.05;
+/// Waits that are a smaller part of the recording than this are not worth a change to other programs.
+const LEAST_WAIT_OF_DURATION: f64 = 0.05;
+
+/// Of all that saves hand-overs.
+const HAND_OVER_SAVING: &str =
+    "What the change saves cannot be bounded: the program's own code around each hand-over goes with it";
 
 /// What stands out, with the most switches concerned first.
 pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
@@ -36,8 +47,9 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
     if switches == 0 {
         return Vec::new();
     }
-    let case = Case { inputs, bill, tasks, switches: switches as f64 };
+    let case = Case { inputs, bill, tasks, switches: switches as f64, front: Front::of(inputs) };
     let mut found = Vec::new();
+    found.extend(case.others_in_front());
     found.extend(case.too_many_threads());
     found.extend(case.ping_pong());
     found.extend(case.handed_round());
@@ -51,14 +63,39 @@ struct Case<'a> {
     bill: &'a Bill,
     tasks: Vec<&'a TaskRow>,
     switches: f64,
+    /// Who ran while the tasks waited; absent when the Trace does not say, or when all tasks are recorded.
+    front: Option<Front>,
 }
 
 impl Case<'_> {
-    /// A share of the bill: of the switches that would not be.
-    fn gain(&self, switches: u64) -> Option<Range> {
+    /// What some of the switches took: their part of the bill.
+    fn cost(&self, switches: u64) -> Option<Range> {
         let share = self.bill.share?;
+        Some(share.times((switches as f64 / self.switches).min(1.0)))
+    }
+
+    /// What hand-overs took, a wake-up and the switches to either side of it each: at least their part of the bill, which has the switches
+    /// alone; at most a whole hand-over of the Profile with its system calls, where the Profile has one, and what refilling caches took.
+    fn hand_overs(&self, switches: u64, near: u64, across: u64) -> Option<Range> {
+        let cost = self.cost(switches)?;
+        let Some(HandOver { same_cpu_ns, other_cpu_ns }) =
+            self.inputs.model.and_then(|model| model.hand_over)
+        else {
+            return Some(cost);
+        };
+        let whole_ns = near as f64 * same_cpu_ns + across as f64 * other_cpu_ns.unwrap_or(same_cpu_ns);
         let part = (switches as f64 / self.switches).min(1.0);
-        Some(Range { low: 0.0, high: share.high * part })
+        let refill_ns = self.bill.indirect_ns.map_or(0.0, |indirect| indirect.high * part);
+        let whole = (whole_ns + refill_ns) / self.bill.cpu_ns.max(1.0);
+        Some(Range { low: cost.low, high: whole.max(cost.high).min(1.0) })
+    }
+
+    fn run_ns(&self) -> f64 {
+        self.tasks.iter().map(|task| task.run_ns as f64).sum()
+    }
+
+    fn wait_ns(&self) -> f64 {
+        self.tasks.iter().map(|task| task.wait_ns as f64).sum()
     }
 
     fn cpus(&self) -> f64 {
@@ -71,10 +108,43 @@ impl Case<'_> {
         named.map_or_else(|| format!("tid {tid}"), |task| format!("{} ({tid})", task.comm))
     }
 
+    /// Tasks that wait mostly behind programs that were not recorded.
+    fn others_in_front(&self) -> Option<Advice> {
+        let front = self.front.as_ref().filter(|front| front.mostly_others())?;
+        let (run_ns, wait_ns) = (self.run_ns(), self.wait_ns());
+        let duration_ns = self.inputs.header.duration_ns as f64;
+        if wait_ns < LEAST_WAIT_PER_RUN * run_ns || wait_ns < LEAST_WAIT_OF_DURATION * duration_ns {
+            return None;
+        }
+        let ran = front.ran.map_or(String::new(), |ran| {
+            format!("other programs ran for {:.0} % of the CPUs' time; ", 100.0 * ran)
+        });
+        let names = match &front.names[..] {
+            [] => String::new(),
+            names => format!("; in front most: {}", names.join(", ")),
+        };
+        Some(Advice {
+            what: "other programs were in front".to_owned(),
+            evidence: format!(
+                "{ran}for every second these tasks ran they waited {:.1} s, {:.0} % of it behind other programs{names}",
+                wait_ns / run_ns.max(1.0),
+                100.0 * front.others
+            ),
+            try_this: "the other programs at another time or on other CPUs (taskset, cpuset), or a larger share for this one (nice, \
+                       cpu.weight)"
+                .to_owned(),
+            cost: None,
+            saving: "It shortens waits; what CPU time it saves cannot be bounded".to_owned(),
+        })
+    }
+
     fn too_many_threads(&self) -> Option<Advice> {
+        // Fewer threads would wait behind the same programs.
+        if self.front.as_ref().is_some_and(Front::mostly_others) {
+            return None;
+        }
         let involuntary: u64 = self.tasks.iter().map(|task| task.involuntary).sum();
-        let run_ns = self.tasks.iter().map(|task| task.run_ns as f64).sum::<f64>();
-        let wait_ns = self.tasks.iter().map(|task| task.wait_ns as f64).sum::<f64>();
+        let (run_ns, wait_ns) = (self.run_ns(), self.wait_ns());
         let often = involuntary as f64 > LEAST_SHARE_OF_SWITCHES * self.switches;
         let duration_ns = (self.inputs.header.duration_ns as f64).max(1.0);
         let runnable = (run_ns + wait_ns) / duration_ns;
@@ -88,7 +158,7 @@ impl Case<'_> {
             what: "more runnable threads than CPUs".to_owned(),
             evidence: format!(
                 "{:.1} threads were runnable at a time, {} took part, and there are {} CPUs; for every second they ran they waited \
-                 {:.1} s, and {:.0} % of the switches took the CPU from somebody who could go on",
+                 {:.1} s, and {:.0} % of the switches took the CPU from a thread that could go on",
                 runnable,
                 busy.len(),
                 self.cpus(),
@@ -99,7 +169,8 @@ impl Case<'_> {
                 "as many worker threads as CPUs ({}), or longer slices: the class batch (chrt -b 0 COMMAND)",
                 self.cpus()
             ),
-            gain: self.gain(involuntary),
+            cost: self.cost(involuntary),
+            saving: "What fewer threads save cannot be bounded: threads that spin while they wait look like threads that work".to_owned(),
         })
     }
 
@@ -126,27 +197,29 @@ impl Case<'_> {
             evidence: format!("{one} and {other} woke each other {wakes} times, {across} of them on two CPUs"),
             try_this: "one CPU for both, if only one of them works at a time (taskset -c CPU), or fewer, larger messages between them"
                 .to_owned(),
-            // Waking another CPU costs more than switching on one; how much of it is saved, no price here says.
-            gain: None,
+            cost: self.hand_overs(wakes, wakes - across, across),
+            saving: HAND_OVER_SAVING.to_owned(),
         })
     }
 
     /// Threads of one process that wake one another, more than two of them.
     fn handed_round(&self) -> Option<Advice> {
         let pid: HashMap<u32, u32> = self.tasks.iter().map(|task| (task.tid, task.pid)).collect();
-        let mut by_process: HashMap<u32, (u64, HashSet<u32>)> = HashMap::new();
+        let mut by_process: HashMap<u32, (u64, u64, HashSet<u32>)> = HashMap::new();
         for wake in self.inputs.wakes {
             let (Some(waker), Some(wakee)) = (pid.get(&wake.waker_tid), pid.get(&wake.wakee_tid)) else {
                 continue;
             };
             if waker == wakee {
-                let (count, threads) = by_process.entry(*waker).or_default();
+                let (count, across, threads) = by_process.entry(*waker).or_default();
                 *count += wake.count;
+                // Where nothing says on which CPU, the dearer kind is taken.
+                *across += wake.count.saturating_sub(wake.same_cpu.unwrap_or(0));
                 threads.extend([wake.waker_tid, wake.wakee_tid]);
             }
         }
-        let (pid, (count, threads)) =
-            by_process.into_iter().max_by_key(|(pid, (count, _))| (*count, *pid))?;
+        let (pid, (count, across, threads)) =
+            by_process.into_iter().max_by_key(|(pid, (count, ..))| (*count, *pid))?;
         if threads.len() < 3 || (count as f64) < LEAST_SHARE_OF_SWITCHES * self.switches {
             return None;
         }
@@ -161,7 +234,8 @@ impl Case<'_> {
             try_this:
                 "shorter critical sections, a lock for each part of the data, or work handed over in batches"
                     .to_owned(),
-            gain: self.gain(count),
+            cost: self.hand_overs(count, count - across, across),
+            saving: HAND_OVER_SAVING.to_owned(),
         })
     }
 
@@ -169,7 +243,7 @@ impl Case<'_> {
         let throttled = self.inputs.header.totals.throttled.as_ref()?;
         let share = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
         (share >= LEAST_THROTTLED).then(|| Advice {
-            what: "the control group's quota stops it".to_owned(),
+            what: "the cgroup's quota stops it".to_owned(),
             evidence: format!(
                 "in {} of {} periods, for {:.1} s in all",
                 throttled.throttled_periods,
@@ -179,102 +253,11 @@ impl Case<'_> {
             try_this:
                 "a larger quota (cpu.max, or cpu.cfs_quota_us), or as many threads as the quota has CPUs"
                     .to_owned(),
-            gain: None,
+            cost: None,
+            saving: "It shortens waits; what CPU time it saves cannot be bounded".to_owned(),
         })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bill::bill;
-    use swtch_topology::Host;
-    use swtch_trace::model::{Header, Provenance, Scope, Throttled};
-
-    fn header() -> Header {
-        let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
-        header.totals.switch_cost_ns = Some(100_000);
-        header.totals.wakeups = Some(1000);
-        header.duration_ns = 1_000_000;
-        header
-    }
-
-    fn task(tid: u32, voluntary: u64, involuntary: u64, wait_ns: u64) -> TaskRow {
-        TaskRow {
-            tid,
-            pid: 1,
-            comm: "worker".into(),
-            in_scope: true,
-            voluntary,
-            involuntary,
-            run_ns: 1_000_000,
-            wait_ns,
-            switch_cost_ns: Some(10_000),
-            ..TaskRow::default()
-        }
-    }
-
-    fn advice(header: &Header, tasks: &[TaskRow], wakes: &[WakeRow]) -> Vec<Advice> {
-        let inputs = Inputs {
-            header,
-            tasks,
-            wakes,
-            preemptions: &[],
-            interrupts: &[],
-            cpus: &[],
-            model: None,
-            price: None,
-        };
-        advise(inputs, &bill(inputs))
-    }
-
-    fn wake(waker_tid: u32, wakee_tid: u32, count: u64, same_cpu: u64) -> WakeRow {
-        WakeRow { waker_tid, wakee_tid, count, same_cpu: Some(same_cpu) }
-    }
-
-    #[test]
-    fn nothing_stands_out_where_nothing_does() {
-        assert!(advice(&header(), &[task(1, 1000, 10, 0)], &[]).is_empty());
-        assert!(advice(&header(), &[], &[]).is_empty());
-    }
-
-    #[test]
-    fn too_many_threads_wait_and_are_preempted() {
-        let found = advice(&header(), &[task(1, 10, 500, 3_000_000), task(2, 10, 500, 3_000_000)], &[]);
-        assert_eq!(found.len(), 1);
-        assert!(found[0].what.contains("more runnable threads"));
-        assert!(found[0].evidence.contains("8.0 threads"), "{}", found[0].evidence);
-        assert!(found[0].gain.unwrap().high > 0.0);
-        // The same for much longer: they take turns, and the CPU has time for both.
-        let mut long = header();
-        long.duration_ns = 100_000_000;
-        assert!(advice(&long, &[task(1, 10, 500, 3_000_000), task(2, 10, 500, 3_000_000)], &[]).is_empty());
-    }
-
-    #[test]
-    fn ping_pong_is_seen_on_two_cpus_only() {
-        let tasks = [task(1, 500, 0, 0), task(2, 500, 0, 0)];
-        let found = advice(&header(), &tasks, &[wake(1, 2, 500, 10), wake(2, 1, 500, 10)]);
-        assert_eq!(found.len(), 1);
-        assert!(found[0].evidence.contains("980 of them on two CPUs"), "{}", found[0].evidence);
-        assert!(advice(&header(), &tasks, &[wake(1, 2, 500, 490), wake(2, 1, 500, 490)]).is_empty());
-    }
-
-    #[test]
-    fn a_lock_that_goes_round_needs_three() {
-        let tasks = [task(1, 500, 0, 0), task(2, 500, 0, 0), task(3, 500, 0, 0)];
-        let found =
-            advice(&header(), &tasks, &[wake(1, 2, 500, 500), wake(2, 3, 500, 500), wake(3, 1, 500, 500)]);
-        assert_eq!(found.len(), 1);
-        assert!(found[0].evidence.starts_with("3 threads of worker (1)"), "{}", found[0].evidence);
-    }
-
-    #[test]
-    fn throttling_is_named() {
-        let mut header = header();
-        header.totals.throttled =
-            Some(Throttled { periods: 100, throttled_periods: 60, throttled_ns: 3_000_000_000 });
-        let found = advice(&header, &[task(1, 10, 0, 0)], &[]);
-        assert!(found[0].evidence.contains("60 of 100"), "{found:?}");
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! The bill.
 
+use crate::caveat::is_over;
+use crate::in_place::InPlace;
 use crate::model::{CostModel, Range};
 use crate::money::{Money, Price};
 use crate::refill::{IndirectFrom, Refills};
@@ -8,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use swtch_trace::Trace;
 use swtch_trace::model::Header;
-use swtch_trace::tables::{CpuRow, InterruptRow, PreemptionRow, TaskRow, WakeRow};
+use swtch_trace::tables::{CpuRow, HistogramRow, InterruptRow, PreemptionRow, TaskRow, WakeRow};
 
 /// What a bill is made from: the parts of a Trace that it needs, and the prices.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,8 @@ pub struct Inputs<'a> {
     pub interrupts: &'a [InterruptRow],
     /// Processors.
     pub cpus: &'a [CpuRow],
+    /// Distributions; those of the costs of switches are used.
+    pub histograms: &'a [HistogramRow],
     /// The machine's price list, where there is one.
     pub model: Option<&'a CostModel>,
     /// What a processor costs, when money is asked for.
@@ -41,6 +45,7 @@ impl<'a> Inputs<'a> {
             preemptions: &trace.preemptions,
             interrupts: &trace.interrupts,
             cpus: &trace.cpus,
+            histograms: &trace.histograms,
             model,
             price,
         }
@@ -50,8 +55,10 @@ impl<'a> Inputs<'a> {
 /// What the context switches of a Trace cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bill {
-    /// The switches themselves, ns; absent when nothing says what one costs.
+    /// The switches themselves, ns; absent when nothing says what one costs. An outlier counts as the median: see `in_place`.
     pub direct_ns: Option<Range>,
+    /// Median, sum and outliers, where the cost of every switch was measured where it happened and its distribution is known.
+    pub in_place: Option<InPlace>,
     /// Refilling caches after them, ns; absent without a Profile.
     pub indirect_ns: Option<Range>,
     /// What bounds most of that; absent when it is.
@@ -127,9 +134,13 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
         let parts: Option<Vec<Range>> = priced.iter().map(of).collect();
         parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
     };
+    let robust = in_place.and_then(|ns| InPlace::of(ns, inputs.histograms));
     let direct_ns = match in_place {
         // Those of a machine include the switches from and to idle that belong to no task of ours.
-        Some(ns) => Some(Range::exactly(ns as f64).plus(all_outside_ns(&priced, &tasks))),
+        Some(ns) => {
+            let ns = robust.map_or(ns as f64, |robust| robust.robust_ns);
+            Some(Range::exactly(ns).plus(all_outside_ns(&priced, &tasks)))
+        }
         None => sum(|task| task.direct_ns),
     };
     let indirect_ns = sum(|task| task.indirect_ns).filter(|_| inputs.model.is_some());
@@ -145,6 +156,7 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
     priced.sort_by(|a, b| cost_of(b).total_cmp(&cost_of(a)).then(a.tid.cmp(&b.tid)));
     Bill {
         direct_ns,
+        in_place: robust,
         indirect_ns,
         indirect_from: indirect_ns.and_then(|_| mostly_from(&priced)),
         cpu_ns,
@@ -156,7 +168,7 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
         money: inputs
             .price
             .zip(lost_ns)
-            .map(|(price, lost)| Money::of(price, lost, inputs.header.duration_ns)),
+            .map(|(price, lost)| Money::of(price, lost, inputs.header.duration_ns, !is_over(inputs.header))),
     }
 }
 
@@ -245,7 +257,9 @@ fn from_prices(task: &TaskRow, across: u64, model: &CostModel) -> Option<Range> 
     Some(on_one_cpu.plus(Range { low: 0.0, high: further_ns }))
 }
 
-/// Where the switches come from. Every wake-up ends a sleep and stands for one voluntary switch.
+/// Where the switches come from. Wake-ups end sleeps, so each cause of them has its part of the voluntary switches; preemptions are the
+/// involuntary ones. A task that is woken before it has left its CPU has a wake-up without a switch, so that their numbers alone could
+/// exceed the switches: the shares of all causes together are at most 1.
 fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
     if switches == 0 {
         return Vec::new();
@@ -287,9 +301,25 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
         ),
     ];
     found.retain(|(_, count, _)| *count > 0);
-    found.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
-    let share = |count: u64| (count as f64 / switches as f64).min(1.0);
-    found.into_iter().map(|(kind, count, who)| Cause { kind, share: share(count), who }).collect()
+    let of_scope = |count: fn(&TaskRow) -> u64| {
+        inputs.tasks.iter().filter(|task| task.in_scope).map(count).sum::<u64>() as f64
+    };
+    let kinds = (of_scope(|task| task.voluntary), of_scope(|task| task.involuntary));
+    let waking: u64 =
+        found.iter().filter(|(kind, ..)| *kind != CauseKind::Preemption).map(|(_, count, _)| count).sum();
+    let mut shared: Vec<Cause> = found
+        .into_iter()
+        .map(|(kind, count, who)| {
+            let count = count as f64;
+            let part = match kind {
+                CauseKind::Preemption => count.min(kinds.1),
+                _ => count.min(kinds.0 * count / waking as f64),
+            };
+            Cause { kind, share: (part / switches as f64).min(1.0), who }
+        })
+        .collect();
+    shared.sort_by(|one, other| other.share.total_cmp(&one.share));
+    shared
 }
 
 #[cfg(test)]
@@ -297,7 +327,7 @@ mod tests {
     use super::*;
     use crate::Refill;
     use swtch_topology::Host;
-    use swtch_trace::model::{Provenance, Scope};
+    use swtch_trace::model::{Ended, Provenance, Scope};
 
     fn header(in_place: Option<u64>) -> Header {
         let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
@@ -339,11 +369,23 @@ mod tests {
             ],
             cache_bytes: None,
             miss_ns: None,
+            hand_over: None,
+            measured_on: None,
         }
     }
 
     fn inputs<'a>(header: &'a Header, tasks: &'a [TaskRow], model: Option<&'a CostModel>) -> Inputs<'a> {
-        Inputs { header, tasks, wakes: &[], preemptions: &[], interrupts: &[], cpus: &[], model, price: None }
+        Inputs {
+            header,
+            tasks,
+            wakes: &[],
+            preemptions: &[],
+            interrupts: &[],
+            cpus: &[],
+            histograms: &[],
+            model,
+            price: None,
+        }
     }
 
     #[test]
@@ -463,6 +505,20 @@ mod tests {
         assert_eq!(found.causes[0].who, ["task1", "task2"]);
     }
 
+    /// It said "100 % of the switches: preemption" and "2 % of the switches: threads of one process wait for each other".
+    #[test]
+    fn shares_of_causes_are_at_most_the_whole_together() {
+        let header = header(Some(1));
+        // All but one switch are preemptions; 20 wake-ups came before the task had left its CPU.
+        let tasks = [TaskRow { wakeups: 20, ..task(1, 1, 1, 999) }, task(2, 1, 0, 0)];
+        let wakes = [WakeRow { waker_tid: 2, wakee_tid: 1, count: 20, same_cpu: None }];
+        let preemptions = [PreemptionRow { by_tid: 2, of_tid: 1, count: 1000, ns: None }];
+        let found =
+            bill(Inputs { wakes: &wakes, preemptions: &preemptions, ..inputs(&header, &tasks, None) });
+        let shares: Vec<f64> = found.causes.iter().map(|cause| cause.share).collect();
+        assert_eq!(shares, [0.999, 0.001]);
+    }
+
     #[test]
     fn without_wake_ups_only_preemption_is_known() {
         let mut header = header(Some(1));
@@ -472,6 +528,32 @@ mod tests {
         assert_eq!(found.causes, [preemption]);
     }
 
+    /// A month is for what goes on: a command that ended costs what it cost.
+    #[test]
+    fn what_has_ended_costs_nothing_a_month() {
+        let command = Scope::Command { command: vec!["make".into()], pid: 1 };
+        let processes = Scope::Processes { pids: vec![1] };
+        let cases = [
+            (command.clone(), Some(0), Ended::Complete, false),
+            (command.clone(), Some(130), Ended::Interrupted, false),
+            (command, None, Ended::Duration, true),
+            (processes.clone(), None, Ended::Duration, true),
+            (processes.clone(), None, Ended::Interrupted, true),
+            (processes, None, Ended::TargetGone, false),
+            (Scope::Cgroup { path: "/a".into() }, None, Ended::TargetGone, false),
+            (Scope::Machine, None, Ended::Duration, true),
+        ];
+        for (scope, exit_status, ended, goes_on) in cases {
+            let mut header = header(Some(3_600_000));
+            (header.scope, header.exit_status, header.provenance.ended) = (scope, exit_status, ended);
+            let tasks = [task(1, 1, 1, 1)];
+            let price = Some(Price { per_vcpu_hour: 1000.0 });
+            let money = bill(Inputs { price, ..inputs(&header, &tasks, None) }).money.unwrap();
+            assert_eq!(money.month.is_some(), goes_on, "{:?} {ended:?}", header.scope);
+            assert!((money.recording.low - 0.001).abs() < 1e-12, "the run itself always has a price");
+        }
+    }
+
     #[test]
     fn money_is_time_by_price() {
         let header = header(Some(3_600_000));
@@ -479,6 +561,6 @@ mod tests {
         let price = Some(Price { per_vcpu_hour: 1000.0 });
         let money = bill(Inputs { price, ..inputs(&header, &tasks, None) }).money.unwrap();
         assert!((money.recording.low - 0.001).abs() < 1e-12);
-        assert!((money.month.high - 0.001 * 730.0 * 3600.0).abs() < 1e-6);
+        assert!((money.month.unwrap().high - 0.001 * 730.0 * 3600.0).abs() < 1e-6);
     }
 }

@@ -5,12 +5,17 @@
 
 mod advice;
 mod bill;
+mod caveat;
+mod front;
+mod in_place;
 mod model;
 mod money;
 mod refill;
 
 pub use advice::{Advice, advise};
 pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill};
-pub use model::{CostModel, Range, Refill};
+pub use caveat::{Caveat, caveats};
+pub use in_place::InPlace;
+pub use model::{CostModel, HandOver, MeasuredOn, Range, Refill};
 pub use money::{Money, ParsePriceError, Price};
 pub use refill::IndirectFrom;

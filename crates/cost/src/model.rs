@@ -3,7 +3,8 @@
 use crate::refill;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use swtch_profile::model::{Direct, Profile};
+use swtch_profile::model::{Direct, Noise, Profile};
+use swtch_topology::Host;
 
 /// From the least to the most it can be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +35,7 @@ impl Range {
 }
 
 /// What a switch costs on a machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostModel {
     /// A switch between threads of a process on one CPU, ns.
     pub thread_switch_ns: Option<Range>,
@@ -54,6 +55,29 @@ pub struct CostModel {
     /// What fetching a line that no cache holds takes at most, ns: all the time that going through an array took, shared among its lines,
     /// where that was dearest. Absent when no array was larger than the largest cache.
     pub miss_ns: Option<f64>,
+    /// What handing something to a task that sleeps takes at most, system calls included; absent when no method that sleeps was measured on
+    /// one CPU.
+    pub hand_over: Option<HandOver>,
+    /// Where and in what circumstances the prices were measured; absent in a price list without a Profile.
+    pub measured_on: Option<MeasuredOn>,
+}
+
+/// What one hand-over takes at most, ns: the system calls of both sides, the wake-up and the switches, nothing subtracted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HandOver {
+    /// On one CPU: half of the dearest round trip, at the upper end of its interval.
+    pub same_cpu_ns: f64,
+    /// To another CPU: the whole of the dearest round trip, since both CPUs may work all the time; absent with a single CPU.
+    pub other_cpu_ns: Option<f64>,
+}
+
+/// Where a Profile was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasuredOn {
+    /// The machine and its settings.
+    pub host: Host,
+    /// What disturbed the measurement.
+    pub noise: Noise,
 }
 
 /// A point of the curve c2 - c1.
@@ -66,6 +90,9 @@ pub struct Refill {
     /// The upper end of what refilling it took, ns.
     pub refill_ns: f64,
 }
+
+/// Methods whose tasks sleep until they are woken, two switches a round trip.
+const SLEEPING: [&str; 4] = ["pipe", "eventfd", "futex", "condvar"];
 
 impl CostModel {
     /// The price list of a machine: c1 of the method `pipe` on one CPU, in the normal class, between its undisturbed figure and the upper end
@@ -90,6 +117,18 @@ impl CostModel {
             .reduce(f64::max)
             .zip(near.reduce(f64::max))
             .map(|(furthest, near)| (furthest - near).max(0.0));
+        let dearest = |apart: bool| {
+            let fits = |row: &&Direct| {
+                SLEEPING.contains(&row.method.as_str())
+                    && row.class == "normal"
+                    && row.placement != "unpinned"
+                    && (row.placement != "same-cpu") == apart
+            };
+            let rows = profile.direct.iter().filter(fits);
+            rows.map(|row| row.round_trip_ns.ci_high).reduce(f64::max)
+        };
+        let hand_over =
+            dearest(false).map(|ns| HandOver { same_cpu_ns: ns / 2.0, other_cpu_ns: dearest(true) });
         let least = |methods: &[&str]| {
             let rows = profile.direct.iter().filter(|row| {
                 methods.contains(&row.method.as_str()) && row.placement == "same-cpu" && row.class == "normal"
@@ -110,12 +149,14 @@ impl CostModel {
         Self {
             thread_switch_ns: direct("thread"),
             process_switch_ns: direct("process"),
-            least_sleep_ns: least(&["pipe", "eventfd", "futex", "condvar"]),
+            least_sleep_ns: least(&SLEEPING),
             least_yield_ns: least(&["yield"]),
             other_cpu_ns,
             miss_ns: cache_bytes.and_then(|bytes| refill::miss_ns(&refills, bytes)),
             refills,
             cache_bytes,
+            hand_over,
+            measured_on: Some(MeasuredOn { host: profile.host.clone(), noise: profile.noise.clone() }),
         }
     }
 

@@ -61,15 +61,16 @@ pub struct Money {
     pub per_vcpu_hour: f64,
     /// Of this recording.
     pub recording: Range,
-    /// In a month, if it went on like this.
-    pub month: Range,
+    /// In a month, if it goes on like this; absent when what was recorded has ended.
+    pub month: Option<Range>,
 }
 
 impl Money {
-    /// Of processor time lost within a recording of some length.
-    pub(crate) fn of(price: Price, lost_ns: Range, duration_ns: u64) -> Self {
+    /// Of CPU time lost within a recording of some length, of something that goes on or has ended.
+    pub(crate) fn of(price: Price, lost_ns: Range, duration_ns: u64, goes_on: bool) -> Self {
         let recording = lost_ns.times(price.per_vcpu_hour / 3.6e12);
         let recordings_a_month = MONTH_HOURS * 3.6e12 / (duration_ns.max(1) as f64);
-        Self { per_vcpu_hour: price.per_vcpu_hour, recording, month: recording.times(recordings_a_month) }
+        let month = goes_on.then(|| recording.times(recordings_a_month));
+        Self { per_vcpu_hour: price.per_vcpu_hour, recording, month }
     }
 }

@@ -4,6 +4,10 @@
 //! place and what was expected.
 #![forbid(unsafe_code)]
 
+mod check;
+
+pub use check::{Checks, Impossible, Refused};
+
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::io;

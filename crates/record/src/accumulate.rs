@@ -1,17 +1,21 @@
 //! From events to tables. Pure: no clock, no files, the same events give the same tables.
 
+mod arrivals;
 mod distribution;
 mod intervals;
+mod late;
 mod recent;
 mod rows;
 mod task;
 #[cfg(test)]
 mod tests;
 
+pub use late::Late;
 pub use rows::Tables;
 pub use task::Migrations;
 
 use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
+use arrivals::Arrivals;
 use distribution::Distribution;
 use intervals::Intervals;
 use std::collections::{HashMap, HashSet};
@@ -104,6 +108,8 @@ impl Sums {
 struct Cpu {
     /// The last task that ran here; idle does not count, it leaves the caches alone.
     last_tid: u32,
+    /// The task that came last, idle too.
+    current_tid: u32,
     switches: u64,
     idle_switches: u64,
     run_ns: u64,
@@ -116,6 +122,10 @@ struct Edge {
 }
 
 /// Takes events in the order of time, gives tables at any moment.
+///
+/// A switch is two moments. The task that leaves leaves when the scheduler is entered; the task that comes is chosen later and comes when the
+/// scheduler is left, `cost_ns` later. A CPU that is stolen between the two may choose a task that ran, slept and was woken meanwhile on
+/// another CPU. So each half is taken at its own time: only then do the events of one task follow each other.
 #[derive(Debug)]
 pub struct Accumulator {
     start_ns: u64,
@@ -131,10 +141,15 @@ pub struct Accumulator {
     thread_costs: Distribution,
     process_costs: Distribution,
     idle_costs: Distribution,
+    interrupted_costs: Distribution,
     all_waits: Distribution,
     all_slices: Distribution,
     intervals: Intervals,
     sums: Sums,
+    arrivals: Arrivals,
+    late: Late,
+    /// The latest event so far, ns of CLOCK_MONOTONIC.
+    reached_ns: u64,
 }
 
 impl Accumulator {
@@ -154,10 +169,14 @@ impl Accumulator {
             thread_costs: Distribution::default(),
             process_costs: Distribution::default(),
             idle_costs: Distribution::default(),
+            interrupted_costs: Distribution::default(),
             all_waits: Distribution::default(),
             all_slices: Distribution::default(),
             intervals: Intervals::new(start_ns),
             sums: Sums::default(),
+            arrivals: Arrivals::default(),
+            late: Late::default(),
+            reached_ns: 0,
         }
     }
 
@@ -220,21 +239,48 @@ impl Accumulator {
         self.sums
     }
 
-    /// Takes an event; a switch comes back as its row.
-    pub fn take(&mut self, event: &Event) -> Option<SwitchRow> {
-        match event {
-            Event::Switch(switch) => Some(self.switch(switch)),
-            // The idle task is not woken, nor made; a damaged file may say so.
-            Event::Wake(wake) if wake.wakee_tid != 0 => {
-                self.wake(wake);
-                None
-            }
-            Event::Life(life) if life.tid != 0 => {
-                self.life(life);
-                None
-            }
-            Event::Wake(_) | Event::Life(_) => None,
+    /// Events that came after later ones.
+    pub fn late(&self) -> &Late {
+        &self.late
+    }
+
+    /// Takes an event; the rows of the switches that it completes go to `rows`, in the order of time.
+    pub fn take(&mut self, event: &Event, rows: &mut impl Extend<SwitchRow>) {
+        let at_ns = event.at_ns();
+        if at_ns < self.reached_ns {
+            self.late.add(event);
         }
+        self.reached_ns = self.reached_ns.max(at_ns);
+        self.arrive_until(at_ns);
+        match event {
+            Event::Switch(switch) => self.switch(switch),
+            // The idle task is not woken, nor made; a damaged file may say so.
+            Event::Wake(wake) if wake.wakee_tid != 0 => self.wake(wake),
+            Event::Life(life) if life.tid != 0 => self.life(life),
+            Event::Wake(_) | Event::Life(_) => {}
+        }
+        self.arrivals.take_rows(rows);
+    }
+
+    /// Takes the arrivals that are still to come: no event follows.
+    pub fn end(&mut self, rows: &mut impl Extend<SwitchRow>) {
+        self.arrive_until(u64::MAX);
+        self.arrivals.take_rows(rows);
+    }
+
+    /// Takes the arrivals up to `at_ns`.
+    fn arrive_until(&mut self, at_ns: u64) {
+        while let Some((switch, place)) = self.arrivals.next_until(at_ns) {
+            self.arrive(&switch, switch.left_ns(), place);
+        }
+    }
+
+    fn arrive(&mut self, switch: &Switch, at_ns: u64, place: Option<u64>) {
+        let (waited_ns, waker_tid) = self.comes(switch, at_ns);
+        if switch.prev_tid == 0 {
+            self.cost(switch, switch.next_tid);
+        }
+        self.arrivals.complete(place, waited_ns, waker_tid);
     }
 
     fn counts(&self, tid: u32) -> bool {
@@ -244,66 +290,102 @@ impl Accumulator {
     fn task(&mut self, tid: u32, at_ns: u64) -> &mut Task {
         let since_ns = at_ns.saturating_sub(self.start_ns);
         let task = self.tasks.entry(tid).or_insert_with(|| Task { first_ns: since_ns, ..Task::default() });
-        task.last_ns = since_ns;
+        task.last_ns = task.last_ns.max(since_ns);
         task
     }
 
-    fn switch(&mut self, switch: &Switch) -> SwitchRow {
+    /// Whether the task has had a later event: this one says no more where the task is now.
+    fn is_late(&self, tid: u32, at_ns: u64) -> bool {
+        let since_ns = at_ns.saturating_sub(self.start_ns);
+        self.tasks.get(&tid).is_some_and(|task| since_ns < task.last_ns)
+    }
+
+    fn switch(&mut self, switch: &Switch) {
         let index = switch.cpu as usize;
         if index >= self.cpus.len() {
             self.cpus.resize_with(index + 1, Cpu::default);
         }
-        let ran_ns = self.leaves(switch);
-        let (waited_ns, waker) = self.comes(switch);
-        self.cost(switch);
-        let cpu = &mut self.cpus[index];
-        if switch.next_tid != 0 {
-            cpu.last_tid = switch.next_tid;
+        // What this CPU did before, it did before.
+        if let Some((before, place)) = self.arrivals.pending_on(switch.cpu) {
+            self.arrive(&before, before.left_ns().min(switch.at_ns.max(before.at_ns)), place);
         }
-        cpu.switches += u64::from(switch.prev_tid != 0);
-        cpu.idle_switches += u64::from(switch.prev_tid == 0);
-        if switch.prev_tid == 0 && self.counts(switch.next_tid) {
-            self.sums.idle += 1;
-            self.intervals.at(switch.at_ns).idle += 1;
+        self.leaves_unseen(switch);
+        let ran_ns = self.leaves(switch);
+        if switch.prev_tid != 0 {
+            self.cost(switch, switch.prev_tid);
+        }
+        // Switches between others are there only to say who was before a task that waits.
+        if self.counts(switch.prev_tid) || self.counts(switch.next_tid) {
+            let cpu = &mut self.cpus[index];
+            cpu.switches += u64::from(switch.prev_tid != 0);
+            cpu.idle_switches += u64::from(switch.prev_tid == 0);
         }
         if switch.prev_state == PrevState::Dead {
             self.ends(switch.prev_tid, switch.at_ns);
         }
-        SwitchRow {
+        let row = SwitchRow {
             at_ns: switch.at_ns.saturating_sub(self.start_ns),
             cpu: switch.cpu,
             prev_tid: switch.prev_tid,
             next_tid: switch.next_tid,
             prev_state: switch.prev_state.into(),
-            ran_ns: ran_ns.unwrap_or(0),
-            waited_ns,
+            ran_ns,
+            waited_ns: None,
             cost_ns: switch.cost_ns,
-            waker_tid: waker,
+            waker_tid: None,
+        };
+        // The rows are in the order of time; one that comes too late has no place any more, and is counted as late.
+        let late = switch.at_ns < self.reached_ns;
+        let place = (!late).then(|| self.arrivals.add_row(row));
+        if switch.cost_ns.is_some_and(|cost_ns| cost_ns > 0) {
+            self.arrivals.add(*switch, place);
+        } else {
+            self.arrive(switch, switch.at_ns, place);
         }
     }
 
-    /// The part of a switch that concerns who leaves; how long it ran, where that is known.
+    /// Another task leaves than the one that came last: that one left without an event, and nobody knows when. It does not run on until the end.
+    fn leaves_unseen(&mut self, switch: &Switch) {
+        let current_tid = self.cpus[switch.cpu as usize].current_tid;
+        if current_tid == switch.prev_tid {
+            return;
+        }
+        if let Some(task) = self.tasks.get_mut(&current_tid)
+            && task.now.cpu == Some(switch.cpu)
+            && task.now.running_since_ns.is_some_and(|since_ns| since_ns <= switch.at_ns)
+        {
+            task.now.running_since_ns = None;
+        }
+    }
+
+    /// The half of a switch that concerns the task that leaves; how long it ran, where that was observed.
     fn leaves(&mut self, switch: &Switch) -> Option<u64> {
         let tid = switch.prev_tid;
         if tid == 0 {
             return None;
         }
-        let counts = self.counts(tid);
+        let (counts, late) = (self.counts(tid), self.is_late(tid, switch.at_ns));
         let runnable = switch.prev_state == PrevState::Runnable;
         let task = self.task(tid, switch.at_ns);
-        let since_ns = task.now.running_since_ns.take().filter(|_| task.now.cpu == Some(switch.cpu));
+        let mut since_ns = None;
+        if !late {
+            // Another task may have run here meanwhile, where switches have no event.
+            let came_ns = task.now.running_since_ns.take().filter(|_| !switch.after_gap);
+            since_ns = came_ns.filter(|_| task.now.cpu == Some(switch.cpu));
+            task.now.cpu = Some(switch.cpu);
+            task.now.left_ns = Some(switch.at_ns);
+            task.now.queued_ns = runnable.then_some(switch.at_ns).or(task.now.queued_ns);
+            task.now.preempted_by = (runnable && switch.next_tid != 0).then_some(switch.next_tid);
+        }
         let ran_ns = since_ns.map(|since_ns| switch.at_ns.saturating_sub(since_ns));
-        task.now.cpu = Some(switch.cpu);
-        task.now.left_ns = Some(switch.at_ns);
-        task.now.queued_ns = runnable.then_some(switch.at_ns).or(task.now.queued_ns);
-        task.now.preempted_by = (runnable && switch.next_tid != 0).then_some(switch.next_tid);
         if !counts {
             return ran_ns;
         }
         if let Some(ran_ns) = ran_ns {
             task.slices.add(ran_ns);
         }
-        let (voluntary, involuntary) = task.switches.add(switch.looks_voluntary(), switch.prev_counts);
+        let (voluntary, involuntary) =
+            task.switches.add(switch.at_ns, switch.looks_voluntary(), switch.prev_counts);
         self.sums.voluntary = self.sums.voluntary.saturating_add_signed(voluntary);
         self.sums.involuntary = self.sums.involuntary.saturating_add_signed(involuntary);
         let interval = self.intervals.at(switch.at_ns);
@@ -321,21 +403,29 @@ impl Accumulator {
         ran_ns
     }
 
-    /// The part of a switch that concerns who comes; how long it waited and who woke it, where that is known.
-    fn comes(&mut self, switch: &Switch) -> (Option<u64>, Option<u32>) {
+    /// The half of a switch that concerns the task that comes, at `at_ns`; how long it waited and who woke it, where that is known.
+    fn comes(&mut self, switch: &Switch, at_ns: u64) -> (Option<u64>, Option<u32>) {
         let tid = switch.next_tid;
+        self.cpus[switch.cpu as usize].current_tid = tid;
         if tid == 0 {
             return (None, None);
         }
-        let counts = self.counts(tid);
-        let last_tid = self.cpus[switch.cpu as usize].last_tid;
-        let task = self.task(tid, switch.at_ns);
+        let (counts, late) = (self.counts(tid), self.is_late(tid, at_ns));
+        if switch.prev_tid == 0 && counts {
+            self.sums.idle += 1;
+            self.intervals.at(switch.at_ns).idle += 1;
+        }
+        let last_tid = std::mem::replace(&mut self.cpus[switch.cpu as usize].last_tid, tid);
+        let task = self.task(tid, at_ns);
         task.displaced += u64::from(last_tid != tid);
+        if late {
+            return (None, None);
+        }
         // A task may be woken on its way out, before it left.
         let queued_ns = task.now.queued_ns.take().map(|queued| queued.max(task.now.left_ns.unwrap_or(0)));
         let waited_ns = queued_ns.map(|queued_ns| switch.at_ns.saturating_sub(queued_ns));
         let (waker, preempted_by) = (task.now.waker.take(), task.now.preempted_by.take());
-        task.now.running_since_ns = Some(switch.at_ns + u64::from(switch.cost_ns.unwrap_or(0)));
+        task.now.running_since_ns = Some(at_ns);
         let from = task.now.cpu.replace(switch.cpu).filter(|from| *from != switch.cpu);
         if let (true, Some(waited_ns)) = (counts, waited_ns) {
             task.waits.add(waited_ns);
@@ -365,9 +455,8 @@ impl Accumulator {
         self.intervals.at(switch.at_ns).migrations += 1;
     }
 
-    /// The cost of a switch belongs to the task that left; when nobody did, to the one that came.
-    fn cost(&mut self, switch: &Switch) {
-        let tid = if switch.prev_tid == 0 { switch.next_tid } else { switch.prev_tid };
+    /// The cost of a switch belongs to the task that left; where the idle task left, to the one that came.
+    fn cost(&mut self, switch: &Switch, tid: u32) {
         if !self.counts(tid) {
             return;
         }
@@ -385,6 +474,7 @@ impl Accumulator {
             self.sums.costs += 1;
             self.intervals.at(switch.at_ns).cost_ns += u64::from(cost_ns);
             let kind = match (switch.prev_tid == 0 || switch.next_tid == 0, process) {
+                _ if switch.interrupted => &mut self.interrupted_costs,
                 (true, _) => &mut self.idle_costs,
                 (false, true) => &mut self.process_costs,
                 (false, false) => &mut self.thread_costs,
@@ -394,10 +484,12 @@ impl Accumulator {
     }
 
     fn wake(&mut self, wake: &Wake) {
-        let counts = self.counts(wake.wakee_tid);
+        let (counts, late) = (self.counts(wake.wakee_tid), self.is_late(wake.wakee_tid, wake.at_ns));
         let task = self.task(wake.wakee_tid, wake.at_ns);
-        task.now.queued_ns = Some(wake.at_ns);
-        task.now.waker = wake.waker_tid.filter(|waker| *waker != 0);
+        if !late {
+            task.now.queued_ns = Some(wake.at_ns);
+            task.now.waker = wake.waker_tid.filter(|waker| *waker != 0);
+        }
         if counts {
             task.wakeups += 1;
             self.sums.wakeups += 1;

@@ -5,6 +5,8 @@ use crate::sources::perf::PerfError;
 use crate::sources::procfs::ProcfsError;
 use crate::system::CgroupError;
 use std::io;
+use std::path::PathBuf;
+use swtch_document::Refused;
 use swtch_topology::TopologyError;
 use swtch_trace::TraceError;
 
@@ -44,6 +46,18 @@ pub enum RecordError {
     /// The Trace cannot be written.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// A figure of the recording cannot be true.
+    #[error(
+        "this recording has a figure that cannot be true, a defect of swtch: {source}; nothing of it is shown, and the Trace is kept in {} \
+         to report the defect with",
+        folder.display()
+    )]
+    Impossible {
+        /// Where the Trace is.
+        folder: PathBuf,
+        /// The figures, and what they contradict.
+        source: Refused,
+    },
     /// A system call that must not fail did.
     #[error("{doing}: {source}")]
     System {

@@ -43,9 +43,18 @@ pub struct Switch {
     pub cost_ns: Option<u32>,
     /// The kernel's own counts of the one that left, from before this switch.
     pub prev_counts: Option<Counts>,
+    /// This CPU made switches without an event since the last one: when the task that leaves came is not known.
+    pub after_gap: bool,
+    /// An interrupt was served between the scheduler's entry and its exit; its time is in `cost_ns`.
+    pub interrupted: bool,
 }
 
 impl Switch {
+    /// When the scheduler was left, as far as that was measured: when the task that comes runs, ns.
+    pub fn left_ns(&self) -> u64 {
+        self.at_ns.saturating_add(self.cost_ns.unwrap_or(0).into())
+    }
+
     /// Whether this looks like a voluntary switch of the task that left. The kernel's counts, where there are any, decide: a task whose
     /// sleep is cut off by a signal counts as having asked.
     pub fn looks_voluntary(&self) -> bool {

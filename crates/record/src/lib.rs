@@ -26,6 +26,7 @@ pub mod system;
 mod clock;
 mod error;
 mod files;
+mod growth;
 mod known;
 pub mod live;
 pub mod meter;

@@ -5,22 +5,32 @@
 
 mod deltas;
 mod groups;
+mod guard;
 
 use crate::accumulate::Tables;
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
+use crate::growth::Growth;
 use crate::options::{Mode, Options, SourceKind, Target};
+use crate::plan::Facts;
 use crate::session::{self, GroupNames, unavailable};
 use crate::sources::counts::{CLASSES, Counter, CpuCounts, class_bounds_ns};
 use crate::system::{CgroupCounters, Detail, Difference, Snapshot, difference};
 use deltas::Deltas;
 use groups::Groups;
+pub use guard::CHECKED;
+use guard::{Before, Bounds, Guard};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use swtch_document::Refused;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
 use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
 
+/// What is left without programs in the kernel.
+const WITHOUT_BPF: &str = "the kernel's own counters are all there is";
+/// Why perf events are none of it.
+const WITHOUT_PERF: &str = "they cost too much to watch for days";
 /// How often tasks that ended are collected: their places are needed for others.
 const PERIOD: Duration = Duration::from_millis(50);
 /// Memory of the kernel for each task that is counted.
@@ -32,6 +42,7 @@ pub struct Meter {
     header: Header,
     system: Snapshot,
     groups: Groups,
+    guard: Guard,
     cpu_ns: u64,
 }
 
@@ -44,6 +55,18 @@ struct Programs {
     groups: GroupNames,
     threads: u64,
     group_threads: BTreeMap<String, u64>,
+    seen: Seen,
+}
+
+/// What the last window saw besides its figures.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Readings in which a counter fell, of tasks and of processors.
+    backwards: BTreeMap<&'static str, u64>,
+    /// See [`Since::quota_ns`].
+    quota_ns: BTreeMap<Option<String>, u64>,
+    /// A task that waited for longer than it was watched.
+    too_long: Option<String>,
 }
 
 /// What happened since the last time.
@@ -55,6 +78,9 @@ pub struct Since {
     pub tables: Tables,
     /// Direct cost of the switches between threads, between processes, from or to idle, ns; absent where it is not measured.
     pub cost_ns_by_kind: Option<[u64; 3]>,
+    /// The part of the tasks' waits in which a quota, of their control group or one above it, stopped them, ns, by control group; absent
+    /// where the kernel does not tell.
+    pub quota_ns: Option<BTreeMap<Option<String>, u64>>,
     /// What control groups used, by their own files, the one first that used most since it was made.
     pub groups: Vec<GroupUse>,
     /// The kernel's own counters.
@@ -63,6 +89,11 @@ pub struct Since {
     pub threads: Option<u64>,
     /// The same by control group, as far as tasks' groups are known.
     pub group_threads: BTreeMap<String, u64>,
+    /// Counters that fell between two readings, by what they count (`tasks`, `cpus`, `kernel`); what they gained is not known and counts
+    /// as nothing.
+    pub backwards: BTreeMap<&'static str, u64>,
+    /// Whether all of this can be true. Where it cannot, nothing of it is to be shown.
+    pub checked: Result<(), Refused>,
 }
 
 /// What a control group used, by its own files.
@@ -87,15 +118,18 @@ impl Meter {
     /// # Errors
     /// When the source that was asked for cannot be used, or the machine's facts cannot be read.
     pub fn begin(source: Option<SourceKind>) -> Result<Self, RecordError> {
+        let guard = Guard::begin(Before::read());
         let mode = Some(Mode::Counts);
+        // Perf events are out of the question, so nothing is said of what would permit them.
+        let facts = Facts { perf: Err(WITHOUT_BPF.to_owned()), ..Facts::of_machine() };
         let options = Options { source, mode, ..Options::new(Target::Machine, PathBuf::new()) };
-        let (mut header, chosen, _) = session::prepare(&options)?;
+        let (mut header, chosen, _) = session::prepare_with(&options, &facts)?;
         let programs = match chosen {
             SourceKind::Procfs => None,
             SourceKind::Perf => {
                 "procfs".clone_into(&mut header.provenance.recorder);
-                let why = "; for as long as one likes, perf events are too dear, so the kernel's own counters are all there is";
-                header.provenance.why.push_str(why);
+                header.provenance.why =
+                    format!("perf events were asked for; {WITHOUT_PERF}, so {WITHOUT_BPF}");
                 None
             }
             SourceKind::BpfEvents | SourceKind::BpfCounts => match Programs::begin(&header) {
@@ -103,7 +137,7 @@ impl Meter {
                 Err(error) if source.is_some() => return Err(error),
                 Err(error) => {
                     "procfs".clone_into(&mut header.provenance.recorder);
-                    header.provenance.why = error.to_string();
+                    header.provenance.why = format!("{error}; {WITHOUT_BPF}");
                     None
                 }
             },
@@ -111,7 +145,7 @@ impl Meter {
         let system = Snapshot::read(Path::new("/"), None, Detail::Everything);
         let mut groups = Groups::new(Path::new("/"));
         groups.since(&mut Vec::new());
-        Ok(Self { programs, header, system, groups, cpu_ns: 0 })
+        Ok(Self { programs, header, system, groups, guard, cpu_ns: 0 })
     }
 
     /// Where the figures come from, and why from there.
@@ -134,6 +168,7 @@ impl Meter {
 
     /// What happened since this was last called, or since the beginning.
     pub fn since(&mut self) -> Since {
+        let before = Before::read();
         let mut header = self.header.clone();
         let mut tables = Tables::default();
         header.provenance.started_monotonic_ns = self.system.monotonic_ns;
@@ -147,7 +182,7 @@ impl Meter {
         };
         let cpu_ns = process_cpu_ns();
         header.recorder = RecorderCost {
-            cpu_ns: Some(cpu_ns - std::mem::replace(&mut self.cpu_ns, cpu_ns)),
+            cpu_ns: Some(cpu_ns.saturating_sub(std::mem::replace(&mut self.cpu_ns, cpu_ns))),
             bpf_ns: None,
             memory_bytes: self.programs.as_ref().map(Programs::memory_bytes),
         };
@@ -155,20 +190,36 @@ impl Meter {
         let system = difference(&self.system, &later);
         session::add_system(&system, &Target::Machine, &mut header, &mut tables);
         header.duration_ns = monotonic_ns().saturating_sub(header.provenance.started_monotonic_ns);
-        self.system = later;
         let mut missing = Vec::new();
         let groups = self.groups.since(&mut missing);
         header.unavailable.extend(missing.into_iter().map(|row| unavailable(&row.what, row.why)));
+        let seen = self.programs.as_mut().map(|programs| std::mem::take(&mut programs.seen));
+        let quotas = self.programs.as_ref().is_some_and(|programs| programs.counter.knows_quota());
+        let Seen { mut backwards, quota_ns, too_long } = seen.unwrap_or_default();
+        *backwards.entry("kernel").or_default() += system.fell + self.groups.take_fell();
+        let ran = tables.cpus.iter().filter(|row| row.switches + row.idle_switches > 0).count();
+        let bounds = Bounds {
+            cpus: self.system.cpus.len().max(later.cpus.len()).max(ran) as u64,
+            at_ns: monotonic_ns(),
+            switches: later.context_switches,
+            too_long,
+        };
+        self.system = later;
         let programs = self.programs.as_ref();
-        Since {
+        let mut since = Since {
             header,
             tables,
             cost_ns_by_kind,
+            quota_ns: quotas.then_some(quota_ns),
             groups,
             system,
             threads: programs.map(|programs| programs.threads),
             group_threads: programs.map(|programs| programs.group_threads.clone()).unwrap_or_default(),
-        }
+            backwards,
+            checked: Ok(()),
+        };
+        since.checked = self.guard.check(&since, &bounds, before);
+        since
     }
 }
 
@@ -187,6 +238,7 @@ impl Programs {
             groups,
             threads: 0,
             group_threads: BTreeMap::new(),
+            seen: Seen::default(),
         })
     }
 
@@ -226,15 +278,17 @@ impl Programs {
         let now = self.counter.cpus();
         let before = std::mem::replace(&mut self.cpus, now.clone());
         let zeros = vec![0; now.switches.len()];
-        let since = |now: &[u64], before: &[u64]| -> Vec<u64> {
+        let mut growth = Growth::default();
+        let mut since = |now: &[u64], before: &[u64]| -> Vec<u64> {
             let before = if before.is_empty() { &zeros } else { before };
-            now.iter().zip(before).map(|(now, before)| now.saturating_sub(*before)).collect()
+            now.iter().zip(before).map(|(now, before)| growth.of(*before, *now)).collect()
         };
         let switches = since(&now.switches, &before.switches);
         let idle = since(&now.idle_switches, &before.idle_switches);
+        let by_kind = since(&now.cost_ns_by_kind, &before.cost_ns_by_kind);
         let measures = self.counter.measures_cost();
-        header.totals = totals(&taken.rows, &now, &before, &idle, measures);
-        header.lost = lost(&now, &before);
+        header.totals = totals(&taken.rows, &now, &before, &idle, measures, &mut growth);
+        header.lost = lost(&now, &before, &mut growth);
         for (what, why) in [
             ("interrupts.ns", "events are counted, not kept; swtch record --events times interrupts"),
             ("totals.wakeups", "events are counted, not kept; swtch record --events sees wake-ups"),
@@ -244,6 +298,10 @@ impl Programs {
         if !measures {
             let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
             header.unavailable.push(unavailable("tasks.switch_cost_ns", why));
+        }
+        if !self.counter.knows_quota() {
+            let why = "this kernel does not tell how long a quota stopped a task; Linux 6.6 and later do, with CONFIG_CFS_BANDWIDTH=y";
+            header.unavailable.push(unavailable("tasks.quota_ns", why));
         }
         tables.cpus = (0..)
             .zip(switches.into_iter().zip(idle))
@@ -256,21 +314,25 @@ impl Programs {
                 ..CpuRow::default()
             })
             .collect();
-        tables.histograms = self.cost_rows();
+        tables.histograms = self.cost_rows(&mut growth);
         put(&mut tables.histograms, "wait", "all", &taken.waits);
         tables.tasks = taken.rows;
-        let by_kind = since(&now.cost_ns_by_kind, &before.cost_ns_by_kind);
+        self.seen = Seen {
+            backwards: [("tasks", taken.backwards), ("cpus", growth.fell)].into(),
+            quota_ns: taken.quota_ns,
+            too_long: taken.too_long,
+        };
         measures.then(|| [by_kind[0], by_kind[1], by_kind[2]])
     }
 
     /// Costs since the last time, in classes.
-    fn cost_rows(&mut self) -> Vec<HistogramRow> {
+    fn cost_rows(&mut self, growth: &mut Growth) -> Vec<HistogramRow> {
         let now = self.counter.cost_classes();
         let mut sums = [[0_u64; CLASSES]; 3];
         for (now, before) in now.iter().zip(&self.costs) {
             for ((sums, now), before) in sums.iter_mut().zip(now).zip(before) {
                 for ((sum, now), before) in sums.iter_mut().zip(now).zip(before) {
-                    *sum += u64::from(now.wrapping_sub(*before));
+                    *sum += growth.of_32_bits(*before, *now);
                 }
             }
         }
@@ -296,9 +358,16 @@ fn put(rows: &mut Vec<HistogramRow>, metric: &str, of: &str, counts: &[u64; CLAS
     }
 }
 
-fn totals(rows: &[TaskRow], now: &CpuCounts, before: &CpuCounts, idle: &[u64], measures: bool) -> Totals {
+fn totals(
+    rows: &[TaskRow],
+    now: &CpuCounts,
+    before: &CpuCounts,
+    idle: &[u64],
+    measures: bool,
+    growth: &mut Growth,
+) -> Totals {
     let sum = |of: fn(&TaskRow) -> Option<u64>| rows.iter().map(of).sum::<Option<u64>>();
-    let since = |of: fn(&CpuCounts) -> u64| Some(of(now).saturating_sub(of(before)));
+    let mut since = |of: fn(&CpuCounts) -> u64| Some(growth.of(of(before), of(now)));
     Totals {
         context_switches: SwitchTotals {
             voluntary: sum(|row| Some(row.voluntary)),
@@ -317,16 +386,19 @@ fn totals(rows: &[TaskRow], now: &CpuCounts, before: &CpuCounts, idle: &[u64], m
             peak: None,
         },
         threads_created: since(|cpus| cpus.threads),
-        switch_cost_ns: measures.then(|| now.cost_ns.saturating_sub(before.cost_ns)),
+        switch_cost_ns: since(|cpus| cpus.cost_ns).filter(|_| measures),
         ..Totals::default()
     }
 }
 
 /// Also those of which none was lost: a count that is missing is not the same as one that stands still.
-fn lost(now: &CpuCounts, before: &CpuCounts) -> Vec<Lost> {
+fn lost(now: &CpuCounts, before: &CpuCounts, growth: &mut Growth) -> Vec<Lost> {
     let of = |what: &str, events: u64| Lost { cpu: None, events, what: what.to_owned() };
     vec![
-        of("arrivals of tasks, because the kernel had no memory to count them", now.refused - before.refused),
-        of("ends of tasks, because too many ended at once", now.ended_lost - before.ended_lost),
+        of(
+            "arrivals of tasks, because the kernel had no memory to count them",
+            growth.of(before.refused, now.refused),
+        ),
+        of("ends of tasks, because too many ended at once", growth.of(before.ended_lost, now.ended_lost)),
     ]
 }

@@ -3,6 +3,7 @@
 use crate::options::{Cost, Mode, Options, SourceKind, Target};
 use crate::sources::bpf::{BpfError, Tracepoints};
 use crate::sources::perf;
+use crate::sources::privileges::Privileges;
 use std::time::Duration;
 
 /// The source of a recording.
@@ -35,6 +36,11 @@ impl Facts {
     pub fn of(target: &Target) -> Self {
         let own_task_numbers = !in_first_pid_namespace();
         Self { bpf: bpf(), perf: perf_of(target, own_task_numbers), own_task_numbers }
+    }
+
+    /// Of this machine as a whole, where perf events are out of the question.
+    pub(crate) fn of_machine() -> Self {
+        Self { bpf: bpf(), perf: Err(String::new()), own_task_numbers: !in_first_pid_namespace() }
     }
 }
 
@@ -117,19 +123,10 @@ fn perf_of(target: &Target, own_task_numbers: bool) -> Result<(), String> {
 /// Whether programs may be loaded: the tracepoints are there, and so are the capabilities.
 fn bpf() -> Result<Tracepoints, String> {
     let tracepoints = Tracepoints::probe().map_err(|error| error.to_string())?;
-    if may_use_bpf() {
+    if Privileges::read().may_use_bpf() {
         return Ok(tracepoints);
     }
     Err(BpfError::NotPermitted(std::io::Error::from_raw_os_error(1)).to_string())
-}
-
-/// `CAP_BPF` and `CAP_PERFMON`, or `CAP_SYS_ADMIN` (include/uapi/linux/capability.h), among the effective capabilities.
-fn may_use_bpf() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let set = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
-    let has = |capability: u32| set >> capability & 1 == 1;
-    has(21) || has(38) && has(39)
 }
 
 /// The number of the first pid namespace's file (include/linux/proc_ns.h, v6.18: `PROC_PID_INIT_INO`).

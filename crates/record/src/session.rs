@@ -38,6 +38,7 @@ use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_topology::Host;
+use swtch_trace::check::check;
 use swtch_trace::model::{Ended, Header, Lost, Scope};
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
@@ -132,7 +133,7 @@ impl Beside {
 ///
 /// # Errors
 /// When the target is not there, the source cannot be used, or nothing can be written. A disk that becomes full ends the recording without an
-/// error: the Trace says so, and holds everything up to then.
+/// error: the Trace says so, and holds everything up to then. A Trace with a figure that cannot be true is an error and is kept.
 pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recording, RecordError> {
     let (mut header, source, group) = prepare(options)?;
     let mut writer = Writer::create(&options.folder, &header)?;
@@ -168,13 +169,23 @@ pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recordin
     );
     let folder = writer.folder().to_owned();
     end(writer, run.as_mut(), &mut header, &tables, disk_full)?;
+    check(tables.parts(&header))
+        .map_err(|source| RecordError::Impossible { folder: folder.clone(), source })?;
     Ok(Recording { header, tables, folder })
 }
 
 /// Looks at the machine and the target, chooses the source, and begins the header.
 pub(crate) fn prepare(options: &Options) -> Result<(Header, SourceKind, Option<Cgroup>), RecordError> {
+    prepare_with(options, &Facts::of(&options.target))
+}
+
+/// The same, with the facts that decide on the source.
+pub(crate) fn prepare_with(
+    options: &Options,
+    facts: &Facts,
+) -> Result<(Header, SourceKind, Option<Cgroup>), RecordError> {
     let host = Host::read(Path::new("/"))?;
-    let Plan { source, why } = plan(options, &Facts::of(&options.target));
+    let Plan { source, why } = plan(options, facts);
     let group = match &options.target {
         Target::Cgroup(path) => Some(Cgroup::locate(Path::new("/"), path)?),
         // What limits the recorder's group limits the command in it.

@@ -4,5 +4,6 @@ pub mod bpf;
 pub mod counts;
 mod mapping;
 pub mod perf;
+pub(crate) mod privileges;
 pub mod procfs;
 mod ring;

@@ -9,6 +9,7 @@
 // The crate `procfs` does not serve here: version 0.18 reads neither interrupts nor soft interrupts nor schedstat, loses the
 // numbers of processors when one is off, and fails on the whole of a file that lacks one line, as a sandbox's does.
 
+mod accounts;
 mod cgroup;
 mod cgroups;
 mod counter_table;
@@ -22,7 +23,7 @@ mod stat;
 mod tests;
 
 pub use cgroup::{Cgroup, CgroupError};
-pub use cgroups::Cgroups;
+pub use cgroups::{CgroupReading, Cgroups};
 pub use counter_table::{CounterRow, CounterTable};
 pub use cpu_stat::{CgroupCounters, Throttling};
 pub use difference::{Difference, difference};

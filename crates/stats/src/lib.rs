@@ -1,5 +1,6 @@
 //! Pure statistics for noisy, one-sided measurements: quantiles, distribution-free and bootstrap intervals, a test
-//! of normality, autocorrelation, stopping rules, change points, and the comparison of two builds or machines.
+//! of normality, a rank test and the correction for many tests, autocorrelation, stopping rules, change points, and the
+//! comparison of two builds or machines.
 //!
 //! Everything takes `&[f64]`. Functions named `*_sorted` need ascending input (see [`sorted`]). Keeping NaN out of the
 //! input is the caller's duty; a NaN makes figures meaningless but never causes a panic. The random methods take a
@@ -8,28 +9,35 @@
 
 mod autocorrelation;
 mod change_points;
+mod class_quantile;
 mod comparison;
 mod intervals;
 mod line_fit;
 mod moments;
+mod multiple_tests;
 mod normal_distribution;
 mod normality;
 mod outliers;
 mod quantile_interval;
 mod quantiles;
+mod rank_sum;
 mod rng;
 mod stopping;
+mod student_distribution;
 
 pub use autocorrelation::lag1_autocorrelation;
 pub use change_points::{Segment, piecewise_linear, piecewise_linear_with_noise};
-pub use comparison::{Difference, compare_launch_medians};
+pub use class_quantile::{class_quantile, middle_of_class};
+pub use comparison::{Difference, LEAST_LAUNCHES, RATIO_CONFIDENCE, Side, Undecided, compare_launches};
 pub use intervals::{
     Interval, MedianInterval, bootstrap_interval, cluster_bootstrap_difference_of_medians,
     median_interval_sorted,
 };
 pub use moments::{coefficient_of_variation, mean, standard_deviation, variance};
+pub use multiple_tests::holm;
 pub use normality::{ShapiroWilk, shapiro_wilk_sorted};
 pub use quantile_interval::{QuantileInterval, quantile_interval_sorted};
 pub use quantiles::{median, median_in_place, quantile_sorted, sorted};
+pub use rank_sum::rank_sum;
 pub use rng::Rng;
 pub use stopping::StoppingRule;

@@ -36,6 +36,11 @@ pub trait Columns: Clone + Default + 'static {
 
     /// The columns, in order.
     fn columns() -> Vec<Box<dyn Column<Self>>>;
+
+    /// The columns of earlier versions, which are still read: the latest first.
+    fn earlier() -> Vec<Vec<Box<dyn Column<Self>>>> {
+        Vec::new()
+    }
 }
 
 /// One column of the rows `R`.
@@ -181,18 +186,17 @@ fn wrong(column: &str, why: &str) -> ParquetError {
     ParquetError::General(format!("column {column}: {why}"))
 }
 
-/// The table's Parquet schema.
-fn schema<R: Columns>() -> Result<Type, ParquetError> {
-    let fields =
-        R::columns().iter().map(|column| column.field().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+/// The Parquet schema of a table with these columns.
+fn schema<R: Columns>(columns: &[Box<dyn Column<R>>]) -> Result<Type, ParquetError> {
+    let fields = columns.iter().map(|column| column.field().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
     Type::group_type_builder(R::TABLE).with_fields(fields).build()
 }
 
 /// Names the table and its columns in one line. It stands in every file, so that a file of another table or version is told from
 /// a damaged one without trusting the file's own schema.
-fn signature<R: Columns>() -> String {
+fn signature<R: Columns>(columns: &[Box<dyn Column<R>>]) -> String {
     let columns: Vec<String> =
-        R::columns().iter().map(|column| format!("{}:{}", column.name(), column.kind())).collect();
+        columns.iter().map(|column| format!("{}:{}", column.name(), column.kind())).collect();
     format!("{} {} {}", crate::model::SCHEMA, R::TABLE, columns.join(" "))
 }
 
@@ -211,11 +215,12 @@ const SIGNATURE_KEY: &str = "swtch.table";
 /// }
 /// ```
 ///
-/// The struct gets `Clone, Debug, Default, PartialEq, Eq` and serde's traits.
+/// The struct gets `Clone, Debug, Default, PartialEq, Eq` and serde's traits. After the table's name, `earlier FUNCTION` names a function that
+/// gives the columns of earlier versions, as [`Columns::earlier`] does.
 macro_rules! table {
     (
         $(#[$row_attribute:meta])*
-        pub struct $row:ident in $table:literal {
+        pub struct $row:ident in $table:literal $(earlier $earlier:path)? {
             $($(#[$attribute:meta])* pub $field:ident: $type:ty,)+
         }
     ) => {
@@ -235,6 +240,10 @@ macro_rules! table {
                     |row, value| row.$field = value,
                 )),+]
             }
+
+            $(fn earlier() -> Vec<Vec<Box<dyn $crate::columns::Column<Self>>>> {
+                $earlier()
+            })?
         }
     };
 }

@@ -3,6 +3,7 @@
 use crate::model::SCHEMA;
 use std::io;
 use std::path::PathBuf;
+use swtch_document::Refused;
 
 /// Why a Trace could not be read or written. Every message is one line: what failed, the cause, the next step.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,18 @@ pub enum TraceError {
         path: PathBuf,
         /// What is missing or wrong, and where.
         why: String,
+    },
+    /// Figures of the Trace cannot be true.
+    #[error(
+        "{} has a figure that cannot be true: {source}; nothing of it is used and it stays as it is: report this defect of swtch with it, \
+         or record again",
+        path.display()
+    )]
+    Impossible {
+        /// The Trace.
+        path: PathBuf,
+        /// The figures, and what they contradict.
+        source: Refused,
     },
     /// A file could not be written; what was there before is still there.
     #[error("cannot write {}: {source}; what was written before can still be read", path.display())]

@@ -8,8 +8,10 @@
 //! recorder may be killed at any moment and what it wrote before can be read.
 #![forbid(unsafe_code)]
 
+pub mod check;
 mod columns;
 mod error;
+pub mod figures;
 mod files;
 pub mod model;
 pub mod reader;
@@ -19,7 +21,7 @@ pub mod writer;
 pub use error::TraceError;
 pub use model::Header;
 pub use reader::Trace;
-pub use writer::Writer;
+pub use writer::{Destination, Writer};
 
 /// The JSON Schema of the header, `swtch/trace/1`, generated from the types.
 ///

@@ -4,6 +4,7 @@ mod switches;
 
 pub use switches::Switches;
 
+use crate::check::{Parts, check};
 use crate::columns::{Columns, decode::TableFile};
 use crate::error::TraceError;
 use crate::files::{self, HEADER};
@@ -45,8 +46,18 @@ impl Trace {
     ///
     /// # Errors
     /// [`NotATrace`](TraceError::NotATrace), [`Foreign`](TraceError::Foreign) when another version wrote it,
-    /// [`Damaged`](TraceError::Damaged), or [`Read`](TraceError::Read).
+    /// [`Damaged`](TraceError::Damaged), [`Read`](TraceError::Read), or [`Impossible`](TraceError::Impossible) when a figure cannot be true.
     pub fn open(folder: &Path) -> Result<Self, TraceError> {
+        let trace = Self::open_unchecked(folder)?;
+        check(trace.parts()).map_err(|source| TraceError::Impossible { path: folder.to_owned(), source })?;
+        Ok(trace)
+    }
+
+    /// As [`open`](Self::open), whatever its figures: to look into a Trace that is refused.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), but for [`Impossible`](TraceError::Impossible).
+    pub fn open_unchecked(folder: &Path) -> Result<Self, TraceError> {
         let header = files::read_header(folder)?;
         let place = Place { folder, header: &header };
         Ok(Self {
@@ -61,6 +72,21 @@ impl Trace {
             folder: folder.to_owned(),
             header,
         })
+    }
+
+    /// The header and the small tables.
+    pub fn parts(&self) -> Parts<'_> {
+        Parts {
+            header: &self.header,
+            tasks: &self.tasks,
+            cpus: &self.cpus,
+            cgroups: &self.cgroups,
+            wakes: &self.wakes,
+            preemptions: &self.preemptions,
+            interrupts: &self.interrupts,
+            intervals: &self.intervals,
+            histograms: &self.histograms,
+        }
     }
 
     /// The folder it was read from.

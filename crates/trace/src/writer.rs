@@ -179,6 +179,19 @@ impl Writer {
         self.aside.take().map_or(Ok(()), |(place, new)| place.take(new).map(drop))
     }
 
+    /// As [`finish`](Self::finish), for a Trace with a figure that cannot be true: what [`create_aside`](Self::create_aside) began goes to a
+    /// free name beside its place, `NAME-refused.swtch`, so that what is at its place stays. Says where the Trace is.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_refused(mut self, header: &Header) -> Result<PathBuf, TraceError> {
+        let folder = match &mut self.aside {
+            Some((place, _)) => place.elsewhere("refused")?,
+            None => self.folder.clone(),
+        };
+        self.finish(header).map(|()| folder)
+    }
+
     /// Drops the switches that could not be written, and says how many they were: they belong into
     /// [`Header::lost`](crate::Header::lost).
     pub fn abandon_unwritten(&mut self) -> u64 {
@@ -250,6 +263,56 @@ impl Writer {
             return Ok(());
         }
         Err(TraceError::Replaced { path: self.folder.clone() })
+    }
+}
+
+/// Where a new Trace goes, so that none that is there is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// Where it is written.
+    pub folder: PathBuf,
+    /// The older Trace that it replaces when it is whole.
+    pub replaces: Option<PathBuf>,
+}
+
+impl Destination {
+    /// Of a Trace whose name was not asked for: the first free one of `NAME.swtch`, `NAME-2.swtch` and so on.
+    ///
+    /// # Errors
+    /// When it cannot be found out what is there.
+    pub fn free(folder: &Path) -> Result<Self, TraceError> {
+        let free = claim::free(folder);
+        let folder = free.map_err(|source| TraceError::Write { path: folder.to_owned(), source })?;
+        Ok(Self { folder, replaces: None })
+    }
+
+    /// Of a Trace whose name was asked for. One that is there is replaced only with `force`, and when the new one is whole: until
+    /// [`take`](Self::take) that is written beside it.
+    ///
+    /// # Errors
+    /// [`Occupied`](TraceError::Occupied) when something is there that may not be replaced.
+    pub fn named(folder: &Path, force: bool) -> Result<Self, TraceError> {
+        let fail = |source| TraceError::Write { path: folder.to_owned(), source };
+        if claim::is_free(folder).map_err(fail)? {
+            return Ok(Self { folder: folder.to_owned(), replaces: None });
+        }
+        claim::check_replaceable(folder)?;
+        if !force {
+            let why = "a Trace is there, which --force replaces".to_owned();
+            return Err(TraceError::Occupied { path: folder.to_owned(), why });
+        }
+        Ok(Self { replaces: Some(folder.to_owned()), ..Self::free(folder)? })
+    }
+
+    /// Puts the Trace that is whole now in its place. Says where it is.
+    ///
+    /// # Errors
+    /// When the older one cannot be replaced; both are then still there.
+    pub fn take(self) -> Result<PathBuf, TraceError> {
+        match self.replaces {
+            Some(old) => claim::replace(&self.folder, &old).map(|()| old),
+            None => Ok(self.folder),
+        }
     }
 }
 

@@ -41,7 +41,7 @@ fn busy_server(count: usize) -> Vec<SwitchRow> {
             prev_tid: std::mem::replace(&mut running[cpu as usize], next_tid),
             next_tid,
             prev_state: if random.below(5) == 0 { PrevState::Runnable } else { PrevState::Sleeping },
-            ran_ns: random.time_ns(30_000),
+            ran_ns: Some(random.time_ns(30_000)),
             waited_ns: (next_tid != 0).then(|| random.time_ns(6_000)),
             cost_ns: Some(random.time_ns(900) as u32),
             waker_tid: woken.then(|| 40_000 + random.below(300) as u32),

@@ -66,10 +66,12 @@ pub(super) fn on_the_busy_cpu(inputs: Inputs<'_>, bill: &Bill) -> Option<Advice>
             "another CPU for the line (echo CPU > /proc/irq/{number}/smp_affinity_list, or irqbalance), its packets spread over CPUs \
              (RPS: rps_cpus of the queue), or the tasks elsewhere (taskset)"
         ),
-        gain: here.ns.map(|ns| {
+        cost: here.ns.map(|ns| {
             let cpu_ns = bill.cpu_ns.max(busy_ns as f64);
-            Range { low: 0.0, high: (ns as f64 / cpu_ns).min(1.0) }
+            Range::exactly((ns as f64 / cpu_ns).min(1.0))
         }),
+        saving: "What the change saves cannot be bounded: entering and leaving an interrupt, and the caches that it leaves cold, come on top"
+            .to_owned(),
     })
 }
 
@@ -146,6 +148,7 @@ mod tests {
             preemptions: &[],
             interrupts,
             cpus,
+            histograms: &[],
             model: None,
             price: None,
         };
@@ -169,7 +172,7 @@ mod tests {
                         second, most of them 36 (nic-rx); they and the work they leave took 6.0 % of its time";
         assert_eq!(found.evidence, evidence);
         assert!(found.try_this.contains("/proc/irq/36/smp_affinity_list"));
-        assert!((found.gain.unwrap().high - 0.06).abs() < 1e-9, "{:?}", found.gain);
+        assert!((found.cost.unwrap().high - 0.06).abs() < 1e-9, "{:?}", found.cost);
         // Served where nobody needs the CPU.
         assert_eq!(advice(&[cpu(0, 800_000_000), cpu(1, 200_000_000)], &interrupts), None);
         // Nobody needs either.
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn without_times_the_rate_decides_and_nothing_is_promised() {
+    fn without_times_the_rate_decides_and_no_cost_is_given() {
         let hard = |cpu, count| row(InterruptKind::Hard, "36", cpu, count, None);
         let system = |number, user_ns, softirq_ns| CpuRow {
             cpu: number,
@@ -201,7 +204,7 @@ mod tests {
         let cpus = [system(0, 100_000_000, 0), system(1, 700_000_000, 0)];
         assert_eq!(advice(&cpus, &[hard(1, 4000)]), None);
         let found = advice(&cpus, &[hard(1, 9000), hard(0, 1)]).unwrap();
-        assert_eq!(found.gain, None);
+        assert_eq!(found.cost, None);
         // With the kernel's own accounting of time in soft interrupts.
         let cpus = [system(0, 100_000_000, 1_000_000), system(1, 700_000_000, 200_000_000)];
         assert!(

@@ -25,6 +25,8 @@ fn model() -> CostModel {
         refills,
         cache_bytes: Some(1 << 24),
         miss_ns: None,
+        hand_over: None,
+        measured_on: None,
     };
     model.refills.sort_by(|a, b| a.work_ns.total_cmp(&b.work_ns));
     model.miss_ns = miss_ns(&model.refills, 1 << 24);

@@ -1,5 +1,7 @@
 //! A distribution of times in bounded memory.
 
+use swtch_stats::middle_of_class;
+
 /// So many values are kept as they are; the quantiles are then exact.
 const EXACT_VALUES: usize = 1 << 16;
 /// Beyond, each octave has so many classes, as a power of two: a quantile is then within 1/128 of its value.
@@ -81,7 +83,7 @@ impl Distribution {
             seen >= rank
         })?;
         let (from, to) = bounds_of(class);
-        Some((from + (to - from) / 2).min(self.max))
+        Some(middle_of_class(from, to).min(self.max))
     }
 
     /// Classes for a table, of which an octave has four, without empty ones: from, to (exclusive), count.

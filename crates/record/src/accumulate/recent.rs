@@ -15,6 +15,7 @@ impl Accumulator {
     /// assert!(accumulator.recent(1, &|_| None).tasks.is_empty());
     /// ```
     pub fn recent(&mut self, now_ns: u64, group_name: &dyn Fn(u64) -> Option<String>) -> Tables {
+        self.arrive_until(now_ns);
         let tables = Tables {
             tasks: self.task_rows(now_ns, group_name),
             cpus: self.cpu_rows(),

@@ -4,6 +4,8 @@ use super::distribution::Distribution;
 use super::task::{Group, Task};
 use super::{Accumulator, Edge};
 use std::collections::HashMap;
+use swtch_trace::check::Parts;
+use swtch_trace::model::Header;
 use swtch_trace::tables::{
     CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow,
 };
@@ -32,10 +34,28 @@ pub struct Tables {
     pub interrupts: Vec<InterruptRow>,
 }
 
+impl Tables {
+    /// These tables with their header, to be checked.
+    pub fn parts<'a>(&'a self, header: &'a Header) -> Parts<'a> {
+        Parts {
+            header,
+            tasks: &self.tasks,
+            cpus: &self.cpus,
+            cgroups: &self.cgroups,
+            wakes: &self.wakes,
+            preemptions: &self.preemptions,
+            interrupts: &self.interrupts,
+            intervals: &self.intervals,
+            histograms: &self.histograms,
+        }
+    }
+}
+
 impl Accumulator {
     /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC). Tasks that run then have run until then. `group_name` names a control group
     /// of which events gave a number.
     pub fn tables(&mut self, now_ns: u64, group_name: &dyn Fn(u64) -> Option<String>) -> Tables {
+        self.arrive_until(now_ns);
         let tasks = self.task_rows(now_ns, group_name);
         // The intervals reach until now, also where nothing happened any more.
         self.intervals.at(now_ns.saturating_sub(1));
@@ -80,11 +100,13 @@ impl Accumulator {
         tasks
     }
 
-    /// Tasks that do not count and stand in other tables: who preempted or woke from outside, or was woken there.
+    /// Tasks that do not count and stand in other tables: they preempted, woke, were woken, or ran before a task that waited.
     fn outsiders(&self) -> Vec<TaskRow> {
-        let mentioned = self.preemptions.keys().chain(self.wakes.keys());
+        let mentioned =
+            self.preemptions.keys().chain(self.wakes.keys()).flat_map(|(one, other)| [*one, *other]);
+        let seen = self.tasks.iter().filter(|(_, task)| task.now.cpu.is_some()).map(|(tid, _)| *tid);
         let mut tids: Vec<u32> =
-            mentioned.flat_map(|(one, other)| [*one, *other]).filter(|tid| !self.counts(*tid)).collect();
+            mentioned.chain(seen).filter(|tid| *tid != 0 && !self.counts(*tid)).collect();
         tids.sort_unstable();
         tids.dedup();
         let named = tids.into_iter().filter_map(|tid| Some((tid, self.tasks.get(&tid)?)));
@@ -148,6 +170,7 @@ impl Accumulator {
         put("cost", "kind thread", &self.thread_costs);
         put("cost", "kind process", &self.process_costs);
         put("cost", "kind idle", &self.idle_costs);
+        put("cost", "kind interrupted", &self.interrupted_costs);
         let mut busiest: Vec<(u32, &Task)> = self
             .tasks
             .iter()

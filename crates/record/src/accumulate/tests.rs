@@ -15,6 +15,8 @@ fn switch(at_ns: u64, cpu: u32, prev_tid: u32, prev_state: PrevState, next_tid: 
         address_space_changed: Some(true),
         cost_ns: Some(10),
         prev_counts: None,
+        after_gap: false,
+        interrupted: false,
     })
 }
 
@@ -44,7 +46,11 @@ fn two_tasks(scoped: bool, followed: &[u32]) -> (Accumulator, Vec<SwitchRow>) {
         switch(1500, 0, 7, PrevState::Sleeping, 8),
         switch(1600, 0, 8, PrevState::Sleeping, 0),
     ];
-    let rows = events.iter().filter_map(|event| accumulator.take(event)).collect();
+    let mut rows = Vec::new();
+    for event in &events {
+        accumulator.take(event, &mut rows);
+    }
+    accumulator.end(&mut rows);
     (accumulator, rows)
 }
 
@@ -53,7 +59,10 @@ fn waits_runs_and_preemptions_are_told_apart() {
     let (mut accumulator, rows) = two_tasks(false, &[7, 8]);
     let sums = accumulator.sums();
     assert_eq!((sums.voluntary, sums.involuntary, sums.idle, sums.wakeups), (3, 1, 1, 1));
-    assert_eq!(rows.iter().map(|row| row.ran_ns).collect::<Vec<_>>(), [0, 90, 90, 190, 90]);
+    assert_eq!(
+        rows.iter().map(|row| row.ran_ns).collect::<Vec<_>>(),
+        [None, Some(90), Some(90), Some(190), Some(90)]
+    );
     assert_eq!((rows[2].waited_ns, rows[2].waker_tid), (Some(50), Some(8)));
     assert_eq!(rows[3].waited_ns, Some(200), "who was preempted waits from then on");
     let tables = accumulator.tables(2000, &|_| None);
@@ -88,8 +97,8 @@ fn only_the_scope_counts_and_the_rest_is_named() {
 fn migrations_have_their_class() {
     let mut accumulator = Accumulator::new(0, caches(), false);
     for (at_ns, cpu) in [(100, 0), (200, 1), (300, 2), (400, 3), (500, 3)] {
-        accumulator.take(&switch(at_ns, cpu, 0, PrevState::Runnable, 7));
-        accumulator.take(&switch(at_ns + 50, cpu, 7, PrevState::Sleeping, 0));
+        accumulator.take(&switch(at_ns, cpu, 0, PrevState::Runnable, 7), &mut Vec::new());
+        accumulator.take(&switch(at_ns + 50, cpu, 7, PrevState::Sleeping, 0), &mut Vec::new());
     }
     assert_eq!(accumulator.sums().migrations, Migrations { same_l2: 1, same_l3: 1, across: 1 });
 }
@@ -111,12 +120,12 @@ fn a_number_given_again_is_another_task() {
         })
     };
     // Before, the number was that of somebody who was not to be recorded.
-    accumulator.take(&switch(50, 0, 7, PrevState::Sleeping, 5));
+    accumulator.take(&switch(50, 0, 7, PrevState::Sleeping, 5), &mut Vec::new());
     for at_ns in [100, 1100] {
-        accumulator.take(&life(at_ns, LifeKind::Fork));
-        accumulator.take(&switch(at_ns + 10, 0, 5, PrevState::Sleeping, 7));
-        accumulator.take(&life(at_ns + 40, LifeKind::Exit));
-        accumulator.take(&switch(at_ns + 50, 0, 7, PrevState::Dead, 5));
+        accumulator.take(&life(at_ns, LifeKind::Fork), &mut Vec::new());
+        accumulator.take(&switch(at_ns + 10, 0, 5, PrevState::Sleeping, 7), &mut Vec::new());
+        accumulator.take(&life(at_ns + 40, LifeKind::Exit), &mut Vec::new());
+        accumulator.take(&switch(at_ns + 50, 0, 7, PrevState::Dead, 5), &mut Vec::new());
     }
     let sums = accumulator.sums();
     assert_eq!((sums.forked, sums.exited, sums.processes_peak), (2, 2, 2));
@@ -133,10 +142,12 @@ fn a_number_given_again_is_another_task() {
 #[test]
 fn a_lost_event_makes_no_time_up() {
     let mut accumulator = Accumulator::new(0, caches(), false);
-    accumulator.take(&switch(100, 0, 0, PrevState::Runnable, 7));
+    let mut rows = Vec::new();
+    accumulator.take(&switch(100, 0, 0, PrevState::Runnable, 7), &mut rows);
     // The switch away from 7, and its move to CPU 1, were lost.
-    let row = accumulator.take(&switch(900, 1, 7, PrevState::Sleeping, 0)).unwrap();
-    assert_eq!(row.ran_ns, 0);
+    accumulator.take(&switch(900, 1, 7, PrevState::Sleeping, 0), &mut rows);
+    accumulator.end(&mut rows);
+    assert_eq!(rows.iter().map(|row| row.ran_ns).collect::<Vec<_>>(), [None, None]);
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
@@ -169,7 +180,7 @@ proptest! {
         let mut accumulator = Accumulator::new(500, caches(), scoped);
         accumulator.follow(&known(3));
         for event in &events {
-            accumulator.take(event);
+            accumulator.take(event, &mut Vec::new());
         }
         let tables = accumulator.tables(u64::MAX >> 20, &|_| None);
         prop_assert!(tables.tasks.iter().all(|row| row.tid != 0));
@@ -182,19 +193,22 @@ fn what_ended_is_told_once_and_memory_is_bounded_by_what_exists() {
     let mut told = 0;
     for round in 0..1000_u32 {
         let (at_ns, tid) = (u64::from(round) * 1000 + 100, 100 + round);
-        accumulator.take(&Event::Life(Life {
-            at_ns,
-            tid,
-            pid: tid,
-            parent_pid: 5,
-            comm: "child".into(),
-            kernel_thread: false,
-            group: None,
-            kind: LifeKind::Fork,
-        }));
-        accumulator.take(&wake(at_ns + 10, 0, tid, 5));
-        accumulator.take(&switch(at_ns + 20, 0, 5, PrevState::Runnable, tid));
-        accumulator.take(&switch(at_ns + 30, 0, tid, PrevState::Dead, 5));
+        accumulator.take(
+            &Event::Life(Life {
+                at_ns,
+                tid,
+                pid: tid,
+                parent_pid: 5,
+                comm: "child".into(),
+                kernel_thread: false,
+                group: None,
+                kind: LifeKind::Fork,
+            }),
+            &mut Vec::new(),
+        );
+        accumulator.take(&wake(at_ns + 10, 0, tid, 5), &mut Vec::new());
+        accumulator.take(&switch(at_ns + 20, 0, 5, PrevState::Runnable, tid), &mut Vec::new());
+        accumulator.take(&switch(at_ns + 30, 0, tid, PrevState::Dead, 5), &mut Vec::new());
         if round % 10 == 9 {
             let tables = accumulator.recent(at_ns + 40, &|_| None);
             let ended = tables.tasks.iter().filter(|row| row.comm == "child");
@@ -210,10 +224,10 @@ fn what_ended_is_told_once_and_memory_is_bounded_by_what_exists() {
 #[test]
 fn a_wait_that_ends_in_the_next_window_is_with_its_pair() {
     let mut accumulator = Accumulator::new(0, caches(), false);
-    accumulator.take(&switch(100, 0, 0, PrevState::Runnable, 8));
-    accumulator.take(&switch(200, 0, 8, PrevState::Runnable, 7));
+    accumulator.take(&switch(100, 0, 0, PrevState::Runnable, 8), &mut Vec::new());
+    accumulator.take(&switch(200, 0, 8, PrevState::Runnable, 7), &mut Vec::new());
     assert_eq!(accumulator.recent(250, &|_| None).preemptions[0].count, 1);
-    accumulator.take(&switch(300, 0, 7, PrevState::Sleeping, 8));
+    accumulator.take(&switch(300, 0, 7, PrevState::Sleeping, 8), &mut Vec::new());
     let tables = accumulator.recent(350, &|_| None);
     let [pair] = &tables.preemptions[..] else { panic!("{:?}", tables.preemptions) };
     assert_eq!((pair.by_tid, pair.of_tid, pair.count, pair.ns), (7, 8, 0, Some(100)));
@@ -231,7 +245,7 @@ fn tasks_whose_end_was_lost_are_forgotten() {
     for tid in [5, 6] {
         accumulator.follow(&known(tid));
     }
-    accumulator.take(&switch(5000, 0, 0, PrevState::Runnable, 6));
+    accumulator.take(&switch(5000, 0, 0, PrevState::Runnable, 6), &mut Vec::new());
     accumulator.forget_unless(10_000, |tid| tid == 6);
     assert_eq!((accumulator.task_count(), accumulator.processes.len()), (1, 1));
 }
@@ -246,8 +260,8 @@ proptest! {
             at_ns += 10;
             let state = [PrevState::Runnable, PrevState::Sleeping, PrevState::Dead, PrevState::Other][usize::from(state)];
             let event = switch(at_ns, cpu as u32, prev, state, next);
-            asked.take(&event);
-            never.take(&event);
+            asked.take(&event, &mut Vec::new());
+            never.take(&event, &mut Vec::new());
             if ask {
                 pairs += asked.recent(at_ns, &|_| None).preemptions.iter().map(|row| row.count).sum::<u64>();
             }
@@ -257,4 +271,84 @@ proptest! {
         prop_assert_eq!(pairs, whole.preemptions.iter().map(|row| row.count).sum::<u64>());
         prop_assert_eq!(asked.sums(), never.sums());
     }
+}
+
+fn altered(event: &Event, change: impl Fn(&mut Switch)) -> Event {
+    let Event::Switch(one) = event else { unreachable!() };
+    let mut one = *one;
+    change(&mut one);
+    Event::Switch(one)
+}
+
+#[test]
+fn how_long_a_task_outside_the_scope_ran_is_said_where_it_was_observed_only() {
+    for (after_gap, ran_ns) in [(false, Some(390)), (true, None)] {
+        let mut accumulator = Accumulator::new(0, caches(), true);
+        accumulator.follow(&known(8));
+        let mut rows = Vec::new();
+        accumulator.take(&switch(100, 0, 8, PrevState::Runnable, 7), &mut rows);
+        // With a gap, others came and went, and 7 again.
+        let back = altered(&switch(500, 0, 7, PrevState::Sleeping, 8), |one| one.after_gap = after_gap);
+        accumulator.take(&back, &mut rows);
+        accumulator.end(&mut rows);
+        assert_eq!(rows.iter().map(|row| row.ran_ns).collect::<Vec<_>>(), [None, ran_ns]);
+        assert_eq!(rows[1].waited_ns, Some(400));
+    }
+}
+
+/// CPU 1 is taken away inside the scheduler. Meanwhile 7 runs on CPU 0, sleeps and is woken; then CPU 1 goes on and takes it.
+#[test]
+fn a_task_that_comes_out_of_a_stolen_switch_comes_at_its_end() {
+    let mut accumulator = Accumulator::new(0, caches(), false);
+    let mut rows = Vec::new();
+    for event in [
+        switch(1_000, 0, 0, PrevState::Runnable, 7),
+        altered(&switch(2_000, 1, 0, PrevState::Runnable, 7), |one| one.cost_ns = Some(1_000_000)),
+        switch(5_000, 0, 7, PrevState::Sleeping, 0),
+        wake(6_000, 0, 7, 8),
+        switch(1_102_000, 1, 7, PrevState::Sleeping, 0),
+    ] {
+        accumulator.take(&event, &mut rows);
+    }
+    accumulator.end(&mut rows);
+    assert_eq!(rows.iter().map(|row| row.at_ns).collect::<Vec<_>>(), [1_000, 2_000, 5_000, 1_102_000]);
+    let seven = accumulator.tables(2_000_000, &|_| None).tasks.into_iter().find(|row| row.tid == 7).unwrap();
+    assert_eq!((seven.run_ns, seven.voluntary), (3_990 + 100_000, 2));
+    assert_eq!(accumulator.late().all(), 0);
+}
+
+#[test]
+fn an_event_that_comes_late_is_counted_and_changes_no_time() {
+    let mut accumulator = Accumulator::new(0, caches(), false);
+    let mut rows = Vec::new();
+    for event in [
+        switch(1_000, 0, 0, PrevState::Runnable, 7),
+        switch(9_000, 0, 7, PrevState::Sleeping, 0),
+        // Of CPU 1, from before.
+        switch(500, 1, 7, PrevState::Runnable, 0),
+    ] {
+        accumulator.take(&event, &mut rows);
+    }
+    accumulator.end(&mut rows);
+    assert_eq!((rows.len(), accumulator.late().by_cpu.get(&1)), (2, Some(&1)));
+    let seven = &accumulator.tables(10_000, &|_| None).tasks[0];
+    assert_eq!((seven.run_ns, seven.voluntary, seven.involuntary), (7_990, 1, 1));
+}
+
+#[test]
+fn a_task_that_left_without_an_event_does_not_run_until_the_end() {
+    let mut accumulator = Accumulator::new(1000, caches(), false);
+    let mut rows = Vec::new();
+    for event in [
+        switch(1100, 0, 0, PrevState::Runnable, 7),
+        // 7 left for the idle task, and no event said so.
+        switch(1200, 0, 0, PrevState::Runnable, 8),
+        switch(1300, 0, 8, PrevState::Sleeping, 0),
+    ] {
+        accumulator.take(&event, &mut rows);
+    }
+    accumulator.end(&mut rows);
+    let tables = accumulator.tables(9000, &|_| None);
+    let run_ns: u64 = tables.tasks.iter().map(|task| task.run_ns).sum();
+    assert!(run_ns <= 100, "7 is not known to have run, and 8 ran for at most 100 ns: {run_ns}");
 }

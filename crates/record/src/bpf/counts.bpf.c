@@ -115,6 +115,34 @@ static __always_inline void moved(struct task_counts *counts, u32 cpu)
 		counts->migrations[2]++;
 }
 
+static __always_inline bool knows_quota(void)
+{
+	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) &&
+	       bpf_core_field_exists(((struct cfs_rq *)0)->throttled_clock_self_time);
+}
+
+/*
+ * The part of a wait in which a quota, of the task's cgroup or one above it, stopped the task. The kernel sums how long each run queue was
+ * throttled. A wait after an involuntary switch began at that switch, so what that sum gained since then lies in the wait. From 6.18 on a task
+ * is only stopped on its way out of the kernel, by an involuntary switch; before that a task that wakes may wait for a quota, too, and
+ * that is taken for a wait for a CPU.
+ */
+static __always_inline void add_quota(struct task_counts *counts, struct task_struct *task, u64 wait_ns, u32 number)
+{
+	u64 throttled_ns, gained_ns, involuntary = task->nivcsw;
+
+	throttled_ns = task->se.cfs_rq->throttled_clock_self_time;
+	if (throttled_ns != counts->throttled_ns) {
+		gained_ns = throttled_ns - counts->throttled_ns;
+		/* Another run queue of that CPU would be another cgroup's: then the sum may be less. */
+		if (counts->cpu == number + 1 && involuntary != counts->involuntary && throttled_ns > counts->throttled_ns &&
+		    task->prio >= MAX_RT_PRIO)
+			counts->quota_ns += gained_ns < wait_ns ? gained_ns : wait_ns;
+		counts->throttled_ns = throttled_ns;
+	}
+	counts->involuntary = involuntary;
+}
+
 /* A task has come to this CPU. */
 static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *task, u64 cost_ns, u64 mm_before)
 {
@@ -141,6 +169,8 @@ static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *t
 		slice_ns = task->se.sum_exec_runtime - counts->run_ns;
 		counts->delay_ns += wait_ns;
 		counts->run_ns += slice_ns;
+		if (knows_quota())
+			add_quota(counts, task, wait_ns, number);
 		counts->waits[class_of(wait_ns)]++;
 		if (wait_ns > counts->wait_max_ns)
 			counts->wait_max_ns = wait_ns;
@@ -312,6 +342,8 @@ int dump(struct bpf_iter__task *ctx)
 	/* Who ended was told of then, and may stay for its parent to collect. */
 	if (task && task->__state & TASK_DEAD)
 		return 0;
+	if (cpu)
+		cpu->knows_quota = knows_quota();
 	/* The first time round, this makes the counts of the tasks that are there already. */
 	counts = task && task->pid && cpu ? counts_of(task, cpu) : NULL;
 	if (!counts)

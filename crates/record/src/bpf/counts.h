@@ -23,6 +23,11 @@ struct task_counts {
 	u64 process_switches;
 	u64 cost_ns;
 	u64 costs;
+	/* of the time in run queues, the part in which a quota stopped the task */
+	u64 quota_ns;
+	/* at the last switch to it: how long its run queue had been throttled, and its involuntary switches */
+	u64 throttled_ns;
+	u64 involuntary;
 	u32 cpu; /* one more than the last, 0 for none */
 	u32 migrations[3]; /* within L2, within L3, across */
 	u32 waits[CLASSES];
@@ -66,12 +71,14 @@ struct cpu_counts {
 	u64 ended_head;
 	u64 ended_lost;
 	u64 ended_tail;
-	u64 pad[15];
+	/* whether this kernel has what quota_ns takes */
+	u64 knows_quota;
+	u64 pad[14];
 	/* of switches between threads, between processes, from or to idle */
 	u32 costs_by_kind[3 * CLASSES];
 };
 
-_Static_assert(sizeof(struct task_counts) == 640 && sizeof(struct task_record) == 728, "as the recorder reads them");
+_Static_assert(sizeof(struct task_counts) == 664 && sizeof(struct task_record) == 752, "as the recorder reads them");
 _Static_assert(sizeof(struct cpu_counts) == 1024 && __builtin_offsetof(struct cpu_counts, ended_tail) == 128, "likewise");
 
 /* Places in the ring of ended tasks of each CPU; a power of two. */

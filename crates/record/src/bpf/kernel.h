@@ -35,14 +35,22 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 /* include/linux/sched.h, v6.18 */
 #define PF_KTHREAD 0x00200000
 #define TASK_DEAD 0x00000080
+/* include/linux/sched/prio.h: below are the real-time classes, which have no quota of a cgroup. */
+#define MAX_RT_PRIO 100
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct mm_struct;
 
+/* The run queue of a cgroup on a CPU (kernel/sched/sched.h, v6.6 and later). */
+struct cfs_rq {
+	u64 throttled_clock_self_time;
+};
+
 struct sched_entity {
 	u64 sum_exec_runtime;
 	u64 nr_migrations;
+	struct cfs_rq *cfs_rq;
 };
 
 struct sched_info {
@@ -71,6 +79,7 @@ struct task_struct {
 	unsigned int flags;
 	int pid;
 	int tgid;
+	int prio;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	char comm[16];

@@ -115,13 +115,29 @@ static __always_inline void write_switch(struct ring *ring, struct task_struct *
 	struct event *event;
 	u64 place;
 
-	if (scoped && !is_followed(tid) && !is_followed(other))
-		return;
+	if (scoped) {
+		bool leaves = is_followed(tid), comes = is_followed(other);
+
+		if (!leaves && !comes && !ring->waiting) {
+			ring->gap = 1;
+			return;
+		}
+		/*
+		 * While a followed task waits here after a preemption, the tasks before it in the queue are recorded too, until a followed
+		 * task or the idle task comes.
+		 */
+		ring->waiting = leaves && (!ring->entered_state || ring->entered_flags & EVENT_PREEMPT) ? 1
+				: comes || !other ? 0 : ring->waiting;
+	}
 	event = next_event(ring, &place);
 	if (!event) {
+		ring->gap = 1;
 		__sync_fetch_and_add(&ring->lost_switches, 1);
 		return;
 	}
+	if (ring->gap)
+		flags |= EVENT_GAP;
+	ring->gap = 0;
 	event->at_ns = ring->entered_ns;
 	event->tid = tid;
 	event->other = other;
@@ -134,6 +150,62 @@ static __always_inline void write_switch(struct ring *ring, struct task_struct *
 	complete(event, place);
 }
 
+/* The switch has its event, or needs none: the recorder need not wait for it any more. */
+static __always_inline void forget_entry(struct ring *ring)
+{
+	unfollow_dead(ring->entered_tid, ring->entered_flags);
+	order_stores(&ring->entered_ns);
+	*(volatile u64 *)&ring->entered_ns = 0;
+}
+
+/*
+ * A new task does not come out of the scheduler where others do (its first switch ends in schedule_tail, which no tracepoint tells of). That
+ * switch is written by the first interrupt of the task, or when the task enters the scheduler: `task` is who came. What it cost is not known.
+ *
+ * An interrupt finds a switch that was entered by another task than the current one only after the switch: before, interrupts are off.
+ */
+static __always_inline void write_first_switch(struct ring *ring, struct task_struct *task)
+{
+	if (*(volatile u64 *)&ring->entered_ns <= ENTERING || ring->entered_tid == task->pid)
+		return;
+	if (*(volatile u8 *)&ring->writing)
+		return;
+	*(volatile u8 *)&ring->writing = 1;
+	barrier();
+	write_switch(ring, task, 0, 0);
+	forget_entry(ring);
+	barrier();
+	*(volatile u8 *)&ring->writing = 0;
+}
+
+/* Before `entered` in this file, and so attached before it: a switch that is entered is always left. */
+SEC("tp_btf/sched_exit_tp")
+int BPF_PROG(left, bool is_switch)
+{
+	u64 now_ns = bpf_ktime_get_ns(), cost_ns;
+	struct ring *ring = this_ring();
+	u8 flags = EVENT_COST;
+
+	if (!ring)
+		return 0;
+	*(volatile u8 *)&ring->writing = 1;
+	barrier();
+	if (!is_switch) {
+		*(volatile u64 *)&ring->entered_ns = 0;
+	} else if (ring->entered_ns) {
+		cost_ns = now_ns - ring->entered_ns;
+		if (cost_ns > 0xffffffff)
+			cost_ns = 0xffffffff;
+		if (ring->interrupts != ring->entered_interrupts)
+			flags |= EVENT_INTERRUPT;
+		write_switch(ring, bpf_get_current_task_btf(), cost_ns, flags);
+		forget_entry(ring);
+	}
+	barrier();
+	*(volatile u8 *)&ring->writing = 0;
+	return 0;
+}
+
 SEC("tp_btf/sched_entry_tp")
 int BPF_PROG(entered, bool preempt)
 {
@@ -143,14 +215,9 @@ int BPF_PROG(entered, bool preempt)
 
 	if (!ring)
 		return 0;
-	/*
-	 * A new task does not come out of the scheduler where others do (its first switch ends in schedule_tail), so that switch is written when
-	 * the task goes in for the first time: who goes in is who came. What it cost is not known.
-	 */
-	if (ring->entered_ns && ring->entered_tid != task->pid) {
-		write_switch(ring, task, 0, 0);
-		unfollow_dead(ring->entered_tid, ring->entered_flags);
-	}
+	write_first_switch(ring, task);
+	*(volatile u64 *)&ring->entered_ns = ENTERING;
+	barrier();
 	state = task->__state;
 	ring->entered_tid = task->pid;
 	ring->entered_state = state;
@@ -158,25 +225,8 @@ int BPF_PROG(entered, bool preempt)
 	ring->entered_voluntary = task->nvcsw;
 	ring->entered_involuntary = task->nivcsw;
 	ring->entered_mm = (u64)task->active_mm;
-	ring->entered_ns = bpf_ktime_get_ns();
-	return 0;
-}
-
-SEC("tp_btf/sched_exit_tp")
-int BPF_PROG(left, bool is_switch)
-{
-	struct ring *ring;
-	u64 now_ns;
-
-	if (!is_switch)
-		return 0;
-	now_ns = bpf_ktime_get_ns();
-	ring = this_ring();
-	if (!ring || !ring->entered_ns)
-		return 0;
-	write_switch(ring, bpf_get_current_task_btf(), now_ns - ring->entered_ns, EVENT_COST);
-	unfollow_dead(ring->entered_tid, ring->entered_flags);
-	ring->entered_ns = 0;
+	ring->entered_interrupts = ring->interrupts;
+	*(volatile u64 *)&ring->entered_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -189,6 +239,8 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 
 	if (!ring)
 		return 0;
+	*(volatile u64 *)&ring->entered_ns = ENTERING;
+	barrier();
 	ring->entered_tid = prev->pid;
 	ring->entered_state = prev_state;
 	ring->entered_flags = (preempt ? EVENT_PREEMPT : 0) | (prev_state & TASK_DEAD ? EVENT_DEAD : 0);
@@ -196,10 +248,9 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	ring->entered_voluntary = prev->nvcsw - voluntary;
 	ring->entered_involuntary = prev->nivcsw - !voluntary;
 	ring->entered_mm = (u64)prev->active_mm;
-	ring->entered_ns = bpf_ktime_get_ns();
+	*(volatile u64 *)&ring->entered_ns = bpf_ktime_get_ns();
 	write_switch(ring, next, 0, 0);
-	unfollow_dead(ring->entered_tid, ring->entered_flags);
-	ring->entered_ns = 0;
+	forget_entry(ring);
 	return 0;
 }
 
@@ -320,8 +371,11 @@ int BPF_PROG(hard_began, int line, struct irqaction *action)
 {
 	struct ring *ring = this_ring();
 
-	if (ring)
-		ring->hard_began_ns = bpf_ktime_get_ns();
+	if (!ring)
+		return 0;
+	write_first_switch(ring, bpf_get_current_task_btf());
+	ring->interrupts++;
+	ring->hard_began_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -347,6 +401,8 @@ int BPF_PROG(soft_began, unsigned int kind)
 
 	if (!ring)
 		return 0;
+	write_first_switch(ring, bpf_get_current_task_btf());
+	ring->interrupts++;
 	ring->soft_hard_ns = ring->hard_total_ns;
 	ring->soft_began_ns = bpf_ktime_get_ns();
 	return 0;
@@ -373,8 +429,11 @@ int BPF_PROG(timer_began, int vector)
 {
 	struct ring *ring = this_ring();
 
-	if (ring)
-		ring->timer_began_ns = bpf_ktime_get_ns();
+	if (!ring)
+		return 0;
+	write_first_switch(ring, bpf_get_current_task_btf());
+	ring->interrupts++;
+	ring->timer_began_ns = bpf_ktime_get_ns();
 	return 0;
 }
 

@@ -17,11 +17,19 @@ enum event_flag {
 	EVENT_DEAD = 1 << 2,
 	/* Switch: its cost was measured. */
 	EVENT_COST = 1 << 3,
-	/* Wake: from an interrupt; who ran then is not the cause. */
+	/* Wake: from an interrupt; who ran then is not the cause. Switch: an interrupt was served between the scheduler's entry and its exit. */
 	EVENT_INTERRUPT = 1 << 4,
 	/* Wake: of a task just made. */
 	EVENT_NEW = 1 << 5,
+	/* Switch: this CPU made switches since the last event of a switch here that have no event (outside the scope, or lost). */
+	EVENT_GAP = 1 << 6,
 };
+
+/*
+ * `entered_ns` before its time is read. An event's time is older than its place in the ring: the recorder must know of every time that is still
+ * to come (src/sources/bpf/horizon.rs), so this is stored before the time is read, and 0 after the event is complete.
+ */
+#define ENTERING 1
 
 /* One event in a CPU's ring: 32 bytes, two to a cache line. */
 struct event {
@@ -49,7 +57,7 @@ struct ring {
 	u64 lost_wakes;
 	u64 info_head;
 	u64 infos_lost;
-	/* the switch that was entered and is not yet left */
+	/* the switch that was entered and has no event yet: 0 none, ENTERING, or when */
 	u64 entered_ns;
 	u64 entered_mm;
 	u32 entered_tid;
@@ -57,14 +65,21 @@ struct ring {
 	u32 entered_involuntary;
 	u16 entered_state;
 	u8 entered_flags;
-	u8 pad;
+	/* its event is being written; an interrupt must not write it too */
+	u8 writing;
 	/* the interrupts that are being served */
 	u64 hard_began_ns;
 	u64 hard_total_ns;
 	u64 soft_began_ns;
 	u64 soft_hard_ns;
 	u64 timer_began_ns;
-	u64 pad0[2];
+	/* interrupts served, and how many when the switch was entered */
+	u32 interrupts;
+	u32 entered_interrupts;
+	/* switches without an event since the last one that has one */
+	u32 gap;
+	/* a task of the scope was preempted here and has not come back */
+	u32 waiting;
 	u64 tail;
 	u64 info_tail;
 	u64 pad1[14];

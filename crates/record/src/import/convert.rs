@@ -11,6 +11,7 @@ use crate::accumulate::{Accumulator, CacheGroups, Known};
 use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use swtch_trace::check::check;
 use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
@@ -137,6 +138,8 @@ impl Converter {
                     address_space_changed: None,
                     cost_ns: None,
                     prev_counts: None,
+                    after_gap: false,
+                    interrupted: false,
                 }))
             }
             Told::Waking(task) | Told::Wakeup(task) | Told::WakeupNew(task) => {
@@ -207,7 +210,7 @@ impl Converter {
         for known in step.news.iter().filter(|known| Some(known.tid) == runs) {
             accumulator.name(known);
         }
-        self.rows.extend(accumulator.take(&step.event));
+        accumulator.take(&step.event, &mut self.rows);
         for known in step.news.iter().filter(|known| Some(known.tid) != runs) {
             accumulator.name(known);
         }
@@ -227,6 +230,7 @@ impl Converter {
             });
         };
         let mut writer = self.writer;
+        accumulator.end(&mut self.rows);
         writer.append_switches(&self.rows)?;
         let sums = accumulator.sums();
         let mut tables = accumulator.tables(self.figures.last_ns(), &|_| None);
@@ -235,6 +239,8 @@ impl Converter {
         Figures::fill_lost(&self.lost, self.losses_without_number, format, &mut header);
         self.figures.fill_unavailable(&counts, format, self.tasks.processes_are_told, &mut header);
         self.figures.clean(&counts, &self.lost, &mut tables);
+        check(tables.parts(&header))
+            .map_err(|source| ImportError::Impossible { path: path.to_owned(), source })?;
         writer.put(&tables.tasks)?;
         writer.put(&tables.cpus)?;
         writer.put(&tables.wakes)?;

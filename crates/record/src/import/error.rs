@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use swtch_document::Refused;
 use swtch_trace::TraceError;
 
 /// Why a text could not be made a Trace. Every message is one line: what failed, the cause, the next step.
@@ -39,6 +40,17 @@ pub enum ImportError {
         lines: u64,
         /// Those that could not be understood.
         malformed: u64,
+    },
+    /// The text contradicts itself.
+    #[error(
+        "{} contradicts itself: {source}; no Trace was written: record again, or report this as a defect of swtch with the text",
+        path.display()
+    )]
+    Impossible {
+        /// The file.
+        path: PathBuf,
+        /// The figures, and what they contradict.
+        source: Refused,
     },
     /// The Trace cannot be written.
     #[error(transparent)]

@@ -1,5 +1,6 @@
 //! What tasks did since the last time. Sums of these never go back, whatever tasks come, go and move.
 
+use crate::growth::Growth;
 use crate::sources::counts::{CLASSES, TaskCounts};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -17,6 +18,8 @@ type Key = (u64, u32);
 struct Seen {
     counts: TaskCounts,
     round: u64,
+    /// Time stopped by a quota that is not yet part of a wait: the two are not read at one moment.
+    quota_left_ns: u64,
 }
 
 /// What was seen of each task, and what came in addition since the last time.
@@ -27,6 +30,9 @@ pub(super) struct Deltas {
     ended: usize,
     folded: BTreeMap<Option<String>, TaskRow>,
     waits: [u64; CLASSES],
+    quota_ns: BTreeMap<Option<String>, u64>,
+    backwards: u64,
+    too_long: Option<String>,
 }
 
 /// What happened since the last time.
@@ -35,6 +41,21 @@ pub(super) struct Taken {
     pub(super) rows: Vec<TaskRow>,
     /// Waits of all, by class.
     pub(super) waits: [u64; CLASSES],
+    /// The part of the waits in which a quota stopped the tasks, ns, by control group; nothing of groups without any.
+    pub(super) quota_ns: BTreeMap<Option<String>, u64>,
+    /// Readings of tasks in which a counter fell.
+    pub(super) backwards: u64,
+    /// A task that waited for longer than it was watched.
+    pub(super) too_long: Option<String>,
+}
+
+/// What a task did between two readings.
+struct Grown {
+    row: TaskRow,
+    waits: [u64; CLASSES],
+    quota_ns: u64,
+    quota_left_ns: u64,
+    fell: bool,
 }
 
 impl Default for Deltas {
@@ -46,6 +67,9 @@ impl Default for Deltas {
             ended: 0,
             folded: BTreeMap::new(),
             waits: [0; CLASSES],
+            quota_ns: BTreeMap::new(),
+            backwards: 0,
+            too_long: None,
         }
     }
 }
@@ -56,12 +80,25 @@ impl Deltas {
         self.round += 1;
         for task in tasks {
             let key = (task.first_ns, task.pid);
-            let before = self.seen.get(&key).map(|seen| &seen.counts);
-            let row = difference(before, &task, &mut self.waits);
-            if row.voluntary + row.involuntary + row.run_ns + row.wait_ns + row.waits > 0 {
-                self.rows.push(TaskRow { cgroup: name(task.group), ..row });
+            let before = self.seen.get(&key);
+            let grown = difference(before, &task);
+            if grown.fell {
+                // The reading is older than the one before: the next one has all that is missing here.
+                self.backwards += 1;
+                if let Some(seen) = self.seen.get_mut(&key) {
+                    seen.round = self.round;
+                }
+                continue;
             }
-            self.seen.insert(key, Seen { counts: task, round: self.round });
+            self.judge(before.map(|seen| seen.counts.arrivals), &task, &grown);
+            let row = &grown.row;
+            if row.voluntary + row.involuntary + row.run_ns + row.wait_ns + row.waits > 0 {
+                let row = TaskRow { cgroup: name(task.group), ..grown.row };
+                self.add(row.cgroup.as_ref(), &grown.waits, grown.quota_ns);
+                self.rows.push(row);
+            }
+            let seen = Seen { counts: task, round: self.round, quota_left_ns: grown.quota_left_ns };
+            self.seen.insert(key, seen);
         }
         let round = self.round;
         self.seen.retain(|_, seen| round - seen.round < MISSED);
@@ -70,8 +107,11 @@ impl Deltas {
     /// A task of a control group that has ended, as it stood then.
     pub(super) fn ended(&mut self, task: &TaskCounts, cgroup: Option<String>) {
         let before = self.seen.remove(&(task.first_ns, task.pid));
-        let row = difference(before.as_ref().map(|seen| &seen.counts), task, &mut self.waits);
-        let row = TaskRow { cgroup, ..row };
+        let grown = difference(before.as_ref(), task);
+        self.backwards += u64::from(grown.fell);
+        self.judge(before.map(|seen| seen.counts.arrivals), task, &grown);
+        self.add(cgroup.as_ref(), &grown.waits, grown.quota_ns);
+        let row = TaskRow { cgroup, ..grown.row };
         if self.ended < MOST_ENDED {
             self.ended += 1;
             self.rows.push(row);
@@ -80,31 +120,61 @@ impl Deltas {
         }
     }
 
+    /// A wait is counted when it ends. One of a task that came to a CPU before began after that, while the task was watched.
+    fn judge(&mut self, arrivals_before: Option<u64>, task: &TaskCounts, grown: &Grown) {
+        let watched_ns = task.last_ns.saturating_sub(task.first_ns);
+        let waited_ns = grown.row.wait_ns;
+        // The clocks of processors that are not quite the same differ by less.
+        let most_ns = watched_ns + watched_ns / 100 + 1_000_000_000;
+        if arrivals_before.is_some_and(|arrivals| arrivals > 0) && waited_ns > most_ns {
+            self.too_long.get_or_insert_with(|| {
+                let tid = task.tid;
+                format!("task {tid} waited for {waited_ns} ns, and was watched for {watched_ns} ns")
+            });
+        }
+    }
+
+    fn add(&mut self, cgroup: Option<&String>, waits: &[u64; CLASSES], quota_ns: u64) {
+        for (sum, more) in self.waits.iter_mut().zip(waits) {
+            *sum += more;
+        }
+        if quota_ns > 0 {
+            *self.quota_ns.entry(cgroup.cloned()).or_default() += quota_ns;
+        }
+    }
+
     /// Everything since the last time.
     pub(super) fn take(&mut self) -> Taken {
         self.ended = 0;
         let mut rows = std::mem::take(&mut self.rows);
         rows.extend(std::mem::take(&mut self.folded).into_values());
-        Taken { rows, waits: std::mem::replace(&mut self.waits, [0; CLASSES]) }
+        Taken {
+            rows,
+            waits: std::mem::replace(&mut self.waits, [0; CLASSES]),
+            quota_ns: std::mem::take(&mut self.quota_ns),
+            backwards: std::mem::take(&mut self.backwards),
+            too_long: self.too_long.take(),
+        }
     }
 }
 
 /// What a task did between two looks. Its own counts of classes are of 32 bits and begin anew when those are full.
-fn difference(before: Option<&TaskCounts>, now: &TaskCounts, waits: &mut [u64; CLASSES]) -> TaskRow {
+fn difference(seen: Option<&Seen>, now: &TaskCounts) -> Grown {
     let none = TaskCounts::default();
-    let before = before.unwrap_or(&none);
+    let before = seen.map_or(&none, |seen| &seen.counts);
+    let mut growth = Growth::default();
+    let mut waits = [0; CLASSES];
     for ((sum, before), now) in waits.iter_mut().zip(before.waits.counts()).zip(now.waits.counts()) {
-        *sum += u64::from(now.wrapping_sub(*before));
+        *sum = growth.of_32_bits(*before, *now);
     }
-    let since = |of: fn(&TaskCounts) -> u64| of(now).saturating_sub(of(before));
-    let migrations = |distance: usize| {
-        // Counted in 32 bits, too.
-        let (before, now) = (before.migrations[distance] as u32, now.migrations[distance] as u32);
-        Some(u64::from(now.wrapping_sub(before)))
-    };
+    // Counted in 32 bits, too.
+    let [same_l2, same_l3, across] =
+        [0, 1, 2].map(|at| Some(growth.of_32_bits(before.migrations[at] as u32, now.migrations[at] as u32)));
+    let mut since = |of: fn(&TaskCounts) -> u64| growth.of(of(before), of(now));
     let (arrivals, process) = (since(|task| task.arrivals), since(|task| task.process_switches));
     let measured = since(|task| task.costs) > 0;
-    TaskRow {
+    let cost_ns = since(|task| task.cost_ns);
+    let row = TaskRow {
         tid: now.tid,
         pid: now.pid,
         in_scope: true,
@@ -114,15 +184,18 @@ fn difference(before: Option<&TaskCounts>, now: &TaskCounts, waits: &mut [u64; C
         run_ns: since(|task| task.run_ns),
         wait_ns: since(|task| task.wait_ns),
         waits: arrivals,
-        migrations_same_l2: migrations(0),
-        migrations_same_l3: migrations(1),
-        migrations_across: migrations(2),
+        migrations_same_l2: same_l2,
+        migrations_same_l3: same_l3,
+        migrations_across: across,
         displaced: Some(since(|task| task.displaced)),
         process_switches: Some(process),
         thread_switches: Some(arrivals.saturating_sub(process)),
-        switch_cost_ns: measured.then(|| since(|task| task.cost_ns)),
+        switch_cost_ns: measured.then_some(cost_ns),
         ..TaskRow::default()
-    }
+    };
+    let quota_ns = since(|task| task.quota_ns) + seen.map_or(0, |seen| seen.quota_left_ns);
+    let part_ns = quota_ns.min(row.wait_ns);
+    Grown { waits, quota_ns: part_ns, quota_left_ns: quota_ns - part_ns, fell: growth.fell > 0, row }
 }
 
 /// Adds a row to that of others of its control group.
@@ -194,6 +267,64 @@ mod tests {
         deltas.take();
         deltas.alive(vec![task(7, 11, 0)], |_| None);
         assert_eq!(voluntary(&mut deltas), 1);
+    }
+
+    /// Counts of 32 bits and a reading that comes late: what is counted twice or as four thousand million in other programs.
+    #[test]
+    fn a_reading_that_is_older_than_the_last_counts_as_nothing_and_is_counted() {
+        let mut deltas = Deltas::default();
+        let at = |voluntary: u64, migrations: u64| TaskCounts {
+            migrations: [0, 0, migrations],
+            ..task(1, voluntary, 10 * voluntary)
+        };
+        deltas.alive(vec![at(100, 7)], |_| None);
+        assert_eq!(deltas.take().backwards, 0);
+        deltas.alive(vec![at(90, 5)], |_| None);
+        let taken = deltas.take();
+        assert_eq!((taken.rows.len(), taken.backwards), (0, 1));
+        deltas.alive(vec![at(110, 8)], |_| None);
+        let taken = deltas.take();
+        let row = &taken.rows[0];
+        assert_eq!((row.voluntary, row.run_ns, row.migrations_across), (10, 100, Some(1)), "not 20");
+        // Only its end is told too early: what fell is nothing, and no huge number.
+        deltas.ended(&at(105, 2), None);
+        let taken = deltas.take();
+        assert_eq!((taken.rows[0].voluntary, taken.rows[0].migrations_across), (0, Some(0)));
+        assert_eq!(taken.backwards, 1);
+    }
+
+    #[test]
+    fn a_wait_for_a_quota_is_a_part_of_a_wait_whenever_the_two_are_read() {
+        let mut deltas = Deltas::default();
+        let at = |wait_ns: u64, quota_ns: u64| TaskCounts { wait_ns, quota_ns, arrivals: 1, ..task(1, 1, 1) };
+        let group = Some("/web".to_owned());
+        let mut part = |wait_ns: u64, quota_ns: u64| {
+            deltas.alive(vec![at(wait_ns, quota_ns)], |_| Some("/web".to_owned()));
+            deltas.take().quota_ns.get(&group).copied().unwrap_or(0)
+        };
+        assert_eq!(part(100, 40), 40);
+        // The second is read after the first: it belongs to a wait that is seen the next time.
+        assert_eq!((part(110, 90), part(150, 90)), (10, 40));
+        assert_eq!((part(150, 90), part(200, 90)), (0, 0));
+    }
+
+    #[test]
+    fn a_wait_that_is_longer_than_the_task_was_watched_is_told() {
+        let at = |wait_ns: u64, arrivals: u64| TaskCounts {
+            wait_ns,
+            arrivals,
+            last_ns: 5_000_000_000,
+            ..task(1, 1, 1)
+        };
+        let mut deltas = Deltas::default();
+        // It may have waited since before it was watched.
+        deltas.alive(vec![at(0, 0)], |_| None);
+        deltas.alive(vec![at(1 << 40, 1)], |_| None);
+        assert_eq!(deltas.take().too_long, None);
+        deltas.alive(vec![at((1 << 40) + 5_000_000_000, 2)], |_| None);
+        assert_eq!(deltas.take().too_long, None);
+        deltas.alive(vec![at(1 << 41, 3)], |_| None);
+        assert!(deltas.take().too_long.unwrap().contains("task 1 waited"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::group_names::GroupNames;
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
-use crate::accumulate::{Accumulator, CacheGroups, Tables};
+use crate::accumulate::{Accumulator, CacheGroups, Late, Tables};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::event::{Event, Life, PrevState, Switch};
@@ -21,9 +21,10 @@ use swtch_trace::tables::{InterruptKind, InterruptRow, SwitchRow};
 /// Memory for unread events: so much a CPU, and at most so much in all, unless asked otherwise.
 const BUFFER_BYTES_PER_CPU: u64 = 16 << 20;
 const MOST_BUFFER_BYTES: u64 = 256 << 20;
-/// An event is complete only some time after the moment it tells of: the scheduler was entered then, and is left later, on a
-/// virtual machine perhaps much later. So long the order of events is left open, ns.
-const LAG_NS: u64 = 20_000_000;
+/// Events that wait for earlier ones are held in memory, at most so many. Beyond, the older half goes on, and earlier ones are late.
+const MOST_HELD: usize = 2 << 20;
+/// At the end, a CPU that is in the middle of a switch is waited for so long, ns: a hypervisor may have taken it.
+const LAST_WAIT_NS: u64 = 2_000_000_000;
 /// How often tasks whose end was lost are looked for, and how long nothing may have been heard of them, ns.
 pub(super) const SWEEP_EVERY_NS: u64 = 60_000_000_000;
 /// Between two looks, at least and at most. Who looks takes a CPU from the workload, and some of its caches: seldom costs less.
@@ -37,12 +38,15 @@ pub(super) struct BpfRun {
     accumulator: Accumulator,
     /// Seen, and not yet old enough to be in order.
     held: Vec<Event>,
+    /// Everything before this moment has been taken, ns.
+    horizon_ns: u64,
     ready: Vec<SwitchRow>,
     period: Duration,
     longest_period: Duration,
     members: Members,
     groups: GroupNames,
     asked: Cost,
+    scoped: bool,
     /// When tasks whose end was lost were last looked for.
     swept_ns: u64,
 }
@@ -69,12 +73,14 @@ impl BpfRun {
             bpf,
             accumulator,
             held: Vec::new(),
+            horizon_ns: start_ns,
             ready: Vec::new(),
             period: PERIODS.0,
             longest_period: longest_period(in_all / cpus),
             members: Members::of(&options.target, group),
             groups,
             asked: options.cost,
+            scoped,
             swept_ns: start_ns,
         };
         if scoped {
@@ -109,12 +115,17 @@ impl BpfRun {
     fn take(&mut self, horizon_ns: u64) {
         // Nearly sorted already, ring by ring: a merge.
         self.held.sort_by_key(Event::at_ns);
-        let old = self.held.partition_point(|event| event.at_ns() < horizon_ns);
+        let mut old = self.held.partition_point(|event| event.at_ns() < horizon_ns);
+        self.horizon_ns = self.horizon_ns.max(horizon_ns);
+        if self.held.len() - old > MOST_HELD {
+            old += (self.held.len() - old) / 2;
+            self.horizon_ns = self.horizon_ns.max(self.held[old].at_ns());
+        }
         for event in self.held.drain(..old) {
             if let Event::Life(Life { group: Some(number), .. }) = &event {
                 self.groups.note(*number);
             }
-            self.ready.extend(self.accumulator.take(&event));
+            self.accumulator.take(&event, &mut self.ready);
         }
     }
 
@@ -142,6 +153,11 @@ impl BpfRun {
         if !bracket {
             let why = not_in_place(self.asked);
             header.unavailable.push(unavailable("switches.cost_ns", why));
+        }
+        if self.scoped {
+            let why = "absent for a task outside the scope that came while no task of the scope had just left or been preempted there; \
+                swtch record -a observes all tasks";
+            header.unavailable.push(unavailable("switches.ran_ns", why));
         }
         for table in ["switches", "tasks", "wakes", "preemptions", "histograms", "intervals"] {
             header.sources.insert(table.to_owned(), "bpf".to_owned());
@@ -171,6 +187,7 @@ impl BpfRun {
                 }
             }));
         }
+        header.lost.extend(late_rows(self.accumulator.late()));
     }
 
     /// The sum of each line, then each CPU's part of it.
@@ -209,13 +226,12 @@ impl Run for BpfRun {
 
     fn look(&mut self) {
         let now_ns = monotonic_ns();
-        let horizon_ns = now_ns.saturating_sub(LAG_NS);
         let newcomers = self.members.newcomers(now_ns);
         self.follow(&newcomers);
-        let full = self.bpf.drain(&mut self.held);
-        self.take(horizon_ns);
+        let round = self.bpf.drain(&mut self.held);
+        self.take(round.horizon_ns);
         self.groups.look(now_ns);
-        self.period = next_period(self.period, full, self.longest_period);
+        self.period = next_period(self.period, round.full, self.longest_period);
     }
 
     fn period(&self) -> Duration {
@@ -231,14 +247,21 @@ impl Run for BpfRun {
     }
 
     fn finish(&mut self, end_ns: u64) {
-        // An event of before may be completed only after; some milliseconds are enough, or else it is of a task that is still in a switch.
-        std::thread::sleep(Duration::from_millis(2));
-        self.bpf.drain(&mut self.held);
+        // An event of before may be completed only after.
+        let pause = Duration::from_millis(2);
+        loop {
+            std::thread::sleep(pause);
+            let round = self.bpf.drain(&mut self.held);
+            if round.horizon_ns >= end_ns || monotonic_ns() >= end_ns + LAST_WAIT_NS {
+                break;
+            }
+        }
+        let pending = self.bpf.pending();
         self.bpf.detach();
         self.take(end_ns);
         self.held.clear();
-        for (cpu, prev_tid, at_ns) in self.bpf.pending() {
-            // Into a task so new that it has not been in the scheduler since. Who it is, the kernel has not told.
+        for (cpu, prev_tid, at_ns) in pending.into_iter().filter(|(_, _, at_ns)| *at_ns < end_ns) {
+            // Into a task so new that nothing has interrupted it since, or a switch that is not over. The task that comes is not known.
             let switch = Switch {
                 at_ns,
                 cpu,
@@ -249,11 +272,14 @@ impl Run for BpfRun {
                 address_space_changed: None,
                 cost_ns: None,
                 prev_counts: None,
+                after_gap: false,
+                interrupted: false,
             };
             if prev_tid != 0 && self.accumulator.is_running(prev_tid, cpu) {
-                self.ready.extend(self.accumulator.take(&Event::Switch(switch)));
+                self.accumulator.take(&Event::Switch(switch), &mut self.ready);
             }
         }
+        self.accumulator.end(&mut self.ready);
         self.groups.look_again();
         regroup(&mut self.accumulator, self.groups.hierarchy());
     }
@@ -269,8 +295,7 @@ impl Run for BpfRun {
     fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
         self.fill_header(header);
         // What runs at the horizon has run until then: later events are still to come.
-        let horizon_ns = now_ns.saturating_sub(LAG_NS);
-        let mut tables = self.accumulator.recent(horizon_ns, &|number| self.groups.name(number));
+        let mut tables = self.accumulator.recent(self.horizon_ns, &|number| self.groups.name(number));
         self.add_lost_rows(&mut tables);
         if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
             self.swept_ns = now_ns;
@@ -283,13 +308,24 @@ impl Run for BpfRun {
     fn progress(&self) -> Progress {
         let sums = self.accumulator.sums();
         Progress {
-            switches: Some(sums.voluntary + sums.involuntary + sums.idle),
+            switches: Some(sums.voluntary + sums.involuntary),
             run_ns: Some(sums.run_ns),
             tasks: self.accumulator.task_count(),
-            lost: self.bpf.lost().iter().map(Losses::all).sum(),
+            lost: self.bpf.lost().iter().map(Losses::all).sum::<u64>() + self.accumulator.late().all(),
             ..Progress::default()
         }
     }
+}
+
+/// Events that could not be put in order, for the header.
+pub(super) fn late_rows(late: &Late) -> Vec<Lost> {
+    let row = |cpu, events| Lost {
+        cpu,
+        events,
+        what: "events that came after later ones: they are counted, their times are not known".to_owned(),
+    };
+    let by_cpu = late.by_cpu.iter().map(|(cpu, events)| row(Some(*cpu), *events));
+    by_cpu.chain((late.lives > 0).then(|| row(None, late.lives))).collect()
 }
 
 /// Kinds of soft interrupts in the order of the kernel (include/linux/interrupt.h, v6.18).

@@ -470,7 +470,7 @@ impl Run for CountsRun {
         let cpus = self.cpus();
         Progress {
             switches: Some(if self.members.is_all() {
-                cpus.switches.iter().chain(&cpus.idle_switches).sum()
+                cpus.switches.iter().sum()
             } else {
                 self.before.voluntary + self.before.involuntary
             }),
@@ -497,10 +497,8 @@ impl<'a> Times<'a> {
         Self { classes: Cow::Borrowed(classes), max_ns }
     }
 
-    /// The middle of the class of the quantile, which may lie above the longest of all.
     fn quantile_ns(&self, share: f64) -> Option<u64> {
-        let middle_ns = self.classes.quantile_ns(share)?;
-        Some(self.max_ns.map_or(middle_ns, |max_ns| middle_ns.min(max_ns)))
+        self.classes.quantile_ns(share, self.max_ns)
     }
 
     /// Of those since an earlier moment the longest is known only when it is the longest of all; otherwise its class bounds it.

@@ -2,6 +2,7 @@
 
 use crate::accumulate::Tables;
 use std::collections::{BTreeMap, HashMap};
+use swtch_stats::class_quantile;
 use swtch_trace::model::Totals;
 use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
 
@@ -80,7 +81,9 @@ fn joined(before: &TaskRow, after: TaskRow, histograms: &[HistogramRow]) -> Task
     }
     let add = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(one, other)| one + other);
     let of = format!("task {}", after.tid);
-    let quantile = |metric: &str, share: f64| quantile_ns(histograms, metric, &of, share);
+    let wait_max_ns = before.wait_max_ns.max(after.wait_max_ns);
+    let slice_max_ns = before.slice_max_ns.max(after.slice_max_ns);
+    let wait = |share: f64| quantile_ns(histograms, "wait", &of, share, wait_max_ns);
     // What was never measured of one part, because it never happened there, is nothing.
     let cost = |one: Option<u64>, other: Option<u64>| add(one.or(Some(0)), other.or(Some(0)));
     TaskRow {
@@ -91,12 +94,12 @@ fn joined(before: &TaskRow, after: TaskRow, histograms: &[HistogramRow]) -> Task
         run_ns: before.run_ns + after.run_ns,
         wait_ns: before.wait_ns + after.wait_ns,
         waits: before.waits + after.waits,
-        wait_p50_ns: quantile("wait", 0.5),
-        wait_p90_ns: quantile("wait", 0.9),
-        wait_p99_ns: quantile("wait", 0.99),
-        wait_max_ns: before.wait_max_ns.max(after.wait_max_ns),
-        slice_p50_ns: quantile("slice", 0.5),
-        slice_max_ns: before.slice_max_ns.max(after.slice_max_ns),
+        wait_p50_ns: wait(0.5),
+        wait_p90_ns: wait(0.9),
+        wait_p99_ns: wait(0.99),
+        wait_max_ns,
+        slice_p50_ns: quantile_ns(histograms, "slice", &of, 0.5, slice_max_ns),
+        slice_max_ns,
         migrations_same_l2: add(before.migrations_same_l2, after.migrations_same_l2),
         migrations_same_l3: add(before.migrations_same_l3, after.migrations_same_l3),
         migrations_across: add(before.migrations_across, after.migrations_across),
@@ -111,17 +114,16 @@ fn joined(before: &TaskRow, after: TaskRow, histograms: &[HistogramRow]) -> Task
     }
 }
 
-/// The middle of the class that holds the quantile.
-fn quantile_ns(histograms: &[HistogramRow], metric: &str, of: &str, share: f64) -> Option<u64> {
-    let classes = || histograms.iter().filter(|row| row.metric == metric && row.of == of);
-    let all: u64 = classes().map(|row| row.count).sum();
-    let rank = ((share * all as f64).ceil() as u64).max(1);
-    let mut seen = 0;
-    let row = classes().find(|row| {
-        seen += row.count;
-        seen >= rank
-    })?;
-    Some(row.from_ns + (row.to_ns - row.from_ns) / 2)
+/// The quantile of a task's histogram, at most its longest.
+fn quantile_ns(
+    histograms: &[HistogramRow],
+    metric: &str,
+    of: &str,
+    share: f64,
+    max_ns: Option<u64>,
+) -> Option<u64> {
+    let classes = histograms.iter().filter(|row| row.metric == metric && row.of == of);
+    class_quantile(classes.map(|row| (row.from_ns, row.to_ns, row.count)), share, max_ns)
 }
 
 fn cpus(first: &[CpuRow], second: Vec<CpuRow>) -> Vec<CpuRow> {

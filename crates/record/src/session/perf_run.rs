@@ -1,6 +1,6 @@
 //! A recording by the kernel's perf events.
 
-use super::bpf_run::{PERIODS, SWEEP_EVERY_NS, cache_groups, next_period, own_tid, regroup};
+use super::bpf_run::{PERIODS, SWEEP_EVERY_NS, cache_groups, late_rows, next_period, own_tid, regroup};
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
@@ -23,8 +23,6 @@ use swtch_trace::tables::SwitchRow;
 /// Memory for unread records: so much a CPU, and at most so much in all, unless asked otherwise. The kernel locks it, so less may be permitted.
 const BUFFER_BYTES_PER_CPU: u64 = 8 << 20;
 const MOST_BUFFER_BYTES: u64 = 256 << 20;
-/// So long the order of records is left open, ns: one is written some time after the moment it tells of.
-const LAG_NS: u64 = 20_000_000;
 
 pub(super) struct PerfRun {
     perf: Perf,
@@ -38,6 +36,8 @@ pub(super) struct PerfRun {
     keeps: bool,
     /// Seen, and not yet old enough to be in order.
     held: Vec<Record>,
+    /// Everything before this moment has been taken, ns.
+    horizon_ns: u64,
     ready: Vec<SwitchRow>,
     period: Duration,
     members: Members,
@@ -78,6 +78,7 @@ impl PerfRun {
             whole,
             keeps: !only_counts(options),
             held: Vec::new(),
+            horizon_ns: start_ns,
             ready: Vec::new(),
             period: PERIODS.0,
             members: Members::of(&options.target, group),
@@ -155,9 +156,9 @@ impl PerfRun {
         self.newcomers = self.members.newcomers(now_ns);
     }
 
-    fn drain(&mut self) -> f64 {
+    fn drain(&mut self) -> (f64, u64) {
         let before = self.held.len();
-        let full = self.perf.drain(&mut self.held);
+        let drained = self.perf.drain(&mut self.held);
         if !self.whole {
             for record in &self.held[before..] {
                 match record.what {
@@ -167,15 +168,17 @@ impl PerfRun {
                 }
             }
         }
-        full
+        drained
     }
 
     /// Takes what is older than `horizon_ns`, in order.
     fn take(&mut self, horizon_ns: u64) {
         // Nearly sorted already, ring by ring: a merge.
         self.held.sort_by_key(|record| record.at_ns);
+        self.horizon_ns = self.horizon_ns.max(horizon_ns);
         let old = self.held.partition_point(|record| record.at_ns < horizon_ns);
         let (converter, accumulator, ready) = (&mut self.converter, &mut self.accumulator, &mut self.ready);
+        let mut rows = Rows { ready, keeps: self.keeps };
         for record in self.held.drain(..old) {
             if let What::Fork { parent_tid, .. } = record.what
                 && !converter.knows(parent_tid)
@@ -184,10 +187,7 @@ impl PerfRun {
                 converter.know(known);
             }
             converter.take(&record, |told| match told {
-                Told::Event(event) => {
-                    let row = accumulator.take(&event);
-                    ready.extend(row.filter(|_| self.keeps));
-                }
+                Told::Event(event) => accumulator.take(&event, &mut rows),
                 Told::Name(known) => accumulator.name(&known),
             });
         }
@@ -202,6 +202,7 @@ impl PerfRun {
                 what: "records (a switch is two), because the buffer was full; a larger --buffer holds more"
                     .to_owned(),
             })
+            .chain(late_rows(self.accumulator.late()))
             .collect();
     }
 
@@ -313,6 +314,20 @@ impl PerfRun {
     }
 }
 
+/// Where rows go, when they are kept.
+struct Rows<'a> {
+    ready: &'a mut Vec<SwitchRow>,
+    keeps: bool,
+}
+
+impl Extend<SwitchRow> for Rows<'_> {
+    fn extend<T: IntoIterator<Item = SwitchRow>>(&mut self, rows: T) {
+        if self.keeps {
+            self.ready.extend(rows);
+        }
+    }
+}
+
 impl Run for PerfRun {
     fn started(&mut self, pid: u32) -> Result<(), RecordError> {
         self.members.add(pid);
@@ -321,9 +336,9 @@ impl Run for PerfRun {
 
     fn look(&mut self) {
         let now_ns = monotonic_ns();
-        let full = self.drain();
+        let (full, horizon_ns) = self.drain();
         self.watch_newcomers(now_ns);
-        self.take(now_ns.saturating_sub(LAG_NS));
+        self.take(horizon_ns);
         self.period = next_period(self.period, full, PERIODS.1);
     }
 
@@ -346,6 +361,7 @@ impl Run for PerfRun {
         self.perf.stop();
         self.take(end_ns);
         self.held.clear();
+        self.accumulator.end(&mut Rows { ready: &mut self.ready, keeps: self.keeps });
         regroup(&mut self.accumulator, self.hierarchy.as_ref());
     }
 
@@ -358,7 +374,7 @@ impl Run for PerfRun {
 
     fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
         self.fill_header(header);
-        let mut tables = self.accumulator.recent(now_ns.saturating_sub(LAG_NS), &|_| None);
+        let mut tables = self.accumulator.recent(self.horizon_ns, &|_| None);
         self.fill_rest(header, &mut tables);
         let quiet_ns = now_ns.saturating_sub(SWEEP_EVERY_NS);
         self.accumulator.forget_unless(quiet_ns, known::is_there);
@@ -367,9 +383,8 @@ impl Run for PerfRun {
 
     fn progress(&self) -> Progress {
         let sums = self.accumulator.sums();
-        let idle = if self.whole { sums.idle } else { 0 };
         Progress {
-            switches: Some(sums.voluntary + sums.involuntary + idle),
+            switches: Some(sums.voluntary + sums.involuntary),
             run_ns: Some(sums.run_ns),
             tasks: self.accumulator.task_count(),
             lost: self.perf.lost_so_far(),
@@ -400,7 +415,7 @@ mod tests {
             converter.take(&record, |told| {
                 if let Told::Event(event) = told {
                     assert!(matches!(event, Event::Switch(_)));
-                    accumulator.take(&event);
+                    accumulator.take(&event, &mut Vec::new());
                 }
             });
         }

@@ -1,15 +1,19 @@
 //! BPF programs at the scheduler's tracepoints: every switch and wake-up, its cost measured in place where the kernel allows.
 
+mod horizon;
 mod rings;
 mod shared;
 
+use crate::clock::monotonic_ns;
 use crate::event::Event;
 use crate::sources::mapping::Mapping;
+use crate::sources::privileges::Privileges;
+use horizon::Horizon;
 use libbpf_rs::btf::{Btf, types::Typedef};
 use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
 use libbpf_rs::{OpenObject, OpenProgramMut};
-pub use rings::Losses;
 use rings::Rings;
+pub use rings::{Losses, Round};
 use shared::{HARD_LINES, INFO_SHIFT, LINES, RawEvent, RawInterrupt, SOFT_KINDS, TIMER_LINE};
 use skeleton::{RecordSkel, RecordSkelBuilder};
 use std::io;
@@ -29,9 +33,7 @@ pub(crate) const EVENT_BYTES: u64 = size_of::<RawEvent>() as u64;
 #[non_exhaustive]
 pub enum BpfError {
     /// The kernel does not let us.
-    #[error(
-        "BPF is not permitted here: {0}; run as root, or allow it: setcap cap_bpf,cap_perfmon+ep \"$(command -v swtch)\""
-    )]
+    #[error("BPF is not permitted here: {0}; {advice}", advice = Privileges::read().for_bpf())]
     NotPermitted(io::Error),
     /// The kernel describes none of its types, or has none of the tracepoints.
     #[error("this kernel has no {0}; it needs CONFIG_DEBUG_INFO_BTF, and 5.5 or later")]
@@ -177,6 +179,7 @@ impl Bpf {
                 events: Mapping::new(&maps.events, cpus << shift)?,
                 infos: Mapping::new(&maps.infos, cpus << INFO_SHIFT)?,
                 shift,
+                horizon: Horizon::new(cpus, monotonic_ns()),
             };
             let followed = Mapping::new(&maps.followed, words as usize)?;
             let interrupts = Mapping::new(&maps.interrupts, cpus * LINES as usize)?;
@@ -217,8 +220,8 @@ impl Bpf {
         self.skeleton.links = skeleton::RecordLinks::default();
     }
 
-    /// Moves what the programs saw to `out`, CPU by CPU; says how full the fullest ring was, from 0 to 1.
-    pub fn drain(&self, out: &mut Vec<Event>) -> f64 {
+    /// Moves what the programs saw to `out`, CPU by CPU.
+    pub fn drain(&mut self, out: &mut Vec<Event>) -> Round {
         self.rings.drain(out)
     }
 
@@ -232,7 +235,7 @@ impl Bpf {
         self.tracepoints
     }
 
-    /// The switches into new tasks that these have not ended yet: where, who left, when, ns.
+    /// The switches that were entered and have no event yet, those into new tasks among them: where, the task that left, when, ns.
     pub fn pending(&self) -> Vec<(u32, u32, u64)> {
         self.rings.pending()
     }

@@ -14,6 +14,7 @@ use skeleton::{CountsSkel, CountsSkelBuilder};
 use std::io::Read;
 use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::Ordering;
+use swtch_stats::class_quantile;
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -48,8 +49,10 @@ pub struct TaskCounts {
     pub involuntary: u64,
     /// Time on a CPU, ns, by the kernel's sum.
     pub run_ns: u64,
-    /// Time in run queues, ns, by the kernel's sum.
+    /// Time in run queues, ns, by the kernel's sum. It includes `quota_ns`.
     pub wait_ns: u64,
+    /// The part of it in which a quota, of its control group or one above, stopped the task, ns; see [`Counter::knows_quota`].
+    pub quota_ns: u64,
     /// Times it came to a CPU.
     pub arrivals: u64,
     /// Of those, times another task had run there meanwhile, or it was another CPU.
@@ -84,7 +87,7 @@ impl Default for Classes {
 
 impl Classes {
     /// From (ns), to (exclusive) and count of each class that has any.
-    pub fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+    pub fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone + '_ {
         let counted = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
         counted.map(move |(class, count)| {
             let (from, to) = class_bounds_ns(class);
@@ -92,16 +95,9 @@ impl Classes {
         })
     }
 
-    /// The middle of the class that holds the quantile, ns.
-    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
-        let all: u64 = self.0.iter().map(|count| u64::from(*count)).sum();
-        let rank = ((share * all as f64).ceil() as u64).max(1);
-        let mut seen = 0;
-        let (from, to, _) = self.rows().find(|(_, _, count)| {
-            seen += count;
-            seen >= rank
-        })?;
-        Some(from + (to - from) / 2)
+    /// The quantile, ns, at most `max_ns`, the longest if that is known: by the one rule of [`class_quantile`].
+    pub fn quantile_ns(&self, share: f64, max_ns: Option<u64>) -> Option<u64> {
+        class_quantile(self.rows(), share, max_ns)
     }
 
     /// The counts as they are, class by class. They are of 32 bits and begin anew when those are full.
@@ -114,7 +110,7 @@ impl Classes {
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
         for (count, before) in since.0.iter_mut().zip(&earlier.0) {
-            *count = count.saturating_sub(*before);
+            *count = grown(*count, *before);
         }
         since
     }
@@ -124,6 +120,12 @@ impl Classes {
             *sum = sum.saturating_add(*count);
         }
     }
+}
+
+/// By how much a count of 32 bits grew, which begins anew when it is full. One that went backwards, because it was read too late or is another
+/// task's, did not grow; read without a sign, it would have grown by four thousand million.
+pub fn grown(now: u32, before: u32) -> u32 {
+    now.wrapping_sub(before).cast_signed().max(0).cast_unsigned()
 }
 
 /// From (ns) and to (exclusive) of a class.
@@ -177,6 +179,7 @@ impl TaskCounts {
             (&mut self.involuntary, earlier.involuntary),
             (&mut self.run_ns, earlier.run_ns),
             (&mut self.wait_ns, earlier.wait_ns),
+            (&mut self.quota_ns, earlier.quota_ns),
             (&mut self.arrivals, earlier.arrivals),
             (&mut self.displaced, earlier.displaced),
             (&mut self.process_switches, earlier.process_switches),
@@ -316,6 +319,11 @@ impl Counter {
         self.bracket
     }
 
+    /// Whether this kernel (6.6 and later, with quotas of control groups) tells how long a quota stopped a task.
+    pub fn knows_quota(&self) -> bool {
+        (0..self.cpus.len()).any(|cpu| self.cpus.read(cpu).knows_quota != 0)
+    }
+
     /// Memory of the programs' maps; each counted task takes some 700 bytes more.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
@@ -344,7 +352,7 @@ impl Counter {
             let head = self.cpus.atomic(cpu, offset_of!(RawCpu, ended_head));
             let tail = self.cpus.atomic(cpu, offset_of!(RawCpu, ended_tail));
             let ring = Ring { values: &self.ended, cpu, shift: ENDED_SHIFT, head, tail };
-            ring.drain(|raw| found.push(task(&raw, true)));
+            let _ = ring.drain(|raw| found.push(task(&raw, true)));
         }
         found
     }
@@ -397,6 +405,7 @@ fn task(raw: &RawRecord, ended: bool) -> TaskCounts {
         involuntary: raw.involuntary.saturating_sub(counts.first_involuntary),
         run_ns: raw.run_ns.saturating_sub(counts.first_run_ns),
         wait_ns: raw.delay_ns.saturating_sub(counts.first_delay_ns),
+        quota_ns: counts.quota_ns,
         arrivals: counts.arrivals,
         displaced: counts.displaced,
         process_switches: counts.process_switches,
@@ -415,13 +424,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_count_grows_past_its_end_and_never_backwards() {
+        assert_eq!((grown(7, 5), grown(3, u32::MAX), grown(5, 7), grown(475, 950)), (2, 4, 0, 0));
+    }
+
+    #[test]
     fn classes_follow_each_other_and_quantiles_lie_inside() {
         let classes = Classes([1; CLASSES]);
         let rows: Vec<(u64, u64, u64)> = classes.rows().collect();
         assert_eq!(rows[..5], [(0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1), (4, 6, 1)]);
         assert!(rows.windows(2).all(|pair| pair[0].1 == pair[1].0));
-        assert_eq!(Classes::default().quantile_ns(0.5), None);
-        let median = classes.quantile_ns(0.5).unwrap();
+        assert_eq!(Classes::default().quantile_ns(0.5, None), None);
+        let median = classes.quantile_ns(0.5, None).unwrap();
         assert!((rows[31].0..rows[31].1).contains(&median));
     }
 }

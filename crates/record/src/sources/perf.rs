@@ -8,13 +8,18 @@
 pub(crate) mod convert;
 pub(crate) mod counters;
 mod event;
+mod order;
 pub(crate) mod record;
 mod ring;
 
+use crate::clock::monotonic_ns;
+use crate::sources::privileges::Privileges;
 use event::{
     Attribute, COMM, COMM_EXEC, CONTEXT_SWITCH, EXCLUDE_KERNEL, INHERIT, PerfEvent, READ_LOST,
     SOFTWARE_DUMMY, TASK, TYPE_SOFTWARE, Whose,
 };
+use order::Order;
+
 use record::{Record, What};
 use ring::Ring;
 use std::io;
@@ -24,7 +29,7 @@ use std::io;
 #[non_exhaustive]
 pub enum PerfError {
     /// The kernel does not let us watch.
-    #[error("perf events of {whose} are not permitted here: {source}{}; {}", level(*paranoid), advice(*wide, *paranoid))]
+    #[error("perf events of {whose} are not permitted here: {source}{}; {}", level(*paranoid), advice(*wide, *paranoid, source))]
     NotPermitted {
         /// Of whom.
         whose: String,
@@ -60,12 +65,13 @@ fn level(paranoid: Option<i64>) -> String {
     paranoid.map_or(String::new(), |level| format!(", perf_event_paranoid is {level}"))
 }
 
-fn advice(wide: bool, paranoid: Option<i64>) -> String {
+/// The level refuses with EACCES (kernel/events/core.c, v6.18); EPERM and ENOSYS come from a filter, which no level changes.
+fn advice(wide: bool, paranoid: Option<i64>, refusal: &io::Error) -> String {
     let most = if wide { 0 } else { 2 };
     match paranoid {
-        Some(level) if level > most => format!(
-            "run as root, or allow it: sysctl kernel.perf_event_paranoid={most}, or setcap cap_perfmon+ep \"$(command -v swtch)\""
-        ),
+        Some(level) if level > most && refusal.raw_os_error() == Some(libc::EACCES) => {
+            Privileges::read().for_perf(most)
+        }
         Some(_) => "it is another user's, or a sandbox (seccomp, a security module) forbids perf_event_open"
             .to_owned(),
         None => "this system has no perf events, or hides them".to_owned(),
@@ -155,6 +161,7 @@ pub(crate) struct Perf {
     /// The kernel tells of each event how many of its records were lost.
     exact_losses: bool,
     bytes_per_ring: usize,
+    order: Order,
 }
 
 impl Perf {
@@ -194,6 +201,7 @@ impl Perf {
                         events: Vec::new(),
                         exact_losses,
                         bytes_per_ring,
+                        order: Order::default(),
                     });
                 }
                 // More than kernel.perf_event_mlock_kb and the limit of locked memory permit.
@@ -252,20 +260,25 @@ impl Perf {
         }
     }
 
-    /// Moves the records to `out`, CPU by CPU; says how full the fullest ring was, from 0 to 1.
-    pub(crate) fn drain(&mut self, out: &mut Vec<Record>) -> f64 {
+    /// Moves the records to `out`, CPU by CPU; says how full the fullest ring was, from 0 to 1, and before which moment all records have been
+    /// given, ns.
+    pub(crate) fn drain(&mut self, out: &mut Vec<Record>) -> (f64, u64) {
+        let now_ns = monotonic_ns();
         let mut fullest: f64 = 0.0;
-        for one in &mut self.rings {
-            let lost = &mut one.lost;
+        for (ring, one) in self.rings.iter_mut().enumerate() {
+            let (lost, order) = (&mut one.lost, &mut self.order);
             let (full, malformed) = one.ring.drain(|record| match record.what {
                 What::Lost(records) => *lost += records,
                 What::Other => {}
-                _ => out.push(record),
+                _ => {
+                    order.gave(ring, record.at_ns);
+                    out.push(record);
+                }
             });
             one.malformed += malformed;
             fullest = fullest.max(full);
         }
-        fullest
+        (fullest, self.order.horizon(self.rings.len(), now_ns))
     }
 
     /// Records that were lost, by CPU: found no place, or made no sense.

@@ -18,9 +18,20 @@ pub(super) struct Ring<'a, T: Lapped> {
     pub(super) tail: &'a AtomicU64,
 }
 
+/// How a ring was found.
+pub(super) struct Drained {
+    /// Places that were taken.
+    pub(super) head: u64,
+    /// Places that were read.
+    pub(super) tail: u64,
+    /// How full it was, from 0 to 1.
+    pub(super) full: f64,
+}
+
 impl<T: Lapped> Ring<'_, T> {
-    /// Takes all complete values in order and frees their places; says how full it was, from 0 to 1.
-    pub(super) fn drain(&self, mut take: impl FnMut(T)) -> f64 {
+    /// Takes all complete values in order and frees their places; says up to which place they were taken and up to which they were read, and
+    /// how full the ring was, from 0 to 1.
+    pub(super) fn drain(&self, mut take: impl FnMut(T)) -> Drained {
         let head = self.head.load(Ordering::Acquire);
         let begin = self.tail.load(Ordering::Relaxed);
         let (places, base) = (1_u64 << self.shift, self.cpu << self.shift);
@@ -34,6 +45,6 @@ impl<T: Lapped> Ring<'_, T> {
             place += 1;
         }
         self.tail.store(place, Ordering::Release);
-        (head - begin) as f64 / places as f64
+        Drained { head, tail: place, full: (head - begin) as f64 / places as f64 }
     }
 }

@@ -1,5 +1,7 @@
 //! Where the files of a control group are, versions 1 and 2.
 
+use super::accounts::{Matches, matches};
+use super::hierarchy::Hierarchy;
 use crate::files;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -33,7 +35,8 @@ pub struct Cgroup {
     pub version: u32,
     /// The folder with `cgroup.procs`, and `cpu.stat` where the cpu controller is there.
     pub folder: String,
-    /// Version 1 counts processor time in a hierarchy of its own, often the same as that of `cpu`.
+    /// Version 1 counts processor time in the hierarchy of cpuacct, often the same as that of cpu. Where it is another one, this is the group
+    /// with the same tasks, if there is one.
     pub cpuacct_folder: Option<String>,
 }
 
@@ -99,12 +102,17 @@ impl Cgroup {
             .iter()
             .filter(|mount| Path::new(folder).starts_with(&mount.point))
             .max_by_key(|mount| mount.point.len());
-        let name = home.and_then(|mount| folder.strip_prefix(mount.point.as_str())).unwrap_or_default();
-        let cpuacct_folder = mounts
-            .iter()
-            .filter(|mount| version == 1 && mount.version == 1 && mount.has("cpuacct"))
-            .map(|mount| mount.group(name))
-            .find(|folder| files::locate(root, folder).join("cpuacct.usage").exists());
+        let cpuacct_folder = home.filter(|mount| version == 1 && mount.version == 1).and_then(|mount| {
+            if mount.has("cpuacct") {
+                return Some(folder.to_owned());
+            }
+            let cpu = Hierarchy::of(root, "cpu").filter(|_| mount.has("cpu"))?;
+            let accounts = Hierarchy::of(root, "cpuacct")?;
+            let name = folder.strip_prefix(mount.point.as_str())?.trim_matches('/');
+            let path = format!("{}/{name}", mount.root.trim_end_matches('/'));
+            let path = if name.is_empty() { &mount.root } else { &path };
+            accounts.place(matches(root, &cpu, &accounts, &Matches::new()).get(path)?)
+        });
         Self { version, folder: folder.to_owned(), cpuacct_folder }
     }
 

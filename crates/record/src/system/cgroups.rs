@@ -1,9 +1,11 @@
 //! All control groups of the hierarchy that limits processor time, and what their files count.
 
-use super::cgroup::{Cgroup, Mount, mounts};
+use super::accounts::{Matches, matches};
+use super::cgroup::Cgroup;
 use super::cpu_stat::{CgroupCounters, Files};
+use super::hierarchy::Hierarchy;
 use crate::{Unavailable, files};
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -11,62 +13,97 @@ use std::path::Path;
 /// All control groups, as their files stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cgroups {
-    /// Path below the hierarchy's root (`/system.slice`), the number of its folder, and its counters; those above come first.
-    pub groups: Vec<(String, u64, CgroupCounters)>,
+    /// Those above come first.
+    pub groups: Vec<CgroupReading>,
     /// What none of them has, or that not all were read, and why.
     pub unavailable: Vec<Unavailable>,
+    /// Numbers of all folders in which processor time is counted.
+    pub accounts: BTreeSet<u64>,
+    /// Not all were read.
+    pub truncated: bool,
+    /// By the path of a group of cpu, that of the group of cpuacct with the same tasks; empty where the two have one hierarchy.
+    matches: Matches,
+}
+
+/// A control group, as its files stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CgroupReading {
+    /// Its path below the hierarchy's root, as `/proc/PID/cgroup` gives it (`/system.slice`).
+    pub path: String,
+    /// The number of its folder.
+    pub number: u64,
+    /// The number of the folder in which its processor time is counted: its own, or that of cpuacct's group with the same tasks.
+    pub account: Option<u64>,
+    /// Its counters.
+    pub counters: CgroupCounters,
 }
 
 impl Cgroups {
-    /// Reads them under `root` (`/` for this machine), `most` at most. One that goes away meanwhile is left out.
-    pub fn read(root: &Path, most: usize) -> Self {
-        let mounts = mounts(root);
-        let of_cpu = |mount: &&Mount| mount.version == 1 && mount.has("cpu");
-        let Some(mount) =
-            mounts.iter().find(of_cpu).or_else(|| mounts.iter().find(|mount| mount.version == 2))
-        else {
+    /// Reads them under `root` (`/` for this machine), `most` at most; `before` is the last reading. One that goes away meanwhile is left out.
+    pub fn read(root: &Path, most: usize, before: &Self) -> Self {
+        let Some(hierarchy) = Hierarchy::find(root) else {
             let why = "no hierarchy of control groups with the cpu controller is mounted here";
-            return Self { groups: Vec::new(), unavailable: vec![Unavailable::new("cgroups", why)] };
+            return Self { unavailable: vec![Unavailable::new("cgroups", why)], ..Self::default() };
         };
-        let accounting = mounts.iter().find(|mount| mount.version == 1 && mount.has("cpuacct"));
+        let accounts = Hierarchy::of(root, "cpuacct").filter(|_| !hierarchy.counts_time());
+        let matches = accounts
+            .as_ref()
+            .map(|accounts| matches(root, &hierarchy, accounts, &before.matches))
+            .unwrap_or_default();
+        let account = |path: &str| match &accounts {
+            Some(accounts) => accounts.place(matches.get(path)?),
+            None => hierarchy.place(path).filter(|_| hierarchy.counts_time()),
+        };
         let mut found = Self::default();
-        let (mut throttling, mut pressure) = (false, false);
-        let mut waiting = VecDeque::from(["/".to_owned()]);
-        while let Some(path) = waiting.pop_front() {
+        let (mut throttling, mut pressure, mut unmatched) = (false, false, false);
+        for group in hierarchy.walk(root) {
             if found.groups.len() == most {
                 let why = format!("there are more than {most} control groups; the others are not looked at");
                 found.unavailable.push(Unavailable::new("cgroups.others", why));
+                found.truncated = true;
                 break;
             }
-            let folder = mount.group(&path);
-            let located = files::locate(root, &folder);
-            let (Ok(facts), Ok(below)) = (fs::metadata(&located), fs::read_dir(&located)) else { continue };
-            let mut names: Vec<String> = below
-                .filter_map(Result::ok)
-                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-                .filter_map(|entry| entry.file_name().into_string().ok())
-                .collect();
-            names.sort();
-            waiting.extend(names.iter().map(|name| format!("{}/{name}", path.trim_end_matches('/'))));
-            let group = Cgroup {
-                version: mount.version,
-                cpuacct_folder: accounting
-                    .filter(|_| mount.version == 1)
-                    .map(|accounting| accounting.group(&path)),
-                folder,
-            };
-            let counters = Files::read(root, &group).judged(&mut Vec::new());
+            let Some(folder) = hierarchy.place(&group.path) else { continue };
+            let number =
+                |folder: &str| fs::metadata(files::locate(root, folder)).ok().map(|facts| facts.ino());
+            let Some(own) = number(&folder) else { continue };
+            let cpuacct_folder = account(&group.path);
+            let reading = Cgroup { version: hierarchy.version(), cpuacct_folder, folder };
+            let counters = Files::read(root, &reading).judged(&mut Vec::new());
             throttling |= counters.throttling.is_some();
             pressure |= counters.cpu_pressure.is_some();
-            found.groups.push((path, facts.ino(), counters));
+            unmatched |= counters.usage_ns.is_none();
+            let account = reading.cpuacct_folder.as_deref().and_then(number);
+            found.groups.push(CgroupReading { path: group.path, number: own, account, counters });
         }
         let mut missing = |what: &str, why: &str| found.unavailable.push(Unavailable::new(what, why));
         if !throttling {
             missing("cgroups.throttling", "no control group has the cpu controller, which alone has quotas");
         }
-        if !pressure && mount.version == 1 {
+        if !pressure && hierarchy.is_of_cpu() {
             missing("cgroups.pressure", "control groups of version 1 have no pressure information");
         }
+        if unmatched {
+            missing("cgroups.usage_ns", without_account(&hierarchy, accounts.is_some()));
+        }
+        found.accounts = match &accounts {
+            Some(accounts) => accounts.walk(root).into_iter().map(|group| group.number).collect(),
+            None => found.groups.iter().map(|group| group.number).collect(),
+        };
+        found.matches = matches;
         found
+    }
+}
+
+fn without_account(hierarchy: &Hierarchy, accounts: bool) -> &'static str {
+    match (hierarchy.counts_time(), accounts) {
+        (true, _) => "the files of some control groups hold no CPU time",
+        (false, true) => {
+            "cpu and cpuacct are two hierarchies here, and for some groups of cpu there is no group of cpuacct with the same tasks; \
+             their own tasks' CPU time is in cgroup_run_seconds, and mounting both controllers together gives all of it"
+        }
+        (false, false) => {
+            "the cpuacct controller, which counts the CPU time of groups of version 1, is not mounted; mount it together with cpu"
+        }
     }
 }

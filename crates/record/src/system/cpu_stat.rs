@@ -66,7 +66,7 @@ impl Files {
         let cpuacct = ["cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys"].map(|name| {
             match &group.cpuacct_folder {
                 Some(folder) => of(folder, name),
-                None => Err("the group has no folder in a hierarchy with the cpuacct controller".to_owned()),
+                None => Err("no group of the cpuacct controller has the same tasks".to_owned()),
             }
         });
         let cpu_pressure = match group.version {

@@ -2,6 +2,8 @@
 
 use super::{CgroupCounters, CounterRow, CounterTable, CpuTimes, Pressure, Resource, RunQueue, Snapshot};
 use crate::Unavailable;
+use crate::growth::Growth;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What happened between two snapshots. Where one of them lacks a figure, the difference lacks it too.
@@ -37,6 +39,9 @@ pub struct Difference {
     pub run_queues: BTreeMap<u32, RunQueue>,
     /// The counters of the control group.
     pub cgroup: Option<CgroupCounters>,
+    /// Counters that fell, which no honest counter does; times are not among them, for the kernel estimates those. What such a one gained
+    /// counts as nothing.
+    pub fell: u64,
     /// What is missing above, and why.
     pub unavailable: Vec<Unavailable>,
 }
@@ -49,6 +54,13 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
     let mut rows: BTreeSet<Unavailable> =
         earlier.unavailable.iter().chain(&later.unavailable).cloned().collect();
     let (cpus_appeared, cpus_gone) = came_and_went(earlier, later, &mut rows);
+    let fell = Cell::new(Growth::default());
+    let grown = |later: u64, earlier: u64| {
+        let mut growth = fell.get();
+        let gained = growth.of(earlier, later);
+        fell.set(growth);
+        gained
+    };
     let mut count = |what: &str, earlier: Option<u64>, later: Option<u64>| {
         let (earlier, later) = (earlier?, later?);
         if later < earlier {
@@ -57,7 +69,8 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
             );
             rows.insert(Unavailable::new(what, why));
         }
-        later.checked_sub(earlier)
+        let gained = grown(later, earlier);
+        (later >= earlier).then_some(gained)
     };
     let context_switches =
         count("machine.context_switches", earlier.context_switches, later.context_switches);
@@ -74,18 +87,14 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
         forks,
         procs_running: later.procs_running,
         procs_blocked: later.procs_blocked,
-        interrupts: tables(earlier.interrupts.as_ref(), later.interrupts.as_ref(), &mut rows),
-        softirqs: tables(earlier.softirqs.as_ref(), later.softirqs.as_ref(), &mut rows),
-        pressure: in_both(&earlier.pressure, &later.pressure, |earlier, later| {
-            later.both(*earlier, u64::saturating_sub)
-        }),
+        interrupts: tables(earlier.interrupts.as_ref(), later.interrupts.as_ref(), &mut rows, &fell),
+        softirqs: tables(earlier.softirqs.as_ref(), later.softirqs.as_ref(), &mut rows, &fell),
+        pressure: in_both(&earlier.pressure, &later.pressure, |earlier, later| later.both(*earlier, grown)),
         run_queues: in_both(&earlier.run_queues, &later.run_queues, |earlier, later| {
             later.both(earlier, u64::saturating_sub)
         }),
-        cgroup: earlier
-            .cgroup
-            .zip(later.cgroup)
-            .map(|(earlier, later)| later.both(&earlier, u64::saturating_sub)),
+        cgroup: earlier.cgroup.zip(later.cgroup).map(|(earlier, later)| later.both(&earlier, grown)),
+        fell: fell.get().fell,
         unavailable: rows.into_iter().collect(),
     }
 }
@@ -126,6 +135,7 @@ fn tables(
     earlier: Option<&CounterTable>,
     later: Option<&CounterTable>,
     rows: &mut BTreeSet<Unavailable>,
+    fell: &Cell<Growth>,
 ) -> Option<CounterTable> {
     let (earlier, later) = (earlier?, later?);
     // Positions of each processor that both tables have.
@@ -157,14 +167,14 @@ fn tables(
             shared
                 .iter()
                 .map(|(_, early, late)| {
-                    wrapped(count_before(*early), after.counts.get(*late).copied().unwrap_or(0))
+                    wrapped(count_before(*early), after.counts.get(*late).copied().unwrap_or(0), fell)
                 })
                 .collect()
         };
         let machine_before = before.and_then(|row| row.machine).unwrap_or(0);
         CounterRow {
             counts,
-            machine: after.machine.map(|count| wrapped(machine_before, count)),
+            machine: after.machine.map(|count| wrapped(machine_before, count, fell)),
             ..after.clone()
         }
     };
@@ -174,13 +184,21 @@ fn tables(
     })
 }
 
-/// The growth of a counter that the kernel keeps in 32 bits (`struct irqstat`, `kernel_stat.softirqs`). One that fell either
-/// wrapped, which is a small step, or began again with another device, and then all of it is new.
-fn wrapped(earlier: u64, later: u64) -> u64 {
+/// The growth of a counter that the kernel keeps in 32 bits (`struct irqstat`, `kernel_stat.softirqs`). One that fell wrapped, which is a
+/// small step, or began again with another device, and then all of it is new. One that fell by less than half did neither: it fell.
+fn wrapped(earlier: u64, later: u64, fell: &Cell<Growth>) -> u64 {
     const PERIOD: u64 = 1 << 32;
-    match later.checked_sub(earlier) {
-        Some(growth) => growth,
-        None if earlier < PERIOD && PERIOD - earlier + later < PERIOD / 2 => PERIOD - earlier + later,
-        None => later,
+    if later >= earlier {
+        return later - earlier;
     }
+    if earlier < PERIOD && PERIOD - earlier + later < PERIOD / 2 {
+        return PERIOD - earlier + later;
+    }
+    if later > earlier / 2 {
+        let mut growth = fell.get();
+        let gained = growth.of(earlier, later);
+        fell.set(growth);
+        return gained;
+    }
+    later
 }

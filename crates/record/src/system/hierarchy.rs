@@ -11,10 +11,14 @@ use std::path::{Path, PathBuf};
 /// Groups that a walk visits at most; those nearest to the root come first.
 const MOST: usize = 16_384;
 
-/// A mounted hierarchy: that of the cpu controller where it has one of its own (version 1), or else the common one (version 2).
+/// A mounted hierarchy: that of a controller where it has one of its own (version 1), or else the common one (version 2). A group's path is
+/// of this hierarchy only: the same path in another one is another group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hierarchy {
     version: u32,
+    controller: &'static str,
+    /// It has the cpuacct controller, too.
+    accounts: bool,
     point: String,
     root: String,
 }
@@ -29,15 +33,36 @@ pub(crate) struct Found {
 }
 
 impl Hierarchy {
-    /// Finds it; nothing where none is mounted.
+    /// Finds that of the cpu controller; nothing where none is mounted.
     pub(crate) fn find(root: &Path) -> Option<Self> {
-        let mut mounts = mounts(root);
-        let place = mounts
-            .iter()
-            .position(|mount| mount.version == 1 && mount.has("cpu"))
-            .or_else(|| mounts.iter().position(|mount| mount.version == 2))?;
-        let mount = mounts.swap_remove(place);
-        Some(Self { version: mount.version, point: mount.point, root: mount.root })
+        Self::of(root, "cpu").or_else(|| Self::common(root))
+    }
+
+    /// That which a controller of version 1 has; nothing where it is not mounted.
+    pub(crate) fn of(root: &Path, controller: &'static str) -> Option<Self> {
+        let mount = mounts(root).into_iter().find(|mount| mount.version == 1 && mount.has(controller))?;
+        let accounts = mount.has("cpuacct");
+        Some(Self { version: 1, controller, accounts, point: mount.point, root: mount.root })
+    }
+
+    fn common(root: &Path) -> Option<Self> {
+        let mount = mounts(root).into_iter().find(|mount| mount.version == 2)?;
+        Some(Self { version: 2, controller: "", accounts: true, point: mount.point, root: mount.root })
+    }
+
+    /// 1 or 2.
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Whether its groups have their processor time in their own files.
+    pub(crate) fn counts_time(&self) -> bool {
+        self.accounts
+    }
+
+    /// Whether all of it is mounted, and not a group below the top only, as in a container.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.root == "/"
     }
 
     /// Whether it is the cpu controller's own.
@@ -49,7 +74,7 @@ impl Hierarchy {
     pub(crate) fn path_in(&self, text: &str) -> Option<String> {
         let mut lines = text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
         let (_, path) = lines.find(|(controllers, _)| match self.version {
-            1 => controllers.split(',').any(|name| name == "cpu"),
+            1 => controllers.split(',').any(|name| name == self.controller),
             _ => controllers.is_empty(),
         })?;
         Some(path.to_owned())
@@ -85,11 +110,18 @@ impl Hierarchy {
         cpu_stat::parse(&text).throttling.filter(|throttling| throttling.periods > 0)
     }
 
-    fn folder(&self, root: &Path, path: &str) -> Option<PathBuf> {
+    /// The folder of a group as the machine sees it; nothing for one outside of what is mounted.
+    pub(crate) fn place(&self, path: &str) -> Option<String> {
         let below = path.strip_prefix(self.root.trim_end_matches('/'))?;
         // Groups outside of the reader's own namespace have such paths.
-        let inside = !below.split('/').any(|part| part == "..");
-        inside.then(|| files::locate(root, &self.point).join(below.trim_start_matches('/')))
+        let inside =
+            !below.split('/').any(|part| part == "..") && (below.is_empty() || below.starts_with('/'));
+        let point = self.point.trim_end_matches('/');
+        inside.then(|| if below == "/" { point.to_owned() } else { format!("{point}{below}") })
+    }
+
+    fn folder(&self, root: &Path, path: &str) -> Option<PathBuf> {
+        Some(files::locate(root, &self.place(path)?))
     }
 }
 
@@ -151,5 +183,6 @@ mod tests {
         assert_eq!(hierarchy.walk(root.path())[1].path, "/docker/a/web");
         assert_eq!(hierarchy.folder(root.path(), "/docker/a/web"), Some(root.path().join("cg/web")));
         assert_eq!(hierarchy.folder(root.path(), "/docker/b"), None);
+        assert_eq!(hierarchy.folder(root.path(), "/docker/abc"), None, "not below /docker/a");
     }
 }

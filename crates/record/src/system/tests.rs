@@ -192,6 +192,10 @@ fn counters_of_32_bits_wrap_and_new_devices_begin_again() {
     assert_eq!(growth(10, 15), 5);
     assert_eq!(growth((1 << 32) - 3, 4), 7, "wrapped");
     assert_eq!(growth(1000, 4), 4, "another device");
+    assert_eq!(growth(1000, 990), 0, "it fell");
+    let far = u64::from(u32::MAX) - 5;
+    assert_eq!(growth(far, far - 1), 0, "it fell, and not by four thousand million less one");
+    assert_eq!(difference(&at(far), &at(far - 1)).fell, 1);
 }
 
 #[test]
@@ -200,6 +204,7 @@ fn a_total_that_fell_is_no_difference() {
     let between = difference(&at(100), &at(90));
     assert_eq!(between.context_switches, None);
     assert_eq!(rows(&between.unavailable, "machine.context_switches").len(), 1);
+    assert_eq!(between.fell, 1);
 }
 
 const MOUNTS: &str = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
@@ -237,6 +242,34 @@ fn a_group_by_folder_by_path_and_of_a_process() {
     let error = Cgroup::locate(root.path(), "/nothing").unwrap_err().to_string();
     assert!(error.contains("/sys/fs/cgroup/unified/nothing") && !error.contains('\n'), "{error}");
     assert!(Cgroup::of_process(root.path(), 13).unwrap_err().to_string().contains("proc/13/cgroup"));
+}
+
+/// cpu and cpuacct have a hierarchy each: a group's time is in the group with the same tasks, and not in that of the same path.
+#[test]
+fn a_groups_time_is_in_the_group_with_the_same_tasks() {
+    let mounts = "31 23 0:27 / /cg/cpu rw - cgroup cgroup rw,cpu\n32 23 0:28 / /cg/acct rw - cgroup cgroup rw,cpuacct\n";
+    let root = tree(&[
+        ("proc/self/mountinfo", mounts),
+        ("cg/cpu/cgroup.procs", "1\n"),
+        ("cg/cpu/tasks", "1\n"),
+        ("cg/cpu/web/cgroup.procs", "2\n"),
+        ("cg/cpu/web/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n"),
+        ("cg/cpu/web/tasks", "2\n3\n"),
+        ("cg/cpu/db/cgroup.procs", "4\n"),
+        ("cg/cpu/db/cpu.stat", ""),
+        ("cg/cpu/db/tasks", "4\n"),
+        ("cg/acct/tasks", "1\n"),
+        ("cg/acct/web/tasks", "4\n3\n"),
+        ("cg/acct/web/cpuacct.usage", "1\n"),
+        ("cg/acct/mine/tasks", "2\n"),
+        ("cg/acct/mine/cpuacct.usage", "2\n"),
+    ]);
+    let account = |name: &str| Cgroup::locate(root.path(), name).unwrap().cpuacct_folder;
+    assert_eq!((account("/web"), account("/db")), (None, None));
+    fs::write(root.path().join("cg/acct/web/tasks"), "4\n").unwrap();
+    fs::write(root.path().join("cg/acct/mine/tasks"), "2\n3\n").unwrap();
+    assert_eq!(account("/web").as_deref(), Some("/cg/acct/mine"));
+    assert_eq!(account("/cg/cpu/db").as_deref(), Some("/cg/acct/web"));
 }
 
 #[test]

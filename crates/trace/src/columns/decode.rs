@@ -3,7 +3,7 @@
 //! The file's own schema is skipped, ours is used; ranges, counts and encodings are checked, so that no count makes more memory
 //! than a row group may take. The parquet crate still panics on some nonsense; that is caught and reported as damage.
 
-use super::{Columns, GROUP_ROWS, SIGNATURE_KEY, schema, signature};
+use super::{Column, Columns, GROUP_ROWS, SIGNATURE_KEY, schema, signature};
 use crate::error::TraceError;
 use parquet::basic::{Compression, Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -14,7 +14,6 @@ use parquet::file::serialized_reader::ReadOptionsBuilder;
 use parquet::schema::types::SchemaDescriptor;
 use std::fs::File;
 use std::io;
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +23,8 @@ pub(crate) struct TableFile<R> {
     path: PathBuf,
     reader: SerializedFileReader<File>,
     next_group: usize,
-    rows: PhantomData<fn() -> R>,
+    /// Those of this version, or of the earlier one that wrote the file.
+    columns: Vec<Box<dyn Column<R>>>,
 }
 
 impl<R: Columns> TableFile<R> {
@@ -40,14 +40,19 @@ impl<R: Columns> TableFile<R> {
         }
         let file = File::open(path).map_err(fail)?;
         let length = file.metadata().map_err(fail)?.len();
-        let reader = guarded(path, || {
-            let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema::<R>()?)));
-            let options = ReadOptionsBuilder::new().with_parquet_schema(schema).build();
-            let reader = SerializedFileReader::new_with_options(file, options)?;
-            check_footer::<R>(&reader, length)?;
-            Ok(reader)
+        let (reader, columns) = guarded(path, || {
+            for columns in std::iter::once(R::columns()).chain(R::earlier()) {
+                let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema(&columns)?)));
+                let options = ReadOptionsBuilder::new().with_parquet_schema(schema).build();
+                let reader = SerializedFileReader::new_with_options(file.try_clone()?, options)?;
+                if is_signed(&reader, &signature(&columns)) {
+                    check_footer(&reader, length)?;
+                    return Ok((reader, columns));
+                }
+            }
+            damage(format!("it does not have the columns of '{}' in this version", R::TABLE))
         })?;
-        Ok(Self { path: path.to_owned(), reader, next_group: 0, rows: PhantomData })
+        Ok(Self { path: path.to_owned(), reader, next_group: 0, columns })
     }
 
     /// The rows of the next row group; `None` after the last.
@@ -60,7 +65,7 @@ impl<R: Columns> TableFile<R> {
             return Ok(None);
         }
         self.next_group += 1;
-        guarded(&self.path, || read_group(&self.reader, index)).map(Some)
+        guarded(&self.path, || read_group(&self.reader, index, &self.columns)).map(Some)
     }
 }
 
@@ -79,15 +84,15 @@ fn damage<T>(why: impl Into<String>) -> Result<T, ParquetError> {
     Err(ParquetError::General(why.into()))
 }
 
-fn check_footer<R: Columns>(reader: &SerializedFileReader<File>, length: u64) -> Result<(), ParquetError> {
+/// Whether the file says that it has these columns.
+fn is_signed(reader: &SerializedFileReader<File>, signature: &str) -> bool {
+    let pairs = reader.metadata().file_metadata().key_value_metadata();
+    let found = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == SIGNATURE_KEY));
+    found.and_then(|pair| pair.value.as_deref()) == Some(signature)
+}
+
+fn check_footer(reader: &SerializedFileReader<File>, length: u64) -> Result<(), ParquetError> {
     let file = reader.metadata().file_metadata();
-    let found = file
-        .key_value_metadata()
-        .and_then(|pairs| pairs.iter().find(|pair| pair.key == SIGNATURE_KEY))
-        .and_then(|pair| pair.value.as_deref());
-    if found != Some(signature::<R>().as_str()) {
-        return damage(format!("it does not have the columns of '{}' in this version", R::TABLE));
-    }
     let mut sum: i64 = 0;
     for group in reader.metadata().row_groups() {
         let rows = group.num_rows();
@@ -120,11 +125,15 @@ fn check_chunk(chunk: &ColumnChunkMetaData, rows: i64, length: u64) -> Result<()
     Ok(())
 }
 
-fn read_group<R: Columns>(reader: &SerializedFileReader<File>, index: usize) -> Result<Vec<R>, ParquetError> {
+fn read_group<R: Columns>(
+    reader: &SerializedFileReader<File>,
+    index: usize,
+    columns: &[Box<dyn Column<R>>],
+) -> Result<Vec<R>, ParquetError> {
     let group = reader.get_row_group(index)?;
     let count = group.metadata().num_rows() as usize;
     let mut rows = Vec::new();
-    for (index, column) in R::columns().iter().enumerate() {
+    for (index, column) in columns.iter().enumerate() {
         let pages = CheckedPages {
             pages: group.get_column_page_reader(index)?,
             physical: column.physical(),

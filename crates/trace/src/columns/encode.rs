@@ -1,6 +1,6 @@
 //! Writes rows as a Parquet file.
 
-use super::{Columns, GROUP_ROWS, SIGNATURE_KEY, schema, signature};
+use super::{Column, Columns, GROUP_ROWS, SIGNATURE_KEY, schema, signature};
 use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// # Errors
 /// When `sink` does not take it (a full disk; the error's kind is then the system's), or a text is too long.
 pub(crate) fn encode<R: Columns, W: Write + Send>(rows: &[R], sink: W) -> io::Result<()> {
-    encode_parquet(rows, sink).map_err(|error| match error {
+    encode_with(&R::columns(), rows, sink).map_err(|error| match error {
         // The system's error, not parquet's wrapping of it: callers ask whether the disk is full.
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             Ok(error) => *error,
@@ -25,12 +25,17 @@ pub(crate) fn encode<R: Columns, W: Write + Send>(rows: &[R], sink: W) -> io::Re
     })
 }
 
-fn encode_parquet<R: Columns, W: Write + Send>(rows: &[R], sink: W) -> Result<(), ParquetError> {
-    let mut writer = SerializedFileWriter::new(sink, Arc::new(schema::<R>()?), Arc::new(properties::<R>()))?;
-    let columns = R::columns();
+/// The same with the columns named, which may be those of an earlier version.
+pub(super) fn encode_with<R: Columns, W: Write + Send>(
+    columns: &[Box<dyn Column<R>>],
+    rows: &[R],
+    sink: W,
+) -> Result<(), ParquetError> {
+    let schema = Arc::new(schema(columns)?);
+    let mut writer = SerializedFileWriter::new(sink, schema, Arc::new(properties(columns)))?;
     for rows in rows.chunks(GROUP_ROWS) {
         let mut group = writer.next_row_group()?;
-        for column in &columns {
+        for column in columns {
             let mut writer = group
                 .next_column()?
                 .ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))?;
@@ -43,14 +48,14 @@ fn encode_parquet<R: Columns, W: Write + Send>(rows: &[R], sink: W) -> Result<()
 }
 
 /// No compression: times as packed differences and everything else by dictionary are about as small, and are read at once.
-fn properties<R: Columns>() -> WriterProperties {
+fn properties<R: Columns>(columns: &[Box<dyn Column<R>>]) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_created_by("swtch".to_owned())
-        .set_key_value_metadata(Some(vec![KeyValue::new(SIGNATURE_KEY.to_owned(), signature::<R>())]))
+        .set_key_value_metadata(Some(vec![KeyValue::new(SIGNATURE_KEY.to_owned(), signature(columns))]))
         // The smallest and largest value of a row group let readers skip it; those of every page only cost space.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true);
-    for column in R::columns() {
+    for column in columns {
         let path = ColumnPath::from(column.name());
         if !matches!(column.physical(), PhysicalType::INT32 | PhysicalType::INT64) {
             continue;

@@ -131,8 +131,19 @@ fn what_is_no_file_is_not_opened() {
 #[test]
 fn the_columns_of_a_switch_are_what_they_were() {
     assert_eq!(
-        signature::<SwitchRow>(),
-        "swtch/trace/1 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:state ran_ns:u64 \
+        signature(&SwitchRow::columns()),
+        "swtch/trace/1 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:state ran_ns:u64? \
          waited_ns:u64? cost_ns:u32? waker_tid:u32?"
     );
+}
+
+#[test]
+fn switches_of_the_version_before_are_read_and_a_zero_is_unknown_there() {
+    let rows: Vec<SwitchRow> =
+        [Some(7), None].map(|ran_ns| SwitchRow { ran_ns, ..SwitchRow::default() }).to_vec();
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let columns = SwitchRow::earlier().remove(0);
+    assert!(signature(&columns).contains("ran_ns:u64 waited_ns"), "{}", signature(&columns));
+    super::encode::encode_with(&columns, &rows, file.as_file_mut()).unwrap();
+    assert_eq!(read::<SwitchRow>(file.path()).unwrap(), rows);
 }

@@ -120,3 +120,22 @@ fn tables_of_later_versions_are_passed_over() {
     });
     assert_eq!(Trace::open(&folder).unwrap().tasks.len(), 2);
 }
+
+#[test]
+fn a_trace_with_a_figure_that_cannot_be_true_is_refused_and_can_still_be_looked_into() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("run.swtch");
+    let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
+    (header.duration_ns, header.provenance.ended) = (12_000_000_000, Ended::Complete);
+    let mut writer = Writer::create(&folder, &header).unwrap();
+    let row = TaskRow { tid: 7, in_scope: true, voluntary: (1 << 32) + 475, ..TaskRow::default() };
+    writer.put(&[row]).unwrap();
+    writer.finish(&header).unwrap();
+    let found = error(&folder);
+    assert!(matches!(found, TraceError::Impossible { .. }), "{found}");
+    assert!(
+        found.to_string().contains("tasks.voluntary of tid 7 (): 4294967771 is more than all that"),
+        "{found}"
+    );
+    assert_eq!(Trace::open_unchecked(&folder).unwrap().tasks[0].voluntary, (1 << 32) + 475);
+}

@@ -7,7 +7,8 @@ table! {
     pub struct HistogramRow in "histograms" {
         /// What is distributed: `wait`, `slice` or `cost`.
         pub metric: String,
-        /// Of what: `all`, `cpu 3`, `task 1234`, `kind thread`, `kind process`.
+        /// Of what: `all`, `cpu 3`, `task 1234`, `kind thread`, `kind process`, `kind idle`, and `kind interrupted`: switches of
+        /// any kind in which an interrupt was served.
         pub of: String,
         /// Smallest value in the class, ns.
         pub from_ns: u64,

@@ -1,13 +1,13 @@
 //! Context switches, one by one.
 
-use crate::columns::{Cell, Scalar, table};
+use crate::columns::{Cell, Column, Columns, Scalar, column, table};
 use parquet::data_type::Int32Type;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 table! {
     /// One context switch. Only a source that sees every event has this table; sorted by time within a file.
-    pub struct SwitchRow in "switches" {
+    pub struct SwitchRow in "switches" earlier earlier {
         /// When, ns since the start.
         pub at_ns: u64,
         /// The processor.
@@ -18,8 +18,8 @@ table! {
         pub next_tid: u32,
         /// What the task that left does now.
         pub prev_state: PrevState,
-        /// Time it was on the processor, ns.
-        pub ran_ns: u64,
+        /// Time it was on the processor, ns; absent where its coming was not observed, and for the idle task.
+        pub ran_ns: Option<u64>,
         /// Time the task that came had waited in the run queue, ns.
         pub waited_ns: Option<u64>,
         /// Direct cost of this switch, measured in place, ns.
@@ -27,6 +27,19 @@ table! {
         /// The task that woke the one that came, when it was woken.
         pub waker_tid: Option<u32>,
     }
+}
+
+/// In earlier files `ran_ns` is never absent: it is 0 where it was not known.
+fn earlier() -> Vec<Vec<Box<dyn Column<SwitchRow>>>> {
+    let columns = SwitchRow::columns().into_iter().map(|new| match new.name() {
+        "ran_ns" => column::<SwitchRow, u64>(
+            "ran_ns",
+            |row| row.ran_ns.as_ref().unwrap_or(&0),
+            |row, ran_ns| row.ran_ns = (ran_ns > 0).then_some(ran_ns),
+        ),
+        _ => new,
+    });
+    vec![columns.collect()]
 }
 
 /// What a task does that has just left the processor (`prev_state` of the tracepoint `sched_switch`).

@@ -17,7 +17,8 @@ table! {
         pub cgroup: Option<String>,
         /// Whether it is a thread of the kernel.
         pub kernel_thread: bool,
-        /// Whether it was to be recorded. The others are here only to be named: they preempted or woke one that was, and have no figures.
+        /// Whether it was to be recorded. The others are here only to be named: they preempted or woke one that was, or ran
+        /// before it while it waited. They have no figures.
         pub in_scope: bool,
         /// When it was first seen, ns since the start.
         pub first_ns: u64,

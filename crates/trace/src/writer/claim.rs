@@ -64,6 +64,16 @@ impl Place {
             .map_err(|error| self.fail(error))
     }
 
+    /// Goes to a free name beside the place instead, which has `word` in it.
+    pub(super) fn elsewhere(&mut self, word: &str) -> Result<PathBuf, TraceError> {
+        let stem =
+            self.target.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = self.target.with_file_name(format!("{stem}-{word}.swtch"));
+        self.target = free(&name).map_err(|error| self.fail(error))?;
+        self.replaces = false;
+        Ok(self.target.clone())
+    }
+
     /// Renames `new` to the place.
     pub(super) fn take(self, new: TempDir) -> Result<PathBuf, TraceError> {
         let fail = |source| self.fail(source);
@@ -82,6 +92,54 @@ impl Place {
         drop(new.keep());
         Ok(self.target)
     }
+}
+
+/// Whether something is at a place, a Trace or not.
+pub(super) fn is_free(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts a whole Trace in the place of an older one, which is there until then.
+pub(super) fn replace(new: &Path, old: &Path) -> Result<(), TraceError> {
+    let fail = |source| TraceError::Write { path: old.to_owned(), source };
+    let target = resolve(old).map_err(fail)?;
+    check_is_trace(&target, old)?;
+    let place = Place { asked: old.to_owned(), target, replaces: true };
+    let aside = place.beside()?;
+    fs::rename(&place.target, aside.path()).map_err(fail)?;
+    if let Err(error) = fs::rename(new, &place.target) {
+        let aside = aside.keep();
+        return Err(fail(fs::rename(&aside, &place.target).err().unwrap_or(error)));
+    }
+    Ok(())
+}
+
+/// Refuses to replace what is no Trace, before anything is recorded.
+pub(super) fn check_replaceable(folder: &Path) -> Result<(), TraceError> {
+    let fail = |source| TraceError::Write { path: folder.to_owned(), source };
+    check_is_trace(&resolve(folder).map_err(fail)?, folder)
+}
+
+/// `NAME.swtch` if nothing is there, otherwise the first of `NAME-2.swtch`, `NAME-3.swtch` and so on that is free.
+///
+/// # Errors
+/// When it cannot be found out what is there.
+pub(super) fn free(folder: &Path) -> io::Result<PathBuf> {
+    if is_free(folder)? {
+        return Ok(folder.to_owned());
+    }
+    let stem = folder.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    for number in 2_u32.. {
+        let name = folder.with_file_name(format!("{stem}-{number}.swtch"));
+        if is_free(&name)? {
+            return Ok(name);
+        }
+    }
+    Err(io::Error::other("no name is free"))
 }
 
 /// The place itself, where symbolic links lead, so that renaming replaces the Trace and not the link.

@@ -275,3 +275,45 @@ fn a_second_recorder_of_the_same_name_gets_none_of_the_firsts_rows() {
     second.finish(&complete()).unwrap();
     assert_eq!(switches_in(&folder), []);
 }
+
+#[test]
+fn a_refused_trace_goes_beside_its_place_and_the_older_one_stays() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("run.swtch");
+    Writer::create(&folder, &header()).unwrap().finish(&complete()).unwrap();
+    for name in ["run-refused.swtch", "run-refused-2.swtch"] {
+        let mut writer = Writer::create_aside(&folder, &header()).unwrap();
+        writer.append_switches(&switches(0..3)).unwrap();
+        let kept = writer.finish_refused(&complete()).unwrap();
+        assert_eq!(kept.file_name().unwrap(), name);
+        assert_eq!(switches_in(&kept).len(), 3);
+    }
+    assert_eq!(switches_in(&folder).len(), 0);
+    assert_eq!(names(place.path()), ["run-refused-2.swtch", "run-refused.swtch", "run.swtch"]);
+}
+
+#[test]
+fn a_trace_that_is_there_is_lost_only_by_force_and_to_a_whole_one() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("run.swtch");
+    let write = |folder: &Path, rows| {
+        let mut writer = Writer::create(folder, &header()).unwrap();
+        writer.append_switches(&switches(0..rows)).unwrap();
+        writer.finish(&complete()).unwrap();
+    };
+    assert_eq!(Destination::free(&folder).unwrap(), Destination::named(&folder, false).unwrap());
+    write(&folder, 3);
+    assert_eq!(Destination::free(&folder).unwrap().folder, place.path().join("run-2.swtch"));
+    let refused = Destination::named(&folder, false).unwrap_err();
+    assert!(
+        refused.to_string().contains("--force") && matches!(refused, TraceError::Occupied { .. }),
+        "{refused}"
+    );
+    let forced = Destination::named(&folder, true).unwrap();
+    write(&forced.folder, 5);
+    assert_eq!(switches_in(&folder).len(), 3, "until the new one is whole");
+    assert_eq!(forced.take().unwrap(), folder);
+    assert_eq!((switches_in(&folder).len(), names(place.path()).len()), (5, 1));
+    fs::write(folder.join("notes.txt"), "mine").unwrap();
+    assert!(matches!(Destination::named(&folder, true), Err(TraceError::Occupied { .. })));
+}

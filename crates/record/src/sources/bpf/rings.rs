@@ -1,14 +1,16 @@
 //! The rings in which the programs leave what they saw.
 
+use super::horizon::{CpuState, Horizon, RingState};
 use super::shared::{
-    EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_INTERRUPT, FLAG_NEW,
-    FLAG_PREEMPT, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_SHIFT, RawEvent, RawInfo, RawRing,
+    ENTERING, EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_GAP, FLAG_INTERRUPT,
+    FLAG_NEW, FLAG_PREEMPT, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_SHIFT, RawEvent, RawInfo, RawRing,
 };
+use crate::clock::monotonic_ns;
 use crate::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake};
 use crate::sources::mapping::Mapping;
-use crate::sources::ring::Ring;
+use crate::sources::ring::{Drained, Ring};
 use std::mem::offset_of;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 /// Events of a CPU that were lost because its ring was full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,26 +37,45 @@ pub(super) struct Rings {
     pub(super) infos: Mapping<RawInfo>,
     /// Places in a ring of events, as a power of two.
     pub(super) shift: u32,
+    pub(super) horizon: Horizon,
+}
+
+/// What a look at the rings brought.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    /// How full the fullest ring was, from 0 to 1.
+    pub full: f64,
+    /// Every event before this moment has been read, ns of CLOCK_MONOTONIC.
+    pub horizon_ns: u64,
 }
 
 impl Rings {
-    /// Moves all complete events to `out`, CPU by CPU; says how full the fullest ring was, from 0 to 1.
-    pub(super) fn drain(&self, out: &mut Vec<Event>) -> f64 {
-        let mut fullest: f64 = 0.0;
-        for cpu in 0..self.heads.len() {
-            fullest = fullest.max(self.drain_events(cpu, out)).max(self.drain_infos(cpu, out));
-        }
-        fullest
+    /// Moves all complete events to `out`, CPU by CPU.
+    pub(super) fn drain(&mut self, out: &mut Vec<Event>) -> Round {
+        let mut full: f64 = 0.0;
+        let round_ns = monotonic_ns();
+        // The clock is read before everything else.
+        fence(Ordering::SeqCst);
+        let states = (0..self.heads.len()).map(|cpu| {
+            let entered = self.heads.atomic(cpu, offset_of!(RawRing, entered_ns));
+            let entered_ns = entered.load(Ordering::Acquire);
+            let drained = [self.drain_events(cpu, out), self.drain_infos(cpu, out)];
+            full = drained.iter().fold(full, |full, ring| full.max(ring.full));
+            let rings = drained.map(|ring| RingState { head: ring.head, tail: ring.tail });
+            CpuState { entered_ns, rings }
+        });
+        let states: Vec<CpuState> = states.collect();
+        Round { full, horizon_ns: self.horizon.round(round_ns, states) }
     }
 
-    fn drain_events(&self, cpu: usize, out: &mut Vec<Event>) -> f64 {
+    fn drain_events(&self, cpu: usize, out: &mut Vec<Event>) -> Drained {
         let head = self.heads.atomic(cpu, offset_of!(RawRing, head));
         let tail = self.heads.atomic(cpu, offset_of!(RawRing, tail));
         let ring = Ring { values: &self.events, cpu, shift: self.shift, head, tail };
         ring.drain(|raw| out.extend(event(cpu as u32, raw)))
     }
 
-    fn drain_infos(&self, cpu: usize, out: &mut Vec<Event>) -> f64 {
+    fn drain_infos(&self, cpu: usize, out: &mut Vec<Event>) -> Drained {
         let head = self.heads.atomic(cpu, offset_of!(RawRing, info_head));
         let tail = self.heads.atomic(cpu, offset_of!(RawRing, info_tail));
         let ring = Ring { values: &self.infos, cpu, shift: INFO_SHIFT, head, tail };
@@ -73,11 +94,11 @@ impl Rings {
             .collect()
     }
 
-    /// The switches into new tasks that have not gone into the scheduler since: who left, where and when. Who came is not known here.
+    /// The switches that were entered and have no event yet, those into new tasks among them: where, the task that left, and when.
     pub(super) fn pending(&self) -> Vec<(u32, u32, u64)> {
         (0..self.heads.len())
             .map(|cpu| (cpu as u32, self.heads.read(cpu)))
-            .filter(|(_, ring)| ring.entered_ns > 0)
+            .filter(|(_, ring)| ring.entered_ns > ENTERING)
             .map(|(cpu, ring)| (cpu, ring.entered_tid, ring.entered_ns))
             .collect()
     }
@@ -100,6 +121,8 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
             address_space_changed: Some(has(FLAG_ADDRESS_SPACE)),
             cost_ns: has(FLAG_COST).then_some(raw.cost_ns),
             prev_counts: Some(Counts { voluntary: raw.voluntary, involuntary: raw.involuntary }),
+            after_gap: has(FLAG_GAP),
+            interrupted: has(FLAG_INTERRUPT),
         })),
         EVENT_WAKE => Some(Event::Wake(Wake {
             at_ns: raw.at_ns,

@@ -28,6 +28,10 @@ pub(super) const FLAG_DEAD: u8 = 1 << 2;
 pub(super) const FLAG_COST: u8 = 1 << 3;
 pub(super) const FLAG_INTERRUPT: u8 = 1 << 4;
 pub(super) const FLAG_NEW: u8 = 1 << 5;
+pub(super) const FLAG_GAP: u8 = 1 << 6;
+
+/// `entered_ns` before its time is read.
+pub(super) const ENTERING: u64 = 1;
 
 /// Heads and tails of a CPU's rings, and the switch it is in.
 #[derive(Clone, Copy)]
@@ -45,9 +49,9 @@ pub(super) struct RawRing {
     pub(super) entered_involuntary: u32,
     pub(super) entered_state: u16,
     pub(super) entered_flags: u8,
-    pub(super) pad: u8,
+    pub(super) writing: u8,
     pub(super) interrupts: [u64; 5],
-    pub(super) pad0: [u64; 2],
+    pub(super) served: [u32; 4],
     pub(super) tail: u64,
     pub(super) info_tail: u64,
     pub(super) pad1: [u64; 14],

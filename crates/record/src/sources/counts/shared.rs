@@ -24,6 +24,9 @@ pub(super) struct RawCounts {
     pub(super) process_switches: u64,
     pub(super) cost_ns: u64,
     pub(super) costs: u64,
+    pub(super) quota_ns: u64,
+    pub(super) throttled_ns: u64,
+    pub(super) involuntary: u64,
     pub(super) cpu: u32,
     pub(super) migrations: [u32; 3],
     pub(super) waits: [u32; CLASSES],
@@ -67,7 +70,8 @@ pub(super) struct RawCpu {
     pub(super) ended_head: u64,
     pub(super) ended_lost: u64,
     pub(super) ended_tail: u64,
-    pub(super) pad: [u64; 15],
+    pub(super) knows_quota: u64,
+    pub(super) pad: [u64; 14],
     pub(super) costs_by_kind: [[u32; CLASSES]; 3],
 }
 
@@ -86,5 +90,5 @@ impl Lapped for RawRecord {
 }
 
 // As the other half asserts.
-const _: () = assert!(size_of::<RawCounts>() == 640 && size_of::<RawRecord>() == 728);
+const _: () = assert!(size_of::<RawCounts>() == 664 && size_of::<RawRecord>() == 752);
 const _: () = assert!(size_of::<RawCpu>() == 1024 && std::mem::offset_of!(RawCpu, ended_tail) == 128);

@@ -186,6 +186,8 @@ fn half(record: &Record, prev_tid: u32, next_tid: u32, prev_state: PrevState) ->
         address_space_changed: None,
         cost_ns: None,
         prev_counts: None,
+        after_gap: false,
+        interrupted: false,
     }
 }
 

@@ -1,0 +1,189 @@
+//! What beside the workload is large enough to explain what a Trace shows. A reader has to know it before the figures.
+
+use crate::bill::{Bill, Inputs};
+use crate::front::Front;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use swtch_profile::compare::different_machines;
+use swtch_trace::model::{Ended, Header, Origin, Scope};
+use swtch_trace::tables::CpuRow;
+
+/// Below this part of the CPUs' time, stolen time changes no answer: a cost that it could explain is as small itself.
+const LEAST_STOLEN: f64 = 0.01;
+/// Waits that are a smaller part of the tasks' CPU time than this are no result that needs an explanation.
+const LEAST_WAIT_PER_RUN: f64 = 0.1;
+/// A tick of the kernel's accounting on most machines, ns: what is shorter cannot be told from nothing.
+const TICK_NS: f64 = 10_000_000.0;
+
+/// Something beside the workload that is large enough to explain a figure of a Trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Caveat {
+    /// A command that was run once: another run may make many times as many switches.
+    OneRun,
+    /// The hypervisor took as much time from the tasks' CPUs as the switches are said to have taken. Time that is stolen within a switch
+    /// counts as its cost.
+    Stolen {
+        /// Time stolen on the tasks' CPUs, ns.
+        stolen_ns: f64,
+        /// As a part of those CPUs' time.
+        share: f64,
+    },
+    /// Most of the tasks' waiting was behind programs that were not recorded.
+    OtherPrograms {
+        /// What those ran, as a part of all CPUs' time, where that is known.
+        ran: Option<f64>,
+        /// Part of the waiting that was behind them.
+        of_waits: f64,
+        /// How long the tasks waited for a CPU, ns.
+        wait_ns: f64,
+    },
+    /// The Profile that prices the Trace was measured on another machine, or under other settings.
+    OtherMachine {
+        /// What differs: `what: in the Profile -> in the Trace`.
+        differences: Vec<String>,
+    },
+    /// The Profile was measured while other programs or the hypervisor took more of its CPUs' time than [`Self::DISTURBED`].
+    DisturbedProfile {
+        /// What they took, as a part of the measurement's time.
+        share: f64,
+    },
+}
+
+impl Caveat {
+    /// Part of a measurement's time that others may take before its figures are called disturbed. A batch that they touch is rejected; with a
+    /// tenth of the time taken, what they leave in the caches touches the others too.
+    pub const DISTURBED: f64 = 0.1;
+}
+
+/// What a reader has to know before the figures, the most important first.
+pub fn caveats(inputs: Inputs<'_>, bill: &Bill) -> Vec<Caveat> {
+    let mut found = Vec::new();
+    found.extend(stolen(inputs, bill));
+    found.extend(other_programs(inputs));
+    found.extend(profile(inputs));
+    if is_over(inputs.header) && inputs.header.provenance.origin == Origin::Recorded {
+        found.push(Caveat::OneRun);
+    }
+    found
+}
+
+/// Whether what was recorded had ended when the recording did, so that it does not go on costing: a command that ended, processes or a cgroup
+/// that are gone, and every simulated run.
+pub(crate) fn is_over(header: &Header) -> bool {
+    if header.provenance.origin == Origin::Simulated {
+        return true;
+    }
+    match header.scope {
+        Scope::Command { .. } => header.exit_status.is_some() || header.provenance.ended == Ended::Complete,
+        Scope::Processes { .. } | Scope::Cgroup { .. } => header.provenance.ended == Ended::TargetGone,
+        Scope::Machine => false,
+    }
+}
+
+fn stolen(inputs: Inputs<'_>, bill: &Bill) -> Option<Caveat> {
+    let anywhere = inputs.cpus.iter().all(|cpu| cpu.run_ns == 0);
+    let rows: Vec<&CpuRow> = inputs.cpus.iter().filter(|cpu| anywhere || cpu.run_ns > 0).collect();
+    let stolen_ns: u64 = rows.iter().map(|cpu| cpu.steal_ns).sum::<Option<u64>>()?;
+    let stolen_ns = stolen_ns as f64;
+    let share = stolen_ns / (inputs.header.duration_ns as f64 * rows.len() as f64).max(1.0);
+    let explains = stolen_ns >= bill.direct_ns?.low;
+    (explains && share >= LEAST_STOLEN && stolen_ns > TICK_NS).then_some(Caveat::Stolen { stolen_ns, share })
+}
+
+fn other_programs(inputs: Inputs<'_>) -> Option<Caveat> {
+    let tasks = || inputs.tasks.iter().filter(|task| task.in_scope);
+    let run_ns: f64 = tasks().map(|task| task.run_ns as f64).sum();
+    let wait_ns: f64 = tasks().map(|task| task.wait_ns as f64).sum();
+    let front = Front::of(inputs).filter(Front::mostly_others)?;
+    (wait_ns > TICK_NS && wait_ns >= LEAST_WAIT_PER_RUN * run_ns).then_some(Caveat::OtherPrograms {
+        ran: front.ran,
+        of_waits: front.others,
+        wait_ns,
+    })
+}
+
+fn profile(inputs: Inputs<'_>) -> Option<Caveat> {
+    let measured_on = inputs.model?.measured_on.as_ref()?;
+    if inputs.header.provenance.origin == Origin::Recorded {
+        let differences = different_machines(&measured_on.host, &inputs.header.host);
+        if !differences.is_empty() {
+            return Some(Caveat::OtherMachine { differences });
+        }
+    }
+    let share = measured_on.noise.taken_share();
+    (share >= Caveat::DISTURBED).then_some(Caveat::DisturbedProfile { share })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bill::bill;
+    use crate::model::{CostModel, MeasuredOn};
+    use swtch_profile::model::Noise;
+    use swtch_topology::Host;
+    use swtch_trace::model::Provenance;
+    use swtch_trace::tables::TaskRow;
+
+    /// A command that ran for a second on one of two CPUs, 100 ms of it in switches.
+    fn found(steal_ns: u64, model: Option<&CostModel>, change: impl Fn(&mut Header)) -> Vec<Caveat> {
+        let scope = Scope::Command { command: vec!["work".into()], pid: 1 };
+        let mut header = Header::new(Provenance::default(), Host::default(), scope);
+        header.provenance.ended = Ended::Duration;
+        header.duration_ns = 1_000_000_000;
+        header.totals.switch_cost_ns = Some(100_000_000);
+        change(&mut header);
+        let cpu =
+            |cpu, run_ns, steal_ns| CpuRow { cpu, run_ns, steal_ns: Some(steal_ns), ..CpuRow::default() };
+        let tasks = [TaskRow {
+            in_scope: true,
+            voluntary: 100,
+            run_ns: 500_000_000,
+            switch_cost_ns: Some(100_000_000),
+            ..TaskRow::default()
+        }];
+        let inputs = Inputs {
+            header: &header,
+            tasks: &tasks,
+            wakes: &[],
+            preemptions: &[],
+            interrupts: &[],
+            cpus: &[cpu(0, 500_000_000, steal_ns), cpu(1, 0, 900_000_000)],
+            histograms: &[],
+            model,
+            price: None,
+        };
+        caveats(inputs, &bill(inputs))
+    }
+
+    #[test]
+    fn steal_is_named_when_it_could_be_the_whole_cost_and_on_the_tasks_cpus_only() {
+        let stolen = Caveat::Stolen { stolen_ns: 120_000_000.0, share: 0.12 };
+        assert_eq!(found(120_000_000, None, |_| ()), [stolen]);
+        assert_eq!(found(90_000_000, None, |_| ()), [], "less than the switches took");
+        // In proportion to a small cost, but too little to matter.
+        assert_eq!(found(9_000_000, None, |header| header.totals.switch_cost_ns = Some(1)), []);
+    }
+
+    #[test]
+    fn a_run_that_is_over_is_called_one_run() {
+        assert_eq!(found(0, None, |header| header.exit_status = Some(0)), [Caveat::OneRun]);
+        assert_eq!(found(0, None, |_| ()), [], "it goes on");
+    }
+
+    #[test]
+    fn a_profile_of_another_state_is_named_with_what_differs() {
+        let model = |kernel: &str, foreign: f64| {
+            let mut host = Host::default();
+            host.kernel.release = kernel.to_owned();
+            let noise = Noise { foreign_share: Some(foreign), ..Noise::default() };
+            CostModel { measured_on: Some(MeasuredOn { host, noise }), ..CostModel::default() }
+        };
+        let here = |header: &mut Header| header.host.kernel.release = "6.12".to_owned();
+        let other = Caveat::OtherMachine { differences: vec!["kernel: 6.1 -> 6.12".to_owned()] };
+        assert_eq!(found(0, Some(&model("6.1", 0.0)), here), [other]);
+        assert_eq!(found(0, Some(&model("6.12", 0.02)), here), []);
+        assert_eq!(found(0, Some(&model("6.12", 0.4)), here), [Caveat::DisturbedProfile { share: 0.4 }]);
+    }
+}

@@ -1,0 +1,119 @@
+//! Who had the CPU while tasks waited for it: other tasks of the recording, or programs that were not recorded.
+
+use crate::bill::Inputs;
+use std::collections::{HashMap, HashSet};
+use swtch_trace::model::Scope;
+use swtch_trace::tables::{CpuRow, TaskRow};
+
+/// The preemptions say who was in front when the waits after them are at least this part of all waits; otherwise time on the CPUs decides.
+const LEAST_PREEMPTED: f64 = 0.1;
+/// A CPU on which less than this part of the tasks' time passed is not one that they waited for.
+const LEAST_ON_CPU: f64 = 0.05;
+/// Programs named.
+const NAMES: usize = 2;
+
+/// Who was in front of the tasks that were recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Front {
+    /// Part of the tasks' waiting that was behind programs that were not recorded.
+    pub(crate) others: f64,
+    /// What those programs ran, as a part of all CPUs' time; absent when the Trace does not have the CPUs' time.
+    pub(crate) ran: Option<f64>,
+    /// Those that preempted the tasks longest, in words.
+    pub(crate) names: Vec<String>,
+}
+
+impl Front {
+    /// Absent when every task of the machine was recorded, and when the Trace has neither single preemptions nor the CPUs' time.
+    pub(crate) fn of(inputs: Inputs<'_>) -> Option<Self> {
+        if inputs.header.scope == Scope::Machine {
+            return None;
+        }
+        let ran = ran(inputs);
+        let behind = behind(inputs);
+        let others = behind.or_else(|| in_front_by_time(inputs))?;
+        Some(Self { others, ran, names: names(inputs) })
+    }
+
+    /// Whether most of the waiting was not for the recorded tasks themselves.
+    pub(crate) fn mostly_others(&self) -> bool {
+        self.others > 0.5
+    }
+}
+
+fn in_scope(inputs: Inputs<'_>) -> HashSet<u32> {
+    inputs.tasks.iter().filter(|task| task.in_scope).map(|task| task.tid).collect()
+}
+
+/// Of the waits after a preemption, those behind a program that was not recorded; absent when such waits are a small part of all.
+fn behind(inputs: Inputs<'_>) -> Option<f64> {
+    let ours = in_scope(inputs);
+    let rows = || inputs.preemptions.iter().filter(|row| ours.contains(&row.of_tid));
+    let sum = |others: bool| -> f64 {
+        let wanted = rows().filter(|row| ours.contains(&row.by_tid) != others);
+        wanted.filter_map(|row| row.ns).map(|ns| ns as f64).sum()
+    };
+    let (own_ns, others_ns) = (sum(false), sum(true));
+    let wait_ns: f64 = tasks(inputs).map(|task| task.wait_ns as f64).sum();
+    let enough = own_ns + others_ns > 0.0 && own_ns + others_ns >= LEAST_PREEMPTED * wait_ns;
+    enough.then(|| others_ns / (own_ns + others_ns))
+}
+
+fn tasks(inputs: Inputs<'_>) -> impl Iterator<Item = &TaskRow> {
+    inputs.tasks.iter().filter(|task| task.in_scope)
+}
+
+fn busy_ns(cpu: &CpuRow) -> Option<f64> {
+    Some((cpu.user_ns? + cpu.system_ns?) as f64)
+}
+
+/// What the recorded tasks ran, and what others ran, ns, on some of the CPUs. The recorder's own time is neither.
+fn divided(inputs: Inputs<'_>, on: impl Fn(&CpuRow) -> bool, whole: bool) -> Option<(f64, f64)> {
+    let rows: Vec<&CpuRow> = inputs.cpus.iter().filter(|cpu| on(cpu)).collect();
+    let busy: Option<f64> = rows.iter().map(|cpu| busy_ns(cpu)).sum();
+    let own = if whole {
+        tasks(inputs).map(|task| task.run_ns as f64).sum()
+    } else {
+        rows.iter().map(|cpu| cpu.run_ns as f64).sum::<f64>()
+    };
+    let switches_ns = inputs.header.totals.switch_cost_ns.unwrap_or(0) as f64;
+    let recorder_ns = inputs.header.recorder.cpu_ns.unwrap_or(0) as f64;
+    let busy = busy.filter(|_| !rows.is_empty())?;
+    Some((own, (busy - own - switches_ns - recorder_ns).max(0.0)))
+}
+
+fn in_front_by_time(inputs: Inputs<'_>) -> Option<f64> {
+    let all_ns: f64 = inputs.cpus.iter().map(|cpu| cpu.run_ns as f64).sum();
+    // Some recorders do not know on which CPU the tasks ran.
+    let known = all_ns > 0.0;
+    let on = |cpu: &CpuRow| !known || cpu.run_ns as f64 >= LEAST_ON_CPU * all_ns;
+    let (own, others) = divided(inputs, on, !known)?;
+    (own + others > 0.0).then(|| others / (own + others))
+}
+
+fn ran(inputs: Inputs<'_>) -> Option<f64> {
+    let (_, others) = divided(inputs, |_| true, true)?;
+    let capacity_ns = inputs.header.duration_ns as f64 * inputs.cpus.len() as f64;
+    (capacity_ns > 0.0).then(|| (others / capacity_ns).min(1.0))
+}
+
+fn names(inputs: Inputs<'_>) -> Vec<String> {
+    let ours = in_scope(inputs);
+    let comm: HashMap<u32, &str> = inputs.tasks.iter().map(|task| (task.tid, task.comm.as_str())).collect();
+    let mut by_name: HashMap<&str, (u64, u64)> = HashMap::new();
+    for row in inputs.preemptions {
+        if ours.contains(&row.of_tid) && !ours.contains(&row.by_tid) {
+            let (ns, count) =
+                by_name.entry(comm.get(&row.by_tid).copied().unwrap_or("a task that was gone")).or_default();
+            *ns += row.ns.unwrap_or(0);
+            *count += row.count;
+        }
+    }
+    let mut named: Vec<_> = by_name.into_iter().collect();
+    named.sort_by_key(|(name, most)| (std::cmp::Reverse(*most), *name));
+    let words = |(name, (ns, count)): (&str, (u64, u64))| match ns {
+        0 => format!("{name} ({count} preemptions)"),
+        ns => format!("{name} ({count} preemptions, {:.2} s of waits after them)", ns as f64 / 1e9),
+    };
+    named.into_iter().take(NAMES).map(words).collect()
+}

@@ -1,0 +1,222 @@
+//! Whether what was counted in a window can be true, before it is added to sums that never go back.
+
+use super::Since;
+use crate::system::Snapshot;
+use std::path::Path;
+use swtch_document::{Checks, Refused};
+
+/// A running task's time is added at its CPU's next tick. On a virtual machine whose CPU is taken away, that may be seconds late.
+const LATE_TICK_NS: u64 = 10_000_000_000;
+/// Switches of a CPU that the kernel and the programs count on different sides of a reading.
+const SWITCHES_UNDERWAY: u64 = 4;
+
+/// The figures that are checked.
+pub const CHECKED: [&str; 5] =
+    ["context_switches", "run_seconds", "wait_seconds", "cgroup_cpu_seconds", "cgroup_throttled_seconds"];
+
+/// What the kernel said before the tasks were read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) at_ns: u64,
+    pub(super) switches: Option<u64>,
+}
+
+impl Before {
+    /// To be read before the tasks are: then whatever they did since lies between it and a snapshot that is read after them.
+    pub(super) fn read() -> Self {
+        let snapshot = Snapshot::read(Path::new("/"), None, crate::system::Detail::Totals);
+        Self { at_ns: snapshot.monotonic_ns, switches: snapshot.context_switches }
+    }
+}
+
+/// What was counted so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guard {
+    begun_ns: u64,
+    /// Before the tasks were read the last time.
+    before: Before,
+    ran_ns: u64,
+    /// A reading of the last window was too old: this one has what it lacked.
+    behind: bool,
+}
+
+/// What bounds the figures of a window.
+pub(super) struct Bounds {
+    /// CPUs that were on.
+    pub(super) cpus: u64,
+    /// The kernel's counters, read after the tasks.
+    pub(super) at_ns: u64,
+    pub(super) switches: Option<u64>,
+    /// A task that waited for longer than it was watched.
+    pub(super) too_long: Option<String>,
+}
+
+impl Guard {
+    pub(super) fn begin(before: Before) -> Self {
+        Self { begun_ns: before.at_ns, before, ran_ns: 0, behind: false }
+    }
+
+    /// Checks a window; `next` was read before its tasks were. A window that is refused is not added to what was counted.
+    ///
+    /// # Errors
+    /// When a figure of it cannot be true.
+    pub(super) fn check(&mut self, since: &Since, bounds: &Bounds, next: Before) -> Result<(), Refused> {
+        let mut checks = Checks::default();
+        let last = std::mem::replace(&mut self.before, next);
+        let fell = since.backwards.values().sum::<u64>() > 0;
+        let behind = std::mem::replace(&mut self.behind, fell) || fell;
+        let switches = &since.header.totals.context_switches;
+        if let (Some(voluntary), Some(involuntary), Some(idle)) =
+            (switches.voluntary, switches.involuntary, switches.idle)
+            && let (Some(earlier), Some(later), false) = (last.switches, bounds.switches, behind)
+        {
+            let counted = voluntary.saturating_add(involuntary).saturating_add(idle);
+            let kernel = later.saturating_sub(earlier) + SWITCHES_UNDERWAY * bounds.cpus;
+            checks.at_most("context_switches", counted, kernel, "the kernel's count (ctxt in /proc/stat)");
+        }
+        let time_ns = |from_ns: u64| {
+            let ns = bounds.at_ns.saturating_sub(from_ns);
+            bounds.cpus * (ns + ns / 100 + LATE_TICK_NS)
+        };
+        let what = "the time of all CPUs in ns";
+        let ran_ns = since.tables.tasks.iter().map(|row| row.run_ns).fold(self.ran_ns, u64::saturating_add);
+        checks.at_most("run_seconds", ran_ns, time_ns(self.begun_ns), what);
+        for group in &since.groups {
+            let throttled_ns = group.since.throttling.map(|throttling| throttling.throttled_ns);
+            for (figure, ns) in
+                [("cgroup_cpu_seconds", group.since.usage_ns), ("cgroup_throttled_seconds", throttled_ns)]
+            {
+                if let Some(ns) = ns {
+                    checks.at_most(figure, ns, time_ns(last.at_ns), what);
+                }
+            }
+        }
+        checks.require(bounds.too_long.is_none(), "wait_seconds", || {
+            bounds.too_long.clone().unwrap_or_default()
+        });
+        checks.finish()?;
+        self.ran_ns = ran_ns;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::GroupUse;
+    use super::*;
+    use crate::accumulate::Tables;
+    use crate::system::{CgroupCounters, Difference};
+    use std::collections::BTreeMap;
+    use swtch_topology::Host;
+    use swtch_trace::model::{Header, Provenance, Scope, SwitchTotals};
+    use swtch_trace::tables::TaskRow;
+
+    #[test]
+    fn every_figure_that_is_refused_is_in_the_list() {
+        let mut guard = Guard::begin(before(0, 0));
+        let throttling =
+            crate::system::Throttling { throttled_ns: 1 << 50, ..crate::system::Throttling::default() };
+        let since = CgroupCounters {
+            usage_ns: Some(1 << 50),
+            throttling: Some(throttling),
+            ..CgroupCounters::default()
+        };
+        let all =
+            Since { groups: vec![GroupUse { path: "/web".to_owned(), since }], ..window(1 << 50, 1 << 50) };
+        let waited = Bounds { too_long: Some("task 1 waited".to_owned()), ..bounds(1, 9) };
+        let mut figures = refused(guard.check(&all, &waited, before(1, 9)));
+        figures.sort_unstable();
+        let mut wanted = CHECKED.to_vec();
+        wanted.sort_unstable();
+        assert_eq!(figures, wanted);
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn window(switches: u64, run_ns: u64) -> Since {
+        let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
+        header.totals.context_switches =
+            SwitchTotals { voluntary: Some(switches), involuntary: Some(0), idle: Some(0) };
+        let tasks = vec![TaskRow { run_ns, ..TaskRow::default() }];
+        Since {
+            header,
+            tables: Tables { tasks, ..Tables::default() },
+            cost_ns_by_kind: None,
+            quota_ns: None,
+            groups: Vec::new(),
+            system: Difference::default(),
+            threads: None,
+            group_threads: BTreeMap::new(),
+            backwards: BTreeMap::new(),
+            checked: Ok(()),
+        }
+    }
+
+    fn before(seconds: u64, switches: u64) -> Before {
+        Before { at_ns: seconds * SECOND, switches: Some(switches) }
+    }
+
+    fn bounds(seconds: u64, switches: u64) -> Bounds {
+        Bounds { cpus: 2, at_ns: seconds * SECOND, switches: Some(switches), too_long: None }
+    }
+
+    fn refused(result: Result<(), Refused>) -> Vec<String> {
+        result.err().map_or_else(Vec::new, |refused| {
+            refused.figures.into_iter().map(|impossible| impossible.figure).collect()
+        })
+    }
+
+    #[test]
+    fn what_the_kernel_did_not_count_is_refused() {
+        let mut guard = Guard::begin(before(0, 100));
+        assert_eq!(refused(guard.check(&window(500, 0), &bounds(1, 600), before(1, 590))), [""; 0]);
+        // The switches that were underway are allowed for, and a count of 2^32 + 475 is not.
+        assert_eq!(refused(guard.check(&window(28, 0), &bounds(2, 610), before(2, 610))), [""; 0]);
+        let counted = (1 << 32) + 475;
+        assert_eq!(
+            refused(guard.check(&window(counted, 0), &bounds(3, 700), before(3, 700))),
+            ["context_switches"]
+        );
+    }
+
+    #[test]
+    fn what_a_late_reading_lacked_may_come_with_the_next() {
+        let mut guard = Guard::begin(before(0, 100));
+        let late = Since { backwards: [("tasks", 1)].into(), ..window(0, 0) };
+        assert_eq!(refused(guard.check(&late, &bounds(1, 600), before(1, 600))), [""; 0]);
+        assert_eq!(refused(guard.check(&window(500, 0), &bounds(2, 601), before(2, 601))), [""; 0]);
+        assert_eq!(
+            refused(guard.check(&window(500, 0), &bounds(3, 602), before(3, 602))),
+            ["context_switches"]
+        );
+    }
+
+    #[test]
+    fn time_that_no_cpu_had_is_refused_and_late_ticks_are_not() {
+        let mut guard = Guard::begin(before(0, 0));
+        // A CPU was taken away for 9 s; its task's time comes at once.
+        assert_eq!(refused(guard.check(&window(0, 11 * SECOND), &bounds(1, 9), before(1, 9))), [""; 0]);
+        assert_eq!(
+            refused(guard.check(&window(0, 60 * SECOND), &bounds(2, 9), before(2, 9))),
+            ["run_seconds"]
+        );
+        // What was refused is not part of the sum.
+        assert_eq!(refused(guard.check(&window(0, SECOND), &bounds(3, 9), before(3, 9))), [""; 0]);
+    }
+
+    #[test]
+    fn a_group_that_used_more_than_all_cpus_is_refused() {
+        let mut guard = Guard::begin(before(0, 0));
+        let used = |seconds: u64| Since {
+            groups: vec![GroupUse {
+                path: "/web".to_owned(),
+                since: CgroupCounters { usage_ns: Some(seconds * SECOND), ..CgroupCounters::default() },
+            }],
+            ..window(0, 0)
+        };
+        assert_eq!(refused(guard.check(&used(2), &bounds(1, 9), before(1, 9))), [""; 0]);
+        assert_eq!(refused(guard.check(&used(131), &bounds(2, 9), before(2, 9))), ["cgroup_cpu_seconds"]);
+        let waited = Bounds { too_long: Some("task 1 waited".to_owned()), ..bounds(3, 9) };
+        assert_eq!(refused(guard.check(&used(0), &waited, before(3, 9))), ["wait_seconds"]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Distributions against what they are distributions of.
+
+use super::{Facts, Parts, sum};
+use crate::tables::{HistogramRow, TaskRow};
+use std::collections::HashMap;
+use swtch_document::Checks;
+
+pub(super) fn check(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
+    classes(parts, facts, checks);
+    if facts.whole {
+        of_all(parts, facts, checks);
+        of_tasks(parts, facts, checks);
+    }
+}
+
+/// Classes have a width, a count, and, within one distribution, an order.
+fn classes(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
+    let mut before: Option<&HistogramRow> = None;
+    for row in parts.histograms {
+        let figure = format!("histograms of {} of {} from {} ns", row.metric, row.of, row.from_ns);
+        checks.require(row.from_ns < row.to_ns, &figure, || format!("it ends at {} ns", row.to_ns));
+        if row.metric != "wait" || !facts.kernel_sums {
+            checks.at_most(
+                &figure,
+                row.from_ns,
+                facts.kernel_wall_ns(),
+                "the recording's length with its tolerance",
+            );
+        }
+        // Two tasks may have had one number, one after the other: their classes follow each other.
+        let same = before.filter(|before| {
+            before.metric == row.metric && before.of == row.of && !row.of.starts_with("task ")
+        });
+        if let Some(before) = same {
+            checks.require(before.to_ns <= row.from_ns, &figure, || {
+                format!("the class before it ends at {} ns", before.to_ns)
+            });
+        }
+        before = Some(row);
+    }
+}
+
+/// The distribution of all waits has as many as the tasks had, and their sum lies between its classes' ends.
+fn of_all(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
+    let rows = |metric: &'static str| parts.histograms.iter().filter(move |row| row.metric == metric);
+    let count = |rows: &mut dyn Iterator<Item = &HistogramRow>| {
+        rows.map(|row| row.count).fold(0, u64::saturating_add)
+    };
+    let waits = count(&mut rows("wait").filter(|row| row.of == "all"));
+    let tasks_waits = sum(parts.tasks, |row| row.waits);
+    let slack =
+        facts.slack(tasks_waits).saturating_add(if facts.gappy { parts.tasks.len() as u64 } else { 0 });
+    let bound = tasks_waits.saturating_add(slack);
+    checks.at_most("histograms of wait of all, counted", waits, bound, "the sum of tasks.waits");
+    let least_ns = rows("wait")
+        .filter(|row| row.of == "all")
+        .map(|row| row.from_ns.saturating_mul(row.count))
+        .fold(0, u64::saturating_add);
+    let waited_ns = sum(parts.tasks, |row| row.wait_ns);
+    let bound = waited_ns.saturating_add(waited_ns / 50).saturating_add(facts.wall_ns() / 1000);
+    checks.at_most("histograms of wait of all, in ns at least", least_ns, bound, "the sum of tasks.wait_ns");
+    let on_cpus = sum(parts.cpus, |row| row.switches.saturating_add(row.idle_switches));
+    let costs = count(&mut rows("cost").filter(|row| row.of.starts_with("kind ")));
+    if on_cpus > 0 && facts.lost == 0 {
+        let bound = on_cpus.saturating_add(on_cpus / 100).saturating_add(64);
+        checks.at_most(
+            "histograms of cost, counted",
+            costs,
+            bound,
+            "the switches on all CPUs with their tolerance",
+        );
+    }
+}
+
+/// A task's own distributions have no more than it had.
+fn of_tasks(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
+    if facts.gappy {
+        return;
+    }
+    let mut by_tid: HashMap<u32, (u64, u64)> = HashMap::new();
+    for TaskRow { tid, waits, voluntary, involuntary, .. } in parts.tasks.iter().filter(|row| row.in_scope) {
+        let sums = by_tid.entry(*tid).or_default();
+        sums.0 = sums.0.saturating_add(*waits);
+        sums.1 = sums.1.saturating_add(*voluntary).saturating_add(*involuntary);
+    }
+    let mut found: HashMap<(&str, &str), u64> = HashMap::new();
+    for row in parts.histograms {
+        let sum = found.entry((&row.metric, &row.of)).or_default();
+        *sum = sum.saturating_add(row.count);
+    }
+    let mut found: Vec<((&str, &str), u64)> = found.into_iter().collect();
+    found.sort_unstable();
+    for ((metric, of), count) in found {
+        let tid = of.strip_prefix("task ").and_then(|tid| tid.parse().ok());
+        let Some((waits, switches)) = tid.and_then(|tid: u32| by_tid.get(&tid)) else { continue };
+        let (figure, whole, what) = match metric {
+            "wait" => ("waits", *waits, "its waits with their tolerance"),
+            "slice" => ("slices", *switches, "its switches with their tolerance"),
+            _ => continue,
+        };
+        let bound = whole.saturating_add(facts.slack(whole));
+        checks.at_most(&format!("histograms of {figure} of {of}, counted"), count, bound, what);
+    }
+}
