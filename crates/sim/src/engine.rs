@@ -22,6 +22,7 @@ mod tests;
 
 use crate::costs::Costs;
 use crate::error::SimError;
+use crate::jitter::{Jitter, Perturbation};
 use crate::kernel::{Kernel, NONE, State, Task};
 use crate::machine::{Machine, REFERENCE_SPEED};
 use crate::policy::Policy;
@@ -46,12 +47,14 @@ pub struct Options {
     pub limit_ns: u64,
     /// Simulates the ticks that decide nothing, too. Only to check that it makes no difference.
     pub every_tick: bool,
+    /// What the seed changes besides what the workload itself says is random.
+    pub jitter: Jitter,
 }
 
 impl Default for Options {
-    /// Seed 1, an hour of simulated time.
+    /// Seed 1, an hour of simulated time, no jitter: a [`Plan`](crate::plan::Plan) has [`Jitter::TYPICAL`] unless it is told otherwise.
     fn default() -> Self {
-        Self { seed: 1, limit_ns: 3_600_000_000_000, every_tick: false }
+        Self { seed: 1, limit_ns: 3_600_000_000_000, every_tick: false, jitter: Jitter::NONE }
     }
 }
 
@@ -91,6 +94,9 @@ pub struct Engine<P, S> {
     locks: Vec<SpinLock>,
     tally: Tally,
     options: Options,
+    perturbation: Perturbation,
+    /// The CPU on which the workload's first task starts.
+    first_cpu: usize,
     /// Kernel time of the event that is being handled, ns.
     elapsed_ns: u64,
     /// Of that, waiting for locks.
@@ -123,6 +129,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let cpus = machine.cpus.len();
         let ticks = Ticks::new(costs.tick_period_ns, costs.tick_ns);
         let smt = machine.has_smt() || machine.takes_turns;
+        let mut perturbation = Perturbation::new(options.jitter, options.seed);
+        let first_cpu = perturbation.first_cpu(cpus);
         let mut engine = Self {
             kernel: Kernel::new(machine, costs, options.seed),
             policy,
@@ -137,6 +145,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             locks: vec![SpinLock::default(); cpus],
             tally: Tally { cpus: vec![CpuTimes::default(); cpus], ..Tally::default() },
             options,
+            perturbation,
+            first_cpu,
             elapsed_ns: 0,
             spun_ns: 0,
             checked_ns: 0,
@@ -156,7 +166,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         let specs = std::mem::take(&mut engine.workload.tasks);
         for spec in specs {
-            let at_ns = spec.start_ns;
+            let at_ns = engine.perturbation.start_ns(spec.start_ns);
             let task = engine.make(spec, None);
             engine.timers.add(at_ns, task);
         }
@@ -216,13 +226,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             if at_ns == NEVER {
                 // A policy that has given up may have left tasks behind.
                 self.ask_policy()?;
-                return Err(self.deadlock());
+                return Err(self.stall().unwrap_or_else(|| self.deadlock()));
             }
             if at_ns > end_ns {
                 break;
             }
             if at_ns > self.options.limit_ns && end_ns == NEVER {
                 self.ask_policy()?;
+                self.watch_over_policy()?;
                 return Err(SimError::Endless { limit_ns: self.options.limit_ns, tasks: self.live as u64 });
             }
             self.kernel.now_ns = at_ns;
@@ -241,6 +252,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             }
         }
         self.ask_policy()?;
+        self.watch_over_policy()?;
         Ok(self.finish(end_ns))
     }
 
@@ -260,6 +272,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let task = self.kernel.cpus.iter().map(|cpu| cpu.current).find(|task| *task != NONE);
             return Err(SimError::NoTimePasses { task: self.name_of(task.unwrap_or(0) as usize), at_ns });
         }
+        self.watch_over_policy()?;
         if self.timers.first_ns() == NEVER && self.all_wait() {
             return Err(self.deadlock());
         }
@@ -301,7 +314,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if self.kernel.tasks[task].state == State::Unborn {
             // Tasks that come from outside come everywhere: no CPU pays for starting all of them.
             let cpus = self.kernel.cpu_count();
-            let all = (0..cpus).map(|step| (task + step) % cpus);
+            let all = (0..cpus).map(|step| (task + self.first_cpu + step) % cpus);
             let cpu = all.into_iter().find(|cpu| self.kernel.may_use(task, *cpu)).unwrap_or(0);
             self.begin(cpu);
             self.launch(task, cpu);

@@ -42,12 +42,22 @@ pub enum SimError {
         /// When, ns.
         at_ns: u64,
     },
-    /// The policy gave up.
-    #[error("the policy {policy} gave up: {problem}")]
+    /// The policy itself failed.
+    #[error("the policy {policy} failed: {problem}")]
     Policy {
         /// Its name.
         policy: String,
         /// What it said.
+        problem: String,
+    },
+    /// The policy leaves runnable tasks without a CPU for ever.
+    #[error("the policy {policy} stalled after {:.6} s of simulated time: {problem}", *at_ns as f64 / 1e9)]
+    Stalled {
+        /// Its name.
+        policy: String,
+        /// When, ns.
+        at_ns: u64,
+        /// Which tasks, and where they are.
         problem: String,
     },
     /// The one that watches the run stopped it.
@@ -95,6 +105,12 @@ pub enum SimError {
         policy: String,
         /// What is wrong and what was expected.
         problem: String,
+    },
+    /// No jitter has this name.
+    #[error("jitter is \"{name}\"; expected none or typical")]
+    UnknownJitter {
+        /// The name.
+        name: String,
     },
     /// No workload has this name.
     #[error("there is no workload \"{name}\"; there are {known}")]

@@ -9,7 +9,9 @@ use crate::assumption::Assumption;
 use crate::costs::Costs;
 use crate::engine::Options;
 use crate::error::SimError;
+use crate::jitter::Jitter;
 use crate::machine::{self, Machine};
+use crate::recorded::{HandOver, Recorded};
 use crate::run::{POLICIES, Setting, known_policies};
 use crate::spec::Spec;
 use crate::workload::Workload;
@@ -34,6 +36,21 @@ pub struct Wishes {
     pub limit_ns: Option<u64>,
     /// Simulates every tick; see [`Options::every_tick`].
     pub every_tick: bool,
+    /// Where this machine's own Profile is, when it has one: named as the remedy where no Profile was given.
+    pub own_profile: Option<String>,
+    /// What the seed changes; that of the specification, else [`Jitter::TYPICAL`], when nothing is said.
+    pub jitter: Option<Jitter>,
+}
+
+/// Why costs are assumed where no Profile was given. [`Place::plan`] completes it with the remedy.
+pub(crate) const NO_PROFILE: &str = "no Profile was given";
+
+/// [`NO_PROFILE`] and what to do: a Profile that exists need not be measured.
+fn no_profile(own: Option<&str>) -> String {
+    match own {
+        Some(path) => format!("{NO_PROFILE}; this machine has one: --profile {path}"),
+        None => format!("{NO_PROFILE}; measure one with swtch measure, and give it with --profile"),
+    }
 }
 
 /// Where something is to run: a machine, and what its kernel takes.
@@ -47,6 +64,8 @@ pub struct Place {
     pub costs_from: String,
     /// What had to be assumed about both.
     pub assumed: Vec<Assumption>,
+    /// The costs are those of a Profile that was measured on emulated CPUs.
+    pub emulated_costs: bool,
 }
 
 /// Everything that is to be run.
@@ -60,6 +79,12 @@ pub struct Plan {
     pub costs_from: String,
     /// What had to be assumed.
     pub assumed: Vec<Assumption>,
+    /// The costs are those of a Profile that was measured on emulated CPUs.
+    pub emulated_costs: bool,
+    /// The recording that is replayed.
+    pub recorded: Option<Recorded>,
+    /// How much of it is handing over.
+    pub hand_over: Option<HandOver>,
 }
 
 impl Place {
@@ -102,14 +127,14 @@ impl Place {
                 (Costs::xeon_phi(), assumed, "a Xeon Phi 31S1P")
             }
             (None, None) => {
-                let why = "no Profile was given; measure one with swtch measure, and give it with --profile";
-                let assumed = vec![Assumption::new("costs", "those of an ordinary server", why)];
+                let assumed = vec![Assumption::new("costs", "those of an ordinary server", NO_PROFILE)];
                 (Costs::typical(), assumed, "an ordinary server")
             }
         };
         let mut all = machine.assumed.clone();
         all.extend(assumed);
-        Ok(Self { machine, costs, costs_from: costs_from.to_owned(), assumed: all })
+        let emulated_costs = profile.is_some_and(|profile| is_emulated(&profile.host));
+        Ok(Self { machine, costs, costs_from: costs_from.to_owned(), assumed: all, emulated_costs })
     }
 
     /// What is to be run there. `spec` gives what the wishes leave open.
@@ -144,12 +169,30 @@ impl Place {
             seed: wishes.seed.or(spec.map(Spec::seed)).unwrap_or(ours.seed),
             limit_ns: wishes.limit_ns.or(spec.and_then(Spec::limit_ns)).unwrap_or(ours.limit_ns),
             every_tick: wishes.every_tick,
+            jitter: wishes.jitter.or(spec.and_then(Spec::jitter)).unwrap_or(Jitter::TYPICAL),
         };
         workload.duration_ns =
             wishes.duration_ns.or(spec.and_then(Spec::duration_ns)).or(workload.duration_ns);
         let setting = Setting { machine: self.machine, costs: self.costs, workload, options };
-        Ok(Plan { setting, policies, costs_from: self.costs_from, assumed: self.assumed })
+        let mut assumed = self.assumed;
+        for one in assumed.iter_mut().filter(|one| one.why == NO_PROFILE) {
+            one.why = no_profile(wishes.own_profile.as_deref());
+        }
+        Ok(Plan {
+            setting,
+            policies,
+            costs_from: self.costs_from,
+            assumed,
+            emulated_costs: self.emulated_costs,
+            recorded: None,
+            hand_over: None,
+        })
     }
+}
+
+/// Whether a machine's CPUs are emulated by QEMU, as those of `swtch vm` are without KVM: its times are not those of any hardware.
+fn is_emulated(host: &Host) -> bool {
+    host.cpu_model.as_deref().is_some_and(|model| model.contains("QEMU TCG"))
 }
 
 /// Whether [`run`](crate::run::run) may know a policy by this name; its parameters are only looked at there.

@@ -170,6 +170,17 @@ pub trait Policy {
     /// The engine is about to wake this task: a policy may fetch what it knows of it from memory.
     fn prepare(&self, _task: usize) {}
 
+    /// Runnable tasks that the policy will never run by itself, and where it has left them, in words. Asked when nothing happens any more
+    /// or a task has waited for longer than [`watchdog_ns`](Self::watchdog_ns).
+    fn lost_tasks(&self, _kernel: &Kernel) -> Option<String> {
+        None
+    }
+
+    /// For how long a runnable task may wait until the policy is taken to have failed, ns; `None`: for any time.
+    fn watchdog_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// What went wrong in the policy itself, such as a scheduler in C that gave up. The run ends then.
     fn error(&self) -> Option<String> {
         None

@@ -66,6 +66,21 @@ pub struct Setting {
     pub options: Options,
 }
 
+impl Setting {
+    /// The highest speed at which anything runs, 1024 for the reference core.
+    pub fn fastest(&self) -> u64 {
+        let types = self.machine.types.iter().map(|kind| kind.speed);
+        let own =
+            self.workload.applications.iter().flat_map(|application| application.speeds.iter().copied());
+        u64::from(types.chain(own).max().unwrap_or(0))
+    }
+}
+
+/// Whether a policy of this name is a sched_ext scheduler, whose own code is run.
+pub fn is_sched_ext(policy: &str) -> bool {
+    policy.split(':').next().is_some_and(|name| name == "flsched" || name.ends_with(SOURCE))
+}
+
 /// Runs a setting under a policy by its name: one of [`POLICIES`], or the path of a sched_ext scheduler's source, which ends in `.bpf.c`.
 /// Parameters may follow a colon: `rr:slice-ms=20`, `eevdf:slice-ms=0.5` (the base slice), `min-fair:min-fairness=0.9`,
 /// `flsched:slice_ns=10000000` (a variable of the source).
@@ -95,9 +110,7 @@ fn run_named<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>
         other if other.starts_with("eevdf:") => {
             run_with(setting, Eevdf::with_slice_ns(slice_ns("eevdf", &other[6..])?), sink)
         }
-        other if other.split(':').next().is_some_and(|name| name == "flsched" || name.ends_with(SOURCE)) => {
-            run_with(setting, sched_ext(other)?, sink)
-        }
+        other if is_sched_ext(other) => run_with(setting, sched_ext(other)?, sink),
         other if POLICIES.iter().any(|(name, _)| other.split(':').next() == Some(name)) => {
             run_with(setting, Asymmetric::from_text(other)?, sink)
         }

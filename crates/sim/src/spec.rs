@@ -59,12 +59,14 @@ mod tasks;
 use crate::assumption::Assumption;
 use crate::costs::Costs;
 use crate::error::SimError;
+use crate::jitter::Jitter;
 use crate::machine::Machine;
 use crate::workload::Workload;
 use crate::workloads::Named;
 use costs::CostsTable;
 use machine::MachineChoice;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::ops::Range;
 use swtch_profile::Profile;
 use swtch_topology::Host;
@@ -99,6 +101,8 @@ struct Document {
     policies: Vec<Spanned<String>>,
     #[serde(default = "one")]
     seed: u64,
+    #[serde(default, deserialize_with = "jitter")]
+    jitter: Option<Jitter>,
     #[serde(default, deserialize_with = "crate::quantity::some_ns")]
     duration: Option<u64>,
     #[serde(default, deserialize_with = "crate::quantity::some_ns")]
@@ -125,6 +129,12 @@ struct Document {
 
 fn one() -> u64 {
     1
+}
+
+/// `jitter = "none"`.
+pub(crate) fn jitter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Jitter>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    Jitter::named(&name).map(Some).map_err(D::Error::custom)
 }
 
 /// Something wrong at a place in the file, bytes.
@@ -230,6 +240,11 @@ impl Spec {
     /// The seed; 1 if none is given.
     pub fn seed(&self) -> u64 {
         self.document.seed
+    }
+
+    /// What the seed changes, if it is said.
+    pub fn jitter(&self) -> Option<Jitter> {
+        self.document.jitter
     }
 
     /// When the run ends at the latest, ns.

@@ -1,10 +1,14 @@
 //! What runs came to, as data: the document `swtch/simulate/1`.
 
+mod check;
+
 use crate::assumption::Assumption;
 use crate::histogram::Histogram;
+use crate::jitter::Jitter;
 use crate::plan::Plan;
 use crate::policy::Hook;
-use crate::run::Run;
+use crate::recorded::{HandOver, Recorded, Verdict};
+use crate::run::{Run, is_sched_ext};
 use crate::tally::CpuTimes;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -28,10 +32,21 @@ pub struct Document {
     pub workload: WorkloadFacts,
     /// The seed.
     pub seed: u64,
+    /// What the seed changes besides what the workload says is random; absent where all tasks start at the nanosecond that is said and take
+    /// exactly as long.
+    pub jitter: Option<Jitter>,
     /// Where the costs come from.
     pub costs: String,
     /// What had to be assumed.
     pub assumptions: Vec<Assumption>,
+    /// What a reader must know before any figure, a sentence each.
+    pub warnings: Vec<String>,
+    /// The recording that was replayed; absent where nothing was.
+    pub recorded: Option<Recorded>,
+    /// How much of it is handing over; absent where nothing was replayed.
+    pub hand_over: Option<HandOver>,
+    /// Whether the replays tell the policies apart; absent where nothing was replayed.
+    pub verdict: Option<Verdict>,
     /// The runs, in the order asked for.
     pub runs: Vec<Summary>,
 }
@@ -70,7 +85,7 @@ pub struct WorkloadFacts {
 }
 
 /// One run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// The policy.
     pub policy: String,
@@ -211,7 +226,14 @@ pub struct HookFacts {
     pub spin_ns: u64,
     /// Mean time of a call, ns; absent without any.
     pub mean_ns: Option<f64>,
+    /// Where the times come from: no simulated time of a hook is measured.
+    pub basis: &'static str,
 }
+
+/// [`HookFacts::basis`] of a class of the kernel: only the sum of its hooks in a switch can be measured.
+pub const ASSUMED: &str = "assumed share of a switch";
+/// [`HookFacts::basis`] of a sched_ext scheduler.
+pub const NOT_CHARGED: &str = "assumed; what its callbacks execute is not charged";
 
 /// Tasks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -288,14 +310,22 @@ impl Document {
                 duration_ns: workload.duration_ns,
             },
             seed: plan.setting.options.seed,
+            jitter: Some(plan.setting.options.jitter).filter(|jitter| !jitter.is_none()),
             costs: plan.costs_from.clone(),
-            assumptions: plan.assumed.clone(),
+            assumptions: plan.assumed.iter().cloned().chain(callbacks(plan)).collect(),
+            warnings: warnings(plan),
+            recorded: plan.recorded.clone(),
+            hand_over: plan.hand_over,
+            verdict: None,
             runs: Vec::new(),
         }
     }
 
-    /// Compares what applications got with the run under `max-fair`, else with the first.
+    /// Compares what applications got with the run under `max-fair`, else with the first, and replays with their recording.
     pub fn compare(&mut self) {
+        if let Some(recorded) = &self.recorded {
+            self.verdict = Some(recorded.verdict(&self.hand_over.unwrap_or_default(), &self.runs));
+        }
         let even =
             self.runs.iter().find(|run| run.policy.split(':').next() == Some(EVEN)).or(self.runs.first());
         let Some(of) = even.and_then(|run| Some((run.policy.clone(), run.fairness.as_ref()?.speeds())))
@@ -306,6 +336,53 @@ impl Document {
             fairness.relate(&of.0, &of.1);
         }
     }
+}
+
+/// That the time of a sched_ext scheduler's callbacks is assumed, for each that is among the policies.
+fn callbacks(plan: &Plan) -> impl Iterator<Item = Assumption> {
+    let ours = plan.policies.iter().filter(|policy| is_sched_ext(policy));
+    ours.map(|policy| {
+        let class =
+            if policy.starts_with("flsched") { "a class without locks" } else { "the real-time class" };
+        Assumption::new(
+            &format!("callbacks of {policy}"),
+            format!("as long as the hooks of {class}"),
+            "what they execute is not charged: a loop of 20,000 turns costs as much as none",
+        )
+    })
+}
+
+/// What a reader must know before any figure.
+fn warnings(plan: &Plan) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let options = &plan.setting.options;
+    warnings.push(if options.jitter.is_none() {
+        "No jitter: every task starts at its nanosecond and every step takes exactly its time, as on no real machine.".to_owned()
+    } else {
+        format!(
+            "One run of each policy, seed {}: single runs may be chaotic, and other seeds give other figures (a sweep over seeds shows how far apart).",
+            options.seed
+        )
+    });
+    if plan.setting.machine.takes_turns {
+        warnings.push(
+            "Emulated CPUs: times count instructions as an emulator does and say nothing about hardware; compare switches.".to_owned(),
+        );
+    }
+    if plan.emulated_costs {
+        warnings.push(
+            "The Profile was measured on emulated CPUs: its costs, and all times here, say nothing about hardware.".to_owned(),
+        );
+    }
+    let ours: Vec<&str> =
+        plan.policies.iter().filter(|policy| is_sched_ext(policy)).map(String::as_str).collect();
+    if !ours.is_empty() {
+        warnings.push(format!(
+            "What the callbacks of {} execute is not charged: times under it are too short, by an unknown part.",
+            ours.join(", ")
+        ));
+    }
+    warnings
 }
 
 impl Fairness {
@@ -341,6 +418,7 @@ impl Summary {
                 total_ns: calls.ns,
                 spin_ns: calls.spin_ns,
                 mean_ns: (calls.calls > 0).then(|| calls.ns as f64 / calls.calls as f64),
+                basis: if is_sched_ext(policy) { NOT_CHARGED } else { ASSUMED },
             }
         };
         let requests = Durations::of(&tally.requests);
@@ -471,7 +549,9 @@ mod tests {
         let mut document = Document::new(&plan);
         for policy in &plan.policies {
             let run = run(&plan.setting, policy, Nothing).unwrap();
-            document.runs.push(Summary::of(&plan, policy, &run));
+            let summary = Summary::of(&plan, policy, &run);
+            summary.check(&run, plan.setting.machine.cpus.len() as u64, plan.setting.fastest()).unwrap();
+            document.runs.push(summary);
         }
         document.compare();
         document

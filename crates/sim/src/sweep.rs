@@ -22,6 +22,7 @@
 //! ```
 
 use crate::error::SimError;
+use crate::jitter::Jitter;
 use crate::plan::{Wishes, has_extension};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ pub struct Sweep {
     seeds: Vec<u64>,
     duration_ns: Option<u64>,
     limit_ns: Option<u64>,
+    jitter: Jitter,
     profile: Option<String>,
 }
 
@@ -69,6 +71,8 @@ struct Document {
     duration: Option<u64>,
     #[serde(default, deserialize_with = "crate::quantity::some_ns")]
     limit: Option<u64>,
+    #[serde(default, deserialize_with = "crate::spec::jitter")]
+    jitter: Option<Jitter>,
     profile: Option<String>,
 }
 
@@ -115,6 +119,7 @@ impl Sweep {
             seeds: document.seeds,
             duration_ns: document.duration,
             limit_ns: document.limit,
+            jitter: document.jitter.unwrap_or(Jitter::TYPICAL),
             profile: document.profile,
         };
         let lengths = [
@@ -168,7 +173,8 @@ impl Sweep {
             seed: Some(point.seed),
             duration_ns: self.duration_ns,
             limit_ns: self.limit_ns,
-            every_tick: false,
+            jitter: Some(self.jitter),
+            ..Wishes::default()
         }
     }
 

@@ -45,6 +45,11 @@ pub enum Event {
         /// The name its kernel gives it.
         ops: String,
     },
+    /// The kernel still had other work when the command started; the command's time and counts contain it.
+    Busy {
+        /// Of the CPUs' time.
+        percent: u64,
+    },
     /// The command starts.
     Started,
     /// The command wrote something.

@@ -4,6 +4,7 @@
 mod command;
 mod files;
 mod mounts;
+mod settle;
 
 use crate::protocol::{Message, Report, Trouble};
 use rustix::system::{RebootCommand, reboot};

@@ -31,7 +31,8 @@ pub struct Exited {
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// From its start to its end on the guest's clock, nanoseconds. With [`Spec::deterministic`](crate::Spec), instructions.
+    /// From its start to its end on the guest's clock, nanoseconds. With [`Spec::deterministic`](crate::Spec), the instructions of all CPUs together
+    /// and the time in which all of them slept.
     pub elapsed_ns: u64,
     /// Context switches of the whole guest meanwhile (`ctxt` of `/proc/stat`).
     pub context_switches: u64,
@@ -95,6 +96,10 @@ pub(crate) enum Report {
     /// The scheduler that was asked for schedules; the name its kernel gives it.
     Scheduler {
         ops: String,
+    },
+    /// The guest's CPUs did not become idle before the command.
+    Busy {
+        percent: u64,
     },
     /// The command starts now.
     Started,

@@ -150,6 +150,7 @@ impl<'a> Session<'a> {
                 observer.event(&Event::Booted { kernel, cpus, after: self.began.elapsed() });
             }
             Report::Scheduler { ops } => observer.event(&Event::Scheduler { ops }),
+            Report::Busy { percent } => observer.event(&Event::Busy { percent }),
             Report::Started => {
                 self.started = Some(Instant::now());
                 observer.event(&Event::Started);

@@ -122,7 +122,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Exit => costs.exit_ns,
             Op::WaitChildren | Op::Loop { .. } | Op::Become { .. } | Op::RequestBegins | Op::RequestEnds => 0,
         };
-        self.kernel.tasks[task].remaining = units(ns);
+        self.kernel.tasks[task].remaining = self.perturbation.work(units(ns));
     }
 
     fn effect(&mut self, cpu: usize, task: usize, op: Op) -> Then {

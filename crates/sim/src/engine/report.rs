@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::error::SimError;
-use crate::kernel::{Kernel, State};
+use crate::kernel::{Kernel, NONE, State};
 use crate::policy::Policy;
 use crate::program::Op;
 use crate::sink::Sink;
@@ -95,6 +95,41 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             State::Unborn => false,
             State::Queued | State::Running => self.spins_in_vain(task),
         })
+    }
+
+    /// An error if a task has been runnable for longer than the policy's watchdog allows.
+    pub(super) fn watch_over_policy(&self) -> Result<(), SimError> {
+        let Some(most_ns) = self.policy.watchdog_ns() else { return Ok(()) };
+        let now_ns = self.kernel.now_ns;
+        let waits_ns = |task: &usize| now_ns.saturating_sub(self.kernel.tasks[*task].queued_since_ns);
+        let queued =
+            (0..self.kernel.tasks.len()).filter(|task| self.kernel.tasks[*task].state == State::Queued);
+        let Some(task) = queued.max_by_key(waits_ns).filter(|task| waits_ns(task) > most_ns) else {
+            return Ok(());
+        };
+        let problem = self.policy.lost_tasks(&self.kernel).unwrap_or_else(|| {
+            let (name, waited_s) = (self.name_of(task), waits_ns(&task) as f64 / 1e9);
+            format!(
+                "{name} was runnable for {waited_s:.3} s without a CPU; a kernel's watchdog ends a scheduler after {:.0} s",
+                most_ns as f64 / 1e9
+            )
+        });
+        Err(self.stalled(problem))
+    }
+
+    /// The error that nothing will happen any more although tasks could run; `None` if it is not the policy's doing.
+    pub(super) fn stall(&self) -> Option<SimError> {
+        let queued = self.kernel.tasks.iter().filter(|task| task.state == State::Queued).count();
+        if queued == 0 {
+            return None;
+        }
+        let all_idle = self.kernel.cpus.iter().all(|cpu| cpu.current == NONE);
+        let nowhere = || all_idle.then(|| format!("{queued} runnable tasks are left, and every CPU is idle"));
+        self.policy.lost_tasks(&self.kernel).or_else(nowhere).map(|problem| self.stalled(problem))
+    }
+
+    fn stalled(&self, problem: String) -> SimError {
+        SimError::Stalled { policy: self.policy.name().to_owned(), at_ns: self.kernel.now_ns, problem }
     }
 
     /// Nothing will happen any more, and tasks are left.

@@ -4,6 +4,7 @@ use super::{Place, Plan, Wishes};
 use crate::assumption::Assumption;
 use crate::error::SimError;
 use crate::machine::{self, Machine};
+use crate::recorded::Recorded;
 use crate::spec::{Source, Spec, rt_app};
 use crate::workloads::replay::replay;
 use swtch_profile::Profile;
@@ -28,10 +29,14 @@ pub struct Recording {
     pub host: Host,
     /// A simulator made it.
     pub simulated: bool,
+    /// What recorded it, as its header names it: `bpf-events`, `bpf-counts`, `procfs`.
+    pub recorder: String,
     /// Its tasks.
     pub tasks: Vec<TaskRow>,
     /// Its switches.
     pub switches: Vec<SwitchRow>,
+    /// Its own figures, to compare replays with.
+    pub recorded: Option<Recorded>,
 }
 
 /// Reads what a plan needs from outside.
@@ -151,6 +156,10 @@ fn replayed<F: Files>(
     files: &mut F,
 ) -> Result<Plan, F::Error> {
     let recording = files.recording(path)?;
+    if recording.switches.is_empty() {
+        let problem = without_switches(path, &recording.recorder);
+        return Err(SimError::parameters("replay", problem).into());
+    }
     let machine = match (&wishes.machine, spec.filter(|spec| spec.has_machine())) {
         (Some(name), _) if name != "host" => machine::named(name, &Host::default())?,
         (Some(_), _) => machine::named("host", &files.host()?)?,
@@ -165,7 +174,24 @@ fn replayed<F: Files>(
             "a recording has times, not work: what ran on slower cores is replayed as more work than it was";
         place.assumed.push(Assumption::new("work", "as if recorded on the fastest kind of core", why));
     }
-    Ok(place.plan(found.workload, spec, wishes)?)
+    let plan = place.plan(found.workload, spec, wishes)?;
+    Ok(Plan { recorded: recording.recorded, hand_over: Some(found.hand_over), ..plan })
+}
+
+/// Why a recording has no table of switches, and how to make one that has.
+fn without_switches(path: &str, recorder: &str) -> String {
+    if recorder.ends_with("-counts") {
+        return format!(
+            "{path} has counts only, as --counts asked, and a replay needs every switch; record again with --events"
+        );
+    }
+    if recorder == "procfs" {
+        return format!(
+            "{path} was recorded with the source procfs, which sees no single switch, and a replay needs every one; record again \
+             with --source bpf or --source perf (swtch doctor says what they need)"
+        );
+    }
+    format!("{path} has no table of switches, and a replay needs every switch; record again with --events")
 }
 
 /// The machine of the recording. A simulated one has its name, and with it how its threads share cores.
@@ -197,8 +223,9 @@ mod tests {
             Ok(Host::default())
         }
 
-        fn recording(&mut self, _path: &str) -> Result<Recording, SimError> {
-            Ok(Recording::default())
+        fn recording(&mut self, path: &str) -> Result<Recording, SimError> {
+            let (recorder, _) = path.split_once('.').unwrap_or((path, ""));
+            Ok(Recording { recorder: recorder.to_owned(), ..Recording::default() })
         }
     }
 
@@ -220,9 +247,29 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_without_switches_says_what_is_missing() {
+    fn a_recording_without_switches_says_why_and_what_to_do() {
         let wishes = Wishes { machine: Some("2".to_owned()), ..Wishes::default() };
-        let found = Plan::of(Work::Recording("x.swtch"), "", &wishes, None, &mut Kept(&[]));
-        assert!(found.unwrap_err().to_string().contains("table of switches"));
+        let problem = |path| {
+            let found = Plan::of(Work::Recording(path), "", &wishes, None, &mut Kept(&[]));
+            found.unwrap_err().to_string()
+        };
+        let counts = problem("bpf-counts.swtch");
+        assert!(counts.contains("--counts asked") && counts.ends_with("with --events"), "{counts}");
+        assert!(!counts.contains("BPF or perf"), "the source is not to blame: {counts}");
+        let procfs = problem("procfs.swtch");
+        assert!(procfs.contains("source procfs") && procfs.contains("--source bpf"), "{procfs}");
+        assert!(problem("ftrace.swtch").contains("table of switches"));
+    }
+
+    #[test]
+    fn a_profile_that_exists_is_named_and_need_not_be_measured() {
+        let why = |own_profile: Option<&str>| {
+            let own_profile = own_profile.map(str::to_owned);
+            let wishes = Wishes { machine: Some("2".to_owned()), own_profile, ..Wishes::default() };
+            let plan = Plan::of(Work::Named("hackbench"), "", &wishes, None, &mut Kept(&[])).unwrap();
+            plan.assumed.into_iter().find(|one| one.what == "costs").unwrap().why
+        };
+        assert_eq!(why(Some("/p.json")), "no Profile was given; this machine has one: --profile /p.json");
+        assert!(why(None).contains("measure one"), "{}", why(None));
     }
 }

@@ -71,29 +71,64 @@ pub(super) fn compile(source_path: &Path, options: &CompileOptions) -> Result<Ve
         problem,
     })?;
 
-    let object = folder.path().join("scheduler.so");
-    let mut second = Command::new(&compiler);
-    second.args(FLAGS).args(["-x", "c", "-", "-o"]).arg(&object);
-    second.args(["-DSWTCH_SEC(name)=__attribute__((used))", "-DSWTCH_KCONFIG="]);
-    let compiled = run(&mut second, &text)?;
-    if !compiled.status.success() {
-        return Err(failed(&compiled));
+    let [scheduler, guard, object] =
+        ["scheduler.o", "guard.o", "scheduler.so"].map(|name| folder.path().join(name));
+    let counting = if is_clang(&compiler) { &CLANG_COUNTING[..] } else { &COUNTING[..] };
+    let mut second = from_input(&compiler, &scheduler);
+    second.args(counting).args(["-DSWTCH_SEC(name)=__attribute__((used))", "-DSWTCH_KCONFIG="]);
+    let mut third = from_input(&compiler, &guard);
+    for (command, text) in [(&mut second, text.as_str()), (&mut third, GUARD)] {
+        let compiled = run(command, text)?;
+        if !compiled.status.success() {
+            return Err(failed(&compiled));
+        }
+    }
+    // Without the option for counting: clang would link a run-time library of its own.
+    let mut last = Command::new(&compiler);
+    let linked = run(last.args(LINK_FLAGS).arg(&scheduler).arg(&guard).arg("-o").arg(&object), "")?;
+    if !linked.status.success() {
+        return Err(failed(&linked));
     }
     std::fs::read(&object).map_err(ScxError::io("read what the compiler wrote"))
 }
 
+/// Ends callbacks that go on for too long.
+const GUARD: &str = include_str!("guard.c");
+
 /// As build.rs has them. What is only a warning is the author's business, but for a function that would be missing when it is loaded
 /// (gcc's `-w` would silence that too).
-const FLAGS: [&str; 8] = [
+const FLAGS: [&str; 6] = [
     "-std=gnu17",
     "-O2",
-    "-shared",
     "-fPIC",
     "-fno-strict-aliasing",
     "-fno-semantic-interposition",
-    "-Wl,-Bsymbolic",
     "-Werror=implicit-function-declaration",
 ];
+const LINK_FLAGS: [&str; 2] = ["-shared", "-Wl,-Bsymbolic"];
+/// Every basic block calls guard.c. clang leaves out blocks that others imply, the only block of an endless loop among them, unless it is
+/// forbidden.
+const CLANG_COUNTING: [&str; 1] = ["-fsanitize-coverage=trace-pc,no-prune"];
+/// gcc leaves out blocks without a statement, the only block of an empty loop among them: every loop gets one that does nothing. One of
+/// `goto` alone is still left out.
+const COUNTING: [&str; 3] = [
+    "-fsanitize-coverage=trace-pc",
+    "-Dwhile(...)=while (({ __asm__ volatile (\"\"); (__VA_ARGS__); }))",
+    "-Dfor(...)=for (__VA_ARGS__) if (({ __asm__ volatile (\"\"); 0; })) {} else",
+];
+
+/// Compiles standard input.
+fn from_input(compiler: &str, object: &Path) -> Command {
+    let mut command = Command::new(compiler);
+    command.args(FLAGS).args(["-c", "-x", "c", "-", "-o"]).arg(object);
+    command
+}
+
+/// Whether a compiler, which runs, is clang, whatever it is called.
+fn is_clang(compiler: &str) -> bool {
+    let output = Command::new(compiler).arg("--version").stderr(Stdio::null()).output();
+    output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("clang"))
+}
 
 fn compiler(options: &CompileOptions) -> Result<String, ScxError> {
     let set = std::env::var("CC").ok().filter(|name| !name.trim().is_empty());

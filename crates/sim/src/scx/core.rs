@@ -4,6 +4,7 @@
 
 use super::abi::{self, CpuMask, DSQ_INVALID, PF_IDLE, Rq, SchedExtOps, TaskStruct};
 use super::dsq::{Dsq, Place};
+use super::guard::{Guard, MOST_BLOCKS};
 use super::idle::Idle;
 use super::maps::Map;
 use super::timers::Timers;
@@ -74,6 +75,8 @@ pub(super) struct Dispatched {
 /// The core.
 pub(super) struct Core {
     pub(super) ops: SchedExtOps,
+    /// What ends callbacks that go on for too long; FLSCHED, which has no loops, goes without.
+    pub(super) guard: Option<Guard>,
     /// With an offset ([`CLOCK_BASE_NS`]), ns.
     pub(super) now_ns: u64,
     pub(super) this_cpu: u32,
@@ -174,10 +177,9 @@ macro_rules! call {
         let core: &mut $crate::scx::core::Core = $core;
         match core.ops.$op {
             Some(function) if core.error.is_none() => {
-                let _entered = $crate::scx::core::enter(std::ptr::from_mut(core));
                 // SAFETY: the loader has checked that the object has these layouts, tasks live as long as the core, and nothing here
-                // uses the core before the call returns.
-                Some(unsafe { function($($argument),*) })
+                // uses the core before the call returns. The arguments are pointers and numbers.
+                unsafe { core.guarded(concat!("ops.", stringify!($op)), || function($($argument),*)) }
             }
             _ => None,
         }
@@ -241,6 +243,7 @@ impl Core {
             cgroup: Box::new(cgroup),
             idle_tasks: Vec::new(),
             ops,
+            guard: None,
         };
         core.cgroup.node = &raw const core.cgroup.id;
         core.make_run_queues();
@@ -382,6 +385,28 @@ impl Core {
     pub(super) fn may_use(&self, task: u32, cpu: u32) -> bool {
         let shown = self.shown(task);
         shown.nr_cpus_allowed as usize == self.ids.len() || shown.cpus_mask.contains(cpu as usize)
+    }
+
+    /// Calls the scheduler's code. `None` if it was ended because it went on for too long; the scheduler has failed then.
+    ///
+    /// # Safety
+    /// `function` calls a function of this core's scheduler, whose arguments are valid; it has no destructor.
+    #[inline]
+    pub(super) unsafe fn guarded<R: Copy>(
+        &mut self,
+        callback: &str,
+        function: impl Fn() -> R + Copy,
+    ) -> Option<R> {
+        let entered = enter(std::ptr::from_mut(self));
+        let Some(guard) = self.guard else { return Some(function()) };
+        // SAFETY: the caller's promise; the guard is that of the scheduler.
+        let result = unsafe { guard.call(function) };
+        drop(entered);
+        if result.is_none() {
+            let callback = callback.trim_end_matches('_');
+            self.fail(format!("{callback}() did not return within {MOST_BLOCKS} steps (basic blocks of its code): it loops without end, or for longer than a kernel would let it"));
+        }
+        result
     }
 
     /// The scheduler has failed; the first reason counts (`scx_error`).

@@ -3,10 +3,12 @@
 //! The same `.bpf.c` that a kernel loads is compiled with this folder's own headers (`include/`): the kernel's functions are provided
 //! by the simulated machine, with the rules of the sched_ext core of Linux 6.12 to 7.3 (kernel/sched/ext.c, ext_idle.c). What the core
 //! does and a simulation does not need is left out: control groups other than the root, core scheduling, CPU hotplug, sub-schedulers,
-//! the watchdog, and scheduling classes above. A function that is missing stops a source from compiling; none does nothing silently,
+//! and scheduling classes above. A function that is missing stops a source from compiling; none does nothing silently,
 //! but for `bpf_printk`, dumps and frequencies.
 //!
-//! The scheduler's code runs natively in this process, without the kernel's verifier: it is to be trusted as any program is.
+//! The scheduler's code runs natively in this process, without the kernel's verifier: it is to be trusted as any program is. A callback
+//! that does not return is ended after a number of steps (`guard.rs`), and a scheduler that forgets tasks is named, as by the kernel's
+//! watchdog.
 //!
 //! ```
 //! use swtch_sim::scx::{Object, ScxPolicy, Settings};
@@ -24,6 +26,7 @@ mod core;
 mod dsq;
 mod elf;
 mod error;
+mod guard;
 mod idle;
 mod kfuncs;
 mod map_scan;

@@ -5,6 +5,7 @@ use super::compile::{CompileOptions, compile};
 use super::core::Core;
 use super::elf;
 use super::error::ScxError;
+use super::guard::Guard;
 use super::kfuncs::Table;
 use super::maps::Map;
 use super::settings::{Global, Settings};
@@ -131,8 +132,16 @@ impl Loaded {
         Ok(())
     }
 
+    /// What ends the scheduler's callbacks, where it was compiled with it.
+    fn guard(&self) -> Option<Guard> {
+        let [state, guarded] = ["swtch_guard", "swtch_guarded"].map(|name| self.address(name).ok());
+        // SAFETY: from guard.c, which compile.rs links to every scheduler; this is loaded as long as its core.
+        Some(unsafe { Guard::new(state?, guarded?) })
+    }
+
     /// Fills in what depends on the machine, and makes the maps.
     pub(super) fn attach(&self, core: &mut Core, hz: u64) -> Result<(), ScxError> {
+        core.guard = self.guard();
         let words: *mut u32 = self.address("swtch_mask_words")?.cast();
         // SAFETY: of this type, as the layouts agree.
         unsafe { words.write(core.cpus.len().div_ceil(64) as u32) };
@@ -174,8 +183,10 @@ impl Loaded {
         // SAFETY: a function of the scheduler, `int program(struct argument *)`, as SEC("syscall") asks for.
         let program =
             unsafe { std::mem::transmute::<*mut u8, unsafe extern "C" fn(*mut u8) -> i32>(program) };
-        let _entered = super::core::enter(std::ptr::from_mut(core));
+        let argument = argument.as_mut_ptr();
         // SAFETY: as above; nothing here uses the core before it returns.
-        Ok(unsafe { program(argument.as_mut_ptr()) })
+        let status = unsafe { core.guarded(name, || program(argument)) };
+        // One that was ended has made the core fail, which says why.
+        Ok(status.unwrap_or(0))
     }
 }

@@ -9,6 +9,8 @@ use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
 use crate::prefetch::prefetch_line;
 
+/// The longest that the kernel's watchdog lets a runnable task wait (`SCX_WATCHDOG_MAX_TIMEOUT`), ns.
+const WATCHDOG_NS: u64 = 30_000_000_000;
 /// Cache lines of a task up to its times (`utime`).
 const SHOWN_LINES: usize = 4;
 
@@ -238,6 +240,16 @@ impl Policy for ScxPolicy {
 
     fn timer(&mut self, kernel: &mut Kernel) {
         self.with(kernel, 0, None, Core::ring);
+    }
+
+    fn lost_tasks(&self, kernel: &Kernel) -> Option<String> {
+        self.core.as_ref().and_then(|core| core.lost_tasks(kernel))
+    }
+
+    fn watchdog_ns(&self) -> Option<u64> {
+        let core = self.core.as_ref().filter(|core| core.error.is_none())?;
+        let given_ms = u64::from(core.ops.timeout_ms);
+        Some(if given_ms == 0 { WATCHDOG_NS } else { (given_ms * 1_000_000).min(WATCHDOG_NS) })
     }
 
     fn error(&self) -> Option<String> {

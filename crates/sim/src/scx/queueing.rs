@@ -6,6 +6,8 @@ use super::abi::{
 };
 use super::core::{Context, Core, Dispatched, NONE, call};
 use super::dsq::{Dsq, Place};
+use crate::kernel::{Kernel, State};
+use std::collections::BTreeMap;
 
 impl Core {
     /// The table's place of a scheduler's queue.
@@ -343,4 +345,32 @@ impl Core {
     ) -> Option<(Place, u32)> {
         self.dsqs[dsq as usize].next(place, end_seq, backwards)
     }
+
+    /// Where runnable tasks are that no CPU takes: in no queue, or in one of the scheduler's that idle CPUs pass by.
+    pub(super) fn lost_tasks(&self, kernel: &Kernel) -> Option<String> {
+        let runnable = (0..self.tasks.len()).filter(|task| kernel.state(*task) == State::Queued);
+        let (mut nowhere, mut queued) = (0_u64, BTreeMap::new());
+        for task in runnable {
+            match self.tasks[task].dsq {
+                NONE => nowhere += 1,
+                dsq => *queued.entry(dsq).or_insert(0_u64) += 1,
+            }
+        }
+        if nowhere > 0 {
+            let are = tasks_are(nowhere);
+            return Some(format!(
+                "{are} in no dispatch queue: neither ops.enqueue() nor ops.dispatch() put them into one"
+            ));
+        }
+        let idle = self.ids.iter().any(|id| self.cpus[*id as usize].curr == NONE);
+        let own = queued.into_iter().find(|(dsq, _)| self.dsqs[*dsq as usize].id & DSQ_BUILTIN == 0 && idle);
+        own.map(|(dsq, count)| {
+            let (are, id) = (tasks_are(count), self.dsqs[dsq as usize].id);
+            format!("{are} in dispatch queue {id:#x}, from which ops.dispatch() takes none for an idle CPU")
+        })
+    }
+}
+
+fn tasks_are(count: u64) -> String {
+    if count == 1 { "1 runnable task is".to_owned() } else { format!("{count} runnable tasks are") }
 }

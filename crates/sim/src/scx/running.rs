@@ -11,6 +11,9 @@ use std::ffi::CString;
 /// How often `dispatch` may be called until it gives something (`SCX_DSP_MAX_LOOPS`).
 const DISPATCH_LOOPS: u32 = 32;
 
+/// Timers that may ring at the same nanosecond. Thousands of CPUs may each have one.
+const MOST_RINGS: u32 = 1 << 20;
+
 /// What a CPU is to do next.
 enum Next {
     Keep,
@@ -63,9 +66,9 @@ impl Core {
             dump: dump.as_ptr().cast_mut(),
         };
         self.context = Context::Other;
-        let _entered = super::core::enter(std::ptr::from_mut(self));
+        let info = &raw mut info;
         // SAFETY: the object has this layout; the texts outlive the call, and nothing here uses the core before it returns.
-        unsafe { exit(&raw mut info) };
+        let _ = unsafe { self.guarded("ops.exit", || exit(info)) };
     }
 
     /// The scheduler hears of a task (`scx_init_task`, `scx_enable_task`). `fork`: it was made while the scheduler ran.
@@ -332,14 +335,19 @@ impl Core {
 
     /// Calls the timers that ring now.
     pub(super) fn ring(&mut self) {
+        let mut rung = 0;
         while let Some(timer) = self.timers.take(self.now_ns) {
             let (callback, map, mut key, value) = (timer.callback, timer.map, timer.key.clone(), timer.value);
             self.this_cpu = timer.cpu;
             let Some(callback) = callback.filter(|_| self.error.is_none()) else { continue };
-            let entered = super::core::enter(std::ptr::from_mut(self));
+            rung += 1;
+            if rung > MOST_RINGS {
+                self.fail("a bpf_timer starts itself again and again without any time between".to_owned());
+                return;
+            }
+            let key = key.as_mut_ptr().cast();
             // SAFETY: the scheduler has set it, with this type; nothing here uses the core before it returns.
-            unsafe { callback(map, key.as_mut_ptr().cast(), value.cast()) };
-            drop(entered);
+            let _ = unsafe { self.guarded("a bpf_timer's callback", || callback(map, key, value.cast())) };
             // It may have changed slices, which end at other ticks then.
             let running = |cpu: &u32| self.cpus[*cpu as usize].curr != NONE;
             let running: Vec<u32> = (0..self.cpus.len() as u32).filter(running).collect();

@@ -254,3 +254,81 @@ fn what_cannot_be_compiled_or_loaded_says_why() {
         assert!(matches!(error, ScxError::NoSymbol { .. }), "{error}");
     }
 }
+
+/// A scheduler of stuck.bpf.c, `defines` saying how it misbehaves, on 4 CPUs with 80 tasks.
+fn stuck(defines: &[&str], duration_ns: Option<u64>) -> SimError {
+    let policy = ScxPolicy::new(&compiled("stuck.bpf.c", defines).unwrap(), Settings::default()).unwrap();
+    let mut load = spinners(&[10; 80]);
+    load.duration_ns = duration_ns;
+    try_run(4, load, policy, false).map(|outcome| outcome.makespan_ns).unwrap_err()
+}
+
+#[test]
+fn a_scheduler_that_forgets_its_tasks_is_named_and_not_the_workload() {
+    let error = stuck(&["FORGETS"], None);
+    assert!(matches!(&error, SimError::Stalled { policy, .. } if policy == "stuck"), "{error}");
+    assert!(error.to_string().contains("80 runnable tasks are in no dispatch queue"), "{error}");
+    let error = stuck(&["QUEUES"], None).to_string();
+    assert!(error.contains("80 runnable tasks are in dispatch queue 0x7, from which"), "{error}");
+    // As long as something else goes on, the watchdog sees it.
+    let sleeper: &[Op] =
+        &[Op::Compute { work_ns: MS }, Op::Sleep { ns: MS }, Op::Loop { to: 0, times: 0, counter: 0 }];
+    let mut load = workload(&[sleeper, &[Op::Compute { work_ns: MS }]]);
+    load.duration_ns = Some(100_000 * MS);
+    let policy = || {
+        ScxPolicy::new(&compiled("stuck.bpf.c", &["FORGETS_SECOND"]).unwrap(), Settings::default()).unwrap()
+    };
+    let error =
+        try_run(1, load.clone(), policy(), false).map(|outcome| outcome.makespan_ns).unwrap_err().to_string();
+    assert!(error.contains("1 runnable task is in no dispatch queue"), "{error}");
+    // Within the watchdog's time a kernel goes on, too.
+    load.duration_ns = Some(20_000 * MS);
+    assert!(try_run(1, load, policy(), false).is_ok());
+}
+
+#[test]
+fn a_callback_that_does_not_return_is_ended_and_named() {
+    for (define, callback) in [
+        ("LOOPS", "ops.enqueue() did not return"),
+        ("LOOPS_IN_MAP", "ops.enqueue() did not return"),
+        ("LOOPS_IN_INIT", "ops.init() did not return"),
+        ("LOOPS_IN_TIMER", "a bpf_timer starts itself again and again"),
+    ] {
+        let first = stuck(&[define], None);
+        assert!(matches!(&first, SimError::Policy { policy, .. } if policy == "stuck"), "{define}: {first}");
+        assert!(first.to_string().contains(callback), "{define}: {first}");
+        assert_eq!(stuck(&[define], None), first, "{define}: the same again");
+    }
+}
+
+#[test]
+fn a_long_callback_that_returns_is_let_be() {
+    let object = compiled("stuck.bpf.c", &["ITERATES"]).unwrap();
+    let policy = ScxPolicy::new(&object, Settings::default().number("iterations", 2_000_000)).unwrap();
+    assert!(try_run(2, spinners(&[10, 10, 10]), policy, false).is_ok());
+}
+
+/// Every compiler that is installed counts blocks: clang leaves them out unless it is told.
+#[test]
+fn every_compiler_ends_an_endless_loop() {
+    let mut tried = 0;
+    for compiler in ["clang-19", "clang", "gcc", "cc"] {
+        let options = CompileOptions {
+            compiler: Some(compiler.to_owned()),
+            defines: vec!["LOOPS".to_owned()],
+            ..CompileOptions::default()
+        };
+        let object = match Object::compile(&source("stuck.bpf.c"), &options) {
+            Err(ScxError::NoCompiler { .. }) => {
+                println!("skipped {compiler}: it is not installed");
+                continue;
+            }
+            other => other.unwrap(),
+        };
+        let policy = ScxPolicy::new(&object, Settings::default()).unwrap();
+        let error = try_run(1, spinners(&[1]), policy, false).map(|outcome| outcome.makespan_ns).unwrap_err();
+        assert!(error.to_string().contains("ops.enqueue() did not return"), "{compiler}: {error}");
+        tried += 1;
+    }
+    assert!(tried > 0);
+}

@@ -2,6 +2,7 @@
 
 use crate::assumption::Assumption;
 use crate::costs::Costs;
+use crate::plan::NO_PROFILE;
 use crate::policy::{Family, Hook};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -76,8 +77,8 @@ impl CostsTable {
         let (mut costs, assumed) = match (self.base, profile) {
             (Base::Profile, Some(profile)) => Costs::of(profile),
             (Base::Profile, None) => {
-                let why = "no Profile was given; measure one with swtch measure";
-                (Costs::typical(), vec![Assumption::new("costs", "those of an ordinary server", why)])
+                let assumed = Assumption::new("costs", "those of an ordinary server", NO_PROFILE);
+                (Costs::typical(), vec![assumed])
             }
             (Base::Typical, _) => (Costs::typical(), Vec::new()),
             (Base::XeonPhi, _) => (Costs::xeon_phi(), Vec::new()),

@@ -11,6 +11,7 @@ use crate::costs::Costs;
 use crate::error::SimError;
 use crate::policy::{Family, Hook};
 use crate::program::Op;
+use crate::recorded::HandOver;
 use crate::workload::{TaskSpec, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use swtch_trace::tables::{PrevState, SwitchRow, TaskRow};
@@ -23,6 +24,8 @@ pub struct Replayed {
     pub workload: Workload,
     /// What the recording does not tell, and what was lost of it.
     pub assumed: Vec<Assumption>,
+    /// How much of it is handing over.
+    pub hand_over: HandOver,
 }
 
 /// Makes a workload of a recording's switches and tasks. Rows may come in any order, and some may be missing: every semaphore that is taken
@@ -89,10 +92,8 @@ impl<'a> Reading<'a> {
     fn leaves(&mut self, row: &SwitchRow) {
         let track = self.tracks.entry(row.prev_tid).or_default();
         let came_ns = track.running_since_ns.take();
-        let ran_ns = match (row.ran_ns, came_ns) {
-            (0, Some(came_ns)) => row.at_ns.saturating_sub(came_ns),
-            (ran_ns, _) => ran_ns,
-        };
+        let since_came_ns = came_ns.map(|came_ns| row.at_ns.saturating_sub(came_ns));
+        let ran_ns = row.ran_ns.or(since_came_ns).unwrap_or(0);
         let from_ns = row.at_ns.saturating_sub(ran_ns);
         // It came back without a row that says so.
         if let Some(since_ns) = track.blocked_since_ns.take() {
@@ -163,11 +164,20 @@ impl<'a> Reading<'a> {
             });
         }
         if workload.tasks.is_empty() {
-            let problem = "no task of the recording ever ran; expected one that has a table of switches (record with BPF or perf)";
+            let problem = "no task ran between two of its switches; record it again, for longer";
             return Err(SimError::parameters("replay", problem));
         }
         let assumed = self.assumed(&workload);
-        Ok(Replayed { workload, assumed })
+        let hand_over = self.hand_over(&workload, costs);
+        Ok(Replayed { workload, assumed, hand_over })
+    }
+
+    fn hand_over(&self, workload: &Workload, costs: &Costs) -> HandOver {
+        let ops = workload.programs.iter().flat_map(|program| &program.ops);
+        let works = ops.filter_map(|op| if let Op::Compute { work_ns } = op { Some(*work_ns) } else { None });
+        let hooks: u64 = Hook::ALL[..6].iter().map(|hook| costs.hook_ns(Family::Fair, *hook)).sum();
+        let cost_ns = costs.wake_ns + costs.process_switch_ns + 2 * costs.futex_ns + hooks;
+        HandOver { wakeups: self.wakes, by_tasks: acquires(workload) as u64, work_ns: works.sum(), cost_ns }
     }
 
     fn assumed(&self, workload: &Workload) -> Vec<Assumption> {

@@ -1,6 +1,6 @@
 //! Runs the scheduler and the command, and counts what happens meanwhile.
 
-use super::{Channel, Errand, uptime_ns};
+use super::{Channel, Errand, settle::settle, uptime_ns};
 use crate::protocol::{Exited, Message, PIECE_BYTES, Report, Stream, Trouble};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::ffi::OsStr;
@@ -24,6 +24,9 @@ const FAREWELL_PATIENCE: Duration = Duration::from_secs(5);
 /// Runs the command under its scheduler.
 pub(super) fn run(errand: &Errand, channel: &Channel) -> Result<(), Trouble> {
     let scheduler = Scheduler::load(errand, channel)?;
+    if let Some(busy_percent) = settle() {
+        channel.report(Report::Busy { percent: busy_percent });
+    }
     let counted = Counts::read();
     let cannot = |error: io::Error| Trouble::Command { why: error.to_string() };
     channel.report(Report::Started);

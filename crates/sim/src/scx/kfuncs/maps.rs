@@ -110,12 +110,18 @@ pub(super) unsafe extern "C" fn for_each(
             continue;
         }
         count += 1;
-        // SAFETY: the scheduler passes a function of this type.
+        let key = key.as_mut_ptr().cast();
+        // SAFETY: the scheduler passes a function of this type. It is guarded here, too, as the keys must be freed; when it was ended,
+        // the callback that called this function is ended as soon as it goes on.
         let stop = unsafe {
             let callback = std::mem::transmute::<*mut c_void, Each>(callback);
-            callback(variable, key.as_mut_ptr().cast(), value.cast(), context)
+            let call = || callback(variable, key, value.cast(), context);
+            match current().guard {
+                Some(guard) => guard.call(call),
+                None => Some(call()),
+            }
         };
-        if stop != 0 {
+        if stop != Some(0) {
             break;
         }
     }

@@ -14,7 +14,7 @@ fn switch(at_ns: u64, prev_tid: u32, next_tid: u32, prev_state: PrevState) -> Sw
         prev_tid,
         next_tid,
         prev_state,
-        ran_ns: 0,
+        ran_ns: None,
         waited_ns: None,
         cost_ns: None,
         waker_tid: None,
@@ -35,14 +35,14 @@ fn who_woke_whom_becomes_a_semaphore_at_the_wakers_point_of_work() {
     // 7 runs 0-100, wakes 8 at 60; 8 runs 100-130 and blocks for good; 7 slept from 100 and is woken by a timer at 150.
     let rows = vec![
         SwitchRow {
-            ran_ns: 100,
+            ran_ns: Some(100),
             waited_ns: Some(40),
             waker_tid: Some(7),
             ..switch(100, 7, 8, PrevState::Sleeping)
         },
-        SwitchRow { ran_ns: 30, ..switch(130, 8, 0, PrevState::Sleeping) },
+        SwitchRow { ran_ns: Some(30), ..switch(130, 8, 0, PrevState::Sleeping) },
         SwitchRow { waited_ns: Some(0), ..switch(150, 0, 7, PrevState::Runnable) },
-        SwitchRow { ran_ns: 20, ..switch(170, 7, 0, PrevState::Other) },
+        SwitchRow { ran_ns: Some(20), ..switch(170, 7, 0, PrevState::Other) },
     ];
     let replayed = free(rows);
     let (compute, sleep) = (|work_ns| Op::Compute { work_ns }, Op::Sleep { ns: 50 });
@@ -57,14 +57,14 @@ fn who_woke_whom_becomes_a_semaphore_at_the_wakers_point_of_work() {
 #[test]
 fn preemptions_are_not_part_of_the_work_and_switches_are_taken_off() {
     let rows = vec![
-        SwitchRow { ran_ns: 50, cost_ns: Some(10), ..switch(50, 7, 8, PrevState::Runnable) },
+        SwitchRow { ran_ns: Some(50), cost_ns: Some(10), ..switch(50, 7, 8, PrevState::Runnable) },
         SwitchRow {
-            ran_ns: 30,
+            ran_ns: Some(30),
             cost_ns: Some(10),
             waited_ns: Some(30),
             ..switch(80, 8, 7, PrevState::Sleeping)
         },
-        SwitchRow { ran_ns: 20, cost_ns: Some(5), ..switch(100, 7, 0, PrevState::Sleeping) },
+        SwitchRow { ran_ns: Some(20), cost_ns: Some(5), ..switch(100, 7, 0, PrevState::Sleeping) },
     ];
     let replayed = free(rows);
     assert_eq!(ops(&replayed, "task/7"), [Op::Compute { work_ns: 55 }]);
@@ -78,12 +78,12 @@ fn what_the_simulator_charges_is_taken_off_the_work() {
     let costs = Costs { futex_ns: 10, wake_ns: 5, ..Costs::free() };
     let rows = vec![
         SwitchRow {
-            ran_ns: 100,
+            ran_ns: Some(100),
             waited_ns: Some(40),
             waker_tid: Some(7),
             ..switch(100, 7, 8, PrevState::Sleeping)
         },
-        SwitchRow { ran_ns: 30, ..switch(130, 8, 0, PrevState::Sleeping) },
+        SwitchRow { ran_ns: Some(30), ..switch(130, 8, 0, PrevState::Sleeping) },
     ];
     let replayed = replay(&[], rows, &costs).unwrap();
     assert_eq!(ops(&replayed, "task/7")[0], Op::Compute { work_ns: 45 });
@@ -96,14 +96,14 @@ fn names_processes_and_scope_come_from_the_tasks() {
     let task =
         |tid, in_scope| TaskRow { tid, pid: 5, comm: "app".to_owned(), in_scope, ..TaskRow::default() };
     let rows = vec![
-        SwitchRow { ran_ns: 10, ..switch(10, 7, 9, PrevState::Sleeping) },
+        SwitchRow { ran_ns: Some(10), ..switch(10, 7, 9, PrevState::Sleeping) },
         SwitchRow {
-            ran_ns: 10,
+            ran_ns: Some(10),
             waited_ns: Some(0),
             waker_tid: Some(9),
             ..switch(20, 9, 7, PrevState::Sleeping)
         },
-        SwitchRow { ran_ns: 10, ..switch(30, 7, 0, PrevState::Sleeping) },
+        SwitchRow { ran_ns: Some(10), ..switch(30, 7, 0, PrevState::Sleeping) },
     ];
     let replayed = replay(&[task(7, true), task(9, false)], rows, &Costs::free()).unwrap();
     assert_eq!(replayed.workload.tasks.len(), 1);
@@ -124,8 +124,7 @@ struct Recorder {
 impl Sink for Recorder {
     fn switch(&mut self, event: SwitchEvent) {
         let tid = |task: Option<usize>| task.map_or(0, |task| task as u32 + 1);
-        let ran_ns =
-            event.prev.and_then(|task| self.since_ns.remove(&task)).map_or(0, |since| event.at_ns - since);
+        let ran_ns = event.prev.and_then(|task| self.since_ns.remove(&task)).map(|since| event.at_ns - since);
         let (at_ns, waker_tid) =
             event.next.and_then(|task| self.woken.remove(&task)).unwrap_or((event.at_ns, None));
         event.next.map(|task| self.since_ns.insert(task, event.at_ns));
@@ -179,7 +178,7 @@ fn a_recording_of_a_real_machine_runs_to_its_end() {
     let trace = swtch_trace::Trace::open(&folder).expect("a fixture");
     let rows: Vec<SwitchRow> = trace.switches().map(|row| row.expect("a row")).collect();
     let tasks = trace.tasks.clone();
-    let recorded_ns: u64 = rows.iter().filter(|row| row.prev_tid != 0).map(|row| row.ran_ns).sum();
+    let recorded_ns: u64 = rows.iter().filter(|row| row.prev_tid != 0).filter_map(|row| row.ran_ns).sum();
     let replayed = replay(&tasks, rows, &Costs::free()).unwrap();
     check(&replayed.workload);
     let sums = balance(&replayed.workload);
@@ -203,19 +202,19 @@ fn any_row() -> impl Strategy<Value = SwitchRow> {
     ];
     let waker = prop::option::of(0_u32..6);
     let waited = prop::option::of(0_u64..40);
-    (0_u64..60, 0_u32..6, 0_u32..6, state, 0_u64..50, waited, prop::option::of(0_u32..20), waker).prop_map(
-        |(at_ns, prev_tid, next_tid, prev_state, ran_ns, waited_ns, cost_ns, waker_tid)| SwitchRow {
-            at_ns,
-            cpu: 0,
-            prev_tid,
-            next_tid,
-            prev_state,
-            ran_ns,
-            waited_ns,
-            cost_ns,
-            waker_tid,
-        },
+    (
+        0_u64..60,
+        0_u32..6,
+        0_u32..6,
+        state,
+        prop::option::of(0_u64..50),
+        waited,
+        prop::option::of(0_u32..20),
+        waker,
     )
+        .prop_map(|(at_ns, prev_tid, next_tid, prev_state, ran_ns, waited_ns, cost_ns, waker_tid)| {
+            SwitchRow { at_ns, cpu: 0, prev_tid, next_tid, prev_state, ran_ns, waited_ns, cost_ns, waker_tid }
+        })
 }
 
 proptest! {
