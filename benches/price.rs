@@ -197,7 +197,7 @@ fn recorded(cpu: &str, rounds: u64, steps: u64) -> Result<Value, String> {
     let me = std::env::current_exe().expect("this program");
     let folder = tempfile::tempdir().expect("a folder to record into");
     let output = Command::new(env!("CARGO_BIN_EXE_swtch"))
-        .args(["record", "--json", "--events", "--working-set", "-o", "run.swtch"])
+        .args(["record", "--json=summary.json", "--events", "--working-set", "-o", "run.swtch"])
         .args(own_profile_or_none())
         .args(["--", "taskset", "-c", cpu])
         .arg(me)
@@ -206,9 +206,9 @@ fn recorded(cpu: &str, rounds: u64, steps: u64) -> Result<Value, String> {
         .output()
         .expect("swtch is there");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
-    first.parse::<f64>().map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())?;
-    let summary: Value = serde_json::from_str(rest).map_err(|error| error.to_string())?;
+    text.trim().parse::<f64>().map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())?;
+    let summary = std::fs::read(folder.path().join("summary.json")).map_err(|error| error.to_string())?;
+    let summary: Value = serde_json::from_slice(&summary).map_err(|error| error.to_string())?;
     if summary["cost"]["measured_in_place"] != true {
         return Err("this kernel does not let the cost be measured in place".to_owned());
     }

@@ -5,6 +5,7 @@ mod common;
 
 use common::{fixture, home, is_root, names, run, skip, stderr, swtch};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 /// Runs with `arguments` and checks status, that the complaint is one line with `words`, and that nothing was written.
@@ -129,4 +130,52 @@ fn a_closed_pipe_is_no_failure() {
     let output = Command::new("bash").args(["-o", "pipefail", "-c", &script]).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(output.stderr.is_empty(), "{}", stderr(&output));
+}
+
+/// A copy of a recorded Trace in which one task's count went backwards as one of 32 bits.
+fn impossible(place: &Path) -> String {
+    let folder = place.join("impossible.swtch");
+    fs::create_dir(&folder).unwrap();
+    for file in fs::read_dir(fixture("traces/machine.swtch")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+    }
+    let path = folder.join("header.json");
+    let mut header: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    header["totals"]["context_switches"]["voluntary"] = ((1_u64 << 32) + 475).into();
+    fs::write(&path, serde_json::to_vec(&header).unwrap()).unwrap();
+    folder.display().to_string()
+}
+
+#[test]
+fn a_trace_that_cannot_be_is_refused_by_whoever_reads_it() {
+    let place = home();
+    let trace = impossible(place.path());
+    let words =
+        ["totals.context_switches.voluntary", "4294967771", "all that 2 CPUs can do", "report this defect"];
+    for arguments in [
+        &["report", &trace, "-o", "page.html"][..],
+        &["export", &trace, "--to", "csv"],
+        &["export", &trace, "--to", "prometheus"],
+        &["export", &trace, "--to", "perfetto", "-o", "run.pftrace"],
+        &["simulate", "replay", &trace],
+    ] {
+        refused(arguments, 1, &words);
+    }
+}
+
+#[test]
+fn a_text_that_contradicts_itself_is_not_imported() {
+    let place = home();
+    let text = place.path().join("trace.txt");
+    let line = "  make-12  [001] d..2.  7.000001: sched_switch: prev_comm=make prev_pid=12 prev_prio=120 prev_state=R \
+                ==> next_comm=make next_pid=12 next_prio=120\n";
+    fs::write(&text, line.repeat(3_000)).unwrap();
+    let words = [
+        "trace.txt contradicts itself",
+        "cpus.switches of CPU 1",
+        "all that 0 ns permit",
+        "no Trace was written",
+    ];
+    refused(&["import", text.to_str().unwrap()], 1, &words);
 }

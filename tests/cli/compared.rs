@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{home, run, skip, stderr, stdout, swtch};
+use common::{home, run, skip, stderr, swtch};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,10 +21,12 @@ fn missing() -> Option<String> {
 /// Records a command and returns its summary; what the command printed before is passed over.
 fn recorded(home: &Path, mode: &str, command: &[&str]) -> (Value, String) {
     let mut recorder = swtch(home);
-    recorder.args(["record", mode, "--no-profile", "--json", "-o", "one.swtch", "--"]).args(command);
+    recorder
+        .args(["record", mode, "--no-profile", common::SUMMARY, "--force", "-o", "one.swtch", "--"])
+        .args(command);
     let output = run(&mut recorder);
     assert!(output.status.success(), "{}", stderr(&output));
-    let text = stdout(&output);
+    let text = common::with_summary(home, &output);
     let json = text.find("\n{").map_or(0, |end| end + 1);
     (serde_json::from_str(&text[json..]).unwrap_or_else(|error| panic!("{error}: {text}")), stderr(&output))
 }

@@ -21,8 +21,18 @@ fn turn() -> MutexGuard<'static, ()> {
 
 /// Records the whole machine for a while, in the background.
 fn recording(home: &Path, source: &str, duration: &str) -> Child {
-    let arguments =
-        ["record", "-a", source, "--duration", duration, "--no-profile", "--json", "-o", "all.swtch"];
+    let arguments = [
+        "record",
+        "-a",
+        source,
+        "--duration",
+        duration,
+        "--no-profile",
+        "--json",
+        "--force",
+        "-o",
+        "all.swtch",
+    ];
     let mut command = swtch(home);
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()

@@ -52,7 +52,7 @@ fn a_text_comes_out_again_as_csv() {
                     prev_tid: cells[2].parse().unwrap(),
                     next_tid: cells[3].parse().unwrap(),
                     prev_state: serde_json::from_str(&state).unwrap(),
-                    ran_ns: cells[5].parse().unwrap(),
+                    ran_ns: some(cells[5]),
                     waited_ns: some(cells[6]),
                     cost_ns: some(cells[7]).map(|ns| ns as u32),
                     waker_tid: some(cells[8]).map(|tid| tid as u32),

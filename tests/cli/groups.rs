@@ -3,79 +3,24 @@
 
 mod common;
 
+use common::group::{Group, Running};
 use common::{home, run, skip, stderr, stdout, swtch, usable};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use swtch_trace::Trace;
 
-/// A control group for a test, in the hierarchy that divides processor time. It is gone when this is dropped.
-struct Group {
-    folder: PathBuf,
-    path: String,
-}
-
-impl Group {
-    fn new(name: &str) -> Option<Self> {
-        let path = format!("/swtch-test-{name}-{}", std::process::id());
-        let mounts = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
-        let folders = mounts.iter().map(|mount| PathBuf::from(format!("{mount}{path}")));
-        let folder = folders.filter(|folder| fs::create_dir(folder).is_ok()).find(|folder| {
-            let is_group = folder.join("cgroup.procs").exists();
-            is_group || fs::remove_dir(folder).is_err()
-        })?;
-        Some(Self { folder, path })
-    }
-
-    /// Gives it a tenth of a processor; whether that can be.
-    fn limit(&self) -> bool {
-        let write = |file: &str, text: &str| {
-            let path = self.folder.join(file);
-            path.exists() && fs::write(path, text).is_ok()
-        };
-        write("cpu.max", "10000 100000") || write("cpu.cfs_quota_us", "10000")
-    }
-
-    /// A shell that goes into the group and then does as it is told.
-    fn script(&self, then: &str) -> [String; 3] {
-        let script = format!("echo $$ > {}/cgroup.procs && {then}", self.folder.display());
-        ["sh".to_owned(), "-c".to_owned(), script]
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // The kernel may still be letting go of a task.
-        for _ in 0..200 {
-            if fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        eprintln!("{} could not be removed", self.folder.display());
-    }
-}
-
-/// Is killed and collected when it goes out of sight.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn record(home: &Path, options: &[&str], command: &[String]) -> Output {
     let mut recorder = swtch(home);
-    recorder.args(["record", "--no-profile", "--json", "-o", "run.swtch"]).args(options);
+    recorder.args(["record", "--no-profile", common::SUMMARY, "--force", "-o", "run.swtch"]).args(options);
     if !command.is_empty() {
         recorder.arg("--").args(command);
     }
-    let output = run(&mut recorder);
+    let mut output = run(&mut recorder);
     assert!(output.status.success(), "{options:?}: {}", stderr(&output));
+    output.stdout = common::with_summary(home, &output).into_bytes();
     output
 }
 

@@ -91,7 +91,19 @@ fn two_profiles_are_compared() {
     assert!(!found["circumstances"].as_array().unwrap().is_empty());
     let same =
         json(swtch(home.path()).args(["measure", "--json", "--compare"]).arg(&vm).arg("--with").arg(&vm));
-    assert!(same["changes"].as_array().unwrap().iter().all(|change| change["larger_than_noise"] != true));
+    let verdicts =
+        |change: &Value| change["verdict"] == "no-difference" || change["verdict"] == "cannot-decide";
+    assert!(same["changes"].as_array().unwrap().iter().all(verdicts));
+    for change in changes {
+        let number = |name: &str| change[name].as_f64();
+        let Some(ratio) = number("ratio") else {
+            assert!(change["verdict"] == "cannot-decide" && change["reason"].is_string(), "{change}");
+            continue;
+        };
+        assert_eq!(ratio, number("new_ns").unwrap() / number("old_ns").unwrap(), "{change}");
+        let (low, high) = (number("ratio_low").unwrap(), number("ratio_high").unwrap());
+        assert!(0.0 < low && low <= ratio && ratio <= high, "{change}");
+    }
 }
 
 #[test]

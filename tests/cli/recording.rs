@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{fixture, home, run, skip, stderr, stdout, swtch, usable, without_bpf};
+use common::{SUMMARY, fixture, home, run, skip, stderr, stdout, swtch, usable, with_summary, without_bpf};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -38,7 +38,10 @@ fn output_and_end_of_the_command_pass_through() {
         for (script, status) in
             [("echo out; echo err >&2; exit 7", 7), ("kill -9 $$", 137), ("cat; exit 0", 0)]
         {
-            let output = run(&mut record(home.path(), &[source, "--", "sh", "-c", script]));
+            let output = run(&mut record(
+                home.path(),
+                &[source, "--force", "-o", "sh.swtch", "--", "sh", "-c", script],
+            ));
             assert_eq!(output.status.code(), Some(status), "{source} {script}: {}", stderr(&output));
             if script.starts_with("echo") {
                 // The bill goes where it does not mix with the output.
@@ -63,9 +66,9 @@ fn output_and_end_of_the_command_pass_through() {
 fn the_summary_has_the_names_it_promises() {
     let home = priced();
     for source in usable("the_summary_has_the_names_it_promises") {
-        let arguments = ["--json", "--price", "0.05/vcpu-hour", source, "--", "sleep", "0.4"];
+        let arguments = [SUMMARY, "--price", "0.05/vcpu-hour", source, "--", "sleep", "0.4"];
         let output = run(&mut record(home.path(), &arguments));
-        let found = summary(&stdout(&output), "");
+        let found = summary(&with_summary(home.path(), &output), "");
         for name in
             ["command", "exit_status", "duration_ns", "source", "lost", "unavailable", "tasks", "preemptions"]
         {
@@ -74,7 +77,7 @@ fn the_summary_has_the_names_it_promises() {
         assert_eq!(found["source"], if source == "--source=procfs" { "procfs" } else { "bpf" });
         for (group, names) in [
             ("context_switches", &["voluntary", "involuntary", "idle"][..]),
-            ("cpu_ns", &["user", "system", "irq", "idle", "steal"]),
+            ("machine_cpu_ns", &["user", "system", "irq", "idle", "steal"]),
             ("processes", &["forked", "exited", "peak"]),
             ("cost", &["direct_ns", "indirect_ns", "share", "measured_in_place", "money"]),
         ] {
@@ -107,8 +110,8 @@ fn switches_are_those_the_kernel_counts() {
     let script = "i=0; while [ $i -lt 40 ]; do sleep 0.001; i=$((i+1)); done; while read -r name count; do case $name in \
          *ctxt*) echo $count;; esac; done < /proc/$$/status";
     for mode in ["--events", "--counts"] {
-        let output = run(&mut record(home.path(), &["--json", mode, "--", "sh", "-c", script]));
-        as_the_kernel_counts(&stdout(&output));
+        let output = run(&mut record(home.path(), &[SUMMARY, mode, "--", "sh", "-c", script]));
+        as_the_kernel_counts(&with_summary(home.path(), &output));
     }
 }
 
@@ -137,8 +140,8 @@ fn working_sets_are_estimated_when_asked_for() {
     let script = "import time\nm = bytearray(4 << 20)\nuntil = time.process_time() + 0.6\n\
         while time.process_time() < until:\n    for at in range(0, 4 << 20, 4096): m[at] = 1\n    time.sleep(0)\n";
     for source in usable(TEST) {
-        let with = ["--json", "--working-set", source, "--", "python3", "-c", script];
-        let found = summary(&stdout(&run(&mut record(home.path(), &with))), "");
+        let with = [SUMMARY, "--working-set", source, "--", "python3", "-c", script];
+        let found = summary(&with_summary(home.path(), &run(&mut record(home.path(), &with))), "");
         let gaps = found["unavailable"].as_array().unwrap();
         if let Some(gap) = gaps.iter().find(|gap| gap["what"] == "tasks.working_set_bytes") {
             assert!(gap["why"].as_str().unwrap().contains("memory"), "{gap}");
@@ -152,7 +155,8 @@ fn working_sets_are_estimated_when_asked_for() {
         let bounds = ["working-set", "slice-length"];
         assert!(bounds.iter().any(|from| found["cost"]["indirect_from"] == **from), "{}", found["cost"]);
     }
-    let found = summary(&stdout(&run(&mut record(home.path(), &["--json", "--", "sleep", "0.1"]))), "");
+    let output = run(&mut record(home.path(), &[SUMMARY, "--", "sleep", "0.1"]));
+    let found = summary(&with_summary(home.path(), &output), "");
     let gaps = found["unavailable"].as_array().unwrap();
     let gap = gaps.iter().find(|gap| gap["what"] == "tasks.working_set_bytes").unwrap();
     assert!(gap["why"].as_str().unwrap().contains("--working-set"), "{gap}");
@@ -167,8 +171,8 @@ fn the_cost_comes_from_where_it_is_asked_from() {
     let home = priced();
     let script = "for i in $(seq 20); do /bin/true; done";
     for mode in ["--events", "--counts"] {
-        let arguments = ["--json", mode, "--cost", "profile", "--", "sh", "-c", script];
-        let found = summary(&stdout(&run(&mut record(home.path(), &arguments))), "");
+        let arguments = [SUMMARY, mode, "--cost", "profile", "--", "sh", "-c", script];
+        let found = summary(&with_summary(home.path(), &run(&mut record(home.path(), &arguments))), "");
         assert_eq!(found["cost"]["measured_in_place"], false, "{mode}");
         assert!(found["cost"]["direct_ns"]["low"].as_f64() > Some(0.0), "{}", found["cost"]);
         assert!(found["why"].as_str().unwrap().contains("as asked"), "{}", found["why"]);
@@ -228,9 +232,9 @@ fn losses_are_counted() {
         for _ in range(30000): os.write(a[1], b'x'); os.read(b[0], 1)\n\
         thread.join()\n\
         import resource; usage = resource.getrusage(resource.RUSAGE_SELF); print(usage.ru_nvcsw + usage.ru_nivcsw)\n";
-    let arguments = ["--json", "--buffer", "8K", "--", "python3", "-c", script];
+    let arguments = [SUMMARY, "--buffer", "8K", "--", "python3", "-c", script];
     let output = run(&mut record(home.path(), &arguments));
-    let text = stdout(&output);
+    let text = with_summary(home.path(), &output);
     let Some(happened) = text.lines().next().and_then(|line| line.parse::<f64>().ok()) else {
         return skip(TEST, "no python3 here");
     };
@@ -286,6 +290,10 @@ fn wrong_wishes_are_one_line_and_leave_nothing() {
         (&["--source", "magic", "-a"], 2, "unknown source 'magic'"),
         (&["--price", "cheap", "-a"], 2, "'cheap' is not a price"),
         (&["--duration", "0s", "-a"], 2, "leaves nothing to record"),
+        (&["--json", "--", "true"], 2, "--json=FILE"),
+        (&["--json=-", "--", "true"], 2, "--json=FILE"),
+        (&["--json=/dev/stdout", "--", "true"], 2, "--json=FILE"),
+        (&["--json=/no/such/place/x.json", "--", "true"], 1, "/no/such/place"),
         (&["--profile", "/no/such.json", "--", "true"], 1, "cannot read /no/such.json"),
         (&["-o", "/no/such/place/x.swtch", "--", "true"], 1, "/no/such/place"),
     ] {
@@ -298,9 +306,69 @@ fn wrong_wishes_are_one_line_and_leave_nothing() {
     }
     // What is no Trace is not overwritten.
     fs::write(home.path().join("true.swtch"), "mine").unwrap();
-    let output = run(&mut record(home.path(), &["--", "true"]));
+    let output = run(&mut record(home.path(), &["--force", "-o", "true.swtch", "--", "true"]));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(home.path().join("true.swtch")).unwrap(), "mine");
+}
+
+/// What a command prints and what is said about it do not get into each other.
+#[test]
+fn the_summary_goes_to_its_file_and_the_output_stays_the_commands() {
+    let home = priced();
+    let output = run(&mut record(
+        home.path(),
+        &["--source=procfs", "--json=summary.json", "--", "sh", "-c", "echo '{\"mine\": 1}'"],
+    ));
+    assert_eq!((stdout(&output).as_str(), stderr(&output).as_str()), ("{\"mine\": 1}\n", ""));
+    let text = fs::read_to_string(home.path().join("summary.json")).unwrap();
+    assert_eq!(summary(&text, "")["command"][0], "sh");
+    // What records no command has standard output to itself.
+    let output = run(&mut record(home.path(), &["-a", "--source=procfs", "--duration", "200ms", "--json"]));
+    assert_eq!(summary(&stdout(&output), "")["ended"], "duration", "{}", stderr(&output));
+}
+
+/// One run says that it is one; a month is for what goes on.
+#[test]
+fn the_first_lines_say_that_it_is_one_run_and_what_it_rests_on() {
+    let home = priced();
+    let with = ["--source=procfs", "--price", "0.05/vcpu-hour"];
+    let output = run(record(home.path(), &with).args(["--", "sh", "-c", "sleep 0.1; sleep 0.1"]));
+    let text = stderr(&output);
+    let first = text.split("\n\n").next().unwrap();
+    assert!(first.starts_with("Context switches took"), "the answer stays first: {text}");
+    assert!(first.contains("Note: this is one run"), "{text}");
+    assert!(first.contains("this run's switches cost") && !text.contains("a month"), "{text}");
+    // The Profile is a fixture's, of another machine.
+    assert!(first.contains("another machine or another state of it"), "{text}");
+    let output = run(record(home.path(), &with).args(["-a", "--duration", "300ms"]));
+    assert!(stdout(&output).contains("a month, if it goes on like this"), "{}", stdout(&output));
+    assert!(!stdout(&output).contains("one run"), "{}", stdout(&output));
+}
+
+#[test]
+fn an_older_trace_stays_unless_it_is_to_be_replaced() {
+    let home = priced();
+    let recorded = |arguments: &[&str]| {
+        let output = run(record(home.path(), arguments).args(["--", "true"]));
+        (output.status.code(), stderr(&output))
+    };
+    let started =
+        |name: &str| Trace::open(&home.path().join(name)).unwrap().header.provenance.started_unix_ns;
+    assert_eq!(recorded(&[]).0, Some(0));
+    let first = started("true.swtch");
+    let (status, said) = recorded(&[]);
+    assert!(
+        status == Some(0) && said.contains("true.swtch was there and stays; this Trace is true-2.swtch"),
+        "{said}"
+    );
+    assert_eq!((started("true.swtch"), started("true-2.swtch") > first), (first, true));
+    let (status, said) = recorded(&["-o", "true.swtch"]);
+    assert!(status == Some(1) && said.contains("--force") && said.trim_end().lines().count() == 1, "{said}");
+    assert_eq!(started("true.swtch"), first);
+    let (status, said) = recorded(&["--force", "-o", "true.swtch"]);
+    assert!(status == Some(0) && said.contains("Trace: true.swtch"), "{said}");
+    assert!(started("true.swtch") > first);
+    assert_eq!(common::names(home.path()), ["swtch", "true-2.swtch", "true.swtch"]);
 }
 
 #[test]
@@ -332,8 +400,11 @@ fn thousands_of_short_processes_are_all_there() {
     let home = priced();
     let script = "i=0; while [ $i -lt 500 ]; do /bin/true & /bin/true & /bin/true & /bin/true & wait; i=$((i+1)); done";
     for mode in ["--events", "--counts"] {
-        let output = run(&mut record(home.path(), &["--json", mode, "--", "sh", "-c", script]));
-        let found = summary(&stdout(&output), "");
+        let output = run(&mut record(
+            home.path(),
+            &[SUMMARY, mode, "--force", "-o", "sh.swtch", "--", "sh", "-c", script],
+        ));
+        let found = summary(&with_summary(home.path(), &output), "");
         assert_eq!((&found["processes"]["forked"], &found["lost"]), (&2001.into(), &0.into()), "{mode}");
         assert_eq!(found["processes"]["exited"], 2001, "{mode}");
         let trace = Trace::open(&home.path().join("sh.swtch")).unwrap();
@@ -396,9 +467,8 @@ fn events_become_counts_without_a_gap() {
     let home = priced();
     let script = "i=0; while [ $i -lt 300 ]; do sleep 0.001; i=$((i+1)); done; while read -r name count; do case $name in \
          *ctxt*) echo $count;; esac; done < /proc/$$/status";
-    let output =
-        run(&mut record(home.path(), &["--json", "--events-for", "400ms", "--", "sh", "-c", script]));
-    let text = stdout(&output);
+    let output = run(&mut record(home.path(), &[SUMMARY, "--events-for", "400ms", "--", "sh", "-c", script]));
+    let text = with_summary(home.path(), &output);
     let printed: Vec<u64> = text.lines().take(2).map(|line| line.parse().unwrap()).collect();
     let found = summary(&text, &format!("{}\n{}\n", printed[0], printed[1]));
     let tasks = found["tasks"].as_array().unwrap();

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{home, is_root, run, skip, stderr, stdout, swtch};
+use common::{SUMMARY, home, is_root, run, skip, stderr, stdout, swtch, with_summary};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -92,8 +92,9 @@ fn switches_are_those_the_kernel_counts() {
     }
     let home = home();
     for mode in ["--events", "--counts"] {
-        let arguments = ["--source", "perf", "--json", mode, "--", "sh", "-c", SLEEPS];
-        let (printed, found) = parts(&stdout(&run(&mut record(home.path(), &arguments))));
+        let arguments =
+            ["--source", "perf", SUMMARY, mode, "--force", "-o", "sh.swtch", "--", "sh", "-c", SLEEPS];
+        let (printed, found) = parts(&with_summary(home.path(), &run(&mut record(home.path(), &arguments))));
         let tasks = found["tasks"].as_array().unwrap();
         let shell = tasks
             .iter()
@@ -123,8 +124,8 @@ fn bpf_counts_the_same() {
     }
     let home = home();
     let shares = ["perf", "bpf"].map(|source| {
-        let arguments = ["--source", source, "--json", "--events", "--", "python3", "-c", PING_PONG];
-        let text = stdout(&run(&mut record(home.path(), &arguments)));
+        let arguments = ["--source", source, SUMMARY, "--events", "--", "python3", "-c", PING_PONG];
+        let text = with_summary(home.path(), &run(&mut record(home.path(), &arguments)));
         if text.starts_with('{') {
             return None;
         }
@@ -157,8 +158,8 @@ fn perf_stat_counts_the_same() {
     let home = home();
     let script = "i=0; while [ $i -lt 50 ]; do sleep 0.001; i=$((i+1)); done";
     let stat = ["perf", "stat", "-x,", "-o", "stat.txt", "-e", "context-switches", "sh", "-c", script];
-    let output = run(record(home.path(), &["--source", "perf", "--json", "--"]).args(stat));
-    let (_, found) = parts(&stdout(&output));
+    let output = run(record(home.path(), &["--source", "perf", SUMMARY, "--"]).args(stat));
+    let (_, found) = parts(&with_summary(home.path(), &output));
     let text = fs::read_to_string(home.path().join("stat.txt")).unwrap();
     let counted = text.lines().find_map(|line| line.split_once(",,context-switches")).unwrap().0;
     let counted: u64 = counted.parse().unwrap();
@@ -178,9 +179,9 @@ fn short_processes_are_all_there_and_output_passes_through() {
     }
     let home = home();
     let script = "i=0; while [ $i -lt 100 ]; do /bin/true & /bin/true & /bin/true & wait; i=$((i+1)); done; echo 7; exit 7";
-    let arguments = ["--source", "perf", "--json", "--", "sh", "-c", script];
+    let arguments = ["--source", "perf", SUMMARY, "--", "sh", "-c", script];
     let output = run(&mut record(home.path(), &arguments));
-    let (printed, found) = parts(&stdout(&output));
+    let (printed, found) = parts(&with_summary(home.path(), &output));
     assert_eq!((printed, output.status.code()), (vec![7], Some(7)), "{}", stderr(&output));
     assert_eq!((&found["processes"]["forked"], &found["lost"]), (&301.into(), &0.into()));
     assert_eq!((&found["processes"]["exited"], &found["processes"]["execs"]), (&301.into(), &301.into()));
@@ -205,8 +206,8 @@ fn losses_are_counted() {
         return skip(TEST, &why);
     }
     let home = home();
-    let arguments = ["--source", "perf", "--json", "--buffer", "4K", "--", "python3", "-c", PING_PONG];
-    let text = stdout(&run(&mut record(home.path(), &arguments)));
+    let arguments = ["--source", "perf", SUMMARY, "--buffer", "4K", "--", "python3", "-c", PING_PONG];
+    let text = with_summary(home.path(), &run(&mut record(home.path(), &arguments)));
     if text.starts_with('{') {
         return skip(TEST, "no python3 here");
     }
@@ -230,10 +231,10 @@ fn the_whole_machine_is_reconciled_with_the_kernel() {
     }
     let home = home();
     let _load = Load::start("while :; do sleep 0.001; done");
-    let arguments = ["-a", "--source", "perf", "--duration", "1500ms", "--json"];
+    let arguments = ["-a", "--source", "perf", "--duration", "1500ms", SUMMARY];
     let output = run(&mut record(home.path(), &arguments));
     assert!(output.status.success(), "{}", stderr(&output));
-    let (_, found) = parts(&stdout(&output));
+    let (_, found) = parts(&with_summary(home.path(), &output));
     let row = &found["reconciliation"][0];
     let (counted, kernel) = (row["counted"].as_f64().unwrap(), row["kernel"].as_f64().unwrap());
     let trace = Trace::open(&home.path().join("machine.swtch")).unwrap();
@@ -273,10 +274,10 @@ fn running_processes_are_followed() {
     let tid = pid.to_string();
     let output = run(&mut record(
         home.path(),
-        &["-p", &tid, "--source", "perf", "--duration", "1s", "--json", "-o", "p.swtch"],
+        &["-p", &tid, "--source", "perf", "--duration", "1s", SUMMARY, "-o", "p.swtch"],
     ));
     let after = switches();
-    let (_, found) = parts(&stdout(&output));
+    let (_, found) = parts(&with_summary(home.path(), &output));
     let tasks = found["tasks"].as_array().unwrap();
     let shell = tasks.iter().find(|task| task["tid"] == pid).unwrap_or_else(|| panic!("{tasks:?}"));
     let counted = number(&shell["voluntary"]) + number(&shell["involuntary"]);
@@ -303,7 +304,7 @@ fn who_moves_into_a_control_group_is_followed() {
     let home = home();
     let recorder = record(
         home.path(),
-        &["--json", "--source", "perf", "-o", "g.swtch", "--cgroup", group.0.to_str().unwrap()],
+        &[SUMMARY, "--source", "perf", "-o", "g.swtch", "--cgroup", group.0.to_str().unwrap()],
     )
     .stdin(Stdio::null())
     .stdout(Stdio::piped())
@@ -318,7 +319,7 @@ fn who_moves_into_a_control_group_is_followed() {
     std::thread::sleep(Duration::from_millis(200));
     drop(group);
     let output = recorder.wait_with_output().unwrap();
-    let (_, found) = parts(&stdout(&output));
+    let (_, found) = parts(&with_summary(home.path(), &output));
     let tasks = found["tasks"].as_array().unwrap();
     let shell = tasks.iter().find(|task| task["comm"] == "sh").unwrap_or_else(|| panic!("{tasks:?}"));
     let (voluntary, involuntary) = (number(&shell["voluntary"]), number(&shell["involuntary"]));
@@ -353,10 +354,10 @@ fn as_nobody(home: &Path, ahead: &[&str], arguments: &[&str]) -> Command {
     fs::set_permissions(home, fs::Permissions::from_mode(0o777)).unwrap();
     let mut command = Command::new("setpriv");
     command
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"])
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"])
         .args(ahead)
         .arg(env!("CARGO_BIN_EXE_swtch"))
-        .args(["record", "--no-profile", "--json"])
+        .args(["record", "--no-profile", SUMMARY])
         .args(arguments)
         .env("XDG_STATE_HOME", home)
         .current_dir(home)
@@ -379,7 +380,7 @@ fn without_privilege_a_command_is_seen_by_perf_events_and_the_machine_is_not() {
     }
     let home = home();
     let output = run(&mut as_nobody(home.path(), &[], &["--", "sh", "-c", SLEEPS]));
-    let (printed, found) = parts(&stdout(&output));
+    let (printed, found) = parts(&with_summary(home.path(), &output));
     assert_eq!(found["source"], "perf", "{found}");
     assert!(
         why(&found).contains("BPF is not permitted") && why(&found).contains("perf events are permitted")
@@ -389,7 +390,7 @@ fn without_privilege_a_command_is_seen_by_perf_events_and_the_machine_is_not() {
     assert!(tasks.iter().any(|task| task["comm"] == "sh" && counted(task) >= printed[0] + printed[1]));
 
     let output = run(&mut as_nobody(home.path(), &[], &["-a", "--duration", "300ms"]));
-    let (_, found) = parts(&stdout(&output));
+    let (_, found) = parts(&with_summary(home.path(), &output));
     assert_eq!(found["source"], "procfs", "{found}");
     assert!(why(&found).contains("sysctl kernel.perf_event_paranoid=0"), "{}", why(&found));
 
@@ -402,7 +403,7 @@ fn without_privilege_a_command_is_seen_by_perf_events_and_the_machine_is_not() {
 
     // More memory than is permitted is not had, and that is said.
     let output = run(&mut as_nobody(home.path(), &[], &["--buffer", "1G", "--", "true"]));
-    let (_, found) = parts(&stdout(&output));
+    let (_, found) = parts(&with_summary(home.path(), &output));
     assert!(why(&found).contains("more is not permitted"), "{}", why(&found));
 }
 
@@ -432,7 +433,7 @@ fn where_neither_is_permitted_proc_is_sampled() {
     if stderr(&output).contains("no filter") || stderr(&output).contains("KeyError") {
         return skip(TEST, "no filter of system calls can be made here");
     }
-    let (_, found) = parts(&stdout(&output));
+    let (_, found) = parts(&with_summary(home.path(), &output));
     assert_eq!(found["source"], "procfs", "{found}");
     assert!(
         why(&found).contains("BPF is not permitted") && why(&found).contains("perf events of"),
@@ -457,7 +458,7 @@ fn in_a_namespace_of_its_own_tasks_have_the_numbers_seen_there() {
             env!("CARGO_BIN_EXE_swtch"),
             "record",
             "--no-profile",
-            "--json",
+            SUMMARY,
         ])
         .args(["--", "sh", "-c", SLEEPS])
         .env("XDG_STATE_HOME", home.path())
@@ -468,7 +469,7 @@ fn in_a_namespace_of_its_own_tasks_have_the_numbers_seen_there() {
     if !output.status.success() && stderr(&output).contains("unshare") {
         return skip(TEST, "no namespace can be made here");
     }
-    let (printed, found) = parts(&stdout(&output));
+    let (printed, found) = parts(&with_summary(home.path(), &output));
     assert_eq!(found["source"], "perf", "{found}");
     assert!(why(&found).contains("numbers its tasks by itself"), "{}", why(&found));
     let tasks = found["tasks"].as_array().unwrap();

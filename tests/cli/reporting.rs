@@ -127,7 +127,7 @@ fn functions_are_one_page_and_what_is_none_is_refused_in_one_line() {
         fs::create_dir(home.path().join(folder)).unwrap();
     }
     write("begun/journal.jsonl", "");
-    write("damaged/tiers.json", r#"{"schema":"swtch/faas-tiers/1"}"#);
+    write("damaged/tiers.json", r#"{"schema":"swtch/faas-tiers/2"}"#);
     let (gcf, profile, machine) = (file("gcf"), profile(), machine());
     let cases: [(&[&str], i32, &str); 8] = [
         (
@@ -160,7 +160,7 @@ fn a_page_says_it_in_money_when_asked() {
     let home = home();
     report(home.path(), &[&machine(), "--profile", &profile(), "--price", "0.05/vcpu-hour"], 0);
     let page = std::fs::read_to_string(home.path().join("report.html")).unwrap();
-    assert!(page.contains("At 0.05 a vCPU-hour that is"), "no money on the page");
+    assert!(page.contains("At 0.05 a vCPU-hour this run"), "no money on the page");
     report(home.path(), &[&machine(), "--profile", &profile()], 0);
     let page = std::fs::read_to_string(home.path().join("report.html")).unwrap();
     assert!(!page.contains("vCPU-hour"));

@@ -4,9 +4,10 @@
 mod common;
 mod scraping;
 
+use common::group::{Group, spin};
 use common::{fixture, home, run, skip, stderr, stdout, swtch, without_bpf};
 use scraping::{Serving, priced, request};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -58,7 +59,7 @@ fn what_is_done_between_two_scrapes_is_in_the_difference() {
     }
     let of = |kind: &str| gained(&format!("swtch_context_switches_total{{kind=\"{kind}\"}}"));
     assert!(of("voluntary") >= done, "{} of {done}", of("voluntary"));
-    let all = of("voluntary") + of("involuntary") + of("idle");
+    let all = of("voluntary") + of("involuntary") + of("from_idle");
     let kernel = gained("swtch_kernel_context_switches_total");
     assert!((all / kernel - 1.0).abs() < 0.1, "{all} counted, {kernel} by the kernel");
     assert!(gained("swtch_run_queue_wait_seconds_count") >= done);
@@ -70,6 +71,118 @@ fn what_is_done_between_two_scrapes_is_in_the_difference() {
             |bound: &str| gained(&format!("swtch_switch_cost_estimate_seconds_total{{bound=\"{bound}\"}}"));
         assert!(estimate("low") >= measured && estimate("high") > estimate("low"));
     }
+}
+
+/// What the counters of a serving swtch gained between two scrapes.
+struct Gained {
+    before: BTreeMap<String, f64>,
+    after: BTreeMap<String, f64>,
+}
+
+impl Gained {
+    fn over(serving: &Serving, time: Duration) -> Self {
+        let before = serving.metrics();
+        std::thread::sleep(time);
+        Self { before, after: serving.metrics() }
+    }
+
+    /// Nothing where the series is absent.
+    fn of(&self, series: &str) -> Option<f64> {
+        Some(self.after.get(series)? - self.before.get(series).unwrap_or(&0.0))
+    }
+
+    fn of_group(&self, metric: &str, group: &Group, labels: &str) -> Option<f64> {
+        self.of(&format!("swtch_cgroup_{metric}_total{{cgroup=\"{}\"{labels}}}", group.path))
+    }
+}
+
+/// One group is stopped by its quota and has no rival in it, in the other two tasks contend for one CPU.
+#[test]
+fn a_wait_for_a_quota_and_a_wait_for_a_cpu_are_two_figures() {
+    const TEST: &str = "a_wait_for_a_quota_and_a_wait_for_a_cpu_are_two_figures";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let (Some(limited), Some(rivals)) = (Group::new("limited"), Group::new("rivals")) else {
+        return skip(TEST, "no control group can be made here");
+    };
+    if !limited.limit() {
+        return skip(TEST, "the cpu controller is not there for new control groups");
+    }
+    let home = priced();
+    let _loads = [spin(&[&limited]), spin(&[&rivals]), spin(&[&rivals]), spin(&[&rivals])];
+    let serving = Serving::start(home.path(), &[]);
+    std::thread::sleep(Duration::from_millis(1_100));
+    let gained = Gained::over(&serving, Duration::from_secs(3));
+    let text = format!("{:?}", gained.after);
+    let wait =
+        |group: &Group, cause: &str| gained.of_group("wait_seconds", group, &format!(",cause=\"{cause}\""));
+    let Some(quota) = wait(&limited, "quota") else {
+        assert!(text.contains("what=\\\"tasks.quota_ns\\\""), "{text}");
+        assert!(wait(&limited, "unknown").is_some(), "{text}");
+        return skip(TEST, "this kernel does not tell how long a quota stopped a task");
+    };
+    // The kernel's own count, by CPU: of one task the two are the same, but for the period that is underway at either scrape.
+    let throttled = gained.of_group("throttled_seconds", &limited, "").unwrap();
+    assert!(throttled > 0.5 && (quota / throttled - 1.0).abs() < 0.2, "{quota} of {throttled}");
+    let (run, cpu) = (gained.of_group("run_seconds", &limited, "").unwrap(), wait(&limited, "cpu").unwrap());
+    assert!(
+        run + cpu + quota < 1.2 * gained.of("swtch_observed_seconds_total").unwrap(),
+        "one task: {run} {cpu} {quota}"
+    );
+    // The others wait for each other: three tasks, and as many CPUs as there are.
+    assert_eq!(wait(&rivals, "quota"), Some(0.0), "{text}");
+    if std::thread::available_parallelism().unwrap().get() < 3 {
+        assert!(wait(&rivals, "cpu").unwrap() > 0.1, "{text}");
+    }
+    let sum = |name: &str, label: &str| gained.of(&format!("swtch_{name}_total{{{label}}}")).unwrap();
+    assert!(sum("wait_seconds", "cause=\"quota\"") >= quota - 1e-6, "{text}");
+    assert!(sum("rejected_windows", "figure=\"run_seconds\"") == 0.0, "{text}");
+}
+
+/// cpu and cpuacct are two trees here, and a group of the one has the path of a group of the other in which other tasks are.
+#[test]
+fn a_groups_time_is_that_of_its_own_tasks_whatever_the_other_tree_calls_them() {
+    const TEST: &str = "a_groups_time_is_that_of_its_own_tasks_whatever_the_other_tree_calls_them";
+    const OTHER_TREE: &str = "/sys/fs/cgroup/cpuacct";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let own = mounts.lines().any(|line| line.contains(OTHER_TREE) && line.ends_with("rw,cpuacct"));
+    if !own || !mounts.lines().any(|line| line.ends_with("rw,cpu")) {
+        return skip(TEST, "cpu and cpuacct are not two hierarchies here");
+    }
+    let parent = Group::new("jobs").unwrap();
+    let (one, other) = (parent.below("one").unwrap(), parent.below("other").unwrap());
+    let account = parent.elsewhere(OTHER_TREE).unwrap();
+    let home = priced();
+    let _loads = [spin(&[&one, &account]), spin(&[&other]), spin(&[&other])];
+    let serving = Serving::start(home.path(), &[]);
+    std::thread::sleep(Duration::from_millis(1_100));
+    let usage = || -> f64 {
+        fs::read_to_string(account.folder.join("cpuacct.usage")).unwrap().trim().parse::<f64>().unwrap() / 1e9
+    };
+    let before = usage();
+    let gained = Gained::over(&serving, Duration::from_secs(3));
+    let counted = usage() - before;
+    let cpu = |group: &Group| gained.of_group("cpu_seconds", group, "");
+    let run = |group: &Group| gained.of_group("run_seconds", group, "").unwrap();
+    // The parent has the path of what counts one of its children.
+    assert_eq!((cpu(&parent), cpu(&other)), (None, None), "{:?}", gained.after);
+    let of_one = cpu(&one).unwrap();
+    assert!((of_one / counted - 1.0).abs() < 0.15, "{of_one} of {counted}");
+    assert!((run(&one) / of_one - 1.0).abs() < 0.15, "{} of {of_one}", run(&one));
+    assert!(run(&other) > 0.3 * run(&one), "{:?}", gained.after);
+    assert!(gained.after.keys().any(|name| name.contains("what=\"cgroups.usage_ns\"")), "{:?}", gained.after);
+    // Whatever is shown can be chosen in the dashboard, which goes by switches.
+    let groups = |metric: &str| -> BTreeSet<String> {
+        let label = |name: &String| Some(name.strip_prefix(metric)?.split('"').nth(1)?.to_owned());
+        gained.after.keys().filter_map(label).filter(|group| group != "other").collect()
+    };
+    let (shown, chosen) = (groups("swtch_cgroup_"), groups("swtch_cgroup_context_switches_total{cgroup"));
+    assert!(shown.contains(&parent.path) && shown.contains(&other.path), "{shown:?}");
+    assert_eq!(shown, chosen);
 }
 
 /// Short processes come and go, which is when sums of tasks could go back.
@@ -88,6 +201,10 @@ fn no_counter_falls_while_processes_come_and_go() {
                 .any(|end| name.split('{').next().unwrap().ends_with(end))
         };
         for (name, earlier) in before.iter().filter(|(name, _)| counts(name)) {
+            // A group of cpu that no group of cpuacct matches any more has no time of its own.
+            if name.starts_with("swtch_cgroup_cpu_seconds_total{") && !now.contains_key(name) {
+                continue;
+            }
             let value = now.get(name).unwrap_or_else(|| panic!("{name} is gone"));
             assert!(value >= earlier, "{name} fell from {earlier} to {value}");
         }
@@ -99,7 +216,7 @@ fn no_counter_falls_while_processes_come_and_go() {
         return skip("no_counter_falls_while_processes_come_and_go (bpf)", &why);
     }
     assert!(before["swtch_exits_total"] > 20.0 && before["swtch_execs_total"] > 20.0);
-    let kinds = ["voluntary", "involuntary", "idle"];
+    let kinds = ["voluntary", "involuntary", "from_idle"];
     let all: f64 =
         kinds.iter().map(|kind| before[&format!("swtch_context_switches_total{{kind=\"{kind}\"}}")]).sum();
     let kernel = before["swtch_kernel_context_switches_total"];
@@ -266,7 +383,7 @@ fn a_traces_totals_come_out_again() {
         for (kind, count) in [
             ("voluntary", switches.voluntary),
             ("involuntary", switches.involuntary),
-            ("idle", switches.idle),
+            ("from_idle", switches.idle),
         ] {
             let sample = found.get(&format!("swtch_context_switches_total{{kind=\"{kind}\"}}"));
             assert_eq!(sample.copied(), count.map(|count| count as f64), "{name} {kind}");
@@ -274,7 +391,7 @@ fn a_traces_totals_come_out_again() {
         let run_ns: u64 = trace.tasks.iter().filter(|task| task.in_scope).map(|task| task.run_ns).sum();
         assert!((found["swtch_run_seconds_total"] - run_ns as f64 / 1e9).abs() < 1e-6);
         if let Some(ns) = totals.switch_cost_ns {
-            let kinds = ["thread", "process", "idle"];
+            let kinds = ["thread", "process", "from_or_to_idle"];
             let sums = kinds.map(|kind| found[&format!("swtch_switch_cost_seconds_sum{{kind=\"{kind}\"}}")]);
             assert!((sums.iter().sum::<f64>() - ns as f64 / 1e9).abs() < 1e-6);
         }
@@ -302,6 +419,10 @@ fn the_dashboard_asks_for_metrics_that_exist() {
         .map(|variable| variable["name"].as_str().unwrap())
         .collect();
     assert_eq!(variables, ["datasource", "instance", "cgroup"]);
+    // Every group that is shown has switches, and hardly any has all of the other figures.
+    let by = board["templating"]["list"][2]["definition"].as_str().unwrap();
+    assert!(by.starts_with("label_values(swtch_cgroup_context_switches_total{"), "{by}");
+    assert_eq!(board["templating"]["list"][2]["query"]["query"], by);
     for place in scraping::values(&board, "datasource") {
         assert_eq!(place["uid"], "${datasource}", "a data source of somebody's own: {place}");
     }

@@ -188,7 +188,8 @@ fn a_replay_of_a_simulated_trace_is_like_the_run() {
     }
     let text = run_in(home.path(), &["simulate", "replay", "spin/cfs.swtch", "--policy", "cfs,rr"]);
     assert!(
-        text.contains("\nrecorded ") && text.contains("Replayed under cfs, as recorded: makespan"),
+        text.contains("\nrecorded ")
+            && text.contains("Error of the replay under cfs, the policy of the recording: makespan"),
         "{text}"
     );
 }
@@ -202,9 +203,9 @@ fn a_recording_of_a_real_machine_is_replayed_on_its_machine() {
     assert_eq!(found["machine"]["cpus"], header.host.cpus.iter().filter(|cpu| cpu.online).count());
     assert_eq!(found["recorded"]["makespan_ns"], header.duration_ns);
     assert_eq!(found["runs"].as_array().unwrap().len(), 2);
-    let counted = fixture("traces/procfs.swtch");
-    let (status, line) = refused(home.path(), &["replay", counted.to_str().unwrap()]);
-    assert!(status != 0 && line.contains("table of switches"), "{line}");
+    let sampled = fixture("traces/procfs.swtch");
+    let (status, line) = refused(home.path(), &["replay", sampled.to_str().unwrap()]);
+    assert!(status != 0 && line.contains("the source procfs, which sees no single switch"), "{line}");
 }
 
 #[test]
@@ -390,4 +391,124 @@ fn a_run_that_fails_is_a_row_and_a_run_that_cannot_be_stops_the_sweep() {
     fs::write(home.path().join("sweep.toml"), text.replace("work_ns", "wibble")).unwrap();
     let (status, line) = refused(home.path(), &["--sweep", "sweep.toml", "--out", "b.parquet"]);
     assert!(status == 2 && line.contains("unknown field `wibble`"), "{line}");
+}
+
+/// The warnings of a run.
+fn warnings(found: &Value) -> Vec<String> {
+    found["warnings"].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn seeds_are_different_runs_unless_jitter_is_switched_off() {
+    let home = home();
+    let makespan = |seed: &str, more: &[&str]| {
+        let found = found(home.path(), &with(&with(&HACKBENCH, &["--seed", seed]), more));
+        (found["runs"][0]["makespan_ns"].as_u64().unwrap(), warnings(&found), found["jitter"].clone())
+    };
+    let (first, said, jitter) = makespan("1", &[]);
+    assert_ne!(first, makespan("2", &[]).0);
+    assert!(said[0].starts_with("One run of each policy, seed 1: single runs may be chaotic"), "{said:?}");
+    assert_eq!(jitter["start_ns"], 20_000);
+    let (exact, said, jitter) = makespan("1", &["--jitter", "none"]);
+    assert_eq!(exact, makespan("2", &["--jitter", "none"]).0);
+    assert!(said[0].starts_with("No jitter"), "{said:?}");
+    assert!(jitter.is_null());
+    let (status, line) = refused(home.path(), &["spin", "--jitter", "much"]);
+    assert!(status == 2 && line.contains("expected none or typical"), "{line}");
+}
+
+#[test]
+fn a_scheduler_whose_callbacks_are_not_charged_is_marked_in_every_row() {
+    let home = home();
+    let found = found(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,flsched", "--out", "traces"]));
+    for (run, basis) in
+        [(0, "assumed share of a switch"), (1, "assumed; what its callbacks execute is not charged")]
+    {
+        let hooks = found["runs"][run]["hooks"].as_array().unwrap();
+        assert!(hooks.iter().all(|hook| hook["basis"] == basis), "{hooks:?}");
+    }
+    assert!(
+        warnings(&found)
+            .iter()
+            .any(|line| line.starts_with("What the callbacks of flsched execute is not charged"))
+    );
+    let assumed = found["assumptions"].as_array().unwrap();
+    assert!(assumed.iter().any(|one| one["what"] == "callbacks of flsched"), "{assumed:?}");
+    let text = stdout(&simulate(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,flsched", "--hooks"])));
+    let rows: Vec<_> = text.lines().skip_while(|line| !line.starts_with("hook ")).skip(1).collect();
+    let of = |policy: &str| rows.iter().filter(|row| row.contains(policy)).copied().collect::<Vec<_>>();
+    assert!(
+        of(" flsched ").len() > 4 && of(" flsched ").iter().all(|row| row.ends_with("is not charged")),
+        "{text}"
+    );
+    assert!(of(" eevdf ").iter().all(|row| row.ends_with("assumed share of a switch")), "{text}");
+    let unavailable = |policy: &str| {
+        let trace = Trace::open(&home.path().join(format!("traces/{policy}.swtch"))).unwrap();
+        trace.header.unavailable.iter().any(|one| one.what == "callbacks")
+    };
+    assert_eq!((unavailable("eevdf"), unavailable("flsched")), (false, true));
+}
+
+#[test]
+fn emulated_times_carry_their_warning() {
+    let home = home();
+    let emulated = ["spin", "--work", "1ms", "--machine", "emulated:2"];
+    let text = stdout(&simulate(home.path(), &emulated));
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("Emulated CPUs: times count instructions")).count(),
+        1,
+        "{text}"
+    );
+    // A Profile that was measured in a guest without KVM.
+    let mut profile: Value =
+        serde_json::from_slice(&fs::read(fixture("profiles/server.json")).unwrap()).unwrap();
+    profile["host"]["cpu_model"] = "QEMU TCG CPU version 2.5+".into();
+    fs::write(home.path().join("guest.json"), profile.to_string()).unwrap();
+    let found = found(home.path(), &["spin", "--work", "1ms", "--machine", "2", "--profile", "guest.json"]);
+    assert!(
+        warnings(&found).iter().any(|line| line.starts_with("The Profile was measured on emulated CPUs"))
+    );
+}
+
+#[test]
+fn a_replay_that_decides_nothing_says_so_first() {
+    let home = home();
+    let ping_pong =
+        ["simulate", "ping-pong", "--loops", "300", "--machine", "2", "--policy", "eevdf", "--out", "out"];
+    run_in(home.path(), &ping_pong);
+    // Hand-over between tasks.
+    let text = run_in(home.path(), &["simulate", "replay", "out/eevdf.swtch", "--policy", "eevdf,rr"]);
+    assert!(
+        text.starts_with("Cannot decide between the policies:\n  The workload mostly hands over"),
+        "{text}"
+    );
+    // Another policy than the recording's alone.
+    let found = found(home.path(), &["replay", "out/eevdf.swtch", "--policy", "rr"]);
+    let verdict = &found["verdict"];
+    assert_eq!((&verdict["decides"], &verdict["error"]), (&false.into(), &Value::Null));
+    assert!(
+        verdict["reasons"][0].as_str().unwrap().contains("made under eevdf, which is not among the policies")
+    );
+}
+
+/// A scheduler that forgets its tasks, and one that never comes back.
+#[test]
+fn a_scheduler_that_forgets_or_loops_is_named_in_one_line() {
+    let home = home();
+    let scheduler = |body: &str| {
+        format!(
+            "#include <scx/common.bpf.h>\nchar _license[] SEC(\"license\") = \"GPL\";\n\
+             s32 BPF_STRUCT_OPS(bad_select_cpu, struct task_struct *p, s32 prev_cpu, u64 flags) {{ return prev_cpu; }}\n\
+             void BPF_STRUCT_OPS(bad_enqueue, struct task_struct *p, u64 flags)\n{{\n{body}\n}}\n\
+             SCX_OPS_DEFINE(bad_ops, .select_cpu = (void *)bad_select_cpu, .enqueue = (void *)bad_enqueue, .name = \"bad\");\n"
+        )
+    };
+    fs::write(home.path().join("forgets.bpf.c"), scheduler("")).unwrap();
+    fs::write(home.path().join("loops.bpf.c"), scheduler("for (;;)\n;")).unwrap();
+    let pipes = ["hackbench", "--groups", "2", "--loops", "5", "--machine", "4", "--transport", "pipe"];
+    let (status, line) = refused(home.path(), &with(&pipes, &["--policy", "forgets.bpf.c"]));
+    assert!(status == 1 && line.contains("80 runnable tasks are in no dispatch queue"), "{line}");
+    assert!(!line.contains("nobody writes"), "{line}");
+    let (status, line) = refused(home.path(), &with(&pipes, &["--policy", "loops.bpf.c"]));
+    assert!(status == 1 && line.contains("ops.enqueue() did not return within 67108864 steps"), "{line}");
 }

@@ -107,12 +107,15 @@ fn a_trace_is_recorded_in_the_guest_and_a_missing_file_is_named() {
     }
     let _machine = machine();
     let home = home();
-    let arguments = ["--fetch", "run.swtch", "--fetch", "absent", "--"];
-    let command = ["swtch", "record", "-o", "run.swtch", "--no-profile", "--json", "--", "sleep", "0.2"];
+    let arguments = ["--fetch", "run.swtch", "--fetch", "run.json", "--fetch", "absent", "--"];
+    let command =
+        ["swtch", "record", "-o", "run.swtch", "--no-profile", "--json=run.json", "--", "sleep", "0.2"];
     let output = run(vm(home.path(), &arguments).args(command));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains("cannot bring absent back"), "{}", stderr(&output));
-    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(stdout(&output), "", "the command's own, and sleep prints nothing");
+    let summary = std::fs::read(home.path().join("run.json")).unwrap();
+    let summary: Value = serde_json::from_slice(&summary).unwrap();
     assert_eq!(summary["source"], "bpf", "a guest permits what its host may not");
     let trace = swtch_trace::Trace::open(&home.path().join("run.swtch")).unwrap();
     assert_eq!(trace.header.exit_status, Some(0));
@@ -246,8 +249,14 @@ fn counted_instructions_give_the_same_figures_twice() {
     let home = home();
     // Processes that wake each other through a pipe, on several CPUs, and thousands of moments in which every CPU sleeps: there, QEMU's
     // own threads have to be kept in step.
-    let script = "i=0; while [ $i -lt 20 ]; do echo $i | cat >/dev/null; i=$((i+1)); done
-exec {never}<> <(:); while [ $i -lt 6000 ]; do read -t 0.0001 -u $never; i=$((i+1)); done; date +%s.%N";
+    let script = "exec {never}<> <(:)
+took() { local began=${EPOCHREALTIME/./}; $1 $2; local ended=${EPOCHREALTIME/./}; echo $1 $((ended - began)); }
+spin() { local k; for ((k = 0; k < $1; k++)); do :; done; }
+nap() { local k; for ((k = 0; k < $1; k++)); do read -t 0.0001 -u $never; done; }
+pass() { local k; for ((k = 0; k < $1; k++)); do echo $k | cat >/dev/null; done; }
+took spin 5000; took spin 20000; took nap 200; took nap 800; took pass 5; took pass 20
+i=0; while [ $i -lt 20 ]; do echo $i | cat >/dev/null; i=$((i+1)); done
+while [ $i -lt 6000 ]; do read -t 0.0001 -u $never; i=$((i+1)); done; date +%s.%N";
     let once = || {
         let arguments = ["--json", "--deterministic", "--cpus", "2", "--", "bash", "-c", script];
         let output = run(&mut vm(home.path(), &arguments));
@@ -259,6 +268,22 @@ exec {never}<> <(:); while [ $i -lt 6000 ]; do read -t 0.0001 -u $never; i=$((i+
     assert_eq!(first, second);
     assert!(first.0["context_switches"].as_u64().unwrap() > 6000, "{first:?}");
     assert!(first.0["elapsed_ns"].as_u64().unwrap() > 100_000_000, "{first:?}");
+    let took: Vec<(&str, f64)> = first
+        .1
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(what, us)| (what, us.parse().unwrap()))
+        .collect();
+    assert_eq!(took.len(), 6, "{took:?}");
+    for pair in took.chunks(2) {
+        let (what, ratio) = (pair[0].0, pair[1].1 / pair[0].1);
+        // Four times the instructions and the naps: what is not four times as much is a tick more or less, and the first faults of a page.
+        // The kernel's own work after its boot made it 0.7 for the naps.
+        assert!(
+            (3.8..=4.2).contains(&ratio),
+            "{what}: four times the work takes {ratio} times as long: {took:?}"
+        );
+    }
 }
 
 #[test]

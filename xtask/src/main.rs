@@ -5,6 +5,7 @@
 
 mod bench;
 mod cargo_test_output;
+mod check_list;
 mod dependency_list;
 mod imports;
 mod junit;

@@ -4,7 +4,9 @@ use crate::process::{cargo, stream, stream_shown};
 use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
-use crate::{cargo_test_output, dependency_list, imports, junit, licences, metadata, unsafe_code};
+use crate::{
+    cargo_test_output, check_list, dependency_list, imports, junit, licences, metadata, unsafe_code,
+};
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
@@ -12,13 +14,14 @@ use std::time::Instant;
 
 type Run = fn() -> Result<Counts>;
 
-const STEPS: [(&str, Run); 14] = [
+const STEPS: [(&str, Run); 15] = [
     ("format", format),
     ("clippy", clippy),
     ("docs", docs),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("unsafe", || Ok(Counts::of_complaints(unsafe_code::complaints(&metadata::workspace()?)?))),
     ("dependencies", || Ok(Counts::of_complaints(dependency_list::complaints(&metadata::workspace()?)?))),
+    ("checks", || Ok(Counts::of_complaints(check_list::complaints()?))),
     ("licences", || licences::check(&metadata::workspace()?)),
     ("build", build),
     ("rust", rust),

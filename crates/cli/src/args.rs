@@ -12,7 +12,7 @@ pub(crate) mod vm;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use swtch_cost::Price;
@@ -66,14 +66,34 @@ pub(crate) enum Command {
     External(Vec<OsString>),
 }
 
+/// Where a command's document goes: a part of every command that prints one.
+#[derive(Debug, Args)]
+pub(crate) struct JsonArgs {
+    /// Print JSON instead of text; =FILE writes it there (- is standard output)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[allow(clippy::option_option, reason = "clap's type of an option whose value may be absent")]
+    json: Option<Option<PathBuf>>,
+}
+
+impl JsonArgs {
+    /// Whether JSON is asked for.
+    pub(crate) fn asked(&self) -> bool {
+        self.json.is_some()
+    }
+
+    /// The file it goes to; `None` is standard output.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.json.as_ref()?.as_deref().filter(|path| *path != Path::new("-"))
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  swtch doctor\n  swtch doctor --json | jq '.capabilities[] | select(.state != \"ok\")'"
 )]
 pub(crate) struct DoctorArgs {
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]
@@ -134,9 +154,8 @@ pub(crate) struct MeasureArgs {
     /// With --compare: do not measure, compare with this Profile
     #[arg(long, value_name = "NEW.json", requires = "compare")]
     pub(crate) with: Option<PathBuf>,
-    /// Print the Profile (or the comparison) as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }
 
 impl MeasureArgs {
@@ -179,9 +198,8 @@ pub(crate) struct ReportArgs {
     /// The page to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub(crate) out: PathBuf,
-    /// Print what was written as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }
 
 #[derive(Debug, Args)]

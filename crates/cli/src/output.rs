@@ -1,6 +1,10 @@
 //! Output: standard output that survives a closed pipe, complaints of one line, the place of this machine's Profile.
 
+use crate::args::JsonArgs;
+use serde::Serialize;
+use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use swtch_cost::CostModel;
 use swtch_profile::{FileError, file};
@@ -14,6 +18,26 @@ pub(crate) struct WrongUsage(pub(crate) String);
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// A document as JSON: to the file that was named, or to standard output.
+///
+/// # Errors
+/// When the file cannot be written.
+pub(crate) fn json(to: &JsonArgs, document: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(document)? + "\n";
+    match to.file() {
+        Some(path) => file::replace(path, |sink| sink.write_all(text.as_bytes()))?,
+        None => print(&text),
+    }
+    Ok(())
+}
+
+/// Whether a file is where standard output goes. Two writers of `/dev/null` do not disturb each other.
+pub(crate) fn is_standard_output(path: &Path) -> bool {
+    let place = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let found = place(path);
+    found.is_some() && found == place(Path::new("/proc/self/fd/1")) && found != place(Path::new("/dev/null"))
 }
 
 /// One line on standard error.

@@ -4,7 +4,7 @@ use crate::response::{self, Response};
 use crate::tiers::{self, Tiers};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use swtch_document::{Kind, ReadError};
+use swtch_document::{Kind, ReadError, Refused};
 
 /// The file's name in a folder of `swtch faas tiers`.
 const NAME: &str = "tiers.json";
@@ -35,6 +35,14 @@ pub enum FileError {
         /// Its folder.
         folder: PathBuf,
     },
+    /// A figure in it cannot be true.
+    #[error("{} cannot be true: {refused}; please report this defect with the folder that it is in", path.display())]
+    Impossible {
+        /// The file.
+        path: PathBuf,
+        /// The figures.
+        refused: Refused,
+    },
     /// The function answered that it could not measure.
     #[error("{} is the answer of a function that failed: {error}", path.display())]
     Failed {
@@ -52,6 +60,16 @@ impl swtch_document::Document for Response {
         written_by: "a handler of swtch (functions/)",
         again: "invoke the function again",
     };
+}
+
+/// A study of an older swtch.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct OldTiers(Tiers);
+
+impl swtch_document::Document for OldTiers {
+    const KIND: &'static Kind =
+        &Kind { schema: tiers::OLD_SCHEMA, ..*<Tiers as swtch_document::Document>::KIND };
 }
 
 impl swtch_document::Document for Tiers {
@@ -94,7 +112,8 @@ pub fn is_faas(path: &Path) -> bool {
 /// Reads a document from its file, or from the folder it is in.
 ///
 /// # Errors
-/// When it cannot be read, is not a document of this version, tells of a failure, or is not finished.
+/// When it cannot be read, is not a document of this version or the one before, has a figure that cannot be true, holds a failure, or is not
+/// finished.
 pub fn read(path: &Path) -> Result<Document, FileError> {
     let in_folder = path.join(NAME);
     if path.is_dir() && !in_folder.exists() && path.join(JOURNAL).exists() {
@@ -108,8 +127,14 @@ pub fn read(path: &Path) -> Result<Document, FileError> {
         let error = error.unwrap_or_else(|_| "it does not say why".to_owned());
         return Err(FileError::Failed { path: path.to_owned(), error });
     }
+    if schema == tiers::OLD_SCHEMA {
+        let OldTiers(old) = swtch_document::parse(&contents, path)?;
+        return Ok(Document::Tiers(Box::new(old.without_comparisons())));
+    }
     if schema.starts_with("swtch/faas-tiers/") || path.file_name().is_some_and(|name| name == NAME) {
-        return Ok(Document::Tiers(Box::new(swtch_document::parse(&contents, path)?)));
+        let tiers: Tiers = swtch_document::parse(&contents, path)?;
+        tiers.check().map_err(|refused| FileError::Impossible { path: path.to_owned(), refused })?;
+        return Ok(Document::Tiers(Box::new(tiers)));
     }
     Ok(Document::Response(Box::new(swtch_document::parse(&contents, path)?)))
 }
@@ -148,11 +173,11 @@ mod tests {
             newer.contains("'swtch/faas/2', not 'swtch/faas/1'; it was written by another version"),
             "{newer}"
         );
-        let damaged = complaint("other.json", "{\"schema\":\"swtch/faas-tiers/1\"}");
+        let damaged = complaint("other.json", "{\"schema\":\"swtch/faas-tiers/2\"}");
         assert!(damaged.contains("missing field") && damaged.contains("--resume"), "{damaged}");
         let foreign = complaint(NAME, "{\"schema\":\"swtch/study/1\"}");
         assert!(
-            foreign.contains("not 'swtch/faas-tiers/1'; a study of tiers is written by 'swtch faas tiers'")
+            foreign.contains("not 'swtch/faas-tiers/2'; a study of tiers is written by 'swtch faas tiers'")
         );
         let failed =
             complaint("go.json", "{\"schema\":\"swtch/faas-error/1\",\"error\":\"no method 'pip'\"}");

@@ -1,10 +1,11 @@
 //! What switches and throttling cost a serverless function, as data.
 //!
 //! [`response`] holds the types of `swtch/faas/1`: what a handler measured in one invocation, the same in every language. [`tiers`] holds those
-//! of `swtch/faas-tiers/1`: many invocations under the memory tiers of a platform, as `swtch faas tiers` writes them. [`mod@file`] reads both.
-//! The schemas are published as `docs/schemas/faas-1.json` and `docs/schemas/faas-tiers-1.json`.
+//! of `swtch/faas-tiers/2`: many invocations under the memory tiers of a platform, as `swtch faas tiers` writes them. [`mod@file`] reads both.
+//! The schemas are published as `docs/schemas/faas-1.json` and `docs/schemas/faas-tiers-2.json`.
 #![forbid(unsafe_code)]
 
+mod checks;
 pub mod file;
 pub mod response;
 pub mod tiers;
@@ -16,7 +17,7 @@ pub use tiers::Tiers;
 use serde::Deserialize;
 
 /// A median with the interval between order statistics that holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct Estimate {
     /// The median.
     pub median: f64,

@@ -266,6 +266,8 @@ pub struct Work {
     pub wall_ns: u64,
     /// The CPU time that it took.
     pub cpu_ns: u64,
+    /// Its iterations: two processes calibrate differently, so only the same number can be compared.
+    pub iterations: Option<u64>,
 }
 
 /// What the whole invocation took.

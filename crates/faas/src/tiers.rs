@@ -1,16 +1,23 @@
-//! The types of `swtch/faas-tiers/1`: a function under the memory tiers of a platform. What was not measured is `None`, with its reason among
+//! The types of `swtch/faas-tiers/2`: a function under the memory tiers of a platform. What was not measured is `None`, with its reason among
 //! `unavailable`. Money is in dollars for one invocation.
 
 use crate::{Estimate, Missing, Response};
 use serde::Deserialize;
 use serde_json::Value;
+use swtch_document::Refused;
 use swtch_topology::Host;
 
 /// The row of what ran without a quota; it is none of the tiers.
 pub const UNTHROTTLED: &str = "unthrottled";
 
 /// The schema that this version reads.
-pub const SCHEMA: &str = "swtch/faas-tiers/1";
+pub const SCHEMA: &str = "swtch/faas-tiers/2";
+
+/// The schema of swtch 0.1.0, in which tiers did different amounts of work and the HTTP front was in the tier's cgroup.
+pub const OLD_SCHEMA: &str = "swtch/faas-tiers/1";
+
+/// Why an older study has no comparison of tiers.
+const NOT_COMPARABLE: &str = "tiers of this study did different amounts of work (an older swtch wrote it); run it again to compare them";
 
 /// A function under many tiers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -25,6 +32,8 @@ pub struct Tiers {
     pub machine_name: String,
     /// What was invoked.
     pub function: Function,
+    /// How much work a millisecond is; `None` where a function brings its own work.
+    pub calibration: Option<Calibration>,
     /// Where the tiers come from.
     pub tier_set: TierSet,
     /// The tiers.
@@ -68,6 +77,17 @@ pub struct Function {
     pub deployed: bool,
 }
 
+/// How much work a millisecond is, in every tier and round.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Calibration {
+    /// Iterations in a millisecond of CPU time.
+    pub iterations_per_ms: f64,
+    /// Where that was found, or [`UNTHROTTLED`].
+    pub tier: String,
+    /// The number of runs that it is the median of.
+    pub runs: u32,
+}
+
 /// Where tiers come from.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TierSet {
@@ -107,6 +127,8 @@ pub struct Price {
     pub usd_per_second: f64,
     /// Time is rounded up to a multiple of this.
     pub rounding_ms: Option<f64>,
+    /// The fee for the requests of a million invocations, where it is known; it is in the bills.
+    pub usd_per_million_requests: Option<f64>,
     /// When it was looked up.
     pub dated: String,
     /// Where.
@@ -136,6 +158,8 @@ pub struct Invocation {
     pub tier: String,
     /// How much work, ms of CPU time; 0 where it measured instead.
     pub work_ms: f64,
+    /// Iterations of the work, the same for all of `work_ms`; `None` where it measured or brought its own work.
+    pub iterations: Option<u64>,
     /// Which one of several.
     pub repeat: u32,
     /// How it ended.
@@ -144,10 +168,27 @@ pub struct Invocation {
     pub why: Option<String>,
     /// From the request to the end of the answer.
     pub latency_ns: Option<u64>,
+    /// CPU time of the function itself, by its own process.
+    pub function_cpu_ns: Option<u64>,
     /// Whether it was the first of its process.
     pub cold: Option<bool>,
     /// What the handler answered; a function of one's own has none.
     pub response: Option<Response>,
+    /// What the cgroup counted meanwhile.
+    pub group: Option<Group>,
+}
+
+/// What a cgroup counted during an invocation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Group {
+    /// Periods that ended while it ran.
+    pub periods: Option<i64>,
+    /// Of those, periods in which the quota stopped it.
+    pub periods_throttled: Option<i64>,
+    /// Time that the quota stopped it, summed over CPUs.
+    pub throttled_ns: Option<i64>,
+    /// CPU time of its processes.
+    pub cpu_ns: Option<i64>,
 }
 
 /// The complete invocations of a tier with the same work.
@@ -157,6 +198,8 @@ pub struct Row {
     pub tier: String,
     /// The work, ms of CPU time; 0 of a function that brings its own.
     pub work_ms: f64,
+    /// Iterations of the work; `None` where a function brings its own.
+    pub iterations: Option<u64>,
     /// Complete invocations.
     pub n: u32,
     /// Others.
@@ -170,8 +213,14 @@ pub struct Row {
     pub p99_ns: Option<f64>,
     /// What a switch cost.
     pub switch_ns: Option<SwitchCost>,
-    /// Share of the time that was throttled; above 1 where several CPUs were at once.
-    pub throttled_share: Option<Estimate>,
+    /// CPU time of the function itself: of the same iterations, how fast the machine was.
+    pub cpu_ns: Option<Estimate>,
+    /// CPU time in the cgroup besides: of the runtime and of measuring.
+    pub overhead_cpu_ns: Option<Estimate>,
+    /// Time that the quota stopped it, summed over CPUs.
+    pub throttled_cpu_ns: Option<Estimate>,
+    /// Share of the periods in which the quota stopped it, 0 to 1.
+    pub throttled_periods_share: Option<Estimate>,
     /// Time to that of the same work unthrottled, in the same study.
     pub slowdown: Option<Estimate>,
     /// Dollars for an invocation.
@@ -189,6 +238,8 @@ pub struct Row {
 pub struct SwitchCost {
     /// How it was measured: `pipe`.
     pub method: String,
+    /// Which function made the switches: `the function`, or `swtch handler` beside a function of one's own.
+    pub measured_in: Option<String>,
     /// Of the invocations' medians.
     pub median: Option<Estimate>,
     /// Of their means, which hold the time stopped.
@@ -241,7 +292,50 @@ pub struct Advice {
     pub evidence: Value,
 }
 
+impl Invocation {
+    /// Whether it measured switches or a quota instead of working.
+    pub fn measured(&self) -> bool {
+        let Some(response) = &self.response else { return false };
+        let asked = |name: &str| response.request.get(name);
+        asked("methods").and_then(Value::as_array).is_some_and(|methods| !methods.is_empty())
+            || asked("spin_ms").and_then(Value::as_f64).is_some_and(|ms| ms > 0.0)
+    }
+}
+
 impl Tiers {
+    /// Checks that no figure is impossible; whoever prints or compares calls it first. [`crate::read`] has called it.
+    ///
+    /// # Errors
+    /// [`Refused`] with the figures that cannot be true.
+    pub fn check(&self) -> Result<(), Refused> {
+        crate::checks::check(self)
+    }
+
+    /// Takes out of a study of [`OLD_SCHEMA`] what compares its tiers: they did different amounts of work.
+    pub(crate) fn without_comparisons(mut self) -> Self {
+        for row in &mut self.rows {
+            row.slowdown = None;
+            row.cost_unthrottled_usd = None;
+            row.extra_usd = None;
+            row.extra_cheapest = None;
+        }
+        self.advice.clear();
+        for what in ["rows.slowdown", "rows.extra_usd", "advice"] {
+            self.unavailable.push(Missing { what: what.to_owned(), why: NOT_COMPARABLE.to_owned() });
+        }
+        self
+    }
+
+    /// Whether an older swtch wrote it, so that nothing compares its tiers.
+    pub fn is_old(&self) -> bool {
+        self.schema == OLD_SCHEMA
+    }
+
+    /// Whether the switches were made by swtch's own handler beside a function of one's own.
+    pub fn switches_are_the_handlers(&self) -> bool {
+        self.function.kind == "own"
+    }
+
     /// The tier of a name.
     pub fn tier(&self, name: &str) -> Option<&Tier> {
         self.tiers.iter().find(|tier| tier.name == name)

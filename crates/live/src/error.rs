@@ -126,10 +126,13 @@ impl LiveError {
     }
 }
 
+/// What to do where there is no scheduler. They are programs of their own, which a wheel does not bring.
+pub const NO_SCHEDULERS: &str = "schedulers are programs of their own and come neither with the Python package nor with swtch alone; \
+                                 add the directory of scx_NAME to PATH (make build in swtch's source tree makes swtch's own)";
+
 fn have(found: &[String]) -> String {
     if found.is_empty() {
-        return "there are none; build swtch's own with make build, or give another's folder in PATH"
-            .to_owned();
+        return format!("there are none: {NO_SCHEDULERS}");
     }
     format!("there are: {}", found.join(", "))
 }

@@ -120,6 +120,9 @@ mod tests {
         assert!(error.contains("scx_rusty") && error.ends_with("there are: flsched"), "{error}");
         assert!(places.find("../scx_flsched").is_err() && places.find("").is_err());
         let none = Places::new(Path::new("/nowhere/swtch"), OsStr::new("")).find("x").unwrap_err();
-        assert!(none.to_string().contains("make build"), "{none}");
+        // Whoever installed a wheel has no source tree to build in: PATH comes first.
+        let text = none.to_string();
+        assert!(text.contains("neither with the Python package"), "{text}");
+        assert!(text.contains("to PATH (make build in swtch's source tree"), "{text}");
     }
 }

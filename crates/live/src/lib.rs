@@ -20,7 +20,7 @@ pub use compare::{
     BillFigures, Comparison, Figure, Guest, Machine, Policy, PolicyRuns, Waits, Workload, compare,
     compare_in_vm, table,
 };
-pub use error::LiveError;
+pub use error::{LiveError, NO_SCHEDULERS};
 pub use event::{Event, ExitInfo, Told, parse};
 pub use find::{Found, Places};
 pub use lock::{Holder, Lock};

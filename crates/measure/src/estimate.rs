@@ -3,6 +3,7 @@
 use crate::batch::Batch;
 use crate::condition::Condition;
 use crate::noise::{Spoiled, Usual, spoiled};
+use swtch_profile::check::{UNEXPECTED_SWITCHES_SHARE, is_unexpected};
 use swtch_profile::model::{Ended, Estimate};
 use swtch_stats as stats;
 
@@ -17,8 +18,6 @@ const FEWEST_BATCHES: usize = 6;
 const MOST_REJECTED_SHARE: f64 = 0.6;
 /// A share of the expected switches below which a method did not switch at all.
 const NO_SWITCH_SHARE: f64 = 0.05;
-/// A deviation of the counted from the expected switches that is worth a warning.
-const UNEXPECTED_SWITCHES_SHARE: f64 = 0.05;
 
 /// All batches of one condition, launch by launch.
 #[derive(Clone, Debug)]
@@ -142,9 +141,7 @@ impl Kept<'_> {
             (self.low_of(|batch| batch.round_ns) - self.low_of(Batch::baseline_per_round_ns)) / switches;
         let mut estimate = self.estimate(low, |batch| batch.net_ns(self.divisor(batch)));
         let expected = self.condition.expected_switches_per_round();
-        // One stray switch in a batch of two rounds is no method that switches too often.
-        let stray = 1.5 / f64::from(estimate.batch_length.max(1));
-        if (switches - expected).abs() > (UNEXPECTED_SWITCHES_SHARE * expected).max(stray) {
+        if is_unexpected(switches, expected, estimate.batch_length) {
             estimate.flags.push("unexpected-switch-count".to_owned());
         }
         estimate
@@ -172,8 +169,10 @@ impl Kept<'_> {
     }
 
     fn estimate(&self, low: f64, value: impl Fn(&Batch) -> f64) -> Estimate {
-        let values: Vec<f64> = self.batches.iter().map(|(_, batch)| value(batch)).collect();
-        let everything: Vec<f64> = self.all.iter().map(|batch| value(batch)).collect();
+        // A batch in which nothing switched has no time per switch.
+        let finite = |value: &f64| value.is_finite();
+        let values: Vec<f64> = self.batches.iter().map(|(_, batch)| value(batch)).filter(finite).collect();
+        let everything: Vec<f64> = self.all.iter().map(|batch| value(batch)).filter(finite).collect();
         let sorted = stats::sorted(&values);
         let median = stats::quantile_sorted(&sorted, 0.5);
         let lag1 = stats::lag1_autocorrelation(&values);
@@ -215,7 +214,7 @@ impl Kept<'_> {
         let launches = self.batches.iter().map(|(launch, _)| launch + 1).max().unwrap_or(0);
         let mut groups: Vec<Vec<f64>> = vec![Vec::new(); launches];
         for (launch, batch) in &self.batches {
-            groups[*launch].push(value(batch));
+            groups[*launch].extend(Some(value(batch)).filter(|value| value.is_finite()));
         }
         groups.iter().filter(|group| !group.is_empty()).map(|group| stats::median(group)).collect()
     }

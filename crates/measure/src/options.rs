@@ -165,6 +165,14 @@ impl Options {
         Self { preset, ..Self::default() }
     }
 
+    /// Whether anything about the arrays of the total cost was asked for.
+    pub(crate) fn asks_for_arrays(&self) -> bool {
+        self.sizes_bytes.is_some()
+            || self.strides_bytes.is_some()
+            || self.accesses.is_some()
+            || self.max_array_bytes.is_some()
+    }
+
     pub(crate) fn precision(&self) -> f64 {
         self.precision.unwrap_or_else(|| self.preset.precision())
     }

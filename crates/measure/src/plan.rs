@@ -68,21 +68,24 @@ impl Plan {
         let places = plan.places(options, host, probes);
         plan.add_direct(options, &places, &classes);
         let home = places.iter().find(|(placement, _)| *placement == Placement::SameCpu).cloned();
-        let pipes_wanted = options.methods.as_ref().is_none_or(|methods| methods.contains(&Method::Pipe));
+        let arrays_wanted = options.asks_for_arrays();
+        let pipes_wanted =
+            options.methods.as_ref().is_none_or(|methods| methods.contains(&Method::Pipe) && arrays_wanted);
+        let has_caches = !host.is_emulated();
         let rings_wanted = options.methods.as_ref().is_none_or(|methods| methods.contains(&Method::Ring));
         match home {
             Some((_, cpus)) if classes.contains(&Class::Normal) => {
-                if pipes_wanted {
+                if pipes_wanted && has_caches {
                     plan.add_total(options, host, &cpus)?;
                 }
                 if rings_wanted && options.sizes_bytes.is_none() {
-                    plan.add_rings(options, &cpus);
+                    plan.add_rings(options, &cpus, has_caches);
                 }
                 if options.methods.is_none() {
                     plan.add_messages(&places);
                     plan.add_references(&cpus);
                 }
-                plan.say_what_was_not_asked_for(options);
+                plan.say_what_was_not_asked_for(options, has_caches);
             }
             _ => plan.unavailable(
                 "total cost, ring and references",
@@ -289,7 +292,8 @@ impl Plan {
         sizes
     }
 
-    fn add_rings(&mut self, options: &Options, cpus: &[u32]) {
+    /// The surface of the ring; without arrays where there are no caches to refill.
+    fn add_rings(&mut self, options: &Options, cpus: &[u32], has_caches: bool) {
         let (lengths, sizes): (&[u32], &[u64]) = match options.preset {
             Preset::Quick => (&[2, 8, 24], &[0, 16 << 10, 64 << 10]),
             Preset::Default => (&[2, 4, 8, 16, 24, 32, 64, 96], &[0, 4 << 10, 16 << 10, 64 << 10, 256 << 10]),
@@ -299,7 +303,7 @@ impl Plan {
             ),
         };
         for count in lengths.iter().copied() {
-            for array_bytes in sizes.iter().copied() {
+            for array_bytes in sizes.iter().copied().filter(|bytes| has_caches || *bytes == 0) {
                 // lat_ctx sums an array of integers: a read.
                 let pattern = Pattern { array_bytes, stride_bytes: ELEMENT_BYTES, access: Access::Read };
                 self.conditions.push(Planned {
@@ -317,7 +321,7 @@ impl Plan {
     }
 
     /// A part of the Profile that stays empty because of the caller's own wishes says so.
-    fn say_what_was_not_asked_for(&mut self, options: &Options) {
+    fn say_what_was_not_asked_for(&mut self, options: &Options, has_caches: bool) {
         let has = |part: Part| self.conditions.iter().any(|planned| planned.part == part);
         let mut strides: Vec<u64> = self.conditions.iter().filter_map(Planned::stride_of_total).collect();
         strides.sort_unstable();
@@ -329,8 +333,15 @@ impl Plan {
                 "this run goes through its arrays from end to end; leave --quick out or give --strides 8,64,4K"
             }
         };
+        let total = match (has_caches, &options.methods) {
+            (false, _) => "this machine is emulated, so it has no caches to refill",
+            (true, Some(methods)) if methods.contains(&Method::Pipe) => {
+                "only some methods were asked for, and no arrays; add --sizes, --strides or --access"
+            }
+            (true, _) => methods,
+        };
         let rows = [
-            (has(Part::Total), "total cost", methods),
+            (has(Part::Total), "total cost", total),
             (strides.len() != 1, "strides", one_stride),
             (has(Part::Ring), "ring of processes", "only some methods or sizes were asked for"),
             (has(Part::Messages), "messages", methods),

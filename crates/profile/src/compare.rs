@@ -1,9 +1,11 @@
-//! What changed between two Profiles, and whether the change is larger than what one run and the next differ by.
+//! What changed between two Profiles, and whether the change is larger than the differences between runs that measure the same.
 
 use crate::model::{Estimate, Profile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use swtch_stats::compare_launch_medians;
+use swtch_document::{Checks, Refused};
+use swtch_stats::{Side, Undecided, compare_launches, holm};
+use swtch_topology::Host;
 
 /// One figure that both Profiles have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,14 +16,79 @@ pub struct Change {
     pub old_ns: f64,
     /// Its median now, ns.
     pub new_ns: f64,
-    /// Now over then, from the medians of each fresh process; absent with fewer than three processes on a side.
+    /// `new_ns` over `old_ns`; absent where `verdict` is `cannot-decide`.
     pub ratio: Option<f64>,
-    /// Lower end of the ratio's 95 % interval.
+    /// Lower end of the ratio's 95 % interval; positive.
     pub ratio_low: Option<f64>,
     /// Upper end of it.
     pub ratio_high: Option<f64>,
-    /// Whether the change is larger than the noise between processes; absent when that cannot be said.
-    pub larger_than_noise: Option<bool>,
+    /// Probability of so large a difference between two runs that measure the same, corrected for the number of figures by Holm's method.
+    pub p_holm: Option<f64>,
+    /// What the interval says.
+    pub verdict: Verdict,
+    /// Why it says nothing.
+    pub reason: Option<String>,
+}
+
+/// What a ratio's interval says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The interval is above 1, after the correction for the number of figures too.
+    Slower,
+    /// The interval is below 1, after the correction for the number of figures too.
+    Faster,
+    /// The interval is above 1, but so many figures were compared that one may be by chance.
+    PerhapsSlower,
+    /// The interval is below 1, but so many figures were compared that one may be by chance.
+    PerhapsFaster,
+    /// The interval contains 1.
+    NoDifference,
+    /// There is no interval; `reason` says why.
+    CannotDecide,
+}
+
+impl Verdict {
+    /// In words: `perhaps slower`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::PerhapsSlower => "perhaps slower",
+            Self::PerhapsFaster => "perhaps faster",
+            Self::NoDifference => "no difference",
+            Self::CannotDecide => "cannot decide",
+        }
+    }
+
+    /// From an interval and the corrected probability.
+    fn of(low: f64, high: f64, p_holm: f64) -> Self {
+        match (low > 1.0, high < 1.0, p_holm < LARGEST_P) {
+            (true, _, true) => Self::Slower,
+            (true, _, false) => Self::PerhapsSlower,
+            (_, true, true) => Self::Faster,
+            (_, true, false) => Self::PerhapsFaster,
+            _ => Self::NoDifference,
+        }
+    }
+}
+
+impl Change {
+    /// Whether the figure changed, with the correction for the number of figures.
+    pub fn is_change(&self) -> bool {
+        matches!(self.verdict, Verdict::Slower | Verdict::Faster)
+    }
+
+    /// Decimals with which the ratio and its interval are to be printed: two, or as many as it takes for an end that is not 1 to differ from 1.
+    pub fn ratio_decimals(&self) -> usize {
+        const FEWEST: usize = 2;
+        const MOST: usize = 7;
+        let ends = [self.ratio_low, self.ratio_high].into_iter().flatten();
+        let shows = |end: f64, decimals: usize| format!("{end:.decimals$}") != format!("{:.decimals$}", 1.0);
+        let needed =
+            |end: f64| (FEWEST..MOST).find(|decimals| end == 1.0 || shows(end, *decimals)).unwrap_or(MOST);
+        ends.map(needed).max().unwrap_or(FEWEST)
+    }
 }
 
 /// Two Profiles set side by side.
@@ -37,8 +104,66 @@ pub struct Comparison {
     pub circumstances: Vec<String>,
 }
 
-/// Seed of the resampling: the same two files always give the same intervals.
-const SEED: u64 = 0x5117_c4ed;
+/// With at most this probability is any figure called slower or faster when none is.
+const LARGEST_P: f64 = 1.0 - swtch_stats::RATIO_CONFIDENCE;
+
+impl Comparison {
+    /// Checks that every verdict follows from its figures.
+    ///
+    /// # Errors
+    /// [`Refused`] when a figure cannot be true.
+    pub fn check(&self) -> Result<(), Refused> {
+        let mut checks = Checks::default();
+        for change in &self.changes {
+            let name = |field: &str| format!("{} {field}", change.what);
+            match (change.ratio, change.ratio_low, change.ratio_high, change.p_holm) {
+                (Some(ratio), Some(low), Some(high), Some(p_holm)) => {
+                    checks.require(ratio == change.new_ns / change.old_ns, &name("ratio"), || {
+                        format!("{ratio} is not {} / {}", change.new_ns, change.old_ns)
+                    });
+                    let held = 0.0 < low && low <= ratio && ratio <= high && high.is_finite();
+                    checks.require(held, &name("ratio"), || format!("{ratio} is not within {low} to {high}"));
+                    let follows = change.verdict == Verdict::of(low, high, p_holm) && change.reason.is_none();
+                    checks.require(follows, &name("verdict"), || {
+                        format!("{} of an interval from {low} to {high}", change.verdict.words())
+                    });
+                }
+                (None, None, None, None) => {
+                    let said = change.verdict == Verdict::CannotDecide && change.reason.is_some();
+                    checks.require(said, &name("verdict"), || {
+                        format!("{} without a ratio", change.verdict.words())
+                    });
+                }
+                _ => checks
+                    .require(false, &name("ratio"), || "only a part of its interval is there".to_owned()),
+            }
+        }
+        checks.finish()
+    }
+
+    /// The verdicts in one line: how many figures changed, how many may have, how many cannot be judged, and how that was decided.
+    pub fn summary(&self) -> String {
+        let count = |wanted: &[Verdict]| {
+            self.changes.iter().filter(|change| wanted.contains(&change.verdict)).count()
+        };
+        let (all, tested) =
+            (self.changes.len(), self.changes.iter().filter(|change| change.ratio.is_some()).count());
+        let changed = count(&[Verdict::Slower, Verdict::Faster]);
+        let perhaps = count(&[Verdict::PerhapsSlower, Verdict::PerhapsFaster]);
+        let undecided = count(&[Verdict::CannotDecide]);
+        let mut text = format!(
+            "{changed} of {all} figures changed (95 %, corrected for {tested} figures by Holm's method)"
+        );
+        if perhaps > 0 {
+            text.push_str(&format!("; {perhaps} more may have (95 % each, not corrected)"));
+        }
+        if undecided > 0 {
+            text.push_str(&format!("; {undecided} cannot be decided"));
+        }
+        text.push('.');
+        text
+    }
+}
 
 /// Compares two Profiles figure by figure.
 pub fn compare(old: &Profile, new: &Profile) -> Comparison {
@@ -51,6 +176,7 @@ pub fn compare(old: &Profile, new: &Profile) -> Comparison {
             None => only_old.push(what.clone()),
         }
     }
+    correct_for_many(&mut changes);
     let only_new = new_rows
         .iter()
         .filter(|(name, _)| old_rows.iter().all(|(what, _)| what != name))
@@ -60,15 +186,41 @@ pub fn compare(old: &Profile, new: &Profile) -> Comparison {
 }
 
 fn change(what: &str, before: &Estimate, after: &Estimate) -> Change {
-    let difference = compare_launch_medians(&before.launch_medians, &after.launch_medians, SEED);
+    // A difference of two medians, as a cost without its baseline is, may be anything down to zero within its interval.
+    let found = match (before.ci_low > 0.0, after.ci_low > 0.0) {
+        (false, _) => Err(Undecided::OldNotPositive),
+        (_, false) => Err(Undecided::NewNotPositive),
+        _ => compare_launches(side(before), side(after)),
+    };
+    let ok = found.as_ref().ok();
     Change {
         what: what.to_owned(),
         old_ns: before.median,
         new_ns: after.median,
-        ratio: difference.as_ref().map(|found| found.ratio),
-        ratio_low: difference.as_ref().map(|found| found.interval.low),
-        ratio_high: difference.as_ref().map(|found| found.interval.high),
-        larger_than_noise: difference.as_ref().map(|found| found.larger_than_noise),
+        ratio: ok.map(|found| found.ratio),
+        ratio_low: ok.map(|found| found.interval.low),
+        ratio_high: ok.map(|found| found.interval.high),
+        p_holm: ok.map(|found| found.p),
+        verdict: Verdict::CannotDecide,
+        reason: found.err().map(|why| why.to_string()),
+    }
+}
+
+fn side(estimate: &Estimate) -> Side<'_> {
+    Side { figure: estimate.median, launches: &estimate.launch_medians }
+}
+
+/// Corrects the probabilities for their number, and gives the verdicts.
+fn correct_for_many(changes: &mut [Change]) {
+    let decided = || changes.iter().filter_map(|change| change.p_holm);
+    let mut corrected = holm(&decided().collect::<Vec<_>>()).into_iter();
+    for change in changes {
+        if let (Some(low), Some(high), Some(p_holm)) =
+            (change.ratio_low, change.ratio_high, change.p_holm.and_then(|_| corrected.next()))
+        {
+            change.p_holm = Some(p_holm);
+            change.verdict = Verdict::of(low, high, p_holm);
+        }
     }
 }
 
@@ -109,20 +261,66 @@ fn figures(profile: &Profile) -> Vec<(String, &Estimate)> {
 }
 
 fn circumstances(old: &Profile, new: &Profile) -> Vec<String> {
-    let show = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
+    let mut found = different_hosts(&old.host, &new.host);
+    if old.clock.source != new.clock.source {
+        found.push(Difference::new("clock", &old.clock.source, &new.clock.source));
+    }
+    found.iter().map(Difference::words).collect()
+}
+
+/// What differs between two machines, or two states of one, that changes what a switch costs, as `what: then -> now`. What one of the two
+/// does not say is no difference.
+///
+/// ```
+/// use swtch_profile::compare::different_machines;
+/// use swtch_topology::Host;
+/// let (mut then, mut now) = (Host::default(), Host::default());
+/// now.kernel.release = "6.12.1".to_owned();
+/// assert!(different_machines(&then, &now).is_empty(), "the first does not say");
+/// then.kernel.release = "6.1.0".to_owned();
+/// assert_eq!(different_machines(&then, &now), ["kernel: 6.1.0 -> 6.12.1"]);
+/// ```
+pub fn different_machines(then: &Host, now: &Host) -> Vec<String> {
+    let known = |found: &&Difference| [&found.then, &found.now].iter().all(|side| *side != UNKNOWN);
+    different_hosts(then, now).iter().filter(known).map(Difference::words).collect()
+}
+
+const UNKNOWN: &str = "unknown";
+
+/// A circumstance that is not the same on two sides.
+struct Difference {
+    what: String,
+    then: String,
+    now: String,
+}
+
+impl Difference {
+    fn new(what: &str, then: &str, now: &str) -> Self {
+        Self { what: what.to_owned(), then: then.to_owned(), now: now.to_owned() }
+    }
+
+    fn words(&self) -> String {
+        format!("{}: {} -> {}", self.what, self.then, self.now)
+    }
+}
+
+fn different_hosts(then: &Host, now: &Host) -> Vec<Difference> {
+    let text = |value: &str| if value.is_empty() { UNKNOWN.to_owned() } else { value.to_owned() };
+    let show = |value: &Option<String>| text(value.as_deref().unwrap_or_default());
     let flag = |value: Option<bool>| match value {
         Some(true) => "on".to_owned(),
         Some(false) => "off".to_owned(),
-        None => "unknown".to_owned(),
+        None => UNKNOWN.to_owned(),
     };
-    let (then, now) = (&old.host, &new.host);
-    let online =
-        |cpus: &[swtch_topology::host::Cpu]| cpus.iter().filter(|cpu| cpu.online).count().to_string();
+    let online = |cpus: &[swtch_topology::host::Cpu]| match cpus.iter().filter(|cpu| cpu.online).count() {
+        0 => UNKNOWN.to_owned(),
+        count => count.to_string(),
+    };
     let rows = [
         ("processor", show(&then.cpu_model), show(&now.cpu_model)),
         ("processors online", online(&then.cpus), online(&now.cpus)),
-        ("kernel", then.kernel.release.clone(), now.kernel.release.clone()),
-        ("kernel build", then.kernel.version.clone(), now.kernel.version.clone()),
+        ("kernel", text(&then.kernel.release), text(&now.kernel.release)),
+        ("kernel build", text(&then.kernel.version), text(&now.kernel.version)),
         ("preemption", show(&then.kernel.preemption), show(&now.kernel.preemption)),
         (
             "page-table isolation",
@@ -131,17 +329,15 @@ fn circumstances(old: &Profile, new: &Profile) -> Vec<String> {
         ),
         ("governor", show(&then.frequency.governor), show(&now.frequency.governor)),
         ("hypervisor", show(&then.virtualisation.hypervisor), show(&now.virtualisation.hypervisor)),
-        ("clock", old.clock.source.clone(), new.clock.source.clone()),
     ];
-    let mut found: Vec<String> = rows
-        .into_iter()
-        .filter(|(_, then, now)| then != now)
-        .map(|(what, then, now)| format!("{what}: {then} -> {now}"))
-        .collect();
+    let differs = rows.into_iter().filter(|(_, then, now)| then != now);
+    let mut found: Vec<Difference> =
+        differs.map(|(what, then, now)| Difference::new(what, &then, &now)).collect();
     for before in &then.kernel.mitigations {
         let after = now.kernel.mitigations.iter().find(|row| row.name == before.name);
         if let Some(after) = after.filter(|after| after.state != before.state) {
-            found.push(format!("mitigation {}: {} -> {}", before.name, before.state, after.state));
+            let what = format!("mitigation {}", before.name);
+            found.push(Difference::new(&what, &before.state, &after.state));
         }
     }
     found

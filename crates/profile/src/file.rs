@@ -1,11 +1,12 @@
 //! Reads and writes Profile files. A file appears whole or not at all: it is written beside its place and renamed.
 
+use crate::check::check;
 use crate::model::{Profile, SCHEMA};
 use crate::samples::{self, Sample};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use swtch_document::{Document, Kind, ReadError};
+use swtch_document::{Document, Kind, ReadError, Refused};
 
 /// Why a Profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +15,14 @@ pub enum FileError {
     /// The file cannot be read, or holds no Profile of this version.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A figure in the file cannot be true.
+    #[error("{} is refused: {source}; measure again", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// The figures, and what they contradict.
+        source: Refused,
+    },
     /// The file could not be written; what was there before is still there.
     #[error("cannot write {}: {source}; nothing was changed there", path.display())]
     Write {
@@ -29,7 +38,7 @@ impl FileError {
     pub fn system(&self) -> Option<&io::Error> {
         match self {
             Self::Read(ReadError::Read { source, .. }) | Self::Write { source, .. } => Some(source),
-            Self::Read(_) => None,
+            Self::Read(_) | Self::Refused { .. } => None,
         }
     }
 }
@@ -46,17 +55,24 @@ impl Document for Profile {
 /// Reads a Profile.
 ///
 /// # Errors
-/// When it cannot be read, or is not a Profile of this version.
+/// When it cannot be read, is not a Profile of this version, or has a figure that cannot be true.
 pub fn read(path: &Path) -> Result<Profile, FileError> {
-    Ok(swtch_document::read(path)?)
+    possible(swtch_document::read(path)?, path)
 }
 
 /// Reads a Profile from the contents of `path`, which is used in messages only.
 ///
 /// # Errors
-/// When the contents are not a Profile of this version.
+/// When the contents are not a Profile of this version, or have a figure that cannot be true.
 pub fn parse(contents: &[u8], path: &Path) -> Result<Profile, FileError> {
-    Ok(swtch_document::parse(contents, path)?)
+    possible(swtch_document::parse(contents, path)?, path)
+}
+
+fn possible(profile: Profile, path: &Path) -> Result<Profile, FileError> {
+    match check(&profile) {
+        Ok(()) => Ok(profile),
+        Err(source) => Err(FileError::Refused { path: path.to_owned(), source }),
+    }
 }
 
 /// Writes `profile` to `path` and its raw samples beside it, as `NAME.samples.parquet`; notes that name in the Profile. The

@@ -1,9 +1,10 @@
 //! The Profile: what a context switch costs on a machine, as data.
 //!
 //! [`model`] holds the types of `swtch/profile/1`, [`mod@file`] reads and writes them, [`samples`] is the table of raw batches beside
-//! a Profile, [`compare`] sets two of them side by side.
+//! a Profile, [`mod@check`] refuses figures that cannot be true, [`compare`] compares two of them.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod compare;
 pub mod file;
 pub mod model;

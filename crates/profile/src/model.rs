@@ -322,6 +322,18 @@ pub struct Noise {
     pub throttled_ns: Option<u64>,
 }
 
+impl Noise {
+    /// What other tasks and the hypervisor took of the time of the CPUs used, as a share of the run; what was not counted is left out.
+    ///
+    /// ```
+    /// let noise = swtch_profile::model::Noise { foreign_share: Some(0.2), ..Default::default() };
+    /// assert_eq!(noise.taken_share(), 0.2);
+    /// ```
+    pub fn taken_share(&self) -> f64 {
+        self.foreign_share.unwrap_or(0.0) + self.steal_share.unwrap_or(0.0)
+    }
+}
+
 /// One reason for leaving batches out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseReason {

@@ -71,7 +71,7 @@ pub(crate) fn profile_with(median: f64) -> Profile {
         knees: Vec::new(),
         messages: Vec::new(),
         references: References::default(),
-        noise: Noise::default(),
+        noise: Noise { batches: 1_000_000, ..Noise::default() },
         unavailable: vec![Unavailable { what: "class fifo".to_owned(), why: "no privilege".to_owned() }],
         samples: None,
     }

@@ -36,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sharing::shares, module)?)?;
     module.add_function(wrap_pyfunction!(simulating::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::estimate, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::rank_tests, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor_schema, module)?)?;
     Ok(())

@@ -1,12 +1,13 @@
 //! The measurement itself.
 
-use crate::errors::{measure_error, mistake};
+use crate::errors::{MeasureError as MeasureFailed, measure_error, mistake};
 use crate::listener::Listener;
 use crate::wishes::Wishes;
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use swtch_measure::{MeasureError, Measurement};
+use swtch_profile::check::check_with_samples;
 use swtch_profile::samples;
 
 /// The Profile as JSON and its samples as Parquet.
@@ -26,7 +27,14 @@ pub(crate) fn measure<'py>(
     let outcome = py.detach(|| swtch_measure::measure(&options, &mut listener));
     let stopped_by = listener.raised.map(|error| error.into_value(py).into_bound(py));
     match outcome {
-        Ok(measurement) => Ok((Some(documents(py, &measurement)?), stopped_by)),
+        Ok(measurement) => {
+            check_with_samples(&measurement.profile, &measurement.samples).map_err(|refused| {
+                MeasureFailed::new_err(format!(
+                    "the measurement is refused: {refused}; please report this defect"
+                ))
+            })?;
+            Ok((Some(documents(py, &measurement)?), stopped_by))
+        }
         Err(MeasureError::Interrupted) if stopped_by.is_some() => Ok((None, stopped_by)),
         Err(error) => Err(measure_error(&error)),
     }

@@ -8,11 +8,12 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 use swtch_profile::Profile;
-use swtch_sim::SimError;
 use swtch_sim::plan::{Files, Plan, Recording, Wishes, Work};
+use swtch_sim::recorded::Recorded;
 use swtch_sim::run::run;
 use swtch_sim::sink::Sink;
 use swtch_sim::summary::{Document, Summary};
+use swtch_sim::{Jitter, Refused, SimError};
 use swtch_topology::{Host, TopologyError};
 use swtch_trace::model::Origin;
 use swtch_trace::{Trace, TraceError};
@@ -29,6 +30,8 @@ pub(crate) struct Asking {
     /// A Profile as JSON.
     profile: Option<String>,
     seed: Option<u64>,
+    /// `none` or `typical`.
+    jitter: Option<String>,
     duration_ns: Option<u64>,
     limit_ns: Option<u64>,
 }
@@ -42,13 +45,16 @@ pub(crate) fn simulate(py: Python<'_>, asking: Asking) -> PyResult<String> {
         "recording" => Work::Recording(&asking.spec),
         _ => Work::Named(&asking.spec),
     };
+    let jitter = asking.jitter.as_deref().map(Jitter::named).transpose();
+    let jitter = jitter.map_err(|error| UsageError::new_err(error.to_string()))?;
     let wishes = Wishes {
         machine: asking.machine.clone(),
         policies: asking.policies.clone(),
         seed: asking.seed,
         duration_ns: asking.duration_ns,
         limit_ns: asking.limit_ns,
-        every_tick: false,
+        jitter,
+        ..Wishes::default()
     };
     let mut listener = Listener::default();
     let found = py.detach(|| all(work, &wishes, profile.as_ref(), &mut listener));
@@ -71,16 +77,19 @@ fn all(
         let began = Instant::now();
         let run = run(&plan.setting, policy, Heard(listener))?;
         let mut summary = Summary::of(&plan, policy, &run);
+        summary.check(&run, plan.setting.machine.cpus.len() as u64, plan.setting.fastest())?;
         summary.wall_seconds = Some(began.elapsed().as_secs_f64());
         document.runs.push(summary);
     }
     document.compare();
+    document.check()?;
     Ok(document)
 }
 
 /// What can go wrong, until there is an interpreter to raise it in.
 enum Failure {
     Sim(SimError),
+    Refused(Refused),
     Read { path: String, source: io::Error },
     Host(TopologyError),
     Trace(TraceError),
@@ -92,6 +101,12 @@ impl From<SimError> for Failure {
     }
 }
 
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
 /// What cannot be simulated is a `UsageError`, what goes wrong in the simulation a `SimulationError`, what the system refused an `OSError`.
 fn exception(failure: Failure) -> PyErr {
     match failure {
@@ -100,8 +115,12 @@ fn exception(failure: Failure) -> PyErr {
             error @ (SimError::Deadlock { .. }
             | SimError::Endless { .. }
             | SimError::NoTimePasses { .. }
-            | SimError::Policy { .. }),
+            | SimError::Policy { .. }
+            | SimError::Stalled { .. }),
         ) => SimulationError::new_err(error.to_string()),
+        Failure::Refused(refused) => SimulationError::new_err(format!(
+            "the simulation contradicts itself: {refused}; please report this defect with the call, which gives the same again"
+        )),
         Failure::Sim(error) => UsageError::new_err(error.to_string()),
         Failure::Read { path, source } => {
             io::Error::new(source.kind(), format!("cannot read {path}: {source}")).into()
@@ -131,7 +150,9 @@ impl Files for Disk {
         let trace = Trace::open(Path::new(path)).map_err(Failure::Trace)?;
         let switches = trace.switches().collect::<Result<Vec<_>, _>>().map_err(Failure::Trace)?;
         let simulated = trace.header.provenance.origin == Origin::Simulated;
-        Ok(Recording { host: trace.header.host, simulated, tasks: trace.tasks, switches })
+        let recorded = Some(Recorded::of(&trace.folder().display().to_string(), &trace.header, &switches));
+        let recorder = trace.header.provenance.recorder.clone();
+        Ok(Recording { host: trace.header.host, simulated, recorder, tasks: trace.tasks, switches, recorded })
     }
 }
 

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use swtch_stats::{
-    bootstrap_interval, coefficient_of_variation, mean, median_interval_sorted, quantile_interval_sorted,
-    quantile_sorted, sorted,
+    bootstrap_interval, coefficient_of_variation, holm, mean, median_interval_sorted,
+    quantile_interval_sorted, quantile_sorted, rank_sum, sorted,
 };
 
 /// Of all intervals.
@@ -19,6 +19,17 @@ const ENOUGH_TO_RESAMPLE: usize = 10;
 #[pyfunction]
 pub(crate) fn estimate(py: Python<'_>, values: Vec<f64>, quantiles: Vec<f64>) -> String {
     py.detach(|| of(&values, &quantiles)).to_string()
+}
+
+/// Two-sided p-values of the rank-sum test of each pair of samples, and the same corrected by Holm's method for their number, as two lists. A
+/// pair with an empty sample has 1.
+#[pyfunction]
+pub(crate) fn rank_tests(py: Python<'_>, pairs: Vec<(Vec<f64>, Vec<f64>)>) -> (Vec<f64>, Vec<f64>) {
+    py.detach(|| {
+        let bare: Vec<f64> = pairs.iter().map(|(one, other)| rank_sum(one, other).unwrap_or(1.0)).collect();
+        let adjusted = holm(&bare);
+        (bare, adjusted)
+    })
 }
 
 fn of(values: &[f64], quantiles: &[f64]) -> Value {

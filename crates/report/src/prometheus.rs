@@ -35,6 +35,7 @@ pub fn of_trace(trace: &Trace, model: Option<&CostModel>, limits: Limits) -> Str
             interrupts: &trace.interrupts,
             histograms: &trace.histograms,
             cost_ns_by_kind: None,
+            quota_ns: None,
         },
         model,
         0,

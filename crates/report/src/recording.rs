@@ -1,7 +1,8 @@
 //! What a recording came to, for people and for machines.
 
 use serde_json::{Value, json};
-use swtch_cost::{Advice, Bill};
+use swtch_cost::{Advice, Bill, Caveat};
+use swtch_trace::figures;
 use swtch_trace::model::Header;
 use swtch_trace::tables::{CgroupRow, InterruptKind, InterruptRow, PreemptionRow, TaskRow};
 
@@ -20,6 +21,8 @@ pub struct Summary<'a> {
     pub interrupts: &'a [InterruptRow],
     /// What it cost.
     pub bill: &'a Bill,
+    /// What beside the workload could explain the figures.
+    pub caveats: &'a [Caveat],
     /// What stands out, where that was asked for.
     pub advice: Option<&'a [Advice]>,
 }
@@ -34,7 +37,7 @@ impl Summary<'_> {
             _ => Value::Null,
         };
         json!({
-            "schema": "swtch/record/1",
+            "schema": "swtch/record/2",
             "command": command,
             "scope": header.scope,
             "exit_status": header.exit_status,
@@ -47,7 +50,8 @@ impl Summary<'_> {
             "wakeups": totals.wakeups,
             "lost": header.lost.iter().map(|lost| lost.events).sum::<u64>(),
             "losses": header.lost,
-            "cpu_ns": totals.cpu_ns,
+            "switches_per_second": figures::switches_per_second(header),
+            "machine_cpu_ns": totals.cpu_ns,
             "processes": totals.processes,
             "throttled": totals.throttled,
             "pressure": totals.pressure,
@@ -59,16 +63,18 @@ impl Summary<'_> {
             "recorder": header.recorder,
             "cost": {
                 "direct_ns": bill.direct_ns,
+                "in_place": bill.in_place,
                 "indirect_ns": bill.indirect_ns,
                 "indirect_from": bill.indirect_from,
                 "share": bill.share,
                 "measured_in_place": bill.measured_in_place,
                 "switch_ns": bill.switch_ns,
-                "cpu_ns": bill.cpu_ns,
+                "tasks_cpu_ns": bill.cpu_ns,
                 "tasks": bill.tasks,
                 "causes": bill.causes,
                 "money": bill.money,
             },
+            "caveats": self.caveats,
             "advice": self.advice,
             "sources": header.sources,
             "unavailable": header.unavailable,
@@ -135,6 +141,7 @@ fn task(row: &TaskRow) -> Value {
         "comm": row.comm,
         "voluntary": row.voluntary,
         "involuntary": row.involuntary,
+        "cpu_ns": figures::cpu_ns(row),
         "run_ns": row.run_ns,
         "wait_ns": {
             "total": row.wait_ns,

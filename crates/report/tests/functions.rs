@@ -55,7 +55,7 @@ fn the_answer_is_in_words_and_comes_first() {
     let tiers = tiers();
     let text = visible(&page(&[of_tiers("gcf", tiers.clone())]));
     let first = text.find("A switch with its read and write costs").expect("what a switch costs");
-    let still = text.find("the function stands still for").expect("how much is throttled");
+    let still = text.find("the quota stops the function in").expect("how much is throttled");
     let seen = text.find("Seen from inside, quota and period are within").expect("the quota from inside");
     let advice = text.find(&tiers.advice[0].text[1..]).expect("which tier to take");
     assert!(
@@ -225,6 +225,32 @@ fn a_function_with_its_own_work_has_its_costs_by_tier() {
     }
     let page = page(&[of_tiers("own", own)]);
     let text = visible(&page);
-    assert!(text.contains("With its own work the function stands still"), "{}", &text[..900]);
+    assert!(text.contains("With its own work the quota stops the function"), "{}", &text[..900]);
     assert!(page.contains("id=\"figure-tiers\"") && page.contains("id=\"figure-own-latency\""));
+}
+
+#[test]
+fn switches_of_the_projects_handler_are_named_beside_a_function_of_ones_own() {
+    let mut own = tiers();
+    own.function.kind = "own".to_owned();
+    let text = visible(&page(&[of_tiers("own", own)]));
+    assert!(text.contains("In swtch’s own handler, beside the function: A switch with its read and write"));
+    assert!(text.contains("made by swtch’s own handler beside the function"));
+    assert!(text.contains("Switch of swtch’s handler, median"));
+    assert!(!visible(&page(&[of_tiers("gcf", tiers())])).contains("own handler"));
+}
+
+#[test]
+fn a_study_whose_tiers_did_different_work_is_read_and_compares_nothing() {
+    let Document::Tiers(old) = document("old") else { unreachable!("that folder holds a study") };
+    assert!(old.is_old());
+    let done: Vec<u64> =
+        old.invocations.iter().filter_map(|one| one.response.as_ref()?.work.as_ref()?.iterations).collect();
+    assert!(done.iter().max().unwrap() > &(done.iter().min().unwrap() * 3 / 2), "{done:?}");
+    assert!(old.advice.is_empty());
+    assert!(old.rows.iter().all(|row| row.slowdown.is_none() && row.extra_usd.is_none()));
+    assert!(old.rows.iter().all(|row| row.latency_ns.is_some()));
+    let text = visible(&page(&[of_tiers("old", *old)]));
+    assert!(text.contains("its tiers did different amounts of work: nothing here compares them"));
+    assert!(!text.contains("figure-slowdown") && !text.contains("costs least"));
 }

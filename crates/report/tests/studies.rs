@@ -89,3 +89,62 @@ fn nothing_complete_is_a_page_that_says_so() {
     assert!(text.contains("No run is complete"), "{}", &text[..600]);
     assert!(matches!(render_studies(&[]), Err(ReportError::NoStudies)));
 }
+
+#[test]
+fn what_can_explain_the_figures_is_the_first_sentence() {
+    let mut named = study("board");
+    for run in &mut named.study.runs {
+        run.disturbed = Some("others used 47 % of its CPUs, the hypervisor took 3 %".to_owned());
+        let cpu = run.cpu.as_mut().unwrap();
+        let hundredth = cpu.capacity_ns().unwrap() / 100;
+        (cpu.foreign_ns, cpu.steal_ns) = (Some(47 * hundredth), Some(3 * hundredth));
+    }
+    for summary in &mut named.study.summaries {
+        summary.disturbed = summary.runs;
+    }
+    let runs = named.study.runs.len();
+    let text = visible(&page(&[named])).replace(['\u{a0}', '\u{202f}'], " ");
+    let sentence = format!(
+        "{runs} of {runs} runs were disturbed by other programs or by the hypervisor (others used 47 % of the CPUs, the hypervisor took 3.0 %)"
+    );
+    let first = text.find(&sentence).unwrap_or_else(|| panic!("{}", &text[..1000]));
+    assert!(first < text.find("context switches for each inference with").unwrap());
+}
+
+#[test]
+fn one_model_is_not_compared_with_others() {
+    let mut named = study("board");
+    named.study.advice.clear();
+    let text = visible(&page(std::slice::from_ref(&named)));
+    assert!(text.contains("context switches for each inference with"), "{}", &text[..1000]);
+    assert!(!text.contains("more than the other models"));
+}
+
+#[test]
+fn nothing_is_best_among_disturbed_runs() {
+    let mut named = study("board");
+    named.study.advice.clear();
+    named.study.summaries.iter_mut().for_each(|summary| summary.disturbed = 0);
+    let fastest = |named: &NamedStudy| {
+        let speed = |summary: &swtch_study::model::Summary| summary.images_per_second.unwrap().median;
+        let best = named.study.summaries.iter().max_by(|one, other| speed(one).total_cmp(&speed(other)));
+        best.unwrap().settings.words()
+    };
+    // The settings that ran first are made the slowest.
+    let speed = named.study.summaries[0].images_per_second.as_mut().unwrap();
+    (speed.median, speed.ci_low) = (speed.median / 100.0, speed.ci_low / 100.0);
+    let said = |named: &NamedStudy, settings: &str| {
+        visible(&page(std::slice::from_ref(named)))
+            .contains(&format!("context switches for each inference with {settings}"))
+    };
+    assert!(said(&named, &fastest(&named)));
+    named.study.summaries[0].disturbed = 1;
+    assert!(said(&named, &named.study.summaries[0].settings.words()));
+}
+
+#[test]
+fn an_older_study_says_what_it_lacks() {
+    let text = visible(&page(&[study("cloud")]));
+    assert!(text.contains("An older swtch wrote this study: its CPU times are left out"));
+    assert!(!visible(&page(&[study("board")])).contains("An older swtch"));
+}

@@ -1,15 +1,17 @@
-//! The types of `swtch/study/1`. What was not measured is `None`, with its reason among `unavailable`.
+//! The types of `swtch/study/2`. What was not measured is `None`, with its reason among `unavailable`.
 
 use serde::{Deserialize, Serialize};
 use swtch_topology::Host;
 
-/// The schema that this version reads.
-pub const SCHEMA: &str = "swtch/study/1";
+/// The schema that is written now.
+pub const SCHEMA: &str = "swtch/study/2";
+/// The schema before it, which is read, too.
+pub const OLDER: &str = "swtch/study/1";
 
 /// Workloads run under many settings on one machine.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Study {
-    /// [`SCHEMA`].
+    /// [`SCHEMA`] or [`OLDER`].
     pub schema: String,
     /// What was studied: `ai`.
     pub kind: String,
@@ -25,6 +27,12 @@ pub struct Study {
     pub summaries: Vec<Summary>,
     /// What to change, with its evidence.
     pub advice: Vec<Advice>,
+    /// Why settings could not be compared and what to do, in sentences.
+    #[serde(default)]
+    pub undecided: Vec<String>,
+    /// What a search for the best settings found.
+    #[serde(default)]
+    pub tuned: Option<Tuned>,
     /// What recording cost, where that was tried.
     pub recording_overhead: Option<Overhead>,
     /// What could not be had of any run, and why.
@@ -134,8 +142,10 @@ pub enum Outcome {
     Refused,
     /// It took too long.
     TimedOut,
-    /// Somebody ended it.
+    /// It was ended by a signal.
     Interrupted,
+    /// Its figures contradict each other; it has none.
+    Impossible,
 }
 
 /// One run.
@@ -157,6 +167,9 @@ pub struct Run {
     pub duration_ns: Option<u64>,
     /// Units of work in that time.
     pub inferences: Option<u64>,
+    /// Units of work at the same time, at most.
+    #[serde(default)]
+    pub concurrency: Option<u32>,
     /// Images a second.
     pub images_per_second: Option<f64>,
     /// Time of a unit of work.
@@ -167,6 +180,15 @@ pub struct Run {
     pub threads_peak: Option<u32>,
     /// The most processes at a time.
     pub processes_peak: Option<u32>,
+    /// Switches of the workload's threads.
+    #[serde(default)]
+    pub switches: Option<Switches>,
+    /// The share of latency that is run-queue wait, 0 to 1.
+    #[serde(default)]
+    pub wait_share_of_latency: Option<f64>,
+    /// What it lies between.
+    #[serde(default)]
+    pub wait_share_bounds: Option<Bounds>,
     /// For each unit of work.
     pub per_inference: Option<PerInference>,
     /// By the second.
@@ -192,6 +214,28 @@ pub struct Latency {
     pub p90: f64,
     /// Ninety-nine of a hundred.
     pub p99: f64,
+    /// The largest.
+    pub max: f64,
+    /// The mean.
+    pub mean: f64,
+}
+
+/// Switches, counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Switches {
+    /// A thread gave its CPU up.
+    pub voluntary: u64,
+    /// A thread was taken off its CPU.
+    pub involuntary: u64,
+}
+
+/// What a share lies between, 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Bounds {
+    /// At least.
+    pub low: Option<f64>,
+    /// At most.
+    pub high: Option<f64>,
 }
 
 /// What a unit of work takes.
@@ -220,15 +264,46 @@ pub struct PerSecond {
     pub interrupts: Option<f64>,
 }
 
-/// Processor time while it ran.
+/// Where the time of the CPUs went while it ran: own, measuring, foreign, idle and stolen time add up to the window times the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct Cpu {
     /// Share of the CPUs that it may use, 0 to 1.
     pub utilisation: Option<f64>,
+    /// How long it was watched, ns. `None` in [`OLDER`] studies.
+    #[serde(default)]
+    pub window_ns: Option<u64>,
+    /// CPUs that it may use.
+    #[serde(default)]
+    pub cpu_count: Option<u32>,
+    /// Of the workload, ns.
+    #[serde(default)]
+    pub own_ns: Option<u64>,
+    /// Of the recorder, ns.
+    #[serde(default)]
+    pub measuring_ns: Option<u64>,
     /// Of others, ns.
     pub foreign_ns: Option<u64>,
+    /// Idle, ns.
+    #[serde(default)]
+    pub idle_ns: Option<u64>,
     /// Taken by the hypervisor, ns.
-    pub steal_ns: u64,
+    pub steal_ns: Option<u64>,
+    /// How far the sum may be from the whole, ns.
+    #[serde(default)]
+    pub tolerance_ns: Option<u64>,
+}
+
+impl Cpu {
+    /// The time of all CPUs in the window, ns.
+    pub fn capacity_ns(&self) -> Option<u64> {
+        Some(self.window_ns? * u64::from(self.cpu_count?))
+    }
+
+    /// A part of the time of all CPUs.
+    pub fn share(&self, part_ns: Option<u64>) -> Option<f64> {
+        let capacity_ns = self.capacity_ns().filter(|capacity_ns| *capacity_ns > 0)?;
+        Some(part_ns? as f64 / capacity_ns as f64)
+    }
 }
 
 /// An interrupt line.
@@ -307,6 +382,36 @@ pub struct Advice {
     pub workload: Workload,
     /// In a sentence.
     pub text: String,
+    /// How many times the throughput.
+    pub ratio: Estimate,
+    /// What it rests on. `None` in [`OLDER`] studies.
+    #[serde(default)]
+    pub evidence: Option<Evidence>,
+}
+
+/// What an advice rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Evidence {
+    /// Of the comparison alone.
+    #[serde(default)]
+    pub p_value: Option<f64>,
+    /// After the correction for all comparisons of the study.
+    #[serde(default)]
+    pub p_adjusted: Option<f64>,
+    /// What `p_adjusted` must not exceed.
+    #[serde(default)]
+    pub level: Option<f64>,
+    /// Disturbed runs on both sides.
+    pub disturbed: u32,
+}
+
+/// What a search for the best settings found.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Tuned {
+    /// In a sentence.
+    pub text: String,
+    /// The best; `None` where runs were disturbed.
+    pub best: Option<Summary>,
 }
 
 /// What recording cost.

@@ -29,6 +29,23 @@ pub struct Host {
     pub limits: Limits,
 }
 
+/// What QEMU names the CPUs whose instructions it executes itself (`max_x86_cpu_initfn` in target/i386/cpu.c, QEMU 7.2).
+const EMULATED_MODEL: &str = "QEMU TCG CPU";
+
+impl Host {
+    /// Whether software executes the instructions. The caches that such a machine reports do not exist: no access is faster than another.
+    ///
+    /// ```
+    /// let mut host = swtch_topology::Host::default();
+    /// assert!(!host.is_emulated());
+    /// host.cpu_model = Some("QEMU TCG CPU version 2.5+".to_owned());
+    /// assert!(host.is_emulated());
+    /// ```
+    pub fn is_emulated(&self) -> bool {
+        self.cpu_model.as_deref().is_some_and(|model| model.starts_with(EMULATED_MODEL))
+    }
+}
+
 /// One logical processor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {

@@ -1,6 +1,8 @@
 //! Running the program as a user does.
 #![allow(dead_code, missing_docs, unreachable_pub, clippy::print_stderr)]
 
+pub mod group;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -37,6 +39,18 @@ pub fn json(command: &mut Command) -> Value {
     let output = run(command);
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Where a recorded command's summary goes: the command's own output takes standard output.
+pub const SUMMARY: &str = "--json=summary.json";
+
+/// What a recorded command printed, and after it the summary that [`SUMMARY`] asked for.
+pub fn with_summary(home: &Path, output: &Output) -> String {
+    let file = home.join("summary.json");
+    let summary =
+        std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)));
+    std::fs::remove_file(file).unwrap();
+    stdout(output) + &summary
 }
 
 /// Names in a folder, sorted.

@@ -1,5 +1,6 @@
 //! Arguments of `swtch export`.
 
+use super::JsonArgs;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use swtch_trace::tables::TABLES;
@@ -26,9 +27,8 @@ pub(crate) struct ExportArgs {
     /// The file to write; for csv and prometheus standard output when not given, or -
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Print what was written as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
     /// With prometheus: price with this Profile instead of this machine's
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! Arguments of `swtch import`.
 
+use super::JsonArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -20,7 +21,6 @@ pub(crate) struct ImportArgs {
     /// The Trace to write; FILE.swtch in this folder when not given
     #[arg(short, long, value_name = "NAME.swtch")]
     pub(crate) out: Option<PathBuf>,
-    /// Print what was found as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }

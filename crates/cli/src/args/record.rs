@@ -1,6 +1,6 @@
 //! Arguments of `swtch record`.
 
-use super::{duration, price, size};
+use super::{JsonArgs, duration, price, size};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use swtch_record::{Cost, Mode, SourceKind, Target};
     swtch record --advise -- ./server --selftest  and what to try\n  \
     swtch record -p 1234 --duration 30s -o web.swtch\n  \
     swtch record --cgroup /system.slice/web.service --duration 1m\n  \
-    swtch record --price 0.05/vcpu-hour --json -- ./server --selftest\n\n\
+    swtch record --price 0.05/vcpu-hour --json=bill.json -- ./server --selftest\n\n\
     The command's own output and exit status pass through. The Trace is a folder, NAME.swtch.\n\
     Exit status: the command's, 128 + N for signal N, 127 when it is not found; otherwise 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct RecordArgs {
@@ -54,9 +54,12 @@ pub(crate) struct RecordArgs {
     /// Estimate the memory that tasks use between two switches: it bounds what refilling caches takes
     #[arg(long)]
     pub(crate) working_set: bool,
-    /// The Trace to write
+    /// The Trace to write; when not given, the first free name of NAME.swtch, NAME-2.swtch and so on
     #[arg(short, long, value_name = "NAME.swtch")]
     pub(crate) out: Option<PathBuf>,
+    /// Replace the Trace that is at --out, once the new one is whole
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
     /// Price with this Profile instead of this machine's
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
@@ -69,9 +72,8 @@ pub(crate) struct RecordArgs {
     /// Name what stands out, with its evidence and what to try
     #[arg(long)]
     pub(crate) advise: bool,
-    /// Print the summary as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
     /// The command to record
     #[arg(last = true, value_name = "COMMAND", group = "target")]
     pub(crate) command: Vec<OsString>,

@@ -1,6 +1,6 @@
 //! Arguments of `swtch sched`.
 
-use super::size;
+use super::{JsonArgs, size};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -43,13 +43,6 @@ pub(crate) enum SchedCommand {
     Tether(TetherArgs),
     #[command(external_subcommand)]
     Run(Vec<OsString>),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct JsonArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -106,9 +99,8 @@ pub(crate) struct CompareArgs {
     /// Emulate, even where KVM works
     #[arg(long, requires = "vm")]
     pub(crate) emulate: bool,
-    /// Print the comparison as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
     /// The command to run under each
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

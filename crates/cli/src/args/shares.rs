@@ -1,5 +1,6 @@
 //! Arguments of `swtch shares`.
 
+use super::JsonArgs;
 use clap::Args;
 use std::path::PathBuf;
 use swtch_fairness::{Ddof, FairnessError, Parameters, Policy, Variant};
@@ -59,9 +60,8 @@ pub(crate) struct SharesArgs {
     /// A machine with any number of kinds of cores, from a file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fast", "slow", "speedups"])]
     pub(crate) types: Option<PathBuf>,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
 }
 
 impl SharesArgs {

@@ -1,8 +1,10 @@
 //! Arguments of `swtch simulate`.
 
+use super::JsonArgs;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+use swtch_sim::Jitter;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -39,6 +41,10 @@ pub(crate) struct SimulateArgs {
     /// Seed of everything random; 1 when not given
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// What the seed changes besides what the workload says is random: starts within 20 us, work within 1 % and the first task's CPU, as on an
+    /// ordinary machine, or nothing [default: typical] [possible values: typical, none]
+    #[arg(long, value_name = "NAME", value_parser = jitter)]
+    pub(crate) jitter: Option<Jitter>,
     /// End after so much simulated time
     #[arg(long, value_name = "TIME", value_parser = super::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
@@ -49,7 +55,7 @@ pub(crate) struct SimulateArgs {
     #[arg(short, long, value_name = "DIR|FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Run all combinations of a sweep's machines, workloads, policies and seeds, on every core
-    #[arg(long, value_name = "FILE", requires = "out", conflicts_with_all = ["spec", "machine", "policy", "seed", "duration", "limit", "hooks"])]
+    #[arg(long, value_name = "FILE", requires = "out", conflicts_with_all = ["spec", "machine", "policy", "seed", "jitter", "duration", "limit", "hooks"])]
     pub(crate) sweep: Option<PathBuf>,
     /// Do only the I-th of N parts of the sweep
     #[arg(long, value_name = "I/N", requires = "sweep", value_parser = shard)]
@@ -60,9 +66,8 @@ pub(crate) struct SimulateArgs {
     /// Show calls and times of the scheduling class's hooks too
     #[arg(long)]
     pub(crate) hooks: bool,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArgs,
     /// Simulate every timer tick, also those that decide nothing
     #[arg(long, hide = true)]
     pub(crate) every_tick: bool,
@@ -236,6 +241,10 @@ fn letter(place: usize) -> String {
         Ok(place @ 0..26) => char::from(b'a' + place).to_string(),
         _ => place.to_string(),
     }
+}
+
+fn jitter(text: &str) -> Result<Jitter, String> {
+    Jitter::named(text).map_err(|error| error.to_string())
 }
 
 fn shard(text: &str) -> Result<(u64, u64), String> {

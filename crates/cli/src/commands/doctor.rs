@@ -15,14 +15,14 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let host = Host::read(Path::new("/"))?;
     let probes = swtch_measure::probe();
     let rows = judge(&host, &probes);
-    if args.json {
+    if args.json.asked() {
         let document = serde_json::json!({
             "schema": "swtch/doctor/1",
             "host": host,
             "probes": probes,
             "capabilities": rows,
         });
-        output::print(&(serde_json::to_string_pretty(&document)? + "\n"));
+        output::json(&args.json, &document)?;
     } else {
         let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         output::print(&render(&host, &rows, colour));

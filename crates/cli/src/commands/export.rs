@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     if !left_out.is_empty() {
         output::complain_text(&format!("swtch: not in the file: {}", left_out.join("; ")));
     }
-    if args.json {
+    if args.json.asked() {
         let mut summary = json!({
             "schema": "swtch/export/1",
             "trace": args.trace,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<ExitCode> {
             summary.extend(figures);
             summary.insert("left_out".to_owned(), json!(left_out));
         }
-        output::print(&(serde_json::to_string_pretty(&summary)? + "\n"));
+        output::json(&args.json, &summary)?;
     } else {
         output::print(&format!("{}: {text}\n", out.display()));
     }
@@ -72,8 +72,9 @@ fn check(args: &ExportArgs, out: Option<&Path>) -> Result<(), WrongUsage> {
             args.to.name()
         )));
     }
-    if args.json {
-        return Err(WrongUsage("what is exported takes standard output; --json needs -o FILE".to_owned()));
+    if args.json.asked() && args.json.file().is_none() {
+        let problem = "what is exported takes standard output; write --json=FILE, or export with -o FILE";
+        return Err(WrongUsage(problem.to_owned()));
     }
     Ok(())
 }

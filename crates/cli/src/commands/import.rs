@@ -30,8 +30,8 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     };
     let input = Interruptible::new(input, in_all).context("cannot listen for Ctrl-C")?;
     let imported = import(input, &args.file, &out)?;
-    if args.json {
-        output::print(&(serde_json::to_string_pretty(&summary(&imported))? + "\n"));
+    if args.json.asked() {
+        output::json(&args.json, &summary(&imported))?;
     } else {
         output::print(&text(&imported));
     }

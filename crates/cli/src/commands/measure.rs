@@ -1,13 +1,14 @@
 //! `swtch measure`.
 
-use crate::args::MeasureArgs;
+use crate::args::{JsonArgs, MeasureArgs};
 use crate::output::{self, WrongUsage};
 use crate::progress::Bar;
 use anyhow::Context;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_measure::{MeasureError, Measurement, Options, measure};
+use swtch_profile::check::check_with_samples;
 use swtch_profile::model::Ended;
 use swtch_profile::{Profile, compare, file};
 use swtch_report::terminal;
@@ -16,7 +17,7 @@ pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     // Read first: a mistyped name should not cost a minute and a half of measuring.
     let old = args.compare.as_deref().map(file::read).transpose()?;
     if let (Some(old), Some(new)) = (&old, &args.with) {
-        show_comparison(old, &file::read(new)?, args.json)?;
+        show_comparison(old, &file::read(new)?, &args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     let place = place(args)?;
@@ -27,16 +28,17 @@ pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
         MeasureError::Options(error) => anyhow::Error::new(WrongUsage(error.to_string())),
         other => other.into(),
     })?;
+    refuse_the_impossible(&mut measurement, place.as_ref())?;
     let interrupted = measurement.profile.provenance.ended == Ended::Interrupted;
     let saved =
         place.filter(|place| place.asked_for || !interrupted).map(|place| save(&mut measurement, &place));
     match &old {
-        Some(old) => show_comparison(old, &measurement.profile, args.json)?,
-        None if args.json => output::print(&(serde_json::to_string_pretty(&measurement.profile)? + "\n")),
+        Some(old) => show_comparison(old, &measurement.profile, &args.json)?,
+        None if args.json.asked() => output::json(&args.json, &measurement.profile)?,
         None => output::print(&terminal::profile(&measurement.profile)),
     }
     match saved {
-        Some(Ok(path)) if !args.json => output::print(&format!("Profile: {}\n", path.display())),
+        Some(Ok(path)) if !args.json.asked() => output::print(&format!("Profile: {}\n", path.display())),
         Some(Err(error)) => return Err(error),
         _ => {}
     }
@@ -88,9 +90,74 @@ fn save(measurement: &mut Measurement, place: &Place) -> anyhow::Result<PathBuf>
     Ok(place.path.clone())
 }
 
-fn show_comparison(old: &Profile, new: &Profile, json: bool) -> anyhow::Result<()> {
+/// Keeps a Profile with figures that cannot be true beside the place where it would have gone, and prints none of it.
+fn refuse_the_impossible(measurement: &mut Measurement, place: Option<&Place>) -> anyhow::Result<()> {
+    let Err(refused) = check_with_samples(&measurement.profile, &measurement.samples) else { return Ok(()) };
+    let path = refused_path(place.map(|place| place.path.as_path()));
+    file::write(&mut measurement.profile, &measurement.samples, &path)
+        .with_context(|| format!("the measurement is refused ({refused}) and cannot be kept"))?;
+    Err(anyhow::Error::new(refused).context(format!(
+        "the measurement is refused and kept as {}; please report this defect with that file",
+        path.display()
+    )))
+}
+
+/// `NAME.refused.json` beside `NAME.json`; in the current directory where the Profile would not have been kept.
+fn refused_path(place: Option<&Path>) -> PathBuf {
+    let regular = place.filter(|path| !path.exists() || path.is_file());
+    regular.unwrap_or(Path::new("profile.json")).with_extension("refused.json")
+}
+
+fn show_comparison(old: &Profile, new: &Profile, json: &JsonArgs) -> anyhow::Result<()> {
     let found = compare::compare(old, new);
-    let text = if json { serde_json::to_string_pretty(&found)? + "\n" } else { terminal::comparison(&found) };
-    output::print(&text);
+    found.check().context("the comparison is refused; please report this defect with both Profiles")?;
+    if json.asked() {
+        return output::json(json, &found);
+    }
+    output::print(&terminal::comparison(&found));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use swtch_profile::samples::Sample;
+
+    /// A measured Profile, with as many batches as it says.
+    fn measurement() -> Measurement {
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/profiles/vm.json");
+        let profile = file::read(&fixture).unwrap();
+        let sample = Sample { rounds: 1, round_ns: 1.0, spin_ns: 1.0, ..Sample::default() };
+        Measurement { samples: vec![sample; profile.noise.batches as usize], profile }
+    }
+
+    #[test]
+    fn a_refused_measurement_is_kept_beside_the_good_older_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { path: folder.path().join("profile.json"), asked_for: false };
+        let mut good = measurement();
+        assert!(refuse_the_impossible(&mut good, Some(&place)).is_ok());
+        save(&mut good, &place).unwrap();
+        let older = fs::read(&place.path).unwrap();
+        let mut bad = measurement();
+        bad.profile.direct[0].switch_cost_ns.ci_low = 1e9;
+        let error = refuse_the_impossible(&mut bad, Some(&place)).unwrap_err();
+        let text = format!("{error:#}");
+        assert!(
+            text.contains("profile.refused.json") && text.contains("ci_low: 1000000000 is more than"),
+            "{text}"
+        );
+        assert!(!text.contains('\n'), "{text}");
+        assert_eq!(fs::read(&place.path).unwrap(), older);
+        assert!(folder.path().join("profile.refused.json").is_file());
+        assert!(file::read(&folder.path().join("profile.refused.json")).is_err());
+    }
+
+    #[test]
+    fn a_device_is_not_named_after() {
+        assert_eq!(refused_path(Some(Path::new("/dev/null"))), Path::new("profile.refused.json"));
+        assert_eq!(refused_path(None), Path::new("profile.refused.json"));
+        assert_eq!(refused_path(Some(Path::new("a/b.json"))), Path::new("a/b.refused.json"));
+    }
 }

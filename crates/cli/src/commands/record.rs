@@ -7,12 +7,14 @@ use crate::progress::Bar;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use swtch_cost::{CostModel, Inputs, advise, bill};
+use swtch_cost::{CostModel, Inputs, advise, bill, caveats};
 use swtch_measure::{Options as MeasureOptions, Preset, measure};
 use swtch_profile::file;
 use swtch_record::{Options, RecordError, Recording, Target, record};
 use swtch_report::recording::Summary;
 use swtch_report::terminal;
+use swtch_trace::Destination;
+use swtch_trace::model::Ended;
 
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let Some(target) = args.target() else {
@@ -23,13 +25,18 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
             WrongUsage("a duration of 0 s leaves nothing to record; write 10s or 5m".to_owned()).into()
         );
     }
+    check_json(args, &target)?;
     // Read first: a mistyped name should not cost a recording.
     let given = args.profile.as_deref().map(file::read).transpose()?;
-    let folder = args.out.clone().unwrap_or_else(|| folder(&target));
+    let destination = match &args.out {
+        Some(out) => Destination::named(out, args.force)?,
+        None => Destination::free(&folder(&target))?,
+    };
+    let taken = args.out.is_none().then(|| folder(&target)).filter(|name| *name != destination.folder);
     let is_command = matches!(target, Target::Command(_));
     let options = Options {
         target,
-        folder,
+        folder: destination.folder.clone(),
         duration: args.duration,
         source: args.source,
         mode: args.mode(),
@@ -42,7 +49,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let recorded = record(&options, &mut line);
     line.clear();
     let recording = match recorded {
-        Ok(recording) => recording,
+        Ok(recording) => Recording { folder: place(destination, &recording)?, ..recording },
         Err(error) => {
             let status = error.shell_status();
             output::complain(&error.into());
@@ -55,8 +62,36 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
         (None, false) => own_model()?,
     };
     show(args, &recording, model.as_ref())?;
+    if let Some(taken) = taken {
+        let (taken, folder) = (taken.display(), shown(&recording.folder));
+        output::complain_text(&format!("swtch: {taken} was there and stays; this Trace is {folder}"));
+    }
     let status = recording.header.exit_status.unwrap_or(0);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
+}
+
+/// A command writes to standard output itself, so that no program could read a document there; and a file that cannot be written should
+/// not cost a recording.
+fn check_json(args: &RecordArgs, target: &Target) -> anyhow::Result<()> {
+    let shared = match args.json.file() {
+        None => args.json.asked(),
+        Some(path) => output::is_standard_output(path),
+    };
+    if shared && matches!(target, Target::Command(_)) {
+        let problem = "--json would go to standard output, where the command prints too; write --json=FILE";
+        return Err(WrongUsage(problem.to_owned()).into());
+    }
+    Ok(args.json.file().map_or(Ok(()), file::check_writable)?)
+}
+
+/// Puts a whole Trace in the place of the one that it replaces. Of a full disk's, both stay.
+fn place(destination: Destination, recording: &Recording) -> anyhow::Result<PathBuf> {
+    let cut_short = matches!(recording.header.provenance.ended, Ended::DiskFull | Ended::Failed);
+    if destination.replaces.is_none() || cut_short {
+        return Ok(recording.folder.clone());
+    }
+    let folder = destination.take()?;
+    Ok(std::fs::canonicalize(&folder).unwrap_or(folder))
 }
 
 /// `make.swtch` for `/usr/bin/make`, `machine.swtch`, `pid-12.swtch`, `cgroup-web.swtch`, in this folder.
@@ -102,10 +137,12 @@ fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> 
         preemptions: &tables.preemptions,
         interrupts: &tables.interrupts,
         cpus: &tables.cpus,
+        histograms: &tables.histograms,
         model,
         price: args.price,
     };
     let bill = bill(inputs);
+    let caveats = caveats(inputs, &bill);
     let advice = args.advise.then(|| advise(inputs, &bill));
     let summary = Summary {
         header,
@@ -114,11 +151,11 @@ fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> 
         cgroups: &tables.cgroups,
         interrupts: &tables.interrupts,
         bill: &bill,
+        caveats: &caveats,
         advice: advice.as_deref(),
     };
-    if args.json {
-        output::print(&(serde_json::to_string_pretty(&summary.json())? + "\n"));
-        return Ok(());
+    if args.json.asked() {
+        return output::json(&args.json, &summary.json());
     }
     // A command's own output goes to standard output; what is said about it must not get into it.
     let text = format!("{}\nTrace: {}\n", terminal::recording(&summary), shown(folder));

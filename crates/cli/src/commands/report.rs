@@ -20,9 +20,9 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let (kind, page) = page(&paths, args)?;
     file::replace(&args.out, |sink| sink.write_all(page.as_bytes()))?;
     let written = args.out.display();
-    if args.json {
+    if args.json.asked() {
         let summary = serde_json::json!({ "page": written.to_string(), "bytes": page.len(), kind: paths });
-        output::print(&format!("{summary}\n"));
+        output::json(&args.json, &summary)?;
     } else {
         output::print(&format!("Page: {written}\n"));
     }

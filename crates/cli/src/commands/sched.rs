@@ -3,7 +3,8 @@
 mod compare;
 mod watch;
 
-use crate::args::sched::{JsonArgs, SchedArgs, SchedCommand, TetherArgs};
+use crate::args::JsonArgs;
+use crate::args::sched::{SchedArgs, SchedCommand, TetherArgs};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use std::env;
@@ -34,15 +35,18 @@ fn places() -> anyhow::Result<(PathBuf, Places)> {
 
 fn status(args: &JsonArgs) -> anyhow::Result<ExitCode> {
     let status = Status::read(Path::new("/"));
-    let text = if args.json { serde_json::to_string_pretty(&status)? + "\n" } else { status.in_words() };
-    output::print(&text);
+    if args.asked() {
+        output::json(args, &status)?;
+    } else {
+        output::print(&status.in_words());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 fn list(args: &JsonArgs) -> anyhow::Result<ExitCode> {
     let found = places()?.1.list();
-    if args.json {
-        output::print(&(serde_json::to_string_pretty(&found)? + "\n"));
+    if args.asked() {
+        output::json(args, &found)?;
         return Ok(ExitCode::SUCCESS);
     }
     let width = found.iter().map(|one| one.name.len()).max().unwrap_or(0);
@@ -51,9 +55,10 @@ fn list(args: &JsonArgs) -> anyhow::Result<ExitCode> {
         output::print(&format!("{name:width$}  {about}\n"));
     }
     if found.is_empty() {
-        output::complain_text(
-            "swtch: no scx_NAME beside swtch or on PATH; build swtch's own with make build",
-        );
+        output::complain_text(&format!(
+            "swtch: no scx_NAME beside swtch or on PATH: {}",
+            swtch_live::NO_SCHEDULERS
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

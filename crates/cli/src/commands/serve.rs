@@ -5,6 +5,7 @@ use crate::http::{Page, Server};
 use crate::output;
 use anyhow::{Context, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
-use swtch_record::meter::{Meter, Since};
+use swtch_record::meter::{CHECKED, Meter, Since};
 use swtch_report::prometheus::{CONTENT_TYPE, GroupUse, Kernel, Ledger, Limits, Moment, Stretch};
 
 /// The dashboard.
@@ -107,6 +108,8 @@ struct Watch {
     moment: Moment,
     /// The text of the last look, once somebody asked for it.
     text: Option<Rc<str>>,
+    /// Figures that were complained of.
+    complained: BTreeSet<String>,
 }
 
 impl Watch {
@@ -120,6 +123,7 @@ impl Watch {
             sampled: Instant::now(),
             moment: Moment::default(),
             text: None,
+            complained: BTreeSet::new(),
         };
         watch.sample();
         Ok(watch)
@@ -151,6 +155,12 @@ impl Watch {
         let started = Instant::now();
         let since = self.meter.since();
         let now_ns = self.begun.elapsed().as_nanos() as u64;
+        self.add_checks(&since);
+        if since.checked.is_err() {
+            self.sampled = Instant::now();
+            self.text = None;
+            return;
+        }
         let uses: Vec<GroupUse> = since.groups.iter().map(group_use).collect();
         self.ledger.add_group_use(&uses, now_ns);
         self.ledger.note_groups(since.group_threads.keys(), now_ns);
@@ -163,6 +173,7 @@ impl Watch {
             interrupts: &tables.interrupts,
             histograms: &tables.histograms,
             cost_ns_by_kind: since.cost_ns_by_kind,
+            quota_ns: since.quota_ns.as_ref(),
         };
         self.ledger.add(&stretch, self.model.as_ref(), now_ns);
         let system = &since.system;
@@ -182,6 +193,24 @@ impl Watch {
         };
         self.sampled = Instant::now();
         self.text = None;
+    }
+
+    /// Counts what cannot be true, and says so once for each figure.
+    fn add_checks(&mut self, since: &Since) {
+        let refused = since.checked.as_ref().err();
+        let figures: Vec<&str> =
+            refused.iter().flat_map(|refused| &refused.figures).map(|it| it.figure.as_str()).collect();
+        let why = refused.map(ToString::to_string);
+        self.ledger.add_checks(&CHECKED, &figures, why.as_deref(), &since.backwards);
+        if let Some(why) = why
+            && figures.iter().any(|figure| self.complained.insert((*figure).to_owned()))
+        {
+            output::complain_text(&format!(
+                "swtch: left out the figures of {:.1} s, for they cannot be true: {why}; swtch_rejected_windows_total counts such times; \
+                 please report this defect",
+                since.header.duration_ns as f64 / 1e9
+            ));
+        }
     }
 }
 

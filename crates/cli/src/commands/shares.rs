@@ -24,8 +24,8 @@ pub(crate) fn run(args: &SharesArgs) -> anyhow::Result<ExitCode> {
     let cores = Cores::new(fast, slow).map_err(wrong)?;
     let solution = Solution::of(cores, &args.speedups, &policy, args.ddof, intervals).map_err(wrong)?;
     let asked = Asked { policy: policy.name(), fast, slow, speedups: &args.speedups };
-    if args.json {
-        print_json(&shares::json(&asked, &solution))?;
+    if args.json.asked() {
+        output::json(&args.json, &shares::json(&asked, &solution))?;
     } else {
         output::print(&shares::text(&asked, &solution));
     }
@@ -65,16 +65,11 @@ fn typed(args: &SharesArgs, file: &Path, policy: Policy) -> anyhow::Result<ExitC
     let counts = kinds.types.iter().map(|kind| kind.cores).collect();
     let machine = CoreTypes::new(counts, kinds.speeds).with_context(|| format!("{name} cannot be shared"))?;
     let found = machine.min_fair(min_fairness).map_err(|error| WrongUsage(error.to_string()))?;
-    if args.json {
-        print_json(&shares::typed_json(min_fairness, &found, args.ddof))?;
+    if args.json.asked() {
+        output::json(&args.json, &shares::typed_json(min_fairness, &found, args.ddof))?;
     } else {
         let names: Vec<String> = kinds.types.into_iter().map(|kind| kind.name).collect();
         output::print(&shares::typed_text(&names, &found, args.ddof));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn print_json(found: &serde_json::Value) -> anyhow::Result<()> {
-    output::print(&(serde_json::to_string_pretty(found)? + "\n"));
-    Ok(())
 }

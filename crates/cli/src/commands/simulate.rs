@@ -2,7 +2,6 @@
 
 mod host;
 mod input;
-mod recorded;
 mod sweep;
 mod table;
 mod trace;
@@ -11,15 +10,14 @@ mod watch;
 use crate::args::simulate::SimulateArgs;
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
-use input::Input;
-use recorded::Recorded;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
-use swtch_sim::SimError;
 use swtch_sim::plan::Plan;
 use swtch_sim::run::{Run, run as simulate};
 use swtch_sim::summary::{Document, Summary};
+use swtch_sim::{Refused, SimError};
 use trace::Recorder;
 use watch::{Through, Watch, Watched};
 
@@ -27,7 +25,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.sweep {
         return sweep::run(args, file);
     }
-    let Input { plan, recorded } = input::read(args)?;
+    let plan = input::read(args)?;
     let mut document = Document::new(&plan);
     let mut watch = Watch::new(plan.setting.workload.duration_ns).context("cannot listen for Ctrl-C")?;
     let mut traces = Vec::new();
@@ -42,13 +40,13 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     }
     drop(watch);
     document.compare();
-    if args.json {
+    document.check().map_err(|refused| kept(&refused, "comparison", &document, args.out.as_deref()))?;
+    if args.json.asked() {
         let mut json = serde_json::to_value(&document)?;
-        json["recorded"] = serde_json::to_value(&recorded)?;
         json["traces"] = serde_json::to_value(&traces)?;
-        output::print(&(serde_json::to_string_pretty(&json)? + "\n"));
+        output::json(&args.json, &json)?;
     } else {
-        output::print(&text(args, &document, recorded.as_ref(), &traces));
+        output::print(&text(args, &document, &traces));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,8 +72,39 @@ fn one(plan: &Plan, policy: &str, folder: Option<&Path>, watch: &mut Watch) -> a
     if let Some(recorder) = recorder {
         recorder.finish(&plan.setting.machine, &run)?;
     }
+    let cpus = plan.setting.machine.cpus.len() as u64;
+    summary.check(&run, cpus, plan.setting.fastest()).map_err(|refused| {
+        let mut document = Document::new(plan);
+        document.runs.push(summary.clone());
+        kept(&refused, policy, &document, folder.and_then(Path::parent))
+    })?;
     summary.wall_seconds = Some(began.elapsed().as_secs_f64());
     Ok(summary)
+}
+
+/// Keeps a document whose figures cannot be true beside where its Traces are, and says so in one line.
+fn kept(refused: &Refused, what: &str, document: &Document, folder: Option<&Path>) -> anyhow::Error {
+    let folder = folder.unwrap_or(Path::new("."));
+    let json = serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
+    for number in 1..1000 {
+        let path =
+            folder.join(format!("refused-{number}-{}.json", file_name(what).trim_end_matches(".swtch")));
+        let mut file = match std::fs::File::create_new(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+            Err(_) => break,
+        };
+        if file.write_all(json.as_bytes()).is_ok() {
+            let path = path.display();
+            return anyhow::anyhow!(
+                "the simulation under {what} contradicts itself: {refused}; it is kept in {path}: please report this defect with it"
+            );
+        }
+        break;
+    }
+    anyhow::anyhow!(
+        "the simulation under {what} contradicts itself: {refused}; please report this defect with the command, which gives the same again"
+    )
 }
 
 fn without_sink<S>(run: Run<S>) -> Run<()> {
@@ -89,7 +118,8 @@ fn refused(error: SimError) -> anyhow::Error {
         SimError::Deadlock { .. }
         | SimError::Endless { .. }
         | SimError::NoTimePasses { .. }
-        | SimError::Policy { .. } => error.into(),
+        | SimError::Policy { .. }
+        | SimError::Stalled { .. } => error.into(),
         SimError::Stopped { .. } => anyhow::anyhow!("interrupted: {error}"),
         _ => WrongUsage(error.to_string()).into(),
     }
@@ -102,8 +132,8 @@ fn file_name(policy: &str) -> String {
     format!("{name}.swtch")
 }
 
-fn text(args: &SimulateArgs, document: &Document, recorded: Option<&Recorded>, traces: &[PathBuf]) -> String {
-    let mut text = table::runs(document, recorded);
+fn text(args: &SimulateArgs, document: &Document, traces: &[PathBuf]) -> String {
+    let mut text = table::runs(document);
     if args.hooks {
         text.push_str(&table::hooks(document));
     }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use swtch_cost::{Inputs, Range, bill};
-use swtch_trace::Trace;
-use swtch_trace::tables::HistogramRow;
+use swtch_trace::tables::{HistogramRow, TaskRow};
+use swtch_trace::{Trace, figures};
 
 /// How long tasks waited in run queues, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ pub(super) fn run(
     };
     // The recorder itself stays as it is; only the command gets the policy.
     let mut words: Vec<OsString> = vec![workload.program.clone().into()];
-    words.extend(["record", "--no-profile", "--json", "-o"].map(OsString::from));
+    words.extend(["record", "--no-profile", "--json=/dev/null", "--force", "-o"].map(OsString::from));
     words.extend([folder.clone().into_os_string(), "--".into()]);
     words.extend(one.prefix.iter().map(OsString::from));
     words.extend(workload.command.iter().cloned());
@@ -75,7 +75,7 @@ pub(super) fn run(
 fn read(workload: &Workload, folder: &Path) -> Result<Recorded, LiveError> {
     let trace = Trace::open(folder)?;
     let bill = bill(Inputs::of(&trace, workload.model.as_ref(), None));
-    let waits = waits(&trace.histograms);
+    let waits = waits(&trace.tasks, &trace.histograms);
     let unavailable = trace.header.unavailable.iter().find(|row| row.what.contains("wait"));
     let missing = waits.is_none().then(|| {
         unavailable.map_or_else(|| "the recording has no single waits".to_owned(), |row| row.why.clone())
@@ -94,26 +94,10 @@ fn read(workload: &Workload, folder: &Path) -> Result<Recorded, LiveError> {
     })
 }
 
-/// Of the histogram of all waits; within a class, values are taken to be spread evenly.
-fn waits(rows: &[HistogramRow]) -> Option<Waits> {
-    let mut classes: Vec<&HistogramRow> =
-        rows.iter().filter(|row| row.metric == "wait" && row.of == "all" && row.count > 0).collect();
-    classes.sort_by_key(|row| row.from_ns);
-    let total: u64 = classes.iter().map(|row| row.count).sum();
-    let at = |share: f64| {
-        let wanted = share * total as f64;
-        let mut below = 0.0;
-        for class in &classes {
-            let count = class.count as f64;
-            if below + count >= wanted {
-                let (from, to) = (class.from_ns as f64, class.to_ns as f64);
-                return from + (to - from) * ((wanted - below) / count);
-            }
-            below += count;
-        }
-        classes.last().map_or(0.0, |class| class.to_ns as f64)
-    };
-    (total > 0).then(|| Waits { p50: at(0.5), p90: at(0.9), p99: at(0.99) })
+/// Of the distribution of all waits, as every output of the Trace has them.
+fn waits(tasks: &[TaskRow], histograms: &[HistogramRow]) -> Option<Waits> {
+    let at = |share| figures::quantile_ns(tasks, histograms, "wait", "all", share).map(|ns| ns as f64);
+    Some(Waits { p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)? })
 }
 
 #[cfg(test)]
@@ -135,8 +119,8 @@ mod tests {
             row("slice", "all", 0, 9, 7),
             row("wait", "cpu 1", 0, 9, 7),
         ];
-        let waits = waits(&rows).unwrap();
-        assert_eq!((waits.p50, waits.p90, waits.p99), (100.0, 180.0, 198.0));
-        assert_eq!(super::waits(&[]), None);
+        let waits = waits(&[], &rows).unwrap();
+        assert_eq!((waits.p50, waits.p90, waits.p99), (50.0, 150.0, 150.0));
+        assert_eq!(super::waits(&[], &[]), None);
     }
 }

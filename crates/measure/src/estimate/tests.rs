@@ -139,3 +139,12 @@ fn the_stopping_rule_waits_for_a_narrow_interval() {
     assert!(precise_enough(&spread(0.1), 0.01));
     assert!(!precise_enough(&spread(50.0), 0.01));
 }
+
+/// One batch that counted no switch made the mean infinite, and an infinite number is none in JSON.
+#[test]
+fn a_batch_in_which_nothing_switched_does_not_enter_the_mean() {
+    let still = Batch { voluntary_per_round: 0.0, ..batch() };
+    let collected = collected(vec![vec![batch(); 10], vec![batch(), batch(), still]]);
+    let net = collected.keep(1000.0, true).net();
+    assert_eq!((net.mean, net.batches, net.launches), (1000.0, 12, 2));
+}

@@ -153,3 +153,36 @@ fn what_leaves_nothing_is_an_error_with_the_reason() {
     let error = Plan::new(&options, &machine("vm-firecracker"), &probes(false)).unwrap_err();
     assert!(error.to_string().contains("Operation not permitted"), "{error}");
 }
+
+/// One method at one placement is what was asked for: arrays are gone through when something about them is asked for.
+#[test]
+fn refills_are_measured_where_they_are_asked_for() {
+    let asked = Options {
+        methods: Some(vec![Method::Pipe]),
+        placements: Some(vec![Placement::SameCpu]),
+        ..Options::preset(Preset::Quick)
+    };
+    let of = |options: &Options| plan(options, "vm-firecracker", true);
+    let only = of(&asked);
+    assert!(only.conditions.iter().all(|planned| planned.part == Part::Direct), "{:?}", only.conditions);
+    let why = only.unavailable.iter().find(|row| row.what == "total cost").unwrap();
+    assert!(why.why.contains("--sizes"), "{why:?}");
+    let sized = of(&Options { sizes_bytes: Some(vec![4096]), ..asked });
+    assert!(sized.conditions.iter().any(|planned| planned.part == Part::Total));
+    let all = of(&Options::preset(Preset::Quick));
+    assert!(all.conditions.iter().any(|planned| planned.part == Part::Total));
+}
+
+/// An emulated machine reports caches and has none.
+#[test]
+fn an_emulated_machine_has_nothing_to_refill() {
+    let mut host = machine("vm-firecracker");
+    host.cpu_model = Some("QEMU TCG CPU version 2.5+".to_owned());
+    for options in [Options::default(), Options { sizes_bytes: Some(vec![4096]), ..Options::default() }] {
+        let plan = Plan::new(&options, &host, &probes(true)).unwrap();
+        let no_array = |planned: &Planned| !matches!(planned.condition.work, Work::Switch { pattern, .. } if pattern.array_bytes > 0);
+        assert!(plan.conditions.iter().all(no_array));
+        let why = plan.unavailable.iter().find(|row| row.what == "total cost").unwrap();
+        assert!(why.why.contains("emulated"), "{why:?}");
+    }
+}

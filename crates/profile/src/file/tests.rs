@@ -43,6 +43,19 @@ fn bad_files_are_told_apart() {
 }
 
 #[test]
+fn a_profile_with_an_impossible_figure_is_refused_by_its_name() {
+    let mut profile = profile();
+    profile.direct[0].switch_cost_ns.ci_low = 2000.0;
+    let text = serde_json::to_vec(&profile).unwrap();
+    let error = parse(&text, Path::new("some.json")).unwrap_err().to_string();
+    let reason = "switch_cost_ns ci_low: 2000 is more than median, 1000";
+    assert_eq!(
+        error,
+        format!("some.json is refused: direct pipe thread same-cpu normal {reason}; measure again")
+    );
+}
+
+#[test]
 fn every_message_is_one_line() {
     for contents in [&b""[..], b"[]", b"{\"schema\":\"swtch/profile/1\"}"] {
         let message = parse(contents, Path::new("some.json")).unwrap_err().to_string();

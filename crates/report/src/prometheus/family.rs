@@ -77,17 +77,18 @@ families! {
         "Always 1: a figure that this machine does not give. Its metric is absent, not zero.");
     OBSERVED = time("swtch_observed", &[], "Time that was watched or recorded.");
     SWITCHES = counter("swtch_context_switches", &["kind"],
-        "Context switches of the machine: voluntary and involuntary ones of tasks, and those from the idle task.");
+        "Context switches of the machine: voluntary and involuntary ones of tasks, and those from the idle task (from_idle). A switch to the idle task is one of the task's.");
     CPU_SWITCHES = counter("swtch_cpu_context_switches", &["cpu", "from"],
         "Context switches of a processor, from a task or from the idle task.");
     COST = histogram("swtch_switch_cost", &["kind"],
-        "Direct cost of switches, measured in place: to a thread of the same process, to another process, or from or to idle.");
+        "Direct cost of switches, measured in place: to a thread of the same process, to another process, or from or to the idle task (from_or_to_idle).");
     ESTIMATE = time("swtch_switch_cost_estimate", &["bound"],
         "Processor time that switches took, refilled caches included, by this machine's Profile: at least (low) and at most (high).");
     WAITS = histogram("swtch_run_queue_wait", &[],
-        "Waits of tasks in run queues, one for each time that a task came to a processor.");
+        "Waits of tasks in run queues, one for each time that a task came to a CPU. Time throttled by a quota is part of a wait.");
     RUN = time("swtch_run", &[], "Processor time of tasks.");
-    WAIT = time("swtch_wait", &[], "Time of tasks in run queues.");
+    WAIT = time("swtch_wait", &["cause"],
+        "Time that tasks could have run and did not, summed over tasks: another task had the CPU (cpu), a quota of their cgroup or one above it was used up (quota), or either of the two (unknown).");
     MIGRATIONS = counter("swtch_migrations", &["distance"],
         "Moves of tasks between processors, by the nearest cache that both share: same_l2, same_l3 or across.");
     FORKS = counter("swtch_forks", &[], "Processes created.");
@@ -98,19 +99,24 @@ families! {
     RUNNABLE = gauge("swtch_runnable_threads", None, &[], "Threads that run or wait to run.");
     BLOCKED = gauge("swtch_blocked_threads", None, &[], "Threads that wait for a disk.");
     LOST = counter("swtch_lost_events", &["what"], "Events that were lost, so that sums are too small by them.");
+    REJECTED = counter("swtch_rejected_windows", &["figure"],
+        "Times between two readings that were left out whole, because a figure of theirs cannot be true. swtch_unavailable_info has the last reason (window).");
+    BACKWARDS = counter("swtch_backward_counters", &["of"],
+        "Counters of tasks, CPUs or the kernel that fell between two readings. What they gained is not known and counts as nothing.");
     CGROUP_SWITCHES = counter("swtch_cgroup_context_switches", &["cgroup", "kind"],
         "Context switches of a control group's own tasks.");
     CGROUP_RUN = time("swtch_cgroup_run", &["cgroup"], "Processor time of a control group's own tasks.");
-    CGROUP_WAIT = time("swtch_cgroup_wait", &["cgroup"], "Time of a control group's own tasks in run queues.");
+    CGROUP_WAIT = time("swtch_cgroup_wait", &["cgroup", "cause"],
+        "The same of a cgroup's own tasks: another task had the CPU (cpu), a quota of the cgroup or one above it was used up (quota), or either (unknown).");
     CGROUP_THREADS = gauge("swtch_cgroup_threads", None, &["cgroup"], "Threads that exist in a control group itself.");
     CGROUP_CPU = time("swtch_cgroup_cpu", &["cgroup"],
-        "Processor time of a control group and those below it, by its own files. There is no sum of the others: it would count twice.");
+        "CPU time of a cgroup and those below it, by its own files. Absent where cpu and cpuacct are two hierarchies and no cgroup of cpuacct has the same tasks. There is no sum of the others: it would count twice.");
     CGROUP_PERIODS = counter("swtch_cgroup_periods", &["cgroup"],
         "Periods of its quota in which a control group ran.");
     CGROUP_THROTTLED_PERIODS = counter("swtch_cgroup_throttled_periods", &["cgroup"],
         "Periods in which a control group's own quota did not last.");
     CGROUP_THROTTLED = time("swtch_cgroup_throttled", &["cgroup"],
-        "Time that a control group's own quota kept it from running, summed over processors.");
+        "Time that a cgroup's own quota kept it from running, summed over CPUs: however many tasks waited on a CPU, it counts once.");
     CGROUP_PRESSURE = time("swtch_cgroup_cpu_pressure", &["cgroup", "kind"],
         "Time in which some or all (full) tasks of a control group and those below it waited for a processor. There is no sum of the others.");
     INTERRUPTS = counter("swtch_interrupts", &["line", "name"], "Hardware interrupts by line.");

@@ -1,11 +1,12 @@
 //! Sums over all stretches of time so far.
 
 use super::family::{
-    BLOCKED, BUILD, CGROUP_CPU, CGROUP_PERIODS, CGROUP_PRESSURE, CGROUP_RUN, CGROUP_SWITCHES, CGROUP_THREADS,
-    CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST, CPU_SWITCHES, CPU_TIME, ESTIMATE, EXECS,
-    EXITS, FORKS, Family, INTERRUPT_TIME, INTERRUPTS, KERNEL_FORKS, KERNEL_INTERRUPTS, KERNEL_SWITCHES, LOST,
-    MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY, RECORDER_CPU, RECORDER_MEMORY, RECORDER_SAMPLE, RUN,
-    RUNNABLE, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS, THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
+    BACKWARDS, BLOCKED, BUILD, CGROUP_CPU, CGROUP_PERIODS, CGROUP_PRESSURE, CGROUP_RUN, CGROUP_SWITCHES,
+    CGROUP_THREADS, CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST, CPU_SWITCHES, CPU_TIME,
+    ESTIMATE, EXECS, EXITS, FORKS, Family, INTERRUPT_TIME, INTERRUPTS, KERNEL_FORKS, KERNEL_INTERRUPTS,
+    KERNEL_SWITCHES, LOST, MIGRATIONS, OBSERVED, PRESSURE, RECORDER_BPF_MEMORY, RECORDER_CPU,
+    RECORDER_MEMORY, RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS,
+    THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
 };
 use super::page::{Distribution, Page};
 use super::shown::{OTHER, Shown};
@@ -16,6 +17,8 @@ use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, InterruptKind, Interr
 
 /// Bytes of a label's value at most.
 const LABEL_BYTES: usize = 200;
+/// Bytes of a reason at most: room for what failed and for the remedy, each whole.
+const REASON_BYTES: usize = 1000;
 /// Figures that are missing and are named at most.
 const MOST_UNAVAILABLE: usize = 100;
 
@@ -52,6 +55,8 @@ pub struct Stretch<'a> {
     /// Direct cost of switches between threads, between processes, from or to idle, ns; where it is not known, it is taken from the
     /// middles of the classes.
     pub cost_ns_by_kind: Option<[u64; 3]>,
+    /// The part of the tasks' waits in which a quota stopped them, ns, by control group; where it is absent, causes of waits are unknown.
+    pub quota_ns: Option<&'a BTreeMap<Option<String>, u64>>,
 }
 
 /// What a control group used in a stretch of time, by its own files. Absent figures are unavailable.
@@ -108,6 +113,7 @@ pub struct Ledger {
     distributions: BTreeMap<(&'static str, Vec<String>), Distribution>,
     build: Vec<String>,
     unavailable: BTreeMap<String, String>,
+    rejected: Option<String>,
     cgroups: Shown,
     irqs: Shown,
 }
@@ -120,6 +126,7 @@ impl Ledger {
             distributions: BTreeMap::new(),
             build: Vec::new(),
             unavailable: BTreeMap::new(),
+            rejected: None,
             cgroups: Shown::new(limits.cgroups, true),
             irqs: Shown::new(limits.irqs, false),
         }
@@ -130,7 +137,7 @@ impl Ledger {
         let header = stretch.header;
         let provenance = &header.provenance;
         self.build =
-            [&provenance.swtch_version, &provenance.recorder, &provenance.why].map(|text| label(text)).into();
+            [label(&provenance.swtch_version), label(&provenance.recorder), reason(&provenance.why)].into();
         self.unavailable.clear();
         self.lacking(&header.unavailable);
         self.sum(&OBSERVED, &[], Some(header.duration_ns));
@@ -161,10 +168,35 @@ impl Ledger {
             if name != OTHER {
                 // These include the groups below: a sum of several would count twice.
                 self.sum(&CGROUP_CPU, &[name], group.cpu_ns);
+                if group.cpu_ns.is_none() {
+                    // A sum that stood still would say that the group did nothing.
+                    self.drop_series(&CGROUP_CPU, name);
+                }
                 for (kind, ns) in ["some", "full"].iter().zip(group.pressure_ns) {
                     self.sum(&CGROUP_PRESSURE, &[name, kind], ns);
                 }
             }
+        }
+    }
+
+    /// Counts what was found wrong: `figures` are those that are checked, `refused` those of a window that was left out, `why` its reason;
+    /// `backwards` are counters that fell, by what they count.
+    pub fn add_checks(
+        &mut self,
+        figures: &[&str],
+        refused: &[&str],
+        why: Option<&str>,
+        backwards: &BTreeMap<&'static str, u64>,
+    ) {
+        for figure in figures {
+            let times = refused.iter().filter(|refused| refused == &figure).count() as u64;
+            self.sum(&REJECTED, &[figure], Some(times.min(1)));
+        }
+        for (of, fell) in backwards {
+            self.sum(&BACKWARDS, &[of], Some(*fell));
+        }
+        if let Some(why) = why {
+            self.rejected = Some(reason(why));
         }
     }
 
@@ -179,8 +211,9 @@ impl Ledger {
     pub fn text(&self, moment: &Moment) -> String {
         let mut page = Page::new(&self.counters, &self.distributions);
         page.gauge(&BUILD, &self.build, (!self.build.is_empty()).then_some(1.0));
-        for (what, why) in &self.unavailable {
-            page.gauge(&UNAVAILABLE, &[what.clone(), why.clone()], Some(1.0));
+        let rejected = self.rejected.iter().map(|why| ("window".to_owned(), why.clone()));
+        for (what, why) in self.unavailable.clone().into_iter().chain(rejected) {
+            page.gauge(&UNAVAILABLE, &[what, why], Some(1.0));
         }
         let number = |value: Option<u64>| value.map(|value| value as f64);
         page.gauge(&THREADS, &[], number(moment.threads));
@@ -215,9 +248,15 @@ impl Ledger {
         *sum = sum.saturating_add(more);
     }
 
+    fn drop_series(&mut self, family: &'static Family, name: &str) {
+        if let Some(series) = self.counters.get_mut(family.stem) {
+            series.retain(|labels, _| labels[0] != name);
+        }
+    }
+
     fn lacking(&mut self, rows: &[Unavailable]) {
         for row in rows.iter().take(MOST_UNAVAILABLE) {
-            self.unavailable.insert(label(&row.what), label(&row.why));
+            self.unavailable.insert(label(&row.what), reason(&row.why));
         }
     }
 
@@ -227,7 +266,7 @@ impl Ledger {
         for (kind, count) in [
             ("voluntary", switches.voluntary),
             ("involuntary", switches.involuntary),
-            ("idle", switches.idle),
+            ("from_idle", switches.idle),
         ] {
             self.sum(&SWITCHES, &[kind], count);
         }
@@ -276,7 +315,14 @@ impl Ledger {
             Some(stretch.tasks.iter().filter(|task| task.in_scope).map(of).fold(0, u64::saturating_add))
         };
         self.sum(&RUN, &[], sum(|task| task.run_ns));
-        self.sum(&WAIT, &[], sum(|task| task.wait_ns));
+        let quota_ns = stretch.quota_ns.map(|groups| groups.values().copied().fold(0, u64::saturating_add));
+        for (cause, ns) in causes(sum(|task| task.wait_ns).unwrap_or(0), quota_ns) {
+            self.sum(&WAIT, &[cause], Some(ns));
+        }
+        if quota_ns.is_none() {
+            let why = "whether a task waited for a CPU or for its quota was not recorded".to_owned();
+            self.unavailable.entry("tasks.quota_ns".to_owned()).or_insert(why);
+        }
     }
 
     fn add_cgroups(&mut self, stretch: &Stretch<'_>, now_ns: u64) {
@@ -303,9 +349,22 @@ impl Ledger {
             self.sum(&CGROUP_SWITCHES, &[name, "voluntary"], Some(row.voluntary));
             self.sum(&CGROUP_SWITCHES, &[name, "involuntary"], Some(row.involuntary));
             self.sum(&CGROUP_RUN, &[name], Some(row.run_ns));
-            self.sum(&CGROUP_WAIT, &[name], Some(row.wait_ns));
+            let of_group = |groups: &BTreeMap<Option<String>, u64>| {
+                groups.get(&Some(path.to_owned())).copied().unwrap_or(0)
+            };
+            for (cause, ns) in causes(row.wait_ns, stretch.quota_ns.map(of_group)) {
+                self.sum(&CGROUP_WAIT, &[name, cause], Some(ns));
+            }
             self.sum(&CGROUP_THROTTLED_PERIODS, &[name], row.throttled_periods);
             self.sum(&CGROUP_THROTTLED, &[name], row.throttled_ns);
+        }
+        if self.counters.contains_key(CGROUP_SWITCHES.stem) {
+            // A group that did nothing can be chosen by its switches all the same: they are counted, and there were none.
+            for name in self.cgroups.names() {
+                for kind in ["voluntary", "involuntary"] {
+                    self.sum(&CGROUP_SWITCHES, &[&name, kind], Some(0));
+                }
+            }
         }
     }
 
@@ -333,7 +392,8 @@ impl Ledger {
         let of = |metric: &'static str, of: &'static str| {
             stretch.histograms.iter().filter(move |row| row.metric == metric && row.of == of)
         };
-        let kinds = [("thread", "kind thread"), ("process", "kind process"), ("idle", "kind idle")];
+        let kinds =
+            [("thread", "kind thread"), ("process", "kind process"), ("from_or_to_idle", "kind idle")];
         let mut sums = [0_u64; 3];
         if let Some(known) = stretch.cost_ns_by_kind {
             sums = known;
@@ -379,6 +439,7 @@ impl Ledger {
             preemptions: &[],
             interrupts: &[],
             cpus: &[],
+            histograms: &[],
             model: Some(model),
             price: None,
         });
@@ -401,9 +462,7 @@ impl Ledger {
         ];
         for path in self.cgroups.review(now_ns) {
             for family in of_groups {
-                if let Some(series) = self.counters.get_mut(family.stem) {
-                    series.retain(|labels, _| labels[0] != path);
-                }
+                self.drop_series(family, &path);
             }
         }
         for key in self.irqs.review(now_ns) {
@@ -448,16 +507,43 @@ fn cgroup_label(path: &str) -> Option<String> {
     path.starts_with('/').then(|| label(path))
 }
 
-/// A text as a label: of bounded length, the beginning and the end, and without control characters.
-fn label(text: &str) -> String {
-    let clean = |text: &str| -> String {
-        text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
-    };
+/// The causes of a wait, and how much of it each had: all of it, where the part that a quota had is not known.
+fn causes(wait_ns: u64, quota_ns: Option<u64>) -> Vec<(&'static str, u64)> {
+    match quota_ns {
+        Some(quota_ns) => vec![("cpu", wait_ns.saturating_sub(quota_ns)), ("quota", quota_ns)],
+        None => vec![("unknown", wait_ns)],
+    }
+}
+
+/// A reason as a label: as many of its clauses as have room, each whole, for half a remedy is none.
+fn reason(text: &str) -> String {
+    const MORE: &str = "; more: swtch doctor";
     let text = clean(text);
-    if text.len() <= LABEL_BYTES {
+    if text.len() <= REASON_BYTES {
         return text;
     }
-    let half = (LABEL_BYTES - '…'.len_utf8()) / 2;
+    let room = REASON_BYTES - MORE.len();
+    let whole = text.match_indices("; ").map(|(at, _)| at).take_while(|at| *at <= room).last();
+    match whole {
+        Some(end) => format!("{}{MORE}", &text[..end]),
+        None => shortened(&text, REASON_BYTES),
+    }
+}
+
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// A text as a label: of bounded length, the beginning and the end, and without control characters.
+fn label(text: &str) -> String {
+    shortened(&clean(text), LABEL_BYTES)
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let half = (most - '…'.len_utf8()) / 2;
     let head = (0..=half).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     let tail = (text.len() - half..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
     format!("{}…{}", &text[..head], &text[tail..])

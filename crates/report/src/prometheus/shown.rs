@@ -59,6 +59,12 @@ impl Shown {
         self.entries.get(name).is_some_and(|entry| entry.shown && entry.left_ns.is_none())
     }
 
+    /// Those that have a series to which something can be added.
+    pub(super) fn names(&self) -> Vec<String> {
+        let shown = self.entries.iter().filter(|(_, entry)| entry.shown && entry.left_ns.is_none());
+        shown.map(|(name, _)| name.clone()).collect()
+    }
+
     /// From time to time: looks who is busiest. Gives the names whose series end.
     pub(super) fn review(&mut self, now_ns: u64) -> Vec<String> {
         let last_ns = *self.reviewed_ns.get_or_insert(now_ns);

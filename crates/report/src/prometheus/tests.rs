@@ -19,6 +19,7 @@ fn stretch(header: &Header) -> Stretch<'_> {
         interrupts: &[],
         histograms: &[],
         cost_ns_by_kind: None,
+        quota_ns: None,
     }
 }
 
@@ -73,7 +74,7 @@ fn the_text_is_what_the_format_asks_for() {
     for line in [
         "# TYPE swtch_context_switches counter",
         "swtch_context_switches_total{kind=\"voluntary\"} 3",
-        "swtch_context_switches_total{kind=\"idle\"} 0",
+        "swtch_context_switches_total{kind=\"from_idle\"} 0",
         "# UNIT swtch_observed_seconds seconds",
         "swtch_observed_seconds_total 1.5",
         "swtch_threads 4.0",
@@ -229,4 +230,102 @@ fn losses_and_groups_of_a_table_are_summed() {
     assert_eq!(of(&found, "swtch_cgroup_context_switches_total{cgroup=\"other\",kind=\"voluntary\"}"), 9.0);
     assert_eq!(of(&found, "swtch_cgroup_throttled_periods_total{cgroup=\"other\"}"), 4.0);
     assert_eq!(of(&found, "swtch_cgroup_threads{cgroup=\"other\"}"), 3.0);
+}
+
+#[test]
+fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
+    let header = header();
+    let tasks = [task("/throttled", 1, 1), task("/waits", 1, 1), task("/throttled", 2, 1)];
+    let quota_ns = [(Some("/throttled".to_owned()), 13_000), (None, 500)].into();
+    let mut ledger = Ledger::new(Limits::default());
+    ledger.add(&Stretch { tasks: &tasks, quota_ns: Some(&quota_ns), ..stretch(&header) }, None, 0);
+    let text = ledger.text(&Moment::default());
+    let found = samples(&text);
+    let wait = |labels: &str| of(&found, &format!("swtch_cgroup_wait_seconds_total{{{labels}}}"));
+    assert_eq!(wait("cgroup=\"/throttled\",cause=\"quota\""), 13e-6);
+    assert_eq!(wait("cgroup=\"/throttled\",cause=\"cpu\""), 1e-6);
+    assert_eq!(wait("cgroup=\"/waits\",cause=\"cpu\""), 7e-6);
+    assert_eq!(wait("cgroup=\"/waits\",cause=\"quota\""), 0.0);
+    assert_eq!(of(&found, "swtch_wait_seconds_total{cause=\"quota\"}"), 13.5e-6);
+    assert_eq!(of(&found, "swtch_wait_seconds_total{cause=\"cpu\"}"), 7.5e-6);
+    assert!(!text.contains("cause=\"unknown\"") && !text.contains("what=\"tasks.quota_ns\""), "{text}");
+    // Where nothing tells the two apart, the figure is neither of them.
+    let mut ledger = Ledger::new(Limits::default());
+    ledger.add(&Stretch { tasks: &tasks, ..stretch(&header) }, None, 0);
+    let text = ledger.text(&Moment::default());
+    assert_eq!(
+        of(&samples(&text), "swtch_cgroup_wait_seconds_total{cgroup=\"/throttled\",cause=\"unknown\"}"),
+        14e-6
+    );
+    assert!(!text.contains("cause=\"cpu\"") && !text.contains("cause=\"quota\""), "{text}");
+    assert!(text.contains("swtch_unavailable_info{what=\"tasks.quota_ns\",why=\""), "{text}");
+}
+
+/// What is in no group of cpuacct has no time, though it had some before, and can be chosen by its switches all the same.
+#[test]
+fn a_group_without_an_account_has_switches_and_no_time() {
+    let header = header();
+    let mut ledger = Ledger::new(Limits::default());
+    let used = |cpu_ns: Option<u64>| {
+        ["/known", "/unknown"].map(|path| GroupUse {
+            path: path.to_owned(),
+            cpu_ns: if path == "/known" { Some(5) } else { cpu_ns },
+            ..GroupUse::default()
+        })
+    };
+    let time = |text: &str| text.matches("swtch_cgroup_cpu_seconds_total{").count();
+    for (cpu_ns, series) in [(Some(9), 2), (None, 1), (Some(4), 2)] {
+        ledger.add_group_use(&used(cpu_ns), 0);
+        ledger.add(&Stretch { tasks: &[task("/busy", 1, 1)], ..stretch(&header) }, None, 0);
+        let text = ledger.text(&Moment::default());
+        assert_eq!(time(&text), series, "{text}");
+        for group in ["/known", "/unknown", "/busy"] {
+            let switches =
+                format!("swtch_cgroup_context_switches_total{{cgroup=\"{group}\",kind=\"voluntary\"}}");
+            assert!(text.contains(&switches), "{group} cannot be chosen: {text}");
+        }
+    }
+    // Without counted tasks a zero would be made up.
+    let mut ledger = Ledger::new(Limits::default());
+    ledger.add_group_use(&used(Some(9)), 0);
+    ledger.add(&stretch(&header), None, 0);
+    assert!(!ledger.text(&Moment::default()).contains("swtch_cgroup_context_switches"));
+}
+
+#[test]
+fn reasons_keep_their_remedies_whole() {
+    let mut header = header();
+    let remedy = "allow it: setcap cap_bpf,cap_perfmon+ep \"$(command -v swtch)\"";
+    let long = format!("{}; {remedy}", "x".repeat(700));
+    let endless = format!("it failed; {remedy}; {}; sysctl kernel.perf_event_paranoid=0", "y".repeat(2000));
+    header.unavailable = [("long", &long), ("endless", &endless)]
+        .map(|(what, why)| swtch_trace::model::Unavailable { what: what.into(), why: why.clone() })
+        .into();
+    header.provenance.why = long.clone();
+    let mut ledger = Ledger::new(Limits::default());
+    ledger.add(&stretch(&header), None, 0);
+    let text = ledger.text(&Moment::default()).replace("\\\"", "\"");
+    assert!(text.contains(&format!("what=\"long\",why=\"{long}\"}}")), "{text}");
+    assert!(text.contains(&format!("recorder=\"\",why=\"{long}\"}}")), "{text}");
+    assert!(text.contains(&format!("why=\"it failed; {remedy}; more: swtch doctor\"}}")), "{text}");
+}
+
+#[test]
+fn what_was_found_wrong_is_counted_and_says_why() {
+    let mut ledger = Ledger::new(Limits::default());
+    let count = |ledger: &Ledger, name: &str| of(&samples(&ledger.text(&Moment::default())), name);
+    let rejected = "swtch_rejected_windows_total{figure=\"run_seconds\"}";
+    ledger.add_checks(&["run_seconds", "wait_seconds"], &[], None, &[("tasks", 0)].into());
+    assert_eq!(count(&ledger, rejected), 0.0);
+    ledger.add_checks(
+        &["run_seconds", "wait_seconds"],
+        &["run_seconds", "run_seconds"],
+        Some("run_seconds: 3 is more than the time of all CPUs in ns, 2"),
+        &[("tasks", 2)].into(),
+    );
+    assert_eq!(count(&ledger, rejected), 1.0);
+    assert_eq!(count(&ledger, "swtch_rejected_windows_total{figure=\"wait_seconds\"}"), 0.0);
+    assert_eq!(count(&ledger, "swtch_backward_counters_total{of=\"tasks\"}"), 2.0);
+    let text = ledger.text(&Moment::default());
+    assert!(text.contains("swtch_unavailable_info{what=\"window\",why=\"run_seconds: 3 is more"), "{text}");
 }

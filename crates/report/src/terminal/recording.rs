@@ -4,7 +4,8 @@ use super::paragraph;
 use super::table::Table;
 use crate::html::text::count as grouped;
 use crate::recording::{Summary, source};
-use swtch_cost::{Advice, Bill, Cause, CauseKind, IndirectFrom, Range};
+use swtch_cost::{Advice, Bill, Cause, CauseKind, Caveat, InPlace, IndirectFrom, Money, Range};
+use swtch_trace::figures;
 use swtch_trace::model::{Header, Scope};
 use swtch_trace::tables::CgroupRow;
 use swtch_units::format_ns;
@@ -17,6 +18,8 @@ const GROUPS: usize = 4;
 const TASKS_BESIDE_GROUPS: usize = 5;
 /// Columns of a control group's path.
 const PATH: usize = 36;
+/// Differences between the Profile's machine and this one that are named.
+const DIFFERENCES: usize = 2;
 
 /// The summary as lines of at most about 100 columns.
 pub fn recording(summary: &Summary<'_>) -> String {
@@ -38,7 +41,7 @@ pub fn recording(summary: &Summary<'_>) -> String {
     text
 }
 
-/// What stands out, what shows it, what to try and what that would save.
+/// What stands out, what shows it, what to try and what is known of the saving.
 fn advice(found: &[Advice]) -> String {
     if found.is_empty() {
         return "\nNothing stands out.\n".to_owned();
@@ -50,12 +53,11 @@ fn advice(found: &[Advice]) -> String {
     text
 }
 
-/// What shows it, what to try and what that would save.
+/// What shows it, what to try, what it takes now and what can be said of the saving.
 pub(crate) fn reasons(one: &Advice) -> String {
-    let gain = one.gain.map_or(String::new(), |gain| {
-        format!(" It would save at most {} of the CPU time.", percent_range(Range::exactly(gain.high)))
-    });
-    format!("{}. Try: {}.{gain}", one.evidence, one.try_this)
+    let cost =
+        one.cost.map_or(String::new(), |cost| format!(" It took {} of the CPU time.", percent_range(cost)));
+    format!("{}. Try: {}.{cost} {}.", one.evidence, one.try_this, one.saving)
 }
 
 /// The sentence that answers the question.
@@ -85,6 +87,7 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
         ns_range(*direct),
         ns_range(*switch),
     );
+    text.push_str(&summary.bill.in_place.map_or_else(String::new, in_place_text));
     match indirect_ns {
         Some(indirect) => {
             let by = indirect_from.map_or(String::new(), |from| format!(", {}", bounded_by(from)));
@@ -95,25 +98,99 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
         }
     }
     if let Some(money) = money {
-        let range = |range: Range| {
-            if range.low >= 0.995 * range.high {
-                format!("{:.2}", range.high)
-            } else {
-                format!("{:.2} to {:.2}", range.low, range.high)
-            }
-        };
-        text.push_str(&format!(
-            "At {} a vCPU-hour that is {} a month, if it goes on like this.\n",
-            money.per_vcpu_hour,
-            range(money.month)
-        ));
+        text.push_str(&money_text(money));
     }
+    text.push_str(&caveats(summary.caveats));
     text
+}
+
+/// The median, and the switches that are no price.
+fn in_place_text(measured: InPlace) -> String {
+    let median = format!(",\nthe median switch {}", format_ns(measured.median_ns));
+    if measured.outliers == 0 {
+        return median;
+    }
+    format!(
+        "{median}; outliers: {} in {} of the switches, which were interrupted or\ntook more than 20 medians, as when a hypervisor takes the CPU; each counts as the median",
+        format_ns(measured.outliers_ns),
+        measured.outliers,
+    )
+}
+
+/// Of the run, and of a month where it goes on.
+fn money_text(money: &Money) -> String {
+    let range = |range: Range| match (digits(range.low), digits(range.high)) {
+        (low, high) if low == high => high,
+        (low, high) => format!("{low} to {high}"),
+    };
+    let run =
+        format!("At {} a vCPU-hour this run's switches cost {}", money.per_vcpu_hour, range(money.recording));
+    match money.month {
+        Some(month) => format!("{run}; {} a month, if it goes on like this.\n", range(month)),
+        None => format!("{run}.\n"),
+    }
+}
+
+/// Money in three digits, however little it is.
+fn digits(value: f64) -> String {
+    let places = if value > 0.0 { (2.0 - value.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
+    format!("{value:.*}", if value >= 1.0 { places.min(2) } else { places })
+}
+
+/// What could explain the figures before the workload does, a line each.
+fn caveats(found: &[Caveat]) -> String {
+    found.iter().filter_map(caveat).map(|words| paragraph("", &format!("Note: {words}"), 2)).collect()
+}
+
+/// A caveat in words; the first sentence says what the matter is.
+fn caveat(one: &Caveat) -> Option<String> {
+    let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
+    Some(match one {
+        Caveat::OneRun => "this is one run; another may make many times as many switches.".to_owned(),
+        Caveat::Stolen { stolen_ns, share } => format!(
+            "the hypervisor took {} of the CPUs' time ({}), at least as much as the switches. Time stolen within a switch may \
+             count as its cost, so that steal alone may explain this.",
+            percent(share),
+            format_ns(*stolen_ns)
+        ),
+        Caveat::OtherPrograms { ran, of_waits, wait_ns } => {
+            let ran = ran.map_or(String::new(), |ran| {
+                format!("other programs ran for {} of the CPUs' time. ", percent(&ran))
+            });
+            format!(
+                "{ran}The tasks waited {} for a CPU, {} of it behind programs that were not recorded.",
+                format_ns(*wait_ns),
+                percent(of_waits)
+            )
+        }
+        Caveat::OtherMachine { differences } => {
+            let shown: Vec<&str> = differences.iter().take(DIFFERENCES).map(String::as_str).collect();
+            let more = match differences.len().saturating_sub(DIFFERENCES) {
+                0 => String::new(),
+                more => format!("; {more} more"),
+            };
+            format!(
+                "the Profile is of another machine or another state of it ({}{more}), so that its prices may be wrong here.",
+                shown.join("; ")
+            )
+        }
+        Caveat::DisturbedProfile { share } => format!(
+            "other programs or the hypervisor took {} of the CPUs' time while the Profile was measured, so that its prices may be \
+             too high.",
+            percent(share)
+        ),
+        _ => return None,
+    })
 }
 
 /// A cause with its share and its largest pair.
 pub(crate) fn cause_text(cause: &Cause) -> String {
-    let percent = format!("{:.0} %", 100.0 * cause.share);
+    // A part is not rounded to the whole.
+    let percent = match 100.0 * cause.share {
+        most if most > 99.0 && most < 100.0 => "more than 99 %".to_owned(),
+        least if least > 0.0 && least < 1.0 => "less than 1 %".to_owned(),
+        between => format!("{between:.0} %"),
+    };
     let pair = |between: &str| match &cause.who[..] {
         [one, other] => format!(" (most: {one} {between} {other})"),
         _ => String::new(),
@@ -136,14 +213,13 @@ fn totals(header: &Header) -> String {
     let totals = &header.totals;
     let seconds = header.duration_ns as f64 / 1e9;
     let switches = &totals.context_switches;
-    let all = [switches.voluntary, switches.involuntary, switches.idle].into_iter().flatten().sum::<u64>();
+    let rate =
+        figures::switches_per_second(header).map_or_else(|| "n/a".to_owned(), |rate| format!("{rate:.0}"));
     let mut lines = vec![format!(
-        "switches    {} voluntary, {} involuntary, {} from idle; {:.0} a second over {:.2} s",
+        "switches    {} voluntary, {} involuntary; {rate} a second over {seconds:.2} s; and {} from idle",
         count(switches.voluntary),
         count(switches.involuntary),
         count(switches.idle),
-        all as f64 / seconds.max(1e-9),
-        seconds
     )];
     let moves = &totals.migrations;
     lines.push(format!(
@@ -189,7 +265,7 @@ fn tasks(summary: &Summary<'_>, most: usize) -> String {
         table.row([
             task.comm.clone(),
             task.tid.to_string(),
-            format_ns(task.run_ns as f64),
+            format_ns(figures::cpu_ns(task) as f64),
             grouped(task.voluntary),
             grouped(task.involuntary),
             time(task.wait_p50_ns),
@@ -213,7 +289,7 @@ fn groups(all: &[CgroupRow]) -> String {
     if switched.len() < 2 {
         return String::new();
     }
-    let columns = ["control group", "threads", "CPU time", "voluntary", "involuntary", "waited", "throttled"];
+    let columns = ["control group", "threads", "run time", "voluntary", "involuntary", "waited", "throttled"];
     let mut table = Table::new(&columns);
     for row in switched.iter().take(GROUPS) {
         table.row([
@@ -230,6 +306,8 @@ fn groups(all: &[CgroupRow]) -> String {
         0 => "Control groups".to_owned(),
         more => format!("Control groups with most switches ({more} more in the Trace)"),
     };
+    let throttled = switched.iter().take(GROUPS).any(|row| row.throttled_ns > Some(0));
+    let heading = if throttled { format!("{heading}; waited: throttled time included") } else { heading };
     table.render(&heading, &[1, 2, 3, 4, 5, 6])
 }
 

@@ -26,7 +26,8 @@ fn write(folder: &Path, switches: &[SwitchRow], tasks: &[TaskRow], intervals: &[
         ended: Ended::Complete,
         ..Provenance::default()
     };
-    let header = Header::new(provenance, swtch_topology::Host::default(), Scope::Machine);
+    let mut header = Header::new(provenance, swtch_topology::Host::default(), Scope::Machine);
+    header.duration_ns = 1_000_000_000;
     let mut writer = Writer::create(folder, &header).unwrap();
     writer.append_switches(switches).unwrap();
     writer.put(tasks).unwrap();

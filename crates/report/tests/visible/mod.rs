@@ -14,5 +14,6 @@ pub(crate) fn visible(page: &str) -> String {
             _ => {}
         }
     }
-    text
+    // As the template escapes them.
+    text.replace("&#x2f;", "/").replace("&#x27;", "'")
 }

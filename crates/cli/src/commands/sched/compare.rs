@@ -41,7 +41,10 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         LiveError::Wish(text) => WrongUsage(text).into(),
         error => anyhow::Error::from(error),
     })?;
-    let text = if args.json { serde_json::to_string_pretty(&compared)? + "\n" } else { table(&compared) };
-    output::print(&text);
+    if args.json.asked() {
+        output::json(&args.json, &compared)?;
+    } else {
+        output::print(&table(&compared));
+    }
     Ok(ExitCode::SUCCESS)
 }

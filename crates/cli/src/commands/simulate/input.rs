@@ -1,27 +1,22 @@
 //! From the command line to what is to be run.
 
-use super::recorded::Recorded;
 use super::refused;
 use crate::args::simulate::SimulateArgs;
-use crate::output::WrongUsage;
+use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use std::path::Path;
 use std::time::Duration;
 use swtch_profile::Profile;
 use swtch_sim::SimError;
 use swtch_sim::plan::{self, Files, Plan, Recording, Wishes, Work};
+use swtch_sim::recorded::Recorded;
 use swtch_topology::Host;
 use swtch_trace::Trace;
 use swtch_trace::model::Origin;
 use swtch_trace::tables::SwitchRow;
 
-/// What is to be run, and the recording it is set beside.
-pub(super) struct Input {
-    pub(super) plan: Plan,
-    pub(super) recorded: Option<Recorded>,
-}
-
-pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Input> {
+/// What is to be run.
+pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Plan> {
     let wishes = wishes(args);
     let profile = profile(args.profile.as_deref())?;
     let spec = args.spec.as_deref().unwrap_or_default();
@@ -50,9 +45,7 @@ pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Input> {
             Work::Named(&named)
         }
     };
-    let mut disk = Disk::default();
-    let plan = Plan::of(work, "", &wishes, profile.as_ref(), &mut disk).map_err(told)?;
-    Ok(Input { plan, recorded: disk.recorded })
+    Plan::of(work, "", &wishes, profile.as_ref(), &mut Disk).map_err(told)
 }
 
 fn wrong(problem: &str) -> anyhow::Error {
@@ -76,6 +69,10 @@ fn wishes(args: &SimulateArgs) -> Wishes {
         duration_ns: ns(args.duration),
         limit_ns: ns(args.limit),
         every_tick: args.every_tick,
+        own_profile: output::own_profile()
+            .filter(|path| path.exists())
+            .map(|path| path.display().to_string()),
+        jitter: args.jitter,
     }
 }
 
@@ -102,14 +99,11 @@ pub(super) fn plan_of_text(
     wishes: &Wishes,
     profile: Option<&Profile>,
 ) -> anyhow::Result<Plan> {
-    Plan::of(Work::Named(text), folder, wishes, profile, &mut Disk::default()).map_err(told)
+    Plan::of(Work::Named(text), folder, wishes, profile, &mut Disk).map_err(told)
 }
 
-/// Reads files, and keeps the figures of the recording.
-#[derive(Default)]
-struct Disk {
-    recorded: Option<Recorded>,
-}
+/// Reads files.
+struct Disk;
 
 impl Files for Disk {
     type Error = anyhow::Error;
@@ -125,8 +119,9 @@ impl Files for Disk {
     fn recording(&mut self, path: &str) -> anyhow::Result<Recording> {
         let trace = Trace::open(Path::new(path))?;
         let switches = trace.switches().collect::<Result<Vec<SwitchRow>, _>>()?;
-        self.recorded = Some(Recorded::of(&trace, &switches));
+        let recorded = Some(Recorded::of(&trace.folder().display().to_string(), &trace.header, &switches));
         let simulated = trace.header.provenance.origin == Origin::Simulated;
-        Ok(Recording { host: trace.header.host, simulated, tasks: trace.tasks, switches })
+        let recorder = trace.header.provenance.recorder.clone();
+        Ok(Recording { host: trace.header.host, simulated, recorder, tasks: trace.tasks, switches, recorded })
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn run(args: &SimulateArgs, file: &Path) -> anyhow::Result<ExitCode> 
     let wanted: Vec<u64> = sweep.part(part, parts).collect();
     let identity = identity(&sweep, (part, parts), folder, profile_path.as_deref())?;
     if rows::is_there(out, &identity)? {
-        return Ok(told(args, out, wanted.len(), 0, &[]));
+        return told(args, out, wanted.len(), 0, &[]);
     }
     let interrupted = signals().context("cannot listen for Ctrl-C")?;
     let mut kept = Kept::open(out, &identity)?;
@@ -75,7 +75,7 @@ pub(super) fn run(args: &SimulateArgs, file: &Path) -> anyhow::Result<ExitCode> 
     }
     let failures = rows::write(out, &identity, kept.rows()?)?;
     kept.remove();
-    Ok(told(args, out, wanted.len(), missing.len(), &failures))
+    told(args, out, wanted.len(), missing.len(), &failures)
 }
 
 fn cores() -> usize {
@@ -154,7 +154,16 @@ fn one(shared: &Shared<'_>, point: &Point<'_>) -> anyhow::Result<Option<Row>> {
     let plan = input::plan_of_text(point.workload, shared.folder, &wishes, shared.profile)?;
     let mut watch = Interrupted(shared.interrupted);
     let found = match simulate(&plan.setting, point.policy, Through(&mut watch)) {
-        Ok(run) => Ok(Figures::of(&Summary::of(&plan, point.policy, &run))),
+        Ok(run) => {
+            let summary = Summary::of(&plan, point.policy, &run);
+            let cpus = plan.setting.machine.cpus.len() as u64;
+            let checked = summary.check(&run, cpus, plan.setting.fastest());
+            checked.map(|()| Figures::of(&summary)).map_err(|refused| {
+                format!(
+                    "the simulation contradicts itself: {refused}; please report this defect with the sweep"
+                )
+            })
+        }
         Err(SimError::Stopped { .. }) => return Ok(None),
         Err(error) => {
             let refused = refused(error);
@@ -211,11 +220,17 @@ impl Drop for Bar {
 }
 
 /// What was done, printed; a failed run fails the command, but not the others.
-fn told(args: &SimulateArgs, out: &Path, runs: usize, now: usize, failures: &[String]) -> ExitCode {
+fn told(
+    args: &SimulateArgs,
+    out: &Path,
+    runs: usize,
+    now: usize,
+    failures: &[String],
+) -> anyhow::Result<ExitCode> {
     let path = out.display();
-    if args.json {
+    if args.json.asked() {
         let found = json!({ "schema": "swtch/simulate-sweep/1", "out": out, "runs": runs, "run_now": now, "failed": failures.len() });
-        output::print(&format!("{found:#}\n"));
+        output::json(&args.json, &found)?;
     } else {
         let mut text = format!("{runs} runs in {path}, {now} of them run now");
         if !failures.is_empty() {
@@ -224,13 +239,13 @@ fn told(args: &SimulateArgs, out: &Path, runs: usize, now: usize, failures: &[St
         output::print(&(text + "\n"));
     }
     match failures.first() {
-        None => ExitCode::SUCCESS,
+        None => Ok(ExitCode::SUCCESS),
         Some(first) => {
             output::complain_text(&format!(
                 "swtch: {} of {runs} runs failed; the first: {first}",
                 failures.len()
             ));
-            ExitCode::FAILURE
+            Ok(ExitCode::FAILURE)
         }
     }
 }

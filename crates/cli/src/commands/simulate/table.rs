@@ -1,6 +1,6 @@
 //! Runs side by side, as text.
 
-use super::recorded::Recorded;
+use swtch_sim::recorded::{Recorded, Verdict};
 use swtch_sim::summary::{Document, Durations, Summary};
 use swtch_units::format_ns;
 
@@ -19,12 +19,18 @@ const COLUMNS: [Column; 8] = [
 ];
 
 /// The comparison, with the recording's row first where there is one.
-pub(super) fn runs(document: &Document, recorded: Option<&Recorded>) -> String {
+pub(super) fn runs(document: &Document) -> String {
     let (machine, workload) = (&document.machine, &document.workload);
-    let mut text = format!(
-        "{} ({} tasks) on {} ({} CPUs), seed {}, costs of {}\n\n",
+    let recorded = document.recorded.as_ref();
+    let mut text = document.verdict.as_ref().map_or_else(String::new, undecided);
+    text.push_str(&format!(
+        "{} ({} tasks) on {} ({} CPUs), seed {}, costs of {}\n",
         workload.name, workload.tasks, machine.name, machine.cpus, document.seed, document.costs
-    );
+    ));
+    for warning in &document.warnings {
+        text.push_str(&format!("{warning}\n"));
+    }
+    text.push('\n');
     let mut rows = vec![COLUMNS.map(|(title, _)| title.to_owned()).to_vec()];
     rows.extend(recorded.map(recorded_row));
     rows.extend(document.runs.iter().map(|run| COLUMNS.map(|(_, cell)| cell(run)).to_vec()));
@@ -39,6 +45,18 @@ pub(super) fn runs(document: &Document, recorded: Option<&Recorded>) -> String {
     text.push_str(&requests(document));
     text.push_str(&fairness(document));
     text
+}
+
+/// That the replays decide nothing, and why: what a reader sees first.
+fn undecided(verdict: &Verdict) -> String {
+    if verdict.decides {
+        return String::new();
+    }
+    let mut text = "Cannot decide between the policies:\n".to_owned();
+    for reason in &verdict.reasons {
+        text.push_str(&format!("  {reason}\n"));
+    }
+    text + "\n"
 }
 
 fn recorded_row(recorded: &Recorded) -> Vec<String> {
@@ -113,8 +131,9 @@ fn fairness(document: &Document) -> String {
 
 /// Calls of the hooks.
 pub(super) fn hooks(document: &Document) -> String {
-    let mut rows =
-        vec![["hook", "policy", "calls", "time", "of that spinning", "mean"].map(str::to_owned).to_vec()];
+    let mut rows = vec![
+        ["hook", "policy", "calls", "time", "of that spinning", "mean", "basis"].map(str::to_owned).to_vec(),
+    ];
     let Some(first) = document.runs.first() else { return String::new() };
     let called = |place: &usize| document.runs.iter().any(|run| run.hooks[*place].calls > 0);
     for place in (0..first.hooks.len()).filter(called) {
@@ -128,6 +147,7 @@ pub(super) fn hooks(document: &Document) -> String {
                 ns(hook.total_ns),
                 ns(hook.spin_ns),
                 mean,
+                hook.basis.to_owned(),
             ]);
         }
     }

@@ -7,16 +7,16 @@ use swtch_record::accumulate::{Accumulator, Known, Sums, Tables};
 use swtch_record::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use swtch_sim::machine::Machine;
 use swtch_sim::plan::Plan;
-use swtch_sim::run::Run;
+use swtch_sim::recorded::RECORDER;
+use swtch_sim::run::{Run, is_sched_ext};
 use swtch_sim::sink::{SwitchEvent, WakeEvent};
 use swtch_sim::tally::Tally;
 use swtch_sim::workload::TaskSpec;
+use swtch_trace::check::check;
 use swtch_trace::model::{CpuTime, Ended, Header, Origin, Provenance, Scope, Unavailable};
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
 
-/// Who writes such Traces, in [`Provenance::recorder`].
-pub(super) const RECORDER: &str = "swtch simulate";
 /// The first task's number: below are those of the kernel's own, on real machines.
 const FIRST_TID: u32 = 1000;
 /// So many switches go to the writer at once.
@@ -51,22 +51,34 @@ fn tid_of(task: Option<usize>) -> u32 {
     task.map_or(0, tid)
 }
 
-/// Why such a Trace is there; [`policy_of`] reads it again.
+/// Why such a Trace is there; [`policy_of`](swtch_sim::recorded::policy_of) reads it again.
 fn why(plan: &Plan, policy: &str) -> String {
     let setting = &plan.setting;
     let (workload, machine) = (&setting.workload.name, &setting.machine.name);
+    let jitter = if setting.options.jitter.is_none() { "no jitter" } else { "one run with jitter" };
     format!(
-        "{workload} under {policy} on {machine}, seed {}, costs of {}",
+        "{workload} under {policy} on {machine}, seed {}, costs of {}, {jitter}",
         setting.options.seed, plan.costs_from
     )
 }
 
-/// The policy that a simulated Trace was made under.
-pub(super) fn policy_of(provenance: &Provenance) -> Option<&str> {
-    if provenance.origin != Origin::Simulated || provenance.recorder != RECORDER {
-        return None;
+/// What times of this run under a policy are not, for the header.
+fn caveats(plan: &Plan, policy: &str) -> Vec<Unavailable> {
+    let mut caveats = Vec::new();
+    if is_sched_ext(policy) {
+        caveats.push((
+            "callbacks",
+            "what the scheduler's callbacks execute is not charged: times are too short by an unknown part",
+        ));
     }
-    provenance.why.split_once(" under ")?.1.split_once(" on ").map(|(policy, _)| policy)
+    if plan.setting.machine.takes_turns || plan.emulated_costs {
+        caveats.push((
+            "hardware times",
+            "the CPUs or the costs are emulated: times say nothing about hardware; compare switches",
+        ));
+    }
+    let entry = |(what, why): (&str, &str)| Unavailable { what: what.to_owned(), why: why.to_owned() };
+    caveats.into_iter().map(entry).collect()
 }
 
 impl Recorder {
@@ -83,7 +95,8 @@ impl Recorder {
             why: why(plan, policy),
             ..Provenance::default()
         };
-        let header = Header::new(provenance, host(machine), Scope::Machine);
+        let mut header = Header::new(provenance, host(machine), Scope::Machine);
+        header.unavailable = caveats(plan, policy);
         let mut recorder = Self {
             writer: Some(Writer::create_aside(folder, &header)?),
             failure: None,
@@ -113,7 +126,7 @@ impl Recorder {
     }
 
     fn take(&mut self, event: &Event) {
-        self.rows.extend(self.accumulator.take(event));
+        self.accumulator.take(event, &mut self.rows);
         if self.rows.len() >= BATCH {
             self.hand_on();
         }
@@ -148,6 +161,8 @@ impl Recorder {
             address_space_changed: processes.map(|(prev, next)| prev != next),
             cost_ns: u32::try_from(event.cost_ns).ok(),
             prev_counts: None,
+            after_gap: false,
+            interrupted: false,
         };
         self.take(&Event::Switch(switch));
     }
@@ -199,6 +214,7 @@ impl Recorder {
     /// # Errors
     /// When it cannot be written.
     pub(super) fn finish<S>(mut self, machine: &Machine, run: &Run<S>) -> Result<(), TraceError> {
+        self.accumulator.end(&mut self.rows);
         self.hand_on();
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
         if let Some(failure) = self.failure {
@@ -217,7 +233,13 @@ impl Recorder {
         writer.put(&tables.preemptions)?;
         writer.put(&tables.histograms)?;
         writer.put(&tables.intervals)?;
-        writer.finish(&self.header)
+        match check(tables.parts(&self.header)) {
+            Ok(()) => writer.finish(&self.header),
+            Err(source) => {
+                let path = writer.finish_refused(&self.header)?;
+                Err(TraceError::Impossible { path, source })
+            }
+        }
     }
 }
 

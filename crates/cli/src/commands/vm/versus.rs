@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use swtch_profile::{Profile, compare, file};
 use swtch_report::terminal;
-use swtch_vm::{Outcome, Spec};
+use swtch_vm::{Accelerator, Outcome, Spec};
 
 /// What `swtch measure` writes in the guest, and what comes back.
 const PROFILE: &str = "versus-profile.json";
@@ -102,6 +102,7 @@ fn show(args: &VmArgs, runs: &[Run]) -> anyhow::Result<()> {
     for other in others {
         let (Some(old), Some(new)) = (&first.profile, &other.profile) else { continue };
         let found = compare::compare(old, new);
+        found.check().context("the comparison is refused; please report this defect")?;
         if args.json {
             documents.push(serde_json::json!({
                 "before": first.name, "after": other.name, "comparison": found
@@ -123,7 +124,10 @@ fn show(args: &VmArgs, runs: &[Run]) -> anyhow::Result<()> {
 /// What the kernels counted.
 fn table(runs: &[Run]) -> String {
     let width = runs.iter().map(|run| run.name.chars().count()).max().unwrap_or(0);
-    let mut text = format!("{:width$}  {:>12}  {:>14}  {:>8}\n", "", "switches", "time, ms", "forks");
+    // Instructions of all CPUs are no time that a machine would take.
+    let counted = runs.iter().all(|run| run.outcome.accelerator == Accelerator::CountedInstructions);
+    let time = if counted { "virtual ms" } else { "time, ms" };
+    let mut text = format!("{:width$}  {:>12}  {time:>14}  {:>8}\n", "", "switches", "forks");
     for run in runs {
         let exited = &run.outcome.exited;
         text.push_str(&format!(
@@ -140,7 +144,7 @@ fn table(runs: &[Run]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swtch_vm::{Accelerator, Exited};
+    use swtch_vm::Exited;
 
     fn words(text: &str) -> Vec<OsString> {
         text.split(' ').map(OsString::from).collect()
@@ -180,7 +184,7 @@ mod tests {
         let text = table(&[run("preempt=lazy", 100), run("preempt=full", 23_510)]);
         assert_eq!(
             text,
-            "                  switches        time, ms     forks\n\
+            "                  switches      virtual ms     forks\n\
              preempt=lazy           100        1.500000         3\n\
              preempt=full         23510        1.500000         3\n"
         );

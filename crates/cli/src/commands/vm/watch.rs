@@ -72,6 +72,9 @@ impl Watch {
                 self.spin(&format!("booting {kernel} {how}"));
             }
             Event::Booted { .. } => self.spin("booted; starting the command"),
+            Event::Busy { percent } => output::complain_text(&format!(
+                "swtch: the guest's kernel was busy for {percent} % of its CPUs' time when the command started; times and counts contain that"
+            )),
             Event::Started if self.quiet => self.spin("measuring"),
             // From here on the terminal is the command's.
             Event::Started => self.clear(),

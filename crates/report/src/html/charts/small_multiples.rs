@@ -35,7 +35,8 @@ pub(in crate::html) fn draw(multiples: &[Multiple], shared: &Shared<'_>, size: S
 
     let columns = size.pick(multiples.len().clamp(1, 3), 1);
     let left = size.pick(64.0, 52.0);
-    let gap = 18.0;
+    // The last label of a plot and the first of the next one reach into it.
+    let gap = 36.0;
     let width = (size.width() - left - 16.0 - gap * (columns - 1) as f64) / columns as f64;
     let height = size.pick(170.0, 140.0);
     let y_ticks: Vec<_> =

@@ -11,7 +11,7 @@ use swtch_faas::{Document, Estimate};
 
 /// Pieces of advice at the top; the others are in the section.
 const AT_TOP: usize = 2;
-/// Throttled for less than this share of the time is as good as not at all.
+/// Throttled in less than this share of the periods is as good as not at all.
 const HARDLY: f64 = 0.01;
 
 /// What each document answers.
@@ -116,15 +116,20 @@ fn of_tiers(tiers: &Tiers) -> String {
     let rows = usual_rows(tiers);
     let mut sentences = Vec::new();
     let costs: Vec<_> = rows.iter().filter_map(|row| switch_cost(row)).collect();
+    let whose = if tiers.switches_are_the_handlers() {
+        "In swtch’s own handler, beside the function: "
+    } else {
+        ""
+    };
     match costs.as_slice() {
         [] => {}
         [(tier, median, mean)] => sentences.push(format!(
-            "At {tier} a switch with its read and write costs {} in the median, {} on average.",
+            "{whose}At {tier} a switch with its read and write costs {} in the median, {} on average.",
             text::ns(*median),
             text::ns(*mean)
         )),
         [(least, low, low_mean), .., (most, high, high_mean)] => sentences.push(format!(
-            "A switch with its read and write costs {} at {least} and {} at {most} in the median; on average, with the time the quota stops it, {} and {}.",
+            "{whose}A switch with its read and write costs {} at {least} and {} at {most} in the median; on average, with the time the quota stops it, {} and {}.",
             text::ns(*low),
             text::ns(*high),
             text::ns(*low_mean),
@@ -158,13 +163,15 @@ fn tier_name(name: &str) -> String {
 
 /// Where throttling is worst, and from which tier on there is none.
 fn standing_still(tiers: &Tiers, rows: &[&Row]) -> Option<String> {
-    let shares: Vec<(&str, f64)> =
-        rows.iter().filter_map(|row| Some((row.tier.as_str(), row.throttled_share?.median))).collect();
+    let shares: Vec<(&str, f64)> = rows
+        .iter()
+        .filter_map(|row| Some((row.tier.as_str(), row.throttled_periods_share?.median)))
+        .collect();
     let (worst, most) = shares.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
     let with = of_work(usual_work(tiers)?);
     if *most <= HARDLY {
         return Some(format!(
-            "With {with} no tier is throttled for more than {} of the time.",
+            "With {with} no tier is throttled in more than {} of its periods.",
             text::percent(HARDLY)
         ));
     }
@@ -174,7 +181,7 @@ fn standing_still(tiers: &Tiers, rows: &[&Row]) -> Option<String> {
         None => "the largest tier is throttled too".to_owned(),
     };
     Some(format!(
-        "With {with} the function stands still for {} of the time at {}; {until}.",
+        "With {with} the quota stops the function in {} of the periods at {}; {until}.",
         text::percent(*most),
         tier_name(worst)
     ))
@@ -227,7 +234,11 @@ pub(super) fn tiles(subjects: Functions<'_>) -> Vec<Tile> {
     };
     vec![
         tile("A switch", "in the median", switch),
-        tile("Standing still", "share of the time in which it was not let run", still),
+        tile(
+            "Standing still",
+            "share of the time, or of a tier's periods, in which a quota stopped it",
+            still,
+        ),
         tile("Slow-down", "time taken to time had nothing stopped it", slow_down),
         tile("Quota from inside", "how far from the control group’s own", seen),
     ]
@@ -279,8 +290,10 @@ fn still(named: &NamedFaas) -> (Option<String>, String) {
             None => (None, "nothing spun".to_owned()),
         },
         Document::Tiers(tiers) => {
-            let shares = tiers.rows.iter().filter_map(|row| Some((row, row.throttled_share?.median)));
-            worst(shares, text::percent, "not known of any tier")
+            let shares = tiers.rows.iter().filter_map(|row| Some((row, row.throttled_periods_share?.median)));
+            let (share, of) = worst(shares, text::percent, "not known of any tier");
+            let of = if share.is_some() { format!("of the periods, {of}") } else { of };
+            (share, of)
         }
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn mean_of(estimate: &Estimate) -> Option<Estimate> {
 pub(super) fn usual_work(tiers: &Tiers) -> Option<f64> {
     let having = |work_ms: f64| {
         let has = |row: &&swtch_faas::tiers::Row| {
-            row.work_ms == work_ms && (row.switch_ns.is_some() || row.throttled_share.is_some())
+            row.work_ms == work_ms && (row.switch_ns.is_some() || row.throttled_periods_share.is_some())
         };
         tiers.rows.iter().filter(has).count()
     };

@@ -230,6 +230,11 @@ fn notices(subjects: Functions<'_>) -> Vec<Notice> {
         let mut say = |text: &str| {
             notices.push(Notice { text: subjects.prefixed(i, text), items: Vec::new() });
         };
+        if tiers.is_old() {
+            say(
+                "An older swtch wrote this study, and its tiers did different amounts of work: nothing here compares them. Run it again.",
+            );
+        }
         let failed =
             tiers.invocations.iter().filter(|invocation| invocation.outcome != Outcome::Complete).count();
         if failed > 0 {

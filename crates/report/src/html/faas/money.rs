@@ -11,7 +11,7 @@ use super::{Functions, sortable, studies, unless_empty};
 use swtch_faas::Estimate;
 use swtch_faas::tiers::{Extra, Row, Tiers};
 
-const INTRO: &str = "Dollars for a million invocations; requests and traffic, which platforms bill apart, are not in it. What throttling costs is a difference, so it needs \
+const INTRO: &str = "Dollars for a million invocations, with the fee for requests where the price has one; traffic is not in it. What throttling costs is a difference, so it needs \
                      another bill to be compared with: the same work at the same tier, had nothing stopped it, rounded as the platform rounds.";
 
 /// Invocations that a figure of money is for: one costs too little to read.

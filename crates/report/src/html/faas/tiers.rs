@@ -52,9 +52,11 @@ fn figure(subjects: Functions<'_>, costs: &[TierCost]) -> Option<Figure> {
         Multiple { title: "median".to_owned(), series: series(|cost| Some(cost.median)) },
         Multiple { title: "mean".to_owned(), series: series(|cost| cost.mean) },
     ];
+    let own = studies(subjects).any(|(_, tiers)| tiers.switches_are_the_handlers());
     let caption = format!(
-        "A switch with the read and write that cause it{}, over the memory of the tier. Axes are logarithmic and the same for both; bands are intervals.",
-        with_work(subjects)
+        "A switch with the read and write that cause it{}{}, over the memory of the tier. Axes are logarithmic and the same for both; bands are intervals.",
+        with_work(subjects),
+        if own { ", made by swtch’s own handler beside the function" } else { "" },
     );
     let memories = costs.iter().map(|cost| cost.memory_mb).collect();
     let shared = memory_axis(memories, "Cost of a switch by memory tier, median and mean");
@@ -72,7 +74,7 @@ fn figure(subjects: Functions<'_>, costs: &[TierCost]) -> Option<Figure> {
 /// The time that functions with work of their own take, which has no place on an axis of work.
 fn own_latency(subjects: Functions<'_>) -> Option<Figure> {
     let caption = "Time from the request to the end of the answer of a function that brings its own work, over the memory of the tier.";
-    let head = ["Latency", "Interval", "p90", "p99", "Slow-down", "Throttled"];
+    let head = ["Latency", "Interval", "p90", "p99", "Slow-down", "Periods throttled"];
     let mut table = Table::new(caption, &subjects.head("Tier", &head));
     let mut memories = Vec::new();
     let mut all = Vec::new();
@@ -87,7 +89,7 @@ fn own_latency(subjects: Functions<'_>) -> Option<Figure> {
                 cell(row.p90_ns, text::ns),
                 cell(row.p99_ns, text::ns),
                 cell(median(row.slowdown), text::times),
-                cell(median(row.throttled_share), text::percent),
+                cell(median(row.throttled_periods_share), text::percent),
             ]);
             table.row(tier.name.clone(), subjects.cells(i, figures));
             memories.push(memory_mb);

@@ -10,8 +10,9 @@ use super::{Functions, sortable, studies, unless_empty};
 use swtch_faas::Estimate;
 use swtch_faas::tiers::{Row, Tiers};
 
-const INTRO: &str = "Work is CPU time: what the function would take were it alone on a processor. Below one quota it runs in a single stretch and is not slowed; \
-                     beyond it stands still until the next period, again and again.";
+const INTRO: &str = "Work is a number of iterations, the same in every tier; it is called by the CPU time that it took where nothing throttled it. Below one quota it \
+                     runs in a single stretch and is not slowed; beyond that it stands still until the next period, again and again. CPU time “beside it” is of the \
+                     runtime and of measuring.";
 
 /// A plot of a chart: its title, and what of a row it shows.
 type Part = (&'static str, fn(&Row) -> Option<Estimate>);
@@ -182,8 +183,14 @@ fn table(caption: &str, tiers: &Tiers) -> Table {
         "p90",
         "p99",
         "Slow-down",
-        "Throttled",
-        "Switch, median",
+        "CPU time",
+        "Beside it",
+        "Periods throttled",
+        if tiers.switches_are_the_handlers() {
+            "Switch of swtch’s handler, median"
+        } else {
+            "Switch, median"
+        },
         "Switch, mean",
         "Complete (others)",
     ];
@@ -197,7 +204,9 @@ fn table(caption: &str, tiers: &Tiers) -> Table {
             cell(row.p90_ns, text::ns),
             cell(row.p99_ns, text::ns),
             cell(median(row.slowdown), text::times),
-            cell(median(row.throttled_share), text::percent),
+            cell(median(row.cpu_ns), text::ns),
+            cell(median(row.overhead_cpu_ns), text::ns),
+            cell(median(row.throttled_periods_share), text::percent),
             cell(median(switch.and_then(|switch| switch.median)), text::ns),
             cell(median(switch.and_then(|switch| switch.mean)), text::ns),
             Cell::number(format!("{} ({})", row.n, row.failed)),

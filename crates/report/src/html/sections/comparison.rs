@@ -1,4 +1,4 @@
-//! Profiles side by side: each figure against the first profile's, as [`swtch_profile::compare`] judges them.
+//! Profiles compared: each figure against the first profile's, as [`swtch_profile::compare`] judges them.
 
 use swtch_profile::compare::{Change, Comparison, compare};
 
@@ -13,13 +13,14 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Option<Section> {
     }
     let first = &subjects.0[0];
     let mut blocks = vec![Block::paragraph(format!(
-        "Each figure is set beside that of {}. A ratio above 1 is dearer. Its 95\u{a0}% interval comes from the launches: a \
-         difference counts only when it is larger than what one fresh process and the next differ by on the same \
-         machine.",
+        "Each figure is divided by that of {}: a ratio above 1 is slower. Its 95\u{a0}% interval comes from the differences \
+         between fresh processes on the same machine. A figure is slower or faster when its interval excludes 1 after the \
+         correction for the number of figures, by Holm's method.",
         first.name
     ))];
     for (_, other) in subjects.iter().skip(1) {
         let comparison = compare(&first.profile, &other.profile);
+        blocks.push(Block::paragraph(comparison.summary()));
         blocks.extend(tables(&first.name, &other.name, &comparison));
         blocks.extend(circumstances(&first.name, &other.name, &comparison));
     }
@@ -72,28 +73,25 @@ fn table(first: &str, other: &str, what: &str, changes: &[&Change]) -> Table {
 fn cells(change: &Change) -> Vec<Cell> {
     let mut cells = vec![Cell::number(text::ns(change.old_ns)), Cell::number(text::ns(change.new_ns))];
     let dash = || Cell::number("–");
+    let ratio = |value| ratio(value, change.ratio_decimals());
     cells.extend(match (change.ratio, change.ratio_low, change.ratio_high) {
         (Some(value), Some(low), Some(high)) => {
             [Cell::number(ratio(value)), Cell::number(format!("{} to {}", ratio(low), ratio(high)))]
         }
-        (Some(value), ..) => [Cell::number(ratio(value)), dash()],
         _ => [dash(), dash()],
     });
-    let dearer = change.ratio.is_some_and(|ratio| ratio > 1.0);
-    cells.push(Cell::text(match change.larger_than_noise {
-        Some(true) if dearer => "dearer",
-        Some(true) => "cheaper",
-        Some(false) => "within noise",
-        None if change.old_ns <= 0.0 || change.new_ns <= 0.0 => "no ratio: a cost is not positive",
-        None => "not judged: too few launches",
+    cells.push(Cell::text(match &change.reason {
+        Some(reason) => format!("{}: {reason}", change.verdict.words()),
+        None => change.verdict.words().to_owned(),
     }));
     cells
 }
 
-fn ratio(value: f64) -> String {
+/// With three digits, and with as many decimals as it takes to tell an interval from 1.
+fn ratio(value: f64, decimals: usize) -> String {
     let digits = match value {
-        v if v < 0.1995 => 3,
-        v if v < 9.995 => 2,
+        v if v < 0.1995 => decimals.max(3),
+        v if v < 9.995 => decimals,
         _ => 1,
     };
     format!("{value:.digits$}×")
@@ -115,6 +113,10 @@ mod tests {
 
     #[test]
     fn ratios_have_three_digits() {
-        assert_eq!([0.1042, 0.714, 1.0, 12.34].map(ratio), ["0.104×", "0.71×", "1.00×", "12.3×"]);
+        assert_eq!(
+            [0.1042, 0.714, 1.0, 12.34].map(|value| ratio(value, 2)),
+            ["0.104×", "0.71×", "1.00×", "12.3×"]
+        );
+        assert_eq!(ratio(1.0004, 4), "1.0004×");
     }
 }

@@ -7,14 +7,21 @@ use swtch_study::model::{Outcome, Summary};
 
 /// Sentences at the top; the others are in the section.
 const AT_TOP: usize = 2;
+/// With fewer runs settings are not compared.
+const LEAST_RUNS: u32 = 3;
 
-/// The first advice of each study, or what its models do without any.
+/// What can explain the figures of each study, then what its search found or its first advice, or what its models do without any.
 pub(super) fn sentences(subjects: Studies<'_>) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     for (i, named) in subjects.iter() {
+        let mut say = |text: String| sentences.push(Sentence { profile: subjects.name(i), text });
+        let tuned = named.study.tuned.as_ref().filter(|_| !named.is_older());
+        let found = tuned.map(|tuned| tuned.text.clone());
+        let first = named.interference().into_iter().chain(named.study.undecided.iter().cloned());
+        first.chain(found).for_each(&mut say);
         let advice = &named.study.advice;
-        if advice.is_empty() {
-            sentences.push(Sentence { profile: subjects.name(i), text: plainly(named) });
+        if advice.is_empty() && tuned.is_none() {
+            say(plainly(named));
         }
         for advice in advice.iter().take(AT_TOP) {
             let text = format!("{}: {}", advice.workload.name, advice.text);
@@ -30,20 +37,38 @@ fn plainly(named: &NamedStudy) -> String {
             |estimate: Option<swtch_study::model::Estimate>| estimate.map(|estimate| estimate.median);
         Some(median(summary.voluntary_per_inference)? + median(summary.involuntary_per_inference)?)
     };
-    let best = named.best();
+    let best = named.chosen();
     let most = best
         .iter()
         .filter_map(|summary| Some((summary, switches(summary)?)))
         .max_by(|one, other| one.1.total_cmp(&other.1));
     match most {
-        Some((summary, switches)) => format!(
-            "At its fastest, {} makes {} context switches for each inference, more than the other models here; no setting was found that would be better for certain.",
-            summary.workload.name,
-            text::amount(switches)
-        ),
+        Some((summary, switches)) => {
+            let others = if best.len() > 1 { ", more than the other models here" } else { "" };
+            format!(
+                "{} makes {} context switches for each inference with {}{others}.{}",
+                summary.workload.name,
+                text::amount(switches),
+                summary.settings.words(),
+                no_advice(named)
+            )
+        }
         None => {
             "No run is complete, or nothing of it could be recorded; the table of runs says why.".to_owned()
         }
+    }
+}
+
+/// That settings were compared in vain, where they were.
+fn no_advice(named: &NamedStudy) -> &'static str {
+    let several = |summary: &Summary| named.chosen().iter().all(|chosen| chosen.settings != summary.settings);
+    let compared = named.study.undecided.is_empty() && named.study.summaries.iter().any(several);
+    let repeated =
+        named.study.summaries.iter().all(|summary| summary.runs >= LEAST_RUNS && summary.disturbed == 0);
+    if compared && repeated && !named.is_older() {
+        " No difference between settings passed the test at the 5 % level."
+    } else {
+        ""
     }
 }
 
@@ -53,7 +78,7 @@ pub(super) fn advice(subjects: Studies<'_>) -> Option<Section> {
         return None;
     }
     let mut blocks = vec![Block::paragraph(
-        "Each from runs that took turns; said only where the intervals of the two settings do not overlap.",
+        "Each from runs that took turns; the chance that a study of alike settings gives any advice is at most the level that is named.",
     )];
     for (i, named) in subjects.iter() {
         for advice in &named.study.advice {

@@ -9,7 +9,7 @@ mod runs;
 mod settings;
 
 use swtch_study::Study;
-use swtch_study::model::{Run, Summary};
+use swtch_study::model::{Cpu, Outcome, Run, SCHEMA, Summary, Workload};
 
 use super::page::{Block, Notice, Page, Section};
 use super::sections::{Subject, Subjects, host};
@@ -50,20 +50,57 @@ impl Subject for NamedStudy {
 }
 
 impl NamedStudy {
-    /// Each workload's summary under the settings that gave most images a second, by number and name.
-    fn best(&self) -> Vec<&Summary> {
+    /// A summary of each workload, by number and name: of the settings that gave most images a second, if none of its runs was disturbed.
+    /// Nothing is best among disturbed runs; then it is of the settings that ran first.
+    fn chosen(&self) -> Vec<&Summary> {
         let throughput =
             |summary: &Summary| summary.images_per_second.map_or(0.0, |estimate| estimate.median);
-        let mut best: Vec<&Summary> = Vec::new();
+        let met = |workload: &Workload| {
+            self.study.summaries.iter().any(|summary| summary.workload == *workload && summary.disturbed > 0)
+        };
+        let mut chosen: Vec<&Summary> = Vec::new();
         for summary in &self.study.summaries {
-            match best.iter_mut().find(|known| known.workload == summary.workload) {
-                Some(known) if throughput(known) < throughput(summary) => *known = summary,
+            match chosen.iter_mut().find(|known| known.workload == summary.workload) {
+                Some(known) if throughput(known) < throughput(summary) && !met(&summary.workload) => {
+                    *known = summary;
+                }
                 Some(_) => {}
-                None => best.push(summary),
+                None => chosen.push(summary),
             }
         }
-        best.sort_by(|one, other| one.workload.cmp(&other.workload));
-        best
+        chosen.sort_by(|one, other| one.workload.cmp(&other.workload));
+        chosen
+    }
+
+    /// Whether an older swtch wrote it.
+    fn is_older(&self) -> bool {
+        self.study.schema != SCHEMA
+    }
+
+    /// What is large enough to explain the figures, in a sentence; nothing when no run was disturbed.
+    fn interference(&self) -> Option<String> {
+        let complete = || self.study.runs.iter().filter(|run| run.outcome == Outcome::Complete);
+        let met: Vec<&Run> = complete().filter(|run| run.disturbed.is_some()).collect();
+        let median = |part: fn(&Cpu) -> Option<u64>| {
+            let mut shares: Vec<f64> =
+                met.iter().filter_map(|run| run.cpu.and_then(|cpu| cpu.share(part(&cpu)))).collect();
+            shares.sort_by(f64::total_cmp);
+            shares.get(shares.len() / 2).copied().filter(|share| *share >= 0.005)
+        };
+        let others = median(|cpu| cpu.foreign_ns)
+            .map(|share| format!("others used {} of the CPUs", text::percent(share)));
+        let stolen =
+            median(|cpu| cpu.steal_ns).map(|share| format!("the hypervisor took {}", text::percent(share)));
+        let by: Vec<String> = others.into_iter().chain(stolen).collect();
+        let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
+        (!met.is_empty()).then(|| {
+            format!(
+                "{} of {} runs were disturbed by other programs or by the hypervisor{by}: that alone can explain differences between their \
+                 throughputs and latencies.",
+                met.len(),
+                complete().count()
+            )
+        })
     }
 
     /// The runs that a summary is of.
@@ -128,19 +165,12 @@ fn circumstances(named: &NamedStudy) -> String {
     parts.join(" · ")
 }
 
-/// What the reader must know first: runs that others disturbed.
+/// What the reader must know first: that an older swtch wrote the study.
 fn notices(subjects: Studies<'_>) -> Vec<Notice> {
-    subjects
-        .iter()
-        .filter_map(|(i, named)| {
-            let disturbed = named.study.runs.iter().filter(|run| run.disturbed.is_some()).count();
-            let sentence = format!(
-                "{disturbed} of {} runs were disturbed by other programs or by the hypervisor; the table of runs says by what.",
-                named.study.runs.len()
-            );
-            (disturbed > 0).then(|| Notice { text: subjects.prefixed(i, &sentence), items: Vec::new() })
-        })
-        .collect()
+    let older = subjects.iter().filter(|(_, named)| named.is_older());
+    let sentence = "An older swtch wrote this study: its CPU times are left out because they exceeded the CPUs’, and its advice was not \
+                    corrected for the number of comparisons. Run it again.";
+    older.map(|(i, _)| Notice { text: subjects.prefixed(i, sentence), items: Vec::new() }).collect()
 }
 
 fn colophon(subjects: Studies<'_>) -> String {

@@ -37,7 +37,7 @@ fn section(
 ) -> Option<Section> {
     let mut workloads: Vec<&Workload> = subjects
         .iter()
-        .flat_map(|(_, named)| named.best())
+        .flat_map(|(_, named)| named.chosen())
         .map(|summary| &summary.workload)
         .filter(|workload| belongs(workload))
         .collect();
@@ -47,7 +47,7 @@ fn section(
         return None;
     }
     let mut blocks = vec![Block::paragraph(
-        "Each model under the settings with which it was fastest; a switch is voluntary when a thread waits, involuntary when it could have gone on.",
+        "Each model under the settings with the largest median of images a second, or, where runs were disturbed, under those that ran first. A switch is voluntary when a thread waits, involuntary when it could have gone on.",
     )];
     let charts: [Chart; 4] = [
         ("voluntary", "Voluntary switches a second.", |run| run.per_second?.voluntary, text::amount),
@@ -74,9 +74,9 @@ pub(super) fn label(workload: &Workload) -> String {
     workload.number.map_or_else(|| workload.name.clone(), |number| format!("{number} {}", workload.name))
 }
 
-/// The median over the runs of a workload at its best, with those settings.
-fn of_best<'a>(named: &'a NamedStudy, workload: &Workload, of: Of) -> Option<(&'a Summary, f64)> {
-    let summary = named.best().into_iter().find(|summary| summary.workload == *workload)?;
+/// The median over the runs of a workload under the settings that stand for it, with those settings.
+fn of_chosen<'a>(named: &'a NamedStudy, workload: &Workload, of: Of) -> Option<(&'a Summary, f64)> {
+    let summary = named.chosen().into_iter().find(|summary| summary.workload == *workload)?;
     let mut values: Vec<f64> = named.runs_of(summary).filter_map(of).collect();
     values.sort_by(f64::total_cmp);
     let middle = values.get(values.len() / 2)?;
@@ -95,7 +95,7 @@ fn figure(
     for workload in workloads {
         let mut bars = Vec::new();
         for (i, named) in subjects.iter() {
-            let Some((summary, value)) = of_best(named, workload, of) else { continue };
+            let Some((summary, value)) = of_chosen(named, workload, of) else { continue };
             let settings = summary.settings.words();
             table.row(
                 label(workload),

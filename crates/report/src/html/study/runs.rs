@@ -16,6 +16,9 @@ pub(super) fn section(subjects: Studies<'_>) -> Section {
         "p90",
         "p99",
         "Waiting for each",
+        "CPU use",
+        "Others",
+        "Stolen",
         "Memory",
         "Threads",
         "Trace",
@@ -47,6 +50,9 @@ fn cells(run: &Run) -> Vec<Cell> {
         number(run.latency_ns.map(|latency| latency.p90), text::ns),
         number(run.latency_ns.map(|latency| latency.p99), text::ns),
         number(run.per_inference.and_then(|figures| figures.wait_ns), text::ns),
+        number(run.cpu.and_then(|cpu| cpu.utilisation), text::percent),
+        number(run.cpu.and_then(|cpu| cpu.share(cpu.foreign_ns)), text::percent),
+        number(run.cpu.and_then(|cpu| cpu.share(cpu.steal_ns)), text::percent),
         whole(run.peak_rss_bytes, text::bytes),
         whole(run.threads_peak.map(u64::from), text::count),
         Cell::text(run.trace.clone().unwrap_or_else(|| "–".to_owned())),
@@ -61,5 +67,6 @@ fn ended(outcome: Outcome) -> &'static str {
         Outcome::Refused => "not started",
         Outcome::TimedOut => "took too long",
         Outcome::Interrupted => "interrupted",
+        Outcome::Impossible => "figures contradict each other",
     }
 }

@@ -1,6 +1,7 @@
 //! The bill in a sentence, and the key figures.
 
 use swtch_cost::Range;
+use swtch_trace::figures;
 
 use super::super::page::{Sentence, Tile, TileValue};
 use super::super::text;
@@ -69,9 +70,8 @@ fn tile(
 
 fn switches(named: &NamedTrace) -> Option<(String, String)> {
     let totals = &named.trace.header.totals.context_switches;
-    let voluntary = totals.voluntary?;
-    let all = voluntary + totals.involuntary.unwrap_or(0);
-    let rate = text::amount(all as f64 / (named.duration_ns() / 1e9));
+    let all = figures::switches(&named.trace.header)?;
+    let rate = text::amount(figures::switches_per_second(&named.trace.header)?);
     let involuntary = totals.involuntary.map_or_else(
         || "involuntary ones are not counted".to_owned(),
         |involuntary| format!("{} of them involuntary", text::count(involuntary)),
@@ -102,7 +102,7 @@ pub(super) fn range(range: Range) -> String {
 }
 
 fn wait(named: &NamedTrace) -> Option<(String, String)> {
-    let quantiles = distributions::quantiles(&distributions::classes(&named.trace, "wait", "all"));
+    let quantiles = distributions::quantiles(&named.trace, "wait", "all");
     let value = |name: &str| quantiles.iter().find(|(known, _)| *known == name).map(|(_, ns)| text::ns(*ns));
     Some((value("p99")?, format!("median {}, longest {}", value("p50")?, value("max")?)))
 }

@@ -17,7 +17,7 @@ pub(super) fn section(subjects: Traces<'_>) -> Option<Section> {
     }
     let mut blocks = vec![Block::paragraph(
         "Each control group has the sums of its own tasks; those of groups below it are not in them. A dash under “throttled” is a group \
-         without a quota.",
+         without a quota. The waits of a throttled group include the time for which its quota stopped its tasks.",
     )];
     for (i, named) in subjects.iter().filter(|(_, named)| several(named)) {
         blocks.push(Block::Table(table(named, &subjects.prefixed(i, "Control groups"))));
@@ -26,7 +26,7 @@ pub(super) fn section(subjects: Traces<'_>) -> Option<Section> {
 }
 
 fn table(named: &NamedTrace, title: &str) -> Table {
-    let columns = ["Threads", "CPU time", "Waited in all", "Voluntary", "Involuntary", "Throttled"];
+    let columns = ["Threads", "Run time", "Waited in all", "Voluntary", "Involuntary", "Throttled"];
     let mut rows: Vec<_> = named.trace.cgroups.iter().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.voluntary + row.involuntary));
     let rest = rows.split_off(rows.len().min(MOST));

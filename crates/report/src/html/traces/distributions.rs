@@ -1,6 +1,6 @@
 //! How long waits and slices are and what switches cost, as distributions.
 
-use swtch_trace::Trace;
+use swtch_trace::{Trace, figures};
 
 use super::super::charts::histogram::{self, Bin, Distribution};
 use super::super::page::{Block, Cell, Figure, Section, Table};
@@ -57,7 +57,7 @@ const KINDS: [Kind; 3] = [
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let mut blocks = vec![Block::paragraph(
         "The area of a bar shows how many of the values lie in it, on this axis of time. A \
-         percentile is the upper end of the class it lies in: so many of a hundred were at most that long.",
+         percentile is the middle of the class it lies in; the longest is as it was measured.",
     )];
     for kind in &KINDS {
         blocks.extend(figure(subjects, kind).map(Block::Figure));
@@ -90,23 +90,13 @@ pub(super) fn classes(trace: &Trace, metric: &str, of: &str) -> Vec<Class> {
     classes
 }
 
-/// The median, two high percentiles and the maximum: upper ends of the classes they lie in, ns. Nothing without values.
-pub(super) fn quantiles(classes: &[Class]) -> Vec<(&'static str, f64)> {
-    let total: u64 = classes.iter().map(|class| class.2).sum();
-    if total == 0 {
-        return Vec::new();
-    }
-    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)]
+/// The median, two high percentiles and the longest of all values of a metric, ns. Nothing without values.
+pub(super) fn quantiles(trace: &Trace, metric: &str, of: &str) -> Vec<(&'static str, f64)> {
+    let at = |share| figures::quantile_ns(&trace.tasks, &trace.histograms, metric, of, share);
+    let longest = figures::longest_ns(&trace.tasks, metric, of).filter(|_| at(1.0).is_some());
+    [("p50", at(0.5)), ("p90", at(0.9)), ("p99", at(0.99)), ("max", longest.or(at(1.0)))]
         .into_iter()
-        .filter_map(|(name, share)| {
-            let rank = (total as f64 * share).ceil() as u64;
-            let mut before = 0;
-            let class = classes.iter().find(|class| {
-                before += class.2;
-                before >= rank
-            })?;
-            Some((name, class.1 as f64))
-        })
+        .filter_map(|(name, value)| Some((name, value? as f64)))
         .collect()
 }
 
@@ -167,7 +157,7 @@ fn figure(subjects: Traces<'_>, kind: &Kind) -> Option<Figure> {
                 title,
                 colour: subjects.look(i, series).class(),
                 bins: bins(&merged(&classes), total, kind.values),
-                quantiles: quantiles(&classes),
+                quantiles: quantiles(&named.trace, kind.metric, of),
             });
         }
     }
@@ -203,13 +193,6 @@ fn bins(classes: &[Class], total: u64, values: &str) -> Vec<Bin> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percentiles_are_the_upper_ends_of_their_classes() {
-        let classes = [(100, 110, 50), (110, 120, 40), (120, 130, 9), (1000, 1100, 1)];
-        assert_eq!(quantiles(&classes), [("p50", 110.0), ("p90", 120.0), ("p99", 130.0), ("max", 1100.0)]);
-        assert!(quantiles(&[]).is_empty());
-    }
 
     #[test]
     fn classes_are_merged_to_halves_of_doublings() {

@@ -15,7 +15,7 @@ mod tasks;
 mod timeline;
 mod totals;
 
-use swtch_cost::{Advice, Bill, CostModel, Inputs, Price, advise, bill};
+use swtch_cost::{Advice, Bill, Caveat, CostModel, Inputs, Price, advise, bill, caveats};
 use swtch_topology::Host;
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Origin, Scope};
@@ -34,6 +34,7 @@ pub struct NamedTrace {
     name: String,
     trace: Trace,
     bill: Bill,
+    caveats: Vec<Caveat>,
     advice: Vec<Advice>,
     prices: Option<Prices>,
 }
@@ -56,16 +57,16 @@ impl NamedTrace {
         let model = prices.map(|prices| CostModel::of(&prices.profile));
         let inputs = Inputs::of(&trace, model.as_ref(), price);
         let bill = bill(inputs);
-        let advice = advise(inputs, &bill);
+        let (caveats, advice) = (caveats(inputs, &bill), advise(inputs, &bill));
         let prices =
             prices.map(|prices| Prices { name: prices.name.clone(), host: prices.profile.host.clone() });
-        Self { name: name.into(), trace, bill, advice, prices }
+        Self { name: name.into(), trace, bill, caveats, advice, prices }
     }
 
     fn summary(&self) -> Summary<'_> {
-        let Self { trace, bill, .. } = self;
+        let Self { trace, bill, caveats, .. } = self;
         let swtch_trace::Trace { header, tasks, preemptions, cgroups, interrupts, .. } = trace;
-        Summary { header, tasks, preemptions, cgroups, interrupts, bill, advice: None }
+        Summary { header, tasks, preemptions, cgroups, interrupts, bill, caveats, advice: None }
     }
 
     /// Length of the run, at least one nanosecond.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use swtch_cost::{Range, TaskBill};
+use swtch_trace::figures;
 use swtch_trace::tables::TaskRow;
 
 use super::super::page::{Block, Cell, Section, Table};
@@ -132,7 +133,7 @@ fn cells(named: &NamedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cel
     vec![
         Cell::sorted(task.pid.to_string(), f64::from(task.pid)),
         Cell::sorted(task.tid.to_string(), f64::from(task.tid)),
-        time(task.run_ns),
+        time(figures::cpu_ns(task)),
         count(task.voluntary),
         count(task.involuntary),
         if counted(named, "tasks.wakeups") { count(task.wakeups) } else { dash() },
@@ -168,7 +169,7 @@ fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell>
     vec![
         dash(),
         dash(),
-        time(sum(|task| task.run_ns)),
+        time(sum(figures::cpu_ns)),
         count(sum(|task| task.voluntary)),
         count(sum(|task| task.involuntary)),
         if counted(named, "tasks.wakeups") { count(sum(|task| task.wakeups)) } else { dash() },

@@ -34,11 +34,18 @@ fn bill(named: &NamedTrace) -> Vec<(&'static str, String)> {
         (Some(prices), false) => prices.name.clone(),
         (None, false) => "nothing: no Profile was at hand".to_owned(),
     };
+    let median = bill.in_place.map_or_else(|| UNKNOWN.to_owned(), |measured| text::ns(measured.median_ns));
+    let outliers = bill.in_place.map_or_else(
+        || UNKNOWN.to_owned(),
+        |measured| format!("{} switches, {}", measured.outliers, text::ns(measured.outliers_ns)),
+    );
     vec![
         ("Share of the tasks’ CPU time", bill.share.map_or_else(|| UNKNOWN.to_owned(), percent)),
         ("CPU time of the tasks", text::ns(bill.cpu_ns)),
         ("The switches themselves", range(bill.direct_ns)),
         ("One switch", range(bill.switch_ns)),
+        ("The median switch, measured in place", median),
+        ("Left out: interrupted, or longer than 20 medians", outliers),
         ("Refilling caches after them", range(bill.indirect_ns)),
         ("Priced by", priced),
     ]

@@ -219,7 +219,9 @@ impl Column {
             Self::Switches => figure("switches", "SW/s", 8, 2, "switches a second"),
             Self::Voluntary => figure("voluntary", "VOL/s", 8, 10, "of those, it blocked or slept"),
             Self::Involuntary => figure("involuntary", "INV/s", 8, 8, "of those, it was preempted"),
-            Self::Wait => figure("wait", "WAITms/s", 8, 4, "time ready without a CPU, ms a second"),
+            Self::Wait => {
+                figure("wait", "WAITms/s", 8, 4, "time ready without a CPU, or throttled, ms a second")
+            }
             Self::WaitP99 => {
                 figure("p99", "WAITp99", 8, 6, "99 of 100 waits since the last look took at most this")
             }

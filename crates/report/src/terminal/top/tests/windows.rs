@@ -66,12 +66,7 @@ fn a_profile_prices_what_was_not_measured() {
     let model = CostModel {
         thread_switch_ns: Some(Range { low: 1000.0, high: 1200.0 }),
         process_switch_ns: Some(Range { low: 2000.0, high: 2400.0 }),
-        least_sleep_ns: None,
-        least_yield_ns: None,
-        other_cpu_ns: None,
-        refills: Vec::new(),
-        cache_bytes: None,
-        miss_ns: None,
+        ..CostModel::default()
     };
     let unpriced = |voluntary| TaskRow { switch_cost_ns: None, ..task(200, 200, "web", voluntary, 0) };
     let (before, after) = (moment(1, "procfs", vec![unpriced(0)]), moment(2, "procfs", vec![unpriced(100)]));

@@ -1,0 +1,181 @@
+//! What `--advise` claims, on programs with and without the remedy: `programs/remedies.c`.
+#![allow(missing_docs, clippy::print_stderr)]
+
+mod common;
+
+use common::{SUMMARY, home, last_cpu, run, skip, stderr, stdout, swtch, with_summary, without_bpf};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The program, under a name of its own; nothing where there is no C compiler.
+fn compiled(home: &Path, name: &str) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/programs/remedies.c");
+    let program = home.join(name);
+    let done = Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(&program).arg(source).output().ok()?;
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    Some(program)
+}
+
+/// A Profile of this machine as it is now: prices of another machine prove nothing here.
+fn measured(home: &Path) {
+    let with = ["--method", "pipe,condvar,futex", "--sizes", "4K", "--time-limit", "4s", "--out", "own.json"];
+    let output = run(swtch(home).args(["measure", "--quick"]).args(with));
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// The CPU time that a program says it took, ns, and the summary of its recording.
+fn recorded(home: &Path, command: &[&str]) -> (f64, Value) {
+    let mut recorder = swtch(home);
+    recorder.args(["record", "--advise", "--events", "--profile", "own.json", SUMMARY, "--"]).args(command);
+    let output = run(&mut recorder);
+    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    let text = with_summary(home, &output);
+    let (cpu_ns, summary) = text.split_once('\n').unwrap();
+    (cpu_ns.parse().unwrap(), serde_json::from_str(summary).unwrap())
+}
+
+/// What a change of the command saves, as a share of its CPU time, with the summary of a run without the change. Both are recorded, so that the
+/// recorder's cost is in both. The runs take turns, and the medians of three decide: CPU time depends on what else the machine does.
+fn saving(home: &Path, without: &[&str], with: &[&str]) -> (f64, Value) {
+    let rounds = (0..3).map(|_| (recorded(home, without), recorded(home, with)));
+    let (mut before, mut after): (Vec<_>, Vec<_>) = rounds.unzip();
+    for runs in [&mut before, &mut after] {
+        runs.sort_by(|(one_ns, _), (other_ns, _)| one_ns.total_cmp(other_ns));
+    }
+    let (before_ns, summary) = before.swap_remove(1);
+    (1.0 - after[1].0 / before_ns, summary)
+}
+
+fn advice<'a>(summary: &'a Value, what: &str) -> Option<&'a Value> {
+    summary["advice"].as_array().unwrap().iter().find(|one| one["what"].as_str().unwrap().contains(what))
+}
+
+/// A figure that is called a bound holds what was saved; where there is none, the advice says that there is none.
+fn is_honest(one: &Value, saved: f64) {
+    match one["gain"]["high"].as_f64() {
+        Some(most) => assert!(saved <= most, "saved {saved}, at most {most} by {one}"),
+        None => assert!(one["saving"].as_str().unwrap().contains("cannot be bounded"), "{one}"),
+    }
+}
+
+/// The least that hand-overs cost goes with them, and of a program whose own code around them is short, all of the saving is within the most.
+fn hand_overs_cost_what_goes(one: &Value, saved: f64) {
+    is_honest(one, saved);
+    let end = |end: &str| one["cost"][end].as_f64().unwrap();
+    eprintln!("saved {:.1} %; {}: {}", 100.0 * saved, one["what"], one["cost"]);
+    assert!(end("low") > 0.0 && end("low") <= saved + 0.05, "saved {saved}: {one}");
+    assert!(saved <= end("high") + 0.05, "saved {saved}: {one}");
+}
+
+#[test]
+fn a_queue_in_batches_saves_what_its_hand_overs_cost() {
+    const TEST: &str = "a_queue_in_batches_saves_what_its_hand_overs_cost";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let home = home();
+    let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
+    measured(home.path());
+    let (cpu, program) = (last_cpu(), program.to_str().unwrap());
+    let command = |batch| ["taskset", "-c", &cpu, program, "queue", "30000", batch, "2", "4000"];
+    let (saved, summary) = saving(home.path(), &command("1"), &command("100"));
+    let one = advice(&summary, "handed round").unwrap_or_else(|| panic!("{}", summary["advice"]));
+    hand_overs_cost_what_goes(one, saved);
+}
+
+#[test]
+fn two_tasks_on_one_cpu_or_in_batches_save_what_their_hand_overs_cost() {
+    const TEST: &str = "two_tasks_on_one_cpu_or_in_batches_save_what_their_hand_overs_cost";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return skip(TEST, "there is one CPU here");
+    }
+    let home = home();
+    let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
+    measured(home.path());
+    let program = program.to_str().unwrap();
+    let command = |batch, cpus| [program, "pair", "20000", batch, "4000", cpus];
+    for with in [command("1", "1"), command("100", "2")] {
+        let (saved, summary) = saving(home.path(), &command("1", "2"), &with);
+        let one = advice(&summary, "across CPUs").unwrap_or_else(|| panic!("{}", summary["advice"]));
+        hand_overs_cost_what_goes(one, saved);
+    }
+}
+
+/// Threads that spin while they wait save far more than their switches took: the reason why no figure bounds it.
+#[test]
+fn fewer_threads_may_save_far_more_than_their_switches_took() {
+    const TEST: &str = "fewer_threads_may_save_far_more_than_their_switches_took";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let home = home();
+    let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
+    measured(home.path());
+    let (cpu, program) = (last_cpu(), program.to_str().unwrap());
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let many = (4 * cpus).to_string();
+    // On one CPU every thread but one waits for its turn; spinning takes whole slices.
+    let command = |threads| ["taskset", "-c", &cpu, program, "spin", threads, "40", "40000"];
+    let (saved, summary) = saving(home.path(), &command(&many), &command("1"));
+    let Some(one) = advice(&summary, "more runnable threads") else {
+        let others = advice(&summary, "other programs were in front");
+        let others = others.unwrap_or_else(|| panic!("{}", summary["advice"]));
+        return skip(TEST, &format!("the machine was busy: {}", others["evidence"]));
+    };
+    let cost = one["cost"]["high"].as_f64().unwrap_or(0.0);
+    assert!(saved > 0.5 && saved > cost, "saved {saved}, where the switches took {cost}: {one}");
+    is_honest(one, saved);
+}
+
+/// Ended with the test.
+struct Hog(Child);
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn behind_other_programs_they_are_named_and_the_threads_are_not_blamed() {
+    const TEST: &str = "behind_other_programs_they_are_named_and_the_threads_are_not_blamed";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let home = home();
+    let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
+    let hog = compiled(home.path(), "hog").unwrap();
+    let cpu = last_cpu();
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = (2 * cpus).to_string();
+    let hogs: Vec<Hog> = (0..4 * cpus)
+        .map(|_| {
+            let mut command = Command::new("taskset");
+            command.args(["-c", &cpu]).arg(&hog).args(["threads", "1", "1000000000000"]);
+            Hog(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
+        })
+        .collect();
+    let command = ["taskset", "-c", &cpu, program.to_str().unwrap(), "threads", &threads, "200000000"];
+    let mut recorder = swtch(home.path());
+    let output = run(recorder.args(["record", "--advise", "--no-profile", "--events", "--"]).args(command));
+    drop(hogs);
+    let text = stderr(&output).split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(text.contains("other programs were in front: "), "{text}");
+    // Others may be in front, too, on a machine that does more than this test.
+    let in_front = text.split("in front most: ").nth(1).and_then(|rest| rest.split(". ").next());
+    assert!(in_front.is_some_and(|names| names.contains("hog (")), "{text}");
+    assert!(!text.contains("more runnable threads than CPUs") && !text.contains("worker threads"), "{text}");
+    // In the first lines too: it explains the waits.
+    let first = text.split("switches ").next().unwrap();
+    assert!(
+        first.contains("behind programs that were not recorded")
+            || text.find("behind programs") < text.find("wake-ups"),
+        "{text}"
+    );
+    assert!(stdout(&output).trim().parse::<u64>().is_ok(), "the command's own output: {}", stdout(&output));
+}
