@@ -251,7 +251,8 @@ def check_http(server: Served, platform: str, language: str) -> None:
     check_document(found, platform, language)
     assert found["platform"]["function"] == "f" and found["invocation"]["cold"]
     assert [one["method"] for one in found["measurements"]] == METHODS, found["unavailable"]
-    assert found["work"]["cpu_ns"] > 1_000_000
+    # A CPU that shares its core may be twice as slow while the work is calibrated: an eighth rules out a wrong unit, not that.
+    assert found["work"]["iterations"] > 0 and found["work"]["cpu_ns"] > 250_000, found["work"]
     status, found = server.post(path="/?methods=pipe&time_limit_ms=20&spin_ms=0&pin=false")
     assert status == 200, found
     check_document(found, platform, language)
