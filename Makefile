@@ -14,7 +14,7 @@ setup:  ## install what building and testing need (on Debian), and nothing that 
 
 report:  ## measure this machine for ten seconds and write report.html
 	@tools/setup report
-	cargo build --release --locked -p swtch
+	cargo build --release --locked --workspace --bin swtch
 	target/release/swtch measure --quick --out profile.json
 	target/release/swtch report profile.json -o report.html
 	@echo "The report is $(CURDIR)/report.html"

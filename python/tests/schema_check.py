@@ -16,8 +16,12 @@ TYPES: dict[str, Any] = {
 }
 KNOWN = {
     "$schema", "$defs", "$ref", "title", "description", "type", "properties", "required", "additionalProperties",
-    "items", "anyOf", "enum", "const", "minimum", "maximum", "pattern",
+    "items", "anyOf", "oneOf", "enum", "const", "minimum", "maximum", "pattern", "default", "format",
 }  # fmt: skip
+
+
+def _is(value: Any, kind: str) -> bool:
+    return isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
 def faults(
@@ -29,18 +33,22 @@ def faults(
     assert not unknown, f"the checker does not know {unknown}"
     if "$ref" in schema:
         return faults(value, root["$defs"][schema["$ref"].rpartition("/")[2]], root, at)
-    if "anyOf" in schema:
-        each = [faults(value, one, root, at) for one in schema["anyOf"]]
-        return [] if any(not one for one in each) else min(each, key=len)
+    if "anyOf" in schema or "oneOf" in schema:
+        each = [faults(value, one, root, at) for one in schema.get("anyOf", []) + schema.get("oneOf", [])]
+        fitting = sum(not one for one in each)
+        if fitting > 1 and "oneOf" in schema:
+            return [f"{at}: {value!r} is more than one of what it may be"]
+        return [] if fitting else min(each, key=len)
     if "const" in schema and value != schema["const"]:
         return [f"{at}: {value!r} is not {schema['const']!r}"]
     if "enum" in schema and value not in schema["enum"]:
         return [f"{at}: {value!r} is none of {schema['enum']}"]
-    kind = schema.get("type")
-    if kind is not None and (
-        not isinstance(value, TYPES[kind]) or (isinstance(value, bool) and kind != "boolean")
-    ):
-        return [f"{at}: {value!r} is no {kind}"]
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if kinds and not any(_is(value, kind) for kind in kinds):
+        return [f"{at}: {value!r} is no {' or '.join(kinds)}"]
+    if value is None:
+        return []
     found: list[str] = []
     if "minimum" in schema and value < schema["minimum"] or "maximum" in schema and value > schema["maximum"]:
         found.append(f"{at}: {value!r} is out of range")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
+from schema_check import faults
 from short import SHORT
 
 import swtch
 
+ROOT = Path(__file__).resolve().parents[2]
 HANG_S = 60
 """Far beyond what any of this takes, also on a busy machine."""
 
@@ -29,6 +33,14 @@ def test_a_measurement_is_typed(measured: swtch.Profile) -> None:
         assert row.round_trip_ns.median > 0
         assert row.switch_cost_ns.ci_low <= row.switch_cost_ns.median <= row.switch_cost_ns.ci_high
         assert len(row.switch_cost_ns.launch_medians) == row.switch_cost_ns.launches
+
+
+def test_profiles_keep_the_published_schema(measured: swtch.Profile) -> None:
+    schema = json.loads((ROOT / "docs/schemas/profile-1.json").read_text())
+    fixtures = [json.loads((ROOT / f"fixtures/profiles/{name}.json").read_text()) for name in ("vm", "server")]
+    for profile in (measured.to_dict(), *fixtures):
+        assert faults(profile, schema) == []
+    assert faults({**fixtures[0], "direct": "none"}, schema) != []
 
 
 def test_a_profile_cannot_be_changed(measured: swtch.Profile) -> None:

@@ -1,9 +1,7 @@
 //! What `--advise` claims, on programs with and without the remedy: `programs/remedies.c`.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{SUMMARY, home, last_cpu, run, skip, stderr, stdout, swtch, with_summary, without_bpf};
+use crate::common::machine::alone;
+use crate::common::{SUMMARY, home, last_cpu, run, skip, stderr, stdout, swtch, with_summary, without_bpf};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -74,6 +72,7 @@ fn a_queue_in_batches_saves_what_its_hand_overs_cost() {
     if let Some(why) = without_bpf() {
         return skip(TEST, &why);
     }
+    let _machine = alone();
     let home = home();
     let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
     measured(home.path());
@@ -93,6 +92,7 @@ fn two_tasks_on_one_cpu_or_in_batches_save_what_their_hand_overs_cost() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return skip(TEST, "there is one CPU here");
     }
+    let _machine = alone();
     let home = home();
     let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
     measured(home.path());
@@ -112,6 +112,7 @@ fn fewer_threads_may_save_far_more_than_their_switches_took() {
     if let Some(why) = without_bpf() {
         return skip(TEST, &why);
     }
+    let _machine = alone();
     let home = home();
     let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
     measured(home.path());
@@ -147,6 +148,7 @@ fn behind_other_programs_they_are_named_and_the_threads_are_not_blamed() {
     if let Some(why) = without_bpf() {
         return skip(TEST, &why);
     }
+    let _machine = alone();
     let home = home();
     let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
     let hog = compiled(home.path(), "hog").unwrap();

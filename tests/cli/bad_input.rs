@@ -1,9 +1,6 @@
 //! Wrong wishes and broken files: one clear line, status 2 or 1, nothing half-written.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{fixture, home, is_root, names, run, skip, stderr, swtch};
+use crate::common::{fixture, home, is_root, names, run, skip, stderr, swtch};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

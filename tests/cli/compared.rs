@@ -1,9 +1,7 @@
 //! Recordings beside what others count of the same commands.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{home, run, skip, stderr, swtch};
+use crate::common::machine::alone;
+use crate::common::{home, run, skip, stderr, swtch};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -47,6 +45,7 @@ fn counts_are_those_of_perf_stat() {
         return skip(TEST, &why);
     }
     for mode in ["--events", "--counts"] {
+        let _machine = alone();
         let home = home();
         // A name of its own: perf itself is recorded too.
         let pings = home.path().join("pings");
@@ -79,6 +78,7 @@ fn nothing_is_lost_at_the_rate_of_hackbench() {
         return skip(TEST, &why);
     }
     for mode in ["--events", "--counts"] {
+        let _machine = alone();
         let home = home();
         let command = ["perf", "bench", "sched", "messaging", "-g", "6", "-l", "300"];
         let (summary, _) = recorded(home.path(), mode, &command);

@@ -1,10 +1,7 @@
 //! As little as a container gives: no privilege, one processor, a tenth of its time, no perf events. It runs, and says what it could
 //! not do.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{home, is_root, last_cpu, run, skip, stderr};
+use crate::common::{home, is_root, last_cpu, run, skip, stderr};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,11 @@
 //! Recordings whose recorder, whose events and whose CPUs are delayed on purpose. Each is checked against the kernel's own counts of the workload's
 //! switches and against what no recording can say.
 //!
-//! Among the tests a few are made. `SWTCH_DELAYS=1000 cargo test --release -p swtch --test delays -- --nocapture` makes a thousand; with
+//! Among the tests a few are made. `SWTCH_DELAYS=1000 cargo test --release --workspace --test cli -- delays --nocapture` makes a thousand; with
 //! `SWTCH_DELAYS_HOTPLUG=1` the last CPU is taken off and put back during some of them.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{home, is_root, last_cpu, skip, stderr, swtch, without_bpf};
+use crate::common::machine::alone;
+use crate::common::{home, is_root, last_cpu, skip, stderr, swtch, without_bpf};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs;
@@ -154,7 +152,7 @@ impl Drop for Hotplug {
 
 fn the_workload(file: &Path, length_ms: u64) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "workload", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.args(["--exact", "delays::workload", "--ignored", "--nocapture", "--test-threads=1"]);
     command.env(COUNTS, file).env(LENGTH, length_ms.to_string());
     command
 }
@@ -302,6 +300,7 @@ fn delayed_recordings_say_nothing_impossible() {
         skip(&format!("{NAME} (throttled, real-time)"), "not root");
     }
     delays.extend(hotplug.as_ref().map(|_| Delay::Hotplug));
+    let _machine = alone();
     let home = home();
     let (mut failures, mut outcomes) = (Vec::new(), BTreeMap::<Delay, [u64; 4]>::new());
     for index in 0..wanted {

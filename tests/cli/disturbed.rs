@@ -1,23 +1,14 @@
-//! Recordings of a machine that changes meanwhile. A program of its own, because each test disturbs every other: they take turns.
-#![allow(missing_docs, clippy::print_stderr)]
+//! Recordings of a machine that changes meanwhile.
 
-mod common;
-
-use common::{home, is_root, run, skip, stderr, stdout, swtch, usable};
+use crate::common::machine::alone;
+use crate::common::{home, is_root, last_cpu, run, skip, stderr, stdout, swtch, usable};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use swtch_trace::Trace;
-
-static TURN: Mutex<()> = Mutex::new(());
-
-fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Records the whole machine for a while, in the background.
 fn recording(home: &Path, source: &str, duration: &str) -> Child {
@@ -53,7 +44,7 @@ impl Hotplug {
         if !is_root() {
             return Err("it takes root to take a CPU off".to_owned());
         }
-        let file = PathBuf::from(format!("/sys/devices/system/cpu/cpu{}/online", common::last_cpu()));
+        let file = PathBuf::from(format!("/sys/devices/system/cpu/cpu{}/online", last_cpu()));
         match fs::read_to_string(&file) {
             Ok(text) if text.trim() == "1" => Ok(Self(file)),
             Ok(_) => Err(format!("{} is off", file.display())),
@@ -75,7 +66,7 @@ impl Drop for Hotplug {
 #[test]
 fn a_cpu_may_go_and_come_back() {
     const TEST: &str = "a_cpu_may_go_and_come_back";
-    let _turn = turn();
+    let _machine = alone();
     let cpu = match Hotplug::last() {
         Ok(cpu) => cpu,
         Err(why) => return skip(TEST, &why),
@@ -128,7 +119,7 @@ impl Drop for Step {
 #[test]
 fn a_step_of_the_clock_is_no_time() {
     const TEST: &str = "a_step_of_the_clock_is_no_time";
-    let _turn = turn();
+    let _machine = alone();
     if !is_root() {
         return skip(TEST, "it takes root to set the clock");
     }

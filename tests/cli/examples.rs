@@ -1,9 +1,6 @@
 //! Every example in a command's `--help` and in the documents runs.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{fixture, home, is_root, run, skip, stderr, stdout, swtch};
+use crate::common::{fixture, home, is_root, run, skip, stderr, stdout, swtch};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -27,7 +24,7 @@ const GRID: &str = "machines = [4]\npolicies = [\"eevdf\"]\nworkloads = [\"spin:
 const RT_APP: &str = r#"{ "tasks": { "worker": { "loop": 10, "run": 1000, "sleep": 500 } } }"#;
 
 /// A home with what the examples name: profiles of other machines, one of this machine, and Traces.
-fn furnished() -> tempfile::TempDir {
+fn furnished() -> crate::common::Home {
     let home = home();
     for (name, source) in
         [("board", "vm"), ("server", "server"), ("last-week", "vm"), ("before", "vm"), ("after", "server")]

@@ -1,9 +1,6 @@
 //! `swtch import` and `swtch export` from end to end.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{fixture, home, json, names, run, stderr, stdout, swtch};
+use crate::common::{fixture, home, json, names, run, stderr, stdout, swtch};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use std::fs;
 use std::path::Path;
@@ -18,7 +15,7 @@ fn with(home: &Path, arguments: &[&str]) -> Command {
 }
 
 /// A home with the text of a fixture, imported.
-fn imported(name: &str) -> tempfile::TempDir {
+fn imported(name: &str) -> crate::common::Home {
     let home = home();
     fs::copy(fixture(&format!("imports/{name}")), home.path().join("trace.txt")).unwrap();
     let found = json(&mut with(home.path(), &["import", "trace.txt", "-o", "run.swtch", "--json"]));

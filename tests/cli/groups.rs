@@ -1,10 +1,7 @@
 //! Control groups in a recording, and what the machine's own counters say over time.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::group::{Group, Running};
-use common::{home, run, skip, stderr, stdout, swtch, usable};
+use crate::common::group::{Group, Running};
+use crate::common::{home, run, skip, stderr, stdout, swtch, usable};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

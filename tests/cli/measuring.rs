@@ -1,9 +1,6 @@
 //! `swtch measure` from end to end: files, JSON, comparison, Ctrl-C.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{home, json, names, run, stderr, stdout, swtch};
+use crate::common::{home, json, names, run, stderr, stdout, swtch};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -55,7 +52,7 @@ fn the_json_has_the_names_it_promises() {
 }
 
 #[test]
-fn the_published_schema_is_the_one_the_types_give_and_the_program_keeps_to_it() {
+fn the_published_schemas_are_those_the_types_give() {
     let home = home();
     let printed = json(swtch(home.path()).args(["schema", "profile"]));
     let published = common::fixture("../docs/schemas/profile-1.json");
@@ -65,19 +62,6 @@ fn the_published_schema_is_the_one_the_types_give_and_the_program_keeps_to_it() 
     let of_traces = common::fixture("../docs/schemas/trace-1.json");
     let of_traces: Value = serde_json::from_slice(&fs::read(of_traces).unwrap()).unwrap();
     assert_eq!(printed, of_traces, "update it: swtch schema trace > docs/schemas/trace-1.json");
-    let profile = json(swtch(home.path()).args(SMALL).arg("--json"));
-    for value in [&profile, &json_file("profiles/vm.json"), &json_file("profiles/server.json")] {
-        let errors: Vec<String> = jsonschema::validator_for(&published)
-            .unwrap()
-            .iter_errors(value)
-            .map(|error| format!("{error} at {}", error.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{errors:?}");
-    }
-}
-
-fn json_file(name: &str) -> Value {
-    serde_json::from_slice(&fs::read(common::fixture(name)).unwrap()).unwrap()
 }
 
 #[test]

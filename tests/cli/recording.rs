@@ -1,9 +1,8 @@
 //! `swtch record` from end to end: what passes through, what is counted, what is left when something goes wrong.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{SUMMARY, fixture, home, run, skip, stderr, stdout, swtch, usable, with_summary, without_bpf};
+use crate::common::{
+    SUMMARY, fixture, home, run, skip, stderr, stdout, swtch, usable, with_summary, without_bpf,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -12,7 +11,7 @@ use std::time::Duration;
 use swtch_trace::Trace;
 
 /// A home with a Profile to price with: nothing is measured on the spot.
-fn priced() -> tempfile::TempDir {
+fn priced() -> crate::common::Home {
     let home = home();
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();

@@ -1,9 +1,6 @@
 //! `swtch record --source perf`: what perf events tell, beside what the kernel, BPF and perf itself count; and when they are chosen.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{SUMMARY, home, is_root, run, skip, stderr, stdout, swtch, with_summary};
+use crate::common::{SUMMARY, home, is_root, run, skip, stderr, stdout, swtch, with_summary};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,9 +1,6 @@
 //! `swtch report` from files: which are Profiles, which are Traces, and what it refuses.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{fixture, home, run, stderr, stdout, swtch};
+use crate::common::{fixture, home, run, stderr, stdout, swtch};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,6 @@
 //! `swtch sched` where no scheduler can be loaded, as on most machines: what it says then, and what works all the same.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{home, is_root, json, run, skip, stderr, stdout, swtch};
+use crate::common::{home, is_root, json, run, skip, stderr, stdout, swtch};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

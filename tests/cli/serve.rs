@@ -1,12 +1,8 @@
 //! `swtch serve` and `swtch export --to prometheus`: what a Prometheus gets, and what others can do to it.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-mod scraping;
-
-use common::group::{Group, spin};
-use common::{fixture, home, run, skip, stderr, stdout, swtch, without_bpf};
-use scraping::{Serving, priced, request};
+use crate::common::group::{Group, spin};
+use crate::common::{fixture, home, run, skip, stderr, stdout, swtch, without_bpf};
+use crate::scraping::{Serving, priced, request};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};

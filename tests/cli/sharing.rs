@@ -1,9 +1,6 @@
 //! `swtch shares` from end to end.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{home, json, run, stderr, stdout, swtch};
+use crate::common::{home, json, run, stderr, stdout, swtch};
 use serde_json::Value;
 use std::process::Output;
 

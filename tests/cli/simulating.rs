@@ -1,9 +1,6 @@
 //! `swtch simulate` from end to end.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{fixture, home, json, names, run, stderr, stdout, swtch};
+use crate::common::{fixture, home, json, names, run, stderr, stdout, swtch};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use serde_json::Value;

@@ -1,17 +1,12 @@
 //! `swtch top` from end to end: in a terminal, and into a pipe.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-#[path = "common/terminal.rs"]
-mod terminal;
-
-use common::{fixture, home, run, stderr, stdout, swtch, usable};
+use crate::common::{fixture, home, run, stderr, stdout, swtch, usable};
+use crate::terminal::{Connection, Terminal, described, ended};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use terminal::{Connection, Terminal, described, ended};
 
 fn top(home: &Path, arguments: &[&str]) -> Command {
     let mut command = swtch(home);
@@ -22,7 +17,7 @@ fn top(home: &Path, arguments: &[&str]) -> Command {
 /// A process that sleeps and wakes until it is dropped, under a name of its own.
 struct Busy {
     child: Child,
-    _folder: tempfile::TempDir,
+    _folder: crate::common::Home,
 }
 
 impl Busy {

@@ -15,6 +15,12 @@ pub(crate) fn counts(lines: &[String]) -> Counts {
         if matches!(place, Place::Failures) && !line.is_empty() {
             counts.details.push(line.clone());
         }
+        let (line, seconds) = without_time(line);
+        if let Some(seconds) = seconds
+            && let Some((name, _)) = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... "))
+        {
+            counts.times.push((name.to_owned(), seconds));
+        }
         if let Some(result) = line.strip_prefix("test result: ") {
             counts.passed += number_before(result, " passed");
             place = Place::Elsewhere;
@@ -75,6 +81,16 @@ pub(crate) fn worth_showing() -> impl FnMut(&str) -> bool + Send {
             place = Place::Elsewhere;
         }
         matches!(place, Place::Elsewhere | Place::Failures) || line.starts_with("SKIP ")
+    }
+}
+
+/// `test a::b ... ok <0.125s>` as the line without its time, and the time.
+fn without_time(line: &str) -> (&str, Option<f64>) {
+    let split =
+        line.strip_prefix("test ").and(line.strip_suffix("s>")).and_then(|rest| rest.rsplit_once(" <"));
+    match split.and_then(|(before, seconds)| Some((before, seconds.parse().ok()?))) {
+        Some((before, seconds)) => (before, Some(seconds)),
+        None => (line, None),
     }
 }
 
@@ -166,6 +182,13 @@ test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
         assert_eq!(counts.failures, ["bad::worse"]);
         assert!(counts.details.contains(&"panicked".to_owned()));
         assert_eq!(counts.skips, [Skip { name: "off".into(), reason: "needs a GPU".into() }]);
+    }
+
+    #[test]
+    fn the_time_of_a_test_is_kept_and_hides_no_failure() {
+        let counts = counts_of("test a::b ... ok <1.500s>\ntest c ... FAILED <0.002s>\ntest d ... ok");
+        assert_eq!(counts.times, [("a::b".to_owned(), 1.5), ("c".to_owned(), 0.002)]);
+        assert_eq!(counts.failures, ["c"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub(crate) fn counts(xml: &str) -> Counts {
         let Some(head_end) = tag_end(case) else { continue };
         let head = &case[..head_end];
         let name = format!("{}::{}", attribute(head, "classname"), attribute(head, "name"));
+        counts.times.extend(attribute(head, "time").parse().ok().map(|seconds: f64| (name.clone(), seconds)));
         let body =
             if head.ends_with('/') { "" } else { case[head_end..].split("</testcase>").next().unwrap_or("") };
         if body.contains("<failure") || body.contains("<error") {

@@ -17,6 +17,8 @@ pub(crate) struct Counts {
     pub(crate) skips: Vec<Skip>,
     /// What the failed tests printed, to be shown once more at the end, where somebody looks first.
     pub(crate) details: Vec<String>,
+    /// Tests and how long each took, s, where that is known.
+    pub(crate) times: Vec<(String, f64)>,
 }
 
 impl Counts {
@@ -43,6 +45,15 @@ impl Counts {
             println!("error: {complaint}");
         }
         if complaints.is_empty() { Self::passed() } else { Self { failures: complaints, ..Self::default() } }
+    }
+
+    /// Adds those of another program of the same step.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failures.extend(other.failures);
+        self.skips.extend(other.skips);
+        self.details.extend(other.details);
+        self.times.extend(other.times);
     }
 
     /// Makes sure that a runner that ended badly counts as a failure, even where no test of its own failed.

@@ -1,11 +1,11 @@
 //! The steps of `cargo xtask test`, in order.
 
-use crate::process::{cargo, stream, stream_shown};
+use crate::process::{cargo, stream};
 use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
 use crate::{
-    cargo_test_output, check_list, dependency_list, imports, junit, licences, metadata, unsafe_code,
+    check_list, dependency_list, features, imports, junit, licences, metadata, rust_tests, unsafe_code,
 };
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -14,13 +14,14 @@ use std::time::Instant;
 
 type Run = fn() -> Result<Counts>;
 
-const STEPS: [(&str, Run); 15] = [
+const STEPS: [(&str, Run); 16] = [
     ("format", format),
     ("clippy", clippy),
     ("docs", docs),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("unsafe", || Ok(Counts::of_complaints(unsafe_code::complaints(&metadata::workspace()?)?))),
     ("dependencies", || Ok(Counts::of_complaints(dependency_list::complaints(&metadata::workspace()?)?))),
+    ("features", || Ok(Counts::of_complaints(features::complaints()?))),
     ("checks", || Ok(Counts::of_complaints(check_list::complaints()?))),
     ("licences", || licences::check(&metadata::workspace()?)),
     ("build", build),
@@ -84,9 +85,7 @@ fn build() -> Result<Counts> {
 }
 
 fn rust() -> Result<Counts> {
-    let arguments = ["test", "--release", "--workspace", "--no-fail-fast", "--", "--show-output"];
-    let outcome = stream_shown(cargo().args(arguments), cargo_test_output::worth_showing())?;
-    Ok(cargo_test_output::counts(&outcome.lines).with_status(&outcome))
+    rust_tests::run(&[], true)
 }
 
 fn python() -> Result<Counts> {

@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 /// Of what failed tests printed, the summary repeats so many lines a step; all of it stands above.
 const DETAIL_LINES: usize = 60;
 
+/// So many tests are named with the time that they took.
+const SLOWEST: usize = 10;
+
 pub(crate) struct StepResult {
     pub(crate) name: &'static str,
     pub(crate) counts: Counts,
@@ -28,6 +31,17 @@ pub(crate) fn summary(results: &[StepResult]) -> String {
         passed += counts.passed;
         failed += failures;
         skipped += skips;
+    }
+    let mut times: Vec<(&str, &(String, f64))> = results
+        .iter()
+        .flat_map(|result| result.counts.times.iter().map(|time| (result.name, time)))
+        .collect();
+    times.sort_by(|(_, one), (_, other)| other.1.total_cmp(&one.1));
+    if !times.is_empty() {
+        text.push_str("\nslowest tests, s:\n");
+    }
+    for (step, (name, seconds)) in times.iter().take(SLOWEST) {
+        let _ = writeln!(text, "{seconds:>9.1}  {step}: {name}");
     }
     if skipped > 0 {
         text.push_str("\nskipped:\n");
@@ -68,6 +82,7 @@ mod tests {
                     passed: 40,
                     failures: vec!["a::b".into()],
                     skips: vec![skip],
+                    times: vec![("quick".into(), 0.5), ("slow".into(), 11.5)],
                     ..Counts::default()
                 },
                 seconds: 12.0,
@@ -77,6 +92,7 @@ mod tests {
         assert_eq!(text.lines().last(), Some("41 passed, 1 failed, 1 skipped"));
         assert!(text.contains("  tests: fifo: no right to use real-time classes\n"));
         assert!(text.contains("  tests: a::b\n"));
+        assert!(text.contains("     11.5  tests: slow\n      0.5  tests: quick\n"), "{text}");
         assert!(!all_passed(&results) && all_passed(&results[..1]));
     }
 }

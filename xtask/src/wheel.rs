@@ -20,7 +20,7 @@ pub(crate) fn wheel() -> Result<bool> {
     if !Path::new("pyproject.toml").is_file() {
         bail!("there is no pyproject.toml, so there is no wheel to build");
     }
-    let outcome = build(&["build", "--release", "--workspace"])?;
+    let outcome = build(&["build", "--release", "--workspace", "--bin", "swtch"])?;
     if outcome.succeeded {
         println!("The wheel is {}", built()?.display());
     }

@@ -1,5 +1,4 @@
 //! Machines with several kinds of cores: what holds for any, and another solver as the oracle.
-#![allow(missing_docs)]
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::prelude::*;

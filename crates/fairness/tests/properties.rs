@@ -1,5 +1,4 @@
 //! What holds for any machine and any applications.
-#![allow(missing_docs)]
 
 use proptest::prelude::*;
 use swtch_fairness::{

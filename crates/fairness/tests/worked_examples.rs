@@ -1,5 +1,4 @@
 //! The worked examples of the published policies, to 1e-9 where they can be given exactly and to the printed digits elsewhere.
-#![allow(missing_docs)]
 
 use swtch_fairness::{Allocator, Cores, Ddof, Metrics, Policy, Variant, performance};
 

@@ -1,14 +1,11 @@
 //! The page of serverless functions: one study of tiers, one response, languages side by side, and what is missing.
-#![allow(missing_docs, reason = "a test")]
-
-mod visible;
 
 use std::path::Path;
 
+use crate::visible::visible;
 use swtch_faas::tiers::{Outcome, Tiers};
 use swtch_faas::{Document, Missing, Response};
 use swtch_report::html::{NamedFaas, ReportError, render_faas};
-use visible::visible;
 
 const LANGUAGES: [&str; 4] = ["python", "node", "go", "java"];
 

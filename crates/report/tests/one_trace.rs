@@ -1,8 +1,6 @@
 //! One Trace through every output that prints its figures: each figure is the same one everywhere, as docs/metrics.md defines it.
-#![allow(missing_docs, reason = "a test")]
 
-mod visible;
-
+use crate::visible::visible;
 use serde_json::Value;
 use std::path::Path;
 use swtch_cost::{Inputs, bill};
@@ -13,7 +11,6 @@ use swtch_report::tables::{self, Form};
 use swtch_report::terminal;
 use swtch_trace::{Trace, figures};
 use swtch_units::format_ns;
-use visible::visible;
 
 /// The outputs of one Trace.
 struct Outputs {

@@ -1,13 +1,9 @@
 //! The page as a whole, from profiles with everything, with little, with nothing, and with malice.
-#![allow(missing_docs, reason = "a test")]
 
-mod synthetic;
-mod visible;
-
+use crate::synthetic::{SERVER, VM, bare, estimate, full, unavailable};
+use crate::visible::visible;
 use swtch_profile::Profile;
 use swtch_report::html::{NamedProfile, ReportError, render};
-use synthetic::{SERVER, VM, bare, estimate, full, unavailable};
-use visible::visible;
 
 fn named(name: &str, profile: Profile) -> NamedProfile {
     NamedProfile { name: name.to_owned(), profile }

@@ -1,13 +1,10 @@
 //! The page of studies, from one machine, from two, and with runs that failed.
-#![allow(missing_docs, reason = "a test")]
-
-mod visible;
 
 use std::path::Path;
 
+use crate::visible::visible;
 use swtch_report::html::{NamedStudy, ReportError, render_studies};
 use swtch_study::model::Outcome;
-use visible::visible;
 
 fn study(name: &str) -> NamedStudy {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/studies").join(name);

@@ -1,16 +1,13 @@
 //! The page of Traces, from recordings with everything, with little, with nothing, and with malice.
-#![allow(missing_docs, reason = "a test")]
-
-mod visible;
 
 use std::path::{Path, PathBuf};
 
+use crate::visible::visible;
 use swtch_profile::file;
 use swtch_report::html::{NamedProfile, NamedTrace, ReportError, render_traces};
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Lost, Throttled, Unavailable};
 use swtch_trace::tables::{CgroupRow, InterruptRow, IntervalRow, TaskRow, WakeRow};
-use visible::visible;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)

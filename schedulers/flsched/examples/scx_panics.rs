@@ -1,5 +1,5 @@
 //! A scheduler whose own half panics a second after it was enabled: what becomes of the kernel then is tried with it, in a virtual machine
-//! (`tests/cli/guest/ends.sh`).
+//! (`tests/guests/scripts/ends.sh`).
 #![forbid(unsafe_code)]
 
 use clap::Parser;

@@ -1,7 +1,7 @@
 //! Running the program as a user does.
-#![allow(dead_code, missing_docs, unreachable_pub, clippy::print_stderr)]
 
 pub mod group;
+pub mod machine;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,21 @@ pub fn swtch(home: &Path) -> Command {
     command
 }
 
-pub fn home() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
+/// A folder for a test, which shares the machine for as long as it has one.
+pub struct Home {
+    folder: tempfile::TempDir,
+    _machine: machine::Use,
+}
+
+impl Home {
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+pub fn home() -> Home {
+    let machine = machine::shared();
+    Home { folder: tempfile::tempdir().unwrap(), _machine: machine }
 }
 
 pub fn fixture(name: &str) -> PathBuf {

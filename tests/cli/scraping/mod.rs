@@ -1,5 +1,4 @@
 //! A running `swtch serve`, and what it says.
-#![allow(dead_code, missing_docs, unreachable_pub)]
 
 use crate::common::{fixture, home, swtch};
 use serde_json::Value;
@@ -12,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A home with a Profile to price with.
-pub fn priced() -> tempfile::TempDir {
+pub fn priced() -> crate::common::Home {
     let home = home();
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();

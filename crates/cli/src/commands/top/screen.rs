@@ -79,7 +79,7 @@ fn give_back() {
 }
 
 #[cfg(test)]
-#[path = "../../../../../tests/cli/common/terminal.rs"]
+#[path = "../../../../../tests/cli/terminal.rs"]
 mod terminal;
 
 #[cfg(test)]

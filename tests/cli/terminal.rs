@@ -1,5 +1,4 @@
 //! A terminal to run programs in: a pseudo-terminal, and what is on its screen.
-#![allow(dead_code, missing_docs, unreachable_pub)]
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};

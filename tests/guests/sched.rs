@@ -1,49 +1,19 @@
 //! `swtch sched` on a kernel that has sched_ext, in a virtual machine.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{home, run, skip, stderr, stdout, swtch};
+use crate::common::{home, run, stderr, stdout, swtch};
+use crate::guest::{cache, cannot, machine};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// One guest at a time: two on two processors would each take longer than their patience.
-static MACHINE: Mutex<()> = Mutex::new(());
-
-fn machine() -> MutexGuard<'static, ()> {
-    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn beside(program: &str) -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_swtch")).with_file_name(program)
 }
 
-/// Whether something is missing; says so.
-fn cannot(test: &str) -> bool {
-    let why = if cfg!(not(target_arch = "x86_64")) {
-        Some("guests are x86-64, and run this machine's programs".to_owned())
-    } else if Command::new("qemu-system-x86_64").arg("--version").output().is_err() {
-        Some("QEMU is not installed and tools/setup could not install it".to_owned())
-    } else {
-        let schedulers = ["scx_flsched", "scx_global_fifo"];
-        schedulers.iter().find(|name| !beside(name).is_file()).map(|name| {
-            format!("{name} is not beside swtch; cargo build -p {name}, with --release if this test has it")
-        })
-    };
-    if let Some(why) = &why {
-        skip(test, why);
-    }
-    why.is_some()
-}
-
-/// Kernels are kept beside the build, for all tests.
 fn in_vm(home: &Path) -> Command {
     let mut command = swtch(home);
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache");
-    command.env("XDG_CACHE_HOME", cache).env("TMPDIR", home);
+    command.env("XDG_CACHE_HOME", cache()).env("TMPDIR", home);
     command
 }
 

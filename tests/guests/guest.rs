@@ -1,5 +1,4 @@
 //! Scripts in a virtual machine, with the programs of this build.
-#![allow(dead_code, missing_docs, unreachable_pub, clippy::print_stdout)]
 
 use crate::common::{home, run, skip, stderr, stdout, swtch};
 use std::env;
@@ -28,6 +27,11 @@ pub fn cannot(test: &str) -> bool {
     missing
 }
 
+/// Kernels are kept beside the build, for all tests.
+pub fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache")
+}
+
 /// A script for a guest's shell, and the guest.
 #[derive(Clone, Debug)]
 pub struct Guest<'a> {
@@ -43,9 +47,9 @@ pub struct Guest<'a> {
 }
 
 impl Guest<'_> {
-    /// What a script of `tests/cli/guest` prints, both streams. It must end with status 0.
+    /// What a script of `tests/guests/scripts` prints, both streams. It must end with status 0.
     pub fn prints(&self, script: &str) -> String {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/guest").join(script);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests/scripts").join(script);
         let mut text = "exec 2>&1\n".to_owned();
         for (name, value) in self.settings {
             text.push_str(&format!("{name}='{value}'\n"));
@@ -53,9 +57,7 @@ impl Guest<'_> {
         text.push_str(&std::fs::read_to_string(path).unwrap());
         let home = home();
         let mut command = swtch(home.path());
-        // Kernels are kept beside the build, for all tests.
-        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache");
-        command.env("XDG_CACHE_HOME", cache).env("TMPDIR", home.path()).env("PATH", search_path());
+        command.env("XDG_CACHE_HOME", cache()).env("TMPDIR", home.path()).env("PATH", search_path());
         command.args(["vm", if self.deterministic { "--deterministic" } else { "--emulate" }]);
         // Under some loads the guest's first process has to wait for its turn, and this machine may be busy with something else too.
         command.args([

@@ -1,45 +1,17 @@
 //! `swtch vm` on the real thing: kernels boot, and everything that can happen to a guest is made to happen.
-#![allow(missing_docs, clippy::print_stderr)]
 
-mod common;
-
-use common::{home, names, run, skip, stderr, stdout, swtch};
+use crate::common::{home, names, run, skip, stderr, stdout, swtch};
+use crate::guest::{cache, cannot, machine};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-/// One guest at a time: two on two processors would each take longer than their patience.
-static MACHINE: Mutex<()> = Mutex::new(());
 
 /// From the command's start to the guest's first process, in emulation; the goal of 10 s is for an idle machine with two processors.
 const BOOT_AT_MOST: Duration = Duration::from_secs(60);
-
-fn machine() -> MutexGuard<'static, ()> {
-    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether there is no QEMU; says so.
-fn cannot(test: &str) -> bool {
-    if cfg!(not(target_arch = "x86_64")) {
-        skip(test, "guests are x86-64, and run this machine's programs");
-        return true;
-    }
-    let missing = Command::new("qemu-system-x86_64").arg("--version").output().is_err();
-    if missing {
-        skip(test, "QEMU is not installed and tools/setup could not install it");
-    }
-    missing
-}
-
-/// Kernels are kept beside the build, for all tests.
-fn cache() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache")
-}
 
 /// In emulation everywhere, with temporary files in a folder of its own.
 fn vm(home: &Path, arguments: &[&str]) -> Command {

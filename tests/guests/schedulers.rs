@@ -1,12 +1,7 @@
 //! The schedulers on a real kernel, in a virtual machine: how they end, what they do to a workload, and what upsets them.
 // What a guest said, and figures beside their prediction, are shown when asked for or when a test fails.
-#![allow(missing_docs, clippy::print_stderr, clippy::print_stdout)]
 
-mod common;
-#[path = "common/guest.rs"]
-mod guest;
-
-use guest::{Guest, beginning_with, cannot, machine};
+use crate::guest::{Guest, beginning_with, cannot, machine};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

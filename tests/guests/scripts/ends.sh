@@ -1,4 +1,4 @@
-# What a user expects of schedulers beyond what tests/cli/sched_vm.rs asks of `swtch sched`: one expectation a line, PASS or FAIL.
+# What a user expects of schedulers beyond what tests/guests/sched.rs asks of `swtch sched`: one expectation a line, PASS or FAIL.
 state() { cat /sys/kernel/sched_ext/state; }
 verdict() { if [ "$2" = "$3" ]; then echo "PASS $1"; else echo "FAIL $1: '$2', expected '$3'"; fi; }
 policy() { read -r stat < "/proc/$1/stat"; set -- ${stat##*)}; echo "${39}"; }

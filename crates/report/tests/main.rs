@@ -1,0 +1,10 @@
+//! Pages, text and exports, from outside.
+#![allow(missing_docs, reason = "a test")]
+
+mod functions;
+mod one_trace;
+mod page;
+mod studies;
+mod synthetic;
+mod traces;
+mod visible;

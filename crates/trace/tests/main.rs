@@ -1,0 +1,5 @@
+//! Damaged Traces, and how large one is.
+#![allow(missing_docs, reason = "a test")]
+
+mod damage;
+mod size;

@@ -1,0 +1,24 @@
+//! The program `swtch` as a user runs it, one module a command or a promise.
+#![allow(missing_docs, unreachable_pub, clippy::print_stderr, clippy::print_stdout)]
+
+mod advised;
+mod bad_input;
+mod common;
+mod compared;
+mod confined;
+mod delays;
+mod disturbed;
+mod examples;
+mod exchange;
+mod groups;
+mod measuring;
+mod recording;
+mod recording_perf;
+mod reporting;
+mod sched;
+mod scraping;
+mod serve;
+mod sharing;
+mod simulating;
+mod terminal;
+mod top;
