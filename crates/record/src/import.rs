@@ -1,7 +1,7 @@
 //! Makes a Trace of what other recorders wrote down as text.
 //!
 //! Read are the text of `perf script` from what `perf sched record` recorded, and ftrace's own: `trace-cmd report` and
-//! `/sys/kernel/tracing/trace`. Their lines become [events](crate::event), as a source of our own would see them, and go the same
+//! `/sys/kernel/tracing/trace`. Their lines become [events](swtch_trace::event), as a source of our own would see them, and go the same
 //! way from there. What such a text does not say is unavailable, never zero.
 
 mod body;

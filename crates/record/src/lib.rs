@@ -17,8 +17,6 @@
 //! }
 //! ```
 
-pub mod accumulate;
-pub mod event;
 pub mod import;
 pub mod sources;
 pub mod system;
@@ -26,13 +24,12 @@ pub mod system;
 mod clock;
 mod error;
 mod files;
-mod growth;
-mod known;
 pub mod live;
 pub mod meter;
 mod options;
 pub mod plan;
 mod session;
+mod task_info;
 mod unavailable;
 mod working_set;
 mod workload;

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Mode, Options, SourceKind, Target};
@@ -11,6 +10,7 @@ use crate::session::{self, Groups, Run};
 use crate::system::{Cgroup, Detail, Snapshot};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
 
 /// A recording that nobody writes down. Programs in the kernel are taken off when it is dropped.

@@ -7,10 +7,8 @@ mod deltas;
 mod groups;
 mod guard;
 
-use crate::accumulate::Tables;
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
-use crate::growth::Growth;
 use crate::options::{Mode, Options, SourceKind, Target};
 use crate::plan::Facts;
 use crate::session::{self, GroupNames, unavailable};
@@ -24,6 +22,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_document::Refused;
+use swtch_trace::accumulate::Tables;
+use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
 use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
 

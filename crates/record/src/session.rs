@@ -16,7 +16,6 @@ mod perf_run;
 mod procfs_run;
 mod system_intervals;
 
-use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Options, SourceKind, Target};
@@ -38,6 +37,7 @@ use procfs_run::ProcfsRun;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_topology::Host;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::check::check;
 use swtch_trace::model::{Ended, Header, Lost, Scope};
 use swtch_trace::tables::SwitchRow;

@@ -333,8 +333,8 @@ fn why(error: &io::Error) -> Option<String> {
 /// Numbers of the processes, ourselves left out.
 fn members(whose: &Whose) -> HashSet<u32> {
     let mut found = match whose {
-        Whose::Everybody => crate::known::processes().into_iter().collect(),
-        Whose::Group(folder) => crate::known::processes_in_folder(folder).into_iter().collect(),
+        Whose::Everybody => crate::task_info::processes().into_iter().collect(),
+        Whose::Group(folder) => crate::task_info::processes_in_folder(folder).into_iter().collect(),
         Whose::Descendants(pids) => descendants(pids),
     };
     found.remove(&std::process::id());
@@ -342,8 +342,10 @@ fn members(whose: &Whose) -> HashSet<u32> {
 }
 
 fn descendants(of: &[u32]) -> HashSet<u32> {
-    let parents: Vec<(u32, u32)> =
-        crate::known::processes().into_iter().filter_map(|pid| Some((pid, stat(pid)?.parent_pid))).collect();
+    let parents: Vec<(u32, u32)> = crate::task_info::processes()
+        .into_iter()
+        .filter_map(|pid| Some((pid, stat(pid)?.parent_pid)))
+        .collect();
     let mut found: HashSet<u32> = of.iter().copied().collect();
     // A child may have a smaller number than its parent, since numbers begin again.
     loop {

@@ -28,6 +28,7 @@ pub mod spec;
 pub mod summary;
 pub mod sweep;
 pub mod tally;
+pub mod trace_writer;
 pub mod workload;
 pub mod workloads;
 

@@ -4,6 +4,7 @@
 //! that every such domain is a range. [`Cpu::id`] is the number a kernel would give it; everywhere else a CPU is its place in
 //! [`Machine::cpus`].
 
+pub(crate) mod facts;
 mod host;
 mod presets;
 

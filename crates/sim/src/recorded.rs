@@ -6,7 +6,7 @@
 use crate::histogram::Histogram;
 use crate::summary::{Durations, Summary};
 use serde::Serialize;
-use swtch_trace::model::{Header, Origin, Provenance};
+use swtch_trace::model::{Header, Origin};
 use swtch_trace::tables::SwitchRow;
 
 /// Who writes simulated Traces, in [`Provenance::recorder`].
@@ -211,18 +211,10 @@ fn undecided(same: &Summary, error: &ReplayError, runs: &[Summary]) -> Vec<Strin
     reasons
 }
 
-/// The policy that a simulated Trace was made under.
-pub fn policy_of(provenance: &Provenance) -> Option<&str> {
-    if provenance.origin != Origin::Simulated || provenance.recorder != RECORDER {
-        return None;
-    }
-    provenance.why.split_once(" under ")?.1.split_once(" on ").map(|(policy, _)| policy)
-}
-
 /// The policy of the kernel that was recorded: by its version, unless a sched_ext scheduler was loaded.
 fn policy(header: &Header) -> Option<String> {
     if header.provenance.origin == Origin::Simulated {
-        return policy_of(&header.provenance).map(str::to_owned);
+        return header.provenance.policy.clone();
     }
     let kernel = &header.host.kernel;
     if kernel.sched_ext_loaded.is_some() {
@@ -231,15 +223,20 @@ fn policy(header: &Header) -> Option<String> {
     let mut numbers = kernel.release.split(|letter: char| !letter.is_ascii_digit());
     let mut next = || numbers.next()?.parse::<u32>().ok();
     let version = (next()?, next()?);
-    // EEVDF came with 6.6.
-    Some(if version >= (6, 6) { "eevdf" } else { "cfs" }.to_owned())
+    // EEVDF came with 6.6 and was reworked for 7.2.
+    let policy = match version {
+        (7, 2..) | (8.., _) => "eevdf-7.2",
+        (6, 6..) | (7, _) => "eevdf",
+        _ => "cfs",
+    };
+    Some(policy.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use swtch_topology::Host;
-    use swtch_trace::model::Scope;
+    use swtch_trace::model::{Provenance, Scope};
 
     fn run(policy: &str, makespan_ns: u64, switches: u64, p50: u64) -> Summary {
         let wait_ns = Durations { count: 9, p50: Some(p50), p90: Some(p50), p99: Some(p50), max: Some(p50) };
@@ -315,6 +312,18 @@ mod tests {
     }
 
     #[test]
+    fn a_simulated_trace_names_its_policy_whatever_its_reason_says() {
+        let provenance = Provenance {
+            origin: Origin::Simulated,
+            policy: Some("on a disk/under test.bpf.c".to_owned()),
+            why: "a under b on c".to_owned(),
+            ..Provenance::default()
+        };
+        let header = Header::new(provenance, Host::default(), Scope::Machine);
+        assert_eq!(policy(&header).as_deref(), Some("on a disk/under test.bpf.c"));
+    }
+
+    #[test]
     fn the_kernels_version_says_which_fair_class_it_was() {
         let of = |release: &str| {
             let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
@@ -322,6 +331,11 @@ mod tests {
             policy(&header)
         };
         assert_eq!(of("6.18.0-rc1").as_deref(), Some("eevdf"));
+        assert_eq!(of("7.1.2").as_deref(), Some("eevdf"));
+        assert_eq!(
+            (of("7.2.0"), of("8.0-rc1")),
+            (Some("eevdf-7.2".to_owned()), Some("eevdf-7.2".to_owned()))
+        );
         assert_eq!(of("6.5.13-generic").as_deref(), Some("cfs"));
         assert_eq!(of(""), None);
     }

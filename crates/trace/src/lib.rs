@@ -2,17 +2,20 @@
 //!
 //! On disk a Trace is a folder `NAME.swtch/` with `header.json` (schema `swtch/trace/1`) and Parquet tables that DuckDB, pandas,
 //! Polars and Spark read. [`model`] holds the header's types, [`tables`] the rows, [`writer`] writes a Trace while it is being
-//! recorded, [`reader`] reads one.
+//! recorded, [`reader`] reads one. Whoever sees [`event`]s, a recorder or a simulator, builds the tables with [`accumulate`].
 //!
 //! The header is the truth: a file that it does not name is no part of the Trace. Every file appears whole or not at all, so a
 //! recorder may be killed at any moment and what it wrote before can be read.
 #![forbid(unsafe_code)]
 
+pub mod accumulate;
 pub mod check;
 mod columns;
 mod error;
+pub mod event;
 pub mod figures;
 mod files;
+pub mod growth;
 pub mod model;
 pub mod reader;
 pub mod tables;

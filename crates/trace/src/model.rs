@@ -81,6 +81,9 @@ pub struct Provenance {
     pub recorder: String,
     /// Why this source was chosen.
     pub why: String,
+    /// The scheduling policy of a simulated Trace, as `swtch simulate --policy` names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
     /// When it was started, nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
     /// The same moment by CLOCK_MONOTONIC, ns; the tables' times count from it.

@@ -1,10 +1,8 @@
 //! `swtch simulate`.
 
-mod host;
 mod input;
 mod sweep;
 mod table;
-mod trace;
 mod watch;
 
 use crate::args::simulate::SimulateArgs;
@@ -17,8 +15,8 @@ use std::time::Instant;
 use swtch_sim::plan::Plan;
 use swtch_sim::run::{Run, run as simulate};
 use swtch_sim::summary::{Document, Summary};
+use swtch_sim::trace_writer::TraceWriter;
 use swtch_sim::{Refused, SimError};
-use trace::Recorder;
 use watch::{Through, Watch, Watched};
 
 pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
@@ -54,7 +52,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
 /// One run, and its Trace where a folder is given.
 fn one(plan: &Plan, policy: &str, folder: Option<&Path>, watch: &mut Watch) -> anyhow::Result<Summary> {
     watch.begin(policy);
-    let mut recorder = folder.map(|folder| Recorder::begin(plan, policy, folder)).transpose()?;
+    let mut recorder = folder.map(|folder| TraceWriter::begin(plan, policy, folder)).transpose()?;
     let began = Instant::now();
     let mut watched = Watched { watch, recorder: recorder.as_mut() };
     // The sink borrows what is needed afterwards.
@@ -62,7 +60,7 @@ fn one(plan: &Plan, policy: &str, folder: Option<&Path>, watch: &mut Watch) -> a
     let run = match done {
         Ok(run) => run,
         Err(error) => {
-            if let Some(failure) = recorder.as_mut().and_then(Recorder::failure) {
+            if let Some(failure) = recorder.as_mut().and_then(TraceWriter::failure) {
                 return Err(failure.into());
             }
             return Err(refused(error).context(format!("under {policy}")));

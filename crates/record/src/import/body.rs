@@ -1,7 +1,7 @@
 //! What an event tells: include/trace/events/sched.h (v6.18) as the kernel prints it, and the short forms of libtraceevent's plugins
 //! (plugin_sched_switch.c, version 1.8), which perf and trace-cmd use where they are installed.
 
-use crate::event::PrevState;
+use swtch_trace::event::PrevState;
 
 /// Longest name of a task, in bytes; the kernel's have at most 15, and a byte that is no UTF-8 became three.
 const MOST_COMM_BYTES: usize = 48;

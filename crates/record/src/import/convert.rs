@@ -7,11 +7,11 @@ use super::line::Line;
 use super::order::Order;
 use super::tasks::Tasks;
 use super::{Counts, Format};
-use crate::accumulate::{Accumulator, CacheGroups, Known};
-use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use swtch_trace::accumulate::{Accumulator, CacheGroups, TaskInfo};
 use swtch_trace::check::check;
+use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
@@ -26,7 +26,7 @@ const BATCH: usize = 4096;
 struct Step {
     event: Event,
     /// What its line, and those before it that had no event, newly say about tasks.
-    news: Vec<Known>,
+    news: Vec<TaskInfo>,
 }
 
 /// Takes lines, gives a Trace.
@@ -36,7 +36,7 @@ pub(super) struct Converter {
     order: Order<Step>,
     tasks: Tasks,
     /// What was newly said about tasks since the last event.
-    news: HashMap<u32, Known>,
+    news: HashMap<u32, TaskInfo>,
     format: Option<Format>,
     first_ns: Option<u64>,
     /// From the first event that is in order.
@@ -114,7 +114,7 @@ impl Converter {
         self.learn(known);
     }
 
-    fn learn(&mut self, known: Option<Known>) {
+    fn learn(&mut self, known: Option<TaskInfo>) {
         self.news.extend(known.map(|known| (known.tid, known)));
     }
 
@@ -252,7 +252,7 @@ impl Converter {
     }
 }
 
-fn life(at_ns: u64, known: Known, kind: LifeKind) -> Event {
+fn life(at_ns: u64, known: TaskInfo, kind: LifeKind) -> Event {
     Event::Life(Life {
         at_ns,
         tid: known.tid,

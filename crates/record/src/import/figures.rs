@@ -1,12 +1,12 @@
 //! What the header and the tables say, and what they must not.
 
 use super::{Counts, Format};
-use crate::accumulate::{Sums, Tables};
-use crate::event::{Event, Switch};
 use std::collections::BTreeMap;
 use std::path::Path;
 use swtch_topology::Host;
 use swtch_topology::host::Cpu;
+use swtch_trace::accumulate::{Sums, Tables};
+use swtch_trace::event::{Event, Switch};
 use swtch_trace::model::{Ended, Header, Lost, Origin, Provenance, Scope, SwitchTotals, Unavailable};
 
 /// What is gathered beside the events.

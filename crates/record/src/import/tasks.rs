@@ -1,8 +1,8 @@
 //! What the lines so far say about tasks.
 
 use super::body::Named;
-use crate::accumulate::Known;
 use std::collections::HashMap;
+use swtch_trace::accumulate::TaskInfo;
 
 /// The tasks that exist, by the lines so far.
 #[derive(Debug, Default)]
@@ -22,22 +22,22 @@ struct Task {
 }
 
 impl Task {
-    fn known(&self, tid: u32) -> Known {
-        Known {
+    fn known(&self, tid: u32) -> TaskInfo {
+        TaskInfo {
             tid,
             // A text without processes leaves every thread by itself.
             pid: self.pid.unwrap_or(tid),
             parent_pid: self.parent_pid,
             comm: self.comm.clone(),
             kernel_thread: false,
-            ..Known::default()
+            ..TaskInfo::default()
         }
     }
 }
 
 impl Tasks {
     /// A task is named; what to tell of it, when that is new.
-    pub(super) fn name(&mut self, named: Named<'_>) -> Option<Known> {
+    pub(super) fn name(&mut self, named: Named<'_>) -> Option<TaskInfo> {
         if named.tid == 0 {
             return None;
         }
@@ -50,7 +50,7 @@ impl Tasks {
     }
 
     /// A line says who runs: perhaps of which process, and by a name that serves until an event gives one.
-    pub(super) fn runs(&mut self, tid: u32, comm: &str, pid: Option<u32>) -> Option<Known> {
+    pub(super) fn runs(&mut self, tid: u32, comm: &str, pid: Option<u32>) -> Option<TaskInfo> {
         if tid == 0 {
             return None;
         }
@@ -67,7 +67,7 @@ impl Tasks {
     }
 
     /// A task is made. Its process is its own, as far as the text says.
-    pub(super) fn made(&mut self, parent: Named<'_>, child: Named<'_>) -> Known {
+    pub(super) fn made(&mut self, parent: Named<'_>, child: Named<'_>) -> TaskInfo {
         let parent_pid = self.tasks.get(&parent.tid).and_then(|task| task.pid).unwrap_or(parent.tid);
         let task = Task { comm: child.comm.to_owned(), parent_pid: Some(parent_pid), ..Task::default() };
         let known = task.known(child.tid);
@@ -76,10 +76,10 @@ impl Tasks {
     }
 
     /// What is known of a task.
-    pub(super) fn known(&self, tid: u32) -> Known {
+    pub(super) fn known(&self, tid: u32) -> TaskInfo {
         self.tasks
             .get(&tid)
-            .map_or_else(|| Known { tid, pid: tid, ..Known::default() }, |task| task.known(tid))
+            .map_or_else(|| TaskInfo { tid, pid: tid, ..TaskInfo::default() }, |task| task.known(tid))
     }
 
     /// A wake-up begins.

@@ -1,9 +1,9 @@
 //! What tasks did since the last time. Sums of these never go back, whatever tasks come, go and move.
 
-use crate::growth::Growth;
 use crate::sources::counts::{CLASSES, TaskCounts};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use swtch_trace::growth::Growth;
 use swtch_trace::tables::TaskRow;
 
 /// So many tasks that ended since the last time have rows of their own; of more, those of one control group share one.

@@ -2,11 +2,11 @@
 
 use super::GroupUse;
 use crate::Unavailable;
-use crate::growth::Growth;
 use crate::system::{CgroupReading, Cgroups};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use swtch_trace::growth::Growth;
 
 /// So many are looked at; each takes some 20 microseconds.
 const MOST: usize = 2_000;

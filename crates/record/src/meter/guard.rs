@@ -104,10 +104,10 @@ impl Guard {
 mod tests {
     use super::super::GroupUse;
     use super::*;
-    use crate::accumulate::Tables;
     use crate::system::{CgroupCounters, Difference};
     use std::collections::BTreeMap;
     use swtch_topology::Host;
+    use swtch_trace::accumulate::Tables;
     use swtch_trace::model::{Header, Provenance, Scope, SwitchTotals};
     use swtch_trace::tables::TaskRow;
 

@@ -2,13 +2,13 @@
 
 use super::header::unavailable;
 use super::{Progress, Run};
-use crate::accumulate::Tables;
 use crate::error::RecordError;
-use crate::known;
 use crate::options::Target;
 use crate::sources::perf::counters::{COLUMNS, Counter, Counters, Root};
+use crate::task_info;
 use std::io;
 use std::time::Duration;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{Header, Lost};
 use swtch_trace::tables::SwitchRow;
 

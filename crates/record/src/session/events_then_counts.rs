@@ -3,12 +3,12 @@
 use super::bpf_run::BpfRun;
 use super::counts_run::CountsRun;
 use super::{Progress, Run, joined};
-use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::Options;
 use crate::system::Cgroup;
 use std::time::Duration;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
 

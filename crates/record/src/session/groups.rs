@@ -1,11 +1,11 @@
 //! What each control group came to: the sums of its tasks, and what its quota did.
 
 use super::header::unavailable;
-use crate::accumulate::Tables;
 use crate::system::{Hierarchy, Throttling};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
 use swtch_trace::tables::{CgroupRow, TaskRow};
 

@@ -1,7 +1,6 @@
 //! What the header says beyond the source's own figures.
 
 use super::{Observer, interrupts};
-use crate::accumulate::Tables;
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{SourceKind, Target};
@@ -9,6 +8,7 @@ use crate::system::Difference;
 use crate::workload::Workload;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use swtch_topology::Host;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{
     CpuTime, Header, Origin, Pressure, Provenance, Reconciliation, Scope, Throttled, Unavailable,
 };

@@ -1,10 +1,10 @@
 //! Interrupts: how often by the kernel's own tables, how long by the source where it sees that.
 
 use super::header::unavailable;
-use crate::accumulate::Tables;
 use crate::system::{CounterRow, Difference};
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{Header, Reconciliation};
 use swtch_trace::tables::{InterruptKind, InterruptRow};
 

@@ -1,8 +1,8 @@
 //! The tables of two recordings that follow each other, as one.
 
-use crate::accumulate::Tables;
 use std::collections::{BTreeMap, HashMap};
 use swtch_stats::class_quantile;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Totals;
 use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
 

@@ -1,9 +1,9 @@
 //! Whose switches are recorded, as far as it is known beforehand.
 
 use crate::clock::monotonic_ns;
-use crate::known;
 use crate::options::Target;
 use crate::system::Cgroup;
+use crate::task_info;
 use std::collections::HashSet;
 use std::path::PathBuf;
 

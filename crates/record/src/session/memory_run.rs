@@ -2,12 +2,12 @@
 
 use super::header::unavailable;
 use super::{Progress, Run};
-use crate::accumulate::Tables;
 use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::system::Cgroup;
 use crate::working_set::{Whose, WorkingSets};
 use std::time::Duration;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
 

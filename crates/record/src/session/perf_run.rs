@@ -4,19 +4,19 @@ use super::bpf_run::{PERIODS, SWEEP_EVERY_NS, cache_groups, late_rows, next_peri
 use super::header::unavailable;
 use super::members::Members;
 use super::{Progress, Run};
-use crate::accumulate::{Accumulator, Tables};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
-use crate::known;
 use crate::options::{Options, Target};
 use crate::plan::only_counts;
 use crate::sources::perf::convert::{Converter, Told};
 use crate::sources::perf::record::{Record, What};
 use crate::sources::perf::{Perf, PerfError};
 use crate::system::{Cgroup, Hierarchy};
+use crate::task_info;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
+use swtch_trace::accumulate::{Accumulator, Tables};
 use swtch_trace::model::{Header, Lost, RecorderCost};
 use swtch_trace::tables::SwitchRow;
 
@@ -396,13 +396,13 @@ impl Run for PerfRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Event;
+    use swtch_trace::event::Event;
 
     /// Not everything that a task does reaches the accumulator as its own.
     #[test]
     fn an_event_of_either_half_has_a_place() {
         let mut converter = Converter::new(false, None);
-        let mut accumulator = Accumulator::new(0, crate::accumulate::CacheGroups::default(), true);
+        let mut accumulator = Accumulator::new(0, swtch_trace::accumulate::CacheGroups::default(), true);
         accumulator.follow(&known::task(std::process::id(), None).unwrap());
         let tid = std::process::id();
         let record = |at_ns, what| Record { at_ns, cpu: 0, pid: tid, tid, what };

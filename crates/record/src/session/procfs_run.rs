@@ -2,7 +2,6 @@
 
 use super::header::unavailable;
 use super::{Progress, Run};
-use crate::accumulate::Tables;
 use crate::clock::process_cpu_ns;
 use crate::error::RecordError;
 use crate::options::Target;
@@ -10,6 +9,7 @@ use crate::sources::procfs::{self, Collected, Interval, ProcfsError, Sampled, Sa
 use crate::system::Cgroup;
 use std::path::Path;
 use std::time::Duration;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{Header, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{IntervalRow, SwitchRow, TaskRow};
 

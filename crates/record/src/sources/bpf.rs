@@ -5,7 +5,6 @@ mod rings;
 mod shared;
 
 use crate::clock::monotonic_ns;
-use crate::event::Event;
 use crate::sources::mapping::Mapping;
 use crate::sources::privileges::Privileges;
 use horizon::Horizon;
@@ -18,6 +17,7 @@ use shared::{HARD_LINES, INFO_SHIFT, LINES, RawEvent, RawInterrupt, SOFT_KINDS, 
 use skeleton::{RecordSkel, RecordSkelBuilder};
 use std::io;
 use std::mem::MaybeUninit;
+use swtch_trace::event::Event;
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
 #[allow(clippy::undocumented_unsafe_blocks)]

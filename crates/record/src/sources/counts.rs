@@ -2,7 +2,6 @@
 
 mod shared;
 
-use crate::accumulate::CacheGroups;
 use crate::sources::bpf::{BpfError, Tracepoints, refused, task_limit};
 use crate::sources::mapping::Mapping;
 use crate::sources::ring::Ring;
@@ -15,6 +14,7 @@ use std::io::Read;
 use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::Ordering;
 use swtch_stats::class_quantile;
+use swtch_trace::accumulate::CacheGroups;
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -120,12 +120,6 @@ impl Classes {
             *sum = sum.saturating_add(*count);
         }
     }
-}
-
-/// By how much a count of 32 bits grew, which begins anew when it is full. One that went backwards, because it was read too late or is another
-/// task's, did not grow; read without a sign, it would have grown by four thousand million.
-pub fn grown(now: u32, before: u32) -> u32 {
-    now.wrapping_sub(before).cast_signed().max(0).cast_unsigned()
 }
 
 /// From (ns) and to (exclusive) of a class.

@@ -2,9 +2,9 @@
 
 use super::{CgroupCounters, CounterRow, CounterTable, CpuTimes, Pressure, Resource, RunQueue, Snapshot};
 use crate::Unavailable;
-use crate::growth::Growth;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use swtch_trace::growth::Growth;
 
 /// What happened between two snapshots. Where one of them lacks a figure, the difference lacks it too.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,5 @@
 //! What somebody sees and can do while a simulation runs: how far it is, and Ctrl-C.
 
-use super::trace::Recorder;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
+use swtch_sim::trace_writer::TraceWriter;
 
 /// What takes less is over before a bar is any use.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -88,7 +88,7 @@ fn bar(until_ns: Option<u64>) -> ProgressBar {
 /// A run's sink: the watch, and a Trace where one is wanted.
 pub(super) struct Watched<'a> {
     pub(super) watch: &'a mut Watch,
-    pub(super) recorder: Option<&'a mut Recorder>,
+    pub(super) recorder: Option<&'a mut TraceWriter>,
 }
 
 impl Sink for Watched<'_> {

@@ -6,11 +6,11 @@ use super::shared::{
     FLAG_NEW, FLAG_PREEMPT, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_SHIFT, RawEvent, RawInfo, RawRing,
 };
 use crate::clock::monotonic_ns;
-use crate::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake};
 use crate::sources::mapping::Mapping;
 use crate::sources::ring::{Drained, Ring};
 use std::mem::offset_of;
 use std::sync::atomic::{Ordering, fence};
+use swtch_trace::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake};
 
 /// Events of a CPU that were lost because its ring was full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! From records in the order of time to events. Pure.
 
 use super::record::{Record, What};
-use crate::accumulate::Known;
-use crate::event::{Event, Life, LifeKind, PrevState, Switch};
 use std::collections::{HashMap, HashSet};
+use swtch_trace::accumulate::TaskInfo;
+use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch};
 
 /// What a record comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub(crate) enum Told {
     /// An event.
     Event(Event),
     /// A task has another name.
-    Name(Known),
+    Name(TaskInfo),
 }
 
 /// What is known of tasks and CPUs between two records.
@@ -21,7 +21,7 @@ pub(crate) struct Converter {
     whole: bool,
     /// This process, which is watched only because the command descends from it.
     aside: Option<u32>,
-    tasks: HashMap<u32, Known>,
+    tasks: HashMap<u32, TaskInfo>,
     /// Those past the record of their end: only their last switch is to come.
     leaving: HashSet<u32>,
     /// Those that were preempted after their number was taken from them: they come once more, nameless. With the CPU.
@@ -50,7 +50,7 @@ impl Converter {
     }
 
     /// A task that was there before, or that nobody told of.
-    pub(crate) fn know(&mut self, known: Known) {
+    pub(crate) fn know(&mut self, known: TaskInfo) {
         self.tasks.insert(known.tid, known);
     }
 
@@ -95,13 +95,13 @@ impl Converter {
                 let parent = self.tasks.get(parent_tid).cloned().unwrap_or_default();
                 // A thread has its process's parent.
                 let grand = if tid == pid { Some(*parent_pid) } else { parent.parent_pid };
-                let child = Known { tid: *tid, pid: *pid, parent_pid: grand, ..parent };
+                let child = TaskInfo { tid: *tid, pid: *pid, parent_pid: grand, ..parent };
                 self.leaving.remove(tid);
                 tell(Told::Event(life(record, &child, LifeKind::Fork)));
                 self.tasks.insert(*tid, child);
             }
             What::Exit { pid, tid } => {
-                let unknown = || Known { tid: *tid, pid: *pid, ..Known::default() };
+                let unknown = || TaskInfo { tid: *tid, pid: *pid, ..TaskInfo::default() };
                 let task = self.tasks.remove(tid).unwrap_or_else(unknown);
                 tell(Told::Event(life(record, &task, LifeKind::Exit)));
                 if self.whole {
@@ -191,7 +191,7 @@ fn half(record: &Record, prev_tid: u32, next_tid: u32, prev_state: PrevState) ->
     }
 }
 
-fn life(record: &Record, task: &Known, kind: LifeKind) -> Event {
+fn life(record: &Record, task: &TaskInfo, kind: LifeKind) -> Event {
     Event::Life(Life {
         at_ns: record.at_ns,
         tid: task.tid,
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn of_the_machine_a_switch_is_one_record_of_two() {
         let mut converter = Converter::new(true, None);
-        converter.know(Known { tid: 2, pid: 2, kernel_thread: true, ..Known::default() });
+        converter.know(TaskInfo { tid: 2, pid: 2, kernel_thread: true, ..TaskInfo::default() });
         let records = [
             record(1, 0, 0, out(false, Some((7, 7)))),
             record(2, 0, 7, What::In),
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn a_task_tells_of_itself_and_its_end_is_its_last_switch() {
         let mut converter = Converter::new(false, Some(5));
-        converter.know(Known { tid: 5, pid: 5, comm: "swtch".into(), ..Known::default() });
+        converter.know(TaskInfo { tid: 5, pid: 5, comm: "swtch".into(), ..TaskInfo::default() });
         let records = [
             record(1, 0, 5, out(false, None)),
             record(2, 0, 5, What::Fork { pid: 7, tid: 7, parent_pid: 5, parent_tid: 5 }),

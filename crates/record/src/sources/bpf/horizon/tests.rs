@@ -1,10 +1,10 @@
 //! A machine whose CPUs are taken away between any two steps of the programs, and a recorder that looks at it when it can.
 
 use super::*;
-use crate::accumulate::{Accumulator, CacheGroups, Known as KnownTask, Tables};
-use crate::event::{Counts, Event, PrevState, Switch, Wake};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use swtch_trace::accumulate::{Accumulator, CacheGroups, Tables, TaskInfo};
+use swtch_trace::event::{Counts, Event, PrevState, Switch, Wake};
 use swtch_trace::tables::SwitchRow;
 
 /// A small generator of numbers: its whole run follows from a seed.
@@ -193,7 +193,7 @@ impl Reader {
     fn new(cpus: usize, tasks: u32) -> Self {
         let mut accumulator = Accumulator::new(0, CacheGroups::default(), true);
         for tid in (1..=tasks).filter(|tid| tid % 5 > 0) {
-            accumulator.follow(&KnownTask { tid, pid: tid, ..KnownTask::default() });
+            accumulator.follow(&TaskInfo { tid, pid: tid, ..TaskInfo::default() });
         }
         Self {
             horizon: Horizon::new(cpus, 0),

@@ -1,21 +1,21 @@
 //! Tasks that are there already, as `/proc` names them.
 
-use crate::accumulate::Known;
 use crate::system::Hierarchy;
 use std::fs;
 use std::path::Path;
+use swtch_trace::accumulate::TaskInfo;
 
 /// Flag of a kernel thread in `/proc/PID/stat` (include/linux/sched.h, v6.18).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
 /// A task by its number, if it is still there. `hierarchy` is that of its control group.
-pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<Known> {
+pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> {
     let folder = format!("/proc/{tid}");
     let status = fs::read_to_string(format!("{folder}/status")).ok()?;
     let field = |name: &str| {
         status.lines().find_map(|line| line.strip_prefix(name)).and_then(|value| value.trim().parse().ok())
     };
-    Some(Known {
+    Some(TaskInfo {
         tid,
         pid: field("Tgid:")?,
         parent_pid: field("PPid:"),

@@ -15,12 +15,12 @@ pub use rows::Tables;
 pub use task::Migrations;
 
 use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
+use crate::model::{MigrationTotals, ProcessTotals, SwitchTotals, Totals};
+use crate::tables::SwitchRow;
 use arrivals::Arrivals;
 use distribution::Distribution;
 use intervals::Intervals;
 use std::collections::{HashMap, HashSet};
-use swtch_trace::model::{MigrationTotals, ProcessTotals, SwitchTotals, Totals};
-use swtch_trace::tables::SwitchRow;
 use task::{Group, Task};
 
 /// Which CPUs share caches: a number for the level 2 and one for the level 3 cache of each CPU.
@@ -34,7 +34,7 @@ pub struct CacheGroups {
 
 /// What is known of a task that was there before the recording began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct TaskInfo {
     /// The task.
     pub tid: u32,
     /// Its process.
@@ -181,7 +181,7 @@ impl Accumulator {
     }
 
     /// Names a task, whether it counts or not.
-    pub fn name(&mut self, known: &Known) {
+    pub fn name(&mut self, known: &TaskInfo) {
         let task = self.tasks.entry(known.tid).or_default();
         task.pid = Some(known.pid);
         task.parent_pid = known.parent_pid;
@@ -193,7 +193,7 @@ impl Accumulator {
     }
 
     /// Names a task that counts and was there from the start.
-    pub fn follow(&mut self, known: &Known) {
+    pub fn follow(&mut self, known: &TaskInfo) {
         self.name(known);
         if let Some(members) = &mut self.members {
             members.insert(known.tid);
@@ -592,7 +592,7 @@ impl Migrations {
     }
 }
 
-impl From<PrevState> for swtch_trace::tables::PrevState {
+impl From<PrevState> for crate::tables::PrevState {
     fn from(state: PrevState) -> Self {
         match state {
             PrevState::Runnable => Self::Runnable,

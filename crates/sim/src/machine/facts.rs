@@ -1,12 +1,12 @@
 //! A simulated machine as the facts of a host, so that its Traces are read as others are, and replayed on the like of it.
 
-use swtch_record::accumulate::CacheGroups;
-use swtch_sim::machine::{Cpu, Machine};
+use super::{Cpu, Machine};
 use swtch_topology::Host;
 use swtch_topology::host::{self, Cache, CacheKind, CoreKind, NumaNode};
+use swtch_trace::accumulate::CacheGroups;
 
 /// The facts.
-pub(super) fn host(machine: &Machine) -> Host {
+pub(crate) fn host(machine: &Machine) -> Host {
     let fastest = machine.types.iter().map(|kind| kind.speed).max().unwrap_or(1).max(1);
     let capacity = |cpu: &Cpu| machine.types[cpu.core_type as usize].speed * 1024 / fastest;
     let kind = |cpu: &Cpu| match (machine.types.len(), machine.types[cpu.core_type as usize].speed) {
@@ -65,7 +65,7 @@ fn domains(machine: &Machine, level: u32, of: impl Fn(&Cpu) -> u32) -> Vec<Cache
 }
 
 /// Which CPUs share caches, by the kernel's numbers.
-pub(super) fn cache_groups(machine: &Machine) -> CacheGroups {
+pub(crate) fn cache_groups(machine: &Machine) -> CacheGroups {
     let most = machine.cpus.iter().map(|cpu| cpu.id as usize + 1).max().unwrap_or(0);
     let mut groups = CacheGroups { l2: vec![u32::MAX; most], l3: vec![u32::MAX; most] };
     for cpu in &machine.cpus {
@@ -78,7 +78,7 @@ pub(super) fn cache_groups(machine: &Machine) -> CacheGroups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swtch_sim::machine::named;
+    use crate::machine::named;
 
     #[test]
     fn a_machine_comes_back_from_its_facts() {

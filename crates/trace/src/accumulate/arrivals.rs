@@ -1,9 +1,9 @@
 //! Switches whose second half is still to come, and the rows that wait for it.
 
 use crate::event::Switch;
+use crate::tables::SwitchRow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use swtch_trace::tables::SwitchRow;
 
 /// A switch that has been entered and, at the time reached so far, not left.
 #[derive(Clone, Copy, Debug)]

@@ -3,12 +3,12 @@
 use super::distribution::Distribution;
 use super::task::{Group, Task};
 use super::{Accumulator, Edge};
-use std::collections::HashMap;
-use swtch_trace::check::Parts;
-use swtch_trace::model::Header;
-use swtch_trace::tables::{
+use crate::check::Parts;
+use crate::model::Header;
+use crate::tables::{
     CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow,
 };
+use std::collections::HashMap;
 
 /// Most tasks whose own histograms are kept in the table; the busiest ones.
 const TASK_HISTOGRAMS: usize = 100;

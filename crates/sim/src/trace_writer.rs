@@ -1,18 +1,18 @@
 //! A simulated run as a Trace, written while it runs.
 
-use super::host::{cache_groups, host};
-use std::collections::{BTreeMap, HashSet};
+use crate::machine::Machine;
+use crate::machine::facts::{cache_groups, host};
+use crate::plan::Plan;
+use crate::recorded::RECORDER;
+use crate::run::{Run, is_sched_ext};
+use crate::sink::{SwitchEvent, WakeEvent};
+use crate::tally::Tally;
+use crate::workload::TaskSpec;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use swtch_record::accumulate::{Accumulator, Known, Sums, Tables};
-use swtch_record::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
-use swtch_sim::machine::Machine;
-use swtch_sim::plan::Plan;
-use swtch_sim::recorded::RECORDER;
-use swtch_sim::run::{Run, is_sched_ext};
-use swtch_sim::sink::{SwitchEvent, WakeEvent};
-use swtch_sim::tally::Tally;
-use swtch_sim::workload::TaskSpec;
+use swtch_trace::accumulate::{Accumulator, Sums, Tables, TaskInfo};
 use swtch_trace::check::check;
+use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use swtch_trace::model::{CpuTime, Ended, Header, Origin, Provenance, Scope, Unavailable};
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
@@ -23,7 +23,7 @@ const FIRST_TID: u32 = 1000;
 const BATCH: usize = 4096;
 
 /// Takes a run's events and writes them down.
-pub(super) struct Recorder {
+pub struct TraceWriter {
     writer: Option<Writer>,
     failure: Option<TraceError>,
     header: Header,
@@ -34,7 +34,7 @@ pub(super) struct Recorder {
     /// Names and processes of the tasks of the beginning, by their places.
     tasks: Vec<Named>,
     /// Who has ended, and whose last switch is still to come.
-    ended: HashSet<usize>,
+    ended: BTreeSet<usize>,
 }
 
 struct Named {
@@ -51,7 +51,7 @@ fn tid_of(task: Option<usize>) -> u32 {
     task.map_or(0, tid)
 }
 
-/// Why such a Trace is there; [`policy_of`](swtch_sim::recorded::policy_of) reads it again.
+/// Why such a Trace is there.
 fn why(plan: &Plan, policy: &str) -> String {
     let setting = &plan.setting;
     let (workload, machine) = (&setting.workload.name, &setting.machine.name);
@@ -81,18 +81,19 @@ fn caveats(plan: &Plan, policy: &str) -> Vec<Unavailable> {
     caveats.into_iter().map(entry).collect()
 }
 
-impl Recorder {
+impl TraceWriter {
     /// Begins the Trace `folder` of a run under a policy.
     ///
     /// # Errors
     /// When the place cannot be written to, or something else is there.
-    pub(super) fn begin(plan: &Plan, policy: &str, folder: &Path) -> Result<Self, TraceError> {
+    pub fn begin(plan: &Plan, policy: &str, folder: &Path) -> Result<Self, TraceError> {
         let machine = &plan.setting.machine;
         let provenance = Provenance {
             origin: Origin::Simulated,
             swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
             recorder: RECORDER.to_owned(),
             why: why(plan, policy),
+            policy: Some(policy.to_owned()),
             ..Provenance::default()
         };
         let mut header = Header::new(provenance, host(machine), Scope::Machine);
@@ -105,7 +106,7 @@ impl Recorder {
             rows: Vec::with_capacity(BATCH),
             cpus: machine.cpus.iter().map(|cpu| cpu.id).collect(),
             tasks: Vec::new(),
-            ended: HashSet::new(),
+            ended: BTreeSet::new(),
         };
         let mut leaders = BTreeMap::new();
         for (task, spec) in plan.setting.workload.tasks.iter().enumerate() {
@@ -116,12 +117,12 @@ impl Recorder {
     }
 
     /// Whether writing has failed.
-    pub(super) fn failed(&self) -> bool {
+    pub fn failed(&self) -> bool {
         self.failure.is_some()
     }
 
     /// What went wrong in writing, if anything did.
-    pub(super) fn failure(&mut self) -> Option<TraceError> {
+    pub fn failure(&mut self) -> Option<TraceError> {
         self.failure.take()
     }
 
@@ -143,7 +144,7 @@ impl Recorder {
         self.tasks.get(task).map_or_else(|| tid(task), |named| named.pid)
     }
 
-    pub(super) fn switch(&mut self, event: SwitchEvent) {
+    pub fn switch(&mut self, event: SwitchEvent) {
         let prev_state = match (event.prev, event.prev_runnable) {
             (None, _) | (_, true) => PrevState::Runnable,
             (Some(task), false) if self.ended.remove(&task) => PrevState::Dead,
@@ -172,7 +173,7 @@ impl Recorder {
         self.tasks.get(task).map_or((false, task as u32), |named| (true, named.process))
     }
 
-    pub(super) fn wake(&mut self, event: WakeEvent) {
+    pub fn wake(&mut self, event: WakeEvent) {
         let wake = Wake {
             at_ns: event.at_ns,
             cpu: self.cpus[event.cpu],
@@ -183,12 +184,12 @@ impl Recorder {
         self.take(&Event::Wake(wake));
     }
 
-    pub(super) fn fork(&mut self, at_ns: u64, parent: Option<usize>, child: usize) {
+    pub fn fork(&mut self, at_ns: u64, parent: Option<usize>, child: usize) {
         let comm = self.tasks.get(child).map_or_else(String::new, |named| named.name.clone());
         let pid = self.pid(child);
         let parent_pid = parent.map_or(0, |parent| self.pid(parent));
         if parent.is_none() && at_ns == 0 {
-            let known = Known { tid: tid(child), pid, parent_pid: Some(0), comm, ..Known::default() };
+            let known = TaskInfo { tid: tid(child), pid, parent_pid: Some(0), comm, ..TaskInfo::default() };
             self.accumulator.follow(&known);
         } else {
             let kind = LifeKind::Fork;
@@ -201,7 +202,7 @@ impl Recorder {
         self.take(&Event::Wake(Wake { at_ns, cpu: 0, wakee_tid, waker_tid, new: true }));
     }
 
-    pub(super) fn exit(&mut self, at_ns: u64, task: usize) {
+    pub fn exit(&mut self, at_ns: u64, task: usize) {
         self.ended.insert(task);
         let comm = self.tasks.get(task).map_or_else(String::new, |named| named.name.clone());
         let (tid, pid, kind) = (tid(task), self.pid(task), LifeKind::Exit);
@@ -213,7 +214,7 @@ impl Recorder {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(super) fn finish<S>(mut self, machine: &Machine, run: &Run<S>) -> Result<(), TraceError> {
+    pub fn finish<S>(mut self, machine: &Machine, run: &Run<S>) -> Result<(), TraceError> {
         self.accumulator.end(&mut self.rows);
         self.hand_on();
         let Some(mut writer) = self.writer.take() else { return Ok(()) };

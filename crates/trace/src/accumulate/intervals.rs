@@ -1,6 +1,6 @@
 //! Counts over time, in bounded memory.
 
-use swtch_trace::tables::IntervalRow;
+use crate::tables::IntervalRow;
 
 /// So many intervals at most; then two become one.
 const MOST: usize = 1024;

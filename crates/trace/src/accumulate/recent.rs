@@ -10,7 +10,7 @@ impl Accumulator {
     /// and so are the pairs. Tasks that have ended are there once. Histograms and intervals are left out.
     ///
     /// ```
-    /// use swtch_record::accumulate::{Accumulator, CacheGroups};
+    /// use swtch_trace::accumulate::{Accumulator, CacheGroups};
     /// let mut accumulator = Accumulator::new(0, CacheGroups::default(), false);
     /// assert!(accumulator.recent(1, &|_| None).tasks.is_empty());
     /// ```

@@ -24,8 +24,8 @@ fn wake(at_ns: u64, cpu: u32, wakee_tid: u32, waker_tid: u32) -> Event {
     Event::Wake(Wake { at_ns, cpu, wakee_tid, waker_tid: Some(waker_tid), new: false })
 }
 
-fn known(tid: u32) -> Known {
-    Known { tid, pid: tid, parent_pid: Some(1), comm: format!("task{tid}"), ..Known::default() }
+fn known(tid: u32) -> TaskInfo {
+    TaskInfo { tid, pid: tid, parent_pid: Some(1), comm: format!("task{tid}"), ..TaskInfo::default() }
 }
 
 fn caches() -> CacheGroups {
