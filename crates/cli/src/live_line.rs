@@ -1,19 +1,16 @@
 //! The line that is shown while something is recorded, and the signals that end it.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress_line::ProgressLine;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use swtch_record::{Observer, Progress};
-
-const EVERY: Duration = Duration::from_millis(250);
 
 /// Draws on a terminal and listens for signals.
 pub(crate) struct LiveLine {
-    line: ProgressBar,
-    drawn: Option<Instant>,
+    line: ProgressLine,
     before: Progress,
     duration: Option<Duration>,
     interrupted: Arc<AtomicBool>,
@@ -40,40 +37,23 @@ impl LiveLine {
                 signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
             }
         }
-        let line = if io::stderr().is_terminal() {
-            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
-        } else {
-            ProgressBar::hidden()
-        };
-        let style = ProgressStyle::with_template("recording  {wide_msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
-        line.set_style(style);
-        Ok(Self {
-            line,
-            drawn: None,
-            before: Progress::default(),
-            duration,
-            interrupted,
-            passed_on,
-            is_command,
-        })
+        let line = ProgressLine::at_once("recording  {wide_msg}", None);
+        Ok(Self { line, before: Progress::default(), duration, interrupted, passed_on, is_command })
     }
 
     /// Takes the line off the terminal.
     pub(crate) fn clear(&self) {
-        self.line.finish_and_clear();
+        self.line.clear();
     }
 }
 
 impl Observer for LiveLine {
     fn progress(&mut self, progress: &Progress) {
-        if self.line.is_hidden() || self.drawn.is_some_and(|drawn| drawn.elapsed() < EVERY) {
-            return;
-        }
-        self.drawn = Some(Instant::now());
-        let message = message(&self.before, progress, self.duration);
-        self.before = *progress;
-        self.line.set_message(message);
+        let (before, duration) = (&mut self.before, self.duration);
+        self.line.show(|bar| {
+            bar.set_message(message(before, progress, duration));
+            *before = *progress;
+        });
     }
 
     fn stop(&mut self) -> bool {

@@ -8,6 +8,7 @@ mod interrupt;
 mod live_line;
 mod output;
 mod progress;
+mod progress_line;
 mod signals;
 
 use args::{Cli, Command};

@@ -3,6 +3,7 @@
 use crate::args::serve::ServeArgs;
 use crate::http::{Page, Server};
 use crate::output;
+use crate::signals::ended_by;
 use anyhow::{Context, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeSet;
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     }
     // Before programs are loaded: a port that is taken should not cost that.
     let mut server = if args.once { None } else { Some(listen(args.listen)?) };
-    let ended = signals().context("cannot listen for Ctrl-C")?;
+    let ended = ended_by(&[SIGINT, SIGTERM, SIGHUP], &[SIGINT]).context("cannot listen for Ctrl-C")?;
     let mut watch = Watch::begin(args)?;
     let Some(server) = &mut server else { return once(&mut watch, &ended) };
     announce(args, server.address()?, &watch)?;
@@ -65,18 +66,6 @@ fn listen(address: SocketAddr) -> anyhow::Result<Server> {
             bail!("cannot listen on {address}: {error}; --listen takes an address of this machine and a port")
         }
     }
-}
-
-/// Whether a signal came that ends it. A second Ctrl-C does at once; who supervises may send its signals twice (timeout(1) does).
-fn signals() -> io::Result<Arc<AtomicBool>> {
-    let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        if signal == SIGINT {
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&ended))?;
-        }
-        signal_hook::flag::register(signal, Arc::clone(&ended))?;
-    }
-    Ok(ended)
 }
 
 fn announce(args: &ServeArgs, address: SocketAddr, watch: &Watch) -> anyhow::Result<()> {

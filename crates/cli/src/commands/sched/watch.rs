@@ -1,10 +1,10 @@
 //! What somebody sees while a scheduler runs or schedulers are compared, and the signals that end it.
 
 use crate::output;
+use crate::progress_line::ProgressLine;
 use crate::signals::interrupted_by;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::io::{self, IsTerminal};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_millis(500);
 pub(super) struct Watch {
     name: String,
     json: bool,
-    bar: Option<ProgressBar>,
+    line: Option<ProgressLine>,
     interrupted: Arc<AtomicBool>,
 }
 
@@ -27,7 +27,7 @@ impl Watch {
     /// When the signals cannot be caught.
     pub(super) fn new(name: &str, json: bool) -> io::Result<Self> {
         let interrupted = interrupted_by(&[SIGINT, SIGTERM, SIGHUP])?;
-        Ok(Self { name: name.to_owned(), json, bar: None, interrupted })
+        Ok(Self { name: name.to_owned(), json, line: None, interrupted })
     }
 
     /// For a comparison; `turns` where the bar may move while a command runs, which is not on this machine then.
@@ -36,23 +36,19 @@ impl Watch {
     /// When the signals cannot be caught.
     pub(super) fn with_bar(turns: bool) -> io::Result<Self> {
         let mut watch = Self::new("compare", false)?;
-        if io::stderr().is_terminal() {
-            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-            let style =
-                ProgressStyle::with_template("{spinner} {bar:20} {pos} of {len}  {elapsed}  {wide_msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            if turns {
-                bar.enable_steady_tick(EVERY);
-            }
-            watch.bar = Some(bar);
+        let template = "{spinner} {bar:20} {pos} of {len}  {elapsed}  {wide_msg}";
+        let mut line = ProgressLine::at_once(template, Some(0));
+        if turns {
+            line.show_always(|bar| bar.enable_steady_tick(EVERY));
         }
+        watch.line = Some(line);
         Ok(watch)
     }
 
     /// Takes the bar off the terminal.
     pub(super) fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+        if let Some(line) = &self.line {
+            line.clear();
         }
     }
 }
@@ -69,10 +65,12 @@ impl Observer for Watch {
     }
 
     fn step(&mut self, done: usize, of: usize, next: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_length(of as u64);
-            bar.set_position(done as u64);
-            bar.set_message(next.to_owned());
+        if let Some(line) = &mut self.line {
+            line.show_always(|bar| {
+                bar.set_length(of as u64);
+                bar.set_position(done as u64);
+                bar.set_message(next.to_owned());
+            });
         }
     }
 

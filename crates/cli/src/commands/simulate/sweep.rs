@@ -3,31 +3,29 @@
 mod kept;
 mod rows;
 
-use super::watch::{Through, signals};
+use super::watch::Through;
 use super::{input, refused};
 use crate::args::simulate::SimulateArgs;
 use crate::output::{self, WrongUsage};
+use crate::progress_line::ProgressLine;
+use crate::signals::interrupted_by;
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kept::Kept;
 use rows::{Figures, Row};
 use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
 use swtch_profile::Profile;
 use swtch_sim::SimError;
 use swtch_sim::run::run as simulate;
 use swtch_sim::sink::Sink;
 use swtch_sim::summary::Summary;
 use swtch_sim::sweep::{Point, Sweep};
-
-/// What takes less is over before a bar is any use.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What all threads share.
 struct Shared<'a> {
@@ -57,7 +55,7 @@ pub(super) fn run(args: &SimulateArgs, file: &Path) -> anyhow::Result<ExitCode> 
     if rows::is_there(out, &identity)? {
         return told(args, out, wanted.len(), 0, &[]);
     }
-    let interrupted = signals().context("cannot listen for Ctrl-C")?;
+    let interrupted = interrupted_by(&[SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
     let mut kept = Kept::open(out, &identity)?;
     let missing: Vec<u64> = wanted.iter().copied().filter(|run| !kept.has(*run)).collect();
     let jobs = args.jobs.map_or_else(cores, |jobs| jobs as usize);
@@ -134,7 +132,8 @@ fn all(
             });
         }
         drop(sender);
-        let mut bar = Bar::new(in_all);
+        let template = "{wide_bar} {pos} of {len} runs, {eta} left";
+        let mut line = ProgressLine::new(template, Some(in_all as u64));
         for row in receiver {
             // The others stop at the next look.
             let done = row.and_then(|row| kept.add(&row, out));
@@ -142,7 +141,7 @@ fn all(
                 shared.interrupted.store(true, Ordering::Relaxed);
                 return done;
             }
-            bar.show(kept.len());
+            line.show(|bar| bar.set_position(kept.len() as u64));
         }
         Ok(())
     })
@@ -184,38 +183,6 @@ struct Interrupted<'a>(&'a AtomicBool);
 impl Sink for Interrupted<'_> {
     fn goes_on(&mut self, _now_ns: u64, _events: u64) -> bool {
         !self.0.load(Ordering::Relaxed)
-    }
-}
-
-struct Bar {
-    began: Instant,
-    in_all: usize,
-    line: Option<ProgressBar>,
-}
-
-impl Bar {
-    fn new(in_all: usize) -> Self {
-        Self { began: Instant::now(), in_all, line: None }
-    }
-
-    fn show(&mut self, done: usize) {
-        if self.line.is_none() && self.began.elapsed() >= PATIENCE {
-            let target = ProgressDrawTarget::stderr_with_hz(5);
-            let bar = ProgressBar::with_draw_target(Some(self.in_all as u64), target);
-            let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} runs, {eta} left");
-            self.line = Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())));
-        }
-        if let Some(bar) = &self.line {
-            bar.set_position(done as u64);
-        }
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.line {
-            bar.finish_and_clear();
-        }
     }
 }
 

@@ -1,47 +1,34 @@
 //! What somebody sees and can do while a simulation runs: how far it is, and Ctrl-C.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress_line::ProgressLine;
+use crate::signals::interrupted_by;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
 use swtch_sim::trace_writer::TraceWriter;
-
-/// What takes less is over before a bar is any use.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Catches SIGINT and SIGTERM; a second one ends the command at once.
-///
-/// # Errors
-/// When the signals cannot be caught.
-pub(super) fn signals() -> io::Result<Arc<AtomicBool>> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupted))?;
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
-    Ok(interrupted)
-}
 
 /// Watches the runs of a command.
 pub(super) struct Watch {
     interrupted: Arc<AtomicBool>,
-    began: Instant,
-    bar: Option<ProgressBar>,
+    line: ProgressLine,
     /// The policy that runs.
     policy: String,
-    /// Simulated time when it ends, where that is known, ns.
-    until_ns: Option<u64>,
 }
 
 impl Watch {
+    /// `until_ns`: simulated time when it ends, where that is known.
+    ///
     /// # Errors
     /// When the signals cannot be caught.
     pub(super) fn new(until_ns: Option<u64>) -> io::Result<Self> {
-        let interrupted = signals()?;
-        Ok(Self { interrupted, began: Instant::now(), bar: None, policy: String::new(), until_ns })
+        let template = match until_ns {
+            Some(_) => "{bar:30} {percent:>3} %  {wide_msg}",
+            None => "{spinner} {wide_msg}",
+        };
+        let interrupted = interrupted_by(&[SIGINT, SIGTERM])?;
+        Ok(Self { interrupted, line: ProgressLine::new(template, until_ns), policy: String::new() })
     }
 
     /// The next run begins.
@@ -55,34 +42,14 @@ impl Watch {
     }
 
     fn look(&mut self, now_ns: u64, events: u64) -> bool {
-        if self.bar.is_none() && self.began.elapsed() >= PATIENCE {
-            self.bar = Some(bar(self.until_ns));
-        }
-        if let Some(bar) = &self.bar {
+        let policy = &self.policy;
+        self.line.show(|bar| {
             let simulated = now_ns as f64 / 1e9;
             bar.set_position(now_ns);
-            bar.set_message(format!("{}: {simulated:.3} s simulated, {events} events", self.policy));
-        }
+            bar.set_message(format!("{policy}: {simulated:.3} s simulated, {events} events"));
+        });
         !self.interrupted()
     }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-/// Hidden where standard error is no terminal.
-fn bar(until_ns: Option<u64>) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(until_ns, ProgressDrawTarget::stderr_with_hz(5));
-    let template = match until_ns {
-        Some(_) => "{bar:30} {percent:>3} %  {wide_msg}",
-        None => "{spinner} {wide_msg}",
-    };
-    bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// A run's sink: the watch, and a Trace where one is wanted.

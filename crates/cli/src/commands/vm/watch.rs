@@ -2,10 +2,10 @@
 
 use crate::args::vm::VmArgs;
 use crate::output;
+use crate::progress_line::ProgressLine;
 use crate::signals::interrupted_by;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const EVERY: Duration = Duration::from_millis(120);
 
 /// Passes the command's output on, and shows on a terminal that a guest boots.
 pub(crate) struct Watch {
-    spinner: ProgressBar,
+    spinner: ProgressLine,
     interrupted: Arc<AtomicBool>,
     json: bool,
     console: bool,
@@ -31,14 +31,7 @@ impl Watch {
     /// When the signals cannot be caught.
     pub(crate) fn new(args: &VmArgs) -> io::Result<Self> {
         let interrupted = interrupted_by(&[SIGINT, SIGTERM, SIGHUP])?;
-        let spinner = if io::stderr().is_terminal() {
-            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
-        } else {
-            ProgressBar::hidden()
-        };
-        let style = ProgressStyle::with_template("{spinner} {wide_msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        spinner.set_style(style);
+        let spinner = ProgressLine::at_once("{spinner} {wide_msg}", None);
         Ok(Self {
             spinner,
             interrupted,
@@ -51,16 +44,19 @@ impl Watch {
 
     /// Takes the spinner off the terminal.
     pub(crate) fn clear(&self) {
-        self.spinner.finish_and_clear();
+        self.spinner.clear();
     }
 
-    fn spin(&self, text: &str) {
-        self.spinner.reset();
-        self.spinner.enable_steady_tick(EVERY);
-        self.spinner.set_message(format!("{}{text}", self.which));
+    fn spin(&mut self, text: &str) {
+        let message = format!("{}{text}", self.which);
+        self.spinner.show_always(|bar| {
+            bar.reset();
+            bar.enable_steady_tick(EVERY);
+            bar.set_message(message);
+        });
     }
 
-    fn show(&self, event: &Event) {
+    fn show(&mut self, event: &Event) {
         match event {
             Event::Preparing { text } => self.spin(text),
             Event::Booting { kernel, accelerator } => {
