@@ -244,7 +244,7 @@ fn what_cannot_be_is_said_in_one_line() {
         fs::write(home.path().join(format!("{name}.toml")), task(rest)).unwrap();
     }
     let cases: [(&[&str], i32, &str); 22] = [
-        (&["negative.toml"], 2, "negative.toml:6:20: \"-2ms\" is not a time"),
+        (&["negative.toml"], 2, "negative.toml:6:20: '-2ms' is not a time"),
         (&["cpu.toml"], 2, "there is no CPU 7"),
         (&["key.toml"], 2, "key.toml:6:1: unknown field `wibble`"),
         (&["dead.toml"], 1, "deadlock after"),
@@ -256,7 +256,7 @@ fn what_cannot_be_is_said_in_one_line() {
         (&["hackbench:wibble=3"], 2, "hackbench:wibble=3: unknown field `wibble`"),
         (&["hackbench", "--groups", "0"], 2, "hackbench:groups=0: groups is 0; expected at least 1"),
         (&["hackbench", "--transport", "fax"], 2, "expected `pipe` or `socket`"),
-        (&["spin", "--work", "-2ms"], 2, "\"-2ms\" is not a time"),
+        (&["spin", "--work", "-2ms"], 2, "'-2ms' is not a time"),
         (&["spin", "--duration", "-2s"], 2, "'-2s' is not a time"),
         (&["spin", "--machine", "cray"], 2, "there is no machine \"cray\"; there are host"),
         (&["spin", "--machine", "0"], 2, "0 CPUs; expected 1 to 10000"),

@@ -235,20 +235,12 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// With a unit, or in seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is not a time; write 500ms, 30s or 5m");
-    let trimmed = text.trim();
-    let unit_at = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
-    let (number, unit) = trimmed.split_at(unit_at);
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    let seconds = match unit {
-        "ms" => number / 1e3,
-        "" | "s" => number,
-        "m" | "min" => number * 60.0,
-        "h" => number * 3600.0,
-        _ => return Err(wrong()),
-    };
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    match text.trim().parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| format!("'{text}' is not a time")),
+        Err(_) => swtch_units::parse_ns(text).map(Duration::from_nanos).map_err(|error| error.to_string()),
+    }
 }
 
 /// Help and version go out as they are; a mistake becomes one line and status 2.

@@ -2,51 +2,16 @@
 
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use std::fmt;
-
-const TIMES: [(&str, u64); 5] =
-    [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000)];
-const SIZES: [(&str, u64); 8] = [
-    ("B", 1),
-    ("KB", 1 << 10),
-    ("MB", 1 << 20),
-    ("GB", 1 << 30),
-    ("K", 1 << 10),
-    ("M", 1 << 20),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-];
+use swtch_units::{Bytes, parse_ns};
 
 /// `2ms`, `1.5 s`, `250us`, `40ns`, `1min`, in ns.
 pub(crate) fn time_ns(text: &str) -> Result<u64, String> {
-    quantity(text, &TIMES)
-        .ok_or_else(|| format!("\"{text}\" is not a time; expected one such as 2ms, 1.5s, 250us"))
+    parse_ns(text).map_err(|error| error.to_string())
 }
 
 /// `100`, `64K`, `2MB` (of 1024), in bytes.
 pub(crate) fn size_bytes(text: &str) -> Result<u64, String> {
-    let plain = text.trim().parse().ok();
-    let given = plain.or_else(|| quantity(text, &SIZES));
-    given.ok_or_else(|| format!("\"{text}\" is not a size; expected one such as 100, 64K, 2MB"))
-}
-
-/// A decimal number and a unit. Digit by digit, so that `0.1s` is 100,000,000 ns to the last one.
-fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let text = text.trim();
-    let split = text.find(|c: char| c.is_ascii_alphabetic())?;
-    let (number, unit) = (text[..split].trim_end(), &text[split..]);
-    let (_, unit) = units.iter().find(|(name, _)| *name == unit)?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
-    if whole.is_empty() || !digits(whole) || !digits(fraction) {
-        return None;
-    }
-    let mut value = whole.replace('_', "").parse::<u64>().ok()?.checked_mul(*unit)?;
-    let mut place = *unit;
-    for digit in fraction.bytes() {
-        place /= 10;
-        value = value.checked_add(u64::from(digit - b'0') * place)?;
-    }
-    Some(value)
+    text.parse::<Bytes>().map(Bytes::get).map_err(|error| error.to_string())
 }
 
 /// A time in a file: whole nanoseconds, or text with a unit.
@@ -87,35 +52,5 @@ impl Visitor<'_> for Quantity {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
         (self.read)(text).map_err(E::custom)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_to_the_last_nanosecond() {
-        for (text, ns) in [
-            ("2ms", 2_000_000),
-            ("0.1s", 100_000_000),
-            ("1.5 us", 1_500),
-            ("40ns", 40),
-            ("1min", 60_000_000_000),
-        ] {
-            assert_eq!(time_ns(text), Ok(ns), "{text}");
-        }
-        for text in ["", "ms", "-1ms", "1", "1h", "1.2.3s", "99999999999s", ".5s", "1e3ns"] {
-            assert!(time_ns(text).is_err(), "{text}");
-        }
-        assert!(time_ns("-1ms").unwrap_err().contains("\"-1ms\" is not a time; expected"));
-    }
-
-    #[test]
-    fn sizes_count_by_1024() {
-        assert_eq!(size_bytes("100"), Ok(100));
-        assert_eq!(size_bytes("64K"), Ok(65_536));
-        assert_eq!(size_bytes("2MB"), Ok(2 << 20));
-        assert!(size_bytes("2 apples").is_err());
     }
 }

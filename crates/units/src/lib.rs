@@ -1,4 +1,4 @@
-//! Quantities with the notations people type and read: [`Bytes`], [`Nanos`], [`CpuId`], [`CpuList`].
+//! Quantities with the notations people type and read: [`Bytes`], [`CpuId`], [`CpuList`], and times ([`parse_ns`], [`format_ns`]).
 //!
 //! Fields are private, so that a number cannot lose its unit by accident. The crate has no dependencies; whoever stores a
 //! quantity writes the primitive under a name that ends in its unit (`array_bytes`, `switch_cost_ns`).
@@ -6,8 +6,8 @@
 
 mod bytes;
 mod cpu;
-mod nanos;
+mod time;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpu::{CpuId, CpuList, ParseCpuListError};
-pub use nanos::{Nanos, format_ns};
+pub use time::{ParseTimeError, format_ns, parse_ns};

@@ -116,7 +116,7 @@ fn every_mistake_names_its_place() {
         ),
         (task("program = \"yield\"\nnice = 20"), "s.toml:5:8", "nice is 20; expected -20 to 19"),
         (task("program = \"yield\"\napplication = \"x\""), "s.toml:5:15", "no application \"x\""),
-        (program("yield; compute -1ms"), "s.toml:4:27", "\"-1ms\" is not a time"),
+        (program("yield; compute -1ms"), "s.toml:4:27", "'-1ms' is not a time"),
         (program("lock m"), "s.toml:4:17", "there is no lock \"m\"; declared: there is none"),
         (program("compute 1ms yield"), "s.toml:4:24", "more than compute takes"),
         (program("dance"), "s.toml:4:12", "there is no step \"dance\""),

@@ -1,0 +1,126 @@
+//! Times as people write them, and as they read them.
+
+use std::fmt;
+
+const UNITS: [(&str, u64); 7] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// A text that is not a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseTimeError(String);
+
+impl fmt::Display for ParseTimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}' is not a time; write 20ms, 1.5s, 250us or 5m", self.0)
+    }
+}
+
+impl std::error::Error for ParseTimeError {}
+
+/// Reads `2ms`, `1.5 s`, `250us`, `40ns`, `5m` or `5min`, `1h`, in ns.
+///
+/// # Errors
+/// When it has no unit, another unit, a sign, or does not fit in 64 bits.
+///
+/// ```
+/// assert_eq!(swtch_units::parse_ns("0.1s"), Ok(100_000_000));
+/// assert!(swtch_units::parse_ns("5").is_err());
+/// ```
+pub fn parse_ns(text: &str) -> Result<u64, ParseTimeError> {
+    quantity(text.trim()).ok_or_else(|| ParseTimeError(text.to_owned()))
+}
+
+/// Digit by digit, so that `0.1s` is 100,000,000 ns to the last one.
+fn quantity(text: &str) -> Option<u64> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = (text[..split].trim_end(), &text[split..]);
+    let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+    if whole.is_empty() || !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let mut value = whole.replace('_', "").parse::<u64>().ok()?.checked_mul(*unit)?;
+    let mut place = *unit;
+    for digit in fraction.bytes().filter(|digit| *digit != b'_') {
+        place /= 10;
+        value = value.checked_add(u64::from(digit - b'0') * place)?;
+    }
+    Some(value)
+}
+
+/// Nanoseconds as a person reads them, three significant digits: `947 ns`, `1.21 µs`, `-4.03 µs`, `18.3 ms`, `2.00 s`.
+pub fn format_ns(ns: f64) -> String {
+    let size = ns.abs();
+    // The thresholds sit where rounding to three digits would carry into the next unit.
+    let (scaled, unit) = if size < 999.5 {
+        (ns, "ns")
+    } else if size < 999.5e3 {
+        (ns / 1e3, "µs")
+    } else if size < 999.5e6 {
+        (ns / 1e6, "ms")
+    } else {
+        (ns / 1e9, "s")
+    };
+    let digits = match scaled.abs() {
+        size if size < 9.995 => 2,
+        size if size < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{scaled:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_to_the_last_nanosecond() {
+        for (text, ns) in [
+            ("2ms", 2_000_000),
+            ("0.1s", 100_000_000),
+            ("1.5 us", 1_500),
+            ("40ns", 40),
+            ("1min", 60_000_000_000),
+            ("2m", 120_000_000_000),
+            ("1h", 3_600_000_000_000),
+        ] {
+            assert_eq!(parse_ns(text), Ok(ns), "{text}");
+        }
+        for text in ["", "ms", "-1ms", "1", "1 day", "1.2.3s", "99999999999h", ".5s", "1e3ns", "nan s"] {
+            assert!(parse_ns(text).is_err(), "{text}");
+        }
+        assert!(parse_ns("-1ms").unwrap_err().to_string().contains("'-1ms' is not a time; write 20ms"));
+    }
+
+    #[test]
+    fn three_digits_and_a_unit() {
+        let shown: Vec<String> =
+            [0.0, 1.0, 42.42, 947.2, 999.6, 1210.0, 45_600.0, 999_600.0, 18.3e6, 2e9, -4030.0]
+                .map(format_ns)
+                .into();
+        assert_eq!(
+            shown,
+            [
+                "0.00 ns",
+                "1.00 ns",
+                "42.4 ns",
+                "947 ns",
+                "1.00 µs",
+                "1.21 µs",
+                "45.6 µs",
+                "1.00 ms",
+                "18.3 ms",
+                "2.00 s",
+                "-4.03 µs"
+            ]
+        );
+    }
+}
