@@ -69,6 +69,7 @@ from ._simulate import (
     TaskGroup,
     simulate,
 )
+from ._sweep import Sweep, sweep
 
 __all__ = [
     "ApplicationShare",
@@ -126,6 +127,7 @@ __all__ = [
     "SimulationError",
     "SimulationTable",
     "State",
+    "Sweep",
     "TableName",
     "TaskGroup",
     "Total",
@@ -138,4 +140,5 @@ __all__ = [
     "report",
     "shares",
     "simulate",
+    "sweep",
 ]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native, _tables
-from .__main__ import command
 from ._documents import data_fields, from_document, to_document
 from ._profile import Profile
 
@@ -441,7 +438,7 @@ def simulate(
     jitter: what the seed changes besides what the workload says is random: `typical` (starts within 20 us, work within 1 %, the first
         task's CPU), or `none`; that of the specification, else `typical`.
     duration, limit: simulated seconds after which a run ends, or is given up.
-    trace: a folder, into which a Trace of each policy is written, `POLICY.swtch`, by the command that comes with this package.
+    trace: a directory, into which a Trace of each policy is written, `POLICY.swtch`.
 
     Raises `UsageError` for what cannot be simulated, and `SimulationError` for a deadlock or a run without end. Other threads of Python
     go on meanwhile.
@@ -464,49 +461,8 @@ def simulate(
         "duration_ns": _ns("duration", duration),
         "limit_ns": _ns("limit", limit),
     }
-    document = _native.simulate(asking) if trace is None else _with_traces(asking, os.fspath(trace))
+    document = _native.simulate(asking, None if trace is None else os.fspath(trace))
     return from_document(Simulation, json.loads(document))
-
-
-def _with_traces(asking: dict[str, Any], folder: str) -> str:
-    """The same by the command, which writes Traces as well."""
-    program = command()
-    if program is None:
-        raise _native.UsageError(
-            "Traces are written by the command, which is not part of this installation; install the wheel"
-        )
-    kind, spec = asking["kind"], asking["spec"]
-    # A specification's text goes in by standard input, so that paths in it count from this folder.
-    words = {"named": [spec], "recording": ["replay", spec], "text": ["-"]}[kind]
-    options = {
-        "out": folder,
-        "policy": ",".join(asking["policies"]) or None,
-        "machine": asking["machine"],
-        "seed": asking["seed"],
-        "jitter": asking["jitter"],
-        "duration": _seconds(asking["duration_ns"]),
-        "limit": _seconds(asking["limit_ns"]),
-    }
-    with tempfile.TemporaryDirectory() as scratch:
-        if asking["profile"] is not None:
-            options["profile"] = os.path.join(scratch, "profile.json")
-            Path(options["profile"]).write_text(asking["profile"], encoding="utf-8")
-        given = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        done = subprocess.run(
-            [program, "simulate", "--json", *given, "--", *words],
-            input=spec if kind == "text" else "",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if done.returncode != 0:
-        error = _native.UsageError if done.returncode == 2 else _native.SimulationError
-        raise error(done.stderr.strip().removeprefix("swtch: "))
-    return str(done.stdout)
-
-
-def _seconds(ns: int | None) -> str | None:
-    return None if ns is None else f"{ns / 1e9:.9f}s"
 
 
 def _spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[str, str]:

@@ -55,7 +55,7 @@ def test_a_profile_gives_the_costs(golden: Path):
     )
 
 
-def test_traces_are_written_by_the_command(tmp_path: Path, golden: Path):
+def test_traces_are_written(tmp_path: Path, golden: Path):
     found = swtch.simulate(SPEC, trace=tmp_path / "traces", profile=golden, seed=3, duration=1.5)
     assert sorted(folder.name for folder in (tmp_path / "traces").iterdir()) == ["eevdf.swtch", "rr.swtch"]
     plain = swtch.simulate(SPEC, profile=golden, seed=3, duration=1.5)
@@ -66,6 +66,47 @@ def test_traces_are_written_by_the_command(tmp_path: Path, golden: Path):
         swtch.simulate("cray", trace=tmp_path / "traces")
     with pytest.raises(swtch.SimulationError, match="has not ended"):
         swtch.simulate("spin:work_ns=0", machine=1, limit=0.1, trace=tmp_path / "traces")
+
+
+GRID = """
+machines = [1, 2]
+policies = ["eevdf", "rr"]
+seeds = [1, 2]
+workloads = ["spin:tasks=3,work_ns=1ms"]
+"""
+
+
+def test_a_sweep_goes_on_where_it_was_and_gives_its_table(tmp_path: Path):
+    file, out = tmp_path / "grid.toml", tmp_path / "grid.parquet"
+    file.write_text(GRID)
+    found = swtch.sweep(file, out, jobs=2)
+    assert (found.path, found.runs, found.run_now, found.failures) == (out, 8, 8, ())
+    assert swtch.sweep(file, out).run_now == 0
+    parts = [swtch.sweep(file, tmp_path / f"{number}.parquet", part=(number, 2)) for number in (1, 2)]
+    assert [part.runs for part in parts] == [4, 4]
+    pytest.importorskip("pyarrow")
+    table = found.to_arrow()
+    assert table.column("run").to_pylist() == list(range(8))
+    alone = swtch.simulate("spin:tasks=3,work_ns=1ms", "eevdf", machine=1, seed=1)
+    assert table.column("makespan_ns")[0].as_py() == alone.runs[0].makespan_ns
+
+
+def test_a_sweep_that_cannot_be_is_refused(tmp_path: Path):
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID.replace("spin:", "cray:"))
+    with pytest.raises(swtch.UsageError, match="no workload"):
+        swtch.sweep(file, tmp_path / "a.parquet")
+    with pytest.raises(FileNotFoundError, match="cannot read"):
+        swtch.sweep(tmp_path / "none.toml", tmp_path / "a.parquet")
+    other = tmp_path / "b.parquet"
+    other.write_text("no table")
+    file.write_text(GRID)
+    with pytest.raises(swtch.UsageError, match="no table of a sweep"):
+        swtch.sweep(file, other)
+    assert other.read_text() == "no table"
+    for wrong in ({"part": (3, 2)}, {"jobs": 0}):
+        with pytest.raises(swtch.UsageError, match="expected"):
+            swtch.sweep(file, tmp_path / "a.parquet", **wrong)
 
 
 def test_tables():

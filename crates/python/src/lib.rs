@@ -14,6 +14,7 @@ mod reading;
 mod sharing;
 mod simulating;
 mod statistics;
+mod sweeping;
 mod wishes;
 
 use pyo3::prelude::*;
@@ -35,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(reading::comparison_schema, module)?)?;
     module.add_function(wrap_pyfunction!(sharing::shares, module)?)?;
     module.add_function(wrap_pyfunction!(simulating::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(sweeping::sweep, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::estimate, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::rank_tests, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;

@@ -134,4 +134,18 @@ impl SimError {
     pub(crate) fn parameters(workload: &str, problem: impl Into<String>) -> Self {
         Self::Parameters { workload: workload.to_owned(), problem: problem.into() }
     }
+
+    /// Whether the run failed, or was stopped; otherwise what was asked for cannot be.
+    #[must_use]
+    pub fn is_of_the_run(&self) -> bool {
+        matches!(
+            self,
+            Self::Deadlock { .. }
+                | Self::Endless { .. }
+                | Self::NoTimePasses { .. }
+                | Self::Policy { .. }
+                | Self::Stalled { .. }
+                | Self::Stopped { .. }
+        )
+    }
 }

@@ -53,6 +53,15 @@ pub struct Run<S> {
     pub sink: S,
 }
 
+impl<S> Run<S> {
+    /// The same without what took its events.
+    #[must_use]
+    pub fn without_sink(self) -> Run<()> {
+        let Self { policy, makespan_ns, complete, tally, tasks, run_ns, wait_ns, sink: _ } = self;
+        Run { policy, makespan_ns, complete, tally, tasks, run_ns, wait_ns, sink: () }
+    }
+}
+
 /// What is to be run.
 #[derive(Clone, Debug)]
 pub struct Setting {

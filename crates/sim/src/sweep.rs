@@ -21,6 +21,12 @@
 //! # Ok::<(), swtch_sim::SimError>(())
 //! ```
 
+mod kept;
+mod rows;
+mod runs;
+
+pub use runs::{Request, SweepError, Swept, sweep};
+
 use crate::error::SimError;
 use crate::jitter::Jitter;
 use crate::plan::{Wishes, has_extension};

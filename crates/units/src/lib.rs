@@ -1,4 +1,5 @@
-//! Quantities with the notations people type and read: [`Bytes`], [`CpuId`], [`CpuList`], and times ([`parse_ns`], [`format_ns`]).
+//! Quantities with the notations people type and read: [`Bytes`], [`CpuId`], [`CpuList`], times ([`parse_ns`], [`format_ns`]),
+//! and text in columns ([`aligned`]).
 //!
 //! Fields are private, so that a number cannot lose its unit by accident. The crate has no dependencies; whoever stores a
 //! quantity writes the primitive under a name that ends in its unit (`array_bytes`, `switch_cost_ns`).
@@ -6,8 +7,10 @@
 
 mod bytes;
 mod cpu;
+mod table;
 mod time;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpu::{CpuId, CpuList, ParseCpuListError};
+pub use table::aligned;
 pub use time::{ParseTimeError, format_ns, parse_ns};

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 use swtch_live::{Found, Job, LiveError, Places, Status, tether};
+use swtch_units::aligned;
 use watch::Watch;
 
 pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
@@ -49,11 +50,10 @@ fn list(args: &JsonArgs) -> anyhow::Result<ExitCode> {
         output::json(args, &found)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let width = found.iter().map(|one| one.name.len()).max().unwrap_or(0);
-    for Found { name, path, about, .. } in &found {
-        let about = about.map_or_else(|| path.display().to_string(), str::to_owned);
-        output::print(&format!("{name:width$}  {about}\n"));
-    }
+    let row = |Found { name, path, about, .. }: &Found| {
+        vec![name.clone(), about.map_or_else(|| path.display().to_string(), str::to_owned)]
+    };
+    output::print(&aligned(&found.iter().map(row).collect::<Vec<_>>(), |_| false));
     if found.is_empty() {
         output::complain_text(&format!(
             "swtch: no scx_NAME beside swtch or on PATH: {}",

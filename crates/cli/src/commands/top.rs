@@ -12,11 +12,8 @@ use anyhow::Context;
 use looking::{Looking, Waited};
 use signals::Signals;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use swtch_cost::CostModel;
-use swtch_profile::file;
 use swtch_record::Target;
 use swtch_record::live::Live;
 use swtch_report::terminal::top::{Settings, State, json, text};
@@ -39,7 +36,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     if args.interval < SHORTEST || args.interval > LONGEST {
         return Err(WrongUsage("the interval is to be 50ms to 1h; write 500ms, 1s or 1m".to_owned()).into());
     }
-    let model = prices(args.profile.as_deref())?;
+    let model = output::prices(args.profile.as_deref())?;
     let target = args.target();
     let signals = Signals::listen().context("cannot listen for signals")?;
     let live = Live::begin(target.clone(), args.source, Some(args.mode()))?;
@@ -73,13 +70,6 @@ fn gone(target: &Target) -> String {
         Target::Cgroup(path) => format!("what was looked at is gone: control group {path}"),
         Target::Machine | Target::Command(_) => "what was looked at has ended".to_owned(),
     }
-}
-
-/// Prices for where nothing is measured in place. None is measured for this: it would disturb what is looked at.
-fn prices(given: Option<&Path>) -> anyhow::Result<Option<CostModel>> {
-    let own = || output::own_profile().filter(|path| path.exists());
-    let Some(path) = given.map(Path::to_owned).or_else(own) else { return Ok(None) };
-    Ok(Some(CostModel::of(&file::read(&path)?)))
 }
 
 /// Window after window, as text or as lines of JSON.

@@ -2,6 +2,7 @@
 
 use super::figures::{Comparison, Figure, PolicyRuns};
 use swtch_cost::Range;
+use swtch_units::aligned;
 
 const NONE: &str = "-";
 
@@ -26,7 +27,7 @@ pub fn table(comparison: &Comparison) -> String {
     for run in &comparison.runs {
         rows.push(row(run, first.unwrap_or(run), comparison.exact));
     }
-    let mut text = aligned(&rows);
+    let mut text = aligned(&rows, |column| column > 0);
     text.push('\n');
     text.push_str(&footer(comparison, has_intervals));
     text
@@ -140,24 +141,6 @@ fn time(ns: f64) -> String {
         ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
         ns => format!("{:.1} s", ns / 1e9),
     }
-}
-
-/// The first column to the left, the others to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cells =
-            cells.map(
-                |(column, (cell, width))| {
-                    if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-                },
-            );
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
 }
 
 #[cfg(test)]

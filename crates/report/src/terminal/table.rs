@@ -1,5 +1,7 @@
 //! Columns that line up.
 
+use swtch_units::aligned;
+
 /// Rows of text under titles.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -24,25 +26,9 @@ impl Table {
         if self.rows.len() < 2 {
             return String::new();
         }
-        let columns = self.rows[0].len();
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter(|row| row.len() > 1).filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max()
-        };
-        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         let mut text = format!("{heading}\n");
-        for row in &self.rows {
-            let mut line = String::from(" ");
-            if let [heading] = &row[..] {
-                line.push_str(&format!(" {heading}"));
-            }
-            for (column, cell) in row.iter().enumerate().filter(|_| row.len() > 1) {
-                let padding = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
-                let (before, after) =
-                    if right.contains(&column) { (padding.as_str(), "") } else { ("", padding.as_str()) };
-                line.push_str(&format!(" {before}{cell}{after} "));
-            }
-            text.push_str(line.trim_end());
+        for line in aligned(&self.rows, |column| right.contains(&column)).lines() {
+            text.push_str(format!("  {line}").trim_end());
             text.push('\n');
         }
         text

@@ -7,13 +7,8 @@ use anyhow::Context;
 use std::path::Path;
 use std::time::Duration;
 use swtch_profile::Profile;
-use swtch_sim::SimError;
-use swtch_sim::plan::{self, Files, Plan, Recording, Wishes, Work};
-use swtch_sim::recorded::Recorded;
-use swtch_topology::Host;
-use swtch_trace::Trace;
-use swtch_trace::model::Origin;
-use swtch_trace::tables::SwitchRow;
+use swtch_sim::disk::{Disk, PlanError};
+use swtch_sim::plan::{self, Plan, Wishes, Work};
 
 /// What is to be run.
 pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Plan> {
@@ -53,10 +48,10 @@ fn wrong(problem: &str) -> anyhow::Error {
 }
 
 /// What the simulator refuses was asked for wrongly; what could not be read is a failure.
-fn told(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast::<SimError>() {
-        Ok(error) => refused(error),
-        Err(other) => other,
+fn told(error: PlanError) -> anyhow::Error {
+    match error {
+        PlanError::Sim(error) => refused(error),
+        other => other.into(),
     }
 }
 
@@ -87,41 +82,4 @@ pub(super) fn profile(path: Option<&Path>) -> anyhow::Result<Option<Profile>> {
 /// Parameters belong to workloads by name; nothing is silently left out.
 fn with_parameters(args: &SimulateArgs, what: &str) -> anyhow::Result<String> {
     args.parameters.with(what).map_err(|problem| wrong(&problem))
-}
-
-/// A plan of one of a sweep's workloads.
-///
-/// # Errors
-/// When it cannot be read, or cannot be.
-pub(super) fn plan_of_text(
-    text: &str,
-    folder: &str,
-    wishes: &Wishes,
-    profile: Option<&Profile>,
-) -> anyhow::Result<Plan> {
-    Plan::of(Work::Named(text), folder, wishes, profile, &mut Disk).map_err(told)
-}
-
-/// Reads files.
-struct Disk;
-
-impl Files for Disk {
-    type Error = anyhow::Error;
-
-    fn text(&mut self, path: &str) -> anyhow::Result<String> {
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))
-    }
-
-    fn host(&mut self) -> anyhow::Result<Host> {
-        Ok(Host::read(Path::new("/"))?)
-    }
-
-    fn recording(&mut self, path: &str) -> anyhow::Result<Recording> {
-        let trace = Trace::open(Path::new(path))?;
-        let switches = trace.switches().collect::<Result<Vec<SwitchRow>, _>>()?;
-        let recorded = Some(Recorded::of(&trace.folder().display().to_string(), &trace.header, &switches));
-        let simulated = trace.header.provenance.origin == Origin::Simulated;
-        let recorder = trace.header.provenance.recorder.clone();
-        Ok(Recording { host: trace.header.host, simulated, recorder, tasks: trace.tasks, switches, recorded })
-    }
 }

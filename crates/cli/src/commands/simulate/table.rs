@@ -2,7 +2,7 @@
 
 use swtch_sim::recorded::{Recorded, Verdict};
 use swtch_sim::summary::{Document, Durations, Summary};
-use swtch_units::format_ns;
+use swtch_units::{aligned, format_ns};
 
 /// A column: its title, and its cell in a run's row.
 type Column = (&'static str, fn(&Summary) -> String);
@@ -34,7 +34,7 @@ pub(super) fn runs(document: &Document) -> String {
     let mut rows = vec![COLUMNS.map(|(title, _)| title.to_owned()).to_vec()];
     rows.extend(recorded.map(recorded_row));
     rows.extend(document.runs.iter().map(|run| COLUMNS.map(|(_, cell)| cell(run)).to_vec()));
-    text.push_str(&aligned(&rows));
+    text.push_str(&aligned(&rows, |column| column > 0));
     if document.runs.iter().any(|run| !run.complete) {
         text.push_str("* ended by the duration, before its tasks\n");
     }
@@ -87,7 +87,7 @@ fn shares(document: &Document) -> String {
         let cells = places.iter().map(|place| percent(run.cpu_ns.share(parts[*place].1)));
         rows.push(std::iter::once(run.policy.clone()).chain(cells).collect());
     }
-    format!("\n{}", aligned(&rows))
+    format!("\n{}", aligned(&rows, |column| column > 0))
 }
 
 fn requests(document: &Document) -> String {
@@ -102,7 +102,7 @@ fn requests(document: &Document) -> String {
         let times = [times.p50, times.p90, times.p99, times.max].map(maybe);
         rows.push([run.policy.clone(), count].into_iter().chain(times).collect());
     }
-    format!("\n{}", aligned(&rows))
+    format!("\n{}", aligned(&rows, |column| column > 0))
 }
 
 fn fairness(document: &Document) -> String {
@@ -126,7 +126,11 @@ fn fairness(document: &Document) -> String {
         0 => String::new(),
         more => format!("{more} more applications are in --json\n"),
     };
-    format!("\n{}performance is relative to the run under {}\n{more}", aligned(&rows), first.relative_to)
+    format!(
+        "\n{}performance is relative to the run under {}\n{more}",
+        aligned(&rows, |column| column > 0),
+        first.relative_to
+    )
 }
 
 /// Calls of the hooks.
@@ -151,7 +155,7 @@ pub(super) fn hooks(document: &Document) -> String {
             ]);
         }
     }
-    format!("\n{}", aligned(&rows))
+    format!("\n{}", aligned(&rows, |column| column > 0))
 }
 
 /// What nobody measured.
@@ -176,27 +180,4 @@ fn maybe(time_ns: Option<u64>) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
-}
-
-/// Columns that line up: the first flushed left, the others right.
-fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            let padding = " ".repeat(widths[column] - cell.chars().count());
-            match column {
-                0 => line.push_str(&format!("{cell}{padding}")),
-                _ => line.push_str(&format!("  {padding}{cell}")),
-            }
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }

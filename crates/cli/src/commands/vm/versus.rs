@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use swtch_profile::{Profile, compare, file};
 use swtch_report::terminal;
+use swtch_units::aligned;
 use swtch_vm::{Accelerator, Outcome, Spec};
 
 /// What `swtch measure` writes in the guest, and what comes back.
@@ -123,22 +124,16 @@ fn show(args: &VmArgs, runs: &[Run]) -> anyhow::Result<()> {
 
 /// What the kernels counted.
 fn table(runs: &[Run]) -> String {
-    let width = runs.iter().map(|run| run.name.chars().count()).max().unwrap_or(0);
     // Instructions of all CPUs are no time that a machine would take.
     let counted = runs.iter().all(|run| run.outcome.accelerator == Accelerator::CountedInstructions);
     let time = if counted { "virtual ms" } else { "time, ms" };
-    let mut text = format!("{:width$}  {:>12}  {time:>14}  {:>8}\n", "", "switches", "forks");
-    for run in runs {
+    let mut rows = vec![["", "switches", time, "forks"].map(str::to_owned).to_vec()];
+    rows.extend(runs.iter().map(|run| {
         let exited = &run.outcome.exited;
-        text.push_str(&format!(
-            "{:width$}  {:>12}  {:>14.6}  {:>8}\n",
-            run.name,
-            exited.context_switches,
-            exited.elapsed_ns as f64 / 1e6,
-            exited.forks
-        ));
-    }
-    text
+        let ms = format!("{:.6}", exited.elapsed_ns as f64 / 1e6);
+        vec![run.name.clone(), exited.context_switches.to_string(), ms, exited.forks.to_string()]
+    }));
+    aligned(&rows, |column| column > 0)
 }
 
 #[cfg(test)]
@@ -184,9 +179,9 @@ mod tests {
         let text = table(&[run("preempt=lazy", 100), run("preempt=full", 23_510)]);
         assert_eq!(
             text,
-            "                  switches      virtual ms     forks\n\
-             preempt=lazy           100        1.500000         3\n\
-             preempt=full         23510        1.500000         3\n"
+            "              switches  virtual ms  forks\n\
+             preempt=lazy       100    1.500000      3\n\
+             preempt=full     23510    1.500000      3\n"
         );
     }
 }

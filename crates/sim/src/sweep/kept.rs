@@ -1,8 +1,7 @@
 //! Runs that are done, in a file beside the table: a sweep that is killed goes on from there.
 
 use super::rows::Row;
-use crate::output::WrongUsage;
-use anyhow::Context;
+use super::runs::{SweepError, file_error};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
@@ -20,26 +19,25 @@ impl Kept {
     ///
     /// # Errors
     /// When the file cannot be read or written, or is of another sweep.
-    pub(super) fn open(out: &Path, identity: &str) -> anyhow::Result<Self> {
+    pub(super) fn open(out: &Path, identity: &str) -> Result<Self, SweepError> {
         let mut path = out.as_os_str().to_owned();
         path.push(".runs");
         let path = PathBuf::from(path);
-        let why = || format!("cannot write {}", path.display());
+        let why = || file_error(format!("cannot write {}", path.display()));
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = file.with_context(why)?;
+        let mut file = file.map_err(why())?;
         let mut done = BTreeSet::new();
-        let whole = whole_lines(&file, identity, &mut done).with_context(why)?;
+        let whole = whole_lines(&file, identity, &mut done).map_err(why())?;
         let Some(whole) = whole else {
-            return Err(WrongUsage(format!(
-                "{} has runs of another sweep: it, its part, or a file it names was changed since; delete it or choose another --out",
+            return Err(SweepError::Wrong(format!(
+                "{} has runs of another sweep: it, its part, or a file it names was changed since; delete it or choose another place for the table",
                 path.display()
-            ))
-            .into());
+            )));
         };
-        file.set_len(whole).with_context(why)?;
-        file.seek(SeekFrom::End(0)).with_context(why)?;
+        file.set_len(whole).map_err(why())?;
+        file.seek(SeekFrom::End(0)).map_err(why())?;
         if whole == 0 {
-            file.write_all(format!("{identity}\n").as_bytes()).with_context(why)?;
+            file.write_all(format!("{identity}\n").as_bytes()).map_err(why())?;
         }
         Ok(Self { path, file, done })
     }
@@ -53,23 +51,25 @@ impl Kept {
     }
 
     /// Keeps a run.
-    pub(super) fn add(&mut self, row: &Row, out: &Path) -> anyhow::Result<()> {
-        let mut line = serde_json::to_string(row)?;
-        line.push('\n');
+    pub(super) fn add(&mut self, row: &Row, out: &Path) -> Result<(), SweepError> {
         // One call: whoever is killed leaves a whole line, or one without an end.
-        let why = || format!("cannot keep a run for {}; what was done before is kept", out.display());
-        self.file.write_all(line.as_bytes()).with_context(why)?;
+        let why =
+            || file_error(format!("cannot keep a run for {}; what was done before is kept", out.display()));
+        let mut line = serde_json::to_string(row).map_err(io::Error::other).map_err(why())?;
+        line.push('\n');
+        self.file.write_all(line.as_bytes()).map_err(why())?;
         self.done.insert(row.run);
         Ok(())
     }
 
     /// All that were kept, by their numbers.
-    pub(super) fn rows(&mut self) -> anyhow::Result<Vec<Row>> {
-        let why = || format!("cannot read {}", self.path.display());
-        self.file.seek(SeekFrom::Start(0)).with_context(why)?;
+    pub(super) fn rows(&mut self) -> Result<Vec<Row>, SweepError> {
+        let why = || file_error(format!("cannot read {}", self.path.display()));
+        self.file.seek(SeekFrom::Start(0)).map_err(why())?;
         let mut rows = Vec::with_capacity(self.done.len());
         for line in BufReader::new(&self.file).lines().skip(1) {
-            rows.push(serde_json::from_str::<Row>(&line.with_context(why)?).with_context(why)?);
+            let line = line.map_err(why())?;
+            rows.push(serde_json::from_str::<Row>(&line).map_err(io::Error::other).map_err(why())?);
         }
         rows.sort_by_key(|row| row.run);
         Ok(rows)

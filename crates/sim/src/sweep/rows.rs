@@ -1,7 +1,8 @@
 //! The table of a sweep: a row a run, in Parquet.
 
-use crate::output::WrongUsage;
-use anyhow::Context;
+use super::Point;
+use super::runs::{SweepError, file_error};
+use crate::summary::{Durations, Summary};
 use parquet::basic::{ConvertedType, Repetition, Type as PhysicalType};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -16,8 +17,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
-use swtch_sim::summary::{Durations, Summary};
-use swtch_sim::sweep::Point;
 
 /// Under which the sweep's identity is in the file.
 const IDENTITY: &str = "swtch.sweep";
@@ -208,7 +207,7 @@ fn split<T>(rows: &[Row], get: impl Fn(&Row) -> Option<T>) -> (Vec<T>, Vec<i16>)
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn write(out: &Path, identity: &str, rows: Vec<Row>) -> anyhow::Result<Vec<String>> {
+pub(super) fn write(out: &Path, identity: &str, rows: Vec<Row>) -> Result<Vec<String>, SweepError> {
     swtch_profile::file::replace(out, |file| {
         encode(&rows, identity, io::BufWriter::new(file)).map_err(io::Error::other)
     })?;
@@ -244,15 +243,16 @@ fn encode<W: Write + Send>(rows: &[Row], identity: &str, sink: W) -> Result<(), 
 ///
 /// # Errors
 /// When something else is: another sweep's, or no such table at all.
-pub(super) fn is_there(out: &Path, identity: &str) -> anyhow::Result<bool> {
+pub(super) fn is_there(out: &Path, identity: &str) -> Result<bool, SweepError> {
     let file = match File::open(out) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", out.display())),
+        Err(error) => return Err(file_error(format!("cannot read {}", out.display()))(error)),
     };
     let path = out.display();
-    let refuse =
-        |what: &str| Err(WrongUsage(format!("{path} is {what}; delete it or choose another --out")).into());
+    let refuse = |what: &str| {
+        Err(SweepError::Wrong(format!("{path} is {what}; delete it or choose another place for the table")))
+    };
     let Ok(reader) = SerializedFileReader::new(file) else { return refuse("there and no table of a sweep") };
     let pairs = reader.metadata().file_metadata().key_value_metadata();
     let found = pairs.into_iter().flatten().find(|pair| pair.key == IDENTITY);
