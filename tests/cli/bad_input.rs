@@ -106,7 +106,7 @@ fn a_full_disk_loses_nothing_that_was_there() {
         .arg(env!("CARGO_BIN_EXE_swtch"))
         .output()
         .unwrap();
-    let text = common::stdout(&output);
+    let text = crate::common::stdout(&output);
     if stderr(&output).contains("mount:") || stderr(&output).contains("unshare:") {
         return skip(TEST, "no file system can be mounted here");
     }

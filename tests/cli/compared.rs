@@ -20,11 +20,11 @@ fn missing() -> Option<String> {
 fn recorded(home: &Path, mode: &str, command: &[&str]) -> (Value, String) {
     let mut recorder = swtch(home);
     recorder
-        .args(["record", mode, "--no-profile", common::SUMMARY, "--force", "-o", "one.swtch", "--"])
+        .args(["record", mode, "--no-profile", crate::common::SUMMARY, "--force", "-o", "one.swtch", "--"])
         .args(command);
     let output = run(&mut recorder);
     assert!(output.status.success(), "{}", stderr(&output));
-    let text = common::with_summary(home, &output);
+    let text = crate::common::with_summary(home, &output);
     let json = text.find("\n{").map_or(0, |end| end + 1);
     (serde_json::from_str(&text[json..]).unwrap_or_else(|error| panic!("{error}: {text}")), stderr(&output))
 }

@@ -11,13 +11,15 @@ use swtch_trace::Trace;
 
 fn record(home: &Path, options: &[&str], command: &[String]) -> Output {
     let mut recorder = swtch(home);
-    recorder.args(["record", "--no-profile", common::SUMMARY, "--force", "-o", "run.swtch"]).args(options);
+    recorder
+        .args(["record", "--no-profile", crate::common::SUMMARY, "--force", "-o", "run.swtch"])
+        .args(options);
     if !command.is_empty() {
         recorder.arg("--").args(command);
     }
     let mut output = run(&mut recorder);
     assert!(output.status.success(), "{options:?}: {}", stderr(&output));
-    output.stdout = common::with_summary(home, &output).into_bytes();
+    output.stdout = crate::common::with_summary(home, &output).into_bytes();
     output
 }
 

@@ -55,11 +55,11 @@ fn the_json_has_the_names_it_promises() {
 fn the_published_schemas_are_those_the_types_give() {
     let home = home();
     let printed = json(swtch(home.path()).args(["schema", "profile"]));
-    let published = common::fixture("../docs/schemas/profile-1.json");
+    let published = crate::common::fixture("../docs/schemas/profile-1.json");
     let published: Value = serde_json::from_slice(&fs::read(published).unwrap()).unwrap();
     assert_eq!(printed, published, "update it: swtch schema profile > docs/schemas/profile-1.json");
     let printed = json(swtch(home.path()).args(["schema", "trace"]));
-    let of_traces = common::fixture("../docs/schemas/trace-1.json");
+    let of_traces = crate::common::fixture("../docs/schemas/trace-1.json");
     let of_traces: Value = serde_json::from_slice(&fs::read(of_traces).unwrap()).unwrap();
     assert_eq!(printed, of_traces, "update it: swtch schema trace > docs/schemas/trace-1.json");
 }
@@ -67,7 +67,8 @@ fn the_published_schemas_are_those_the_types_give() {
 #[test]
 fn two_profiles_are_compared() {
     let home = home();
-    let (vm, server) = (common::fixture("profiles/vm.json"), common::fixture("profiles/server.json"));
+    let (vm, server) =
+        (crate::common::fixture("profiles/vm.json"), crate::common::fixture("profiles/server.json"));
     let found =
         json(swtch(home.path()).args(["measure", "--json", "--compare"]).arg(&vm).arg("--with").arg(&server));
     let changes = found["changes"].as_array().unwrap();

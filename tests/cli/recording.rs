@@ -55,7 +55,7 @@ fn output_and_end_of_the_command_pass_through() {
     assert_eq!(run(&mut record(home.path(), &["--", "/no/such/program"])).status.code(), Some(127));
     assert_eq!(run(&mut record(home.path(), &["--", "/etc"])).status.code(), Some(126));
     assert_eq!(
-        common::names(home.path()),
+        crate::common::names(home.path()),
         ["sh.swtch", "swtch"],
         "a command that did not start leaves no Trace"
     );
@@ -301,7 +301,7 @@ fn wrong_wishes_are_one_line_and_leave_nothing() {
         assert_eq!(output.status.code(), Some(status), "{arguments:?}: {complaint}");
         assert_eq!(complaint.trim_end().lines().count(), 1, "{arguments:?}: {complaint}");
         assert!(complaint.contains(words), "{arguments:?}: {complaint}");
-        assert_eq!(common::names(home.path()), ["swtch"], "{arguments:?}");
+        assert_eq!(crate::common::names(home.path()), ["swtch"], "{arguments:?}");
     }
     // What is no Trace is not overwritten.
     fs::write(home.path().join("true.swtch"), "mine").unwrap();
@@ -367,7 +367,7 @@ fn an_older_trace_stays_unless_it_is_to_be_replaced() {
     let (status, said) = recorded(&["--force", "-o", "true.swtch"]);
     assert!(status == Some(0) && said.contains("Trace: true.swtch"), "{said}");
     assert!(started("true.swtch") > first);
-    assert_eq!(common::names(home.path()), ["swtch", "true-2.swtch", "true.swtch"]);
+    assert_eq!(crate::common::names(home.path()), ["swtch", "true-2.swtch", "true.swtch"]);
 }
 
 #[test]

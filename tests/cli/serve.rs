@@ -329,7 +329,7 @@ fn others_on_the_network_are_warned_of() {
 fn without_privilege_the_kernels_own_counters_are_there() {
     let home = home();
     let text = stdout(&run(swtch(home.path()).args(["serve", "--once", "--source", "procfs"])));
-    let found = scraping::samples(&text);
+    let found = crate::scraping::samples(&text);
     assert!(found["swtch_kernel_context_switches_total"] > 0.0);
     assert!(found.keys().any(|name| name.starts_with("swtch_cpu_seconds_total{")), "{text}");
     for name in [
@@ -350,7 +350,7 @@ fn there_are_no_more_series_than_asked_for() {
     let home = home();
     let arguments = ["serve", "--once", "--source", "procfs", "--max-irqs", "1", "--max-cgroups", "0"];
     let text = stdout(&run(swtch(home.path()).args(arguments)));
-    let found = scraping::samples(&text);
+    let found = crate::scraping::samples(&text);
     let of = |family: &str| found.keys().filter(|name| name.starts_with(&format!("{family}{{"))).count();
     assert!(of("swtch_interrupts_total") <= 2, "{text}");
     assert!(
@@ -370,9 +370,10 @@ fn a_traces_totals_come_out_again() {
         let printed = run(swtch(home.path()).args(arguments));
         assert!(printed.status.success(), "{}", stderr(&printed));
         let text = stdout(&printed);
-        let summary = common::json(swtch(home.path()).args(arguments).args(["--json", "-o", "out.prom"]));
+        let summary =
+            crate::common::json(swtch(home.path()).args(arguments).args(["--json", "-o", "out.prom"]));
         assert_eq!(fs::read_to_string(&out).unwrap(), text);
-        let found = scraping::samples(&text);
+        let found = crate::scraping::samples(&text);
         assert_eq!(summary["samples"], found.len());
         let totals = &trace.header.totals;
         let switches = &totals.context_switches;
@@ -419,7 +420,7 @@ fn the_dashboard_asks_for_metrics_that_exist() {
     let by = board["templating"]["list"][2]["definition"].as_str().unwrap();
     assert!(by.starts_with("label_values(swtch_cgroup_context_switches_total{"), "{by}");
     assert_eq!(board["templating"]["list"][2]["query"]["query"], by);
-    for place in scraping::values(&board, "datasource") {
+    for place in crate::scraping::values(&board, "datasource") {
         assert_eq!(place["uid"], "${datasource}", "a data source of somebody's own: {place}");
     }
     let mut ids: Vec<u64> =
@@ -427,15 +428,18 @@ fn the_dashboard_asks_for_metrics_that_exist() {
     let count = ids.len();
     ids.dedup();
     assert_eq!(ids.len(), count);
-    let mut queries: Vec<String> =
-        scraping::values(&board, "expr").iter().map(|expr| expr.as_str().unwrap().to_owned()).collect();
-    queries
-        .extend(scraping::values(&board, "definition").iter().map(|expr| expr.as_str().unwrap().to_owned()));
+    let mut queries: Vec<String> = crate::scraping::values(&board, "expr")
+        .iter()
+        .map(|expr| expr.as_str().unwrap().to_owned())
+        .collect();
+    queries.extend(
+        crate::scraping::values(&board, "definition").iter().map(|expr| expr.as_str().unwrap().to_owned()),
+    );
     assert!(queries.len() > 30, "{}", queries.len());
     let scrape = stdout(&run(swtch(home.path()).args(["serve", "--once"])));
     let mut asked = Vec::new();
     for query in &queries {
-        for (name, labels) in scraping::selectors(query) {
+        for (name, labels) in crate::scraping::selectors(query) {
             let known = |ending: &str| {
                 families().iter().find(|family| family.name() == name.strip_suffix(ending).unwrap_or(&name))
             };
