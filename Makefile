@@ -4,7 +4,7 @@
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report test build bench wheel clean
+.PHONY: help setup report check test build bench wheel clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\): .*## /make \1\t/p' Makefile | expand -t 14
@@ -18,6 +18,10 @@ report:  ## measure this machine for ten seconds and write report.html
 	target/release/swtch measure --quick --out profile.json
 	target/release/swtch report profile.json -o report.html
 	@echo "The report is $(CURDIR)/report.html"
+
+check:  ## what to run before every commit: formats, lints, unit tests, quick tests of the command
+	@tools/setup test
+	cargo --locked xtask check
 
 test:  ## run every check and test, with one closing summary
 	@tools/setup test

@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask test [STEP...]   every check and test, or those named, with one closing summary
+cargo xtask check            what is run before every commit: formats, lints, unit tests, quick tests of the command
 cargo xtask bench            the full benchmarks
 cargo xtask wheel            the Python wheel, into target/wheels
 
@@ -51,6 +52,7 @@ fn run() -> Result<bool> {
         arguments.split_first().map_or(("help", &[][..]), |(chore, rest)| (chore.as_str(), rest));
     match chore {
         "test" => steps::test(rest),
+        "check" => Ok(steps::check()),
         "bench" => bench::bench(),
         "wheel" => wheel::wheel(),
         "help" | "-h" | "--help" => {

@@ -20,28 +20,46 @@ struct Program {
     directory: PathBuf,
 }
 
-/// Builds and runs the tests. `kinds`: cargo's options for the kinds of targets, none for all. Documentation tests are run with all only.
-pub(crate) fn run(kinds: &[&str], with_guests: bool) -> Result<Counts> {
-    let all = programs(kinds)?;
+/// The command's own tests, and those of them that take little time.
+const COMMAND: &str = "cli";
+const QUICK: [&str; 5] = ["bad_input", "exchange", "reporting", "sharing", "simulating"];
+
+/// All tests.
+pub(crate) fn all() -> Result<Counts> {
+    let all = programs(&[])?;
     let (guests, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|program| program.target == GUESTS);
     std::thread::scope(|scope| {
-        let guests = scope.spawn(|| if with_guests { run_quietly(&guests) } else { Ok(Counts::default()) });
+        let guests = scope.spawn(|| run_quietly(&guests));
         let mut sum = Counts::default();
         for program in &others {
-            let outcome = stream_shown(&mut command(program), worth_showing())?;
-            sum.add(counts(&outcome.lines).with_status(&outcome));
+            sum.add(run(program, &[])?);
         }
-        if kinds.is_empty() {
-            let documentation = ["test", "--release", "--workspace", "--doc", "--", "--show-output"];
-            let outcome = stream_shown(cargo().args(documentation), worth_showing())?;
-            sum.add(counts(&outcome.lines).with_status(&outcome));
-        }
+        let documentation = ["test", "--release", "--workspace", "--doc", "--", "--show-output"];
+        let outcome = stream_shown(cargo().args(documentation), worth_showing())?;
+        sum.add(counts(&outcome.lines).with_status(&outcome));
         match guests.join() {
             Ok(found) => sum.add(found?),
             Err(_) => sum.add(Counts::failed("the thread of the guests' tests panicked")),
         }
         Ok(sum)
     })
+}
+
+/// Unit tests, and the quick ones of the command: what is run before every commit.
+pub(crate) fn quick() -> Result<Counts> {
+    let mut sum = Counts::default();
+    for program in programs(&["--lib", "--bins", "--test", COMMAND])? {
+        let only: &[&str] = if program.target == COMMAND { &QUICK } else { &[] };
+        sum.add(run(&program, only)?);
+    }
+    Ok(sum)
+}
+
+/// Runs a program's tests, or those whose names begin with one of `only`.
+fn run(program: &Program, only: &[&str]) -> Result<Counts> {
+    let modules = only.iter().map(|module| format!("{module}::"));
+    let outcome = stream_shown(command(program).args(modules), worth_showing())?;
+    Ok(counts(&outcome.lines).with_status(&outcome))
 }
 
 /// Runs them one after another, and shows what each printed once it has ended, so that nothing is mixed.

@@ -37,16 +37,36 @@ pub(crate) fn names() -> Vec<&'static str> {
     STEPS.iter().map(|(name, _)| *name).collect()
 }
 
-/// Runs all steps, or those named, none hidden by the failure of another; whether none failed.
+/// What is run before every commit: what takes seconds, and the tests that do.
+const QUICK: [(&str, Run); 8] = [
+    ("format", format),
+    ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
+    ("unsafe", || Ok(Counts::of_complaints(unsafe_code::complaints(&metadata::workspace()?)?))),
+    ("dependencies", || Ok(Counts::of_complaints(dependency_list::complaints(&metadata::workspace()?)?))),
+    ("checks", || Ok(Counts::of_complaints(check_list::complaints()?))),
+    ("ruff", ruff),
+    ("clippy", clippy),
+    ("rust", rust_tests::quick),
+];
+
+/// The steps of [`QUICK`]; whether none failed.
+pub(crate) fn check() -> bool {
+    run_steps(&QUICK)
+}
+
+/// Runs all steps, or those named; whether none failed.
 pub(crate) fn test(wanted: &[String]) -> Result<bool> {
     if let Some(unknown) = wanted.iter().find(|name| !names().contains(&name.as_str())) {
         bail!("no step is called '{unknown}'; they are {}", names().join(" "));
     }
+    let chosen = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
+    Ok(run_steps(&STEPS.into_iter().filter(|(name, _)| chosen(name)).collect::<Vec<_>>()))
+}
+
+/// Runs steps, none hidden by the failure of another; whether none failed.
+fn run_steps(steps: &[(&'static str, Run)]) -> bool {
     let mut results = Vec::new();
-    for (name, run) in STEPS {
-        if !wanted.is_empty() && !wanted.iter().any(|one| one == name) {
-            continue;
-        }
+    for (name, run) in steps {
         println!("\n=== {name}");
         let start = Instant::now();
         let counts = run().unwrap_or_else(|error| {
@@ -56,7 +76,7 @@ pub(crate) fn test(wanted: &[String]) -> Result<bool> {
         results.push(StepResult { name, counts, seconds: start.elapsed().as_secs_f64() });
     }
     println!("{}", summary(&results));
-    Ok(all_passed(&results))
+    all_passed(&results)
 }
 
 fn format() -> Result<Counts> {
@@ -85,7 +105,7 @@ fn build() -> Result<Counts> {
 }
 
 fn rust() -> Result<Counts> {
-    rust_tests::run(&[], true)
+    rust_tests::all()
 }
 
 fn python() -> Result<Counts> {
