@@ -144,7 +144,7 @@ impl TraceWriter {
         self.tasks.get(task).map_or_else(|| tid(task), |named| named.pid)
     }
 
-    pub fn switch(&mut self, event: SwitchEvent) {
+    pub(crate) fn switch(&mut self, event: SwitchEvent) {
         let prev_state = match (event.prev, event.prev_runnable) {
             (None, _) | (_, true) => PrevState::Runnable,
             (Some(task), false) if self.ended.remove(&task) => PrevState::Dead,
@@ -173,7 +173,7 @@ impl TraceWriter {
         self.tasks.get(task).map_or((false, task as u32), |named| (true, named.process))
     }
 
-    pub fn wake(&mut self, event: WakeEvent) {
+    pub(crate) fn wake(&mut self, event: WakeEvent) {
         let wake = Wake {
             at_ns: event.at_ns,
             cpu: self.cpus[event.cpu],
@@ -184,7 +184,7 @@ impl TraceWriter {
         self.take(&Event::Wake(wake));
     }
 
-    pub fn fork(&mut self, at_ns: u64, parent: Option<usize>, child: usize) {
+    pub(crate) fn fork(&mut self, at_ns: u64, parent: Option<usize>, child: usize) {
         let comm = self.tasks.get(child).map_or_else(String::new, |named| named.name.clone());
         let pid = self.pid(child);
         let parent_pid = parent.map_or(0, |parent| self.pid(parent));
@@ -202,7 +202,7 @@ impl TraceWriter {
         self.take(&Event::Wake(Wake { at_ns, cpu: 0, wakee_tid, waker_tid, new: true }));
     }
 
-    pub fn exit(&mut self, at_ns: u64, task: usize) {
+    pub(crate) fn exit(&mut self, at_ns: u64, task: usize) {
         self.ended.insert(task);
         let comm = self.tasks.get(task).map_or_else(String::new, |named| named.name.clone());
         let (tid, pid, kind) = (tid(task), self.pid(task), LifeKind::Exit);

@@ -100,7 +100,7 @@ impl BpfRun {
     fn follow(&mut self, tids: &[u32]) {
         for tid in tids {
             self.bpf.follow(*tid);
-            if let Some(known) = known::task(*tid, self.groups.hierarchy()) {
+            if let Some(known) = task_info::task(*tid, self.groups.hierarchy()) {
                 self.accumulator.follow(&known);
             }
         }
@@ -131,7 +131,7 @@ impl BpfRun {
 
     fn name_the_nameless(&mut self) {
         for tid in self.accumulator.nameless() {
-            if let Some(known) = known::task(tid, self.groups.hierarchy()) {
+            if let Some(known) = task_info::task(tid, self.groups.hierarchy()) {
                 self.accumulator.name(&known);
             }
         }
@@ -366,7 +366,7 @@ fn longest_period(buffer_bytes: u64) -> Duration {
 pub(super) fn regroup(accumulator: &mut Accumulator, hierarchy: Option<&Hierarchy>) {
     let Some(hierarchy) = hierarchy else { return };
     for tid in accumulator.living() {
-        if let Some(path) = known::group(tid, hierarchy) {
+        if let Some(path) = task_info::group(tid, hierarchy) {
             accumulator.regroup(tid, path);
         }
     }

@@ -94,7 +94,7 @@ impl PerfRun {
             run.perf.watch_machine()?;
         } else if is_command {
             // The command is started by this thread and inherits what watches it: not even its first switch is missed.
-            let own = known::task(own_tid(), run.hierarchy.as_ref());
+            let own = task_info::task(own_tid(), run.hierarchy.as_ref());
             run.converter.know(own.unwrap_or_default());
             run.perf.watch_own()?;
         } else {
@@ -137,7 +137,7 @@ impl PerfRun {
     }
 
     fn follow(&mut self, tid: u32) {
-        if let Some(known) = known::task(tid, self.hierarchy.as_ref()) {
+        if let Some(known) = task_info::task(tid, self.hierarchy.as_ref()) {
             self.accumulator.follow(&known);
             self.converter.know(known);
         }
@@ -182,7 +182,7 @@ impl PerfRun {
         for record in self.held.drain(..old) {
             if let What::Fork { parent_tid, .. } = record.what
                 && !converter.knows(parent_tid)
-                && let Some(known) = known::task(parent_tid, self.hierarchy.as_ref())
+                && let Some(known) = task_info::task(parent_tid, self.hierarchy.as_ref())
             {
                 converter.know(known);
             }
@@ -282,7 +282,7 @@ impl PerfRun {
 
     fn fill_header(&mut self, header: &mut Header) {
         for tid in self.accumulator.nameless() {
-            if let Some(known) = known::task(tid, self.hierarchy.as_ref()) {
+            if let Some(known) = task_info::task(tid, self.hierarchy.as_ref()) {
                 self.accumulator.name(&known);
             }
         }
@@ -403,7 +403,7 @@ mod tests {
     fn an_event_of_either_half_has_a_place() {
         let mut converter = Converter::new(false, None);
         let mut accumulator = Accumulator::new(0, swtch_trace::accumulate::CacheGroups::default(), true);
-        accumulator.follow(&known::task(std::process::id(), None).unwrap());
+        accumulator.follow(&task_info::task(std::process::id(), None).unwrap());
         let tid = std::process::id();
         let record = |at_ns, what| Record { at_ns, cpu: 0, pid: tid, tid, what };
         for record in [

@@ -15,6 +15,7 @@ use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::Ordering;
 use swtch_stats::class_quantile;
 use swtch_trace::accumulate::CacheGroups;
+use swtch_trace::growth::grown;
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
 #[allow(clippy::undocumented_unsafe_blocks)]
