@@ -28,8 +28,8 @@ pub(crate) fn sweep(
     let stop = AtomicBool::new(false);
     let mut raised = None;
     let found = py.detach(|| {
+        let request = Request { file: &file, out: &out, profile: profile.as_deref(), part, jobs };
         std::thread::scope(|scope| {
-            let request = Request { file: &file, out: &out, profile: profile.as_deref(), part, jobs };
             let running = scope.spawn(|| run(&request, &stop, &mut |_, _| ()));
             // Signals come to this thread only.
             while !running.is_finished() {

@@ -300,7 +300,7 @@ impl Run for BpfRun {
         if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
             self.swept_ns = now_ns;
             regroup(&mut self.accumulator, self.groups.hierarchy());
-            self.accumulator.forget_unless(now_ns.saturating_sub(SWEEP_EVERY_NS), known::is_there);
+            self.accumulator.forget_unless(now_ns.saturating_sub(SWEEP_EVERY_NS), task_info::is_there);
         }
         tables
     }

@@ -24,7 +24,7 @@ impl CountedRun {
         let opened = match target {
             Target::Command(_) => Counters::open(counters, &[Root::Started]),
             Target::Processes(pids) => {
-                let tids = pids.iter().flat_map(|pid| known::threads(*pid));
+                let tids = pids.iter().flat_map(|pid| task_info::threads(*pid));
                 Counters::open(counters, &tids.map(Root::Task).collect::<Vec<_>>())
             }
             Target::Machine | Target::Cgroup(_) => {

@@ -47,8 +47,8 @@ impl Members {
     /// Numbers of the tasks that are there now, at the beginning.
     pub(super) fn tids(&mut self) -> Vec<u32> {
         match &self.kind {
-            Kind::All => known::all(),
-            Kind::Processes(pids) => pids.iter().flat_map(|pid| known::threads(*pid)).collect(),
+            Kind::All => task_info::all(),
+            Kind::Processes(pids) => pids.iter().flat_map(|pid| task_info::threads(*pid)).collect(),
             Kind::Group(_) => self.newcomers(monotonic_ns()),
         }
     }
@@ -60,7 +60,7 @@ impl Members {
             return Vec::new();
         }
         self.looked_ns = now_ns;
-        let there: HashSet<u32> = known::in_folder(folder).into_iter().collect();
+        let there: HashSet<u32> = task_info::in_folder(folder).into_iter().collect();
         let new = there.difference(&self.found).copied().collect();
         self.found = there;
         new
@@ -74,7 +74,7 @@ impl Members {
     pub(super) fn alive(&self) -> bool {
         match &self.kind {
             Kind::All => true,
-            Kind::Processes(pids) => pids.iter().any(|pid| known::exists(*pid)),
+            Kind::Processes(pids) => pids.iter().any(|pid| task_info::exists(*pid)),
             Kind::Group(folder) => folder.exists(),
         }
     }

@@ -377,7 +377,7 @@ impl Run for PerfRun {
         let mut tables = self.accumulator.recent(self.horizon_ns, &|_| None);
         self.fill_rest(header, &mut tables);
         let quiet_ns = now_ns.saturating_sub(SWEEP_EVERY_NS);
-        self.accumulator.forget_unless(quiet_ns, known::is_there);
+        self.accumulator.forget_unless(quiet_ns, task_info::is_there);
         tables
     }
 
