@@ -23,12 +23,16 @@ pub(crate) struct ProgressLine {
 impl ProgressLine {
     /// A line that appears after two seconds.
     pub(crate) fn new(template: &'static str, length: Option<u64>) -> Self {
-        Self { template, length, patience: PATIENCE, began: Instant::now(), drawn: None, bar: None }
+        Self::after(PATIENCE, template, length)
     }
 
     /// A line that appears at once.
     pub(crate) fn at_once(template: &'static str, length: Option<u64>) -> Self {
-        Self { patience: Duration::ZERO, ..Self::new(template, length) }
+        Self::after(Duration::ZERO, template, length)
+    }
+
+    fn after(patience: Duration, template: &'static str, length: Option<u64>) -> Self {
+        Self { template, length, patience, began: Instant::now(), drawn: None, bar: None }
     }
 
     /// Changes the line; does nothing so soon after the last change that nobody could read it.

@@ -11,7 +11,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
