@@ -1,4 +1,5 @@
 //! A terminal to run programs in: a pseudo-terminal, and what is on its screen.
+#![allow(dead_code, unreachable_pub, reason = "unit tests of the command use a part of it")]
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
