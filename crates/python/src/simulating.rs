@@ -150,7 +150,7 @@ impl Files for Disk {
         let trace = Trace::open(Path::new(path)).map_err(Failure::Trace)?;
         let switches = trace.switches().collect::<Result<Vec<_>, _>>().map_err(Failure::Trace)?;
         let simulated = trace.header.provenance.origin == Origin::Simulated;
-        let recorded = Some(Recorded::of(&trace.folder().display().to_string(), &trace.header, &switches));
+        let recorded = Some(Recorded::of(&trace));
         let recorder = trace.header.provenance.recorder.clone();
         Ok(Recording { host: trace.header.host, simulated, recorder, tasks: trace.tasks, switches, recorded })
     }

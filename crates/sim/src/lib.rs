@@ -9,7 +9,6 @@ pub mod costs;
 pub mod cpu_set;
 pub mod engine;
 pub mod error;
-pub mod histogram;
 pub mod jitter;
 pub mod kernel;
 pub mod machine;

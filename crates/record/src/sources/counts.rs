@@ -14,7 +14,7 @@ use skeleton::{CountsSkel, CountsSkelBuilder};
 use std::io::Read;
 use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::Ordering;
-use swtch_stats::class_quantile;
+use swtch_stats::{class_quantile, classes};
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -75,7 +75,10 @@ pub struct TaskCounts {
     pub slices: Classes,
 }
 
-/// Counts in classes, two an octave.
+/// Two classes an octave, as `class_of` of `bpf/counts.bpf.c` has them.
+pub const CLASS_BITS: u32 = 1;
+
+/// Counts in classes, as the kernel's programs keep them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes([u32; CLASSES]);
 
@@ -88,11 +91,7 @@ impl Default for Classes {
 impl Classes {
     /// From (ns), to (exclusive) and count of each class that has any.
     pub fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone + '_ {
-        let counted = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
-        counted.map(move |(class, count)| {
-            let (from, to) = class_bounds_ns(class);
-            (from, to, u64::from(*count))
-        })
+        classes::<CLASS_BITS, u32>(&self.0)
     }
 
     /// The quantile, ns, at most `max_ns`, the longest if that is known: by the one rule of [`class_quantile`].
@@ -126,19 +125,6 @@ impl Classes {
 /// task's, did not grow; read without a sign, it would have grown by four thousand million.
 pub fn grown(now: u32, before: u32) -> u32 {
     now.wrapping_sub(before).cast_signed().max(0).cast_unsigned()
-}
-
-/// From (ns) and to (exclusive) of a class.
-pub fn class_bounds_ns(class: usize) -> (u64, u64) {
-    match class {
-        0 => (0, 1),
-        1 => (1, 2),
-        class => {
-            let (octave, half) = (class as u32 / 2, class as u64 % 2);
-            let step = 1_u64 << (octave - 1);
-            ((2 + half) * step, (3 + half) * step)
-        }
-    }
 }
 
 /// All CPUs together, and each by itself.
