@@ -71,7 +71,7 @@ class SimulatedWorkload:
 
 @dataclass(frozen=True)
 class Durations:
-    """A distribution of times in nanoseconds, to 1/64 of each; absent without any."""
+    """A distribution of times in nanoseconds; absent without any. Percentiles are off by 0.8 % at most."""
 
     count: int
     """How many."""

@@ -12,6 +12,7 @@ mod examples;
 mod exchange;
 mod groups;
 mod measuring;
+mod one_trace;
 mod recording;
 mod recording_perf;
 mod reporting;

@@ -2,6 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use swtch_stats::{class_quantile, middle_of_class};
+use swtch_trace::figures::ascending;
 use swtch_trace::tables::HistogramRow;
 
 /// A switch that took more than so many times the median of its kind is an outlier.
@@ -57,20 +59,11 @@ impl InPlace {
 }
 
 fn middle_ns(row: &HistogramRow) -> f64 {
-    f64::midpoint(row.from_ns as f64, row.to_ns as f64)
+    middle_of_class(row.from_ns, row.to_ns) as f64
 }
 
-/// The middle of the class that holds the median.
 fn median_ns(rows: &[&HistogramRow]) -> Option<f64> {
-    let mut sorted = rows.to_vec();
-    sorted.sort_by_key(|row| row.from_ns);
-    let all: u64 = sorted.iter().map(|row| row.count).sum();
-    let mut seen = 0;
-    let holds = |row: &&&HistogramRow| {
-        seen += row.count;
-        2 * seen >= all
-    };
-    sorted.iter().find(holds).map(|row| middle_ns(row))
+    class_quantile(ascending(rows.iter().copied()), 0.5, None).map(|ns| ns as f64)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::error::RecordError;
 use crate::options::{Mode, Options, SourceKind, Target};
 use crate::plan::Facts;
 use crate::session::{self, GroupNames, unavailable};
-use crate::sources::counts::{CLASSES, Counter, CpuCounts, class_bounds_ns};
+use crate::sources::counts::{CLASS_BITS, CLASSES, Counter, CpuCounts};
 use crate::system::{CgroupCounters, Detail, Difference, Snapshot, difference};
 use deltas::Deltas;
 use groups::Groups;
@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_document::Refused;
+use swtch_stats::classes;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
@@ -315,7 +316,7 @@ impl Programs {
             })
             .collect();
         tables.histograms = self.cost_rows(&mut growth);
-        put(&mut tables.histograms, "wait", "all", &taken.waits);
+        tables.histograms.extend(HistogramRow::of("wait", "all", counted(&taken.waits)));
         tables.tasks = taken.rows;
         self.seen = Seen {
             backwards: [("tasks", taken.backwards), ("cpus", growth.fell)].into(),
@@ -339,23 +340,15 @@ impl Programs {
         self.costs = now;
         let mut rows = Vec::new();
         for (of, counts) in ["kind thread", "kind process", "kind idle"].iter().zip(&sums) {
-            put(&mut rows, "cost", of, counts);
+            rows.extend(HistogramRow::of("cost", of, counted(counts)));
         }
         rows
     }
 }
 
-fn put(rows: &mut Vec<HistogramRow>, metric: &str, of: &str, counts: &[u64; CLASSES]) {
-    for (class, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        let (from_ns, to_ns) = class_bounds_ns(class);
-        rows.push(HistogramRow {
-            metric: metric.to_owned(),
-            of: of.to_owned(),
-            from_ns,
-            to_ns,
-            count: *count,
-        });
-    }
+/// The classes that have counts: from (ns), to (exclusive), count.
+fn counted(counts: &[u64; CLASSES]) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+    classes::<CLASS_BITS, u64>(counts)
 }
 
 fn totals(

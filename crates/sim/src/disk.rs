@@ -52,7 +52,7 @@ impl Files for Disk {
     fn recording(&mut self, path: &str) -> Result<Recording, PlanError> {
         let trace = Trace::open(Path::new(path))?;
         let switches = trace.switches().collect::<Result<Vec<SwitchRow>, _>>()?;
-        let recorded = Some(Recorded::of(&trace.folder().display().to_string(), &trace.header, &switches));
+        let recorded = Some(Recorded::of(&trace));
         let simulated = trace.header.provenance.origin == Origin::Simulated;
         let recorder = trace.header.provenance.recorder.clone();
         Ok(Recording { host: trace.header.host, simulated, recorder, tasks: trace.tasks, switches, recorded })

@@ -10,7 +10,6 @@ pub mod cpu_set;
 pub mod disk;
 pub mod engine;
 pub mod error;
-pub mod histogram;
 pub mod jitter;
 pub mod kernel;
 pub mod machine;

@@ -3,11 +3,11 @@
 //! A replay is a model of what ran. How far it is off is seen under the policy of the recording; a difference to another policy that is
 //! not larger than that error says nothing.
 
-use crate::histogram::Histogram;
 use crate::summary::{Durations, Summary};
 use serde::Serialize;
+use swtch_trace::Trace;
+use swtch_trace::figures::{classes, longest_ns, quantile_ns};
 use swtch_trace::model::{Header, Origin};
-use swtch_trace::tables::SwitchRow;
 
 /// Who writes simulated Traces, in [`Provenance::recorder`].
 pub const RECORDER: &str = "swtch simulate";
@@ -106,21 +106,27 @@ fn percent(part: f64) -> String {
 }
 
 impl Recorded {
-    /// What the header and the switches of the Trace `trace` say.
-    pub fn of(trace: &str, header: &Header, switches: &[SwitchRow]) -> Self {
+    /// What a Trace says of itself: the figures that every output prints of it.
+    pub fn of(trace: &Trace) -> Self {
+        let Trace { header, tasks, histograms, .. } = trace;
         let totals = &header.totals.context_switches;
         let moves = &header.totals.migrations;
         let migrations = [moves.same_l2, moves.same_l3, moves.across];
-        let mut waits = Histogram::default();
-        switches.iter().filter_map(|row| row.waited_ns).for_each(|waited_ns| waits.add(waited_ns));
+        let wait_ns = |share| quantile_ns(tasks, histograms, "wait", "all", share);
         Self {
-            trace: trace.to_owned(),
+            trace: trace.folder().display().to_string(),
             policy: policy(header),
             makespan_ns: header.duration_ns,
             voluntary: totals.voluntary,
             involuntary: totals.involuntary,
             migrations: migrations.iter().copied().sum(),
-            wait_ns: Durations::of(&waits),
+            wait_ns: Durations {
+                count: classes(histograms, "wait", "all").iter().map(|class| class.2).sum(),
+                p50: wait_ns(0.5),
+                p90: wait_ns(0.9),
+                p99: wait_ns(0.99),
+                max: longest_ns(tasks, "wait", "all"),
+            },
         }
     }
 

@@ -1,7 +1,10 @@
 //! What is counted during a run. It does not grow with simulated time.
 
-use crate::histogram::Histogram;
 use crate::policy::HOOKS;
+use swtch_trace::tables::CLASS_BITS;
+
+/// Counts of durations, ns, in the classes that a Trace has: a quantile is off by 0.8 % at most. Memory does not grow with simulated time.
+pub type Histogram = swtch_stats::Histogram<CLASS_BITS>;
 
 /// Where the time of a CPU went, ns. The sum is the span of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

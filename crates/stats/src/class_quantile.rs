@@ -1,4 +1,4 @@
-//! The quantile of values that were counted in classes: the one rule for every histogram.
+//! The quantile of counted values: the one rule for every histogram, and for values that are kept as they are.
 
 /// The `share`-quantile of values counted in classes, ascending: `(from, to, count)`, of which `to` is the first value above the class.
 ///
@@ -23,13 +23,29 @@ where
 {
     let mut classes = classes.into_iter();
     let all = classes.clone().fold(0, |sum: u64, (_, _, count)| sum.saturating_add(count));
-    let rank = ((share.clamp(0.0, 1.0) * all as f64).ceil() as u64).max(1);
+    let rank = rank(share, all);
     let mut seen: u64 = 0;
     let (from, to, _) = classes.find(|(_, _, count)| {
         seen = seen.saturating_add(*count);
         seen >= rank
     })?;
     Some(middle_of_class(from, to).min(largest.unwrap_or(u64::MAX)))
+}
+
+/// The `share`-quantile of ascending values by the same rule: the smallest value that at least this share of all does not exceed.
+///
+/// ```
+/// use swtch_stats::order_statistic;
+/// assert_eq!([0.0, 0.5, 0.51, 1.0].map(|share| order_statistic(&[1, 2, 3, 4], share)), [Some(1), Some(2), Some(3), Some(4)]);
+/// assert_eq!(order_statistic::<u64>(&[], 0.5), None);
+/// ```
+pub fn order_statistic<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
+    sorted.get(rank(share, sorted.len() as u64) as usize - 1).copied()
+}
+
+/// Which of so many values is the quantile, counted from 1.
+fn rank(share: f64, count: u64) -> u64 {
+    ((share.clamp(0.0, 1.0) * count as f64).ceil() as u64).max(1)
 }
 
 /// The value that stands for a class from `from` to below `to`.
@@ -44,30 +60,19 @@ pub fn middle_of_class(from: u64, to: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Histogram;
 
-    /// Classes of a quarter of an octave, as Traces of events have them.
-    fn class_of(value: u64) -> (u64, u64) {
-        let octave = (value | 1).ilog2().saturating_sub(2);
-        let step = value >> octave;
-        (step << octave, (step + 1) << octave)
-    }
-
+    /// Classes of a quarter of an octave, as Traces of events have of single tasks.
     #[test]
     fn it_is_within_an_eighth_of_the_value_at_that_rank() {
         let values: Vec<u64> = (1..10_000).map(|i| i * i * 7).collect();
-        let mut classes: Vec<(u64, u64, u64)> = Vec::new();
+        let mut histogram = Histogram::<2>::default();
         for value in &values {
-            let (from, to) = class_of(*value);
-            match classes.last_mut() {
-                Some(last) if last.0 == from => last.2 += 1,
-                _ => classes.push((from, to, 1)),
-            }
+            histogram.add(*value);
         }
         for share in [0.001, 0.1, 0.5, 0.9, 0.99, 1.0] {
-            let rank = (share * values.len() as f64).ceil() as usize;
-            let exact = values[rank - 1] as f64;
-            let found =
-                class_quantile(classes.iter().copied(), share, values.last().copied()).unwrap() as f64;
+            let exact = order_statistic(&values, share).unwrap() as f64;
+            let found = class_quantile(histogram.classes(), share, values.last().copied()).unwrap() as f64;
             assert!((found / exact - 1.0).abs() <= 0.125, "{share}: {found} for {exact}");
         }
     }

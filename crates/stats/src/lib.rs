@@ -2,15 +2,17 @@
 //! of normality, a rank test and the correction for many tests, autocorrelation, stopping rules, change points, and the
 //! comparison of two builds or machines.
 //!
-//! Everything takes `&[f64]`. Functions named `*_sorted` need ascending input (see [`sorted`]). Keeping NaN out of the
-//! input is the caller's duty; a NaN makes figures meaningless but never causes a panic. The random methods take a
-//! seed and give the same answer for the same seed on every machine.
+//! Everything takes `&[f64]`, apart from the histogram and its quantiles, whose values are whole numbers. Functions named
+//! `*_sorted` need ascending input (see [`sorted`]). Keeping NaN out of the input is the caller's duty; a NaN makes figures
+//! meaningless but never causes a panic. The random methods take a seed and give the same answer for the same seed on every
+//! machine.
 #![forbid(unsafe_code)]
 
 mod autocorrelation;
 mod change_points;
 mod class_quantile;
 mod comparison;
+mod histogram;
 mod intervals;
 mod line_fit;
 mod moments;
@@ -27,8 +29,9 @@ mod student_distribution;
 
 pub use autocorrelation::lag1_autocorrelation;
 pub use change_points::{Segment, piecewise_linear, piecewise_linear_with_noise};
-pub use class_quantile::{class_quantile, middle_of_class};
+pub use class_quantile::{class_quantile, middle_of_class, order_statistic};
 pub use comparison::{Difference, LEAST_LAUNCHES, RATIO_CONFIDENCE, Side, Undecided, compare_launches};
+pub use histogram::{Histogram, class_bounds, class_of, classes};
 pub use intervals::{
     Interval, MedianInterval, bootstrap_interval, cluster_bootstrap_difference_of_medians,
     median_interval_sorted,

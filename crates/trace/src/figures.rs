@@ -43,13 +43,20 @@ pub fn quantile_ns(
     of: &str,
     share: f64,
 ) -> Option<u64> {
-    let mut classes: Vec<(u64, u64, u64)> = histograms
-        .iter()
-        .filter(|row| row.metric == metric && row.of == of && row.count > 0)
-        .map(|row| (row.from_ns, row.to_ns, row.count))
-        .collect();
+    class_quantile(classes(histograms, metric, of), share, longest_ns(tasks, metric, of))
+}
+
+/// The classes of a distribution, ascending: from, to (exclusive), count. Empty ones are left out.
+pub fn classes(histograms: &[HistogramRow], metric: &str, of: &str) -> Vec<(u64, u64, u64)> {
+    ascending(histograms.iter().filter(|row| row.metric == metric && row.of == of))
+}
+
+/// The classes of some rows together, ascending; see [`classes`].
+pub fn ascending<'a>(rows: impl IntoIterator<Item = &'a HistogramRow>) -> Vec<(u64, u64, u64)> {
+    let counted = rows.into_iter().filter(|row| row.count > 0);
+    let mut classes: Vec<(u64, u64, u64)> = counted.map(|row| (row.from_ns, row.to_ns, row.count)).collect();
     classes.sort_unstable();
-    class_quantile(classes, share, longest_ns(tasks, metric, of))
+    classes
 }
 
 /// The longest wait or slice of all tasks, or of one, ns, as it was measured; absent for costs, whose classes are all that is kept.
@@ -70,14 +77,9 @@ mod tests {
 
     #[test]
     fn a_quantile_is_the_middle_of_its_class_and_never_above_the_longest() {
-        let class = |of: &str, from_ns, to_ns, count| HistogramRow {
-            metric: "wait".to_owned(),
-            of: of.to_owned(),
-            from_ns,
-            to_ns,
-            count,
-        };
-        let rows = [class("all", 1000, 1250, 1), class("all", 100, 120, 99), class("task 7", 8, 10, 3)];
+        let classes = |of| HistogramRow::of("wait", of, [(1000, 1250, 1), (100, 120, 99)]);
+        let rows: Vec<HistogramRow> =
+            classes("all").chain(HistogramRow::of("wait", "task 7", [(8, 10, 3)])).collect();
         let tasks = [
             TaskRow { tid: 7, in_scope: true, wait_max_ns: Some(9), ..TaskRow::default() },
             TaskRow { tid: 8, in_scope: true, wait_max_ns: Some(1100), ..TaskRow::default() },

@@ -13,7 +13,7 @@ mod wakes;
 pub use crate::columns::{Cell, Column, Columns};
 pub use cgroups::CgroupRow;
 pub use cpus::CpuRow;
-pub use histograms::HistogramRow;
+pub use histograms::{CLASS_BITS, HistogramRow, TASK_CLASS_BITS};
 pub use interrupts::{InterruptKind, InterruptRow};
 pub use intervals::IntervalRow;
 pub use preemptions::PreemptionRow;

@@ -15,6 +15,7 @@ use swtch_sim::run::{Setting, run};
 use swtch_sim::sink::Nothing;
 use swtch_sim::workload::Workload;
 use swtch_sim::workloads::{Hackbench, PingPong, Spin};
+use swtch_stats::median;
 
 /// Runs of each program, when nobody says how many.
 const RUNS: usize = 5;
@@ -162,7 +163,7 @@ fn compare(profile: &str, runs: usize, part: &str) -> Result<()> {
             kept.push(measure(program)?);
         }
     }
-    let work_ns = (median(alone_s) * 1e9) as u64;
+    let work_ns = (median(&alone_s) * 1e9) as u64;
     let (costs, _) = Costs::of(&profile);
     println!(
         "| program | time, s | from, to | simulated | difference | switches | from, to | simulated | difference |"
@@ -172,7 +173,7 @@ fn compare(profile: &str, runs: usize, part: &str) -> Result<()> {
         let all_seconds: Vec<f64> = measured.iter().map(|run| run.seconds).collect();
         let all_switches: Vec<f64> = measured.iter().map(|run| run.switches).collect();
         let ((fastest_s, slowest_s), (fewest, most)) = (range(&all_seconds), range(&all_switches));
-        let (seconds, switches) = (median(all_seconds), median(all_switches));
+        let (seconds, switches) = (median(&all_seconds), median(&all_switches));
         let setting = Setting {
             machine: named("host", &profile.host)?,
             costs: costs.clone(),
@@ -199,11 +200,6 @@ fn range(values: &[f64]) -> (f64, f64) {
     values
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Runs a program twice: by itself for its time, and under `perf stat`, which takes time of its own, for its switches.

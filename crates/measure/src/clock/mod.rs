@@ -102,7 +102,7 @@ impl Clock {
             }
             last = now;
         }
-        let mut costs: Vec<f64> = (0..PAIRS / 20)
+        let costs: Vec<f64> = (0..PAIRS / 20)
             .map(|_| {
                 let before = self.start();
                 for _ in 0..20 {
@@ -111,9 +111,8 @@ impl Clock {
                 self.ns(self.stop() - before) / 21.0
             })
             .collect();
-        costs.sort_by(f64::total_cmp);
         let resolution = if smallest == u64::MAX { 1.0 } else { self.ns(smallest) };
-        (resolution, costs[costs.len() / 2])
+        (resolution, swtch_stats::median(&costs))
     }
 }
 

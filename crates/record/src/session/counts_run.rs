@@ -281,13 +281,7 @@ impl CountsRun {
     fn histograms(&self, cpus: &CpuCounts) -> Vec<HistogramRow> {
         let mut rows = Vec::new();
         let mut put = |metric: &str, of: &str, classes: &Classes| {
-            rows.extend(classes.rows().map(|(from_ns, to_ns, count)| HistogramRow {
-                metric: metric.to_owned(),
-                of: of.to_owned(),
-                from_ns,
-                to_ns,
-                count,
-            }));
+            rows.extend(HistogramRow::of(metric, of, classes.rows()));
         };
         for (of, classes) in ["kind thread", "kind process", "kind idle"].iter().zip(&cpus.costs_by_kind) {
             put("cost", of, classes);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use swtch_stats::class_quantile;
 use swtch_trace::accumulate::Tables;
+use swtch_trace::figures::classes;
 use swtch_trace::model::Totals;
 use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
 
@@ -83,7 +84,8 @@ fn joined(before: &TaskRow, after: TaskRow, histograms: &[HistogramRow]) -> Task
     let of = format!("task {}", after.tid);
     let wait_max_ns = before.wait_max_ns.max(after.wait_max_ns);
     let slice_max_ns = before.slice_max_ns.max(after.slice_max_ns);
-    let wait = |share: f64| quantile_ns(histograms, "wait", &of, share, wait_max_ns);
+    let (waits, slices) = (classes(histograms, "wait", &of), classes(histograms, "slice", &of));
+    let wait = |share: f64| class_quantile(waits.iter().copied(), share, wait_max_ns);
     // What was never measured of one part, because it never happened there, is nothing.
     let cost = |one: Option<u64>, other: Option<u64>| add(one.or(Some(0)), other.or(Some(0)));
     TaskRow {
@@ -98,7 +100,7 @@ fn joined(before: &TaskRow, after: TaskRow, histograms: &[HistogramRow]) -> Task
         wait_p90_ns: wait(0.9),
         wait_p99_ns: wait(0.99),
         wait_max_ns,
-        slice_p50_ns: quantile_ns(histograms, "slice", &of, 0.5, slice_max_ns),
+        slice_p50_ns: class_quantile(slices, 0.5, slice_max_ns),
         slice_max_ns,
         migrations_same_l2: add(before.migrations_same_l2, after.migrations_same_l2),
         migrations_same_l3: add(before.migrations_same_l3, after.migrations_same_l3),
@@ -112,18 +114,6 @@ fn joined(before: &TaskRow, after: TaskRow, histograms: &[HistogramRow]) -> Task
         thread_switches: add(before.thread_switches, after.thread_switches),
         ..after
     }
-}
-
-/// The quantile of a task's histogram, at most its longest.
-fn quantile_ns(
-    histograms: &[HistogramRow],
-    metric: &str,
-    of: &str,
-    share: f64,
-    max_ns: Option<u64>,
-) -> Option<u64> {
-    let classes = histograms.iter().filter(|row| row.metric == metric && row.of == of);
-    class_quantile(classes.map(|row| (row.from_ns, row.to_ns, row.count)), share, max_ns)
 }
 
 fn cpus(first: &[CpuRow], second: Vec<CpuRow>) -> Vec<CpuRow> {
@@ -155,13 +145,7 @@ fn histograms(first: &[HistogramRow], second: &[HistogramRow]) -> Vec<HistogramR
         }
     }
     let rows = sums.into_iter().flat_map(|((metric, of), classes)| {
-        classes.into_iter().map(move |(from_ns, (to_ns, count))| HistogramRow {
-            metric: metric.to_owned(),
-            of: of.to_owned(),
-            from_ns,
-            to_ns,
-            count,
-        })
+        HistogramRow::of(metric, of, classes.into_iter().map(|(from, (to, count))| (from, to, count)))
     });
     rows.collect()
 }

@@ -13,7 +13,7 @@ use skeleton::{CountsSkel, CountsSkelBuilder};
 use std::io::Read;
 use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::Ordering;
-use swtch_stats::class_quantile;
+use swtch_stats::{class_quantile, classes};
 use swtch_trace::accumulate::CacheGroups;
 use swtch_trace::growth::grown;
 
@@ -76,7 +76,10 @@ pub struct TaskCounts {
     pub slices: Classes,
 }
 
-/// Counts in classes, two an octave.
+/// Two classes an octave, as `class_of` of `bpf/counts.bpf.c` has them.
+pub const CLASS_BITS: u32 = 1;
+
+/// Counts in classes, as the kernel's programs keep them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes([u32; CLASSES]);
 
@@ -89,11 +92,7 @@ impl Default for Classes {
 impl Classes {
     /// From (ns), to (exclusive) and count of each class that has any.
     pub fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone + '_ {
-        let counted = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
-        counted.map(move |(class, count)| {
-            let (from, to) = class_bounds_ns(class);
-            (from, to, u64::from(*count))
-        })
+        classes::<CLASS_BITS, u32>(&self.0)
     }
 
     /// The quantile, ns, at most `max_ns`, the longest if that is known: by the one rule of [`class_quantile`].
@@ -119,19 +118,6 @@ impl Classes {
     fn add(&mut self, counts: &[u32; CLASSES]) {
         for (sum, count) in self.0.iter_mut().zip(counts) {
             *sum = sum.saturating_add(*count);
-        }
-    }
-}
-
-/// From (ns) and to (exclusive) of a class.
-pub fn class_bounds_ns(class: usize) -> (u64, u64) {
-    match class {
-        0 => (0, 1),
-        1 => (1, 2),
-        class => {
-            let (octave, half) = (class as u32 / 2, class as u64 % 2);
-            let step = 1_u64 << (octave - 1);
-            ((2 + half) * step, (3 + half) * step)
         }
     }
 }

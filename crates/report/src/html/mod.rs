@@ -30,6 +30,12 @@ const TEMPLATE: &str = include_str!("../../../../web/report.html.j2");
 const STYLE: &str = include_str!("../../../../web/report.css");
 const SCRIPT: &str = include_str!("../../../../web/report.js");
 
+/// The median of some figures, by the rule of [`swtch_stats::median`]; nothing without any.
+fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    (!values.is_empty()).then(|| swtch_stats::median_in_place(&mut values))
+}
+
 /// A profile and the name it goes by on the page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedProfile {

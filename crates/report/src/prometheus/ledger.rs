@@ -12,6 +12,7 @@ use super::page::{Distribution, Page};
 use super::shown::{OTHER, Shown};
 use std::collections::BTreeMap;
 use swtch_cost::{CostModel, Inputs, bill};
+use swtch_stats::middle_of_class;
 use swtch_trace::model::{Header, Unavailable};
 use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
 
@@ -398,7 +399,7 @@ impl Ledger {
         if let Some(known) = stretch.cost_ns_by_kind {
             sums = known;
         } else {
-            let middles = kinds.map(|(_, name)| of("cost", name).map(middle_ns).sum::<f64>());
+            let middles = kinds.map(|(_, name)| of("cost", name).map(middles_ns).sum::<f64>());
             let all: f64 = middles.iter().sum();
             // What all of them took is known better.
             let scale = stretch.header.totals.switch_cost_ns.map_or(1.0, |ns| ns as f64 / all.max(1.0));
@@ -494,8 +495,9 @@ const WAIT_BOUNDS_NS: [u64; 12] = [
     1 << 30,
 ];
 
-fn middle_ns(row: &HistogramRow) -> f64 {
-    f64::midpoint(row.from_ns as f64, row.to_ns as f64) * row.count as f64
+/// The values of a class, summed as if each were its middle, ns.
+fn middles_ns(row: &HistogramRow) -> f64 {
+    middle_of_class(row.from_ns, row.to_ns) as f64 * row.count as f64
 }
 
 fn irq_key(line: &str, name: &str) -> String {

@@ -96,8 +96,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         let state = &mut self.kernel.cpus[cpu];
         state.current = task as u32;
-        state.run_start_ns = self.kernel.now_ns;
-        let comes_ns = self.kernel_ns(cpu);
+        let comes_ns = self.kernel.now_ns;
+        state.run_start_ns = comes_ns;
         let state = &mut self.kernel.tasks[task];
         state.state = State::Running;
         if prev != Some(task) {

@@ -46,8 +46,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let state = &mut self.kernel.tasks[task];
         state.state = State::Queued;
         state.cpu = cpu as u32;
-        let woken_ns = self.kernel_ns(handler);
-        self.kernel.tasks[task].queued_since_ns = woken_ns;
+        // Waits are counted between events, as a recorder counts them: those of a run are those of its Trace.
+        state.queued_since_ns = self.kernel.now_ns;
         self.count_runnable(cpu, 1);
         self.policy.enqueue(&mut self.kernel, cpu, task, why);
         self.notify(cpu, task, handler);

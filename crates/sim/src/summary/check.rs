@@ -47,7 +47,7 @@ impl Summary {
             format!("{work} is more than the run time at the fastest core's speed, {could}")
         });
         let waited_ns: u128 = run.wait_ns.iter().map(|ns| u128::from(*ns)).sum();
-        let in_histogram = run.tally.waits.sum_ns();
+        let in_histogram = run.tally.waits.sum();
         checks.require(waited_ns == in_histogram, "tasks.wait_ns", || {
             format!("{waited_ns} is not the sum of the single waits in ns, {in_histogram}")
         });

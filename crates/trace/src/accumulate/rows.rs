@@ -6,7 +6,8 @@ use super::{Accumulator, Edge};
 use crate::check::Parts;
 use crate::model::Header;
 use crate::tables::{
-    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow,
+    CLASS_BITS, CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TASK_CLASS_BITS,
+    TaskRow, WakeRow,
 };
 use std::collections::HashMap;
 
@@ -157,13 +158,7 @@ impl Accumulator {
     fn histogram_rows(&self) -> Vec<HistogramRow> {
         let mut rows = Vec::new();
         let mut put = |metric: &str, of: &str, distribution: &Distribution| {
-            rows.extend(distribution.table().into_iter().map(|(from_ns, to_ns, count)| HistogramRow {
-                metric: metric.to_owned(),
-                of: of.to_owned(),
-                from_ns,
-                to_ns,
-                count,
-            }));
+            rows.extend(HistogramRow::of(metric, of, distribution.table::<CLASS_BITS>()));
         };
         put("wait", "all", &self.all_waits);
         put("slice", "all", &self.all_slices);
@@ -181,8 +176,8 @@ impl Accumulator {
         busiest.sort_by_key(|(tid, task)| (std::cmp::Reverse(task.slices.count()), *tid));
         for (tid, task) in busiest.into_iter().take(TASK_HISTOGRAMS) {
             let of = format!("task {tid}");
-            put("wait", &of, &task.waits);
-            put("slice", &of, &task.slices);
+            rows.extend(HistogramRow::of("wait", &of, task.waits.table::<TASK_CLASS_BITS>()));
+            rows.extend(HistogramRow::of("slice", &of, task.slices.table::<TASK_CLASS_BITS>()));
         }
         rows
     }

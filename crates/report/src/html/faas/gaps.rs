@@ -3,7 +3,7 @@
 use super::super::charts::markers::{block_item, idle_item};
 use super::super::charts::stretches::{self, Gap, Lane};
 use super::super::page::{Block, Cell, Figure, Section, Table};
-use super::super::text;
+use super::super::{median, text};
 use super::figures::{cell, tier_look, tier_names, typical};
 use super::{Functions, NamedFaas, responses, studies};
 use swtch_faas::Response;
@@ -89,16 +89,15 @@ fn figure(all: &[Watched], of_studies: bool) -> Option<Figure> {
             let Timeline { length_ns, gaps } = &watched.timeline;
             let share = watched.timeline.share_in_gaps();
             let lengths: Vec<u64> = gaps.iter().map(|(_, length)| *length).collect();
-            let between: Vec<u64> =
-                gaps.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0 + pair[0].1)).collect();
-            let ns = |value: Option<u64>| cell(value.map(|value| value as f64), text::ns);
+            let between = gaps.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0 + pair[0].1) as f64);
+            let ns = |value: Option<f64>| cell(value, text::ns);
             let row = vec![
-                ns(Some(*length_ns)),
+                ns(Some(*length_ns as f64)),
                 Cell::sorted(text::percent(share), share),
                 Cell::number(text::count(gaps.len() as u64)),
-                ns(lengths.iter().max().copied()),
-                ns(middle(lengths)),
-                ns(middle(between)),
+                ns(lengths.iter().max().map(|length| *length as f64)),
+                ns(median(lengths.iter().map(|length| *length as f64))),
+                ns(median(between)),
                 Cell::number(text::count(watched.left_out)),
             ];
             table.row(watched.label.clone(), row);
@@ -114,9 +113,4 @@ fn figure(all: &[Watched], of_studies: bool) -> Option<Figure> {
     let legend = vec![block_item("fill ink", "running"), idle_item("standing still")];
     let draw = |size| stretches::draw(&lanes, caption, size);
     Some(Figure::new("figure-gaps", caption, table, draw).legend(legend))
-}
-
-fn middle(mut values: Vec<u64>) -> Option<u64> {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied()
 }

@@ -1,7 +1,7 @@
 //! How the figures came about: batches, counted switches, tests, and what did not complete.
 
 use super::super::page::{Block, Cell, Definition, Section, Table};
-use super::super::text;
+use super::super::{median, text};
 use super::figures::{cell, cells, work};
 use super::{Functions, responses, sortable, studies};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(super) fn section(subjects: Functions<'_>) -> Section {
     }
     for (i, tiers) in studies(subjects) {
         let by_method = by_method(
-            &subjects.prefixed(i, "Every method by tier: the middle one of the invocations’ figures."),
+            &subjects.prefixed(i, "Every method by tier: the median of the invocations’ figures."),
             tiers,
         );
         if !by_method.rows.is_empty() {
@@ -126,7 +126,7 @@ fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
     row
 }
 
-/// The middle one of the invocations' figures, by tier and method.
+/// The medians of the invocations' figures, by tier and method.
 fn by_method(caption: &str, tiers: &Tiers) -> Table {
     let mut found: BTreeMap<(usize, &str), Vec<&Measurement>> = BTreeMap::new();
     for (place, tier) in tiers.tiers.iter().enumerate() {
@@ -140,8 +140,7 @@ fn by_method(caption: &str, tiers: &Tiers) -> Table {
         ["Tier", "Method", "Switch, median", "Mean", "Gross", "Switches a batch", "Counted", "Invocations"];
     let mut table = sortable(caption, &head);
     for ((place, method), all) in found {
-        let median =
-            |of: fn(&Measurement) -> Option<f64>| middle(all.iter().filter_map(|one| of(one)).collect());
+        let median = |of: fn(&Measurement) -> Option<f64>| median(all.iter().filter_map(|one| of(one)));
         let row = vec![
             Cell::text(method),
             cell(median(|one| Some(one.net_ns?.median)), text::ns),
@@ -154,11 +153,6 @@ fn by_method(caption: &str, tiers: &Tiers) -> Table {
         table.row(tiers.tiers[place].name.clone(), row);
     }
     table
-}
-
-fn middle(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 /// What did not complete, by tier, work and kind.

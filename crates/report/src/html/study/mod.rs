@@ -82,10 +82,8 @@ impl NamedStudy {
         let complete = || self.study.runs.iter().filter(|run| run.outcome == Outcome::Complete);
         let met: Vec<&Run> = complete().filter(|run| run.disturbed.is_some()).collect();
         let median = |part: fn(&Cpu) -> Option<u64>| {
-            let mut shares: Vec<f64> =
-                met.iter().filter_map(|run| run.cpu.and_then(|cpu| cpu.share(part(&cpu)))).collect();
-            shares.sort_by(f64::total_cmp);
-            shares.get(shares.len() / 2).copied().filter(|share| *share >= 0.005)
+            let shares = met.iter().filter_map(|run| run.cpu.and_then(|cpu| cpu.share(part(&cpu))));
+            super::median(shares).filter(|share| *share >= 0.005)
         };
         let others = median(|cpu| cpu.foreign_ns)
             .map(|share| format!("others used {} of the CPUs", text::percent(share)));

@@ -2,7 +2,7 @@
 
 use super::super::charts::amounts::{self, Amount, Thing};
 use super::super::page::{Block, Cell, Figure, Section, Table};
-use super::super::text;
+use super::super::{median, text};
 use super::{NamedStudy, Studies};
 use swtch_study::model::{Run, Summary, Workload};
 
@@ -77,10 +77,7 @@ pub(super) fn label(workload: &Workload) -> String {
 /// The median over the runs of a workload under the settings that stand for it, with those settings.
 fn of_chosen<'a>(named: &'a NamedStudy, workload: &Workload, of: Of) -> Option<(&'a Summary, f64)> {
     let summary = named.chosen().into_iter().find(|summary| summary.workload == *workload)?;
-    let mut values: Vec<f64> = named.runs_of(summary).filter_map(of).collect();
-    values.sort_by(f64::total_cmp);
-    let middle = values.get(values.len() / 2)?;
-    Some((summary, *middle))
+    Some((summary, median(named.runs_of(summary).filter_map(of))?))
 }
 
 fn figure(

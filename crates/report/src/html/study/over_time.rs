@@ -107,7 +107,5 @@ fn figure(subjects: Studies<'_>, index: usize, named: &NamedStudy) -> Option<Fig
 }
 
 fn median(over_time: &OverTime, of: fn(&OverTime, usize) -> Option<f64>) -> Option<f64> {
-    let mut values: Vec<f64> = (0..over_time.at_ms.len()).filter_map(|place| of(over_time, place)).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+    super::super::median((0..over_time.at_ms.len()).filter_map(|place| of(over_time, place)))
 }

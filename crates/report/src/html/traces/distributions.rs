@@ -1,5 +1,7 @@
 //! How long waits and slices are and what switches cost, as distributions.
 
+use swtch_stats::{class_bounds, class_of};
+use swtch_trace::tables::TASK_CLASS_BITS;
 use swtch_trace::{Trace, figures};
 
 use super::super::charts::histogram::{self, Bin, Distribution};
@@ -78,16 +80,9 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     Section { id: "distributions", title: "Waits, slices and costs", blocks }
 }
 
-/// The classes of a distribution, ascending.
+/// The classes of a distribution, ascending, four an octave at most.
 pub(super) fn classes(trace: &Trace, metric: &str, of: &str) -> Vec<Class> {
-    let mut classes: Vec<Class> = trace
-        .histograms
-        .iter()
-        .filter(|row| row.metric == metric && row.of == of && row.count > 0)
-        .map(|row| (row.from_ns, row.to_ns.max(row.from_ns + 1), row.count))
-        .collect();
-    classes.sort_unstable();
-    classes
+    merged::<TASK_CLASS_BITS>(&figures::classes(&trace.histograms, metric, of))
 }
 
 /// The median, two high percentiles and the longest of all values of a metric, ns. Nothing without values.
@@ -100,30 +95,27 @@ pub(super) fn quantiles(trace: &Trace, metric: &str, of: &str) -> Vec<(&'static 
         .collect()
 }
 
-/// Two classes to a doubling at most, so that chance makes no comb of a small recording: [2^k, 1.5 * 2^k) and [1.5 * 2^k, 2^(k+1)).
-fn merged(classes: &[Class]) -> Vec<Class> {
-    let half = |from: u64| {
-        let power = 1_u64 << from.max(1).ilog2();
-        let middle = power + power / 2;
-        if from.max(1) < middle.max(power + 1) {
-            (power, middle.max(power + 1))
-        } else {
-            (middle, power.saturating_mul(2))
-        }
-    };
+/// In the wider classes of another layout. A class that is wider than those keeps its width.
+fn merged<const BITS: u32>(classes: &[Class]) -> Vec<Class> {
     let mut bins: Vec<Class> = Vec::new();
     for (from, to, count) in classes {
-        let (low, high) = half(*from);
+        let (low, high) = class_bounds::<BITS>(class_of::<BITS>(*from));
         match bins.last_mut() {
             Some(last) if last.0 == low => {
                 last.1 = last.1.max(*to);
                 last.2 += count;
             }
-            // A class that is wider than a bin keeps its width.
             _ => bins.push((low, high.max(*to), *count)),
         }
     }
     bins
+}
+
+/// Two bars to a doubling at most, so that chance makes no comb of a small recording. What took no time is in the first: the axis is logarithmic.
+fn bars(classes: &[Class]) -> Vec<Class> {
+    let positive: Vec<Class> =
+        classes.iter().map(|(from, to, count)| ((*from).max(1), *to, *count)).collect();
+    merged::<1>(&positive)
 }
 
 fn figure(subjects: Traces<'_>, kind: &Kind) -> Option<Figure> {
@@ -156,7 +148,7 @@ fn figure(subjects: Traces<'_>, kind: &Kind) -> Option<Figure> {
             shown.push(Distribution {
                 title,
                 colour: subjects.look(i, series).class(),
-                bins: bins(&merged(&classes), total, kind.values),
+                bins: bins(&bars(&classes), total, kind.values),
                 quantiles: quantiles(&named.trace, kind.metric, of),
             });
         }
@@ -197,7 +189,7 @@ mod tests {
     #[test]
     fn classes_are_merged_to_halves_of_doublings() {
         let fine = [(0, 1, 1), (1, 2, 1), (1024, 1152, 2), (1408, 1536, 3), (1536, 1664, 4), (4096, 8192, 5)];
-        assert_eq!(merged(&fine), [(1, 2, 2), (1024, 1536, 5), (1536, 2048, 4), (4096, 8192, 5)]);
-        assert_eq!(merged(&[(u64::MAX - 1, u64::MAX, 1)]).len(), 1);
+        assert_eq!(bars(&fine), [(1, 2, 2), (1024, 1536, 5), (1536, 2048, 4), (4096, 8192, 5)]);
+        assert_eq!(bars(&[(u64::MAX - 1, u64::MAX, 1)]).len(), 1);
     }
 }

@@ -148,10 +148,10 @@ impl Window {
         }
     }
 
-    /// Switches of all kinds a second; absent where nobody counts them.
+    /// Context switches of tasks a second, as [`swtch_trace::figures::switches_per_second`] has them: those from idle are apart. Absent where
+    /// nobody counts them.
     pub fn switches_per_s(&self) -> Option<f64> {
-        let totals = &self.totals;
-        let known = [totals.voluntary_per_s, totals.involuntary_per_s, totals.idle_per_s];
+        let known = [self.totals.voluntary_per_s, self.totals.involuntary_per_s];
         known.into_iter().flatten().reduce(|sum, rate| sum + rate)
     }
 }

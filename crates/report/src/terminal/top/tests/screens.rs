@@ -21,7 +21,7 @@ fn a_screen_of_the_usual_size() {
     let found = screen(&mut state(), 80, 16);
     let expected = [
         "swtch top  swtch 0.4 % CPU  every 1 s  by BPF, every event  box  12:00:00 UTC",
-        "Switches 4,362/s  3,012 voluntary  901 involuntary  450 from idle  █",
+        "Switches 3,912/s  3,012 voluntary  901 involuntary  450 from idle  █",
         "Cost 0.2 % of all CPUs  1.83µs a switch  measured in place",
         "Tasks 5 seen, 5 active  3,012 wake-ups/s  0.5 forks/s  pressure % cpu 15.0",
         "  0[|||||||||###                  40.0]   2[|||||||||||||||###            60.0]",

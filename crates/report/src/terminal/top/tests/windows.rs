@@ -28,7 +28,7 @@ fn rates_are_differences_a_second() {
     assert_eq!((totals.tasks, totals.active, totals.lost), (5, 5, 0));
     assert_eq!((totals.own_cpu_share, totals.pressure[0].1), (Some(0.004), 0.15));
     assert_eq!(window.cpus[1].shares.user, Some(0.4));
-    assert_eq!(window.switches_per_s(), Some(4362.0));
+    assert_eq!(window.switches_per_s(), Some(3912.0));
 }
 
 #[test]

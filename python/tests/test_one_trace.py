@@ -1,0 +1,34 @@
+"""One Trace through everything in Python that reads it: each figure is the one that the commands print."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import swtch
+from swtch._program import binary
+from swtch.ai import record
+
+
+def test_a_trace_has_one_figure_of_each_in_python_and_the_commands(tmp_path: Path):
+    run = swtch.simulate("hackbench:groups=1,loops=10", machine=4, trace=tmp_path).runs[0]
+    trace = tmp_path / f"{run.policy}.swtch"
+    # What was simulated, what Python reads of its Trace, and what the command reads of it.
+    recorded = swtch.simulate(trace, "rr").recorded
+    assert recorded is not None and recorded.wait_ns == run.wait_ns
+    assert (recorded.voluntary, recorded.involuntary) == (run.voluntary, run.involuntary)
+    assert recorded.makespan_ns == run.makespan_ns
+    command = [str(binary()), "simulate", "replay", str(trace), "--policy", "rr", "--json"]
+    printed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert printed["recorded"] == swtch.simulate(trace, "rr").to_dict()["recorded"]
+    # What 'swtch ai' reads of a Trace.
+    switches = list(record.switches(trace))
+    assert sum(one.prev_tid != 0 for one in switches) == run.context_switches
+    waits = sorted(one.waited_ns for one in switches if one.waited_ns is not None)
+    assert (len(waits), waits[-1]) == (run.wait_ns.count, run.wait_ns.max)
+    tasks = list(record.table(trace, "tasks"))
+    assert sum(int(row["voluntary"]) + int(row["involuntary"]) for row in tasks) == run.context_switches
+    assert max(int(row["wait_max_ns"]) for row in tasks if row["wait_max_ns"]) == run.wait_ns.max
+    intervals = [row for row in record.table(trace, "intervals") if not row["cpu"]]
+    assert sum(int(row["voluntary"]) + int(row["involuntary"]) for row in intervals) == run.context_switches
