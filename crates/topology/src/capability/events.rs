@@ -73,7 +73,9 @@ pub(super) fn hardware_counters(host: &Host, probes: &Probes) -> Capability {
     let none = host.kernel.hardware_counters == Some(false);
     let finding = match host.virtualisation.hypervisor.as_deref() {
         _ if !none => format!("not available: {}", probe.reason()),
-        Some(hypervisor) => format!("there are none: the hypervisor ({hypervisor}) gives this machine no counters"),
+        Some(hypervisor) => {
+            format!("there are none: the hypervisor ({hypervisor}) gives this machine no counters")
+        }
         None => "there are none: the kernel has no driver for counters of this CPU".to_owned(),
     };
     let row = Capability::missing(
