@@ -126,6 +126,10 @@ class Kernel:
     """The sched_ext scheduler that is loaded now."""
     btf: bool
     """Whether the kernel describes its types (BTF)."""
+    hardware_counters: bool | None
+    """Whether the kernel has a driver for the CPUs' performance counters; absent where it does not list its
+    event sources.
+    """
 
 
 @dataclass(frozen=True)

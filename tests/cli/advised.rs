@@ -1,10 +1,14 @@
 //! What `--advise` claims, on programs with and without the remedy: `programs/remedies.c`.
 
 use crate::common::machine::alone;
-use crate::common::{SUMMARY, home, last_cpu, run, skip, stderr, stdout, swtch, with_summary, without_bpf};
+use crate::common::{
+    Home, SUMMARY, home, last_cpu, run, skip, stderr, stdout, swtch, with_summary, without_bpf,
+};
 use serde_json::Value;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 /// The program, under a name of its own; nothing where there is no C compiler.
 fn compiled(home: &Path, name: &str) -> Option<PathBuf> {
@@ -20,6 +24,33 @@ fn measured(home: &Path) {
     let with = ["--method", "pipe,condvar,futex", "--sizes", "4K", "--time-limit", "4s", "--out", "own.json"];
     let output = run(swtch(home).args(["measure", "--quick"]).args(with));
     assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// What a test of a remedy needs.
+struct Ready {
+    /// With a Profile of this machine as it is now.
+    home: Home,
+    /// `programs/remedies.c`.
+    program: String,
+    /// The CPU to run it on.
+    cpu: String,
+}
+
+/// Nothing where something lacks, which is said.
+fn ready(test: &str) -> Option<Ready> {
+    if let Some(why) = without_bpf() {
+        skip(test, &why);
+        return None;
+    }
+    // The home keeps the machine.
+    let _machine = alone();
+    let home = home();
+    let Some(program) = compiled(home.path(), "remedies") else {
+        skip(test, "no C compiler here");
+        return None;
+    };
+    measured(home.path());
+    Some(Ready { program: program.to_str().unwrap().to_owned(), home, cpu: last_cpu() })
 }
 
 /// The CPU time that a program says it took, ns, and the summary of its recording.
@@ -49,17 +80,14 @@ fn advice<'a>(summary: &'a Value, what: &str) -> Option<&'a Value> {
     summary["advice"].as_array().unwrap().iter().find(|one| one["what"].as_str().unwrap().contains(what))
 }
 
-/// A figure that is called a bound holds what was saved; where there is none, the advice says that there is none.
-fn is_honest(one: &Value, saved: f64) {
-    match one["gain"]["high"].as_f64() {
-        Some(most) => assert!(saved <= most, "saved {saved}, at most {most} by {one}"),
-        None => assert!(one["saving"].as_str().unwrap().contains("cannot be bounded"), "{one}"),
-    }
+/// It says that what the change saves has no bound.
+fn is_honest(one: &Value) {
+    assert!(one["saving"].as_str().unwrap().contains("cannot be bounded"), "{one}");
 }
 
 /// The least that hand-overs cost goes with them, and of a program whose own code around them is short, all of the saving is within the most.
 fn hand_overs_cost_what_goes(one: &Value, saved: f64) {
-    is_honest(one, saved);
+    is_honest(one);
     let end = |end: &str| one["cost"][end].as_f64().unwrap();
     eprintln!("saved {:.1} %; {}: {}", 100.0 * saved, one["what"], one["cost"]);
     assert!(end("low") > 0.0 && end("low") <= saved + 0.05, "saved {saved}: {one}");
@@ -68,16 +96,11 @@ fn hand_overs_cost_what_goes(one: &Value, saved: f64) {
 
 #[test]
 fn a_queue_in_batches_saves_what_its_hand_overs_cost() {
-    const TEST: &str = "a_queue_in_batches_saves_what_its_hand_overs_cost";
-    if let Some(why) = without_bpf() {
-        return skip(TEST, &why);
-    }
-    let _machine = alone();
-    let home = home();
-    let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
-    measured(home.path());
-    let (cpu, program) = (last_cpu(), program.to_str().unwrap());
-    let command = |batch| ["taskset", "-c", &cpu, program, "queue", "30000", batch, "2", "4000"];
+    let Some(Ready { home, program, cpu }) = ready("a_queue_in_batches_saves_what_its_hand_overs_cost")
+    else {
+        return;
+    };
+    let command = |batch| ["taskset", "-c", &cpu, &program, "queue", "30000", batch, "2", "4000"];
     let (saved, summary) = saving(home.path(), &command("1"), &command("100"));
     let one = advice(&summary, "handed round").unwrap_or_else(|| panic!("{}", summary["advice"]));
     hand_overs_cost_what_goes(one, saved);
@@ -86,18 +109,11 @@ fn a_queue_in_batches_saves_what_its_hand_overs_cost() {
 #[test]
 fn two_tasks_on_one_cpu_or_in_batches_save_what_their_hand_overs_cost() {
     const TEST: &str = "two_tasks_on_one_cpu_or_in_batches_save_what_their_hand_overs_cost";
-    if let Some(why) = without_bpf() {
-        return skip(TEST, &why);
-    }
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return skip(TEST, "there is one CPU here");
     }
-    let _machine = alone();
-    let home = home();
-    let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
-    measured(home.path());
-    let program = program.to_str().unwrap();
-    let command = |batch, cpus| [program, "pair", "20000", batch, "4000", cpus];
+    let Some(Ready { home, program, .. }) = ready(TEST) else { return };
+    let command = |batch, cpus| [&*program, "pair", "20000", batch, "4000", cpus];
     for with in [command("1", "1"), command("100", "2")] {
         let (saved, summary) = saving(home.path(), &command("1", "2"), &with);
         let one = advice(&summary, "across CPUs").unwrap_or_else(|| panic!("{}", summary["advice"]));
@@ -105,22 +121,28 @@ fn two_tasks_on_one_cpu_or_in_batches_save_what_their_hand_overs_cost() {
     }
 }
 
+#[test]
+fn two_tasks_that_take_turns_save_in_batches_what_their_hand_overs_cost() {
+    const TEST: &str = "two_tasks_that_take_turns_save_in_batches_what_their_hand_overs_cost";
+    let Some(Ready { home, program, .. }) = ready(TEST) else { return };
+    // Both are pinned to one CPU.
+    let command = |batch| [&*program, "pair", "20000", batch, "4000", "1"];
+    let (saved, summary) = saving(home.path(), &command("1"), &command("100"));
+    let one = advice(&summary, "take turns on one CPU").unwrap_or_else(|| panic!("{}", summary["advice"]));
+    hand_overs_cost_what_goes(one, saved);
+    // The third thread only waits for their end.
+    assert!(advice(&summary, "handed round").is_none(), "{}", summary["advice"]);
+}
+
 /// Threads that spin while they wait save far more than their switches took: the reason why no figure bounds it.
 #[test]
 fn fewer_threads_may_save_far_more_than_their_switches_took() {
     const TEST: &str = "fewer_threads_may_save_far_more_than_their_switches_took";
-    if let Some(why) = without_bpf() {
-        return skip(TEST, &why);
-    }
-    let _machine = alone();
-    let home = home();
-    let Some(program) = compiled(home.path(), "remedies") else { return skip(TEST, "no C compiler here") };
-    measured(home.path());
-    let (cpu, program) = (last_cpu(), program.to_str().unwrap());
+    let Some(Ready { home, program, cpu }) = ready(TEST) else { return };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let many = (4 * cpus).to_string();
     // On one CPU every thread but one waits for its turn; spinning takes whole slices.
-    let command = |threads| ["taskset", "-c", &cpu, program, "spin", threads, "40", "40000"];
+    let command = |threads| ["taskset", "-c", &cpu, &program, "spin", threads, "40", "40000"];
     let (saved, summary) = saving(home.path(), &command(&many), &command("1"));
     let Some(one) = advice(&summary, "more runnable threads") else {
         let others = advice(&summary, "other programs were in front");
@@ -129,7 +151,7 @@ fn fewer_threads_may_save_far_more_than_their_switches_took() {
     };
     let cost = one["cost"]["high"].as_f64().unwrap_or(0.0);
     assert!(saved > 0.5 && saved > cost, "saved {saved}, where the switches took {cost}: {one}");
-    is_honest(one, saved);
+    is_honest(one);
 }
 
 /// Ended with the test.
@@ -140,6 +162,16 @@ impl Drop for Hog {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// CPU time of the hogs so far, s.
+fn ran_s(hogs: &[Hog]) -> f64 {
+    let threads = hogs.iter().flat_map(|hog| fs::read_dir(format!("/proc/{}/task", hog.0.id())).unwrap());
+    let ran_ns = threads.map(|thread| -> u64 {
+        let sums = fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap_or_default();
+        sums.split(' ').next().and_then(|ran_ns| ran_ns.parse().ok()).unwrap_or(0)
+    });
+    ran_ns.sum::<u64>() as f64 / 1e9
 }
 
 #[test]
@@ -164,8 +196,16 @@ fn behind_other_programs_they_are_named_and_the_threads_are_not_blamed() {
         .collect();
     let command = ["taskset", "-c", &cpu, program.to_str().unwrap(), "threads", &threads, "200000000"];
     let mut recorder = swtch(home.path());
+    let (began, before_s) = (Instant::now(), ran_s(&hogs));
     let output = run(recorder.args(["record", "--advise", "--no-profile", "--events", "--"]).args(command));
+    let share = (ran_s(&hogs) - before_s) / began.elapsed().as_secs_f64();
     drop(hogs);
+    if share < 0.5 {
+        return skip(
+            TEST,
+            &format!("the machine was busy: the hogs had {:.0} % of their CPU", 100.0 * share),
+        );
+    }
     let text = stderr(&output).split_whitespace().collect::<Vec<&str>>().join(" ");
     assert!(text.contains("other programs were in front: "), "{text}");
     // Others may be in front, too, on a machine that does more than this test.

@@ -296,7 +296,7 @@ def check_local_server(command: list[str], language: str) -> None:
 
 
 def check_lines(command: list[str], language: str, environment: dict[str, str] | None = None) -> None:
-    """Without a server: a line for a line, and exactly the iterations that were asked for."""
+    """Without a server: a line for a line, and exactly the iterations that were asked for. That work is done is said before what it took."""
     asked = [{"methods": [], "spin_ms": 0, "work_ms": 1, "iterations": count} for count in (123_456, 7)]
     lines = [json.dumps(one) for one in (*asked, {"colour": "red"})]
     outcome = subprocess.run(
@@ -308,13 +308,14 @@ def check_lines(command: list[str], language: str, environment: dict[str, str] |
         timeout=60,
     )
     ready, *answers = map(json.loads, outcome.stdout.splitlines())
-    assert ready == {"ready": True} and len(answers) == 3, outcome
-    for answer, one in zip(answers, asked):
+    assert ready == {"ready": True} and len(answers) == 5, outcome
+    assert answers[0] == answers[2] == {"status": 200, "document": {}, "more": True}, outcome
+    for answer, one in zip(answers[1::2], asked):
         assert answer["status"] == 200
         check_document(answer["document"], "local", language)
         assert answer["document"]["work"]["iterations"] == one["iterations"]
         assert answer["document"]["request"]["iterations"] == one["iterations"]
-    check_error((answers[2]["status"], answers[2]["document"]), 400, "colour")
+    check_error((answers[4]["status"], answers[4]["document"]), 400, "colour")
 
 
 def check_platform(

@@ -32,6 +32,8 @@ const LEAST_SHARE_OF_SWITCHES: f64 = 0.2;
 const LEAST_WAIT_PER_RUN: f64 = 0.5;
 const LEAST_RUNNABLE_PER_CPU: f64 = 1.2;
 const LEAST_WAKES: u64 = 100;
+/// Above this, the wake-ups within a process are those of two threads.
+const MOST_SHARE_OF_TWO: f64 = 0.9;
 const LEAST_THROTTLED: f64 = 0.05;
 /// Waits that are a smaller part of the recording than this are not worth a change to other programs.
 const LEAST_WAIT_OF_DURATION: f64 = 0.05;
@@ -52,10 +54,20 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
     found.extend(case.others_in_front());
     found.extend(case.too_many_threads());
     found.extend(case.ping_pong());
+    found.extend(case.taking_turns());
     found.extend(case.handed_round());
     found.extend(case.throttled());
     found.extend(interrupts::on_the_busy_cpu(inputs, bill));
     found
+}
+
+/// Two tasks that wake each other.
+struct Pair {
+    tids: (u32, u32),
+    /// How often, both ways.
+    wakes: u64,
+    /// How many of these went to another CPU.
+    across: u64,
 }
 
 struct Case<'a> {
@@ -174,24 +186,27 @@ impl Case<'_> {
         })
     }
 
-    /// Two tasks that wake each other on two CPUs.
-    fn ping_pong(&self) -> Option<Advice> {
+    /// The two tasks that wake each other most, mostly on two CPUs (`apart`) or mostly on one.
+    fn pair(&self, apart: bool) -> Option<Pair> {
         let counts: HashMap<(u32, u32), &WakeRow> =
             self.inputs.wakes.iter().map(|wake| ((wake.waker_tid, wake.wakee_tid), wake)).collect();
-        let pairs =
-            self.inputs.wakes.iter().filter(|wake| wake.waker_tid < wake.wakee_tid).filter_map(|there| {
-                let back = counts.get(&(there.wakee_tid, there.waker_tid))?;
-                let both = there.count.min(back.count);
-                let same = there.same_cpu? + back.same_cpu?;
-                let across = (there.count + back.count).saturating_sub(same);
-                let apart = 2 * across > there.count + back.count;
-                (both >= LEAST_WAKES && apart).then_some((there, there.count + back.count, across))
-            });
-        let (pair, wakes, across) = pairs.max_by_key(|(_, _, across)| *across)?;
-        if (wakes as f64) < LEAST_SHARE_OF_SWITCHES * self.switches {
-            return None;
-        }
-        let (one, other) = (self.name(pair.waker_tid), self.name(pair.wakee_tid));
+        let pairs = self.inputs.wakes.iter().filter(|wake| wake.waker_tid < wake.wakee_tid);
+        let pairs = pairs.filter_map(|there| {
+            let back = counts.get(&(there.wakee_tid, there.waker_tid))?;
+            let wakes = there.count + back.count;
+            let across = wakes.saturating_sub(there.same_cpu? + back.same_cpu?);
+            let often = there.count.min(back.count) >= LEAST_WAKES;
+            let tids = (there.waker_tid, there.wakee_tid);
+            (often && (2 * across > wakes) == apart).then_some(Pair { tids, wakes, across })
+        });
+        let most = pairs.max_by_key(|pair| (if apart { pair.across } else { pair.wakes }, pair.tids))?;
+        (most.wakes as f64 >= LEAST_SHARE_OF_SWITCHES * self.switches).then_some(most)
+    }
+
+    /// Two tasks that wake each other on two CPUs.
+    fn ping_pong(&self) -> Option<Advice> {
+        let Pair { tids, wakes, across } = self.pair(true)?;
+        let (one, other) = (self.name(tids.0), self.name(tids.1));
         Some(Advice {
             what: "two tasks wake each other across CPUs".to_owned(),
             evidence: format!("{one} and {other} woke each other {wakes} times, {across} of them on two CPUs"),
@@ -202,25 +217,42 @@ impl Case<'_> {
         })
     }
 
+    /// Two tasks that wake each other on one CPU, where only one of them can work at a time anyway.
+    fn taking_turns(&self) -> Option<Advice> {
+        let Pair { tids, wakes, across } = self.pair(false)?;
+        let (one, other) = (self.name(tids.0), self.name(tids.1));
+        Some(Advice {
+            what: "two tasks take turns on one CPU".to_owned(),
+            evidence: format!(
+                "{one} and {other} woke each other {wakes} times, {} of them on one CPU; there and back again takes two switches",
+                wakes - across
+            ),
+            try_this: "several items each time they hand over, or the work of both in one thread".to_owned(),
+            cost: self.hand_overs(wakes, wakes - across, across),
+            saving: HAND_OVER_SAVING.to_owned(),
+        })
+    }
+
     /// Threads of one process that wake one another, more than two of them.
     fn handed_round(&self) -> Option<Advice> {
         let pid: HashMap<u32, u32> = self.tasks.iter().map(|task| (task.tid, task.pid)).collect();
-        let mut by_process: HashMap<u32, (u64, u64, HashSet<u32>)> = HashMap::new();
+        let mut by_process: HashMap<u32, Round> = HashMap::new();
         for wake in self.inputs.wakes {
             let (Some(waker), Some(wakee)) = (pid.get(&wake.waker_tid), pid.get(&wake.wakee_tid)) else {
                 continue;
             };
             if waker == wakee {
-                let (count, across, threads) = by_process.entry(*waker).or_default();
-                *count += wake.count;
-                // Where nothing says on which CPU, the dearer kind is taken.
-                *across += wake.count.saturating_sub(wake.same_cpu.unwrap_or(0));
-                threads.extend([wake.waker_tid, wake.wakee_tid]);
+                by_process.entry(*waker).or_default().add(wake);
             }
         }
-        let (pid, (count, across, threads)) =
-            by_process.into_iter().max_by_key(|(pid, (count, ..))| (*count, *pid))?;
-        if threads.len() < 3 || (count as f64) < LEAST_SHARE_OF_SWITCHES * self.switches {
+        let (pid, round) = by_process.into_iter().max_by_key(|(pid, round)| (round.count, *pid))?;
+        let Round { count, across, threads, pairs } = round;
+        // Two threads that take turns are no round, though a third starts them and waits for their end.
+        let of_two = pairs.into_values().max().unwrap_or(0) as f64;
+        if threads.len() < 3
+            || of_two > MOST_SHARE_OF_TWO * count as f64
+            || (count as f64) < LEAST_SHARE_OF_SWITCHES * self.switches
+        {
             return None;
         }
         Some(Advice {
@@ -256,6 +288,28 @@ impl Case<'_> {
             cost: None,
             saving: "It shortens waits; what CPU time it saves cannot be bounded".to_owned(),
         })
+    }
+}
+
+/// How the threads of a process wake one another.
+#[derive(Default)]
+struct Round {
+    count: u64,
+    /// How many of these went to another CPU.
+    across: u64,
+    threads: HashSet<u32>,
+    /// Both ways, by the smaller number and the larger.
+    pairs: HashMap<(u32, u32), u64>,
+}
+
+impl Round {
+    fn add(&mut self, wake: &WakeRow) {
+        let (one, other) = (wake.waker_tid, wake.wakee_tid);
+        self.count += wake.count;
+        // Where nothing says on which CPU, the dearer kind is taken.
+        self.across += wake.count.saturating_sub(wake.same_cpu.unwrap_or(0));
+        self.threads.extend([one, other]);
+        *self.pairs.entry((one.min(other), one.max(other))).or_default() += wake.count;
     }
 }
 

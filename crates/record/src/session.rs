@@ -13,6 +13,7 @@ mod joined;
 mod members;
 mod memory_run;
 mod perf_run;
+mod present;
 mod procfs_run;
 mod system_intervals;
 

@@ -168,6 +168,8 @@ pub struct Kernel {
     pub sched_ext_loaded: Option<String>,
     /// Whether the kernel describes its types (BTF).
     pub btf: bool,
+    /// Whether the kernel has a driver for the CPUs' performance counters; absent where it does not list its event sources.
+    pub hardware_counters: Option<bool>,
 }
 
 /// One weakness and what is done about it.

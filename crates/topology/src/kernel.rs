@@ -5,6 +5,7 @@ use crate::host::{Kernel, Mitigation};
 use crate::preemption;
 
 const VULNERABILITIES: &str = "sys/devices/system/cpu/vulnerabilities";
+const EVENT_SOURCES: &str = "sys/bus/event_source/devices";
 
 /// Reads what the kernel says of itself.
 pub(crate) fn read(files: &Files) -> Kernel {
@@ -24,6 +25,7 @@ pub(crate) fn read(files: &Files) -> Kernel {
         sched_ext: files.exists("sys/kernel").then(|| files.exists("sys/kernel/sched_ext")),
         sched_ext_loaded: files.word("sys/kernel/sched_ext/root/ops"),
         btf: files.exists("sys/kernel/btf/vmlinux"),
+        hardware_counters: hardware_counters(files),
         preemption: preemption.model,
         preemption_source: Some(preemption.source),
         release,
@@ -42,6 +44,16 @@ fn names(files: &Files) -> (String, String) {
         .word("proc/sys/kernel/version")
         .or_else(|| line.rsplit_once(" #").map(|(_, version)| format!("#{version}")));
     (release.unwrap_or_default(), version.unwrap_or_default())
+}
+
+/// Whether one of the kernel's event sources counts in the CPUs: `cpu`, s390's `cpum_cf`, or one with a list of its CPUs, as on Arm and on
+/// CPUs of several kinds (`is_pmu_core` in tools/perf/util/pmu.c, Linux 6.18). Every kernel with perf events lists some source.
+fn hardware_counters(files: &Files) -> Option<bool> {
+    let sources = files.names(EVENT_SOURCES);
+    let counts = |name: &String| {
+        matches!(name.as_str(), "cpu" | "cpum_cf") || files.exists(&format!("{EVENT_SOURCES}/{name}/cpus"))
+    };
+    (!sources.is_empty()).then(|| sources.iter().any(counts))
 }
 
 /// Whether user and kernel page tables are apart, by what the kernel says of Meltdown (`cpu_show_meltdown`,

@@ -104,6 +104,7 @@ fn a_user_on_a_laptop_is_told_the_commands() {
     assert_eq!(enable(&rows, "frequency-governor"), "`sudo cpupower frequency-set -g performance`");
     assert!(enable(&rows, "realtime-class").starts_with("`sudo setcap cap_sys_nice+ep $(command -v swtch)`"));
     assert_eq!(enable(&rows, "perf-events"), "`sudo sysctl kernel.perf_event_paranoid=1`");
+    // Its kernel has drivers for the counters of both kinds of core, so the permission is what lacks.
     assert_eq!(enable(&rows, "hardware-counters"), "`sudo sysctl kernel.perf_event_paranoid=1`");
     assert!(enable(&rows, "bpf").starts_with("`sudo setcap cap_bpf,cap_perfmon+ep"));
     assert!(enable(&rows, "sched-ext").contains("CONFIG_SCHED_CLASS_EXT=y"));
@@ -176,4 +177,39 @@ fn a_virtual_machine_needs_its_hypervisor_for_counters() {
         row(&rows, "caches").finding,
         "L1d 48 KiB, L2 1 MiB, L3 32 MiB shared by 0-1; lines of 64 B (as the hypervisor reports them)"
     );
+}
+
+#[test]
+fn no_permission_is_advised_for_counters_that_are_not_there() {
+    // To an ordinary user the kernel refuses software events too.
+    let rows = rows("vm-firecracker", &all_refused());
+    let counters = row(&rows, "hardware-counters");
+    assert_eq!(counters.finding, "there are none: the hypervisor (kvm) gives this machine no counters");
+    assert!(enable(&rows, "hardware-counters").contains("virtual PMU"), "{counters:?}");
+
+    // On hardware nothing gives it some.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines/laptop-hybrid");
+    let mut host = Host::read(&root).unwrap();
+    assert_eq!(host.kernel.hardware_counters, Some(true));
+    host.kernel.hardware_counters = Some(false);
+    let rows = judge(&host, &all_refused());
+    let counters = row(&rows, "hardware-counters");
+    assert_eq!(counters.finding, "there are none: the kernel has no driver for counters of this CPU");
+    assert_eq!(counters.enable, None);
+
+    // Nor does a hypervisor that executes the instructions itself.
+    host.virtualisation.hypervisor = Some("qemu".to_owned());
+    host.cpu_model = Some("QEMU TCG CPU version 2.5+".to_owned());
+    assert_eq!(row(&judge(&host, &all_refused()), "hardware-counters").enable, None);
+}
+
+#[test]
+fn the_kernels_event_sources_say_whether_there_are_counters() {
+    let of = |machine: &str| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines").join(machine);
+        Host::read(&root).unwrap().kernel.hardware_counters
+    };
+    let known = ["laptop-hybrid", "server-2-sockets", "board-big-little", "vm-firecracker"].map(of);
+    assert_eq!(known, [Some(true), Some(true), Some(true), Some(false)]);
+    assert_eq!(of("sandbox-gvisor"), None, "it lists no event sources");
 }

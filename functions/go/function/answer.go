@@ -31,8 +31,8 @@ func Parse(body []byte, query string) (request.Request, error) {
 	return request.Parse(body, query, len(host.AllowedCPUs()))
 }
 
-// Answer measures. The id is the platform's name of the invocation, if it has one.
-func Answer(asked request.Request, platform, id string) document.Document {
+// Answer measures. The id is the platform's name of the invocation, if it has one; worked is called when work that was asked for is done.
+func Answer(asked request.Request, platform, id string, worked ...func()) document.Document {
 	oneAtATime.Lock()
 	defer oneAtATime.Unlock()
 	invocations++
@@ -51,7 +51,11 @@ func Answer(asked request.Request, platform, id string) document.Document {
 	d.Measurements = switching.Measure(asked, gvisor, missing)
 	d.CPU, d.Throttling = spin(asked, missing)
 	if asked.WorkMs > 0 || asked.Iterations > 0 {
-		done := work.Do(asked.WorkMs, int64(asked.Iterations))
+		done := work.Do(asked.WorkMs, int64(asked.Iterations), func() {
+			for _, tell := range worked {
+				tell()
+			}
+		})
 		d.Work = &done
 	}
 	d.Throttling.Platform = host.Since(quota, host.Quota(root))

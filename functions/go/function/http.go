@@ -38,13 +38,13 @@ func NotFound(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusNotFound, refusal(errors.New("there is nothing here but POST / and GET /healthz")))
 }
 
-// Reply is the status and the text that a request over HTTP is answered with.
-func Reply(body []byte, query, platform, id string) (int, []byte) {
+// Reply is the status and the text that a request over HTTP is answered with; worked as of Answer.
+func Reply(body []byte, query, platform, id string, worked ...func()) (int, []byte) {
 	asked, err := Parse(body, query)
 	if err != nil {
 		return http.StatusBadRequest, refusal(err)
 	}
-	text, err := json.Marshal(Answer(asked, platform, id))
+	text, err := json.Marshal(Answer(asked, platform, id, worked...))
 	if err != nil {
 		return http.StatusInternalServerError, refusal(err)
 	}

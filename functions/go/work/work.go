@@ -20,8 +20,9 @@ var sink uint64
 var perMs = sync.OnceValue(calibrate)
 
 // Do works for that many iterations, or with 0 for so many milliseconds of CPU time, by the speed that this process found at its first
-// work. Two processes calibrate differently: only the same iterations can be compared.
-func Do(ms float64, iterations int64) document.Work {
+// work. Two processes calibrate differently: only the same iterations can be compared. done is called before the CPU clock is read: at that
+// the kernel charges the work, and under a quota may stop it.
+func Do(ms float64, iterations int64, done func()) document.Work {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if iterations == 0 {
@@ -29,9 +30,9 @@ func Do(ms float64, iterations int64) document.Work {
 	}
 	wall, cpu := clock.NowNs(), clock.ThreadCPUNs()
 	iterate(iterations)
-	return document.Work{
-		AskedMs: ms, Iterations: iterations, CPUNs: clock.ThreadCPUNs() - cpu, WallNs: clock.NowNs() - wall,
-	}
+	wall = clock.NowNs() - wall
+	done()
+	return document.Work{AskedMs: ms, Iterations: iterations, CPUNs: clock.ThreadCPUNs() - cpu, WallNs: wall}
 }
 
 // The fastest of several: what disturbs makes slower only.

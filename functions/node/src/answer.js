@@ -17,14 +17,17 @@ const ROOT = '/';
 let invocations = 0;
 let last = Promise.resolve();
 
-/** Measures; the id is the platform's name of the invocation, if it has one. Two measurements at a time would measure each other. */
-function answer(request, platformName, id) {
-  const mine = last.then(() => document(request, platformName, id));
+/**
+ * Measures; the id is the platform's name of the invocation, if it has one, and `worked` is called when work that was asked for is done. Two
+ * measurements at a time would measure each other.
+ */
+function answer(request, platformName, id, worked = () => {}) {
+  const mine = last.then(() => document(request, platformName, id, worked));
   last = mine.catch(() => {});
   return mine;
 }
 
-async function document(request, platformName, id) {
+async function document(request, platformName, id, done) {
   invocations += 1;
   const began = process.resourceUsage();
   const begin = clock.now();
@@ -43,7 +46,7 @@ async function document(request, platformName, id) {
   const measurements = await measureAll(request, gvisor, unavailable);
   const described = clock.describe();
   const { usages, ...spun } = await throttling(request, unavailable);
-  const worked = request.work_ms > 0 || request.iterations > 0 ? work(request.work_ms, request.iterations) : null;
+  const worked = request.work_ms > 0 || request.iterations > 0 ? work(request.work_ms, request.iterations, done) : null;
   spun.throttling.platform = cgroup.since(quota, cgroup.quota(ROOT));
   if (!spun.throttling.platform) {
     unavailable.push({ what: 'throttling.platform', why: 'no control group with the cpu controller can be read' });

@@ -9,11 +9,11 @@ const ID_HEADERS = { gcf: 'function-execution-id', knative: 'ce-id', openfaas: '
 
 /**
  * { status, document } of a body (text, bytes or parsed), a query string without its question mark, and the invocation's name or the headers,
- * in small letters, that have it.
+ * in small letters, that have it; `worked` as of `answer`.
  */
-async function reply(platform, { body, query, headers = {}, id = headers[ID_HEADERS[platform]] }) {
+async function reply(platform, { body, query, headers = {}, id = headers[ID_HEADERS[platform]], worked }) {
   try {
-    return { status: 200, document: await answer(parse(body, query), platform, id) };
+    return { status: 200, document: await answer(parse(body, query), platform, id, worked) };
   } catch (error) {
     const status = error instanceof RequestError ? 400 : 500;
     return { status, document: { schema: 'swtch/faas-error/1', error: String(error.message).split('\n')[0] } };

@@ -46,11 +46,14 @@ function listen(place) {
   });
 }
 
-// A line in, a line out: what swtch faas runs, so that no HTTP is in the function's cgroup.
+// A line in, a line out: what swtch faas runs, so that no HTTP is in the function's cgroup. That work is done is a line of its own before the
+// answer, which has what the work took.
 function lines() {
+  const say = (answered) => process.stdout.write(`${JSON.stringify(answered)}\n`);
+  const worked = () => say({ status: 200, document: {}, more: true });
   let last = Promise.resolve();
   readline.createInterface({ input: process.stdin, terminal: false }).on('line', (body) => {
-    last = last.then(() => reply('local', { body, query: '' })).then((answered) => process.stdout.write(`${JSON.stringify(answered)}\n`));
+    last = last.then(() => reply('local', { body, query: '', worked })).then(say);
   });
   process.stdout.write('{"ready":true}\n');
 }

@@ -14,14 +14,19 @@ const CHUNK = 20_000;
 let perMs = null;
 let state = 1;
 
-/** Two processes calibrate differently: only the same number of iterations can be compared. 0 is as many as take so many ms. */
-function work(ms, asked = 0) {
+/**
+ * Two processes calibrate differently: only the same number of iterations can be compared. 0 is as many as take so many ms. `done` is called
+ * before the CPU clock is read: at that the kernel charges the work, and under a quota may stop it.
+ */
+function work(ms, asked, done) {
   if (asked === 0) perMs ??= calibrate();
   const iterations = asked || Math.round(ms * perMs);
   const wall = clock.now();
   const cpu = clock.cpuNs();
   iterate(iterations);
-  return { asked_ms: ms, wall_ns: Math.round(clock.now() - wall), cpu_ns: clock.cpuNs() - cpu, iterations };
+  const wallNs = Math.round(clock.now() - wall);
+  done();
+  return { asked_ms: ms, wall_ns: wallNs, cpu_ns: clock.cpuNs() - cpu, iterations };
 }
 
 function calibrate() {

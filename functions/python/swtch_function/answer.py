@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from .document import invoke
@@ -12,14 +13,18 @@ ERROR_SCHEMA = "swtch/faas-error/1"
 
 
 def answer(
-    body: str | bytes | None, query: str | None, platform: str, invocation_id: str | None = None
+    body: str | bytes | None,
+    query: str | None,
+    platform: str,
+    invocation_id: str | None = None,
+    worked: Callable[[], None] = lambda: None,
 ) -> tuple[int, dict[str, Any]]:
-    """200 and `swtch/faas/1`, or 400 and `swtch/faas-error/1`."""
+    """200 and `swtch/faas/1`, or 400 and `swtch/faas-error/1`; `worked` as of `invoke`."""
     try:
         request = parse(body, query)
     except BadRequest as error:
         return 400, failure(str(error))
-    return 200, invoke(request, platform, invocation_id)
+    return 200, invoke(request, platform, invocation_id, worked)
 
 
 def failure(error: str, where: str | None = None) -> dict[str, Any]:

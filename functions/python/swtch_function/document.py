@@ -6,6 +6,7 @@ import functools
 import platform as python
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from .affinity import cpus_allowed
@@ -30,16 +31,28 @@ _invocations = 0
 
 
 def invoke(
-    request: Request, platform_name: str = "local", invocation_id: str | None = None
+    request: Request,
+    platform_name: str = "local",
+    invocation_id: str | None = None,
+    worked: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """Measures what was asked. Invocations that come at once wait for each other: they would be measured too."""
+    """Measures what was asked. Invocations that come at once wait for each other: they would be measured too.
+
+    worked: called when work that was asked for is done, before anything is read of what it took.
+    """
     global _invocations
     with _one_at_a_time:
         _invocations += 1
-        return _document(request, platform_name, invocation_id, _invocations)
+        return _document(request, platform_name, invocation_id, _invocations, worked)
 
 
-def _document(request: Request, platform_name: str, invocation_id: str | None, number: int) -> dict[str, Any]:
+def _document(
+    request: Request,
+    platform_name: str,
+    invocation_id: str | None,
+    number: int,
+    done: Callable[[], None],
+) -> dict[str, Any]:
     age_ns = process_age_ns(_IMPORTED_NS)
     before = Usage.now()
     group = cpu_group()
@@ -47,7 +60,8 @@ def _document(request: Request, platform_name: str, invocation_id: str | None, n
     measurements, unavailable = measure_all(request)
     spun, why_not = _spin(request)
     inferred = infer(spun.stretches) if spun else None
-    worked = work(request.work_ms, request.iterations) if request.work_ms or request.iterations else None
+    asked = request.work_ms or request.iterations
+    worked = work(request.work_ms, request.iterations, done) if asked else None
     numbers = difference(group.numbers(), group_before) if group and group_before else None
     if numbers is None:
         unavailable.append(

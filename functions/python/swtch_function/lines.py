@@ -14,12 +14,16 @@ from .answer import answer, failure, text
 from .counters import Usage
 from .worker import NoFunction, load, result_of, took
 
+WORKED = {"status": 200, "document": {}, "more": True}
+"""What a request for work is answered with as soon as the work is done. A platform has the answer then; what follows is measuring."""
+
 
 def serve_lines(handler: str | None = None, platform: str = "local") -> int:
     """Answers until standard input ends; the exit status.
 
     The first line says that the function is ready. Every other line is `{"status": 200, "document": {}}`. With `"more": true` in it another
-    line follows, with the rest of the document: what a user's own function took.
+    line follows: the rest of the document, which is what a user's own function took, or the whole answer where the first had only to say that
+    the project's handler has done its work.
     handler: `module:function` of a user's own function; without it the project's handler answers.
     """
     answers = os.fdopen(os.dup(1), "wb")
@@ -34,7 +38,7 @@ def serve_lines(handler: str | None = None, platform: str = "local") -> int:
     write(answers, {"ready": True})
     for line in sys.stdin.buffer:
         if handler is None:
-            status, document = _measured(line, platform)
+            status, document = _measured(line, platform, answers)
         elif function is None:
             status, document = 500, failure(why)
         else:
@@ -56,8 +60,11 @@ def write(answers: IO[bytes], line: dict[str, Any]) -> None:
     answers.flush()
 
 
-def _measured(line: bytes, platform: str) -> tuple[int, dict[str, Any]]:
+def _measured(line: bytes, platform: str, answers: IO[bytes]) -> tuple[int, dict[str, Any]]:
+    def worked() -> None:
+        write(answers, WORKED)
+
     try:
-        return answer(line, None, platform)
+        return answer(line, None, platform, worked=worked)
     except Exception as error:
         return 500, failure(f"{type(error).__name__}: {error}")

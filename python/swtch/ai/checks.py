@@ -5,73 +5,54 @@ They are made before anything is written, printed or drawn (`docs/ai.md`, "What 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._checks import Checks
+
 ROUNDING = 1e-6
-"""How far a quotient may be from its parts, relative to it."""
+"""How far a quotient may be from its parts, relative to the larger one."""
 _PERIODS_NS = 200_000_000
 """A quota may be used up at both ends of a window: two periods of 100 ms."""
 
 Row = Mapping[str, Any]
 
 
-@dataclass
-class Checks:
-    """What was found to be impossible, as the checks are made."""
-
-    impossible: list[str] = field(default_factory=list)
-    """Which figure contradicts what, a line each."""
-
-    def require(self, holds: bool, figure: str, reason: Callable[[], str]) -> None:
-        """Requires that something holds of a figure; reason: what it contradicts otherwise."""
-        if not holds:
-            self.impossible.append(f"{figure}: {reason()}")
-
-    def at_most(self, figure: str, value: float | None, bound: float | None, what: str) -> None:
-        """Requires that a figure is at most a bound, rounding allowed; both may be unknown."""
-        if value is not None and bound is not None:
-            self.require(
-                value <= bound * (1 + ROUNDING),
-                figure,
-                lambda: f"{value:g} is more than {what}, {bound:g}",
-            )
-
-    def equal(self, figure: str, value: float | None, other: float | None, what: str) -> None:
-        """Requires that both are the same, rounding allowed; both may be unknown."""
-        if value is not None and other is not None:
-            near = abs(value - other) <= ROUNDING * max(abs(value), abs(other))
-            self.require(near, figure, lambda: f"{value:g} is not {what}, {other:g}")
-
-    def number(self, figure: str, value: float | None) -> None:
-        """Requires a finite number from 0 on, or none."""
-        if value is not None:
-            self.require(
-                math.isfinite(value) and value >= 0, figure, lambda: f"{value} is not a number from 0 on"
-            )
-
-    def share(self, figure: str, value: float | None) -> None:
-        """Requires a share from 0 to 1, or none."""
-        self.number(figure, value)
-        self.at_most(figure, value, 1.0, "the whole")
-
-    def ordered(self, figure: str, values: Iterable[float | None]) -> None:
-        """Requires that figures do not fall."""
-        known = [value for value in values if value is not None]
-        self.require(
-            all(one <= other * (1 + ROUNDING) for one, other in zip(known, known[1:])),
-            figure,
-            lambda: f"{', '.join(f'{value:g}' for value in known)} are not in order",
-        )
+def of_run(run: Row) -> Checks:
+    """The checks of a run; none are made of one that did not end well."""
+    checks = Checks(ROUNDING)
+    _run(checks, run)
+    return checks
 
 
-def of_run(run: Row) -> list[str]:
-    """What is impossible in a run, a line each; nothing for one that did not end well."""
-    checks = Checks()
+def of_study(study: Mapping[str, Any]) -> Checks:
+    """The checks of a study and of its runs."""
+    checks = Checks(ROUNDING)
+    for run in study["runs"]:
+        _run(checks, run)
+    ended = [run for run in study["runs"] if run["outcome"] == "complete"]
+    for summary in study["summaries"]:
+        _summary(checks, summary, ended)
+    for advice in study["advice"]:
+        name = f"advice for {advice['workload']['slug']}"
+        _interval(checks, f"{name}: ratio", advice["ratio"])
+        evidence = advice["evidence"]
+        checks.equal(f"{name}: disturbed", evidence["disturbed"], 0, "no disturbed run")
+        checks.ordered(f"{name}: p_value", (evidence["p_value"], evidence["p_adjusted"], evidence["level"]))
+    best = (study.get("tuned") or {}).get("best")
+    if best is not None:
+        checks.equal("tuned.best: disturbed", best["disturbed"], 0, "no disturbed run")
+    overhead = study["recording_overhead"]
+    if overhead is not None:
+        _interval(checks, "recording_overhead.throughput_ratio", overhead["throughput_ratio"])
+        _interval(checks, "recording_overhead.cpu_ratio", overhead["cpu_ratio"])
+        checks.share("recording_overhead.recorder_cpu_share", overhead["recorder_cpu_share"])
+    return checks
+
+
+def _run(checks: Checks, run: Row) -> None:
     if run["outcome"] != "complete":
-        return []
+        return
     name = str(run["id"])
     _latency(checks, name, run)
     _switches(checks, name, run)
@@ -84,42 +65,15 @@ def of_run(run: Row) -> list[str]:
     )
     _cpu(checks, name, run)
     _over_time(checks, name, run)
-    return checks.impossible
-
-
-def of_study(study: Mapping[str, Any]) -> list[str]:
-    """What is impossible in a study, a line each."""
-    found = [line for run in study["runs"] for line in of_run(run)]
-    checks = Checks(found)
-    ended = [run for run in study["runs"] if run["outcome"] == "complete"]
-    for summary in study["summaries"]:
-        _summary(checks, summary, ended)
-    for advice in study["advice"]:
-        name = f"advice for {advice['workload']['slug']}"
-        _interval(checks, f"{name}: ratio", advice["ratio"])
-        evidence = advice["evidence"]
-        checks.require(
-            evidence["disturbed"] == 0, f"{name}: disturbed", lambda: "advice rests on disturbed runs"
-        )
-        checks.ordered(f"{name}: p_value", (evidence["p_value"], evidence["p_adjusted"], evidence["level"]))
-    best = (study.get("tuned") or {}).get("best")
-    if best is not None:
-        checks.require(best["disturbed"] == 0, "tuned.best", lambda: "it rests on disturbed runs")
-    overhead = study["recording_overhead"]
-    if overhead is not None:
-        _interval(checks, "recording_overhead.throughput_ratio", overhead["throughput_ratio"])
-        _interval(checks, "recording_overhead.cpu_ratio", overhead["cpu_ratio"])
-        checks.share("recording_overhead.recorder_cpu_share", overhead["recorder_cpu_share"])
-    return found
 
 
 def _latency(checks: Checks, name: str, run: Row) -> None:
     latency, duration_ns, inferences = run["latency_ns"], run["duration_ns"], run["inferences"]
-    checks.number(f"{name}: images_per_second", run["images_per_second"])
+    checks.finite(f"{name}: images_per_second", run["images_per_second"])
     if latency is None:
         return
     for key, value in latency.items():
-        checks.number(f"{name}: latency_ns.{key}", value)
+        checks.finite(f"{name}: latency_ns.{key}", value)
     checks.ordered(f"{name}: latency_ns", (latency[key] for key in ("p50", "p90", "p99", "max")))
     checks.at_most(f"{name}: latency_ns.mean", latency["mean"], latency["max"], "the largest latency")
     checks.at_most(f"{name}: latency_ns.max", latency["max"], duration_ns, "the measured phase in ns")
@@ -136,7 +90,7 @@ def _switches(checks: Checks, name: str, run: Row) -> None:
     for kind in ("voluntary", "involuntary"):
         count = (run["switches"] or {}).get(kind)
         each, rate = (run["per_inference"] or {}).get(kind), (run["per_second"] or {}).get(kind)
-        checks.number(f"{name}: switches.{kind}", count)
+        checks.finite(f"{name}: switches.{kind}", count)
         if each is not None and run["inferences"]:
             checks.equal(
                 f"{name}: per_inference.{kind}", each * run["inferences"], count, "the switches counted"
@@ -156,7 +110,7 @@ def _cpu(checks: Checks, name: str, run: Row) -> None:
     capacity_ns, tolerance_ns = cpu["window_ns"] * cpu["cpu_count"], cpu["tolerance_ns"]
     whole = f"the window times {cpu['cpu_count']} CPUs in ns, with {tolerance_ns / 1e6:.0f} ms allowed"
     for key in ("own_ns", "measuring_ns", "foreign_ns", "idle_ns", "steal_ns"):
-        checks.number(f"{name}: cpu.{key}", cpu[key])
+        checks.finite(f"{name}: cpu.{key}", cpu[key])
         checks.at_most(f"{name}: cpu.{key}", cpu[key], capacity_ns + tolerance_ns, whole)
     parts = [cpu[key] for key in ("own_ns", "foreign_ns", "idle_ns", "steal_ns")]
     if None not in parts:
@@ -164,9 +118,7 @@ def _cpu(checks: Checks, name: str, run: Row) -> None:
         checks.require(
             abs(total_ns - capacity_ns) <= tolerance_ns,
             f"{name}: cpu",
-            lambda: (
-                f"own, others', idle and stolen time are {total_ns} ns together, not {whole}: {capacity_ns}"
-            ),
+            f"own, others', idle and stolen time are {total_ns} ns together, not {whole}: {capacity_ns}",
         )
     quota = run["settings"]["cpu_quota"]
     if quota is not None:
@@ -183,19 +135,19 @@ def _over_time(checks: Checks, name: str, run: Row) -> None:
         return
     lengths = {key: len(values) for key, values in over_time.items()}
     checks.require(
-        len(set(lengths.values())) == 1, f"{name}: over_time", lambda: f"lists differ in length: {lengths}"
+        len(set(lengths.values())) == 1, f"{name}: over_time", f"lists differ in length: {lengths}"
     )
     at_ms: Sequence[float] = over_time["at_ms"]
     checks.require(
         all(one < other for one, other in zip(at_ms, at_ms[1:])),
         f"{name}: over_time.at_ms",
-        lambda: "times go backwards",
+        "times go backwards",
     )
     for peak, key in (("threads_peak", "threads"), ("processes_peak", "processes")):
         checks.at_most(f"{name}: over_time.{key}", max(over_time[key], default=None), run[peak], peak)
     for key in ("cpu_utilisation", "switches_per_s", "interrupts_per_s"):
         for value in over_time[key]:
-            checks.number(f"{name}: over_time.{key}", value)
+            checks.finite(f"{name}: over_time.{key}", value)
 
 
 def _summary(checks: Checks, summary: Row, ended: Sequence[Row]) -> None:
@@ -226,6 +178,6 @@ def _interval(checks: Checks, figure: str, of: Mapping[str, Any] | None) -> None
     if of is None:
         return
     for key in ("ci_low", "median", "ci_high"):
-        checks.number(f"{figure}.{key}", of[key])
+        checks.finite(f"{figure}.{key}", of[key])
     checks.ordered(figure, (of["ci_low"], of["median"], of["ci_high"]))
     checks.share(f"{figure}.confidence", of.get("confidence"))

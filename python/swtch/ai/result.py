@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._checks import Refused
 from .._files import make_folder, now, replace
 from .._program import swtch_version
 from . import checks
@@ -76,10 +77,11 @@ def write(folder: Path, document: Mapping[str, Any]) -> Path:
     A study whose figures contradict each other is kept as `refused.json` instead, and `AiError` says which.
     """
     path = folder / FILE
-    faults = checks.of_study(document)
-    if faults:
+    try:
+        checks.of_study(document).finish()
+    except Refused as why:
         keep(folder / REFUSED, document)
-        raise AiError(refused(faults, folder / REFUSED))
+        raise AiError(refused(why, folder / REFUSED)) from None
     replace(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
     return path
 
@@ -89,10 +91,9 @@ def keep(path: Path, refused: Mapping[str, Any]) -> None:
     replace(path, json.dumps(refused, indent=1) + "\n")
 
 
-def refused(faults: Sequence[str], place: Path) -> str:
+def refused(why: Refused, place: Path) -> str:
     """Which figures contradict what, where they are kept and what to do, in a line."""
-    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    return f"{faults[0]}{more}; this is a defect of swtch: no figure of it is shown, please report it with {place}"
+    return f"{why}; this is a defect of swtch: no figure of it is shown, please report it with {place}"
 
 
 def read(path: os.PathLike[str] | str) -> dict[str, Any]:
@@ -136,10 +137,13 @@ def check(document: Any) -> str | None:
         if run["outcome"] != "complete" and not run.get("error"):
             return f"{run['id']} is {run['outcome']}, and does not say why"
     try:
-        faults = checks.of_study(document) if document["schema"] == SCHEMA else []
+        if document["schema"] == SCHEMA:
+            checks.of_study(document).finish()
+    except Refused as why:
+        return str(why)
     except (KeyError, TypeError) as error:
         return f"it lacks what its figures are checked by ({error!r})"
-    return faults[0] if faults else None
+    return None
 
 
 def new_folder(asked: Path | None) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _cgroup as cgroup
+from .._checks import Refused
 from .._machine import Usable, host, host_document, usable
 from .._progress import Progress, left
 from . import checks, evaluate, result
@@ -105,15 +106,17 @@ class Study:
         self.write()
 
     def _checked(self, row: dict[str, Any]) -> dict[str, Any]:
-        faults = checks.of_run(row)
-        if not faults:
+        try:
+            checks.of_run(row).finish()
             return row
+        except Refused as refused:
+            why = refused
         place = self.plan.folder / f"{row['id']}.{result.REFUSED}"
         result.keep(place, row)
         found = evaluate.blank(
             row["id"], row["workload"], row["settings"], row["repeat"], row["predicted_peak_bytes"]
         )
-        found.update(outcome="impossible", error=result.refused(faults, place), trace=row["trace"])
+        found.update(outcome="impossible", error=result.refused(why, place), trace=row["trace"])
         return found
 
     def write(self) -> Path:

@@ -114,7 +114,8 @@ class Server:
             latency_ns = time.monotonic_ns() - started
             answer = _parsed(line)
             if answer is not None and answer.get("more"):
-                answer["document"].update(_parsed(self._exchange(b"", limit_s)) or {})
+                line = self._exchange(b"", limit_s)
+                answer = _whole(answer, _parsed(line))
         except TimeoutError:
             self._in_step = False
             return gave_up(limit_s, time.monotonic_ns() - started)
@@ -233,6 +234,13 @@ class Server:
         # Without moving the place, which the process that writes shares.
         size = os.fstat(file.fileno()).st_size
         return os.pread(file.fileno(), 4096, max(0, size - 4096)).decode(errors="replace")
+
+
+def _whole(first: dict[str, Any], second: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The answer in two lines, of which the second has the rest of the document, or all of the answer. What it took is asked for in between."""
+    if second is None or "status" in second:
+        return second
+    return {**first, "document": {**first["document"], **second}}
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

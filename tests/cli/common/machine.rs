@@ -35,7 +35,7 @@ pub fn shared() -> Use {
     Use(())
 }
 
-/// Without another test of this program. Comes before the test takes a home, which shares the machine.
+/// Without another test of this program, until this and every home that the test takes after it are dropped.
 pub fn alone() -> Use {
     assert!(taken_first(), "this test shares the machine already");
     let mut users = lock();

@@ -73,12 +73,25 @@ fn too_many_threads_wait_and_are_preempted() {
 }
 
 #[test]
-fn ping_pong_is_seen_on_two_cpus_only() {
+fn two_that_wake_each_other_are_advised_by_where_they_do() {
     let tasks = [task(1, 500, 0, 0), task(2, 500, 0, 0)];
     let found = advice(&header(), &tasks, &[wake(1, 2, 500, 10), wake(2, 1, 500, 10)]);
     assert_eq!(found.len(), 1);
+    assert_eq!(found[0].what, "two tasks wake each other across CPUs");
     assert!(found[0].evidence.contains("980 of them on two CPUs"), "{}", found[0].evidence);
-    assert!(advice(&header(), &tasks, &[wake(1, 2, 500, 490), wake(2, 1, 500, 490)]).is_empty());
+    let found = advice(&header(), &tasks, &[wake(1, 2, 500, 490), wake(2, 1, 500, 490)]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].what, "two tasks take turns on one CPU");
+    assert!(found[0].evidence.contains("1000 times, 980 of them on one CPU"), "{}", found[0].evidence);
+    assert!(!found[0].try_this.contains("taskset"), "they are on one CPU: {}", found[0].try_this);
+    assert!(found[0].cost.unwrap().high > 0.0, "{found:?}");
+    // Seldom, or a few among many switches, or where nothing says on which CPU.
+    let seldom = advice(&header(), &tasks, &[wake(1, 2, 99, 99), wake(2, 1, 500, 500)]);
+    let many = [task(1, 50_000, 0, 0), task(2, 50_000, 0, 0)];
+    let among_many = advice(&header(), &many, &[wake(1, 2, 500, 490), wake(2, 1, 500, 490)]);
+    let unknown = |waker, wakee| WakeRow { same_cpu: None, ..wake(waker, wakee, 500, 0) };
+    let unplaced = advice(&header(), &tasks, &[unknown(1, 2), unknown(2, 1)]);
+    assert!(seldom.is_empty() && among_many.is_empty() && unplaced.is_empty());
 }
 
 #[test]
@@ -88,6 +101,11 @@ fn a_lock_that_goes_round_needs_three() {
         advice(&header(), &tasks, &[wake(1, 2, 500, 500), wake(2, 3, 500, 500), wake(3, 1, 500, 500)]);
     assert_eq!(found.len(), 1);
     assert!(found[0].evidence.starts_with("3 threads of worker (1)"), "{}", found[0].evidence);
+    // The third only waits for the end of the two that take turns.
+    let wakes = [wake(1, 2, 500, 500), wake(2, 1, 500, 500), wake(1, 3, 1, 1), wake(2, 3, 1, 1)];
+    let found = advice(&header(), &tasks, &wakes);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].what, "two tasks take turns on one CPU");
 }
 
 #[test]

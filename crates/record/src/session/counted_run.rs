@@ -37,13 +37,17 @@ impl CountedRun {
     }
 }
 
+/// Why, where the kernel has no driver for any.
+const NONE: &str = "this machine has no hardware counters; 'swtch doctor' says what would give it some";
+
 fn why_not(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
             format!("hardware counters are not permitted here: {error}; kernel.perf_event_paranoid or a sandbox forbids them")
         }
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {
-            "this machine has no hardware counters, or hides them; 'swtch doctor' says what would give it some".to_owned()
+            "this machine has no hardware counters, or hides them; 'swtch doctor' says what would give it some"
+                .to_owned()
         }
         _ => format!("hardware counters cannot be opened: {error}"),
     }
@@ -89,6 +93,11 @@ impl Run for CountedRun {
         let counters = match &self.counters {
             Ok(counters) => counters,
             Err(why) => {
+                // No target and no permission would give it some.
+                let why = match header.host.kernel.hardware_counters {
+                    Some(false) => NONE,
+                    _ => why,
+                };
                 header.unavailable.extend(COLUMNS.iter().map(|column| unavailable(column, why)));
                 return tables;
             }

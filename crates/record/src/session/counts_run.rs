@@ -5,6 +5,7 @@ use super::folded::{Folded, fold};
 use super::group_names::GroupNames;
 use super::header::unavailable;
 use super::members::Members;
+use super::present::Present;
 use super::{Progress, Run};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
@@ -12,7 +13,7 @@ use crate::options::{Cost, Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
@@ -32,7 +33,7 @@ const TASK_HISTOGRAMS: usize = 100;
 pub(super) struct CountsRun {
     counter: Counter,
     members: Members,
-    alive: Vec<TaskCounts>,
+    alive: Present,
     /// With the numbers of their control groups.
     ended: Vec<(u64, TaskRow)>,
     folded: Folded,
@@ -89,7 +90,7 @@ impl CountsRun {
         Ok(Self {
             counter,
             members,
-            alive: Vec::new(),
+            alive: Present::default(),
             ended: Vec::new(),
             folded: Folded::default(),
             groups,
@@ -202,33 +203,42 @@ impl CountsRun {
     fn take_ended(&mut self) {
         let ended = self.counter.ended();
         // Who was there at the last look would count twice.
-        let gone: HashSet<(u32, u64)> = ended.iter().map(|task| (task.tid, task.first_ns)).collect();
-        self.alive.retain(|task| !gone.contains(&(task.tid, task.first_ns)));
+        self.alive.remove(&ended);
         for task in ended {
             let task = self.since_handover(task);
-            let row = self.row(&task);
-            self.groups.note(task.group);
-            if self.ended.len() < MOST_ENDED {
-                self.ended.push((task.group, row));
-                self.ended_histograms.push(task);
-                keep_busiest(&mut self.ended_histograms);
-            } else {
-                self.folded.add(task.group, &row);
-            }
+            self.add_ended(task);
+        }
+    }
+
+    fn add_ended(&mut self, task: TaskCounts) {
+        let row = self.row(&task);
+        self.groups.note(task.group);
+        if self.ended.len() < MOST_ENDED {
+            self.ended.push((task.group, row));
+            self.ended_histograms.push(task);
+            keep_busiest(&mut self.ended_histograms);
+        } else {
+            self.folded.add(task.group, &row);
         }
     }
 
     /// Asks for all tasks.
     fn ask(&mut self) {
-        if let Some(alive) = self.tasks() {
+        let cpus = self.cpus();
+        if let Some(mut listed) = self.tasks() {
             let own = own_tid();
             // Followed for a moment only, to start the command.
-            self.alive = alive.into_iter().filter(|task| self.members.is_all() || task.tid != own).collect();
-            self.alive.iter().for_each(|task| self.groups.note(task.group));
+            listed.retain(|task| self.members.is_all() || task.tid != own);
+            for task in &listed {
+                self.groups.note(task.group);
+            }
+            for task in self.alive.list(listed, monotonic_ns(), cpus.ended_lost > 0) {
+                self.add_ended(task);
+            }
         }
-        let processes = self.alive.iter().filter(|task| task.tid == task.pid).count() as u64;
+        let processes = self.alive.tasks().iter().filter(|task| task.tid == task.pid).count() as u64;
         self.peak = self.peak.max(processes);
-        let (rows, cpus) = (self.rows(), self.cpus());
+        let rows = self.rows();
         self.add_interval(&rows, &cpus, processes);
     }
 
@@ -237,7 +247,7 @@ impl CountsRun {
         let mut rows: Vec<TaskRow> =
             self.ended.iter().map(|(number, row)| named(*number, row.clone())).collect();
         rows.extend(self.folded.rows().map(|(number, row)| named(number, row.clone())));
-        rows.extend(self.alive.iter().map(|task| named(task.group, self.row(task))));
+        rows.extend(self.alive.tasks().iter().map(|task| named(task.group, self.row(task))));
         rows.sort_by_key(|row| (row.tid, row.first_ns));
         rows
     }
@@ -261,7 +271,7 @@ impl CountsRun {
             idle_switches: self.members.is_all().then_some(now.idle.saturating_sub(before.idle)),
             run_ns: Some(now.run_ns.saturating_sub(before.run_ns)),
             forks: Some(now.forks.saturating_sub(before.forks)),
-            tasks: Some(self.alive.len() as u64),
+            tasks: Some(self.alive.tasks().len() as u64),
             processes: Some(processes),
             ..IntervalRow::default()
         });
@@ -286,7 +296,7 @@ impl CountsRun {
         for (of, classes) in ["kind thread", "kind process", "kind idle"].iter().zip(&cpus.costs_by_kind) {
             put("cost", of, classes);
         }
-        let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(&self.alive).collect();
+        let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(self.alive.tasks()).collect();
         busiest.sort_by_key(|task| std::cmp::Reverse(task.arrivals));
         for task in busiest.into_iter().take(TASK_HISTOGRAMS) {
             let of = format!("task {}", task.tid);
@@ -456,7 +466,7 @@ impl Run for CountsRun {
             }
         }
         self.ended_histograms.clear();
-        self.last = self.alive.iter().map(|task| ((task.tid, task.first_ns), task.clone())).collect();
+        self.last = self.alive.tasks().iter().map(|task| ((task.tid, task.first_ns), task.clone())).collect();
         tables
     }
 
@@ -469,7 +479,7 @@ impl Run for CountsRun {
                 self.before.voluntary + self.before.involuntary
             }),
             run_ns: Some(self.before.run_ns),
-            tasks: self.alive.len() as u64,
+            tasks: self.alive.tasks().len() as u64,
             lost: cpus.refused + cpus.ended_lost,
             ..Progress::default()
         }

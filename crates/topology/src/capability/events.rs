@@ -69,13 +69,22 @@ pub(super) fn hardware_counters(host: &Host, probes: &Probes) -> Capability {
     if probe.works {
         return Capability::ok(name, "instructions, cycles and misses are counted");
     }
+    // The kernel may refuse the event before it looks for counters; its list of sources says whether there are any.
+    let none = host.kernel.hardware_counters == Some(false);
+    let finding = match host.virtualisation.hypervisor.as_deref() {
+        _ if !none => format!("not available: {}", probe.reason()),
+        Some(hypervisor) => {
+            format!("there are none: the hypervisor ({hypervisor}) gives this machine no counters")
+        }
+        None => "there are none: the kernel has no driver for counters of this CPU".to_owned(),
+    };
     let row = Capability::missing(
         name,
-        format!("not available: {}", probe.reason()),
+        finding,
         "cache misses, TLB misses and instructions for each switch are missing; the indirect cost is known as time only",
     );
-    // Where no event at all is permitted, the permission comes first.
-    let enable = if probes.perf_events.works { virtual_pmu(host) } else { allow_perf(host) };
+    // No permission helps where there are none. Where there may be some, the permission comes first.
+    let enable = if none || probes.perf_events.works { virtual_pmu(host) } else { allow_perf(host) };
     match enable {
         Some(enable) => row.enabled_by(enable),
         None => row,
@@ -83,7 +92,8 @@ pub(super) fn hardware_counters(host: &Host, probes: &Probes) -> Capability {
 }
 
 fn virtual_pmu(host: &Host) -> Option<String> {
-    if host.virtualisation.gvisor {
+    // An emulator has no counters to give.
+    if host.virtualisation.gvisor || host.is_emulated() {
         return None;
     }
     let advice = match host.virtualisation.hypervisor.as_deref()? {

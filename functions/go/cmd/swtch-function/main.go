@@ -27,8 +27,10 @@ func main() {
 	}
 }
 
-// A line in, a line out: what swtch faas runs, so that no HTTP is in the function's cgroup.
+// A line in, a line out: what swtch faas runs, so that no HTTP is in the function's cgroup. That work is done is a line of its own before the
+// answer, which has what the work took.
 func answerLines() error {
+	worked := func() { fmt.Println(`{"status":200,"document":{},"more":true}`) }
 	fmt.Println(`{"ready":true}`)
 	input := bufio.NewReader(os.Stdin)
 	for {
@@ -39,7 +41,7 @@ func answerLines() error {
 		if err != nil {
 			return err
 		}
-		status, text := function.Reply(line, "", "local", "")
+		status, text := function.Reply(line, "", "local", "", worked)
 		if _, err := fmt.Printf("{\"status\":%d,\"document\":%s}\n", status, text); err != nil {
 			return err
 		}

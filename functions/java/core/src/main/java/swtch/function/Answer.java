@@ -19,7 +19,12 @@ public final class Answer {
     private Answer() {}
 
     /** Measures; the id is the platform's name of the invocation, or null. Two measurements at a time would measure each other. */
-    public static synchronized Map<String, Object> to(Request request, String platform, String id) throws InterruptedException {
+    public static Map<String, Object> to(Request request, String platform, String id) throws InterruptedException {
+        return to(request, platform, id, () -> {});
+    }
+
+    /** The same; {@code worked} is run when work that was asked for is done. */
+    static synchronized Map<String, Object> to(Request request, String platform, String id, Runnable worked) throws InterruptedException {
         invocations++;
         var usage = new Usage();
         Map<String, Object> quota = Cgroup.quota(ROOT);
@@ -39,7 +44,7 @@ public final class Answer {
         fields.put("cpu", spun.cpu);
         fields.put("throttling", spun.throttling);
         boolean works = request.number("work_ms") > 0 || request.number("iterations") > 0;
-        fields.put("work", works ? Work.work(request.number("work_ms"), (long) request.number("iterations")) : null);
+        fields.put("work", works ? Work.work(request.number("work_ms"), (long) request.number("iterations"), worked) : null);
         spun.throttling.put("platform", Cgroup.since(quota, Cgroup.quota(ROOT)));
         if (spun.throttling.get("platform") == null) {
             unavailable.add("throttling.platform", "no control group with the cpu controller can be read");

@@ -21,8 +21,13 @@ public record Reply(int status, String json) {
 
     /** The same with the invocation's name, or null. */
     public static Reply to(String platform, String body, String query, String id) {
+        return to(platform, body, query, id, () -> {});
+    }
+
+    /** The same; {@code worked} is run when work that was asked for is done. */
+    static Reply to(String platform, String body, String query, String id, Runnable worked) {
         try {
-            return new Reply(200, Json.write(Answer.to(Request.parse(body, query), platform, id)));
+            return new Reply(200, Json.write(Answer.to(Request.parse(body, query), platform, id, worked)));
         } catch (RequestException e) {
             return refusal(400, e.getMessage());
         } catch (InterruptedException e) {
