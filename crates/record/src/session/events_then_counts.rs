@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::system::Cgroup;
 use std::time::Duration;
 use swtch_trace::accumulate::Tables;
-use swtch_trace::model::Header;
+use swtch_trace::model::{Header, Unavailable};
 use swtch_trace::tables::SwitchRow;
 
 pub(super) struct EventsThenCounts {
@@ -189,6 +189,13 @@ impl Counting {
                 row.what = format!("{} after {seconds:.1} s", row.what);
                 row.why.clone_from(&why);
             }
+        }
+        let what = "histograms of all tasks";
+        if !header.unavailable.iter().any(|one| one.what == what) {
+            let why = format!(
+                "events were kept for {seconds:.1} s; then waits and slices are counted by task only"
+            );
+            header.unavailable.push(Unavailable { what: what.to_owned(), why });
         }
         for (column, source) in &self.header.sources {
             let both = header.sources.get(column).map(|counts| format!("{source}; then {counts}"));

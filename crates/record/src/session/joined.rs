@@ -9,7 +9,7 @@ use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
 
 /// Puts the tables of what came before `handover_ns` (since the start) and of what came after together. Only the first knows single pairs.
 pub(super) fn tables(first: &Tables, second: Tables, handover_ns: u64) -> Tables {
-    let histograms = histograms(&first.histograms, &second.histograms);
+    let histograms = histograms(&of_both(first, &second), &second.histograms);
     let mut intervals = first.intervals.clone();
     if let Some(last) = intervals.last_mut() {
         // It was cut short there.
@@ -17,7 +17,7 @@ pub(super) fn tables(first: &Tables, second: Tables, handover_ns: u64) -> Tables
     }
     intervals.extend(second.intervals);
     Tables {
-        tasks: tasks(&first.tasks, second.tasks, handover_ns, &histograms),
+        tasks: tasks(first, second.tasks, &second.histograms, handover_ns, &histograms),
         cpus: cpus(&first.cpus, second.cpus),
         histograms,
         intervals,
@@ -49,15 +49,32 @@ pub(super) fn add_totals(first: &Totals, second: &mut Totals) {
     second.wakeups = None;
 }
 
+/// The first part's histograms without those of all tasks that the second part does not have: counted for a part only, they would be told as
+/// those of the whole.
+fn of_both(first: &Tables, second: &Tables) -> Vec<HistogramRow> {
+    let had_waits = second.tasks.iter().any(|task| task.in_scope && task.waits > 0);
+    let lacks = |row: &&HistogramRow| {
+        row.of == "all"
+            && !second.histograms.iter().any(|other| (&other.metric, &other.of) == (&row.metric, &row.of))
+    };
+    first.histograms.iter().filter(|row| !(had_waits && lacks(row))).cloned().collect()
+}
+
 fn tasks(
-    first: &[TaskRow],
+    first: &Tables,
     second: Vec<TaskRow>,
+    second_histograms: &[HistogramRow],
     handover_ns: u64,
     histograms: &[HistogramRow],
 ) -> Vec<TaskRow> {
+    // Both parts keep the histograms of the busiest tasks: percentiles are known where both parts have the task's, or one part has no waits.
+    let complete = |of: &str, before: &TaskRow, after: &TaskRow| {
+        let has = |rows: &[HistogramRow]| rows.iter().any(|row| row.of == of);
+        (before.waits == 0 || has(&first.histograms)) && (after.waits == 0 || has(second_histograms))
+    };
     // The last that had the number: the one that may have gone on.
     let mut before: BTreeMap<u32, &TaskRow> = BTreeMap::new();
-    for row in first {
+    for row in &first.tasks {
         before.insert(row.tid, row);
     }
     let mut went_on = HashMap::new();
@@ -66,25 +83,26 @@ fn tasks(
         .map(|after| match before.get(&after.tid) {
             Some(row) if after.first_ns <= handover_ns && row.pid == after.pid => {
                 went_on.insert(row.tid, row.first_ns);
-                joined(row, after, histograms)
+                let of = format!("task {}", after.tid);
+                let known: &[HistogramRow] = if complete(&of, row, &after) { histograms } else { &[] };
+                joined(row, after, &of, known)
             }
             _ => after,
         })
         .collect();
-    rows.extend(first.iter().filter(|row| went_on.get(&row.tid) != Some(&row.first_ns)).cloned());
+    rows.extend(first.tasks.iter().filter(|row| went_on.get(&row.tid) != Some(&row.first_ns)).cloned());
     rows.sort_by_key(|row| (row.tid, row.first_ns));
     rows
 }
 
-fn joined(before: &TaskRow, after: TaskRow, histograms: &[HistogramRow]) -> TaskRow {
+fn joined(before: &TaskRow, after: TaskRow, of: &str, histograms: &[HistogramRow]) -> TaskRow {
     if !before.in_scope {
         return after;
     }
     let add = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(one, other)| one + other);
-    let of = format!("task {}", after.tid);
     let wait_max_ns = before.wait_max_ns.max(after.wait_max_ns);
     let slice_max_ns = before.slice_max_ns.max(after.slice_max_ns);
-    let (waits, slices) = (classes(histograms, "wait", &of), classes(histograms, "slice", &of));
+    let (waits, slices) = (classes(histograms, "wait", of), classes(histograms, "slice", of));
     let wait = |share: f64| class_quantile(waits.iter().copied(), share, wait_max_ns);
     // What was never measured of one part, because it never happened there, is nothing.
     let cost = |one: Option<u64>, other: Option<u64>| add(one.or(Some(0)), other.or(Some(0)));
@@ -196,6 +214,25 @@ mod tests {
         let found = tables(&first, second, 100);
         assert_eq!(found.histograms.iter().map(|row| row.count).collect::<Vec<_>>(), [90, 1, 9]);
         assert_eq!((found.tasks[0].wait_p50_ns, found.tasks[0].wait_p99_ns), (Some(10), Some(1250)));
+    }
+
+    /// Of 50 waits of 9 ns and 40 that only the second part counted, no percentile is known; nor of all tasks together.
+    #[test]
+    fn quantiles_of_one_part_are_none_of_the_whole() {
+        let with_waits = |row: TaskRow, waits| TaskRow { waits, ..row };
+        let first = Tables {
+            tasks: vec![with_waits(task(1, 0, 5), 50)],
+            histograms: vec![class("all", 8, 10, 50), class("task 1", 8, 10, 50)],
+            ..Tables::default()
+        };
+        let second = Tables { tasks: vec![with_waits(task(1, 90, 3), 40)], ..Tables::default() };
+        let found = tables(&first, second.clone(), 100);
+        assert_eq!((found.tasks[0].waits, found.tasks[0].wait_p50_ns), (90, None));
+        assert_eq!(found.histograms.iter().map(|row| row.of.as_str()).collect::<Vec<_>>(), ["task 1"]);
+        // A second part without a wait changes nothing.
+        let quiet = Tables { tasks: vec![task(1, 90, 3)], ..second };
+        let found = tables(&first, quiet, 100);
+        assert_eq!((found.tasks[0].wait_p50_ns, found.histograms.len()), (Some(9), 2));
     }
 
     #[test]
