@@ -4,7 +4,10 @@ use crate::bill::{Bill, Inputs};
 use crate::front::Front;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use swtch_profile::Profile;
 use swtch_profile::compare::different_machines;
+use swtch_profile::model::Noise;
+use swtch_topology::Host;
 use swtch_trace::model::{Ended, Header, Origin, Scope};
 use swtch_trace::tables::CpuRow;
 
@@ -30,6 +33,8 @@ pub enum Caveat {
         /// As a part of those CPUs' time.
         share: f64,
     },
+    /// Software executed the instructions of the machine that was recorded: its times and costs are those of no hardware.
+    EmulatedMachine,
     /// Most of the tasks' waiting was behind programs that were not recorded.
     OtherPrograms {
         /// What those ran, as a part of all CPUs' time, where that is known.
@@ -44,6 +49,8 @@ pub enum Caveat {
         /// What differs: `what: in the Profile -> in the Trace`.
         differences: Vec<String>,
     },
+    /// Software executed the instructions of the machine that the Profile was measured on: its prices are those of no hardware.
+    EmulatedProfile,
     /// The Profile was measured while other programs or the hypervisor took more of its CPUs' time than [`Self::DISTURBED`].
     DisturbedProfile {
         /// What they took, as a part of the measurement's time.
@@ -60,6 +67,7 @@ impl Caveat {
 /// What a reader has to know before the figures, the most important first.
 pub fn caveats(inputs: Inputs<'_>, bill: &Bill) -> Vec<Caveat> {
     let mut found = Vec::new();
+    found.extend(inputs.header.host.is_emulated().then_some(Caveat::EmulatedMachine));
     found.extend(stolen(inputs, bill));
     found.extend(other_programs(inputs));
     found.extend(profile(inputs));
@@ -104,16 +112,32 @@ fn other_programs(inputs: Inputs<'_>) -> Option<Caveat> {
     })
 }
 
-fn profile(inputs: Inputs<'_>) -> Option<Caveat> {
-    let measured_on = inputs.model?.measured_on.as_ref()?;
+fn profile(inputs: Inputs<'_>) -> Vec<Caveat> {
+    let Some(measured_on) = inputs.model.and_then(|model| model.measured_on.as_ref()) else {
+        return Vec::new();
+    };
+    let here = &inputs.header.host;
+    let mut found = of_measurement(&measured_on.host, &measured_on.noise);
+    // Of an emulated machine everything that was recorded is called emulated, its prices too.
+    found.retain(|one| !(here.is_emulated() && *one == Caveat::EmulatedProfile));
     if inputs.header.provenance.origin == Origin::Recorded {
-        let differences = different_machines(&measured_on.host, &inputs.header.host);
+        let differences = different_machines(&measured_on.host, here);
         if !differences.is_empty() {
-            return Some(Caveat::OtherMachine { differences });
+            found.push(Caveat::OtherMachine { differences });
         }
     }
-    let share = measured_on.noise.taken_share();
-    (share >= Caveat::DISTURBED).then_some(Caveat::DisturbedProfile { share })
+    found
+}
+
+/// What a reader has to know before the figures of a Profile, the most important first.
+pub fn profile_caveats(profile: &Profile) -> Vec<Caveat> {
+    of_measurement(&profile.host, &profile.noise)
+}
+
+fn of_measurement(host: &Host, noise: &Noise) -> Vec<Caveat> {
+    let share = noise.taken_share();
+    let disturbed = (share >= Caveat::DISTURBED).then_some(Caveat::DisturbedProfile { share });
+    host.is_emulated().then_some(Caveat::EmulatedProfile).into_iter().chain(disturbed).collect()
 }
 
 #[cfg(test)]
@@ -121,8 +145,6 @@ mod tests {
     use super::*;
     use crate::bill::bill;
     use crate::model::{CostModel, MeasuredOn};
-    use swtch_profile::model::Noise;
-    use swtch_topology::Host;
     use swtch_trace::model::Provenance;
     use swtch_trace::tables::TaskRow;
 
@@ -185,5 +207,22 @@ mod tests {
         assert_eq!(found(0, Some(&model("6.1", 0.0)), here), [other]);
         assert_eq!(found(0, Some(&model("6.12", 0.02)), here), []);
         assert_eq!(found(0, Some(&model("6.12", 0.4)), here), [Caveat::DisturbedProfile { share: 0.4 }]);
+    }
+
+    #[test]
+    fn times_of_an_emulated_machine_are_called_those_of_no_hardware() {
+        let emulated = Host { cpu_model: Some("QEMU TCG CPU version 2.5+".to_owned()), ..Host::default() };
+        let measured_on = MeasuredOn { host: emulated.clone(), noise: Noise::default() };
+        let model = CostModel { measured_on: Some(measured_on), ..CostModel::default() };
+        // Recorded there, whether priced by a Profile of it or not: once.
+        let there = |header: &mut Header| header.host = emulated.clone();
+        assert_eq!(found(0, None, there), [Caveat::EmulatedMachine]);
+        assert_eq!(found(0, Some(&model), there), [Caveat::EmulatedMachine]);
+        // Recorded on hardware, and priced by it.
+        let here = found(0, Some(&model), |header| header.host.cpu_model = Some("EPYC".to_owned()));
+        assert!(
+            matches!(&here[..], [Caveat::EmulatedProfile, Caveat::OtherMachine { .. }]),
+            "the emulation is the graver difference: {here:?}"
+        );
     }
 }

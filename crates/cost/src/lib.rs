@@ -14,7 +14,7 @@ mod refill;
 
 pub use advice::{Advice, advise};
 pub use bill::{Bill, Cause, CauseKind, Inputs, TaskBill, bill};
-pub use caveat::{Caveat, caveats};
+pub use caveat::{Caveat, caveats, profile_caveats};
 pub use in_place::InPlace;
 pub use model::{CostModel, HandOver, MeasuredOn, Range, Refill};
 pub use money::{Money, ParsePriceError, Price};

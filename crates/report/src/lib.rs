@@ -4,6 +4,7 @@
 //! without a network, without a script and on paper. [`perfetto`] and [`tables`] put a Trace into other programs' formats.
 #![forbid(unsafe_code)]
 
+mod caveats;
 pub mod export;
 pub mod html;
 pub mod perfetto;
@@ -12,3 +13,5 @@ pub mod recording;
 pub mod shares;
 pub mod tables;
 pub mod terminal;
+
+pub use caveats::comparison_json;

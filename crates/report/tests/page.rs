@@ -24,6 +24,24 @@ fn the_answer_comes_first_and_is_the_profiles() {
 }
 
 #[test]
+fn what_disturbed_or_emulated_the_measurement_stands_before_the_figures() {
+    let mut emulated = full(SERVER);
+    emulated.host.cpu_model = Some("QEMU TCG CPU version 2.5+".to_owned());
+    emulated.noise.foreign_share = Some(0.4);
+    let html = render(&[named("host", full(SERVER)), named("guest", emulated)]).unwrap();
+    let text = visible(&html);
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is not in {text}"));
+    let note = place(
+        "guest: The Profile was measured on an emulated machine, so that its times are costs of no hardware.",
+    );
+    assert!(note < place("A switch between two threads"), "{text}");
+    place(
+        "guest: Other programs or the hypervisor took 40 % of the CPUs' time while the Profile was measured",
+    );
+    assert!(!text.contains("host: The Profile"), "{text}");
+}
+
+#[test]
 fn another_row_answers_when_the_usual_one_is_absent() {
     let mut profile = full(SERVER);
     profile

@@ -133,7 +133,7 @@ impl Place {
         };
         let mut all = machine.assumed.clone();
         all.extend(assumed);
-        let emulated_costs = profile.is_some_and(|profile| is_emulated(&profile.host));
+        let emulated_costs = profile.is_some_and(|profile| profile.host.is_emulated());
         Ok(Self { machine, costs, costs_from: costs_from.to_owned(), assumed: all, emulated_costs })
     }
 
@@ -188,11 +188,6 @@ impl Place {
             hand_over: None,
         })
     }
-}
-
-/// Whether a machine's CPUs are emulated by QEMU, as those of `swtch vm` are without KVM: its times are not those of any hardware.
-fn is_emulated(host: &Host) -> bool {
-    host.cpu_model.as_deref().is_some_and(|model| model.contains("QEMU TCG"))
 }
 
 /// Whether [`run`](crate::run::run) may know a policy by this name; its parameters are only looked at there.

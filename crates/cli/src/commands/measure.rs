@@ -112,9 +112,9 @@ fn show_comparison(old: &Profile, new: &Profile, json: &JsonArgs) -> anyhow::Res
     let found = compare::compare(old, new);
     found.check().context("the comparison is refused; please report this defect with both Profiles")?;
     if json.asked() {
-        return output::json(json, &found);
+        return output::json(json, &swtch_report::comparison_json(old, new, &found));
     }
-    output::print(&terminal::comparison(&found));
+    output::print(&terminal::comparison(old, new, &found));
     Ok(())
 }
 

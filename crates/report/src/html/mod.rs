@@ -15,13 +15,15 @@ mod svg;
 pub(crate) mod text;
 mod traces;
 
+use crate::caveats;
 use minijinja::Environment;
 use minijinja::value::Serde;
+use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
 use thiserror::Error;
 
 pub use faas::NamedFaas;
-use page::{Page, Section};
+use page::{Notice, Page, Section};
 use sections::Subjects;
 pub use study::NamedStudy;
 pub use traces::NamedTrace;
@@ -133,7 +135,7 @@ fn page(subjects: Subjects<'_>) -> Page {
     Page {
         title: format!("What a context switch costs on {}", text::joined(&names)),
         subtitle,
-        notices: Vec::new(),
+        notices: notices(subjects),
         sentences: answer::sentences(subjects),
         tiles: answer::tiles(subjects),
         profiles,
@@ -142,6 +144,20 @@ fn page(subjects: Subjects<'_>) -> Page {
         style: STYLE,
         script: SCRIPT,
     }
+}
+
+/// What must be known before a figure is read.
+fn notices(subjects: Subjects<'_>) -> Vec<Notice> {
+    let of = |(index, named): (usize, &NamedProfile)| {
+        let found = profile_caveats(&named.profile);
+        let words = found.iter().filter_map(|one| caveats::words(one, "the Profile"));
+        let notice = |words: String| Notice {
+            text: subjects.prefixed(index, &text::capitalised(&words)),
+            items: Vec::new(),
+        };
+        words.map(notice).collect::<Vec<_>>()
+    };
+    subjects.iter().flat_map(of).collect()
 }
 
 /// The sections, from the answer to the evidence.

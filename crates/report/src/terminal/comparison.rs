@@ -2,12 +2,20 @@
 
 use super::paragraph;
 use super::table::Table;
+use crate::caveats;
+use swtch_cost::profile_caveats;
+use swtch_profile::Profile;
 use swtch_profile::compare::{Change, Comparison};
 use swtch_units::format_ns;
 
-/// What changed: the verdict first, then every figure, then what differs between the circumstances.
-pub fn comparison(found: &Comparison) -> String {
-    let mut text = paragraph("", &found.summary(), 0) + "\n";
+/// What changed: the verdict first, with what has to be known of either Profile, then every figure, then what differs between the
+/// circumstances.
+pub fn comparison(old: &Profile, new: &Profile, found: &Comparison) -> String {
+    let mut text = paragraph("", &found.summary(), 0);
+    for (profile, name) in [(old, "the old Profile"), (new, "the new Profile")] {
+        text.push_str(&caveats::notes(&profile_caveats(profile), name));
+    }
+    text.push('\n');
     let mut table = Table::new(&["figure", "old", "new", "ratio", "interval", ""]);
     for change in &found.changes {
         table.row(row(change));

@@ -9,11 +9,12 @@ mod tests;
 pub mod top;
 mod wrap;
 
+use crate::caveats;
 use crate::html::naming::region_name;
 use flags::Flags;
-use swtch_cost::Caveat;
+use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
-use swtch_profile::model::{Direct, Ended, Estimate, Knee, Noise, Ring, Total, Unavailable};
+use swtch_profile::model::{Direct, Ended, Estimate, Knee, Ring, Total, Unavailable};
 use swtch_units::{Bytes, format_ns};
 use table::Table;
 
@@ -24,9 +25,7 @@ pub use wrap::{WIDTH, paragraph};
 /// The whole Profile as lines of at most [`WIDTH`] columns; the answer is the first paragraph.
 pub fn profile(profile: &Profile) -> String {
     let mut text = paragraph("", &crate::html::answer::sentence(profile), 0);
-    if let Some(words) = disturbed(&profile.noise) {
-        text.push_str(&paragraph("", &format!("Note: {words}"), 2));
-    }
+    text.push_str(&caveats::notes(&profile_caveats(profile), "the Profile"));
     for section in
         [direct(profile), total(profile), ring(&profile.ring), messages(profile), references(profile)]
     {
@@ -38,17 +37,6 @@ pub fn profile(profile: &Profile) -> String {
     text.push('\n');
     text.push_str(&circumstances(profile));
     text
-}
-
-/// That the machine was disturbed while it was measured, where that may explain the figures; a comparison says it too.
-fn disturbed(noise: &Noise) -> Option<String> {
-    let share = noise.taken_share();
-    (share >= Caveat::DISTURBED).then(|| {
-        format!(
-            "other programs or the hypervisor took {:.0} % of the CPUs' time meanwhile, so that the figures may be too high.",
-            100.0 * share
-        )
-    })
 }
 
 /// `1.63 to 1.64 µs`; both units where they differ.

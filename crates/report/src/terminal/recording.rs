@@ -2,9 +2,10 @@
 
 use super::paragraph;
 use super::table::Table;
+use crate::caveats;
 use crate::html::text::count as grouped;
 use crate::recording::{Summary, source};
-use swtch_cost::{Advice, Bill, Cause, CauseKind, Caveat, InPlace, IndirectFrom, Money, Range};
+use swtch_cost::{Advice, Bill, Cause, CauseKind, InPlace, IndirectFrom, Money, Range};
 use swtch_trace::figures;
 use swtch_trace::model::{Header, Scope};
 use swtch_trace::tables::CgroupRow;
@@ -18,8 +19,6 @@ const GROUPS: usize = 4;
 const TASKS_BESIDE_GROUPS: usize = 5;
 /// Columns of a control group's path.
 const PATH: usize = 36;
-/// Differences between the Profile's machine and this one that are named.
-const DIFFERENCES: usize = 2;
 
 /// The summary as lines of at most about 100 columns.
 pub fn recording(summary: &Summary<'_>) -> String {
@@ -100,7 +99,7 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
     if let Some(money) = money {
         text.push_str(&money_text(money));
     }
-    text.push_str(&caveats(summary.caveats));
+    text.push_str(&caveats::notes(summary.caveats, "the Profile"));
     text
 }
 
@@ -135,52 +134,6 @@ fn money_text(money: &Money) -> String {
 fn digits(value: f64) -> String {
     let places = if value > 0.0 { (2.0 - value.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
     format!("{value:.*}", if value >= 1.0 { places.min(2) } else { places })
-}
-
-/// What could explain the figures before the workload does, a line each.
-fn caveats(found: &[Caveat]) -> String {
-    found.iter().filter_map(caveat).map(|words| paragraph("", &format!("Note: {words}"), 2)).collect()
-}
-
-/// A caveat in words; the first sentence says what the matter is.
-fn caveat(one: &Caveat) -> Option<String> {
-    let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
-    Some(match one {
-        Caveat::OneRun => "this is one run; another may make many times as many switches.".to_owned(),
-        Caveat::Stolen { stolen_ns, share } => format!(
-            "the hypervisor took {} of the CPUs' time ({}), at least as much as the switches. Time stolen within a switch may \
-             count as its cost, so that steal alone may explain this.",
-            percent(share),
-            format_ns(*stolen_ns)
-        ),
-        Caveat::OtherPrograms { ran, of_waits, wait_ns } => {
-            let ran = ran.map_or(String::new(), |ran| {
-                format!("other programs ran for {} of the CPUs' time. ", percent(&ran))
-            });
-            format!(
-                "{ran}The tasks waited {} for a CPU, {} of it behind programs that were not recorded.",
-                format_ns(*wait_ns),
-                percent(of_waits)
-            )
-        }
-        Caveat::OtherMachine { differences } => {
-            let shown: Vec<&str> = differences.iter().take(DIFFERENCES).map(String::as_str).collect();
-            let more = match differences.len().saturating_sub(DIFFERENCES) {
-                0 => String::new(),
-                more => format!("; {more} more"),
-            };
-            format!(
-                "the Profile is of another machine or another state of it ({}{more}), so that its prices may be wrong here.",
-                shown.join("; ")
-            )
-        }
-        Caveat::DisturbedProfile { share } => format!(
-            "other programs or the hypervisor took {} of the CPUs' time while the Profile was measured, so that its prices may be \
-             too high.",
-            percent(share)
-        ),
-        _ => return None,
-    })
 }
 
 /// A cause with its share and its largest pair.

@@ -31,6 +31,17 @@ fn widest() -> Profile {
     profile
 }
 
+/// Measured in a guest whose instructions QEMU executes.
+fn emulated() -> Profile {
+    let mut profile = fixture("vm.json");
+    profile.host.cpu_model = Some("QEMU TCG CPU version 2.5+".to_owned());
+    profile
+}
+
+fn compared(old: &Profile, new: &Profile) -> String {
+    comparison(old, new, &compare(old, new))
+}
+
 #[test]
 fn no_line_is_wider_than_a_terminal() {
     let (vm, server, widest) = (fixture("vm.json"), fixture("server.json"), widest());
@@ -41,9 +52,9 @@ fn no_line_is_wider_than_a_terminal() {
         super::profile(&server),
         super::profile(&widest),
         super::profile(&hybrid),
-        comparison(&compare(&vm, &vm)),
-        comparison(&compare(&hybrid, &hybrid)),
-        comparison(&compare(&widest, &widest)),
+        compared(&vm, &vm),
+        compared(&hybrid, &hybrid),
+        compared(&widest, &emulated()),
     ];
     for line in texts.iter().flat_map(|text| text.lines()) {
         assert!(line.chars().count() <= WIDTH, "{} columns: {line}", line.chars().count());
@@ -57,6 +68,51 @@ fn the_answer_is_the_first_paragraph_in_plain_spaces() {
     assert!(answer.starts_with("A switch between two threads on one CPU costs"), "{answer}");
     assert!(rest.starts_with("Direct cost of a switch (c1)"), "{rest}");
     assert!(!text.contains('\u{a0}'));
+}
+
+#[test]
+fn times_of_an_emulated_machine_have_their_warning_before_any_table() {
+    let first = |text: &str| text.split("\n\n").next().unwrap().replace("\n  ", " ");
+    let (vm, emulated) = (fixture("vm.json"), emulated());
+    let was = "was measured on an emulated machine, so that its times are costs of no hardware.";
+    let text = super::profile(&emulated);
+    assert!(first(&text).contains(&format!("Note: the Profile {was}")), "{text}");
+    assert!(!super::profile(&vm).contains(was));
+    for (old, new, whose) in [
+        (&vm, &vm, &[][..]),
+        (&emulated, &vm, &["old"]),
+        (&vm, &emulated, &["new"]),
+        (&emulated, &emulated, &["old", "new"]),
+    ] {
+        let text = compared(old, new);
+        for one in ["old", "new"] {
+            let said = first(&text).contains(&format!("Note: the {one} Profile {was}"));
+            assert_eq!(said, whose.contains(&one), "{one} of {whose:?}: {text}");
+        }
+        let document = crate::comparison_json(old, new, &compare(old, new));
+        for one in ["old", "new"] {
+            let kinds: Vec<&str> = document["caveats"][one]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|caveat| caveat["kind"].as_str().unwrap())
+                .collect();
+            assert_eq!(kinds.contains(&"emulated-profile"), whose.contains(&one), "{document}");
+        }
+        assert!(document["changes"].is_array(), "{document}");
+    }
+}
+
+/// A comparison of figures that were disturbed says whose were.
+#[test]
+fn a_disturbed_profile_is_named_in_a_comparison() {
+    let (mut quiet, mut disturbed) = (fixture("vm.json"), fixture("vm.json"));
+    (quiet.noise.foreign_share, quiet.noise.steal_share) = (Some(0.01), Some(0.0));
+    (disturbed.noise.foreign_share, disturbed.noise.steal_share) = (Some(0.4), Some(0.0));
+    let text = compared(&quiet, &disturbed);
+    let note = "Note: other programs or the hypervisor took 40 % of the CPUs' time while the new Profile was measured";
+    assert!(text.replace("\n  ", " ").contains(note), "{text}");
+    assert!(!text.contains("the old Profile"), "{text}");
 }
 
 #[test]

@@ -105,11 +105,12 @@ fn show(args: &VmArgs, runs: &[Run]) -> anyhow::Result<()> {
         let found = compare::compare(old, new);
         found.check().context("the comparison is refused; please report this defect")?;
         if args.json {
+            let comparison = swtch_report::comparison_json(old, new, &found);
             documents.push(serde_json::json!({
-                "before": first.name, "after": other.name, "comparison": found
+                "before": first.name, "after": other.name, "comparison": comparison
             }));
         } else {
-            let text = terminal::comparison(&found);
+            let text = terminal::comparison(old, new, &found);
             output::print(&format!("before: {}\nafter:  {}\n{text}\n", first.name, other.name));
         }
     }

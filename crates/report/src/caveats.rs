@@ -1,0 +1,71 @@
+//! What a reader has to know before the figures, in words: the same ones in the terminal and on the page.
+
+use crate::terminal::paragraph;
+use serde_json::{Value, json};
+use swtch_cost::{Caveat, profile_caveats};
+use swtch_profile::Profile;
+use swtch_profile::compare::Comparison;
+use swtch_units::format_ns;
+
+/// Differences between the Profile's machine and this one that are named.
+const DIFFERENCES: usize = 2;
+
+/// A note each, as lines for a terminal, about a Profile by the name of `profile`.
+pub(crate) fn notes(found: &[Caveat], profile: &str) -> String {
+    let words = found.iter().filter_map(|one| words(one, profile));
+    words.map(|words| paragraph("", &format!("Note: {words}"), 2)).collect()
+}
+
+/// A caveat in words, about a Profile by the name of `profile`; the first sentence says what the matter is.
+pub(crate) fn words(one: &Caveat, profile: &str) -> Option<String> {
+    let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
+    Some(match one {
+        Caveat::OneRun => "this is one run; another may make many times as many switches.".to_owned(),
+        Caveat::Stolen { stolen_ns, share } => format!(
+            "the hypervisor took {} of the CPUs' time ({}), at least as much as the switches. Time stolen within a switch may \
+             count as its cost, so that steal alone may explain this.",
+            percent(share),
+            format_ns(*stolen_ns)
+        ),
+        Caveat::EmulatedMachine => "software executed this machine's instructions, so that times and costs are those of no hardware; \
+             counts of switches hold."
+            .to_owned(),
+        Caveat::OtherPrograms { ran, of_waits, wait_ns } => {
+            let ran = ran.map_or(String::new(), |ran| {
+                format!("other programs ran for {} of the CPUs' time. ", percent(&ran))
+            });
+            format!(
+                "{ran}The tasks waited {} for a CPU, {} of it behind programs that were not recorded.",
+                format_ns(*wait_ns),
+                percent(of_waits)
+            )
+        }
+        Caveat::OtherMachine { differences } => {
+            let shown: Vec<&str> = differences.iter().take(DIFFERENCES).map(String::as_str).collect();
+            let more = match differences.len().saturating_sub(DIFFERENCES) {
+                0 => String::new(),
+                more => format!("; {more} more"),
+            };
+            format!(
+                "{profile} is of another machine or another state of it ({}{more}), so that its prices may be wrong here.",
+                shown.join("; ")
+            )
+        }
+        Caveat::EmulatedProfile => {
+            format!("{profile} was measured on an emulated machine, so that its times are costs of no hardware.")
+        }
+        Caveat::DisturbedProfile { share } => format!(
+            "other programs or the hypervisor took {} of the CPUs' time while {profile} was measured, so that its figures may be \
+             too high.",
+            percent(share)
+        ),
+        _ => return None,
+    })
+}
+
+/// A comparison of two Profiles as JSON, with what a reader has to know of each.
+pub fn comparison_json(old: &Profile, new: &Profile, found: &Comparison) -> Value {
+    let mut document = json!(found);
+    document["caveats"] = json!({ "old": profile_caveats(old), "new": profile_caveats(new) });
+    document
+}
