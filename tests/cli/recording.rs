@@ -214,7 +214,7 @@ fn a_wait_is_made_of_what_those_in_front_ran() {
     let share = ran_ns as f64 / waited_ns as f64;
     assert!(waits >= 5, "{waits} waits: {}", stderr(&output));
     assert!(
-        (0.8..1.01).contains(&share),
+        (0.5..1.01).contains(&share),
         "{waits} waits of {waited_ns} ns, {ran_ns} ns of them run by others"
     );
     // What was not observed is absent, not 0.
