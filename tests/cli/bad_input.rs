@@ -161,6 +161,34 @@ fn a_trace_that_cannot_be_is_refused_by_whoever_reads_it() {
     }
 }
 
+/// A Profile whose interval does not hold its median, and a study whose switches are 2^32 more than those of its inferences.
+#[test]
+fn a_profile_or_study_that_cannot_be_is_refused_by_whoever_reads_it() {
+    let place = home();
+    let changed = |name: &str, pointer: &str, value: serde_json::Value| {
+        let source = fixture(name);
+        let mut document: serde_json::Value = serde_json::from_slice(&fs::read(&source).unwrap()).unwrap();
+        *document.pointer_mut(pointer).unwrap() = value;
+        let file = place.path().join(source.file_name().unwrap());
+        fs::write(&file, document.to_string()).unwrap();
+        file.display().to_string()
+    };
+    let profile = changed("profiles/server.json", "/direct/0/switch_cost_ns/ci_low", 6_840.0.into());
+    let words = ["server.json is refused", "switch_cost_ns ci_low: 6840 is more than median"];
+    let (other, page) = (fixture("profiles/vm.json").display().to_string(), ["-o", "page.html"]);
+    for arguments in [
+        &["report", &profile, page[0], page[1]][..],
+        &["measure", "--compare", &other, "--with", &profile],
+        &["simulate", "spin", "--machine", "2", "--profile", &profile],
+    ] {
+        refused(arguments, 1, &words);
+    }
+    let switches = ((1_u64 << 32) + 475).into();
+    let study = changed("studies/edge/study.json", "/runs/0/switches/voluntary", switches);
+    let words = ["study.json cannot be true", "is not the switches counted, 4294967771"];
+    refused(&["report", &study, page[0], page[1]], 1, &words);
+}
+
 #[test]
 fn a_text_that_contradicts_itself_is_not_imported() {
     let place = home();

@@ -3,6 +3,7 @@
 use crate::common::{home, json, names, run, stderr, stdout, swtch};
 use serde_json::Value;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -89,6 +90,75 @@ fn two_profiles_are_compared() {
         let (low, high) = (number("ratio_low").unwrap(), number("ratio_high").unwrap());
         assert!(0.0 < low && low <= ratio && ratio <= high, "{change}");
     }
+}
+
+/// A Profile of the fixture in which one figure has this median and these launches.
+fn with_launches(place: &Path, name: &str, figures: &[(f64, Vec<f64>)]) -> PathBuf {
+    let mut profile = json_file("profiles/server.json");
+    for (row, (median, launches)) in figures.iter().enumerate() {
+        let estimate = &mut profile["direct"][row]["switch_cost_ns"];
+        let least = launches.iter().copied().fold(0.9 * median, f64::min);
+        for (name, value) in [("median", *median), ("ci_low", 0.99 * median), ("ci_high", 1.01 * median)] {
+            estimate[name] = value.into();
+        }
+        (estimate["min"], estimate["low"]) = (least.into(), (0.9 * median).into());
+        (estimate["launches"], estimate["launch_medians"]) = (launches.len().into(), launches.clone().into());
+    }
+    let file = place.join(name);
+    fs::write(&file, profile.to_string()).unwrap();
+    file
+}
+
+/// What was printed of two kernels: an interval of 1.61 to 1.66 and "only noise", a ratio of 1.33 of the medians 6.58 and 6.19, and an interval from
+/// -22.14 to 2.95.
+#[test]
+fn a_ratio_is_that_of_its_medians_and_its_verdict_that_of_its_interval() {
+    let home = home();
+    let around =
+        |ns: f64| -> Vec<f64> { (0..11).map(|step| ns * (0.99 + 0.002 * f64::from(step))).collect() };
+    let with = |ns: f64, outlier: f64| [around(ns), vec![outlier]].concat();
+    let negative = vec![1_000.0, 950.0, 1_050.0, -50.0, 1_020.0];
+    let old = [(3_540.0, with(3_540.0, 9_000.0)), (6_580.0, around(5_000.0)), (1_000.0, negative)];
+    let new = [(5_700.0, with(5_700.0, 20_000.0)), (6_190.0, around(6_650.0)), (2_000.0, around(2_000.0))];
+    let old = with_launches(home.path(), "old.json", &old);
+    let new = with_launches(home.path(), "new.json", &new);
+    let compared = |format: &[&str]| {
+        let mut command = swtch(home.path());
+        command.arg("measure").args(format).arg("--compare").arg(&old).arg("--with").arg(&new);
+        command
+    };
+    let found = json(&mut compared(&["--json"]));
+    let row = |index: usize| &found["changes"][index];
+    let number = |index: usize, name: &str| row(index)[name].as_f64();
+    for index in 0..3 {
+        let ratio = number(index, "new_ns").unwrap() / number(index, "old_ns").unwrap();
+        let Some(low) = number(index, "ratio_low") else { continue };
+        assert!(0.0 < low && low <= ratio && ratio <= number(index, "ratio_high").unwrap(), "{}", row(index));
+        assert_eq!(number(index, "ratio"), Some(ratio), "{}", row(index));
+    }
+    assert!(number(0, "ratio_low").unwrap() > 1.5 && number(0, "ratio_high").unwrap() < 1.7, "{}", row(0));
+    assert_eq!((number(2, "ratio"), number(2, "ratio_low")), (None, None), "{}", row(2));
+    let text = stdout(&run(&mut compared(&[])));
+    assert!(!text.contains("only noise"), "{text}");
+    let line = text.lines().find(|line| line.contains("5.70")).unwrap_or_else(|| panic!("{text}"));
+    assert!(line.trim_end().ends_with(" slower"), "{line}");
+}
+
+/// One method at one placement: no array was asked for, so no refill is measured or printed.
+#[test]
+fn refills_that_were_not_asked_for_are_not_measured() {
+    let home = home();
+    let only =
+        ["measure", "--quick", "--method", "pipe", "--placement", "same-cpu", "--time-limit=3s", "--json"];
+    let profile = json(swtch(home.path()).args(only));
+    assert!(profile["direct"].as_array().is_some_and(|rows| !rows.is_empty()), "{profile}");
+    assert_eq!(profile["total"], Value::Array(Vec::new()));
+    let unavailable = profile["unavailable"].as_array().unwrap();
+    let total = unavailable
+        .iter()
+        .find(|row| row["what"] == "total cost")
+        .unwrap_or_else(|| panic!("{unavailable:?}"));
+    assert!(total["why"].as_str().unwrap().contains("--sizes"), "{total}");
 }
 
 #[test]

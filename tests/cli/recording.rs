@@ -1,14 +1,17 @@
 //! `swtch record` from end to end: what passes through, what is counted, what is left when something goes wrong.
 
+use crate::common::group::Running;
 use crate::common::{
-    SUMMARY, fixture, home, run, skip, stderr, stdout, swtch, usable, with_summary, without_bpf,
+    SUMMARY, fixture, home, last_cpu, run, skip, stderr, stdout, swtch, usable, with_summary, without_bpf,
 };
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use swtch_trace::Trace;
+use swtch_trace::tables::PrevState;
 
 /// A home with a Profile to price with: nothing is measured on the spot.
 fn priced() -> crate::common::Home {
@@ -16,6 +19,13 @@ fn priced() -> crate::common::Home {
     fs::create_dir(home.path().join("swtch")).unwrap();
     fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
     home
+}
+
+/// Makes a Profile one of another machine, wherever this test runs.
+fn of_another_machine(profile: &Path) {
+    let mut document: Value = serde_json::from_slice(&fs::read(profile).unwrap()).unwrap();
+    document["host"]["kernel"]["release"] = "another".into();
+    fs::write(profile, document.to_string()).unwrap();
 }
 
 fn record(home: &Path, arguments: &[&str]) -> Command {
@@ -159,6 +169,57 @@ fn working_sets_are_estimated_when_asked_for() {
     let gaps = found["unavailable"].as_array().unwrap();
     let gap = gaps.iter().find(|gap| gap["what"] == "tasks.working_set_bytes").unwrap();
     assert!(gap["why"].as_str().unwrap().contains("--working-set"), "{gap}");
+}
+
+/// Who ran while a recorded task waited: between a preemption and its return, the tasks in front have switches of their own, and the time that each
+/// of them ran. Two of them, so that one switch is between tasks that were not recorded.
+#[test]
+fn a_wait_is_made_of_what_those_in_front_ran() {
+    const TEST: &str = "a_wait_is_made_of_what_those_in_front_ran";
+    if let Some(why) = without_bpf() {
+        return skip(TEST, &why);
+    }
+    let home = home();
+    let cpu = last_cpu();
+    let spin = |script: &str| {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &cpu, "sh", "-c", script]).stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    };
+    let _hogs: Vec<Running> = (0..2).map(|_| Running(spin("while :; do :; done").spawn().unwrap())).collect();
+    let ours = spin("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done");
+    let mut recorder = record(home.path(), &["--events", "--no-profile", "-o", "front.swtch", "--"]);
+    let output = run(recorder.arg(ours.get_program()).args(ours.get_args()));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let trace = Trace::open(&home.path().join("front.swtch")).unwrap();
+    let scope: BTreeSet<u32> = trace.tasks.iter().filter(|task| task.in_scope).map(|task| task.tid).collect();
+    let (mut waited_ns, mut ran_ns, mut waits) = (0, 0, 0);
+    // Since a recorded task was preempted on that CPU: what the others ran.
+    let mut in_front_ns: Option<u64> = None;
+    for row in trace.switches().map(Result::unwrap).filter(|row| row.cpu.to_string() == cpu) {
+        if scope.contains(&row.prev_tid) {
+            in_front_ns = (row.prev_state == PrevState::Runnable).then_some(0);
+        } else if let Some(sum) = &mut in_front_ns {
+            *sum += row.ran_ns.unwrap_or(0);
+        }
+        if scope.contains(&row.next_tid)
+            && let (Some(waited), Some(in_front)) = (row.waited_ns, in_front_ns.take())
+        {
+            (waited_ns, ran_ns, waits) = (waited_ns + waited, ran_ns + in_front, waits + 1);
+        }
+    }
+    let share = ran_ns as f64 / waited_ns as f64;
+    assert!(waits >= 5, "{waits} waits: {}", stderr(&output));
+    assert!(
+        (0.5..1.01).contains(&share),
+        "{waits} waits of {waited_ns} ns, {ran_ns} ns of them run by others"
+    );
+    // What was not observed is absent, not 0.
+    let export = ["export", "front.swtch", "--to", "csv", "--table", "switches"];
+    let text = stdout(&run(swtch(home.path()).args(export)));
+    let place = text.lines().next().unwrap().split(',').position(|name| name == "ran_ns").unwrap();
+    let mut cells = text.lines().skip(1).map(|line| line.split(',').nth(place).unwrap());
+    assert!(cells.all(|cell| cell != "0"), "{text}");
 }
 
 #[test]
@@ -330,6 +391,7 @@ fn the_summary_goes_to_its_file_and_the_output_stays_the_commands() {
 #[test]
 fn the_first_lines_say_that_it_is_one_run_and_what_it_rests_on() {
     let home = priced();
+    of_another_machine(&home.path().join("swtch/profile.json"));
     let with = ["--source=procfs", "--price", "0.05/vcpu-hour"];
     let output = run(record(home.path(), &with).args(["--", "sh", "-c", "sleep 0.1; sleep 0.1"]));
     let text = stderr(&output);
@@ -337,7 +399,6 @@ fn the_first_lines_say_that_it_is_one_run_and_what_it_rests_on() {
     assert!(first.starts_with("Context switches took"), "the answer stays first: {text}");
     assert!(first.contains("Note: this is one run"), "{text}");
     assert!(first.contains("this run's switches cost") && !text.contains("a month"), "{text}");
-    // The Profile is a fixture's, of another machine.
     assert!(first.contains("another machine or another state of it"), "{text}");
     let output = run(record(home.path(), &with).args(["-a", "--duration", "300ms"]));
     assert!(stdout(&output).contains("a month, if it goes on like this"), "{}", stdout(&output));

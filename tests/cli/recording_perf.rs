@@ -404,6 +404,49 @@ fn without_privilege_a_command_is_seen_by_perf_events_and_the_machine_is_not() {
     assert!(why(&found).contains("more is not permitted"), "{}", why(&found));
 }
 
+/// In a container that was not given the capabilities, neither root nor a file's capabilities have them, and a sysctl of the whole machine loosens
+/// its security: none of that is advised.
+#[test]
+fn what_would_permit_nothing_is_not_advised() {
+    const TEST: &str = "what_would_permit_nothing_is_not_advised";
+    if !is_root() {
+        return skip(TEST, "only root can give up capabilities for good");
+    }
+    if !matches!(paranoid(), Some(1 | 2)) {
+        return skip(TEST, "kernel.perf_event_paranoid is neither 1 nor 2 here");
+    }
+    for user in ["0", "65534"] {
+        let home = home();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args([
+            "--reuid",
+            user,
+            "--regid",
+            user,
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+        ]);
+        command.arg(env!("CARGO_BIN_EXE_swtch")).args([
+            "record",
+            "--no-profile",
+            "-a",
+            "--duration",
+            "200ms",
+        ]);
+        command.env("XDG_STATE_HOME", home.path()).current_dir(home.path()).stdin(Stdio::null());
+        let output = run(&mut command);
+        let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        let why =
+            text.split("Seen by procfs: ").nth(1).unwrap_or_else(|| panic!("{text}{}", stderr(&output)));
+        for vain in ["run as root", "setcap", "sysctl"] {
+            assert!(!why.contains(vain), "user {user}: {why}");
+        }
+        assert!(why.contains("--cap-add BPF --cap-add PERFMON"), "user {user}: {why}");
+    }
+}
+
 /// Installs a filter that refuses perf_event_open(2), as container runtimes do, and becomes the rest of its arguments.
 const SANDBOX: &str = "import ctypes, os, platform, struct, sys\n\
     number = {'x86_64': 298, 'aarch64': 241}[platform.machine()]\n\

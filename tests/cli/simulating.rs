@@ -398,12 +398,15 @@ fn warnings(found: &Value) -> Vec<String> {
 #[test]
 fn seeds_are_different_runs_unless_jitter_is_switched_off() {
     let home = home();
+    let run =
+        |seed: &str, more: &[&str]| found(home.path(), &with(&with(&HACKBENCH, &["--seed", seed]), more));
+    let (one, other) = (run("1", &[]), run("2", &[]));
+    assert_ne!(one["runs"][0]["makespan_ns"], other["runs"][0]["makespan_ns"]);
     let makespan = |seed: &str, more: &[&str]| {
-        let found = found(home.path(), &with(&with(&HACKBENCH, &["--seed", seed]), more));
+        let found = run(seed, more);
         (found["runs"][0]["makespan_ns"].as_u64().unwrap(), warnings(&found), found["jitter"].clone())
     };
-    let (first, said, jitter) = makespan("1", &[]);
-    assert_ne!(first, makespan("2", &[]).0);
+    let (_, said, jitter) = makespan("1", &[]);
     assert!(said[0].starts_with("One run of each policy, seed 1: single runs may be chaotic"), "{said:?}");
     assert_eq!(jitter["start_ns"], 20_000);
     let (exact, said, jitter) = makespan("1", &["--jitter", "none"]);
@@ -486,6 +489,42 @@ fn a_replay_that_decides_nothing_says_so_first() {
     assert!(
         verdict["reasons"][0].as_str().unwrap().contains("made under eevdf, which is not among the policies")
     );
+}
+
+/// A recording with `--counts` has no single switches: that is a choice, and its source could have seen them.
+#[test]
+fn a_replay_of_counts_says_that_they_were_chosen_and_how_to_record_events() {
+    let home = home();
+    let folder = home.path().join("counts.swtch");
+    fs::create_dir(&folder).unwrap();
+    for file in fs::read_dir(fixture("traces/procfs.swtch")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+    }
+    let path = folder.join("header.json");
+    let mut header: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    header["provenance"]["recorder"] = "bpf-counts".into();
+    fs::write(&path, header.to_string()).unwrap();
+    let (status, line) = refused(home.path(), &["replay", "counts.swtch"]);
+    assert!(status != 0 && line.contains("--counts") && line.contains("--events"), "{line}");
+    assert!(!line.contains("sees no single switch"), "{line}");
+}
+
+/// What is assumed for lack of a Profile is not blamed on a machine that has one.
+#[test]
+fn a_profile_that_the_machine_has_is_named_where_none_was_given() {
+    let home = home();
+    let why = || {
+        let found = found(home.path(), &["spin", "--work", "1ms", "--machine", "2"]);
+        let assumed = found["assumptions"].as_array().unwrap();
+        let costs =
+            assumed.iter().find(|one| one["what"] == "costs").unwrap_or_else(|| panic!("{assumed:?}"));
+        costs["why"].as_str().unwrap().to_owned()
+    };
+    assert!(why().contains("measure one with swtch measure"), "{}", why());
+    fs::create_dir_all(home.path().join("swtch")).unwrap();
+    fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
+    assert!(why().contains("this machine has one") && why().contains("swtch/profile.json"), "{}", why());
 }
 
 /// A scheduler that forgets its tasks, and one that never comes back.

@@ -3,7 +3,7 @@
 use crate::cargo_test_output::{counts, worth_showing};
 use crate::process::{Outcome, cargo, stream, stream_shown};
 use crate::step::Counts;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -48,7 +48,7 @@ pub trait Column<R>: Send {
     /// Its name.
     fn name(&self) -> &'static str;
 
-    /// Its type: `u64`, `u32`, `bool`, `text`, or `state` and `kind`, which are words; with a `?` where it may be absent.
+    /// Its type: `u64`, `u32`, `bool`, `text`, or `word` and `kind`, which are words; with a `?` where it may be absent.
     fn kind(&self) -> String;
 
     /// Its Parquet type.

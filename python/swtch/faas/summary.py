@@ -35,7 +35,8 @@ _NOTHING_USD = 1e-13
 
 def text(study: Mapping[str, Any]) -> str:
     """Everything that a person wants to know after a study."""
-    lines = [one["text"] for one in study["advice"]]
+    # What can explain the figures comes before them.
+    lines = [*(one["text"] for one in study["advice"]), *_disturbed(study)]
     for work_ms in dict.fromkeys(row["work_ms"] for row in study["rows"]):
         same = [row for row in study["rows"] if row["work_ms"] == work_ms]
         lines += [*([""] if lines else []), f"{capitalised(of_work(work_ms))}:"]
@@ -43,7 +44,6 @@ def text(study: Mapping[str, Any]) -> str:
         lines += _inside(study, same)
     lines += _speed(study)
     lines += _quotas(study["quota_check"])
-    lines += _disturbed(study)
     lines += _failures(study)
     lines += [f"not available: {row['what']}: {row['why']}" for row in study["unavailable"]]
     return "\n".join(lines) + "\n"

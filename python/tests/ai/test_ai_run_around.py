@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pkgutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ import pytest
 import swtch.ai
 from swtch import _cgroup as cgroup
 from swtch import _progress as progress
-from swtch.ai import evaluate, result, scheduler, summary
+from swtch.ai import evaluate, result, scheduler, summary, tune
 from swtch.ai.account import Sample
+from swtch.ai.command import main
 from swtch.ai.errors import AiError
 from swtch.ai.over_time import over_time
 from swtch.ai.overhead import Stretch, overhead
@@ -98,6 +100,36 @@ def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
 class Terminal(io.StringIO):
     def isatty(self):
         return True
+
+
+def test_tuning_tries_no_scheduler_that_was_not_named(loader, tmp_path, monkeypatch):
+    """It tried flsched by default, and for every task of the machine where no cgroup can be made."""
+    folder = loader()
+    (folder / "scx_flsched").touch()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.chdir(tmp_path)
+
+    class Asked(Exception):
+        pass
+
+    def asked(may_use, device, schedulers):
+        raise Asked(*schedulers)
+
+    monkeypatch.setattr(tune, "candidates_of", asked)
+
+    def schedulers(*words):
+        with pytest.raises(Asked) as found:
+            main(["tune", "--no-record", *words, "--", sys.executable])
+        return found.value.args
+
+    assert schedulers() == ("stock",)
+    group = contextlib.nullcontext(cgroup.Group(Path("/sys/fs/cgroup/x"), None, None))
+    monkeypatch.setattr(cgroup, "group", lambda *_: group)
+    assert schedulers("--schedulers", "stock,flsched") == ("stock", "flsched")
+    no_group = contextlib.nullcontext(cgroup.Group(None, None, "no cgroups are mounted here"))
+    monkeypatch.setattr(cgroup, "group", lambda *_: no_group)
+    assert schedulers("--schedulers", "stock,flsched") == ("stock",)
+    assert schedulers("--schedulers", "stock,flsched", "--whole-machine") == ("stock", "flsched")
 
 
 def test_progress_is_for_terminals_and_for_what_lasts(monkeypatch):

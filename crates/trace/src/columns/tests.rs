@@ -3,8 +3,11 @@ use super::encode::encode;
 use super::*;
 use crate::error::TraceError;
 use crate::tables::{
-    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, SwitchRow, TaskRow, WakeRow,
+    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, PrevState, SwitchRow, TaskRow,
+    WakeRow,
 };
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
@@ -25,7 +28,7 @@ fn row<R: Columns + DeserializeOwned>(numbers: &[u64]) -> R {
             "text" => json!(
                 ["", "nginx: worker", "/system.slice/a.service", "\u{1f600}\n\0\""][number as usize % 4]
             ),
-            "state" => json!(["runnable", "sleeping", "uninterruptible", "other"][number as usize % 4]),
+            "word" => json!(["runnable", "sleeping", "uninterruptible", "other"][number as usize % 4]),
             "kind" => json!(["hard", "soft"][number as usize % 2]),
             other => panic!("no value for {other}"),
         };
@@ -132,18 +135,36 @@ fn what_is_no_file_is_not_opened() {
 fn the_columns_of_a_switch_are_what_they_were() {
     assert_eq!(
         signature(&SwitchRow::columns()),
-        "swtch/trace/1 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:state ran_ns:u64? \
+        "swtch/trace/1 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:word ran_ns:u64? \
          waited_ns:u64? cost_ns:u32? waker_tid:u32?"
     );
 }
 
+const STATES: [PrevState; 4] =
+    [PrevState::Runnable, PrevState::Sleeping, PrevState::Uninterruptible, PrevState::Other];
+
+fn of_every_state() -> Vec<SwitchRow> {
+    let ran_ns = |state| (state != PrevState::Sleeping).then_some(7);
+    STATES
+        .map(|state| SwitchRow { ran_ns: ran_ns(state), prev_state: state, ..SwitchRow::default() })
+        .to_vec()
+}
+
+/// Whoever reads the file of a Trace with other programs finds the words that every export has.
+#[test]
+fn a_state_is_a_word_in_the_file_too() {
+    let reader = SerializedFileReader::new(written(&of_every_state()).reopen().unwrap()).unwrap();
+    let found: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    let words: Vec<&str> = found.iter().map(|row| row.get_string(4).unwrap().as_str()).collect();
+    assert_eq!(words, ["runnable", "sleeping", "uninterruptible", "other"]);
+}
+
 #[test]
 fn switches_of_the_version_before_are_read_and_a_zero_is_unknown_there() {
-    let rows: Vec<SwitchRow> =
-        [Some(7), None].map(|ran_ns| SwitchRow { ran_ns, ..SwitchRow::default() }).to_vec();
+    let rows = of_every_state();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let columns = SwitchRow::earlier().remove(0);
-    assert!(signature(&columns).contains("ran_ns:u64 waited_ns"), "{}", signature(&columns));
+    assert!(signature(&columns).contains("prev_state:state ran_ns:u64 waited_ns"), "{}", signature(&columns));
     super::encode::encode_with(&columns, &rows, file.as_file_mut()).unwrap();
     assert_eq!(read::<SwitchRow>(file.path()).unwrap(), rows);
 }

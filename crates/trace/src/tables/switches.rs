@@ -1,9 +1,10 @@
 //! Context switches, one by one.
 
 use crate::columns::{Cell, Column, Columns, Scalar, column, table};
-use parquet::data_type::Int32Type;
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 table! {
     /// One context switch. Only a source that sees every event has this table; sorted by time within a file.
@@ -29,13 +30,18 @@ table! {
     }
 }
 
-/// In earlier files `ran_ns` is never absent: it is 0 where it was not known.
+/// In earlier files `ran_ns` is never absent, it is 0 where it was not known, and `prev_state` is a number.
 fn earlier() -> Vec<Vec<Box<dyn Column<SwitchRow>>>> {
     let columns = SwitchRow::columns().into_iter().map(|new| match new.name() {
         "ran_ns" => column::<SwitchRow, u64>(
             "ran_ns",
             |row| row.ran_ns.as_ref().unwrap_or(&0),
             |row, ran_ns| row.ran_ns = (ran_ns > 0).then_some(ran_ns),
+        ),
+        "prev_state" => column::<SwitchRow, StateNumber>(
+            "prev_state",
+            |row| StateNumber::of(row.prev_state),
+            |row, number| row.prev_state = number.0,
         ),
         _ => new,
     });
@@ -46,19 +52,22 @@ fn earlier() -> Vec<Vec<Box<dyn Column<SwitchRow>>>> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrevState {
-    /// It could go on: it was preempted, its slice was over, or it yielded. The switch was involuntary. Stored as 0.
+    /// It could go on: it was preempted, its slice was over, or it yielded. The switch was involuntary.
     #[default]
     Runnable,
-    /// It waits for something, a signal included (`TASK_INTERRUPTIBLE`). Stored as 1.
+    /// It waits for something, a signal included (`TASK_INTERRUPTIBLE`).
     Sleeping,
-    /// It waits for something, whatever comes (`TASK_UNINTERRUPTIBLE`), such as a disk. Stored as 2.
+    /// It waits for something, whatever comes (`TASK_UNINTERRUPTIBLE`), such as a disk.
     Uninterruptible,
-    /// Stopped, traced, parked, ended. Stored as 3.
+    /// Stopped, traced, parked, ended.
     Other,
 }
 
 impl PrevState {
-    /// The word for it, as in JSON.
+    /// All of them.
+    const ALL: [Self; 4] = [Self::Runnable, Self::Sleeping, Self::Uninterruptible, Self::Other];
+
+    /// The word for it, as in JSON and in the table's file.
     ///
     /// ```
     /// assert_eq!(swtch_trace::tables::PrevState::Sleeping.name(), "sleeping");
@@ -73,25 +82,57 @@ impl PrevState {
     }
 }
 
-impl Scalar for PrevState {
-    type Physical = Int32Type;
-    const KIND: &'static str = "state";
+/// As the files have them: made once, because there is one for each switch.
+static WORDS: LazyLock<[ByteArray; 4]> =
+    LazyLock::new(|| PrevState::ALL.map(|state| ByteArray::from(state.name())));
 
-    fn to_stored(&self) -> Result<i32, &'static str> {
-        Ok(*self as i32)
+impl Scalar for PrevState {
+    type Physical = ByteArrayType;
+    const KIND: &'static str = "word";
+
+    fn to_stored(&self) -> Result<ByteArray, &'static str> {
+        Ok(WORDS[*self as usize].clone())
     }
 
     fn to_cell(&self) -> Cell<'_> {
         Cell::Text(self.name())
     }
 
-    fn from_stored(stored: i32) -> Result<Self, &'static str> {
-        match stored {
-            0 => Ok(Self::Runnable),
-            1 => Ok(Self::Sleeping),
-            2 => Ok(Self::Uninterruptible),
-            3 => Ok(Self::Other),
-            _ => Err("a state is not one of 0 to 3"),
+    fn from_stored(stored: ByteArray) -> Result<Self, &'static str> {
+        let named = Self::ALL.into_iter().find(|state| state.name().as_bytes() == stored.data());
+        named.ok_or("a state is not runnable, sleeping, uninterruptible or other")
+    }
+}
+
+/// A state in earlier files: its place in [`PrevState::ALL`].
+struct StateNumber(PrevState);
+
+impl StateNumber {
+    fn of(state: PrevState) -> &'static Self {
+        match state {
+            PrevState::Runnable => &Self(PrevState::Runnable),
+            PrevState::Sleeping => &Self(PrevState::Sleeping),
+            PrevState::Uninterruptible => &Self(PrevState::Uninterruptible),
+            PrevState::Other => &Self(PrevState::Other),
         }
+    }
+}
+
+impl Scalar for StateNumber {
+    type Physical = Int32Type;
+    const KIND: &'static str = "state";
+
+    fn to_stored(&self) -> Result<i32, &'static str> {
+        Ok(self.0 as i32)
+    }
+
+    fn to_cell(&self) -> Cell<'_> {
+        Cell::Text(self.0.name())
+    }
+
+    fn from_stored(stored: i32) -> Result<Self, &'static str> {
+        let place = usize::try_from(stored).ok();
+        let state = place.and_then(|place| PrevState::ALL.get(place));
+        state.map(|state| Self(*state)).ok_or("a state is not one of 0 to 3")
     }
 }
