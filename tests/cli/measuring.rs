@@ -65,6 +65,10 @@ fn the_published_schemas_are_those_the_types_give() {
     assert_eq!(printed, of_traces, "update it: swtch schema trace > docs/schemas/trace-1.json");
 }
 
+fn fixture_json(name: &str) -> Value {
+    serde_json::from_slice(&fs::read(crate::common::fixture(name)).unwrap()).unwrap()
+}
+
 #[test]
 fn two_profiles_are_compared() {
     let home = home();
@@ -94,7 +98,7 @@ fn two_profiles_are_compared() {
 
 /// A Profile of the fixture in which one figure has this median and these launches.
 fn with_launches(place: &Path, name: &str, figures: &[(f64, Vec<f64>)]) -> PathBuf {
-    let mut profile = json_file("profiles/server.json");
+    let mut profile = fixture_json("profiles/server.json");
     for (row, (median, launches)) in figures.iter().enumerate() {
         let estimate = &mut profile["direct"][row]["switch_cost_ns"];
         let least = launches.iter().copied().fold(0.9 * median, f64::min);

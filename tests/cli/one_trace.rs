@@ -246,7 +246,7 @@ fn terminals_agree(known: &Figures) {
     let bill = bill(Inputs::of(&known.trace, None, None));
     let summary =
         Summary { header, tasks, preemptions, cgroups, interrupts, bill: &bill, caveats: &[], advice: None };
-    let text = crate::terminal::recording(&summary);
+    let text = terminal::recording(&summary);
     assert!(text.contains(&format!("; {:.0} a second over", known.rate)), "{text}");
     summary_agrees(&summary.json(), known);
 
