@@ -36,7 +36,8 @@ fn wrong_usage_is_status_2_and_one_line() {
     refused(&["measure", "--precision", "0"], 2, &["precision 0"]);
     refused(&["measure", "--time-limit", "soon"], 2, &["'soon' is not a time"]);
     refused(&["measure", "--time-limit", "0s"], 2, &["time limit of 0 s"]);
-    refused(&["measure", "--time-limit", "18446744073709549568s"], 2, &["longer than a day", "15 minutes"]);
+    refused(&["measure", "--time-limit", "18446744073709549568s"], 2, &["longer than 584 years"]);
+    refused(&["measure", "--time-limit", "25h"], 2, &["longer than a day", "15 minutes"]);
     refused(&["measure", "--quick", "--full"], 2, &["cannot be used with"]);
     refused(&["measure", "--frobnicate"], 2, &["--frobnicate", "--help"]);
     refused(&["teleport"], 2, &["unknown command 'teleport'", "swtch-teleport"]);

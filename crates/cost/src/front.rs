@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use swtch_trace::model::Scope;
 use swtch_trace::tables::{CpuRow, TaskRow};
 
-/// The preemptions say who was in front when the waits after them are at least this part of all waits; otherwise time on the CPUs decides.
+/// The preemptions may say who was in front when the waits after them are at least this part of all waits.
 const LEAST_PREEMPTED: f64 = 0.1;
 /// A CPU on which less than this part of the tasks' time passed is not one that they waited for.
 const LEAST_ON_CPU: f64 = 0.05;
@@ -30,8 +30,11 @@ impl Front {
             return None;
         }
         let ran = ran(inputs);
-        let behind = behind(inputs);
-        let others = behind.or_else(|| in_front_by_time(inputs))?;
+        let others = if crowded(inputs) {
+            in_front_by_time(inputs).or_else(|| behind(inputs))?
+        } else {
+            behind(inputs).or_else(|| in_front_by_time(inputs))?
+        };
         Some(Self { others, ran, names: names(inputs) })
     }
 
@@ -39,6 +42,13 @@ impl Front {
     pub(crate) fn mostly_others(&self) -> bool {
         self.others > 0.5
     }
+}
+
+/// Whether the tasks waited longer than they ran. Everything that ran on their CPUs was in front of them then; who preempted them was only the
+/// first of a queue.
+fn crowded(inputs: Inputs<'_>) -> bool {
+    let sum = |of: fn(&TaskRow) -> u64| tasks(inputs).map(|task| of(task) as f64).sum::<f64>();
+    sum(|task| task.wait_ns) > sum(|task| task.run_ns)
 }
 
 fn in_scope(inputs: Inputs<'_>) -> HashSet<u32> {

@@ -73,10 +73,9 @@ fn exception(failure: Failure) -> PyErr {
     match failure {
         Failure::Plan(PlanError::Sim(error)) => of_the_simulator(&error),
         Failure::Simulate(SimulateError::Run { source, .. }) => of_the_simulator(&source),
-        Failure::Plan(PlanError::Read { path, source })
-        | Failure::Plan(PlanError::Trace(TraceError::Read { path, source })) => {
-            io::Error::new(source.kind(), format!("cannot read {}: {source}", path.display())).into()
-        }
+        Failure::Plan(
+            PlanError::Read { path, source } | PlanError::Trace(TraceError::Read { path, source }),
+        ) => io::Error::new(source.kind(), format!("cannot read {}: {source}", path.display())).into(),
         Failure::Plan(PlanError::Host(error)) => io::Error::other(error.to_string()).into(),
         Failure::Plan(error) => UsageError::new_err(error.to_string()),
         Failure::Simulate(error @ SimulateError::Impossible { .. }) => {

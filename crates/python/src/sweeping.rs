@@ -34,7 +34,7 @@ pub(crate) fn sweep(
             // Signals come to this thread only.
             while !running.is_finished() {
                 std::thread::sleep(LOOK_EVERY);
-                if let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) {
+                if let Some(Err(error)) = Python::try_attach(Python::check_signals) {
                     raised = Some(error);
                     stop.store(true, Ordering::Relaxed);
                 }

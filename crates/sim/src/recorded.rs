@@ -9,7 +9,7 @@ use swtch_trace::Trace;
 use swtch_trace::figures::{classes, longest_ns, quantile_ns};
 use swtch_trace::model::{Header, Origin};
 
-/// Who writes simulated Traces, in [`Provenance::recorder`].
+/// Who writes simulated Traces, in [`Provenance`](swtch_trace::model::Provenance)'s `recorder`.
 pub const RECORDER: &str = "swtch simulate";
 /// A workload whose tasks compute for less than this many times the cost of a hand-over between hand-overs is mostly hand-over.
 const HAND_OVERS: u64 = 10;

@@ -40,7 +40,7 @@ mod tests {
             rows(&[&["", "µs", "b"], &["a very long heading"], &["x", "12.5 µs", ""], &["long", "3", "y"]]);
         assert_eq!(
             aligned(&rows, |column| column == 1),
-            "            µs  b\na very long heading\nx     12.5 µs\nlong        3  y\n"
+            "           µs  b\na very long heading\nx     12.5 µs\nlong        3  y\n"
         );
     }
 

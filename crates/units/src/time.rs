@@ -12,13 +12,22 @@ const UNITS: [(&str, u64); 7] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// A text that is not a time.
+/// Why a text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseTimeError(String);
+#[non_exhaustive]
+pub enum ParseTimeError {
+    /// It has no number, no unit, or a unit that is not known.
+    NotATime(String),
+    /// Its nanoseconds do not fit in 64 bits.
+    TooLong(String),
+}
 
 impl fmt::Display for ParseTimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}' is not a time; write 20ms, 1.5s, 250us or 5m", self.0)
+        match self {
+            Self::NotATime(text) => write!(f, "'{text}' is not a time; write 20ms, 1.5s, 250us or 5m"),
+            Self::TooLong(text) => write!(f, "'{text}' is longer than 584 years"),
+        }
     }
 }
 
@@ -34,21 +43,25 @@ impl std::error::Error for ParseTimeError {}
 /// assert!(swtch_units::parse_ns("5").is_err());
 /// ```
 pub fn parse_ns(text: &str) -> Result<u64, ParseTimeError> {
-    quantity(text.trim()).ok_or_else(|| ParseTimeError(text.to_owned()))
+    let parts = parts(text.trim()).ok_or_else(|| ParseTimeError::NotATime(text.to_owned()))?;
+    sum(parts).ok_or_else(|| ParseTimeError::TooLong(text.to_owned()))
 }
 
-/// Digit by digit, so that `0.1s` is 100,000,000 ns to the last one.
-fn quantity(text: &str) -> Option<u64> {
+/// The digits before and after the point, and the nanoseconds of the unit.
+fn parts(text: &str) -> Option<(&str, &str, u64)> {
     let split = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = (text[..split].trim_end(), &text[split..]);
     let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
-    if whole.is_empty() || !digits(whole) || !digits(fraction) {
-        return None;
-    }
-    let mut value = whole.replace('_', "").parse::<u64>().ok()?.checked_mul(*unit)?;
-    let mut place = *unit;
+    (whole.starts_with(|c: char| c.is_ascii_digit()) && digits(whole) && digits(fraction))
+        .then_some((whole, fraction, *unit))
+}
+
+/// Digit by digit, so that `0.1s` is 100,000,000 ns to the last one.
+fn sum((whole, fraction, unit): (&str, &str, u64)) -> Option<u64> {
+    let mut value = whole.replace('_', "").parse::<u64>().ok()?.checked_mul(unit)?;
+    let mut place = unit;
     for digit in fraction.bytes().filter(|digit| *digit != b'_') {
         place /= 10;
         value = value.checked_add(u64::from(digit - b'0') * place)?;
@@ -94,8 +107,11 @@ mod tests {
         ] {
             assert_eq!(parse_ns(text), Ok(ns), "{text}");
         }
-        for text in ["", "ms", "-1ms", "1", "1 day", "1.2.3s", "99999999999h", ".5s", "1e3ns", "nan s"] {
+        for text in ["", "ms", "-1ms", "1", "1 day", "1.2.3s", "_s", ".5s", "1e3ns", "nan s"] {
             assert!(parse_ns(text).is_err(), "{text}");
+        }
+        for text in ["99999999999h", "18446744073709549568s", "99999999999999999999ns"] {
+            assert_eq!(parse_ns(text), Err(ParseTimeError::TooLong(text.to_owned())), "{text}");
         }
         assert!(parse_ns("-1ms").unwrap_err().to_string().contains("'-1ms' is not a time; write 20ms"));
     }

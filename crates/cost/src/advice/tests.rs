@@ -154,18 +154,20 @@ fn behind_other_programs_nobody_is_advised_to_start_fewer_threads() {
     let found = beside(13_000_000, 500_000, 9_500_000);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].what, "other programs were in front");
-    for words in ["ran for 81 % of the CPUs' time", "95 % of it behind other programs", "hog (7 preemptions"]
+    for words in ["ran for 81 % of the CPUs' time", "87 % of it behind other programs", "hog (7 preemptions"]
     {
         assert!(found[0].evidence.contains(words), "{words}: {}", found[0].evidence);
     }
     assert!(!found[0].try_this.contains("thread"), "{}", found[0].try_this);
+    // One of their own was the first of the queue each time; the others had the CPUs.
+    assert_eq!(beside(13_000_000, 9_500_000, 500_000)[0].what, "other programs were in front");
     // The same waits, but for each other.
     let found = beside(1_000_000, 9_500_000, 500_000);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].what, "more runnable threads than CPUs");
 }
 
-/// Where no waits are charged to a task, time on the tasks' CPUs decides.
+/// Where tasks wait longer than they run, and where no waits are charged to a task, time on the tasks' CPUs decides.
 #[test]
 fn without_preemptions_the_cpus_time_says_who_was_in_front() {
     assert_eq!(beside(13_000_000, 0, 0)[0].what, "other programs were in front");
