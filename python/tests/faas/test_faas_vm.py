@@ -116,8 +116,8 @@ def test_tiers_are_control_groups_of_version_2(guest):
         one["group"] for one in document["invocations"] if one["tier"] == "64 MB" and one["work_ms"] == 80
     ]
     assert any(one["periods_throttled"] >= 1 and one["throttled_ns"] > 20e6 for one in works), works
-    assert all(one["cpu_ns"] > 70e6 and one["memory_peak_bytes"] > 1 << 20 for one in works)
-    assert row["latency_ns"]["median"] > 100e6
+    assert all(one["cpu_ns"] > 50e6 and one["memory_peak_bytes"] > 1 << 20 for one in works), works
+    assert row["latency_ns"]["median"] > 80e6
 
 
 @pytest.mark.parametrize(
