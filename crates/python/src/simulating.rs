@@ -100,7 +100,7 @@ struct Listener {
     interpreter_gone: bool,
 }
 
-fn check_signals(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn check_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 

@@ -1,6 +1,7 @@
 //! Sweeps.
 
 use crate::errors::UsageError;
+use crate::simulating::check_signals;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::io;
@@ -34,7 +35,7 @@ pub(crate) fn sweep(
             // Signals come to this thread only.
             while !running.is_finished() {
                 std::thread::sleep(LOOK_EVERY);
-                if let Some(Err(error)) = Python::try_attach(Python::check_signals) {
+                if let Some(Err(error)) = Python::try_attach(check_signals) {
                     raised = Some(error);
                     stop.store(true, Ordering::Relaxed);
                 }
