@@ -37,7 +37,9 @@ def test_a_measurement_is_typed(measured: swtch.Profile) -> None:
 
 def test_profiles_keep_the_published_schema(measured: swtch.Profile) -> None:
     schema = json.loads((ROOT / "docs/schemas/profile-1.json").read_text())
-    fixtures = [json.loads((ROOT / f"fixtures/profiles/{name}.json").read_text()) for name in ("vm", "server")]
+    fixtures = [
+        json.loads((ROOT / f"fixtures/profiles/{name}.json").read_text()) for name in ("vm", "server")
+    ]
     for profile in (measured.to_dict(), *fixtures):
         assert faults(profile, schema) == []
     assert faults({**fixtures[0], "direct": "none"}, schema) != []
