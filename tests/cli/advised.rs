@@ -85,13 +85,16 @@ fn is_honest(one: &Value) {
     assert!(one["saving"].as_str().unwrap().contains("cannot be bounded"), "{one}");
 }
 
+/// What a switch takes changes by so much on a shared machine between the Profile that prices and the runs, as a factor.
+const WANDERS: f64 = 1.5;
+
 /// The least that hand-overs cost goes with them, and of a program whose own code around them is short, all of the saving is within the most.
 fn hand_overs_cost_what_goes(one: &Value, saved: f64) {
     is_honest(one);
     let end = |end: &str| one["cost"][end].as_f64().unwrap();
     eprintln!("saved {:.1} %; {}: {}", 100.0 * saved, one["what"], one["cost"]);
-    assert!(end("low") > 0.0 && end("low") <= saved + 0.05, "saved {saved}: {one}");
-    assert!(saved <= end("high") + 0.05, "saved {saved}: {one}");
+    assert!(end("low") > 0.0 && end("low") <= WANDERS * saved, "saved {saved}: {one}");
+    assert!(saved <= WANDERS * end("high"), "saved {saved}: {one}");
 }
 
 #[test]
