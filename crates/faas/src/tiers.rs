@@ -9,6 +9,10 @@ use swtch_topology::Host;
 
 /// The row of what ran without a quota; it is none of the tiers.
 pub const UNTHROTTLED: &str = "unthrottled";
+/// Shorter work is mostly the way to the function and back, ms.
+const LONG_MS: f64 = 10.0;
+/// So much of unthrottled work's time without a CPU is worth a line.
+const DISTURBED: f64 = 0.25;
 
 /// The schema that this version reads.
 pub const SCHEMA: &str = "swtch/faas-tiers/2";
@@ -329,6 +333,23 @@ impl Tiers {
     /// Whether an older swtch wrote it, so that nothing compares its tiers.
     pub fn is_old(&self) -> bool {
         self.schema == OLD_SCHEMA
+    }
+
+    /// The part of its time that work of the project's handler waited for a CPU where nothing throttled it, at the median; absent below a quarter,
+    /// which other programs need not explain. `swtch faas` says the same in words (python/swtch/faas/summary.py).
+    pub fn disturbed(&self) -> Option<f64> {
+        let waited = self.invocations.iter().filter(|one| {
+            one.tier == UNTHROTTLED && one.work_ms >= LONG_MS && one.outcome == Outcome::Complete
+        });
+        let waited = waited.filter_map(|one| {
+            let latency_ns = one.latency_ns.filter(|ns| *ns > 0)?;
+            Some(1.0 - one.group.as_ref()?.cpu_ns? as f64 / latency_ns as f64)
+        });
+        let waited: Vec<f64> = waited.collect();
+        if waited.is_empty() || self.function.kind != "handler" {
+            return None;
+        }
+        Some(swtch_stats::median(&waited)).filter(|share| *share >= DISTURBED)
     }
 
     /// Whether the switches were made by swtch's own handler beside a function of one's own.

@@ -48,6 +48,24 @@ fn part<'a>(page: &'a str, id: &str, end: &str) -> &'a str {
 }
 
 #[test]
+fn other_programs_load_is_said_before_the_figures() {
+    let mut tiers = tiers();
+    tiers.function.kind = "handler".to_owned();
+    let words = "Unthrottled work waited for a CPU for";
+    for (cpu_share, said) in [(0.98, false), (0.4, true)] {
+        for one in &mut tiers.invocations {
+            if let (Some(group), Some(latency_ns)) = (&mut one.group, one.latency_ns) {
+                group.cpu_ns = Some((cpu_share * latency_ns as f64) as i64);
+            }
+        }
+        let text = visible(&page(&[of_tiers("gcf", tiers.clone())]));
+        assert_eq!(text.contains(&format!("{words} 60 % of its time")), said, "{cpu_share}");
+        let figures = text.find("A switch with its read and write costs").unwrap();
+        assert!(text.find(words).is_none_or(|at| at < figures));
+    }
+}
+
+#[test]
 fn the_answer_is_in_words_and_comes_first() {
     let tiers = tiers();
     let text = visible(&page(&[of_tiers("gcf", tiers.clone())]));

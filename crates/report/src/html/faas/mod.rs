@@ -223,7 +223,7 @@ fn runtime(response: &Response) -> String {
     words
 }
 
-/// What the reader must know first: invocations that failed, prices that are old.
+/// What the reader must know first: other programs' load, invocations that failed, prices that are old.
 fn notices(subjects: Functions<'_>) -> Vec<Notice> {
     let mut notices = Vec::new();
     for (i, tiers) in studies(subjects) {
@@ -234,6 +234,12 @@ fn notices(subjects: Functions<'_>) -> Vec<Notice> {
             say(
                 "An older swtch wrote this study, and its tiers did different amounts of work: nothing here compares them. Run it again.",
             );
+        }
+        if let Some(share) = tiers.disturbed() {
+            say(&format!(
+                "Unthrottled work waited for a CPU for {:.0} % of its time: other programs used this machine, and latencies and slow-downs are worse than they are without.",
+                share * 100.0
+            ));
         }
         let failed =
             tiers.invocations.iter().filter(|invocation| invocation.outcome != Outcome::Complete).count();
