@@ -1,7 +1,7 @@
 //! The tests in Rust: which programs they are in, and running them, those of the virtual machines beside the others.
 
 use crate::cargo_test_output::{counts, worth_showing};
-use crate::process::{Outcome, cargo, stream, stream_shown};
+use crate::process::{cargo, stream_shown};
 use crate::step::Counts;
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -87,15 +87,19 @@ fn command(program: &Program) -> Command {
 /// Builds the test programs and lists them.
 fn programs(kinds: &[&str]) -> Result<Vec<Program>> {
     let mut command = cargo();
-    command.args(["test", "--release", "--workspace", "--no-run"]).args(kinds);
-    let built = stream(&mut command)?;
+    command.args([
+        "test",
+        "--release",
+        "--workspace",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ]);
+    // The messages are one object a line; everything else is for people.
+    let built = stream_shown(command.args(kinds), |line| !line.starts_with('{'))?;
     if !built.succeeded {
         bail!("the tests could not be built: {}", built.status);
     }
-    // Everything is fresh now: this only lists.
-    command.args(["--quiet", "--message-format=json"]);
-    let Outcome { lines, .. } = stream_shown(&mut command, |_| false)?;
-    let found: Vec<Program> = lines.iter().filter_map(|line| program(line)).collect();
+    let found: Vec<Program> = built.lines.iter().filter_map(|line| program(line)).collect();
     if found.is_empty() {
         bail!("cargo names no test program");
     }

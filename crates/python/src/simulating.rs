@@ -1,6 +1,7 @@
 //! Simulations.
 
 use crate::errors::{SimulationError, UsageError, mistake};
+use crate::listener::Listener;
 use crate::reading;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -8,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use swtch_sim::disk::{Disk, PlanError};
 use swtch_sim::plan::{Plan, Wishes, Work};
-use swtch_sim::{Jitter, Observer, SimError, SimulateError};
+use swtch_sim::{Jitter, SimError, SimulateError};
 use swtch_trace::TraceError;
 
 /// What is asked for, a dict with all of these keys.
@@ -50,7 +51,7 @@ pub(crate) fn simulate(py: Python<'_>, asking: Asking, traces: Option<PathBuf>) 
         jitter,
         ..Wishes::default()
     };
-    let mut listener = Listener::default();
+    let mut listener = Listener::new(None);
     let found = py.detach(|| {
         let plan = Plan::of(work, "", &wishes, profile.as_ref(), &mut Disk).map_err(Failure::Plan)?;
         swtch_sim::simulate(&plan, traces.as_deref(), &mut listener).map_err(Failure::Simulate)
@@ -90,26 +91,5 @@ fn of_the_simulator(error: &SimError) -> PyErr {
         SimError::Stopped { .. } => PyKeyboardInterrupt::new_err(()),
         error if error.is_of_the_run() => SimulationError::new_err(error.to_string()),
         error => UsageError::new_err(error.to_string()),
-    }
-}
-
-/// Asks now and then whether a signal came in; the simulation runs detached from the interpreter.
-#[derive(Default)]
-struct Listener {
-    raised: Option<PyErr>,
-    interpreter_gone: bool,
-}
-
-pub(crate) fn check_signals(py: Python<'_>) -> PyResult<()> {
-    py.check_signals()
-}
-
-impl Observer for Listener {
-    fn goes_on(&mut self, _now_ns: u64, _events: u64) -> bool {
-        match Python::try_attach(check_signals) {
-            Some(answer) => self.raised = answer.err(),
-            None => self.interpreter_gone = true,
-        }
-        self.raised.is_none() && !self.interpreter_gone
     }
 }

@@ -1,7 +1,7 @@
 //! Sweeps.
 
 use crate::errors::UsageError;
-use crate::simulating::check_signals;
+use crate::listener::Listener;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::io;
@@ -24,26 +24,22 @@ pub(crate) fn sweep(
     part: (u64, u64),
     jobs: Option<usize>,
 ) -> PyResult<(usize, usize, Vec<String>)> {
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let jobs = jobs.unwrap_or_else(cores);
     let stop = AtomicBool::new(false);
-    let mut raised = None;
+    let mut listener = Listener::new(None);
     let found = py.detach(|| {
         let request = Request { file: &file, out: &out, profile: profile.as_deref(), part, jobs };
         std::thread::scope(|scope| {
             let running = scope.spawn(|| run(&request, &stop, &mut |_, _| ()));
-            // Signals come to this thread only.
             while !running.is_finished() {
                 std::thread::sleep(LOOK_EVERY);
-                if let Some(Err(error)) = Python::try_attach(check_signals) {
-                    raised = Some(error);
+                if listener.stops() {
                     stop.store(true, Ordering::Relaxed);
                 }
             }
             running.join()
         })
     });
-    match (found, raised) {
+    match (found, listener.raised) {
         (_, Some(raised)) => Err(raised),
         (Ok(Ok(Swept { runs, run_now, failures })), None) => Ok((runs, run_now, failures)),
         (Ok(Err(error)), None) => Err(exception(error)),

@@ -279,8 +279,8 @@ impl Programs {
         let now = self.counter.cpus();
         let before = std::mem::replace(&mut self.cpus, now.clone());
         let zeros = vec![0; now.switches.len()];
-        let mut growth = Growth::default();
-        let mut since = |now: &[u64], before: &[u64]| -> Vec<u64> {
+        let growth = Growth::default();
+        let since = |now: &[u64], before: &[u64]| -> Vec<u64> {
             let before = if before.is_empty() { &zeros } else { before };
             now.iter().zip(before).map(|(now, before)| growth.of(*before, *now)).collect()
         };
@@ -288,8 +288,8 @@ impl Programs {
         let idle = since(&now.idle_switches, &before.idle_switches);
         let by_kind = since(&now.cost_ns_by_kind, &before.cost_ns_by_kind);
         let measures = self.counter.measures_cost();
-        header.totals = totals(&taken.rows, &now, &before, &idle, measures, &mut growth);
-        header.lost = lost(&now, &before, &mut growth);
+        header.totals = totals(&taken.rows, &now, &before, &idle, measures, &growth);
+        header.lost = lost(&now, &before, &growth);
         for (what, why) in [
             ("interrupts.ns", "events are counted, not kept; swtch record --events times interrupts"),
             ("totals.wakeups", "events are counted, not kept; swtch record --events sees wake-ups"),
@@ -315,11 +315,11 @@ impl Programs {
                 ..CpuRow::default()
             })
             .collect();
-        tables.histograms = self.cost_rows(&mut growth);
+        tables.histograms = self.cost_rows(&growth);
         tables.histograms.extend(HistogramRow::of("wait", "all", counted(&taken.waits)));
         tables.tasks = taken.rows;
         self.seen = Seen {
-            backwards: [("tasks", taken.backwards), ("cpus", growth.fell)].into(),
+            backwards: [("tasks", taken.backwards), ("cpus", growth.fell())].into(),
             quota_ns: taken.quota_ns,
             too_long: taken.too_long,
         };
@@ -327,7 +327,7 @@ impl Programs {
     }
 
     /// Costs since the last time, in classes.
-    fn cost_rows(&mut self, growth: &mut Growth) -> Vec<HistogramRow> {
+    fn cost_rows(&mut self, growth: &Growth) -> Vec<HistogramRow> {
         let now = self.counter.cost_classes();
         let mut sums = [[0_u64; CLASSES]; 3];
         for (now, before) in now.iter().zip(&self.costs) {
@@ -357,10 +357,10 @@ fn totals(
     before: &CpuCounts,
     idle: &[u64],
     measures: bool,
-    growth: &mut Growth,
+    growth: &Growth,
 ) -> Totals {
     let sum = |of: fn(&TaskRow) -> Option<u64>| rows.iter().map(of).sum::<Option<u64>>();
-    let mut since = |of: fn(&CpuCounts) -> u64| Some(growth.of(of(before), of(now)));
+    let since = |of: fn(&CpuCounts) -> u64| Some(growth.of(of(before), of(now)));
     Totals {
         context_switches: SwitchTotals {
             voluntary: sum(|row| Some(row.voluntary)),
@@ -385,7 +385,7 @@ fn totals(
 }
 
 /// Also those of which none was lost: a count that is missing is not the same as one that stands still.
-fn lost(now: &CpuCounts, before: &CpuCounts, growth: &mut Growth) -> Vec<Lost> {
+fn lost(now: &CpuCounts, before: &CpuCounts, growth: &Growth) -> Vec<Lost> {
     let of = |what: &str, events: u64| Lost { cpu: None, events, what: what.to_owned() };
     vec![
         of(

@@ -138,7 +138,7 @@ fn one(
     if let Some(writer) = writer {
         writer.finish(&plan.setting.machine, &run).map_err(other)?;
     }
-    if let Err(source) = summary.check(&run, plan.setting.machine.cpus.len() as u64, plan.setting.fastest()) {
+    if let Err(source) = summary.check(&run, &plan.setting) {
         return Err(Failed::Impossible(Box::new(summary), source));
     }
     summary.wall_seconds = Some(began.elapsed().as_secs_f64());

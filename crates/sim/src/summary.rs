@@ -549,7 +549,7 @@ mod tests {
         for policy in &plan.policies {
             let run = run(&plan.setting, policy, Nothing).unwrap();
             let summary = Summary::of(&plan, policy, &run);
-            summary.check(&run, plan.setting.machine.cpus.len() as u64, plan.setting.fastest()).unwrap();
+            summary.check(&run, &plan.setting).unwrap();
             document.runs.push(summary);
         }
         document.compare();

@@ -1,25 +1,36 @@
 //! Differences of the kernel's counters, which only grow: one that fell is counted, and never becomes a huge number.
 
-/// Takes differences between two readings, and counts the counters that fell.
+use std::cell::Cell;
+
+/// Takes differences between two readings, and counts the counters that fell. It counts behind a shared reference, as differences of whole
+/// records are taken by closures.
 ///
 /// A counter that fell was read too early (a reading overtook a later one), or began again. Its growth is 0 then.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Growth {
-    /// Counters that fell.
-    pub fell: u64,
+    fell: Cell<u64>,
 }
 
 impl Growth {
+    /// Counters that fell.
+    pub fn fell(&self) -> u64 {
+        self.fell.get()
+    }
+
+    fn count(&self, fell: bool) {
+        self.fell.set(self.fell.get() + u64::from(fell));
+    }
+
     /// The growth of a counter of 64 bits, which no counter fills.
-    pub fn of(&mut self, earlier: u64, later: u64) -> u64 {
-        self.fell += u64::from(later < earlier);
+    pub fn of(&self, earlier: u64, later: u64) -> u64 {
+        self.count(later < earlier);
         later.saturating_sub(earlier)
     }
 
     /// The growth of a counter of 32 bits, which begins anew when it is full. A step of more than half of that is a step back.
-    pub fn of_32_bits(&mut self, earlier: u32, later: u32) -> u64 {
+    pub fn of_32_bits(&self, earlier: u32, later: u32) -> u64 {
         let growth = grown(later, earlier);
-        self.fell += u64::from(growth == 0 && later != earlier);
+        self.count(growth == 0 && later != earlier);
         u64::from(growth)
     }
 }
@@ -36,11 +47,11 @@ mod tests {
 
     #[test]
     fn a_counter_that_fell_is_counted_and_grows_by_nothing() {
-        let mut growth = Growth::default();
+        let growth = Growth::default();
         assert_eq!((growth.of(5, 7), growth.of(7, 7), growth.of_32_bits(5, 7)), (2, 0, 2));
         assert_eq!(growth.of_32_bits(u32::MAX - 2, 4), 7, "it began anew");
-        assert_eq!(growth.fell, 0);
+        assert_eq!(growth.fell(), 0);
         assert_eq!((growth.of(7, 5), growth.of_32_bits(475, 0), growth.of_32_bits(0, u32::MAX)), (0, 0, 0));
-        assert_eq!(growth.fell, 3);
+        assert_eq!(growth.fell(), 3);
     }
 }

@@ -162,7 +162,7 @@ impl Deltas {
 fn difference(seen: Option<&Seen>, now: &TaskCounts) -> Grown {
     let none = TaskCounts::default();
     let before = seen.map_or(&none, |seen| &seen.counts);
-    let mut growth = Growth::default();
+    let growth = Growth::default();
     let mut waits = [0; CLASSES];
     for ((sum, before), now) in waits.iter_mut().zip(before.waits.counts()).zip(now.waits.counts()) {
         *sum = growth.of_32_bits(*before, *now);
@@ -170,7 +170,7 @@ fn difference(seen: Option<&Seen>, now: &TaskCounts) -> Grown {
     // Counted in 32 bits, too.
     let [same_l2, same_l3, across] =
         [0, 1, 2].map(|at| Some(growth.of_32_bits(before.migrations[at] as u32, now.migrations[at] as u32)));
-    let mut since = |of: fn(&TaskCounts) -> u64| growth.of(of(before), of(now));
+    let since = |of: fn(&TaskCounts) -> u64| growth.of(of(before), of(now));
     let (arrivals, process) = (since(|task| task.arrivals), since(|task| task.process_switches));
     let measured = since(|task| task.costs) > 0;
     let cost_ns = since(|task| task.cost_ns);
@@ -195,7 +195,7 @@ fn difference(seen: Option<&Seen>, now: &TaskCounts) -> Grown {
     };
     let quota_ns = since(|task| task.quota_ns) + seen.map_or(0, |seen| seen.quota_left_ns);
     let part_ns = quota_ns.min(row.wait_ns);
-    Grown { waits, quota_ns: part_ns, quota_left_ns: quota_ns - part_ns, fell: growth.fell > 0, row }
+    Grown { waits, quota_ns: part_ns, quota_left_ns: quota_ns - part_ns, fell: growth.fell() > 0, row }
 }
 
 /// Adds a row to that of others of its control group.

@@ -3,7 +3,6 @@
 use super::GroupUse;
 use crate::Unavailable;
 use crate::system::{CgroupReading, Cgroups};
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use swtch_trace::growth::Growth;
@@ -40,13 +39,8 @@ impl Groups {
         let accounts = &self.last.accounts;
         // Then a group that was not among them may have been there all the same.
         let unsure = !self.begun || self.last.truncated;
-        let fell = Cell::new(Growth::default());
-        let grown = |later: u64, earlier: u64| {
-            let mut growth = fell.get();
-            let gained = growth.of(earlier, later);
-            fell.set(growth);
-            gained
-        };
+        let growth = Growth::default();
+        let grown = |later: u64, earlier: u64| growth.of(earlier, later);
         let mut uses = Vec::with_capacity(found.groups.len());
         for group in &found.groups {
             let counters = group.counters;
@@ -69,7 +63,7 @@ impl Groups {
             }
             uses.push((counters.usage_ns, GroupUse { path: group.path.clone(), since }));
         }
-        self.fell += fell.get().fell;
+        self.fell += growth.fell();
         self.last = found;
         self.begun = true;
         uses.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.path.cmp(&b.path)));

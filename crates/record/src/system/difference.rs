@@ -2,7 +2,6 @@
 
 use super::{CgroupCounters, CounterRow, CounterTable, CpuTimes, Pressure, Resource, RunQueue, Snapshot};
 use crate::Unavailable;
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use swtch_trace::growth::Growth;
 
@@ -54,13 +53,8 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
     let mut rows: BTreeSet<Unavailable> =
         earlier.unavailable.iter().chain(&later.unavailable).cloned().collect();
     let (cpus_appeared, cpus_gone) = came_and_went(earlier, later, &mut rows);
-    let fell = Cell::new(Growth::default());
-    let grown = |later: u64, earlier: u64| {
-        let mut growth = fell.get();
-        let gained = growth.of(earlier, later);
-        fell.set(growth);
-        gained
-    };
+    let growth = Growth::default();
+    let grown = |later: u64, earlier: u64| growth.of(earlier, later);
     let mut count = |what: &str, earlier: Option<u64>, later: Option<u64>| {
         let (earlier, later) = (earlier?, later?);
         if later < earlier {
@@ -87,14 +81,14 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
         forks,
         procs_running: later.procs_running,
         procs_blocked: later.procs_blocked,
-        interrupts: tables(earlier.interrupts.as_ref(), later.interrupts.as_ref(), &mut rows, &fell),
-        softirqs: tables(earlier.softirqs.as_ref(), later.softirqs.as_ref(), &mut rows, &fell),
+        interrupts: tables(earlier.interrupts.as_ref(), later.interrupts.as_ref(), &mut rows, &growth),
+        softirqs: tables(earlier.softirqs.as_ref(), later.softirqs.as_ref(), &mut rows, &growth),
         pressure: in_both(&earlier.pressure, &later.pressure, |earlier, later| later.both(*earlier, grown)),
         run_queues: in_both(&earlier.run_queues, &later.run_queues, |earlier, later| {
             later.both(earlier, u64::saturating_sub)
         }),
         cgroup: earlier.cgroup.zip(later.cgroup).map(|(earlier, later)| later.both(&earlier, grown)),
-        fell: fell.get().fell,
+        fell: growth.fell(),
         unavailable: rows.into_iter().collect(),
     }
 }
@@ -135,7 +129,7 @@ fn tables(
     earlier: Option<&CounterTable>,
     later: Option<&CounterTable>,
     rows: &mut BTreeSet<Unavailable>,
-    fell: &Cell<Growth>,
+    growth: &Growth,
 ) -> Option<CounterTable> {
     let (earlier, later) = (earlier?, later?);
     // Positions of each processor that both tables have.
@@ -167,14 +161,14 @@ fn tables(
             shared
                 .iter()
                 .map(|(_, early, late)| {
-                    wrapped(count_before(*early), after.counts.get(*late).copied().unwrap_or(0), fell)
+                    wrapped(count_before(*early), after.counts.get(*late).copied().unwrap_or(0), growth)
                 })
                 .collect()
         };
         let machine_before = before.and_then(|row| row.machine).unwrap_or(0);
         CounterRow {
             counts,
-            machine: after.machine.map(|count| wrapped(machine_before, count, fell)),
+            machine: after.machine.map(|count| wrapped(machine_before, count, growth)),
             ..after.clone()
         }
     };
@@ -186,7 +180,7 @@ fn tables(
 
 /// The growth of a counter that the kernel keeps in 32 bits (`struct irqstat`, `kernel_stat.softirqs`). One that fell wrapped, which is a
 /// small step, or began again with another device, and then all of it is new. One that fell by less than half did neither: it fell.
-fn wrapped(earlier: u64, later: u64, fell: &Cell<Growth>) -> u64 {
+fn wrapped(earlier: u64, later: u64, growth: &Growth) -> u64 {
     const PERIOD: u64 = 1 << 32;
     if later >= earlier {
         return later - earlier;
@@ -195,10 +189,7 @@ fn wrapped(earlier: u64, later: u64, fell: &Cell<Growth>) -> u64 {
         return PERIOD - earlier + later;
     }
     if later > earlier / 2 {
-        let mut growth = fell.get();
-        let gained = growth.of(earlier, later);
-        fell.set(growth);
-        return gained;
+        return growth.of(earlier, later);
     }
     later
 }

@@ -1,18 +1,17 @@
 //! Figures of a simulation that cannot be true.
 
 use super::{Document, Durations, Fairness, Summary};
-use crate::run::Run;
+use crate::run::{Run, Setting};
 use swtch_document::{Checks, Refused};
 
 impl Summary {
-    /// Checks a run's figures against each other and against what was counted, before anybody prints them. `cpus` is how many the machine
-    /// has, `speed` that of its fastest core.
+    /// Checks a run's figures against each other and against what was counted, before anybody prints them. `setting` is what was run.
     ///
     /// # Errors
     /// When one cannot be true: a defect of the simulator.
-    pub fn check<S>(&self, run: &Run<S>, cpus: u64, speed: u64) -> Result<(), Refused> {
+    pub fn check<S>(&self, run: &Run<S>, setting: &Setting) -> Result<(), Refused> {
         let mut checks = Checks::default();
-        self.check_times(run, cpus, speed, &mut checks);
+        self.check_times(run, setting, &mut checks);
         self.check_counts(run, &mut checks);
         durations("wait_ns", self.wait_ns, self.makespan_ns, &mut checks);
         if let Some(request_ns) = self.request_ns {
@@ -31,8 +30,8 @@ impl Summary {
         checks.finish()
     }
 
-    fn check_times<S>(&self, run: &Run<S>, cpus: u64, speed: u64, checks: &mut Checks) {
-        let all_ns = self.makespan_ns.saturating_mul(cpus);
+    fn check_times<S>(&self, run: &Run<S>, setting: &Setting, checks: &mut Checks) {
+        let all_ns = self.makespan_ns.saturating_mul(setting.machine.cpus.len() as u64);
         checks.equal("cpu_ns", self.cpu_ns.sum(), all_ns, "the makespan times the CPUs in ns");
         let ran_ns: u64 = run.run_ns.iter().sum();
         checks.at_most("tasks.run_ns", ran_ns, all_ns, "the makespan times the CPUs in ns");
@@ -42,7 +41,7 @@ impl Summary {
         checks.at_most("tasks.run_ns", longest_ns, self.makespan_ns, "the makespan in ns, for one task");
         // In units of 1/1024 ns. Work is done in run time only, at most at the fastest core's speed.
         let work = run.tally.tasks.iter().map(|task| u128::from(task.work)).sum::<u128>();
-        let could = u128::from(self.cpu_ns.run) * u128::from(speed);
+        let could = u128::from(self.cpu_ns.run) * u128::from(setting.fastest());
         checks.require(work <= could, "tasks.work", || {
             format!("{work} is more than the run time at the fastest core's speed, {could}")
         });
@@ -174,13 +173,8 @@ mod tests {
     fn checked(plan: &Plan, policy: &str) -> (Summary, Run<Nothing>, Result<(), Refused>) {
         let run = run(&plan.setting, policy, Nothing).unwrap();
         let summary = Summary::of(plan, policy, &run);
-        let result = check(plan, &summary, &run);
+        let result = summary.check(&run, &plan.setting);
         (summary, run, result)
-    }
-
-    fn check(plan: &Plan, summary: &Summary, run: &Run<Nothing>) -> Result<(), Refused> {
-        let machine = &plan.setting.machine;
-        summary.check(run, machine.cpus.len() as u64, plan.setting.fastest())
     }
 
     const POLICIES: [&str; 7] = ["eevdf", "eevdf-7.2", "cfs", "cfs-2.6", "fifo", "rr", "flsched"];
@@ -252,7 +246,7 @@ mod tests {
             let (mut summary, mut run, honest) = checked(&plan, "eevdf");
             assert_eq!(honest, Ok(()));
             change(&mut summary, &mut run);
-            let refused = check(&plan, &summary, &run).unwrap_err();
+            let refused = summary.check(&run, &plan.setting).unwrap_err();
             assert!(refused.figures.iter().any(|one| one.figure == figure), "{figure}: {refused}");
         }
     }

@@ -30,8 +30,8 @@ pub struct Request<'a> {
     pub profile: Option<&'a Path>,
     /// Which part of how many, counted from 1.
     pub part: (u64, u64),
-    /// Runs at once.
-    pub jobs: usize,
+    /// Runs at once; as many as there are CPUs when not given.
+    pub jobs: Option<usize>,
 }
 
 /// What was done.
@@ -174,10 +174,12 @@ fn all(
     kept: &mut Kept,
     done: &mut dyn FnMut(usize),
 ) -> Result<(), SweepError> {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let jobs = request.jobs.unwrap_or_else(cores);
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel::<Result<Row, SweepError>>();
     std::thread::scope(|scope| {
-        for _ in 0..request.jobs.min(missing.len()) {
+        for _ in 0..jobs.clamp(1, missing.len().max(1)) {
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
                 while let Some(run) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -217,8 +219,7 @@ fn one(shared: &Shared<'_>, point: &Point<'_>) -> Result<Option<Row>, SweepError
     let found = match simulate(&plan.setting, point.policy, Any(&mut watch)) {
         Ok(run) => {
             let summary = Summary::of(&plan, point.policy, &run);
-            let cpus = plan.setting.machine.cpus.len() as u64;
-            let checked = summary.check(&run, cpus, plan.setting.fastest());
+            let checked = summary.check(&run, &plan.setting);
             checked.map(|()| Figures::of(&summary)).map_err(|refused| {
                 format!(
                     "the simulation contradicts itself: {refused}; please report this defect with the sweep"

@@ -14,13 +14,12 @@ use swtch_sim::sweep::{Request, SweepError, Swept, sweep};
 
 pub(super) fn run(args: &SimulateArgs, file: &Path) -> anyhow::Result<ExitCode> {
     let out = args.out.as_deref().expect("clap requires --out");
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let request = Request {
         file,
         out,
         profile: args.profile.as_deref(),
         part: args.shard.unwrap_or((1, 1)),
-        jobs: args.jobs.map_or_else(cores, |jobs| jobs as usize),
+        jobs: args.jobs.map(|jobs| jobs as usize),
     };
     let interrupted = interrupted_by(&[SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
     let mut line = ProgressLine::new("{wide_bar} {pos} of {len} runs, {eta} left", None);
