@@ -38,6 +38,8 @@ pub(super) struct BpfRun {
     accumulator: Accumulator,
     /// Seen, and not yet old enough to be in order.
     held: Vec<Event>,
+    /// When the last of the programs was attached, ns. They are attached one after another: before that, some see and others do not.
+    attached_ns: u64,
     /// Everything before this moment has been taken, ns.
     horizon_ns: u64,
     ready: Vec<SwitchRow>,
@@ -73,6 +75,7 @@ impl BpfRun {
             bpf,
             accumulator,
             held: Vec::new(),
+            attached_ns: start_ns,
             horizon_ns: start_ns,
             ready: Vec::new(),
             period: PERIODS.0,
@@ -85,15 +88,21 @@ impl BpfRun {
         };
         if scoped {
             // Those that are made between the two are children of some that are there.
-            run.bpf.attach()?;
+            run.attach()?;
         }
         let there = run.members.tids();
         run.follow(&there);
         if !scoped {
             // The list only names them; events that come meanwhile would be none of the recording.
-            run.bpf.attach()?;
+            run.attach()?;
         }
         Ok(run)
+    }
+
+    fn attach(&mut self) -> Result<(), RecordError> {
+        self.bpf.attach()?;
+        self.attached_ns = monotonic_ns();
+        Ok(())
     }
 
     /// Follows tasks that were there before the programs, or came otherwise than by birth. Those that they make meanwhile are followed too.
@@ -124,6 +133,11 @@ impl BpfRun {
         for event in self.held.drain(..old) {
             if let Event::Life(Life { group: Some(number), .. }) = &event {
                 self.groups.note(*number);
+            }
+            // Births, names and ends are kept: whoever is followed since then must be known. A switch without the wake-ups beside it would
+            // be a sleep that nothing ended.
+            if event.at_ns() < self.attached_ns && !matches!(event, Event::Life(_)) {
+                continue;
             }
             self.accumulator.take(&event, &mut self.ready);
         }
@@ -260,7 +274,8 @@ impl Run for BpfRun {
         self.bpf.detach();
         self.take(end_ns);
         self.held.clear();
-        for (cpu, prev_tid, at_ns) in pending.into_iter().filter(|(_, _, at_ns)| *at_ns < end_ns) {
+        let within = self.attached_ns..end_ns;
+        for (cpu, prev_tid, at_ns) in pending.into_iter().filter(|(_, _, at_ns)| within.contains(at_ns)) {
             // Into a task so new that nothing has interrupted it since, or a switch that is not over. The task that comes is not known.
             let switch = Switch {
                 at_ns,
@@ -394,12 +409,35 @@ pub(crate) fn cache_groups(host: &Host) -> CacheGroups {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Facts;
+    use crate::session::prepare;
 
     #[test]
     fn a_buffer_is_left_alone_for_as_long_as_it_holds_what_may_come() {
         assert_eq!(longest_period(BUFFER_BYTES_PER_CPU), LONGEST_PERIOD);
         assert_eq!(longest_period(4 << 20), Duration::from_millis(65));
         assert_eq!(longest_period(64 << 10), PERIODS.1);
+    }
+
+    /// A recorder that is stopped between the first program and the last sees switches and no wake-ups meanwhile.
+    #[test]
+    fn what_came_before_the_last_program_was_attached_is_not_counted() {
+        let options = Options::new(Target::Processes(vec![std::process::id()]), "/nonexistent".into());
+        if let Err(why) = Facts::read().bpf {
+            eprintln!("SKIP what_came_before_the_last_program_was_attached_is_not_counted: {why}");
+            return;
+        }
+        let (mut header, _, group) = prepare(&options).unwrap();
+        let mut run = BpfRun::begin(&options, group.as_ref(), &mut header).unwrap();
+        let naps = |count: u32| (0..count).for_each(|_| std::thread::sleep(Duration::from_micros(50)));
+        naps(200);
+        run.attached_ns = monotonic_ns();
+        naps(5);
+        let end_ns = monotonic_ns();
+        run.finish(end_ns);
+        let tables = run.fill(end_ns, &mut header);
+        let row = tables.tasks.iter().find(|row| row.tid == own_tid()).unwrap();
+        assert!((5..100).contains(&row.voluntary) && (5..100).contains(&row.wakeups), "{row:?}");
     }
 
     #[test]
