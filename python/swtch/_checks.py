@@ -1,4 +1,4 @@
-"""Figures that cannot be true, found before anything is printed: the Python half of `swtch_document::Checks`."""
+"""Figures that cannot be true, found before anything is printed: the Python half of `swtch_units::input_error::Checks`."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 /// The levels of the workspace; a crate imports lower levels only.
 const LEVELS: [(u8, &[&str]); 6] = [
     (6, &["swtch", "swtch-python", "swtch-experiments"]),
-    (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-report", "swtch-live"]),
+    (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-report", "swtch-sched"]),
     (4, &["swtch-cost"]),
     (3, &["swtch-trace", "swtch-profile", "swtch-study", "swtch-faas"]),
-    (2, &["swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm", "swtch-document"]),
+    (2, &["swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm"]),
     (1, &["swtch-units"]),
 ];
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn schedulers_and_chores_stand_apart() {
-        assert_eq!(complaints_of(&[("swtch-live", &["scx_fair"])]).len(), 1);
+        assert_eq!(complaints_of(&[("swtch-sched", &["scx_fair"])]).len(), 1);
         assert_eq!(complaints_of(&[("scx_fair", &["swtch-sim"])]).len(), 1);
         assert_eq!(complaints_of(&[("scx_fair", &["scx_flsched"])]).len(), 1);
         assert_eq!(complaints_of(&[("swtch", &["swtch-scx"])]).len(), 1);

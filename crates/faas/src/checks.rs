@@ -4,7 +4,7 @@
 
 use crate::Estimate;
 use crate::tiers::{Group, Invocation, Outcome, Row, Tier, Tiers};
-use swtch_document::{Checks, Refused};
+use swtch_units::input_error::{Checks, Refused};
 
 /// Two clocks of the kernel may be apart by a tick on each CPU: the longest there is.
 const TICK_NS: f64 = 10e6;

@@ -4,7 +4,7 @@ use crate::response::{self, Response};
 use crate::tiers::{self, Tiers};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use swtch_document::{Kind, ReadError, Refused};
+use swtch_units::input_error::{DocumentKind, ReadError, Refused};
 
 /// The file's name in a folder of `swtch faas tiers`.
 const NAME: &str = "tiers.json";
@@ -53,8 +53,8 @@ pub enum FileError {
     },
 }
 
-impl swtch_document::Document for Response {
-    const KIND: &'static Kind = &Kind {
+impl swtch_units::input_error::Document for Response {
+    const KIND: &'static DocumentKind = &DocumentKind {
         schema: response::SCHEMA,
         name: "a function's response",
         written_by: "a handler of swtch (functions/)",
@@ -67,13 +67,13 @@ impl swtch_document::Document for Response {
 #[serde(transparent)]
 struct OldTiers(Tiers);
 
-impl swtch_document::Document for OldTiers {
-    const KIND: &'static Kind =
-        &Kind { schema: tiers::OLD_SCHEMA, ..*<Tiers as swtch_document::Document>::KIND };
+impl swtch_units::input_error::Document for OldTiers {
+    const KIND: &'static DocumentKind =
+        &DocumentKind { schema: tiers::OLD_SCHEMA, ..*<Tiers as swtch_units::input_error::Document>::KIND };
 }
 
-impl swtch_document::Document for Tiers {
-    const KIND: &'static Kind = &Kind {
+impl swtch_units::input_error::Document for Tiers {
+    const KIND: &'static DocumentKind = &DocumentKind {
         schema: tiers::SCHEMA,
         name: "a study of tiers",
         written_by: "'swtch faas tiers'",
@@ -103,9 +103,9 @@ pub fn is_faas(path: &Path) -> bool {
     }
     // A pipe could be read only once.
     path.is_file()
-        && swtch_document::contents(path)
+        && swtch_units::input_error::contents(path)
             .ok()
-            .and_then(|contents| swtch_document::schema(&contents))
+            .and_then(|contents| swtch_units::input_error::schema(&contents))
             .is_some_and(|schema| schema.starts_with("swtch/faas"))
 }
 
@@ -120,23 +120,23 @@ pub fn read(path: &Path) -> Result<Document, FileError> {
         return Err(FileError::Unfinished { folder: path.to_owned() });
     }
     let path = if path.is_dir() { &in_folder } else { path };
-    let contents = swtch_document::contents(path)?;
-    let schema = swtch_document::schema(&contents).unwrap_or_default();
+    let contents = swtch_units::input_error::contents(path)?;
+    let schema = swtch_units::input_error::schema(&contents).unwrap_or_default();
     if schema == ERROR_SCHEMA {
         let error = serde_json::from_slice::<Complaint>(&contents).map(|complaint| complaint.error);
         let error = error.unwrap_or_else(|_| "it does not say why".to_owned());
         return Err(FileError::Failed { path: path.to_owned(), error });
     }
     if schema == tiers::OLD_SCHEMA {
-        let OldTiers(old) = swtch_document::parse(&contents, path)?;
+        let OldTiers(old) = swtch_units::input_error::parse(&contents, path)?;
         return Ok(Document::Tiers(Box::new(old.without_comparisons())));
     }
     if schema.starts_with("swtch/faas-tiers/") || path.file_name().is_some_and(|name| name == NAME) {
-        let tiers: Tiers = swtch_document::parse(&contents, path)?;
+        let tiers: Tiers = swtch_units::input_error::parse(&contents, path)?;
         tiers.check().map_err(|refused| FileError::Impossible { path: path.to_owned(), refused })?;
         return Ok(Document::Tiers(Box::new(tiers)));
     }
-    Ok(Document::Response(Box::new(swtch_document::parse(&contents, path)?)))
+    Ok(Document::Response(Box::new(swtch_units::input_error::parse(&contents, path)?)))
 }
 
 /// `swtch/faas-error/1`.

@@ -4,8 +4,8 @@
 use crate::{Estimate, Missing, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use swtch_document::Refused;
 use swtch_topology::Host;
+use swtch_units::input_error::Refused;
 
 /// The row of what ran without a quota; it is none of the tiers.
 pub const UNTHROTTLED: &str = "unthrottled";

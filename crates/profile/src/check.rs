@@ -2,7 +2,7 @@
 
 use crate::model::{Direct, Estimate, Knee, Profile, Region};
 use crate::samples::Sample;
-use swtch_document::{Checks, Refused};
+use swtch_units::input_error::{Checks, Refused};
 
 /// Two figures that are computed from the same numbers differ by rounding only.
 const ROUNDING: f64 = 1e-6;

@@ -3,9 +3,9 @@
 use crate::model::{Estimate, Profile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use swtch_document::{Checks, Refused};
 use swtch_stats::{Side, Undecided, compare_launches, holm};
 use swtch_topology::Host;
+use swtch_units::input_error::{Checks, Refused};
 
 /// One figure that both Profiles have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@ use crate::samples::{self, Sample};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use swtch_document::{Document, Kind, ReadError, Refused};
+use swtch_units::input_error::{Document, DocumentKind, ReadError, Refused};
 
 /// Why a Profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ impl FileError {
 }
 
 impl Document for Profile {
-    const KIND: &'static Kind = &Kind {
+    const KIND: &'static DocumentKind = &DocumentKind {
         schema: SCHEMA,
         name: "a Profile",
         written_by: "'swtch measure --out FILE'",
@@ -57,7 +57,7 @@ impl Document for Profile {
 /// # Errors
 /// When it cannot be read, is not a Profile of this version, or has a figure that cannot be true.
 pub fn read(path: &Path) -> Result<Profile, FileError> {
-    possible(swtch_document::read(path)?, path)
+    possible(swtch_units::input_error::read(path)?, path)
 }
 
 /// Reads a Profile from the contents of `path`, which is used in messages only.
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<Profile, FileError> {
 /// # Errors
 /// When the contents are not a Profile of this version, or have a figure that cannot be true.
 pub fn parse(contents: &[u8], path: &Path) -> Result<Profile, FileError> {
-    possible(swtch_document::parse(contents, path)?, path)
+    possible(swtch_units::input_error::parse(contents, path)?, path)
 }
 
 fn possible(profile: Profile, path: &Path) -> Result<Profile, FileError> {

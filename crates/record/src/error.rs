@@ -6,9 +6,9 @@ use crate::sources::procfs::ProcfsError;
 use crate::system::CgroupError;
 use std::io;
 use std::path::PathBuf;
-use swtch_document::Refused;
 use swtch_topology::TopologyError;
 use swtch_trace::TraceError;
+use swtch_units::input_error::Refused;
 
 /// Why a recording could not be made, or ended early.
 #[derive(Debug, thiserror::Error)]

@@ -21,12 +21,12 @@ use guard::{Before, Bounds, Guard};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use swtch_document::Refused;
 use swtch_stats::classes;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
 use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
+use swtch_units::input_error::Refused;
 
 /// What is left without programs in the kernel.
 const WITHOUT_BPF: &str = "the kernel's own counters are all there is";

@@ -38,4 +38,4 @@ pub use engine::{Engine, Options, Outcome};
 pub use error::SimError;
 pub use jitter::Jitter;
 pub use simulate::{Observer, SimulateError, simulate};
-pub use swtch_document::Refused;
+pub use swtch_units::input_error::Refused;

@@ -10,8 +10,8 @@ use crate::trace_writer::TraceWriter;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use swtch_document::Refused;
 use swtch_trace::TraceError;
+use swtch_units::input_error::Refused;
 use thiserror::Error;
 
 /// Watches the runs of a plan, and may stop them.

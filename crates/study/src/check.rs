@@ -1,7 +1,7 @@
 //! Figures of a study that cannot be true: the same checks as `python/swtch/ai/checks.py` makes before a study is written.
 
 use crate::model::{Cpu, Estimate, Outcome, Run, SCHEMA, Study, Summary};
-use swtch_document::Checks;
+use swtch_units::input_error::Checks;
 
 /// How far a quotient may be from its parts, relative to it.
 const ROUNDING: f64 = 1e-6;

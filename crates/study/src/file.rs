@@ -3,7 +3,7 @@
 use crate::check::check;
 use crate::model::{Missing, OLDER, SCHEMA, Study};
 use std::path::{Path, PathBuf};
-use swtch_document::{Document, Kind, ReadError, Refused};
+use swtch_units::input_error::{Document, DocumentKind, ReadError, Refused};
 
 /// The file's name in a study's folder.
 const NAME: &str = "study.json";
@@ -14,8 +14,12 @@ const WINDOWS: &str = "this study was written by an older swtch, which watched t
 const UNCORRECTED: &str = "advice of this study was made by an older swtch, without a correction for the number of comparisons; run it again";
 
 impl Document for Study {
-    const KIND: &'static Kind =
-        &Kind { schema: SCHEMA, name: "a study", written_by: "'swtch ai run'", again: "run the study again" };
+    const KIND: &'static DocumentKind = &DocumentKind {
+        schema: SCHEMA,
+        name: "a study",
+        written_by: "'swtch ai run'",
+        again: "run the study again",
+    };
 }
 
 /// A study of the version before.
@@ -24,7 +28,7 @@ impl Document for Study {
 struct Older(Study);
 
 impl Document for Older {
-    const KIND: &'static Kind = &Kind { schema: OLDER, ..*Study::KIND };
+    const KIND: &'static DocumentKind = &DocumentKind { schema: OLDER, ..*Study::KIND };
 }
 
 /// Why there is no study.
@@ -55,11 +59,11 @@ pub fn is_study(path: &Path) -> bool {
 /// When it cannot be read, is not a study of this version or of the one before, or has figures that cannot be true.
 pub fn read(path: &Path) -> Result<Study, StudyError> {
     let path = if path.is_dir() { path.join(NAME) } else { path.to_owned() };
-    let contents = swtch_document::contents(&path)?;
-    let study = if swtch_document::schema(&contents).as_deref() == Some(OLDER) {
-        without_cpu_times(swtch_document::parse::<Older>(&contents, &path)?.0)
+    let contents = swtch_units::input_error::contents(&path)?;
+    let study = if swtch_units::input_error::schema(&contents).as_deref() == Some(OLDER) {
+        without_cpu_times(swtch_units::input_error::parse::<Older>(&contents, &path)?.0)
     } else {
-        swtch_document::parse(&contents, &path)?
+        swtch_units::input_error::parse(&contents, &path)?
     };
     check(&study).finish().map_err(|refused| StudyError::Impossible { path, refused })?;
     Ok(study)

@@ -14,7 +14,7 @@ use crate::model::{Ended, Header, Origin};
 use crate::tables::{
     CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow,
 };
-use swtch_document::{Checks, Refused};
+use swtch_units::input_error::{Checks, Refused};
 
 /// No switch takes less, ns; the fastest that were measured took some 200.
 const SHORTEST_SWITCH_NS: u64 = 50;

@@ -3,7 +3,7 @@
 use crate::model::SCHEMA;
 use std::io;
 use std::path::PathBuf;
-use swtch_document::Refused;
+use swtch_units::input_error::Refused;
 
 /// Why a Trace could not be read or written. Every message is one line: what failed, the cause, the next step.
 #[derive(Debug, thiserror::Error)]

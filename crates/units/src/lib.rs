@@ -1,12 +1,14 @@
 //! Quantities with the notations people type and read: [`Bytes`], [`CpuId`], [`CpuList`], times ([`parse_ns`], [`format_ns`]),
-//! and text in columns ([`aligned`]).
+//! text in columns ([`aligned`]), and JSON documents
+//! that name their schema ([`input_error`]).
 //!
-//! Fields are private, so that a number cannot lose its unit by accident. The crate has no dependencies; whoever stores a
+//! Fields are private, so that a number cannot lose its unit by accident. A document that stores a
 //! quantity writes the primitive under a name that ends in its unit (`array_bytes`, `switch_cost_ns`).
 #![forbid(unsafe_code)]
 
 mod bytes;
 mod cpu;
+pub mod input_error;
 mod table;
 mod time;
 

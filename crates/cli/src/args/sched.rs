@@ -4,7 +4,7 @@ use super::{JsonArgs, size};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use swtch_live::Policy;
+use swtch_sched::Policy;
 use swtch_vm::Spec;
 
 /// Runs of each policy, where nothing else is said; exact figures need one.

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
-use swtch_live::{Found, Job, LiveError, Places, Status, tether};
+use swtch_sched::{Found, Job, LiveError, Places, Status, tether};
 use swtch_units::aligned;
 use watch::Watch;
 
@@ -57,7 +57,7 @@ fn list(args: &JsonArgs) -> anyhow::Result<ExitCode> {
     if found.is_empty() {
         output::complain_text(&format!(
             "swtch: no scx_NAME beside swtch or on PATH: {}",
-            swtch_live::NO_SCHEDULERS
+            swtch_sched::NO_SCHEDULERS
         ));
     }
     Ok(ExitCode::SUCCESS)
@@ -86,7 +86,7 @@ fn scheduler(words: &[OsString]) -> anyhow::Result<ExitCode> {
     }
     let json = asks(&["--json"]);
     let mut watch = Watch::new(&job.found.name, json).context("cannot listen for Ctrl-C")?;
-    let ended = swtch_live::run(&job, &mut watch)?;
+    let ended = swtch_sched::run(&job, &mut watch)?;
     if let Some(words) = &ended.words {
         output::complain_text(&format!("swtch: {words}"));
     }

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
-use swtch_document::Refused;
 use swtch_trace::TraceError;
+use swtch_units::input_error::Refused;
 
 /// Why a text could not be made a Trace. Every message is one line: what failed, the cause, the next step.
 #[derive(Debug, thiserror::Error)]

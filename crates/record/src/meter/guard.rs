@@ -3,7 +3,7 @@
 use super::Since;
 use crate::system::Snapshot;
 use std::path::Path;
-use swtch_document::{Checks, Refused};
+use swtch_units::input_error::{Checks, Refused};
 
 /// A running task's time is added at its CPU's next tick. On a virtual machine whose CPU is taken away, that may be seconds late.
 const LATE_TICK_NS: u64 = 10_000_000_000;

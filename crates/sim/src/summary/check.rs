@@ -2,7 +2,7 @@
 
 use super::{Document, Durations, Fairness, Summary};
 use crate::run::{Run, Setting};
-use swtch_document::{Checks, Refused};
+use swtch_units::input_error::{Checks, Refused};
 
 impl Summary {
     /// Checks a run's figures against each other and against what was counted, before anybody prints them. `setting` is what was run.

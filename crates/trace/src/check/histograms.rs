@@ -3,7 +3,7 @@
 use super::{Facts, Parts, sum};
 use crate::tables::{HistogramRow, TaskRow};
 use std::collections::HashMap;
-use swtch_document::Checks;
+use swtch_units::input_error::Checks;
 
 pub(super) fn check(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
     classes(parts, facts, checks);

@@ -3,7 +3,7 @@
 use super::{Facts, Parts, sum, sum_known};
 use crate::model::{Origin, Scope};
 use crate::tables::TaskRow;
-use swtch_document::Checks;
+use swtch_units::input_error::Checks;
 
 pub(super) fn check(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
     tasks(parts, facts, checks);

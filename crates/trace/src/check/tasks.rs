@@ -2,7 +2,7 @@
 
 use super::{Facts, Parts, SECOND};
 use crate::tables::{CpuRow, TaskRow};
-use swtch_document::Checks;
+use swtch_units::input_error::Checks;
 
 pub(super) fn check(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
     for row in parts.tasks {

@@ -2,7 +2,7 @@
 
 use super::{Facts, Parts, SECOND, sum, sum_known};
 use crate::tables::IntervalRow;
-use swtch_document::Checks;
+use swtch_units::input_error::Checks;
 
 pub(super) fn check(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
     intervals(parts, facts, checks);

@@ -6,7 +6,7 @@ use crate::commands::vm::with_own_program;
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use std::process::ExitCode;
-use swtch_live::{Guest, LiveError, Workload, compare, compare_in_vm, table};
+use swtch_sched::{Guest, LiveError, Workload, compare, compare_in_vm, table};
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if args.command.is_empty() {

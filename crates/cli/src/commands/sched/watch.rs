@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use swtch_live::{Observer, Told};
+use swtch_sched::{Observer, Told};
 
 /// The bar turns this often, in emulated guests' boots; nothing is drawn while a command is measured here.
 const EVERY: Duration = Duration::from_millis(500);

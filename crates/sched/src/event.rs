@@ -95,7 +95,7 @@ pub enum Told {
 /// Takes a line of one of our schedulers. Damaged lines are text.
 ///
 /// ```
-/// use swtch_live::{Told, parse};
+/// use swtch_sched::{Told, parse};
 ///
 /// assert!(matches!(parse(r#"{"event":"loaded","settings":{"slice_ns":5}}"#), Told::Event(..)));
 /// assert!(matches!(parse(r#"{"event":"enab"#), Told::Text(_)));

@@ -29,7 +29,7 @@ impl FromStr for Policy {
     type Err = Infallible;
 
     /// ```
-    /// use swtch_live::Policy;
+    /// use swtch_sched::Policy;
     ///
     /// assert_eq!("rr".parse(), Ok(Policy::RoundRobin));
     /// let policy: Policy = "flsched --slice 5ms".parse().unwrap();

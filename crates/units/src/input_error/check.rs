@@ -39,7 +39,7 @@ fn said(figures: &[Impossible]) -> String {
 /// The checks of one document, as they are made.
 ///
 /// ```
-/// let mut checks = swtch_document::Checks::default();
+/// let mut checks = swtch_units::input_error::Checks::default();
 /// checks.at_most("totals.run_ns", 1_900, 2_000, "the wall time of all CPUs in ns");
 /// checks.require(false, "tasks.voluntary", || "475 switches for 3 wake-ups".to_owned());
 /// let refused = checks.finish().unwrap_err();

@@ -1,8 +1,7 @@
-//! Reads JSON documents that name their schema: Profiles, studies, responses of functions.
+//! Reads JSON documents that name their schema, and says in one line what is wrong with one: Profiles, studies, responses of functions.
 //!
-//! Each kind says once what it is called and what writes it ([`Kind`]); every reader then fails in the same words, which name the file, the
-//! place and what was expected.
-#![forbid(unsafe_code)]
+//! Each kind of document has one [`DocumentKind`] with its name and its writer. Every reader therefore fails in the same words, which name
+//! the file, the place and what was expected. [`Checks`] finds the figures in a document that cannot be true.
 
 mod check;
 
@@ -18,7 +17,7 @@ const LARGEST_FILE_BYTES: u64 = 256 << 20;
 
 /// What a kind of document is, for messages.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Kind {
+pub struct DocumentKind {
     /// The schema that this version reads: `swtch/profile/1`.
     pub schema: &'static str,
     /// What it is called: `a Profile`.
@@ -32,7 +31,7 @@ pub struct Kind {
 /// A type that is read from a document.
 pub trait Document: DeserializeOwned {
     /// What it is.
-    const KIND: &'static Kind;
+    const KIND: &'static DocumentKind;
 }
 
 /// Why a document could not be read.
@@ -53,7 +52,7 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
         /// What was expected.
-        kind: &'static Kind,
+        kind: &'static DocumentKind,
         /// What the parser found and where (line and column).
         source: serde_json::Error,
     },
@@ -63,7 +62,7 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
         /// What was expected.
-        kind: &'static Kind,
+        kind: &'static DocumentKind,
         /// The schema it names.
         found: String,
     },
@@ -73,14 +72,14 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
         /// What was expected.
-        kind: &'static Kind,
+        kind: &'static DocumentKind,
         /// What is missing or wrong, and where.
         source: serde_json::Error,
     },
 }
 
 /// What to do about a schema that was not expected.
-fn advice(kind: &Kind, found: &str) -> String {
+fn advice(kind: &DocumentKind, found: &str) -> String {
     let family = |schema: &str| schema.rsplit_once('/').map(|(family, _)| family.to_owned());
     if family(found) == family(kind.schema) {
         "it was written by another version of swtch".to_owned()
@@ -135,8 +134,8 @@ fn named(value: &serde_json::Value) -> Option<&str> {
 /// The schema that a text names, also when it ends early: by it a file is known before it is read as anything.
 ///
 /// ```
-/// assert_eq!(swtch_document::schema(b"{\"schema\": \"swtch/profile/1\", \"dir"), Some("swtch/profile/1".to_owned()));
-/// assert_eq!(swtch_document::schema(b"#!/bin/sh"), None);
+/// assert_eq!(swtch_units::input_error::schema(b"{\"schema\": \"swtch/profile/1\", \"dir"), Some("swtch/profile/1".to_owned()));
+/// assert_eq!(swtch_units::input_error::schema(b"#!/bin/sh"), None);
 /// ```
 pub fn schema(contents: &[u8]) -> Option<String> {
     if let Ok(value) = serde_json::from_slice::<serde_json::Value>(contents) {
@@ -158,7 +157,7 @@ mod tests {
     }
 
     impl Document for Note {
-        const KIND: &'static Kind = &Kind {
+        const KIND: &'static DocumentKind = &DocumentKind {
             schema: "swtch/note/1",
             name: "a note",
             written_by: "'swtch note'",

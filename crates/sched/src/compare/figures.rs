@@ -79,7 +79,7 @@ impl Figure {
     /// Of values of several runs.
     ///
     /// ```
-    /// use swtch_live::Figure;
+    /// use swtch_sched::Figure;
     ///
     /// let figure = Figure::of(&[3.0, 1.0, 2.0, 5.0, 4.0]);
     /// assert_eq!((figure.median, figure.ci_low, figure.ci_high), (3.0, Some(1.0), Some(5.0)));
