@@ -61,7 +61,7 @@ fn simulate<P: Policy>(machine: &Machine, mix: &Mix, policy: P, seed: u64) -> Re
 
 /// Work that each task has done.
 fn work<P>(outcome: &Outcome<P, Nothing>) -> Vec<f64> {
-    outcome.tally.tasks.iter().map(|task| task.work as f64).collect()
+    outcome.stats.tasks.iter().map(|task| task.work as f64).collect()
 }
 
 /// What lies between an ideal schedule and a real one, a step at a time.

@@ -8,7 +8,7 @@ use anyhow::Result;
 use swtch_sim::policy::{HOOKS, Hook};
 use swtch_sim::run::Run;
 use swtch_sim::sink::Nothing;
-use swtch_sim::workloads::{Channel, Hackbench, Tasks};
+use swtch_sim::workloads::{Hackbench, Tasks, Transport};
 
 /// An eighth of the machine with an eighth of the groups: as many tasks for a CPU, and an eighth of the events.
 const PART_CPUS: usize = 28;
@@ -20,7 +20,7 @@ const LOOPS: u32 = 1_000;
 struct Job {
     groups: u32,
     tasks: Tasks,
-    channel: Channel,
+    channel: Transport,
     policy: usize,
 }
 
@@ -47,7 +47,7 @@ fn scale() -> f64 {
     CPUS as f64 / PART_CPUS as f64
 }
 
-fn jobs(groups: &[u32], tasks: Tasks, channel: Channel) -> Vec<Job> {
+fn jobs(groups: &[u32], tasks: Tasks, channel: Transport) -> Vec<Job> {
     let of = |groups: u32| (0..POLICIES.len()).map(move |policy| Job { groups, tasks, channel, policy });
     groups.iter().flat_map(|groups| of(*groups)).collect()
 }
@@ -56,7 +56,7 @@ fn jobs(groups: &[u32], tasks: Tasks, channel: Channel) -> Vec<Job> {
 fn measured(options: Options, jobs: &[Job]) -> Result<Vec<(f64, f64)>> {
     parallel::map(options.threads, jobs, |job| {
         let run = job.run(options)?;
-        Ok((run.makespan_ns as f64 / 1e9, run.tally.context_switches() as f64 * scale() / 1e6))
+        Ok((run.makespan_ns as f64 / 1e9, run.stats.context_switches() as f64 * scale() / 1e6))
     })
 }
 
@@ -64,7 +64,7 @@ fn measured(options: Options, jobs: &[Job]) -> Result<Vec<(f64, f64)>> {
 struct Source {
     title: &'static str,
     tasks: Tasks,
-    channel: Channel,
+    channel: Transport,
     groups: &'static [u32],
     times: &'static str,
     switches: &'static str,
@@ -92,7 +92,7 @@ const SOURCES: [Source; 3] = [
     Source {
         title: "threads and pipes",
         tasks: Tasks::Threads,
-        channel: Channel::Pipe,
+        channel: Transport::Pipe,
         groups: &[5, 10, 15, 25],
         times: "fig2_hackbench_thread_pipe_time_s",
         switches: "fig2_hackbench_thread_pipe_ctxsw",
@@ -103,7 +103,7 @@ const SOURCES: [Source; 3] = [
     Source {
         title: "processes and pipes",
         tasks: Tasks::Processes,
-        channel: Channel::Pipe,
+        channel: Transport::Pipe,
         groups: &[25],
         times: "fig4a_process_time_s",
         switches: "fig4c_process_ctxsw",
@@ -114,7 +114,7 @@ const SOURCES: [Source; 3] = [
     Source {
         title: "processes and sockets",
         tasks: Tasks::Processes,
-        channel: Channel::Socket,
+        channel: Transport::Socket,
         groups: &[25],
         times: "fig4a_process_time_s",
         switches: "fig4c_process_ctxsw",
@@ -182,14 +182,14 @@ const MEANS: [(Hook, [f64; 2]); 7] = [
 pub(crate) fn hooks(options: Options) -> Result<Vec<Table>> {
     let groups = if options.small { 1 } else { 25 };
     let jobs =
-        [CFS, FLSCHED].map(|policy| Job { groups, tasks: Tasks::Threads, channel: Channel::Pipe, policy });
-    let runs = parallel::map(options.threads, &jobs, |job| Ok(job.run(options)?.tally.hooks))?;
+        [CFS, FLSCHED].map(|policy| Job { groups, tasks: Tasks::Threads, channel: Transport::Pipe, policy });
+    let runs = parallel::map(options.threads, &jobs, |job| Ok(job.run(options)?.stats.hooks))?;
     let mut table = Table::new("Mean time of a hook under hackbench, threads and pipes");
     for (hook, published) in MEANS {
         for ((tallies, published), name) in runs.iter().zip(published).zip(["CFS", "FLSCHED"]) {
-            let tally = tallies[hook as usize];
-            if tally.calls > 0 {
-                let mean_ns = tally.ns as f64 / tally.calls as f64;
+            let stats = tallies[hook as usize];
+            if stats.calls > 0 {
+                let mean_ns = stats.ns as f64 / stats.calls as f64;
                 let what = format!("{}, {name}", hook.name());
                 table
                     .rows
@@ -201,9 +201,9 @@ pub(crate) fn hooks(options: Options) -> Result<Vec<Table>> {
     let mut grid = Grid { header: header.map(str::to_owned).to_vec(), rows: Vec::new() };
     for hook in Hook::ALL {
         let cells = runs.iter().flat_map(|tallies: &[_; HOOKS]| {
-            let tally = tallies[hook as usize];
-            let part = 100.0 * tally.spin_ns as f64 / (tally.ns.max(1)) as f64;
-            [tally.calls.to_string(), format!("{part:.1} %")]
+            let stats = tallies[hook as usize];
+            let part = 100.0 * stats.spin_ns as f64 / (stats.ns.max(1)) as f64;
+            [stats.calls.to_string(), format!("{part:.1} %")]
         });
         grid.rows.push([hook.name().to_owned()].into_iter().chain(cells).collect());
     }

@@ -50,7 +50,7 @@ fn steady(job: &Job) -> Result<Steady> {
     };
     let (short, long) = (part(first)?, part(last)?);
     let of_one_s = (long.makespan_ns - short.makespan_ns) as f64 / 1e9 / f64::from(last - first);
-    let times = long.tally.times();
+    let times = long.stats.times();
     let spun_percent = 100.0 * times.spin_ns as f64 / (times.sum_ns() - times.idle_ns) as f64;
     Ok(Steady { program_s: of_one_s * f64::from(all), spun_percent })
 }

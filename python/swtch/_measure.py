@@ -57,7 +57,7 @@ def measure(
     """
     if quick and full:
         raise UsageError("quick and full exclude each other; give one of them")
-    wishes = {
+    overrides = {
         "preset": "quick" if quick else "full" if full else "default",
         "methods": _listed(methods),
         "sizes": _listed(sizes),
@@ -70,7 +70,7 @@ def measure(
         "max_array": max_array,
         "seed": seed,
     }
-    documents, stopped_by = _native.measure(wishes, progress)
+    documents, stopped_by = _native.measure(overrides, progress)
     profile = None
     if documents is not None:
         document, batches = documents

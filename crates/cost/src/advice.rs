@@ -62,7 +62,7 @@ pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
 }
 
 /// Two tasks that wake each other.
-struct Pair {
+struct WakingPair {
     tids: (u32, u32),
     /// How often, both ways.
     wakes: u64,
@@ -187,7 +187,7 @@ impl Case<'_> {
     }
 
     /// The two tasks that wake each other most, mostly on two CPUs (`apart`) or mostly on one.
-    fn pair(&self, apart: bool) -> Option<Pair> {
+    fn pair(&self, apart: bool) -> Option<WakingPair> {
         let counts: HashMap<(u32, u32), &WakeRow> =
             self.inputs.wakes.iter().map(|wake| ((wake.waker_tid, wake.wakee_tid), wake)).collect();
         let pairs = self.inputs.wakes.iter().filter(|wake| wake.waker_tid < wake.wakee_tid);
@@ -197,7 +197,7 @@ impl Case<'_> {
             let across = wakes.saturating_sub(there.same_cpu? + back.same_cpu?);
             let often = there.count.min(back.count) >= LEAST_WAKES;
             let tids = (there.waker_tid, there.wakee_tid);
-            (often && (2 * across > wakes) == apart).then_some(Pair { tids, wakes, across })
+            (often && (2 * across > wakes) == apart).then_some(WakingPair { tids, wakes, across })
         });
         let most = pairs.max_by_key(|pair| (if apart { pair.across } else { pair.wakes }, pair.tids))?;
         (most.wakes as f64 >= LEAST_SHARE_OF_SWITCHES * self.switches).then_some(most)
@@ -205,7 +205,7 @@ impl Case<'_> {
 
     /// Two tasks that wake each other on two CPUs.
     fn ping_pong(&self) -> Option<Advice> {
-        let Pair { tids, wakes, across } = self.pair(true)?;
+        let WakingPair { tids, wakes, across } = self.pair(true)?;
         let (one, other) = (self.name(tids.0), self.name(tids.1));
         Some(Advice {
             what: "two tasks wake each other across CPUs".to_owned(),
@@ -219,7 +219,7 @@ impl Case<'_> {
 
     /// Two tasks that wake each other on one CPU, where only one of them can work at a time anyway.
     fn taking_turns(&self) -> Option<Advice> {
-        let Pair { tids, wakes, across } = self.pair(false)?;
+        let WakingPair { tids, wakes, across } = self.pair(false)?;
         let (one, other) = (self.name(tids.0), self.name(tids.1));
         Some(Advice {
             what: "two tasks take turns on one CPU".to_owned(),

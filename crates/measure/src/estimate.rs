@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::condition::Condition;
-use crate::noise::{Spoiled, Usual, spoiled};
+use crate::noise::{Rejection, Usual, rejection};
 use swtch_profile::check::{UNEXPECTED_SWITCHES_SHARE, is_unexpected};
 use swtch_profile::model::{Ended, Estimate};
 use swtch_stats as stats;
@@ -32,12 +32,12 @@ pub(crate) struct Collected {
 
 /// The batches that enter an estimate.
 #[derive(Debug)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct AcceptedBatches<'a> {
     condition: &'a Condition,
     ended: Ended,
     batches: Vec<(usize, &'a Batch)>,
     all: Vec<&'a Batch>,
-    rejected: Vec<Spoiled>,
+    rejected: Vec<Rejection>,
     noisy_host: bool,
     /// Whether the kernel counts switches here.
     counted: bool,
@@ -62,9 +62,9 @@ impl Collected {
     }
 
     /// Separates the batches to keep. `spin_ns` is the run's usual spin; `counted` whether the kernel counts switches.
-    pub(crate) fn keep(&self, spin_ns: f64, counted: bool) -> Kept<'_> {
+    pub(crate) fn keep(&self, spin_ns: f64, counted: bool) -> AcceptedBatches<'_> {
         let usual = self.usual(spin_ns);
-        let mut kept = Kept {
+        let mut kept = AcceptedBatches {
             condition: &self.condition,
             ended: self.ended,
             batches: Vec::new(),
@@ -75,7 +75,7 @@ impl Collected {
         };
         for (launch, batches) in self.launches.iter().enumerate() {
             for batch in batches {
-                match spoiled(batch, usual) {
+                match rejection(batch, usual) {
                     None => kept.batches.push((launch, batch)),
                     Some(reason) => kept.rejected.push(reason),
                 }
@@ -96,13 +96,13 @@ impl Collected {
     }
 }
 
-impl Kept<'_> {
+impl AcceptedBatches<'_> {
     /// Reasons of the batches left out, one each.
-    pub(crate) fn rejected(&self) -> &[Spoiled] {
+    pub(crate) fn rejected(&self) -> &[Rejection] {
         &self.rejected
     }
 
-    /// Switches per round as counted; `None` where the kernel does not count.
+    /// SwitchCounts per round as counted; `None` where the kernel does not count.
     pub(crate) fn switches_per_round(&self) -> Option<f64> {
         self.counted.then(|| self.median_of(Batch::switches_per_round))
     }

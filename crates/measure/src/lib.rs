@@ -94,7 +94,7 @@ pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Measure
     let order_seed = options.order_seed.unwrap_or(started_unix_s);
     let limits = (started, started + options.time_limit().saturating_sub(CLOSING));
     let before = Taken::now(&cpus);
-    let run = run::Run::new(
+    let run = run::MeasureRun::new(
         &plan,
         clock,
         options.precision(),

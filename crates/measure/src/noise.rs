@@ -22,7 +22,7 @@ pub(crate) fn spin(clock: Clock) -> u64 {
 
 /// Why a batch is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Spoiled {
+pub(crate) enum Rejection {
     /// Other tasks, interrupts, the hypervisor or a quota had the processor for part of it.
     ForeignCpuTime,
     /// The processor ran slower than before and after.
@@ -33,7 +33,7 @@ pub(crate) enum Spoiled {
     SwitchCount,
 }
 
-impl Spoiled {
+impl Rejection {
     /// Every reason.
     pub(crate) const ALL: [Self; 4] =
         [Self::ForeignCpuTime, Self::SlowClock, Self::Migrated, Self::SwitchCount];
@@ -69,16 +69,16 @@ pub(crate) struct Usual {
 
 /// Whether and why `batch` is spoiled. Neither reason looks at the figure itself: leaving out what is slow because it is slow
 /// would only make the result look better.
-pub(crate) fn spoiled(batch: &Batch, usual: Usual) -> Option<Spoiled> {
+pub(crate) fn rejection(batch: &Batch, usual: Usual) -> Option<Rejection> {
     let off = batch.off_cpu_share.unwrap_or(0.0).max(batch.baseline_off_cpu_share);
     if off > MOST_OFF_CPU_SHARE {
-        Some(Spoiled::ForeignCpuTime)
+        Some(Rejection::ForeignCpuTime)
     } else if usual.pinned && batch.migrated {
-        Some(Spoiled::Migrated)
+        Some(Rejection::Migrated)
     } else if batch.spin_ns > usual.spin_ns * MOST_SPIN_RATIO {
-        Some(Spoiled::SlowClock)
+        Some(Rejection::SlowClock)
     } else if usual.switches_per_round.is_some_and(|steady| miscounted(batch, steady)) {
-        Some(Spoiled::SwitchCount)
+        Some(Rejection::SwitchCount)
     } else {
         None
     }
@@ -108,27 +108,27 @@ mod tests {
 
     #[test]
     fn each_disturbance_is_named() {
-        assert_eq!(spoiled(&clean(), USUAL), None);
+        assert_eq!(rejection(&clean(), USUAL), None);
         let cases = [
-            (Batch { off_cpu_share: Some(0.5), ..clean() }, Spoiled::ForeignCpuTime),
-            (Batch { baseline_off_cpu_share: 0.5, ..clean() }, Spoiled::ForeignCpuTime),
-            (Batch { spin_ns: 12_000.0, ..clean() }, Spoiled::SlowClock),
-            (Batch { migrated: true, ..clean() }, Spoiled::Migrated),
-            (Batch { voluntary_per_round: 1.7, ..clean() }, Spoiled::SwitchCount),
+            (Batch { off_cpu_share: Some(0.5), ..clean() }, Rejection::ForeignCpuTime),
+            (Batch { baseline_off_cpu_share: 0.5, ..clean() }, Rejection::ForeignCpuTime),
+            (Batch { spin_ns: 12_000.0, ..clean() }, Rejection::SlowClock),
+            (Batch { migrated: true, ..clean() }, Rejection::Migrated),
+            (Batch { voluntary_per_round: 1.7, ..clean() }, Rejection::SwitchCount),
         ];
         for (batch, reason) in cases {
-            assert_eq!(spoiled(&batch, USUAL), Some(reason));
+            assert_eq!(rejection(&batch, USUAL), Some(reason));
         }
     }
 
     #[test]
     fn an_unpinned_task_may_migrate() {
         let batch = Batch { migrated: true, ..clean() };
-        assert_eq!(spoiled(&batch, Usual { pinned: false, ..USUAL }), None);
+        assert_eq!(rejection(&batch, Usual { pinned: false, ..USUAL }), None);
     }
 
     #[test]
     fn a_slow_figure_alone_spoils_nothing() {
-        assert_eq!(spoiled(&Batch { round_ns: 1e9, ..clean() }, USUAL), None);
+        assert_eq!(rejection(&Batch { round_ns: 1e9, ..clean() }, USUAL), None);
     }
 }

@@ -26,7 +26,7 @@ const QUEUED: (u32, u32) = (16, 16);
 
 /// Which part of the Profile a condition is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum ProfilePart {
     Direct,
     Total,
     Ring,
@@ -37,7 +37,7 @@ pub(crate) enum Part {
 /// One condition with its claim on the time.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
-    pub(crate) part: Part,
+    pub(crate) part: ProfilePart,
     pub(crate) condition: Condition,
     /// Share of the time relative to the others.
     pub(crate) weight: f64,
@@ -47,7 +47,7 @@ impl Planned {
     /// The stride, for a condition of the total cost.
     fn stride_of_total(&self) -> Option<u64> {
         match self.condition.work {
-            Work::Switch { pattern, .. } if self.part == Part::Total => Some(pattern.stride_bytes),
+            Work::Switch { pattern, .. } if self.part == ProfilePart::Total => Some(pattern.stride_bytes),
             _ => None,
         }
     }
@@ -174,7 +174,7 @@ impl Plan {
                         };
                         let headline = method == Method::Pipe && home && *class == Class::Normal;
                         self.conditions.push(Planned {
-                            part: Part::Direct,
+                            part: ProfilePart::Direct,
                             condition: Condition {
                                 work: Work::Switch { method, tasks: *tasks, count, pattern: Pattern::NONE },
                                 placement: *placement,
@@ -234,7 +234,7 @@ impl Plan {
         }
         self.ensure_direct_reference(cpus);
         self.conditions.extend(patterns.into_iter().map(|pattern| Planned {
-            part: Part::Total,
+            part: ProfilePart::Total,
             condition: Condition {
                 work: Work::Switch { method: Method::Pipe, tasks: Tasks::Process, count: 2, pattern },
                 placement: Placement::SameCpu,
@@ -260,7 +260,7 @@ impl Plan {
             class: Class::Normal,
         };
         if !self.conditions.iter().any(|planned| planned.condition == condition) {
-            self.conditions.push(Planned { part: Part::Direct, condition, weight: 4.0 });
+            self.conditions.push(Planned { part: ProfilePart::Direct, condition, weight: 4.0 });
         }
     }
 
@@ -307,7 +307,7 @@ impl Plan {
                 // lat_ctx sums an array of integers: a read.
                 let pattern = Pattern { array_bytes, stride_bytes: ELEMENT_BYTES, access: Access::Read };
                 self.conditions.push(Planned {
-                    part: Part::Ring,
+                    part: ProfilePart::Ring,
                     condition: Condition {
                         work: Work::Switch { method: Method::Ring, tasks: Tasks::Process, count, pattern },
                         placement: Placement::SameCpu,
@@ -322,7 +322,7 @@ impl Plan {
 
     /// A part of the Profile that stays empty because of the caller's own wishes says so.
     fn say_what_was_not_asked_for(&mut self, options: &Options, has_caches: bool) {
-        let has = |part: Part| self.conditions.iter().any(|planned| planned.part == part);
+        let has = |part: ProfilePart| self.conditions.iter().any(|planned| planned.part == part);
         let mut strides: Vec<u64> = self.conditions.iter().filter_map(Planned::stride_of_total).collect();
         strides.sort_unstable();
         strides.dedup();
@@ -341,11 +341,11 @@ impl Plan {
             (true, _) => methods,
         };
         let rows = [
-            (has(Part::Total), "total cost", total),
+            (has(ProfilePart::Total), "total cost", total),
             (strides.len() != 1, "strides", one_stride),
-            (has(Part::Ring), "ring of processes", "only some methods or sizes were asked for"),
-            (has(Part::Messages), "messages", methods),
-            (has(Part::Reference), "references", methods),
+            (has(ProfilePart::Ring), "ring of processes", "only some methods or sizes were asked for"),
+            (has(ProfilePart::Messages), "messages", methods),
+            (has(ProfilePart::Reference), "references", methods),
         ];
         for (_, what, why) in rows.into_iter().filter(|(there, ..)| !there) {
             self.unavailable(what, why);
@@ -359,7 +359,7 @@ impl Plan {
                 let sizes = if cpus.len() == 1 { [ALONE, DEEP] } else { [SINGLE, QUEUED] };
                 for (channels, depth) in sizes {
                     self.conditions.push(Planned {
-                        part: Part::Messages,
+                        part: ProfilePart::Messages,
                         condition: Condition {
                             work: Work::Messages { carrier, channels, depth },
                             placement: *placement,
@@ -376,7 +376,7 @@ impl Plan {
     fn add_references(&mut self, cpus: &[u32]) {
         for reference in [Reference::Syscall, Reference::Fork, Reference::ThreadCreate] {
             self.conditions.push(Planned {
-                part: Part::Reference,
+                part: ProfilePart::Reference,
                 condition: Condition {
                     work: Work::Reference(reference),
                     placement: Placement::SameCpu,

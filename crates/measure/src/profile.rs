@@ -1,10 +1,10 @@
 //! From what was gathered to a [`Profile`] and the table of raw samples.
 
 use crate::condition::{Condition, Reference, Work};
-use crate::estimate::{Collected, Kept};
+use crate::estimate::{AcceptedBatches, Collected};
 use crate::kernels::messages::MESSAGE_BYTES;
-use crate::noise::Spoiled;
-use crate::plan::Part;
+use crate::noise::Rejection;
+use crate::plan::ProfilePart;
 use crate::regions;
 use crate::run::Gathered;
 use crate::traversal::{Access, ELEMENT_BYTES};
@@ -17,7 +17,7 @@ use swtch_stats as stats;
 use swtch_topology::Host;
 
 /// The measured parts of a Profile.
-pub(crate) struct Figures {
+pub(crate) struct ProfileFigures {
     pub(crate) direct: Vec<Direct>,
     pub(crate) total: Vec<Total>,
     pub(crate) ring: Vec<Ring>,
@@ -30,9 +30,9 @@ pub(crate) struct Figures {
 }
 
 /// Turns batches into figures. `counted` says whether the kernel counts switches here.
-pub(crate) fn figures(gathered: &Gathered, host: &Host, counted: bool) -> Figures {
+pub(crate) fn figures(gathered: &Gathered, host: &Host, counted: bool) -> ProfileFigures {
     let spin_ns = usual_spin_ns(gathered);
-    let mut figures = Figures {
+    let mut figures = ProfileFigures {
         direct: Vec::new(),
         total: Vec::new(),
         ring: Vec::new(),
@@ -51,11 +51,11 @@ pub(crate) fn figures(gathered: &Gathered, host: &Host, counted: bool) -> Figure
             continue;
         }
         match part {
-            Part::Direct => figures.direct.push(direct(&collected.condition, &kept)),
-            Part::Ring => figures.ring.push(ring(&collected.condition, &kept)),
-            Part::Messages => figures.messages.push(message(&collected.condition, &kept)),
-            Part::Reference => reference(&mut figures.references, &collected.condition, &kept),
-            Part::Total => {}
+            ProfilePart::Direct => figures.direct.push(direct(&collected.condition, &kept)),
+            ProfilePart::Ring => figures.ring.push(ring(&collected.condition, &kept)),
+            ProfilePart::Messages => figures.messages.push(message(&collected.condition, &kept)),
+            ProfilePart::Reference => reference(&mut figures.references, &collected.condition, &kept),
+            ProfilePart::Total => {}
         }
     }
     figures.add_total(gathered, spin_ns, counted);
@@ -68,7 +68,7 @@ fn usual_spin_ns(gathered: &Gathered) -> f64 {
     stats::median(&all.map(|batch| batch.spin_ns).collect::<Vec<_>>())
 }
 
-fn direct(condition: &Condition, kept: &Kept<'_>) -> Direct {
+fn direct(condition: &Condition, kept: &AcceptedBatches<'_>) -> Direct {
     let Work::Switch { method, tasks, .. } = condition.work else {
         unreachable!("a direct cost is of switches")
     };
@@ -87,7 +87,7 @@ fn direct(condition: &Condition, kept: &Kept<'_>) -> Direct {
     }
 }
 
-fn ring(condition: &Condition, kept: &Kept<'_>) -> Ring {
+fn ring(condition: &Condition, kept: &AcceptedBatches<'_>) -> Ring {
     let Work::Switch { count, pattern, .. } = condition.work else { unreachable!("a ring is of switches") };
     Ring {
         processes: count,
@@ -98,7 +98,7 @@ fn ring(condition: &Condition, kept: &Kept<'_>) -> Ring {
     }
 }
 
-fn message(condition: &Condition, kept: &Kept<'_>) -> Message {
+fn message(condition: &Condition, kept: &AcceptedBatches<'_>) -> Message {
     let Work::Messages { carrier, channels, depth } = condition.work else {
         unreachable!("a message is of messages")
     };
@@ -115,7 +115,7 @@ fn message(condition: &Condition, kept: &Kept<'_>) -> Message {
     }
 }
 
-fn reference(references: &mut References, condition: &Condition, kept: &Kept<'_>) {
+fn reference(references: &mut References, condition: &Condition, kept: &AcceptedBatches<'_>) {
     let Work::Reference(which) = condition.work else { return };
     let place = match which {
         Reference::Syscall => &mut references.syscall_ns,
@@ -125,7 +125,7 @@ fn reference(references: &mut References, condition: &Condition, kept: &Kept<'_>
     *place = Some(kept.gross());
 }
 
-impl Figures {
+impl ProfileFigures {
     fn add_total(&mut self, gathered: &Gathered, spin_ns: f64, counted: bool) {
         let is_c1 = |row: &&Direct| {
             row.method == "pipe"
@@ -133,7 +133,7 @@ impl Figures {
                 && row.placement == "same-cpu"
                 && row.class == "normal"
         };
-        let totals = || gathered.conditions.iter().filter(|(part, _)| *part == Part::Total);
+        let totals = || gathered.conditions.iter().filter(|(part, _)| *part == ProfilePart::Total);
         let Some(c1) = self.direct.iter().find(is_c1).map(|row| row.switch_cost_ns.clone()) else {
             if totals().next().is_some() {
                 let why = "c1 of the pipe between processes is missing, and c2 - c1 needs it".to_owned();
@@ -176,7 +176,7 @@ impl Figures {
     }
 }
 
-fn total(collected: &Collected, kept: &Kept<'_>, c1: &Estimate) -> Total {
+fn total(collected: &Collected, kept: &AcceptedBatches<'_>, c1: &Estimate) -> Total {
     let Work::Switch { pattern, .. } = collected.condition.work else { unreachable!("c2 is of switches") };
     let c2 = kept.net();
     Total {
@@ -202,13 +202,13 @@ fn indirect(c2: &Estimate, c1: &Estimate) -> Indirect {
 }
 
 fn noise(gathered: &Gathered, spin_ns: f64, counted: bool) -> Noise {
-    let mut reasons = vec![0u32; Spoiled::ALL.len()];
+    let mut reasons = vec![0u32; Rejection::ALL.len()];
     let mut spins = Vec::new();
     // Weighted by time: one batch that lost a whole slice to a stranger is short in number and long in time.
     let (mut off_cpu_ns, mut switching_ns) = (0.0, 0.0);
     for (_, collected) in &gathered.conditions {
         for reason in collected.keep(spin_ns, counted).rejected() {
-            reasons[Spoiled::ALL.iter().position(|known| known == reason).unwrap_or(0)] += 1;
+            reasons[Rejection::ALL.iter().position(|known| known == reason).unwrap_or(0)] += 1;
         }
         for batch in collected.launches.iter().flatten() {
             spins.push(batch.spin_ns);
@@ -222,7 +222,7 @@ fn noise(gathered: &Gathered, spin_ns: f64, counted: bool) -> Noise {
     Noise {
         batches: spins.len() as u32,
         rejected: reasons.iter().sum(),
-        reasons: Spoiled::ALL
+        reasons: Rejection::ALL
             .iter()
             .zip(&reasons)
             .filter(|(_, batches)| **batches > 0)
@@ -255,7 +255,7 @@ pub(crate) fn samples(gathered: &Gathered) -> Vec<Sample> {
                     off_cpu_share: batch.off_cpu_share,
                     spin_ns: batch.spin_ns,
                     migrated: batch.migrated,
-                    spoiled: crate::noise::spoiled(batch, usual).map(|reason| reason.name().to_owned()),
+                    spoiled: crate::noise::rejection(batch, usual).map(|reason| reason.name().to_owned()),
                     ..describe(&collected.condition)
                 });
             }

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::condition::{Condition, Work};
 use crate::estimate::{Collected, precise_enough};
 use crate::launch::{LaunchError, Size, launch};
-use crate::plan::{Part, Plan, Planned};
+use crate::plan::{Plan, Planned, ProfilePart};
 use std::time::{Duration, Instant};
 use swtch_profile::model::{Ended, Unavailable};
 use swtch_stats::{self as stats, Rng};
@@ -61,14 +61,14 @@ impl Observer for Silent {
 /// What a run gathered.
 #[derive(Debug)]
 pub(crate) struct Gathered {
-    pub(crate) conditions: Vec<(Part, Collected)>,
+    pub(crate) conditions: Vec<(ProfilePart, Collected)>,
     pub(crate) unavailable: Vec<Unavailable>,
     pub(crate) ended: Ended,
     pub(crate) launches: u32,
 }
 
 /// One condition on its way.
-struct Lane {
+struct ConditionRun {
     planned: Planned,
     size: Size,
     /// Time of a round and its baseline, ns; unknown before the pilot.
@@ -82,8 +82,8 @@ struct Lane {
 }
 
 /// A run in progress.
-pub(crate) struct Run<'a> {
-    lanes: Vec<Lane>,
+pub(crate) struct MeasureRun<'a> {
+    runs: Vec<ConditionRun>,
     clock: Clock,
     precision: f64,
     passes: u32,
@@ -95,7 +95,7 @@ pub(crate) struct Run<'a> {
     launches: u32,
 }
 
-impl<'a> Run<'a> {
+impl<'a> MeasureRun<'a> {
     pub(crate) fn new(
         plan: &Plan,
         clock: Clock,
@@ -105,10 +105,10 @@ impl<'a> Run<'a> {
         counted: bool,
         observer: &'a mut dyn Observer,
     ) -> Self {
-        let lanes = plan.conditions.iter().cloned().map(Lane::new).collect();
+        let runs = plan.conditions.iter().cloned().map(ConditionRun::new).collect();
         let (started, deadline) = limits;
         Self {
-            lanes,
+            runs,
             clock,
             precision,
             passes,
@@ -126,24 +126,24 @@ impl<'a> Run<'a> {
         let mut pass = 0;
         loop {
             let mut order: Vec<usize> =
-                (0..self.lanes.len()).filter(|lane| self.lanes[*lane].open()).collect();
+                (0..self.runs.len()).filter(|condition_run| self.runs[*condition_run].open()).collect();
             if order.is_empty() || self.over() {
                 break;
             }
             rng.shuffle(&mut order);
             if pass == 0 {
                 // When the time is short, it goes first to the answer, last to large arrays; later passes are all random.
-                order.sort_by_key(|lane| {
-                    let planned = &self.lanes[*lane].planned;
-                    (planned.part != Part::Direct, planned.condition.memory_bytes())
+                order.sort_by_key(|condition_run| {
+                    let planned = &self.runs[*condition_run].planned;
+                    (planned.part != ProfilePart::Direct, planned.condition.memory_bytes())
                 });
             }
             let mut launched = false;
-            for lane in order {
+            for condition_run in order {
                 if self.over() {
                     break;
                 }
-                launched |= self.turn(lane, pass);
+                launched |= self.turn(condition_run, pass);
             }
             pass += 1;
             if !launched && pass > self.passes {
@@ -159,20 +159,25 @@ impl<'a> Run<'a> {
 
     /// One launch of one condition, if its share of the time allows; says whether there was one.
     fn turn(&mut self, index: usize, pass: u32) -> bool {
-        let weights: f64 = self.lanes.iter().filter(|lane| lane.open()).map(|lane| lane.planned.weight).sum();
+        let weights: f64 = self
+            .runs
+            .iter()
+            .filter(|condition_run| condition_run.open())
+            .map(|condition_run| condition_run.planned.weight)
+            .sum();
         let left_ns = self.deadline.saturating_duration_since(Instant::now()).as_nanos() as f64;
         let total_ns = (self.deadline - self.started).as_nanos() as f64;
-        let lane = &mut self.lanes[index];
+        let condition_run = &mut self.runs[index];
         let passes_left = f64::from(self.passes.saturating_sub(pass).max(1));
-        let share_ns = left_ns * lane.planned.weight / weights / passes_left;
+        let share_ns = left_ns * condition_run.planned.weight / weights / passes_left;
         let slice_ns = if pass < self.passes { share_ns } else { share_ns.min(LONGEST_SLICE_NS) };
-        lane.size_for(slice_ns);
-        let predicted_ns = lane.predicted_ns();
-        let first = lane.collected.launches.is_empty();
+        condition_run.size_for(slice_ns);
+        let predicted_ns = condition_run.predicted_ns();
+        let first = condition_run.collected.launches.is_empty();
         if !first && (predicted_ns > left_ns || pass < self.passes && predicted_ns > 2.5 * slice_ns) {
             // An expensive condition has had its share of this pass when it has used its share of the time so far.
-            let due_ns = (total_ns - left_ns) * lane.planned.weight / weights;
-            if predicted_ns > left_ns || lane.spent_ns + predicted_ns > due_ns {
+            let due_ns = (total_ns - left_ns) * condition_run.planned.weight / weights;
+            if predicted_ns > left_ns || condition_run.spent_ns + predicted_ns > due_ns {
                 return false;
             }
         }
@@ -184,32 +189,32 @@ impl<'a> Run<'a> {
         let now = Instant::now();
         let spent = now.duration_since(self.started).as_secs_f64();
         let total = self.deadline.duration_since(self.started).as_secs_f64();
-        let lane = &mut self.lanes[index];
+        let condition_run = &mut self.runs[index];
         let progress = Progress {
             fraction: (spent / total).min(1.0),
             at_most: self.deadline.saturating_duration_since(now),
-            condition: &lane.planned.condition,
+            condition: &condition_run.planned.condition,
         };
         self.observer.progress(&progress);
-        if lane.pair_ns == 0.0 {
-            lane.pilot(self.clock, &mut || self.observer.stop());
+        if condition_run.pair_ns == 0.0 {
+            condition_run.pilot(self.clock, &mut || self.observer.stop());
         }
-        if lane.failed.is_none() {
-            lane.launch(self.clock, &mut || self.observer.stop());
+        if condition_run.failed.is_none() {
+            condition_run.launch(self.clock, &mut || self.observer.stop());
         }
         self.launches += 1;
-        self.interrupted |= lane.failed == Some(LaunchError::Interrupted) || self.observer.stop();
-        let lane = &mut self.lanes[index];
-        let headline = lane.planned.weight > 1.0;
+        self.interrupted |= condition_run.failed == Some(LaunchError::Interrupted) || self.observer.stop();
+        let condition_run = &mut self.runs[index];
+        let headline = condition_run.planned.weight > 1.0;
         let fewest = if headline { FEWEST_HEADLINE_LAUNCHES } else { FEWEST_LAUNCHES };
-        if lane.collected.launches.len() >= fewest && lane.failed.is_none() {
-            let spin_ns = lane.usual_spin_ns();
-            let kept = lane.collected.keep(spin_ns, self.counted);
-            let estimate = match lane.planned.part {
-                Part::Messages | Part::Reference => kept.gross(),
+        if condition_run.collected.launches.len() >= fewest && condition_run.failed.is_none() {
+            let spin_ns = condition_run.usual_spin_ns();
+            let kept = condition_run.collected.keep(spin_ns, self.counted);
+            let estimate = match condition_run.planned.part {
+                ProfilePart::Messages | ProfilePart::Reference => kept.gross(),
                 _ => kept.net(),
             };
-            lane.precise = precise_enough(&estimate, self.precision);
+            condition_run.precise = precise_enough(&estimate, self.precision);
         }
     }
 
@@ -221,8 +226,8 @@ impl<'a> Run<'a> {
             launches: self.launches,
         };
         let unfinished = if self.interrupted { Ended::Interrupted } else { Ended::TimeLimit };
-        for lane in self.lanes {
-            let Lane { planned, mut collected, failed, precise, .. } = lane;
+        for condition_run in self.runs {
+            let ConditionRun { planned, mut collected, failed, precise, .. } = condition_run;
             let what = planned.condition.to_string();
             match failed {
                 Some(error) if error != LaunchError::Interrupted => {
@@ -247,7 +252,7 @@ impl<'a> Run<'a> {
     }
 }
 
-impl Lane {
+impl ConditionRun {
     fn new(planned: Planned) -> Self {
         let collected =
             Collected { condition: planned.condition.clone(), launches: Vec::new(), ended: Ended::TimeLimit };

@@ -116,12 +116,12 @@ pub(crate) fn become_normal() {
 
 /// Switches of this thread so far, as the kernel counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Switches {
+pub(crate) struct SwitchCounts {
     pub(crate) voluntary: u64,
     pub(crate) involuntary: u64,
 }
 
-impl Switches {
+impl SwitchCounts {
     /// Reads them (`getrusage(RUSAGE_THREAD)`).
     pub(crate) fn of_this_thread() -> Self {
         // SAFETY: getrusage fills the structure; all-zero is a valid value of it.

@@ -10,12 +10,12 @@ mod errors;
 mod files;
 mod listener;
 mod measuring;
+mod overrides;
 mod reading;
 mod sharing;
 mod simulating;
 mod statistics;
 mod sweeping;
-mod wishes;
 
 use pyo3::prelude::*;
 

@@ -2,7 +2,7 @@
 
 use crate::errors::{MeasureError as MeasureFailed, measure_error, mistake};
 use crate::listener::Listener;
-use crate::wishes::Wishes;
+use crate::overrides::Overrides;
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,13 +16,13 @@ type Documents<'py> = (String, Bound<'py, PyBytes>);
 /// Measures this machine. Returns the Profile (JSON) and its samples (Parquet), or None when there is nothing yet; and the
 /// exception that stopped the measurement early, or None.
 #[pyfunction]
-#[pyo3(signature = (wishes, progress=None))]
+#[pyo3(signature = (overrides, progress=None))]
 pub(crate) fn measure<'py>(
     py: Python<'py>,
-    wishes: Wishes<'py>,
+    overrides: Overrides<'py>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Option<Documents<'py>>, Option<Bound<'py, PyBaseException>>)> {
-    let options = wishes.options()?;
+    let options = overrides.options()?;
     let mut listener = Listener::new(progress);
     let outcome = py.detach(|| swtch_measure::measure(&options, &mut listener));
     let stopped_by = listener.raised.map(|error| error.into_value(py).into_bound(py));

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::io;
 use std::path::PathBuf;
 use swtch_sim::disk::{Disk, PlanError};
-use swtch_sim::plan::{Plan, Wishes, Work};
+use swtch_sim::plan::{Overrides, Plan, Work};
 use swtch_sim::{Jitter, SimError, SimulateError};
 use swtch_trace::TraceError;
 
@@ -42,18 +42,18 @@ pub(crate) fn simulate(py: Python<'_>, asking: Asking, traces: Option<PathBuf>) 
     };
     let jitter = asking.jitter.as_deref().map(Jitter::named).transpose();
     let jitter = jitter.map_err(|error| UsageError::new_err(error.to_string()))?;
-    let wishes = Wishes {
+    let overrides = Overrides {
         machine: asking.machine.clone(),
         policies: asking.policies.clone(),
         seed: asking.seed,
         duration_ns: asking.duration_ns,
         limit_ns: asking.limit_ns,
         jitter,
-        ..Wishes::default()
+        ..Overrides::default()
     };
     let mut listener = Listener::new(None);
     let found = py.detach(|| {
-        let plan = Plan::of(work, "", &wishes, profile.as_ref(), &mut Disk).map_err(Failure::Plan)?;
+        let plan = Plan::of(work, "", &overrides, profile.as_ref(), &mut Disk).map_err(Failure::Plan)?;
         swtch_sim::simulate(&plan, traces.as_deref(), &mut listener).map_err(Failure::Simulate)
     });
     if let Some(raised) = listener.raised {

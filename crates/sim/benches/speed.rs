@@ -49,7 +49,7 @@ fn one<P: Policy>(
 ) {
     // As much simulated time as makes some 200,000 events, and makes the start of all tasks a small part.
     let events_of =
-        |ns| engine(cpus, load(tasks, sleeping, ns), policy()).run().map(|outcome| outcome.tally.events);
+        |ns| engine(cpus, load(tasks, sleeping, ns), policy()).run().map(|outcome| outcome.stats.events);
     let mut duration_ns = 100_000_000;
     while events_of(duration_ns).expect("it runs") < u64::from(tasks * 10).max(200_000) {
         duration_ns *= 2;

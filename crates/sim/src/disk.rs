@@ -1,7 +1,7 @@
 //! The files that a plan names, from this machine's disk.
 
 use crate::error::SimError;
-use crate::plan::{Files, Recording};
+use crate::plan::{PlanFiles, Recording};
 use crate::recorded::Recorded;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub enum PlanError {
     Trace(#[from] TraceError),
 }
 
-impl Files for Disk {
+impl PlanFiles for Disk {
     type Error = PlanError;
 
     fn text(&mut self, path: &str) -> Result<String, PlanError> {

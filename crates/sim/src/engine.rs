@@ -23,12 +23,12 @@ mod tests;
 use crate::costs::Costs;
 use crate::error::SimError;
 use crate::jitter::{Jitter, Perturbation};
-use crate::kernel::{Kernel, NONE, State, Task};
+use crate::kernel::{Kernel, NONE, RunState, Task};
 use crate::machine::{Machine, REFERENCE_SPEED};
 use crate::policy::Policy;
 use crate::prefetch::WORTH_FETCHING;
 use crate::sink::Sink;
-use crate::tally::{CpuTimes, Tally, TaskTally};
+use crate::stats::{CpuTimes, RunStats, TaskStats};
 use crate::workload::{TaskSpec, Workload};
 use accounting::SpinLock;
 use events::{NEVER, Tournament};
@@ -60,7 +60,7 @@ impl Default for Options {
 
 /// What the engine remembers of a task besides what policies see.
 #[derive(Clone, Debug, Default)]
-struct Life {
+struct TaskState {
     parent: u32,
     children: u32,
     waits_for_children: bool,
@@ -85,14 +85,14 @@ pub struct Engine<P, S> {
     sink: S,
     workload: Workload,
     objects: Objects,
-    lives: Vec<Life>,
+    task_states: Vec<TaskState>,
     queue: Tournament,
     timers: Timers,
     /// When idle CPUs are brought work by a tick.
     idle_balance_ns: u64,
     ticks: Ticks,
     locks: Vec<SpinLock>,
-    tally: Tally,
+    stats: RunStats,
     options: Options,
     perturbation: Perturbation,
     /// The CPU on which the workload's first task starts.
@@ -109,7 +109,7 @@ pub struct Engine<P, S> {
     /// All CPUs run all tasks at this speed, whatever else happens.
     only_speed: Option<u32>,
     /// The running task of the handling CPU is to give way when the event has been handled.
-    give_way: bool,
+    need_resched: bool,
 }
 
 impl<P: Policy, S: Sink> Engine<P, S> {
@@ -137,13 +137,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             sink,
             objects: Objects::of(&workload),
             workload,
-            lives: Vec::new(),
+            task_states: Vec::new(),
             queue: Tournament::new(cpus),
             timers: Timers::default(),
             idle_balance_ns: NEVER,
             ticks,
             locks: vec![SpinLock::default(); cpus],
-            tally: Tally { cpus: vec![CpuTimes::default(); cpus], ..Tally::default() },
+            stats: RunStats { cpus: vec![CpuTimes::default(); cpus], ..RunStats::default() },
             options,
             perturbation,
             first_cpu,
@@ -154,7 +154,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             live: 0,
             smt,
             only_speed: None,
-            give_way: false,
+            need_resched: false,
         };
         let applications = &engine.workload.applications;
         engine.kernel.speeds = applications.iter().map(|application| application.speeds.clone()).collect();
@@ -197,15 +197,15 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             ..Task::default()
         });
         kernel.allowed.push(allowed);
-        self.lives.push(Life {
+        self.task_states.push(TaskState {
             parent: parent.map_or(NONE, |parent| parent as u32),
             background: spec.background,
             working_set_bytes: spec.working_set_bytes,
-            ..Life::default()
+            ..TaskState::default()
         });
         let types = kernel.machine.types.len();
         let run_by_type_ns = if types > 1 { vec![0; types] } else { Vec::new() };
-        self.tally.tasks.push(TaskTally { run_by_type_ns, ..TaskTally::default() });
+        self.stats.tasks.push(TaskStats { run_by_type_ns, ..TaskStats::default() });
         self.live += usize::from(!spec.background);
         kernel.specs.push(spec);
         self.policy.task_new(&mut self.kernel, task);
@@ -246,8 +246,8 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             } else {
                 self.global(at_ns);
             }
-            self.tally.events += 1;
-            if self.tally.events.is_multiple_of(1 << 16) {
+            self.stats.events += 1;
+            if self.stats.events.is_multiple_of(1 << 16) {
                 self.check_on(at_ns)?;
             }
         }
@@ -277,7 +277,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return Err(self.deadlock());
         }
         self.ask_policy()?;
-        if self.sink.goes_on(at_ns, self.tally.events) { Ok(()) } else { Err(SimError::Stopped { at_ns }) }
+        if self.sink.goes_on(at_ns, self.stats.events) { Ok(()) } else { Err(SimError::Stopped { at_ns }) }
     }
 
     /// An idle-balancing tick, or the policy's timer.
@@ -298,34 +298,34 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let cpu = cpu as usize;
             self.begin(cpu);
             self.elapsed_ns = ns;
-            self.settle(cpu);
+            self.update_curr(cpu);
         }
     }
 
     /// A task starts by itself, or its sleep is over.
     fn timer(&mut self) {
         let Some(task) = self.timers.take() else { return };
-        if self.lives.len() >= WORTH_FETCHING {
+        if self.task_states.len() >= WORTH_FETCHING {
             for next in self.timers.soon() {
                 self.kernel.prefetch(next);
                 self.policy.prepare(next);
             }
         }
-        if self.kernel.tasks[task].state == State::Unborn {
+        if self.kernel.tasks[task].state == RunState::Unborn {
             // Tasks that come from outside come everywhere: no CPU pays for starting all of them.
             let cpus = self.kernel.cpu_count();
             let all = (0..cpus).map(|step| (task + self.first_cpu + step) % cpus);
             let cpu = all.into_iter().find(|cpu| self.kernel.may_use(task, *cpu)).unwrap_or(0);
             self.begin(cpu);
             self.launch(task, cpu);
-            self.give_way_and_settle(cpu);
+            self.resched_and_update_curr(cpu);
             return;
         }
         let cpu = self.kernel.cpu_of(task);
         self.begin(cpu);
         self.elapsed_ns += self.kernel.costs.interrupt_ns;
         self.wake(task, cpu, None);
-        self.give_way_and_settle(cpu);
+        self.resched_and_update_curr(cpu);
     }
 
     /// The next event of a CPU: an interrupt, or the end of a step.
@@ -335,31 +335,31 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let state = &mut self.kernel.cpus[cpu];
         if state.kicked_at_ns <= now_ns {
             state.kicked_at_ns = NEVER;
-            self.give_way = true;
+            self.need_resched = true;
         }
         let current = state.current;
         if current != NONE && !state.spinning && self.kernel.tasks[current as usize].remaining == 0 {
             self.execute(cpu, current as usize)?;
         }
-        self.give_way_and_settle(cpu);
+        self.resched_and_update_curr(cpu);
         Ok(())
     }
 
-    fn give_way_and_settle(&mut self, cpu: usize) {
-        if self.give_way {
+    fn resched_and_update_curr(&mut self, cpu: usize) {
+        if self.need_resched {
             self.schedule(cpu, None);
         }
-        self.settle(cpu);
+        self.update_curr(cpu);
     }
 
     /// A tick that may decide something.
     fn tick(&mut self, cpu: usize) {
         self.begin(cpu);
         if let Some(current) = self.kernel.current(cpu) {
-            self.give_way |= self.policy.tick(&mut self.kernel, cpu, current);
+            self.need_resched |= self.policy.tick(&mut self.kernel, cpu, current);
             self.busy_balance(cpu);
         }
-        self.give_way_and_settle(cpu);
+        self.resched_and_update_curr(cpu);
     }
 
     /// Work per ns of a CPU's running task.

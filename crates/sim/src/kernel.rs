@@ -13,7 +13,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// What a task is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum State {
+pub enum RunState {
     /// It has not started yet.
     #[default]
     Unborn,
@@ -30,11 +30,11 @@ pub enum State {
 /// A task, as the engine keeps it.
 ///
 /// With many tasks an event costs what it has to fetch from memory, so all that a wake-up or a switch needs lies in the first of two
-/// cache lines, what else a task that runs needs in the second, and everything else in `Life`.
+/// cache lines, what else a task that runs needs in the second, and everything else in `TaskState`.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(128))]
 pub(crate) struct Task {
-    pub(crate) state: State,
+    pub(crate) state: RunState,
     pub(crate) priority: u8,
     pub(crate) restricted: bool,
     /// It has a working set, which is to be fetched again after others have run.
@@ -197,7 +197,7 @@ impl Kernel {
 
     /// What a task is doing.
     #[inline]
-    pub fn state(&self, task: usize) -> State {
+    pub fn state(&self, task: usize) -> RunState {
         self.tasks[task].state
     }
 

@@ -3,7 +3,7 @@
 mod resolve;
 
 pub(crate) use resolve::has_extension;
-pub use resolve::{Files, Recording, Work};
+pub use resolve::{PlanFiles, Recording, Work};
 
 use crate::assumption::Assumption;
 use crate::costs::Costs;
@@ -23,7 +23,7 @@ pub const DEFAULT_POLICY: &str = "eevdf";
 
 /// What a command line or a caller says beside the specification, and over it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct Overrides {
     /// The machine by its name.
     pub machine: Option<String>,
     /// The policies by their names, in order; empty: those of the specification, else [`DEFAULT_POLICY`].
@@ -42,7 +42,7 @@ pub struct Wishes {
     pub jitter: Option<Jitter>,
 }
 
-/// Why costs are assumed where no Profile was given. [`Place::plan`] completes it with the remedy.
+/// Why costs are assumed where no Profile was given. [`Platform::plan`] completes it with the remedy.
 pub(crate) const NO_PROFILE: &str = "no Profile was given";
 
 /// [`NO_PROFILE`] and what to do: a Profile that exists need not be measured.
@@ -55,7 +55,7 @@ fn no_profile(own: Option<&str>) -> String {
 
 /// Where something is to run: a machine, and what its kernel takes.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Platform {
     /// The machine.
     pub machine: Machine,
     /// What its kernel takes.
@@ -87,7 +87,7 @@ pub struct Plan {
     pub hand_over: Option<HandOver>,
 }
 
-impl Place {
+impl Platform {
     /// The machine and the costs. Without a Profile and without costs in the specification, they are those of a Xeon Phi on that machine, and
     /// of an ordinary server elsewhere.
     ///
@@ -95,11 +95,11 @@ impl Place {
     /// When there is no such machine, or the specification's machine or costs cannot be.
     pub fn of(
         spec: &Spec,
-        wishes: &Wishes,
+        overrides: &Overrides,
         profile: Option<&Profile>,
         host: &Host,
     ) -> Result<Self, SimError> {
-        let machine = match &wishes.machine {
+        let machine = match &overrides.machine {
             Some(name) => machine::named(name, host)?,
             None => spec.machine(host)?,
         };
@@ -137,7 +137,7 @@ impl Place {
         Ok(Self { machine, costs, costs_from: costs_from.to_owned(), assumed: all, emulated_costs })
     }
 
-    /// What is to be run there. `spec` gives what the wishes leave open.
+    /// What is to be run there. `spec` gives what the overrides leave open.
     ///
     /// # Errors
     /// When there is no such policy.
@@ -145,14 +145,14 @@ impl Place {
         self,
         mut workload: Workload,
         spec: Option<&Spec>,
-        wishes: &Wishes,
+        overrides: &Overrides,
     ) -> Result<Plan, SimError> {
         let mut policies: Vec<String> = Vec::new();
         let of_spec = || spec.iter().flat_map(|spec| spec.policies()).map(str::to_owned).collect();
-        let named = if wishes.policies.is_empty() { of_spec() } else { wishes.policies.clone() };
+        let named = if overrides.policies.is_empty() { of_spec() } else { overrides.policies.clone() };
         for name in named {
             if !is_policy(&name) {
-                return Err(match spec.filter(|_| wishes.policies.is_empty()) {
+                return Err(match spec.filter(|_| overrides.policies.is_empty()) {
                     Some(spec) => spec.unknown_policy(&name, &known_policies()),
                     None => SimError::UnknownPolicy { name, known: known_policies() },
                 });
@@ -166,17 +166,17 @@ impl Place {
         }
         let ours = Options::default();
         let options = Options {
-            seed: wishes.seed.or(spec.map(Spec::seed)).unwrap_or(ours.seed),
-            limit_ns: wishes.limit_ns.or(spec.and_then(Spec::limit_ns)).unwrap_or(ours.limit_ns),
-            every_tick: wishes.every_tick,
-            jitter: wishes.jitter.or(spec.and_then(Spec::jitter)).unwrap_or(Jitter::TYPICAL),
+            seed: overrides.seed.or(spec.map(Spec::seed)).unwrap_or(ours.seed),
+            limit_ns: overrides.limit_ns.or(spec.and_then(Spec::limit_ns)).unwrap_or(ours.limit_ns),
+            every_tick: overrides.every_tick,
+            jitter: overrides.jitter.or(spec.and_then(Spec::jitter)).unwrap_or(Jitter::TYPICAL),
         };
         workload.duration_ns =
-            wishes.duration_ns.or(spec.and_then(Spec::duration_ns)).or(workload.duration_ns);
+            overrides.duration_ns.or(spec.and_then(Spec::duration_ns)).or(workload.duration_ns);
         let setting = Setting { machine: self.machine, costs: self.costs, workload, options };
         let mut assumed = self.assumed;
         for one in assumed.iter_mut().filter(|one| one.why == NO_PROFILE) {
-            one.why = no_profile(wishes.own_profile.as_deref());
+            one.why = no_profile(overrides.own_profile.as_deref());
         }
         Ok(Plan {
             setting,
@@ -220,11 +220,11 @@ pub fn policies(list: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn place(machine: &str) -> (Spec, Wishes, Place) {
+    fn place(machine: &str) -> (Spec, Overrides, Platform) {
         let spec = Spec::of_name("spin:tasks=2").unwrap();
-        let wishes = Wishes { machine: Some(machine.to_owned()), ..Wishes::default() };
-        let place = Place::of(&spec, &wishes, None, &Host::default()).unwrap();
-        (spec, wishes, place)
+        let overrides = Overrides { machine: Some(machine.to_owned()), ..Overrides::default() };
+        let place = Platform::of(&spec, &overrides, None, &Host::default()).unwrap();
+        (spec, overrides, place)
     }
 
     #[test]
@@ -240,19 +240,19 @@ mod tests {
     fn wishes_go_before_the_specification() {
         let text = "machine = 2\nseed = 5\nduration = \"1s\"\npolicies = [\"rr\", \"rr\"]\n[workload.spin]\n";
         let spec = Spec::read("a.toml", text).unwrap();
-        let plan = |wishes: &Wishes| {
-            let place = Place::of(&spec, wishes, None, &Host::default())?;
+        let plan = |overrides: &Overrides| {
+            let place = Platform::of(&spec, overrides, None, &Host::default())?;
             let workload = spec.workload(&place.machine)?;
-            place.plan(workload, Some(&spec), wishes)
+            place.plan(workload, Some(&spec), overrides)
         };
-        let own = plan(&Wishes::default()).unwrap();
+        let own = plan(&Overrides::default()).unwrap();
         assert_eq!((own.policies, own.setting.options.seed), (vec!["rr".to_owned()], 5));
         assert_eq!(own.setting.workload.duration_ns, Some(1_000_000_000));
         let machine = Some("3".to_owned());
-        let wished = plan(&Wishes { machine, seed: Some(7), ..Wishes::default() }).unwrap();
+        let wished = plan(&Overrides { machine, seed: Some(7), ..Overrides::default() }).unwrap();
         assert_eq!((wished.setting.machine.cpus.len(), wished.setting.options.seed), (3, 7));
         let policies = vec!["o1".to_owned()];
-        let problem = plan(&Wishes { policies, ..Wishes::default() }).unwrap_err().to_string();
+        let problem = plan(&Overrides { policies, ..Overrides::default() }).unwrap_err().to_string();
         assert!(problem.starts_with("there is no policy \"o1\"; there are eevdf"), "{problem}");
     }
 }

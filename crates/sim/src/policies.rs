@@ -5,8 +5,8 @@ mod cfs;
 mod eevdf;
 mod fifo;
 mod heap;
-mod line;
 mod placement;
+mod run_queues;
 mod wake_affine;
 
 pub use asymmetric::{Asymmetric, AsymmetricOptions, EstimationErrors};

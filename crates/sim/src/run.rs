@@ -8,7 +8,7 @@ use crate::policies::{Asymmetric, Cfs, Eevdf, RealTime};
 use crate::policy::Policy;
 use crate::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use crate::sink::Sink;
-use crate::tally::Tally;
+use crate::stats::RunStats;
 use crate::workload::{TaskSpec, Workload};
 
 /// The policies' names, with what each is.
@@ -42,8 +42,8 @@ pub struct Run<S> {
     /// Whether all tasks that count ended.
     pub complete: bool,
     /// What was counted.
-    pub tally: Tally,
-    /// The tasks, as they were when they started, in the order of [`Tally::tasks`].
+    pub stats: RunStats,
+    /// The tasks, as they were when they started, in the order of [`RunStats::tasks`].
     pub tasks: Vec<TaskSpec>,
     /// Time each task was on a CPU, ns.
     pub run_ns: Vec<u64>,
@@ -57,8 +57,8 @@ impl<S> Run<S> {
     /// The same without what took its events.
     #[must_use]
     pub fn without_sink(self) -> Run<()> {
-        let Self { policy, makespan_ns, complete, tally, tasks, run_ns, wait_ns, sink: _ } = self;
-        Run { policy, makespan_ns, complete, tally, tasks, run_ns, wait_ns, sink: () }
+        let Self { policy, makespan_ns, complete, stats, tasks, run_ns, wait_ns, sink: _ } = self;
+        Run { policy, makespan_ns, complete, stats, tasks, run_ns, wait_ns, sink: () }
     }
 }
 
@@ -180,7 +180,7 @@ pub fn run_with<P: Policy, S: Sink>(setting: &Setting, policy: P, sink: S) -> Re
         run_ns: tasks.clone().map(|(_, run_ns, _)| run_ns).collect(),
         wait_ns: tasks.clone().map(|(_, _, wait_ns)| wait_ns).collect(),
         tasks: tasks.map(|(spec, _, _)| spec.clone()).collect(),
-        tally: outcome.tally,
+        stats: outcome.stats,
         sink: outcome.sink,
     })
 }
@@ -198,7 +198,7 @@ mod tests {
             workload: Spin { tasks: 2, work_ns: 1_000_000_000, ..Spin::default() }.build()?,
             options: Options::default(),
         };
-        run(&setting, policy, Nothing).map(|run| (run.policy, run.tally.context_switches()))
+        run(&setting, policy, Nothing).map(|run| (run.policy, run.stats.context_switches()))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::policy::Hook;
 use crate::recorded::{HandOver, Recorded, Verdict};
 use crate::run::{Run, is_sched_ext};
-use crate::tally::{CpuTimes, Histogram};
+use crate::stats::{CpuTimes, Histogram};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use swtch_fairness::{Ddof, Metrics};
@@ -407,10 +407,10 @@ impl Fairness {
 impl Summary {
     /// Of a run of this plan under `policy`, by the name it was asked for: its parameters are part of it.
     pub fn of<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Self {
-        let tally = &run.tally;
-        let cpu_ns = CpuUse::from(tally.times());
+        let stats = &run.stats;
+        let cpu_ns = CpuUse::from(stats.times());
         let hook = |hook: Hook| {
-            let calls = tally.hooks[hook as usize];
+            let calls = stats.hooks[hook as usize];
             HookFacts {
                 hook: hook.name(),
                 calls: calls.calls,
@@ -420,22 +420,22 @@ impl Summary {
                 basis: if is_sched_ext(policy) { NOT_CHARGED } else { ASSUMED },
             }
         };
-        let requests = Durations::of(&tally.requests);
+        let requests = Durations::of(&stats.requests);
         Self {
             policy: policy.to_owned(),
             makespan_ns: run.makespan_ns,
             complete: run.complete,
-            context_switches: tally.context_switches(),
-            voluntary: tally.voluntary,
-            involuntary: tally.involuntary,
-            from_idle: tally.from_idle,
-            migrations: tally.migrations.iter().sum(),
-            wakeups: tally.wakeups,
-            ticks: tally.ticks,
-            events: tally.events,
+            context_switches: stats.context_switches(),
+            voluntary: stats.voluntary,
+            involuntary: stats.involuntary,
+            from_idle: stats.from_idle,
+            migrations: stats.migrations.iter().sum(),
+            wakeups: stats.wakeups,
+            ticks: stats.ticks,
+            events: stats.events,
             wall_seconds: None,
             spin_share: cpu_ns.share(cpu_ns.spin),
-            wait_ns: Durations::of(&tally.waits),
+            wait_ns: Durations::of(&stats.waits),
             request_ns: (requests.count > 0).then_some(requests),
             cpu_ns,
             hooks: Hook::ALL.into_iter().map(hook).collect(),
@@ -461,7 +461,7 @@ fn by_name<S>(run: &Run<S>) -> Vec<TaskFacts> {
     // In the order in which the names come up.
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut rows: Vec<TaskFacts> = Vec::new();
-    for (place, (spec, tally)) in run.tasks.iter().zip(&run.tally.tasks).enumerate() {
+    for (place, (spec, stats)) in run.tasks.iter().zip(&run.stats.tasks).enumerate() {
         let name = stem(&spec.name);
         let at = *places.entry(name).or_insert_with(|| {
             rows.push(TaskFacts { name: name.to_owned(), ..TaskFacts::default() });
@@ -469,14 +469,14 @@ fn by_name<S>(run: &Run<S>) -> Vec<TaskFacts> {
         });
         let row = &mut rows[at];
         row.tasks += 1;
-        row.ended += u64::from(tally.ended_ns.is_some());
+        row.ended += u64::from(stats.ended_ns.is_some());
         row.run_ns += run.run_ns[place];
         row.wait_ns += run.wait_ns[place];
-        row.longest_wait_ns = row.longest_wait_ns.max(tally.longest_wait_ns);
-        row.voluntary += tally.voluntary;
-        row.involuntary += tally.involuntary;
-        row.wakeups += tally.wakeups;
-        row.migrations += tally.migrations;
+        row.longest_wait_ns = row.longest_wait_ns.max(stats.longest_wait_ns);
+        row.voluntary += stats.voluntary;
+        row.involuntary += stats.involuntary;
+        row.wakeups += stats.wakeups;
+        row.migrations += stats.migrations;
     }
     rows
 }
@@ -490,7 +490,7 @@ fn fairness<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Option<Fairness> {
     // Phases of an application are applications of the same name.
     let mut names: Vec<&str> = Vec::new();
     let mut sums: Vec<(u64, u64)> = Vec::new();
-    for (spec, tally) in run.tasks.iter().zip(&run.tally.tasks) {
+    for (spec, stats) in run.tasks.iter().zip(&run.stats.tasks) {
         let Some(name) = spec.application.and_then(|place| Some(&applications.get(place as usize)?.name))
         else {
             continue;
@@ -500,8 +500,8 @@ fn fairness<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Option<Fairness> {
             sums.push((0, 0));
             names.len() - 1
         });
-        sums[at].0 += tally.work;
-        sums[at].1 += tally.ended_ns.unwrap_or(run.makespan_ns).saturating_sub(tally.started_ns);
+        sums[at].0 += stats.work;
+        sums[at].1 += stats.ended_ns.unwrap_or(run.makespan_ns).saturating_sub(stats.started_ns);
     }
     if names.is_empty() {
         return None;
@@ -529,7 +529,7 @@ fn fairness<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Option<Fairness> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Place, Wishes};
+    use crate::plan::{Overrides, Platform};
     use crate::run::run;
     use crate::sink::Nothing;
     use crate::spec::Spec;
@@ -537,14 +537,14 @@ mod tests {
 
     fn document(text: &str, machine: &str, policies: &[&str]) -> Document {
         let spec = Spec::of_name(text).unwrap();
-        let wishes = Wishes {
+        let overrides = Overrides {
             machine: Some(machine.to_owned()),
             policies: policies.iter().map(|name| (*name).to_owned()).collect(),
-            ..Wishes::default()
+            ..Overrides::default()
         };
-        let place = Place::of(&spec, &wishes, None, &Host::default()).unwrap();
+        let place = Platform::of(&spec, &overrides, None, &Host::default()).unwrap();
         let workload = spec.workload(&place.machine).unwrap();
-        let plan = place.plan(workload, Some(&spec), &wishes).unwrap();
+        let plan = place.plan(workload, Some(&spec), &overrides).unwrap();
         let mut document = Document::new(&plan);
         for policy in &plan.policies {
             let run = run(&plan.setting, policy, Nothing).unwrap();

@@ -29,7 +29,7 @@ pub use runs::{Request, SweepError, Swept, sweep};
 
 use crate::error::SimError;
 use crate::jitter::Jitter;
-use crate::plan::{Wishes, has_extension};
+use crate::plan::{Overrides, has_extension};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -171,16 +171,16 @@ impl Sweep {
         (0..self.runs()).filter(move |run| run % parts.max(1) == part.saturating_sub(1))
     }
 
-    /// The wishes of a run.
-    pub fn wishes(&self, point: &Point<'_>) -> Wishes {
-        Wishes {
+    /// The overrides of a run.
+    pub fn overrides(&self, point: &Point<'_>) -> Overrides {
+        Overrides {
             machine: Some(point.machine.to_owned()),
             policies: vec![point.policy.to_owned()],
             seed: Some(point.seed),
             duration_ns: self.duration_ns,
             limit_ns: self.limit_ns,
             jitter: Some(self.jitter),
-            ..Wishes::default()
+            ..Overrides::default()
         }
     }
 

@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::recorded::RECORDER;
 use crate::run::{Run, is_sched_ext};
 use crate::sink::{SwitchEvent, WakeEvent};
-use crate::tally::Tally;
+use crate::stats::RunStats;
 use crate::workload::TaskSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -224,10 +224,10 @@ impl TraceWriter {
         let sums = self.accumulator.sums();
         let mut tables = self.accumulator.tables(run.makespan_ns, &|_| None);
         name_all(&mut tables, &run.tasks);
-        add_cpu_times(&mut tables, machine, &run.tally);
+        add_cpu_times(&mut tables, machine, &run.stats);
         self.header.provenance.ended = if run.complete { Ended::Complete } else { Ended::Duration };
         self.header.duration_ns = run.makespan_ns;
-        fill(&mut self.header, sums, &run.tally);
+        fill(&mut self.header, sums, &run.stats);
         writer.put(&tables.tasks)?;
         writer.put(&tables.cpus)?;
         writer.put(&tables.wakes)?;
@@ -260,9 +260,9 @@ fn name_all(tables: &mut Tables, specs: &[TaskSpec]) {
     }
 }
 
-fn add_cpu_times(tables: &mut Tables, machine: &Machine, tally: &Tally) {
+fn add_cpu_times(tables: &mut Tables, machine: &Machine, stats: &RunStats) {
     for row in &mut tables.cpus {
-        let Some(times) = machine.place_of(row.cpu).and_then(|place| tally.cpus.get(place)) else { continue };
+        let Some(times) = machine.place_of(row.cpu).and_then(|place| stats.cpus.get(place)) else { continue };
         row.idle_ns = times.idle_ns;
         row.user_ns = Some(times.run_ns + times.refill_ns + times.barrier_ns);
         row.system_ns = Some(times.switch_ns + times.spin_ns);
@@ -270,12 +270,12 @@ fn add_cpu_times(tables: &mut Tables, machine: &Machine, tally: &Tally) {
     }
 }
 
-fn fill(header: &mut Header, sums: Sums, tally: &Tally) {
+fn fill(header: &mut Header, sums: Sums, stats: &RunStats) {
     let totals = &mut header.totals;
     sums.fill(totals);
-    totals.wakeups = Some(tally.wakeups);
+    totals.wakeups = Some(stats.wakeups);
     totals.switch_cost_ns = Some(sums.cost_ns);
-    let times = tally.times();
+    let times = stats.times();
     totals.cpu_ns = CpuTime {
         user: Some(times.run_ns + times.refill_ns + times.barrier_ns),
         system: Some(times.switch_ns + times.spin_ns),

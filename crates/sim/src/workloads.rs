@@ -88,7 +88,7 @@ pub enum Tasks {
 /// What messages go through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Channel {
+pub enum Transport {
     /// Pipes.
     Pipe,
     /// Connected Unix stream sockets.

@@ -57,7 +57,7 @@ fn shares(
     );
     let outcome = engine.unwrap().run().unwrap();
     let by_type =
-        outcome.tally.tasks.iter().map(|task| (task.run_by_type_ns[0] as f64, task.run_by_type_ns[1] as f64));
+        outcome.stats.tasks.iter().map(|task| (task.run_by_type_ns[0] as f64, task.run_by_type_ns[1] as f64));
     by_type.map(|(fast, slow)| (fast / (fast + slow), (fast + slow) / outcome.makespan_ns as f64)).unzip()
 }
 

@@ -85,21 +85,21 @@ fn beerland_runs_as_published() {
         .flags(FLAGS);
     let outcome = run(&object, &settings, mixed(24), false);
     assert_eq!(swtch_sim::policy::Policy::name(&outcome.policy), "beerland");
-    let tally = &outcome.tally;
-    assert!(tally.tasks.iter().all(|task| task.ended_ns.is_some()));
+    let stats = &outcome.stats;
+    assert!(stats.tasks.iter().all(|task| task.ended_ns.is_some()));
     // It spreads work over all CPUs, and ends about when 12 times 80 ms and 12 times 22.5 ms on 4 CPUs do.
-    let run_ns: u64 = tally.cpus.iter().map(|cpu| cpu.run_ns).sum();
+    let run_ns: u64 = stats.cpus.iter().map(|cpu| cpu.run_ns).sum();
     assert!(outcome.makespan_ns < run_ns / 4 * 12 / 10, "{} ns for {run_ns} ns of work", outcome.makespan_ns);
-    assert!(tally.wakeups == 1200 && tally.voluntary >= 1200 && tally.involuntary > 100);
+    assert!(stats.wakeups == 1200 && stats.voluntary >= 1200 && stats.involuntary > 100);
     // Who sleeps does not wait behind all who compute.
-    let longest = tally.tasks.iter().skip(1).step_by(2).map(|task| task.longest_wait_ns).max();
+    let longest = stats.tasks.iter().skip(1).step_by(2).map(|task| task.longest_wait_ns).max();
     assert!(longest < Some(60_000_000), "{longest:?}");
 
     let again = run(&object, &settings, mixed(24), false);
-    assert_eq!(again.tally, outcome.tally);
-    let mut with_ticks = run(&object, &settings, mixed(24), true).tally;
-    with_ticks.events = again.tally.events;
-    assert_eq!(with_ticks, again.tally, "leaving ticks out makes no difference");
+    assert_eq!(again.stats, outcome.stats);
+    let mut with_ticks = run(&object, &settings, mixed(24), true).stats;
+    with_ticks.events = again.stats.events;
+    assert_eq!(with_ticks, again.stats, "leaving ticks out makes no difference");
 }
 
 #[test]
@@ -114,6 +114,6 @@ fn tickless_runs_as_published_with_its_timers() {
         .run_after("start_timer", 0_i32.to_ne_bytes().to_vec(), 0);
     let outcome = run(&object, &settings, mixed(24), false);
     assert_eq!(swtch_sim::policy::Policy::name(&outcome.policy), "tickless");
-    assert!(outcome.tally.tasks.iter().all(|task| task.ended_ns.is_some()));
-    assert!(outcome.tally.involuntary > 0, "its timer makes slices end");
+    assert!(outcome.stats.tasks.iter().all(|task| task.ended_ns.is_some()));
+    assert!(outcome.stats.involuntary > 0, "its timer makes slices end");
 }

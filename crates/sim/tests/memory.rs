@@ -38,10 +38,10 @@ fn ten_thousand_tasks_on_4096_cpus_take_at_most_100_mb_however_long_they_run() {
         assert!(after_short < 95, "{policy}: {after_short} MiB");
         let long = run(&spin_for(1000), policy, Nothing).unwrap();
         assert!(
-            long.tally.events > 5 * short.tally.events,
+            long.stats.events > 5 * short.stats.events,
             "{} and {}",
-            long.tally.events,
-            short.tally.events
+            long.stats.events,
+            short.stats.events
         );
         drop((short, long));
         let after_long = peak_mib();

@@ -10,7 +10,7 @@ use swtch_sim::policy::{Family, HOOKS, Policy};
 use swtch_sim::program::{Op, Program};
 use swtch_sim::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
-use swtch_sim::tally::Tally;
+use swtch_sim::stats::RunStats;
 use swtch_sim::workload::{Barrier, Pipe, TaskSpec, Waiting, Workload};
 use swtch_sim::{Engine, Options};
 
@@ -153,12 +153,12 @@ fn run<P: Policy>(
     workload: &Workload,
     policy: P,
     every_tick: bool,
-) -> (u64, Tally, Story) {
+) -> (u64, RunStats, Story) {
     let options = Options { every_tick, ..Options::default() };
     let engine = Engine::new(machine, costs, workload.clone(), policy, Story::default(), options).unwrap();
     let outcome = engine.run().unwrap_or_else(|error| panic!("{error}"));
     assert!(outcome.complete);
-    (outcome.makespan_ns, outcome.tally, outcome.sink)
+    (outcome.makespan_ns, outcome.stats, outcome.sink)
 }
 
 fn check<P: Policy>(
@@ -168,23 +168,23 @@ fn check<P: Policy>(
     policy: impl Fn() -> P,
 ) -> Result<(), TestCaseError> {
     let once = |every_tick| run(machine.clone(), costs.clone(), workload, policy(), every_tick);
-    let (makespan_ns, tally, story) = once(false);
-    for times in &tally.cpus {
+    let (makespan_ns, stats, story) = once(false);
+    for times in &stats.cpus {
         prop_assert_eq!(times.sum_ns(), makespan_ns, "{:?}", times);
     }
     // Work is conserved whatever the cores' speeds: what was done is what the programs ask for.
     let alike = machine.types.len() == 1 || machine.types[0] == machine.types[1];
-    let done: u64 = tally.tasks.iter().map(|task| task.work).sum();
+    let done: u64 = stats.tasks.iter().map(|task| task.work).sum();
     let computed: u64 = workload.tasks.iter().map(|task| work_of(workload, task)).sum();
     prop_assert!(done >= computed, "{} of {}", done, computed);
-    prop_assert!(!alike || tally.times().run_ns > 0);
+    prop_assert!(!alike || stats.times().run_ns > 0);
     // The same again, and with every tick simulated.
     let again = once(false);
-    prop_assert_eq!((makespan_ns, &tally, &story), (again.0, &again.1, &again.2));
+    prop_assert_eq!((makespan_ns, &stats, &story), (again.0, &again.1, &again.2));
     let (ticked_ns, mut ticked, ticked_story) = once(true);
-    ticked.events = tally.events;
+    ticked.events = stats.events;
     prop_assert_eq!(&story, &ticked_story);
-    prop_assert_eq!((makespan_ns, &tally), (ticked_ns, &ticked));
+    prop_assert_eq!((makespan_ns, &stats), (ticked_ns, &ticked));
     check_story(machine, &story)
 }
 

@@ -118,7 +118,7 @@ fn since_7_2_slices_end_when_they_are_over() {
         let costs = Costs { tick_period_ns: 4 * MS, ..Costs::free() };
         let engine =
             Engine::new(Machine::uniform(1), costs, workload(tasks), policy, Nothing, Options::default());
-        engine.unwrap().run().unwrap().tally.involuntary
+        engine.unwrap().run().unwrap().stats.involuntary
     };
     assert_eq!(switches(Eevdf::new()), 2);
     let exact = switches(Eevdf::since_7_2());
@@ -202,8 +202,8 @@ fn longest_wait_ms(tasks: u64, policy: impl Policy) -> f64 {
     let mut workload = workload(&specs);
     workload.duration_ns = Some(tasks * 400 * MS);
     let engine = Engine::new(Machine::uniform(1), costs(), workload, policy, Nothing, Options::default());
-    let tally = engine.unwrap().run().unwrap().tally;
-    tally.tasks.iter().map(|task| task.longest_wait_ns).max().unwrap() as f64 / MS as f64
+    let stats = engine.unwrap().run().unwrap().stats;
+    stats.tasks.iter().map(|task| task.longest_wait_ns).max().unwrap() as f64 / MS as f64
 }
 
 proptest! {
@@ -243,8 +243,8 @@ proptest! {
             let policy = Asymmetric::from_text(policy).unwrap();
             let machine = fast_and_slow(fast, slow);
             let engine = Engine::new(machine, costs(), workload.clone(), policy, Nothing, Options::default());
-            let tally = engine.unwrap().run().unwrap().tally;
-            for ((task, work_ns), (fast, slow)) in tally.tasks.iter().zip(&works).zip(&speeds) {
+            let stats = engine.unwrap().run().unwrap().stats;
+            for ((task, work_ns), (fast, slow)) in stats.tasks.iter().zip(&works).zip(&speeds) {
                 prop_assert_eq!(task.work, work_ns * 1024);
                 let could = task.run_by_type_ns[0] * u64::from(*fast) + task.run_by_type_ns[1] * u64::from(*slow);
                 prop_assert!(could >= task.work && could - task.work < 1500, "{} of {}", could, task.work);

@@ -53,8 +53,8 @@ fn every_seed_is_another_run_of_every_workload() {
         assert_eq!(typical.len(), 6, "{name}: {typical:?}");
         let first = try_run(&workload, 3, Jitter::TYPICAL).unwrap();
         assert_eq!(
-            first.tally,
-            try_run(&workload, 3, Jitter::TYPICAL).unwrap().tally,
+            first.stats,
+            try_run(&workload, 3, Jitter::TYPICAL).unwrap().stats,
             "{name}: the same again"
         );
         // Nothing in these is random but jitter.
@@ -91,7 +91,7 @@ fn threads_that_resume_each_other_do_not_miss_each_other() {
     assert!(matches!(error, SimError::Deadlock { .. }), "{error}");
     let ran = (1..=20).filter(|seed| {
         let found = try_run(&workload, *seed, Jitter::TYPICAL);
-        found.is_ok_and(|run| run.tally.cpus.iter().map(|cpu| cpu.run_ns).sum::<u64>() > 900_000_000)
+        found.is_ok_and(|run| run.stats.cpus.iter().map(|cpu| cpu.run_ns).sum::<u64>() > 900_000_000)
     });
     let ran = ran.count();
     // As on a real machine, a close meeting can still happen; one in many.

@@ -7,7 +7,7 @@ use swtch_sim::run::{POLICIES, Run, Setting, run};
 use swtch_sim::sink::Nothing;
 use swtch_sim::spec::Spec;
 use swtch_sim::workload::Workload;
-use swtch_sim::workloads::{Channel, PingPong, Tasks};
+use swtch_sim::workloads::{PingPong, Tasks, Transport};
 use swtch_sim::{Options, SimError};
 use swtch_topology::Host;
 
@@ -46,7 +46,7 @@ fn every_workload_by_name_ends_under_every_policy() {
             let ran = run_on(machine.clone(), Costs::typical(), workload.clone(), policy);
             let ran = ran.unwrap_or_else(|error| panic!("{name} under {policy}: {error}"));
             assert!(ran.complete, "{name} under {policy}");
-            assert_eq!(ran.tally.requests.count(), requests, "{name} under {policy}");
+            assert_eq!(ran.stats.requests.count(), requests, "{name} under {policy}");
         }
     }
 }
@@ -86,7 +86,7 @@ work_ns = "30ms"
 /// Time of a round trip between two tasks on these CPUs, ns.
 fn round_trip_ns(tasks: Tasks, policy: &str, cpus: [u32; 2]) -> f64 {
     let loops = 2_000;
-    let ping_pong = PingPong { loops, tasks, channel: Channel::Pipe, ..PingPong::default() };
+    let ping_pong = PingPong { loops, tasks, channel: Transport::Pipe, ..PingPong::default() };
     let (mut costs, _) = Costs::of(&server());
     // Neither is in what is measured as c1.
     costs.tick_ns = 0;

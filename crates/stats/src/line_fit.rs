@@ -10,7 +10,7 @@ pub(crate) struct LineFits {
 
 /// A least-squares line and what it leaves unexplained.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
+pub(crate) struct FittedLine {
     pub(crate) slope: f64,
     pub(crate) intercept: f64,
     /// Sum of squared residuals.
@@ -35,7 +35,7 @@ impl LineFits {
     }
 
     /// The line through points `from..to`; level when fewer than two different x leave the slope open.
-    pub(crate) fn line(&self, from: usize, to: usize) -> Line {
+    pub(crate) fn line(&self, from: usize, to: usize) -> FittedLine {
         let count = (to - from) as f64;
         let (start, end) = (&self.sums[from], &self.sums[to]);
         let [x, y, xx, xy, yy] = std::array::from_fn(|term| end[term] - start[term]);
@@ -46,7 +46,7 @@ impl LineFits {
             if to - from >= 2 && spread > 1e-12 * xx.max(f64::MIN_POSITIVE) { shared / spread } else { 0.0 };
         let residual = (total - slope * shared).max(0.0);
         let intercept = self.y_centre + (y - slope * x) / count - slope * self.x_centre;
-        Line { slope, intercept, residual }
+        FittedLine { slope, intercept, residual }
     }
 }
 

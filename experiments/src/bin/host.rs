@@ -181,7 +181,7 @@ fn compare(profile: &str, runs: usize, part: &str) -> Result<()> {
             options: swtch_sim::Options::default(),
         };
         let simulated = run(&setting, "eevdf", Nothing)?;
-        let times = (simulated.makespan_ns as f64 / 1e9, simulated.tally.context_switches() as f64);
+        let times = (simulated.makespan_ns as f64 / 1e9, simulated.stats.context_switches() as f64);
         let percent = |simulated: f64, real: f64| (simulated / real - 1.0) * 100.0;
         println!(
             "| {} | {seconds:.3} | {fastest_s:.3}, {slowest_s:.3} | {:.3} | {:+.0} % | {switches:.0} | {fewest:.0}, {most:.0} | {:.0} | {:+.0} % |",

@@ -1,14 +1,14 @@
 //! Two eventfds; the baseline writes to and reads from a third.
 
-use super::{Channel, Pair, broken};
+use super::{HandOff, HandOffPair, broken};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
-pub(crate) type EventfdPair = Pair<Eventfd>;
+pub(crate) type EventfdPair = HandOffPair<Eventfd>;
 
 pub(crate) struct Eventfd(OwnedFd);
 
-impl Channel for Eventfd {
+impl HandOff for Eventfd {
     fn new() -> Result<Self, i32> {
         eventfd(0, EventfdFlags::CLOEXEC).map(Self).map_err(rustix::io::Errno::raw_os_error)
     }

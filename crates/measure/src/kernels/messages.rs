@@ -3,7 +3,7 @@
 //! Nobody sleeps and nothing switches: the tasks hand over by spinning, so what a message takes is the two calls, and on another processor
 //! the way of the kernel's lines from cache to cache.
 
-use super::{Kernel, broken};
+use super::{SwitchLoop, broken};
 use crate::condition::Carrier;
 use crate::sys;
 use crate::traversal::Array;
@@ -66,7 +66,7 @@ impl Messages {
     }
 }
 
-impl Kernel for Messages {
+impl SwitchLoop for Messages {
     #[inline(always)]
     fn lead(&self, _array: &Array) {
         self.write_all();
@@ -82,7 +82,7 @@ impl Kernel for Messages {
     }
 
     #[inline(always)]
-    fn simulate(&self, _array: &Array) {
+    fn baseline(&self, _array: &Array) {
         self.write_all();
         self.read_all();
     }

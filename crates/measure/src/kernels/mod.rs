@@ -1,6 +1,6 @@
 //! The inner loops, one file a method.
 //!
-//! Nothing in `lead`, `follow` or `simulate` allocates, formats or calls a library: the system calls are made by rustix's
+//! Nothing in `lead`, `follow` or `baseline` allocates, formats or calls a library: the system calls are made by rustix's
 //! inline assembly (on the architectures that have it), and the condition variable's library calls are what its method measures.
 
 pub(crate) mod condvar;
@@ -15,7 +15,7 @@ pub(crate) mod yielding;
 use crate::traversal::Array;
 
 /// Tasks that hand the processor to each other: task 0 leads, the others follow.
-pub(crate) trait Kernel: Sync {
+pub(crate) trait SwitchLoop: Sync {
     /// One round of the leader: wakes the next task, waits for its turn, goes through its array.
     fn lead(&self, array: &Array);
 
@@ -23,7 +23,7 @@ pub(crate) trait Kernel: Sync {
     fn follow(&self, index: usize, array: &Array);
 
     /// The baseline: the same system calls and the same traversal by one task, without a switch.
-    fn simulate(&self, array: &Array);
+    fn baseline(&self, array: &Array);
 
     /// Whether what came back is what must have come back; `true` where there is nothing to check.
     fn verified(&self, _pids: &dyn Fn(usize) -> u64) -> bool {
@@ -49,7 +49,7 @@ pub(crate) trait Signal: Sync {
 }
 
 /// Holds what is put in until it is taken out; a task that takes from an empty one sleeps.
-pub(crate) trait Channel: Sync + Sized {
+pub(crate) trait HandOff: Sync + Sized {
     /// An empty one, or the system's error number.
     fn new() -> Result<Self, i32>;
     fn put(&self);
@@ -57,19 +57,19 @@ pub(crate) trait Channel: Sync + Sized {
 }
 
 /// A channel each way; the baseline puts into a third one and takes from it.
-pub(crate) struct Pair<C> {
+pub(crate) struct HandOffPair<C> {
     follower: C,
     leader: C,
     own: C,
 }
 
-impl<C: Channel> Pair<C> {
+impl<C: HandOff> HandOffPair<C> {
     pub(crate) fn new() -> Result<Self, i32> {
         Ok(Self { follower: C::new()?, leader: C::new()?, own: C::new()? })
     }
 }
 
-impl<C: Channel> Signal for Pair<C> {
+impl<C: HandOff> Signal for HandOffPair<C> {
     #[inline(always)]
     fn send(&self, from: Side) {
         let channel = if from == Side::Leader { &self.follower } else { &self.leader };
@@ -90,7 +90,7 @@ impl<C: Channel> Signal for Pair<C> {
 }
 
 /// Two tasks that wake each other in turn.
-impl<S: Signal> Kernel for S {
+impl<S: Signal> SwitchLoop for S {
     #[inline(always)]
     fn lead(&self, array: &Array) {
         self.send(Side::Leader);
@@ -106,7 +106,7 @@ impl<S: Signal> Kernel for S {
     }
 
     #[inline(always)]
-    fn simulate(&self, array: &Array) {
+    fn baseline(&self, array: &Array) {
         self.loop_back();
         std::hint::black_box(array.traverse());
     }

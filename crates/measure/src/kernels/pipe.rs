@@ -1,11 +1,11 @@
 //! One byte back and forth over two pipes; the baseline sends it to itself through a third.
 
-use super::{Channel, Pair, broken};
+use super::{HandOff, HandOffPair, broken};
 use crate::sys::Pipe;
 
-pub(crate) type PipePair = Pair<Pipe>;
+pub(crate) type PipePair = HandOffPair<Pipe>;
 
-impl Channel for Pipe {
+impl HandOff for Pipe {
     fn new() -> Result<Self, i32> {
         Pipe::new()
     }

@@ -1,7 +1,7 @@
 //! A token round a ring of tasks joined by pipes, as lmbench's `lat_ctx` has it. The token may be a running sum of process
 //! ids, checked by the leader. The baseline sends it through a second set of as many pipes in one process, hot.
 
-use super::{Kernel, broken};
+use super::{SwitchLoop, broken};
 use crate::sys::Pipe;
 use crate::traversal::Array;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +42,7 @@ fn take(pipe: &Pipe) -> u64 {
     u64::from_ne_bytes(token)
 }
 
-impl Kernel for PipeRing {
+impl SwitchLoop for PipeRing {
     #[inline(always)]
     fn lead(&self, array: &Array) {
         put(&self.pipes[0], self.stamp());
@@ -59,7 +59,7 @@ impl Kernel for PipeRing {
     }
 
     #[inline(always)]
-    fn simulate(&self, array: &Array) {
+    fn baseline(&self, array: &Array) {
         let mut token = 0;
         for pipe in &self.own_pipes {
             put(pipe, token + self.stamp());

@@ -7,24 +7,24 @@ use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[inline(always)]
-pub(crate) fn give_way() {
+pub(crate) fn yield_cpu() {
     rustix::thread::sched_yield();
 }
 
 /// Shared between the two; the counters are on lines of their own.
 #[repr(C)]
-struct Shared {
-    follower_yields: Line,
+struct YieldCounters {
+    follower_yields: PaddedCounter,
     /// Batches the leader has ended: the follower yields until this passes its own count.
-    ended: Line,
+    ended: PaddedCounter,
 }
 
 #[repr(align(128))]
-struct Line(AtomicU64);
+struct PaddedCounter(AtomicU64);
 
 pub(crate) struct Yielding {
     go: Pipe,
-    shared: *const Shared,
+    shared: *const YieldCounters,
 }
 
 // SAFETY: atomics in shared memory that stays mapped as long as the value lives.
@@ -32,11 +32,11 @@ unsafe impl Sync for Yielding {}
 
 impl Yielding {
     pub(crate) fn new() -> Result<Self, i32> {
-        let shared = sys::map_shared(mem::size_of::<Shared>())?.cast::<Shared>().cast_const();
+        let shared = sys::map_shared(mem::size_of::<YieldCounters>())?.cast::<YieldCounters>().cast_const();
         Ok(Self { go: Pipe::new()?, shared })
     }
 
-    fn shared(&self) -> &Shared {
+    fn shared(&self) -> &YieldCounters {
         // SAFETY: mapped and zeroed in `new`, never unmapped (the worker process ends with it); all-zero is valid.
         unsafe { &*self.shared }
     }
@@ -48,7 +48,7 @@ impl Yielding {
             broken();
         }
         while self.follower_yields() == before {
-            give_way();
+            yield_cpu();
         }
     }
 
@@ -57,7 +57,7 @@ impl Yielding {
         self.shared().ended.0.fetch_add(1, Ordering::Release);
         // Let the follower see it and block before the baseline runs alone.
         for _ in 0..8 {
-            give_way();
+            yield_cpu();
         }
     }
 
@@ -74,7 +74,7 @@ impl Yielding {
         while self.shared().ended.0.load(Ordering::Acquire) <= number {
             yields += 1;
             self.shared().follower_yields.0.store(yields, Ordering::Relaxed);
-            give_way();
+            yield_cpu();
         }
     }
 }

@@ -11,10 +11,10 @@ use crate::kernels::futex::FutexPair;
 use crate::kernels::messages::Messages;
 use crate::kernels::pipe::PipePair;
 use crate::kernels::ring::PipeRing;
-use crate::kernels::yielding::{Yielding, give_way};
-use crate::kernels::{Kernel, reference};
+use crate::kernels::yielding::{Yielding, yield_cpu};
+use crate::kernels::{SwitchLoop, reference};
 use crate::noise::spin;
-use crate::sys::{self, Forked, Mask, Switches};
+use crate::sys::{self, Forked, Mask, SwitchCounts};
 use crate::traversal::{Array, Pattern};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -109,13 +109,13 @@ impl Setup<'_> {
     }
 
     /// Runs tasks that switch: this one leads.
-    fn switch<K: Kernel>(&self, tasks: Tasks, count: usize, pattern: Pattern, kernel: &K) {
+    fn switch<K: SwitchLoop>(&self, tasks: Tasks, count: usize, pattern: Pattern, kernel: &K) {
         let follow = |index| self.follow(index, pattern, kernel);
         with_followers(*self, tasks, count, &follow, || self.lead(pattern, kernel));
     }
 
     /// The life of the leader.
-    fn lead<K: Kernel>(&self, pattern: Pattern, kernel: &K) {
+    fn lead<K: SwitchLoop>(&self, pattern: Pattern, kernel: &K) {
         self.or_end(self.become_task(0));
         let array = self.or_end(Array::map(pattern).map_err(|error| (Stage::MappingArray, error)));
         self.region.enter(Stage::Running);
@@ -129,9 +129,9 @@ impl Setup<'_> {
                 self.or_end::<()>(Err((Stage::TokenLost, libc::EPROTO)));
             }
             for _ in 0..self.size.warm_up_rounds {
-                kernel.simulate(&array);
+                kernel.baseline(&array);
             }
-            let baseline = self.timed(|| kernel.simulate(&array));
+            let baseline = self.timed(|| kernel.baseline(&array));
             record.add(&switching, Some(&baseline));
             self.region.record_leader(batch, record.end());
         }
@@ -140,13 +140,13 @@ impl Setup<'_> {
     /// Times one batch of rounds, with what the kernel counted meanwhile.
     #[inline(always)]
     fn timed(&self, mut round: impl FnMut()) -> Arm {
-        let (ran, switches) = (sys::thread_cpu_ns(), Switches::of_this_thread());
+        let (ran, switches) = (sys::thread_cpu_ns(), SwitchCounts::of_this_thread());
         let start = self.clock.start();
         for _ in 0..self.size.rounds {
             round();
         }
         let ticks = self.clock.stop() - start;
-        let switches = Switches::of_this_thread().since(switches);
+        let switches = SwitchCounts::of_this_thread().since(switches);
         Arm { ticks, cpu_ns: sys::thread_cpu_ns() - ran, switches }
     }
 
@@ -159,14 +159,14 @@ impl Setup<'_> {
     }
 
     /// The life of follower `index` (from 1).
-    fn follow<K: Kernel>(&self, index: usize, pattern: Pattern, kernel: &K) -> SetUpResult<()> {
+    fn follow<K: SwitchLoop>(&self, index: usize, pattern: Pattern, kernel: &K) -> SetUpResult<()> {
         self.become_task(index)?;
         let array = Array::map(pattern).map_err(|error| (Stage::MappingArray, error))?;
         for batch in 0..self.size.batches as usize {
             for _ in 0..self.size.warm_up_rounds {
                 kernel.follow(index, &array);
             }
-            let (ran, switches) = (sys::thread_cpu_ns(), Switches::of_this_thread());
+            let (ran, switches) = (sys::thread_cpu_ns(), SwitchCounts::of_this_thread());
             for _ in 0..self.size.rounds {
                 kernel.follow(index, &array);
             }
@@ -175,8 +175,8 @@ impl Setup<'_> {
         Ok(())
     }
 
-    fn record_follower(&self, index: usize, batch: usize, before: Switches, ran_ns: u64) {
-        let switches = Switches::of_this_thread().since(before);
+    fn record_follower(&self, index: usize, batch: usize, before: SwitchCounts, ran_ns: u64) {
+        let switches = SwitchCounts::of_this_thread().since(before);
         let slot = FollowerSlot {
             voluntary: switches.voluntary,
             involuntary: switches.involuntary,
@@ -189,7 +189,7 @@ impl Setup<'_> {
         let follow = |index| {
             self.become_task(index)?;
             for batch in 0..self.size.batches as usize {
-                let (ran, switches) = (sys::thread_cpu_ns(), Switches::of_this_thread());
+                let (ran, switches) = (sys::thread_cpu_ns(), SwitchCounts::of_this_thread());
                 pair.follow(batch as u64);
                 self.record_follower(index, batch, switches, ran);
             }
@@ -205,25 +205,25 @@ impl Setup<'_> {
             let mut record = Record::begin(self.clock);
             pair.start();
             let yields = pair.follower_yields();
-            let switching = self.timed(give_way);
+            let switching = self.timed(yield_cpu);
             record.slot.follower_yields = pair.follower_yields() - yields;
             pair.end();
-            let baseline = self.timed(give_way);
+            let baseline = self.timed(yield_cpu);
             record.add(&switching, Some(&baseline));
             self.region.record_leader(batch, record.end());
         }
     }
 
     /// Only the baseline of a method: what one task does by itself.
-    fn measure_alone<K: Kernel>(&self, kernel: &K) -> SetUpResult<()> {
+    fn measure_alone<K: SwitchLoop>(&self, kernel: &K) -> SetUpResult<()> {
         let array = Array::map(Pattern::NONE).map_err(|error| (Stage::MappingArray, error))?;
         self.region.enter(Stage::Running);
         for batch in 0..self.size.batches as usize {
             let mut record = Record::begin(self.clock);
             for _ in 0..self.size.warm_up_rounds {
-                kernel.simulate(&array);
+                kernel.baseline(&array);
             }
-            record.add(&self.timed(|| kernel.simulate(&array)), None);
+            record.add(&self.timed(|| kernel.baseline(&array)), None);
             self.region.record_leader(batch, record.end());
         }
         Ok(())
@@ -248,7 +248,7 @@ impl Setup<'_> {
 struct Arm {
     ticks: u64,
     cpu_ns: u64,
-    switches: Switches,
+    switches: SwitchCounts,
 }
 
 /// A batch's record in the making.

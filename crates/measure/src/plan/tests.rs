@@ -47,7 +47,9 @@ fn a_hybrid_machine_is_measured_on_a_core_of_each_kind() {
     let homes: std::collections::BTreeSet<&Vec<u32>> = plan
         .conditions
         .iter()
-        .filter(|planned| planned.part == Part::Direct && planned.condition.placement == Placement::SameCpu)
+        .filter(|planned| {
+            planned.part == ProfilePart::Direct && planned.condition.placement == Placement::SameCpu
+        })
         .map(|planned| &planned.condition.cpus)
         .collect();
     assert_eq!(homes.len(), 2, "{homes:?}");
@@ -92,7 +94,7 @@ fn the_sweep_goes_from_a_kibibyte_to_four_last_level_caches() {
     let sizes: Vec<u64> = plan
         .conditions
         .iter()
-        .filter(|planned| planned.part == Part::Total)
+        .filter(|planned| planned.part == ProfilePart::Total)
         .map(|planned| planned.condition.memory_bytes() / 2)
         .collect();
     let last_level = machine("vm-firecracker").last_level_cache_bytes().unwrap();
@@ -107,7 +109,7 @@ fn a_bound_is_kept() {
     let most = plan
         .conditions
         .iter()
-        .filter(|planned| planned.part == Part::Total)
+        .filter(|planned| planned.part == ProfilePart::Total)
         .map(|planned| planned.condition.memory_bytes() / 2)
         .max();
     assert_eq!(most, Some(96 << 10));
@@ -124,7 +126,7 @@ fn the_total_cost_always_has_its_direct_cost() {
     };
     let plan = plan(&options, "vm-firecracker", true);
     let c1 = plan.conditions.iter().filter(|planned| {
-        planned.part == Part::Direct
+        planned.part == ProfilePart::Direct
             && matches!(planned.condition.work, Work::Switch { tasks: Tasks::Process, .. })
     });
     assert_eq!(c1.count(), 1);
@@ -164,13 +166,17 @@ fn refills_are_measured_where_they_are_asked_for() {
     };
     let of = |options: &Options| plan(options, "vm-firecracker", true);
     let only = of(&asked);
-    assert!(only.conditions.iter().all(|planned| planned.part == Part::Direct), "{:?}", only.conditions);
+    assert!(
+        only.conditions.iter().all(|planned| planned.part == ProfilePart::Direct),
+        "{:?}",
+        only.conditions
+    );
     let why = only.unavailable.iter().find(|row| row.what == "total cost").unwrap();
     assert!(why.why.contains("--sizes"), "{why:?}");
     let sized = of(&Options { sizes_bytes: Some(vec![4096]), ..asked });
-    assert!(sized.conditions.iter().any(|planned| planned.part == Part::Total));
+    assert!(sized.conditions.iter().any(|planned| planned.part == ProfilePart::Total));
     let all = of(&Options::preset(Preset::Quick));
-    assert!(all.conditions.iter().any(|planned| planned.part == Part::Total));
+    assert!(all.conditions.iter().any(|planned| planned.part == ProfilePart::Total));
 }
 
 /// An emulated machine reports caches and has none.

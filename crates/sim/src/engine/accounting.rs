@@ -44,7 +44,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn begin(&mut self, cpu: usize) {
         self.elapsed_ns = 0;
         self.spun_ns = 0;
-        self.give_way = false;
+        self.need_resched = false;
         self.advance(cpu);
     }
 
@@ -57,7 +57,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             return;
         }
         let passed_ns = now_ns - state.work_since_ns;
-        let times = &mut self.tally.cpus[cpu];
+        let times = &mut self.stats.cpus[cpu];
         if state.current == NONE {
             times.idle_ns += passed_ns;
         } else {
@@ -86,10 +86,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     /// The handling CPU has done with its event: what that took is charged, and its next event is set.
     #[inline]
-    pub(super) fn settle(&mut self, cpu: usize) {
+    pub(super) fn update_curr(&mut self, cpu: usize) {
         if self.elapsed_ns > 0 {
             self.kernel.cpus[cpu].work_since_ns += self.elapsed_ns;
-            let times = &mut self.tally.cpus[cpu];
+            let times = &mut self.stats.cpus[cpu];
             times.switch_ns += self.elapsed_ns - self.spun_ns;
             times.spin_ns += self.spun_ns;
             self.elapsed_ns = 0;
@@ -103,7 +103,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn charge(&mut self, handler: usize, queue_cpu: usize, hook: Hook) {
         let family = self.policy.family();
         let ns = self.kernel.costs.hook_ns(family, hook);
-        self.tally.hooks[hook as usize].calls += 1;
+        self.stats.hooks[hook as usize].calls += 1;
         if ns == 0 {
             return;
         }
@@ -113,9 +113,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             let at_ns = self.kernel_ns(handler);
             wait_ns = self.locks[queue_cpu].take_ns(self.kernel.now_ns, at_ns, hold_ns);
         }
-        let tally = &mut self.tally.hooks[hook as usize];
-        tally.ns += ns + wait_ns;
-        tally.spin_ns += wait_ns;
+        let stats = &mut self.stats.hooks[hook as usize];
+        stats.ns += ns + wait_ns;
+        stats.spin_ns += wait_ns;
         self.elapsed_ns += ns + wait_ns;
         self.spun_ns += wait_ns;
     }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::events::NEVER;
-use crate::kernel::{NONE, State};
+use crate::kernel::{NONE, RunState};
 use crate::policy::{Arrival, Departure, Hook, Policy};
 use crate::sink::Sink;
 use std::ops::Range;
@@ -42,7 +42,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             if self.pull(cpu, cpu, 2) {
                 self.schedule(cpu, None);
             }
-            self.settle(cpu);
+            self.update_curr(cpu);
         }
         self.want_idle_balance();
     }
@@ -106,7 +106,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     /// Moves a queued task to another queue.
     fn migrate(&mut self, handler: usize, task: usize, from: usize, to: usize) {
-        debug_assert_eq!(self.kernel.tasks[task].state, State::Queued);
+        debug_assert_eq!(self.kernel.tasks[task].state, RunState::Queued);
         self.charge(handler, from, Hook::Dequeue);
         self.policy.dequeue(&mut self.kernel, from, task, Departure::Migration);
         self.count_runnable(from, -1);

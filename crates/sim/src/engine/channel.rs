@@ -17,7 +17,7 @@ pub(crate) struct Room {
 
 /// The messages of one pipe or socket.
 #[derive(Clone, Debug)]
-pub(crate) struct Channel {
+pub(crate) struct MessageBuffer {
     spec: Pipe,
     /// Bytes to be read.
     pub(crate) filled: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Channel {
     end: u32,
 }
 
-impl Channel {
+impl MessageBuffer {
     pub(crate) fn new(spec: Pipe) -> Self {
         Self { spec, filled: 0, taken: 0, pages: VecDeque::new(), end: 0 }
     }
@@ -128,8 +128,8 @@ impl Channel {
 mod tests {
     use super::*;
 
-    fn channel(socket: bool, capacity_bytes: u32, overhead_bytes: u32) -> Channel {
-        Channel::new(Pipe { capacity_bytes, overhead_bytes, socket })
+    fn channel(socket: bool, capacity_bytes: u32, overhead_bytes: u32) -> MessageBuffer {
+        MessageBuffer::new(Pipe { capacity_bytes, overhead_bytes, socket })
     }
 
     #[test]

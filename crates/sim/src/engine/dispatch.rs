@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::events::NEVER;
-use crate::kernel::{NONE, State};
+use crate::kernel::{NONE, RunState};
 use crate::machine::Distance;
 use crate::policy::{Departure, Hook, Policy};
 use crate::sink::{Sink, SwitchEvent};
@@ -12,9 +12,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn schedule(&mut self, cpu: usize, leaving: Option<Departure>) {
         let prev = self.kernel.current(cpu);
         if let Some(task) = prev {
-            self.leave(cpu, task, leaving);
+            self.put_prev(cpu, task, leaving);
         }
-        self.give_way = false;
+        self.need_resched = false;
         let mut next = self.pick(cpu);
         if next.is_none() && self.new_idle_balance(cpu) {
             next = self.pick(cpu);
@@ -22,7 +22,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         // A policy that moves tasks itself may have kicked others.
         self.take_kicks();
         if let Some(task) = next {
-            self.come(cpu, task, prev);
+            self.set_next(cpu, task, prev);
         }
         if prev == next {
             return;
@@ -30,13 +30,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let direct_ns = self.direct_ns(prev, next);
         self.elapsed_ns += direct_ns;
         match (prev, leaving) {
-            (None, _) => self.tally.from_idle += 1,
+            (None, _) => self.stats.from_idle += 1,
             (Some(task), None) => {
-                self.tally.involuntary += 1;
+                self.stats.involuntary += 1;
                 self.kernel.tasks[task].involuntary += 1;
             }
             (Some(task), Some(_)) => {
-                self.tally.voluntary += 1;
+                self.stats.voluntary += 1;
                 self.kernel.tasks[task].voluntary += 1;
             }
         }
@@ -59,14 +59,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.policy.pick_next(&mut self.kernel, cpu)
     }
 
-    fn leave(&mut self, cpu: usize, task: usize, leaving: Option<Departure>) {
+    fn put_prev(&mut self, cpu: usize, task: usize, leaving: Option<Departure>) {
         if let Some(why) = leaving {
             self.charge(cpu, cpu, Hook::Dequeue);
             self.policy.dequeue(&mut self.kernel, cpu, task, why);
         }
         self.charge(cpu, cpu, Hook::PutPrev);
         self.policy.put_prev(&mut self.kernel, cpu, task, leaving.is_none());
-        self.close_stint(cpu, task);
+        self.close_run(cpu, task);
         let state = &mut self.kernel.cpus[cpu];
         state.current = NONE;
         state.last_task = task as u32;
@@ -78,16 +78,16 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         state.last_ran_ns = self.kernel.now_ns;
         state.queued_since_ns = self.kernel.now_ns;
         state.state = match leaving {
-            None => State::Queued,
-            Some(Departure::Exit) => State::Ended,
-            Some(_) => State::Blocked,
+            None => RunState::Queued,
+            Some(Departure::Exit) => RunState::Ended,
+            Some(_) => RunState::Blocked,
         };
         if leaving.is_some() {
             self.count_runnable(cpu, -1);
         }
     }
 
-    fn come(&mut self, cpu: usize, task: usize, prev: Option<usize>) {
+    fn set_next(&mut self, cpu: usize, task: usize, prev: Option<usize>) {
         let from = self.kernel.cpu_of(task);
         if from != cpu {
             self.count_runnable(from, -1);
@@ -99,11 +99,11 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let comes_ns = self.kernel.now_ns;
         state.run_start_ns = comes_ns;
         let state = &mut self.kernel.tasks[task];
-        state.state = State::Running;
+        state.state = RunState::Running;
         if prev != Some(task) {
             let waited_ns = comes_ns.saturating_sub(state.queued_since_ns);
             state.wait_ns += waited_ns;
-            self.tally.waits.add(waited_ns);
+            self.stats.waits.add(waited_ns);
             state.longest_wait_ns = state.longest_wait_ns.max(waited_ns);
         }
     }
@@ -133,17 +133,17 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         let refills = state.refills;
         let mut ns =
-            if refills { self.kernel.costs.refill_ns(self.lives[task].working_set_bytes) } else { 0 };
+            if refills { self.kernel.costs.refill_ns(self.task_states[task].working_set_bytes) } else { 0 };
         if moved {
             let distance = self.kernel.machine.distance(before as usize, cpu);
             debug_assert_ne!(distance, Distance::Same);
-            self.tally.migrations[distance as usize] += 1;
-            self.tally.tasks[task].migrations += 1;
+            self.stats.migrations[distance as usize] += 1;
+            self.stats.tasks[task].migrations += 1;
             ns += self.kernel.costs.migration_ns(distance);
         }
         if ns > 0 {
             self.kernel.cpus[cpu].work_since_ns += ns;
-            self.tally.cpus[cpu].refill_ns += ns;
+            self.stats.cpus[cpu].refill_ns += ns;
         }
     }
 

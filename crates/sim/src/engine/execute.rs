@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::costs::Memory;
 use crate::error::SimError;
-use crate::kernel::{Kernel, NONE, State};
+use crate::kernel::{Kernel, NONE, RunState};
 use crate::policy::{Departure, Hook, Policy};
 use crate::program::Op;
 use crate::sink::Sink;
@@ -15,7 +15,7 @@ const STEPS_AT_ONCE: u32 = 1 << 20;
 const PERIOD_TIMER: usize = 4;
 
 /// What follows a step.
-pub(super) enum Then {
+pub(super) enum StepOutcome {
     /// The next step.
     Next,
     /// The step set the place in the program itself.
@@ -27,7 +27,7 @@ pub(super) enum Then {
     /// It spins where it is; its CPU can do without events until somebody else does something.
     Spin,
     /// Others may run.
-    GiveWay,
+    Yield,
     /// The task has ended.
     End,
 }
@@ -38,13 +38,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         for _ in 0..STEPS_AT_ONCE {
             let op = self.op(task);
             match self.effect(cpu, task, op) {
-                Then::Next => {
+                StepOutcome::Next => {
                     self.kernel.tasks[task].pc += 1;
                     self.load(task);
                 }
-                Then::Jumped => self.load(task),
-                Then::Again { ns } => self.kernel.tasks[task].remaining = units(ns.max(1)),
-                Then::Wait { again } => {
+                StepOutcome::Jumped => self.load(task),
+                StepOutcome::Again { ns } => self.kernel.tasks[task].remaining = units(ns.max(1)),
+                StepOutcome::Wait { again } => {
                     if !again {
                         self.kernel.tasks[task].pc += 1;
                         self.load(task);
@@ -52,22 +52,22 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                     self.schedule(cpu, Some(Departure::Sleep));
                     return Ok(());
                 }
-                Then::Spin => {
+                StepOutcome::Spin => {
                     self.kernel.cpus[cpu].spinning = true;
                     return Ok(());
                 }
-                Then::GiveWay => {
+                StepOutcome::Yield => {
                     self.charge(cpu, cpu, Hook::Yield);
                     self.policy.yield_task(&mut self.kernel, cpu, task);
                     self.schedule(cpu, None);
                     return Ok(());
                 }
-                Then::End => {
+                StepOutcome::End => {
                     self.end(cpu, task);
                     return Ok(());
                 }
             }
-            if self.give_way || self.kernel.tasks[task].remaining > 0 {
+            if self.need_resched || self.kernel.tasks[task].remaining > 0 {
                 return Ok(());
             }
         }
@@ -125,9 +125,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.kernel.tasks[task].remaining = self.perturbation.work(units(ns));
     }
 
-    fn effect(&mut self, cpu: usize, task: usize, op: Op) -> Then {
+    fn effect(&mut self, cpu: usize, task: usize, op: Op) -> StepOutcome {
         match op {
-            Op::Compute { .. } | Op::ComputeBetween { .. } => Then::Next,
+            Op::Compute { .. } | Op::ComputeBetween { .. } => StepOutcome::Next,
             Op::Sleep { ns } => self.sleep(cpu, task, ns),
             Op::SleepBetween { low_ns, high_ns } => {
                 let ns = between(&mut self.kernel, low_ns, high_ns);
@@ -142,12 +142,12 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Lock { lock } => self.lock(task, lock as usize),
             Op::Unlock { lock } => {
                 self.unlock(cpu, task, lock as usize);
-                Then::Next
+                StepOutcome::Next
             }
             Op::Wait { condition, lock } => {
                 self.objects.conditions[condition as usize].push_back((task as u32, lock));
                 self.unlock(cpu, task, lock as usize);
-                Then::Wait { again: false }
+                StepOutcome::Wait { again: false }
             }
             Op::Signal { condition } => self.signal(cpu, task, condition as usize, 1),
             Op::Broadcast { condition } => self.signal(cpu, task, condition as usize, usize::MAX),
@@ -157,80 +157,87 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             Op::Fork { template } => {
                 let spec = self.workload.templates[template as usize].clone();
                 self.fork(task, cpu, spec);
-                Then::Next
+                StepOutcome::Next
             }
-            Op::WaitChildren if self.lives[task].children == 0 => Then::Next,
+            Op::WaitChildren if self.task_states[task].children == 0 => StepOutcome::Next,
             Op::WaitChildren => {
-                self.lives[task].waits_for_children = true;
-                Then::Wait { again: false }
+                self.task_states[task].waits_for_children = true;
+                StepOutcome::Wait { again: false }
             }
             Op::Yield => {
                 self.kernel.tasks[task].pc += 1;
                 self.load(task);
-                Then::GiveWay
+                StepOutcome::Yield
             }
             Op::Loop { to, times, counter } => self.count_loop(task, to, times, counter),
             Op::Become { application } => {
                 self.kernel.tasks[task].application = application;
                 self.change_speeds(cpu);
-                Then::Next
+                StepOutcome::Next
             }
             Op::RequestBegins => {
-                self.lives[task].request_since_ns = self.kernel_ns(cpu);
-                Then::Next
+                self.task_states[task].request_since_ns = self.kernel_ns(cpu);
+                StepOutcome::Next
             }
             Op::RequestEnds => {
-                let since_ns = self.lives[task].request_since_ns;
-                self.tally.requests.add(self.kernel_ns(cpu).saturating_sub(since_ns));
-                Then::Next
+                let since_ns = self.task_states[task].request_since_ns;
+                self.stats.requests.add(self.kernel_ns(cpu).saturating_sub(since_ns));
+                StepOutcome::Next
             }
-            Op::Exit => Then::End,
+            Op::Exit => StepOutcome::End,
         }
     }
 
-    fn count_loop(&mut self, task: usize, to: u32, times: u32, counter: u8) -> Then {
+    fn count_loop(&mut self, task: usize, to: u32, times: u32, counter: u8) -> StepOutcome {
         let state = &mut self.kernel.tasks[task];
         let passes = &mut state.counters[usize::from(counter)];
         *passes += 1;
         if times != 0 && *passes >= times {
             *passes = 0;
-            return Then::Next;
+            return StepOutcome::Next;
         }
         if times == 0 {
             *passes = 0;
         }
         state.pc = to;
-        Then::Jumped
+        StepOutcome::Jumped
     }
 
-    fn sleep(&mut self, cpu: usize, task: usize, ns: u64) -> Then {
+    fn sleep(&mut self, cpu: usize, task: usize, ns: u64) -> StepOutcome {
         let at_ns = self.kernel_ns(cpu).saturating_add(ns);
         self.timers.add(at_ns, task);
-        Then::Wait { again: false }
+        StepOutcome::Wait { again: false }
     }
 
-    fn sleep_until_timer(&mut self, cpu: usize, task: usize, timer: usize, ns: u64, relative: bool) -> Then {
+    fn sleep_until_timer(
+        &mut self,
+        cpu: usize,
+        task: usize,
+        timer: usize,
+        ns: u64,
+        relative: bool,
+    ) -> StepOutcome {
         let now_ns = self.kernel_ns(cpu);
-        let started_ns = self.tally.tasks[task].started_ns;
-        let last_ns = &mut self.lives[task].timers_ns.get_or_insert_default()[timer];
+        let started_ns = self.stats.tasks[task].started_ns;
+        let last_ns = &mut self.task_states[task].timers_ns.get_or_insert_default()[timer];
         let due_ns = last_ns.unwrap_or(started_ns) + ns;
         let late = due_ns <= now_ns;
         *last_ns = Some(if late && relative { now_ns } else { due_ns });
         if late {
-            return Then::Next;
+            return StepOutcome::Next;
         }
         self.timers.add(due_ns, task);
-        Then::Wait { again: false }
+        StepOutcome::Wait { again: false }
     }
 
-    fn lock(&mut self, task: usize, lock: usize) -> Then {
+    fn lock(&mut self, task: usize, lock: usize) -> StepOutcome {
         let state = &mut self.objects.locks[lock];
         if state.owner.is_none() {
             state.owner = Some(task as u32);
-            return Then::Next;
+            return StepOutcome::Next;
         }
         state.waiters.push_back(task as u32);
-        Then::Wait { again: false }
+        StepOutcome::Wait { again: false }
     }
 
     fn unlock(&mut self, cpu: usize, task: usize, lock: usize) {
@@ -244,7 +251,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
     }
 
-    fn signal(&mut self, cpu: usize, task: usize, condition: usize, most: usize) -> Then {
+    fn signal(&mut self, cpu: usize, task: usize, condition: usize, most: usize) -> StepOutcome {
         for _ in 0..most {
             let Some((waiter, lock)) = self.objects.conditions[condition].pop_front() else { break };
             let state = &mut self.objects.locks[lock as usize];
@@ -256,59 +263,59 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 state.waiters.push_back(waiter);
             }
         }
-        Then::Next
+        StepOutcome::Next
     }
 
-    fn post(&mut self, cpu: usize, task: usize, semaphore: usize) -> Then {
+    fn post(&mut self, cpu: usize, task: usize, semaphore: usize) -> StepOutcome {
         let state = &mut self.objects.semaphores[semaphore];
         match state.waiters.pop_front() {
             Some(waiter) => self.wake(waiter as usize, cpu, Some(task)),
             None => state.value += 1,
         }
-        Then::Next
+        StepOutcome::Next
     }
 
-    fn acquire(&mut self, task: usize, semaphore: usize) -> Then {
+    fn acquire(&mut self, task: usize, semaphore: usize) -> StepOutcome {
         let state = &mut self.objects.semaphores[semaphore];
         if state.value > 0 {
             state.value -= 1;
-            return Then::Next;
+            return StepOutcome::Next;
         }
         state.waiters.push_back(task as u32);
-        Then::Wait { again: false }
+        StepOutcome::Wait { again: false }
     }
 
-    fn barrier(&mut self, cpu: usize, task: usize, barrier: usize) -> Then {
+    fn barrier(&mut self, cpu: usize, task: usize, barrier: usize) -> StepOutcome {
         let state = &mut self.objects.barriers[barrier];
         let waiting = state.spec.waiting;
-        match self.lives[task].barrier {
+        match self.task_states[task].barrier {
             None => {
                 state.arrived += 1;
                 if state.arrived >= state.spec.members {
                     self.open(cpu, task, barrier);
-                    return Then::Next;
+                    return StepOutcome::Next;
                 }
                 if waiting == Waiting::Block {
                     state.waiters.push(task as u32);
-                    return Then::Wait { again: false };
+                    return StepOutcome::Wait { again: false };
                 }
-                self.lives[task].barrier = Some(state.generation);
+                self.task_states[task].barrier = Some(state.generation);
             }
             Some(generation) if generation != state.generation => {
-                self.lives[task].barrier = None;
-                return Then::Next;
+                self.task_states[task].barrier = None;
+                return StepOutcome::Next;
             }
             Some(_) => {}
         }
         if waiting == Waiting::SpinYield && self.kernel.cpus[cpu].runnable > 1 {
             self.kernel.tasks[task].remaining = units(self.kernel.costs.barrier_look_ns.max(1));
-            return Then::GiveWay;
+            return StepOutcome::Yield;
         }
         // Nothing changes for it until the barrier opens or somebody else wants the CPU: no need to look.
-        if !std::mem::replace(&mut self.lives[task].parked, true) {
+        if !std::mem::replace(&mut self.task_states[task].parked, true) {
             self.objects.barriers[barrier].waiters.push(task as u32);
         }
-        Then::Spin
+        StepOutcome::Spin
     }
 
     /// The last task has come: all go on.
@@ -323,7 +330,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 self.wake(waiter as usize, cpu, Some(task));
                 continue;
             }
-            self.lives[waiter as usize].parked = false;
+            self.task_states[waiter as usize].parked = false;
             let on = self.kernel.cpu_of(waiter as usize);
             let state = &self.kernel.cpus[on];
             if state.current == waiter && state.spinning {
@@ -338,7 +345,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     /// Whether a task looks again and again at a barrier that has not opened.
     pub(super) fn spins_in_vain(&self, task: usize) -> bool {
-        match (self.op(task), self.lives[task].barrier) {
+        match (self.op(task), self.task_states[task].barrier) {
             (Op::Barrier { barrier }, Some(generation)) => {
                 self.objects.barriers[barrier as usize].generation == generation
             }
@@ -347,7 +354,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     /// Whether a task that spins lets others run when there are any.
-    pub(super) fn gives_way(&self, task: usize) -> bool {
+    pub(super) fn yields(&self, task: usize) -> bool {
         match self.op(task) {
             Op::Barrier { barrier } => {
                 self.objects.barriers[barrier as usize].spec.waiting == Waiting::SpinYield
@@ -358,19 +365,19 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     fn end(&mut self, cpu: usize, task: usize) {
         let now_ns = self.kernel.now_ns;
-        self.tally.tasks[task].ended_ns = Some(now_ns);
+        self.stats.tasks[task].ended_ns = Some(now_ns);
         self.sink.exit(now_ns, task);
-        self.live -= usize::from(!self.lives[task].background);
-        let parent = self.lives[task].parent;
+        self.live -= usize::from(!self.task_states[task].background);
+        let parent = self.task_states[task].parent;
         if parent != NONE {
-            let life = &mut self.lives[parent as usize];
+            let life = &mut self.task_states[parent as usize];
             life.children -= 1;
             if life.children == 0 && std::mem::take(&mut life.waits_for_children) {
                 self.wake(parent as usize, cpu, Some(task));
             }
         }
         self.schedule(cpu, Some(Departure::Exit));
-        debug_assert_eq!(self.kernel.tasks[task].state, State::Ended);
+        debug_assert_eq!(self.kernel.tasks[task].state, RunState::Ended);
     }
 }
 

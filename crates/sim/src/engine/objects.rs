@@ -1,6 +1,6 @@
 //! Pipes, locks, conditions, barriers and semaphores: who waits, and who goes on.
 
-use super::channel::Channel;
+use super::channel::MessageBuffer;
 use super::mutex::Mutex;
 use crate::workload::{Barrier, Pipe, Workload};
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub(crate) struct PipeState {
     pub(crate) spec: Pipe,
-    pub(crate) channel: Channel,
+    pub(crate) channel: MessageBuffer,
     pub(crate) readers: VecDeque<u32>,
     pub(crate) writers: VecDeque<u32>,
     /// The CPU that wrote last.
@@ -56,7 +56,7 @@ impl Objects {
     pub(crate) fn of(workload: &Workload) -> Self {
         let pipe = |spec: &Pipe| PipeState {
             spec: *spec,
-            channel: Channel::new(*spec),
+            channel: MessageBuffer::new(*spec),
             readers: VecDeque::new(),
             writers: VecDeque::new(),
             written_on: None,

@@ -2,14 +2,14 @@
 
 use super::Engine;
 use super::channel::Room;
-use super::execute::Then;
+use super::execute::StepOutcome;
 use super::mutex::Asked;
-use crate::kernel::State;
+use crate::kernel::RunState;
 use crate::policy::Policy;
 use crate::sink::Sink;
 
 impl<P: Policy, S: Sink> Engine<P, S> {
-    pub(super) fn send(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> Then {
+    pub(super) fn send(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> StepOutcome {
         if let Some(then) = self.take_mutex(task, pipe, bytes) {
             return then;
         }
@@ -18,13 +18,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let before = state.channel.taken;
         if !state.channel.put(bytes) {
             state.writers.push_back(task as u32);
-            self.lives[task].has_waited_for_room = true;
+            self.task_states[task].has_waited_for_room = true;
             self.release_mutex(cpu, task, pipe);
-            return Then::Wait { again: true };
+            return StepOutcome::Wait { again: true };
         }
         state.written_on = Some(cpu as u32);
         let reader = state.readers.pop_front();
-        let has_waited = std::mem::take(&mut self.lives[task].has_waited_for_room);
+        let has_waited = std::mem::take(&mut self.task_states[task].has_waited_for_room);
         // One that was woken for room wakes the next (wake_next_writer, since 5.6).
         let wakes_next = has_waited
             && !state.spec.socket
@@ -38,10 +38,10 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if wakes_next {
             self.wake_writers(cpu, task, pipe, 1);
         }
-        Then::Next
+        StepOutcome::Next
     }
 
-    pub(super) fn receive(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> Then {
+    pub(super) fn receive(&mut self, cpu: usize, task: usize, pipe: usize, bytes: u32) -> StepOutcome {
         if let Some(then) = self.take_mutex(task, pipe, bytes) {
             return then;
         }
@@ -51,7 +51,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let Some(room) = state.channel.take(bytes) else {
             state.readers.push_back(task as u32);
             self.release_mutex(cpu, task, pipe);
-            return Then::Wait { again: true };
+            return StepOutcome::Wait { again: true };
         };
         let taken = before - state.channel.taken;
         let next_reader = (state.channel.filled > 0).then(|| state.readers.pop_front()).flatten();
@@ -66,7 +66,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         if let Some(reader) = next_reader {
             self.wake_sync(reader, cpu, task);
         }
-        Then::Next
+        StepOutcome::Next
     }
 
     fn wake_writers(&mut self, cpu: usize, waker: usize, pipe: usize, most: usize) {
@@ -86,7 +86,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// Takes the pipe's mutex for a while before the message goes through. `None`: the task has had it for that while, or none is held.
     ///
     /// Who finds it taken spins while the owner runs (`mutex_spin_on_owner`), else sleeps.
-    fn take_mutex(&mut self, task: usize, pipe: usize, bytes: u32) -> Option<Then> {
+    fn take_mutex(&mut self, task: usize, pipe: usize, bytes: u32) -> Option<StepOutcome> {
         let state = &mut self.objects.pipes[pipe];
         let hold_ns = self.kernel.costs.locked_ns(state.spec.socket, bytes);
         if hold_ns == 0 {
@@ -94,13 +94,13 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
         match state.mutex.ask(task as u32) {
             Asked::Had => None,
-            Asked::Taken => Some(Then::Again { ns: hold_ns }),
-            Asked::Refused { owner } if self.kernel.tasks[owner as usize].state == State::Running => {
-                Some(Then::Again { ns: hold_ns / 2 })
+            Asked::Taken => Some(StepOutcome::Again { ns: hold_ns }),
+            Asked::Refused { owner } if self.kernel.tasks[owner as usize].state == RunState::Running => {
+                Some(StepOutcome::Again { ns: hold_ns / 2 })
             }
             Asked::Refused { .. } => {
                 state.mutex.wait(task as u32);
-                Some(Then::Wait { again: true })
+                Some(StepOutcome::Wait { again: true })
             }
         }
     }
@@ -108,7 +108,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     fn release_mutex(&mut self, cpu: usize, task: usize, pipe: usize) {
         let Some(next) = self.objects.pipes[pipe].mutex.give_back(task as u32) else { return };
         // It may have been woken before and be on its way.
-        if self.kernel.tasks[next as usize].state == State::Blocked {
+        if self.kernel.tasks[next as usize].state == RunState::Blocked {
             self.wake(next as usize, cpu, Some(task));
         }
     }
@@ -124,12 +124,12 @@ mod tests {
     use crate::policy::Policy;
     use crate::program::{Op, Program};
     use crate::sink::Nothing;
-    use crate::tally::Tally;
+    use crate::stats::RunStats;
     use crate::workload::{Pipe, TaskSpec, Workload};
-    use crate::workloads::{Channel, Hackbench, Tasks};
+    use crate::workloads::{Hackbench, Tasks, Transport};
 
-    fn hackbench<P: Policy>(cpus: u32, costs: Costs, policy: P) -> (u64, Tally) {
-        let (tasks, channel) = (Tasks::Threads, Channel::Pipe);
+    fn hackbench<P: Policy>(cpus: u32, costs: Costs, policy: P) -> (u64, RunStats) {
+        let (tasks, channel) = (Tasks::Threads, Transport::Pipe);
         let workload =
             Hackbench { groups: 2, loops: 200, tasks, channel, ..Hackbench::default() }.build().unwrap();
         let engine =
@@ -137,7 +137,7 @@ mod tests {
                 .unwrap();
         let outcome = engine.run().unwrap();
         assert!(outcome.complete);
-        (outcome.makespan_ns, outcome.tally)
+        (outcome.makespan_ns, outcome.stats)
     }
 
     fn locked(per_mille: u32) -> Costs {
@@ -177,7 +177,7 @@ mod tests {
             .unwrap()
             .run()
             .unwrap();
-        [0, 1].map(|task| outcome.tally.tasks[task].ended_ns.unwrap() / 1_000)
+        [0, 1].map(|task| outcome.stats.tasks[task].ended_ns.unwrap() / 1_000)
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         let costs = Costs { wakes_all_writers, ..locked(0) };
         let engine =
             Engine::new(Machine::uniform(1), costs, workload, RealTime::fifo(), Nothing, Options::default());
-        engine.unwrap().run().unwrap().tally.wakeups
+        engine.unwrap().run().unwrap().stats.wakeups
     }
 
     #[test]

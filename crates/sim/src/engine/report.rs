@@ -2,11 +2,11 @@
 
 use super::Engine;
 use crate::error::SimError;
-use crate::kernel::{Kernel, NONE, State};
+use crate::kernel::{Kernel, NONE, RunState};
 use crate::policy::Policy;
 use crate::program::Op;
 use crate::sink::Sink;
-use crate::tally::Tally;
+use crate::stats::RunStats;
 use crate::workload::Workload;
 
 /// Waiting tasks that a deadlock's message names.
@@ -20,7 +20,7 @@ pub struct Outcome<P, S> {
     /// Whether all tasks that count ended.
     pub complete: bool,
     /// What was counted.
-    pub tally: Tally,
+    pub stats: RunStats,
     /// The kernel at the end.
     pub kernel: Kernel,
     /// The workload; its tasks are in [`Kernel::spec`].
@@ -40,7 +40,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             self.begin(cpu);
             // The kernel may have been charged for work that it would have finished after the end.
             let over_ns = self.kernel.cpus[cpu].work_since_ns - makespan_ns;
-            let times = &mut self.tally.cpus[cpu];
+            let times = &mut self.stats.cpus[cpu];
             let mut left_ns = over_ns;
             for part in [&mut times.refill_ns, &mut times.switch_ns, &mut times.spin_ns] {
                 let taken_ns = left_ns.min(*part);
@@ -48,20 +48,20 @@ impl<P: Policy, S: Sink> Engine<P, S> {
                 left_ns -= taken_ns;
             }
             if let Some(task) = self.kernel.current(cpu) {
-                self.close_stint(cpu, task);
+                self.close_run(cpu, task);
             }
         }
-        for (tally, task) in self.tally.tasks.iter_mut().zip(&self.kernel.tasks) {
-            tally.work = task.work;
-            tally.voluntary = task.voluntary;
-            tally.involuntary = task.involuntary;
-            tally.wakeups = task.wakeups;
-            tally.longest_wait_ns = task.longest_wait_ns;
+        for (stats, task) in self.stats.tasks.iter_mut().zip(&self.kernel.tasks) {
+            stats.work = task.work;
+            stats.voluntary = task.voluntary;
+            stats.involuntary = task.involuntary;
+            stats.wakeups = task.wakeups;
+            stats.longest_wait_ns = task.longest_wait_ns;
         }
         Outcome {
             makespan_ns,
             complete,
-            tally: self.tally,
+            stats: self.stats,
             kernel: self.kernel,
             workload: self.workload,
             policy: self.policy,
@@ -70,14 +70,14 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     }
 
     /// Counts the stint of a task that still runs when the run ends, or that leaves.
-    pub(super) fn close_stint(&mut self, cpu: usize, task: usize) {
+    pub(super) fn close_run(&mut self, cpu: usize, task: usize) {
         let stint_ns = self.kernel.stint_ns(cpu);
         let start_ns = self.kernel.cpus[cpu].run_start_ns;
-        self.tally.ticks += self.ticks.count(start_ns.min(self.kernel.now_ns), self.kernel.now_ns);
+        self.stats.ticks += self.ticks.count(start_ns.min(self.kernel.now_ns), self.kernel.now_ns);
         self.kernel.tasks[task].run_ns += stint_ns;
         if self.kernel.machine.types.len() > 1 {
             let core_type = self.kernel.cpus[cpu].core_type as usize;
-            if let Some(ns) = self.tally.tasks[task].run_by_type_ns.get_mut(core_type) {
+            if let Some(ns) = self.stats.tasks[task].run_by_type_ns.get_mut(core_type) {
                 *ns += stint_ns;
             }
         }
@@ -91,9 +91,9 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// Whether every task waits for another one, be it by spinning.
     pub(super) fn all_wait(&self) -> bool {
         (0..self.kernel.tasks.len()).all(|task| match self.kernel.tasks[task].state {
-            State::Blocked | State::Ended => true,
-            State::Unborn => false,
-            State::Queued | State::Running => self.spins_in_vain(task),
+            RunState::Blocked | RunState::Ended => true,
+            RunState::Unborn => false,
+            RunState::Queued | RunState::Running => self.spins_in_vain(task),
         })
     }
 
@@ -103,7 +103,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let now_ns = self.kernel.now_ns;
         let waits_ns = |task: &usize| now_ns.saturating_sub(self.kernel.tasks[*task].queued_since_ns);
         let queued =
-            (0..self.kernel.tasks.len()).filter(|task| self.kernel.tasks[*task].state == State::Queued);
+            (0..self.kernel.tasks.len()).filter(|task| self.kernel.tasks[*task].state == RunState::Queued);
         let Some(task) = queued.max_by_key(waits_ns).filter(|task| waits_ns(task) > most_ns) else {
             return Ok(());
         };
@@ -119,7 +119,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
 
     /// The error that nothing will happen any more although tasks could run; `None` if it is not the policy's doing.
     pub(super) fn stall(&self) -> Option<SimError> {
-        let queued = self.kernel.tasks.iter().filter(|task| task.state == State::Queued).count();
+        let queued = self.kernel.tasks.iter().filter(|task| task.state == RunState::Queued).count();
         if queued == 0 {
             return None;
         }
@@ -136,7 +136,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     pub(super) fn deadlock(&self) -> SimError {
         let waits = |task: &usize| {
             let state = self.kernel.tasks[*task].state;
-            state != State::Ended && !self.lives[*task].background
+            state != RunState::Ended && !self.task_states[*task].background
         };
         let waiting: Vec<usize> = (0..self.kernel.tasks.len()).filter(waits).collect();
         let mut lines: Vec<String> =
@@ -155,7 +155,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let here = at(state.pc);
         let before = state.pc.checked_sub(1).and_then(at);
         let retried =
-            matches!(here, Some(Op::Send { .. } | Op::Receive { .. })) || state.state == State::Running;
+            matches!(here, Some(Op::Send { .. } | Op::Receive { .. })) || state.state == RunState::Running;
         let op = if retried { here } else { before };
         let name = self.name_of(task);
         let list = |tasks: &mut dyn Iterator<Item = u32>| {

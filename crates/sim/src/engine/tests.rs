@@ -5,9 +5,9 @@ use crate::sink::SwitchEvent;
 
 /// Keeps the switches.
 #[derive(Debug, Default)]
-struct Kept(Vec<SwitchEvent>);
+struct SwitchLog(Vec<SwitchEvent>);
 
-impl Sink for Kept {
+impl Sink for SwitchLog {
     fn switch(&mut self, event: SwitchEvent) {
         self.0.push(event);
     }
@@ -33,11 +33,12 @@ fn schedule_of<P: Policy>(
     costs: Costs,
     workload: Workload,
     policy: P,
-) -> (Vec<Came>, Outcome<P, Kept>) {
-    let engine = Engine::new(machine, costs, workload, policy, Kept::default(), Options::default()).unwrap();
+) -> (Vec<Came>, Outcome<P, SwitchLog>) {
+    let engine =
+        Engine::new(machine, costs, workload, policy, SwitchLog::default(), Options::default()).unwrap();
     let outcome = engine.run().unwrap();
-    let times = outcome.tally.times();
-    assert_eq!(times.sum_ns(), outcome.makespan_ns * outcome.tally.cpus.len() as u64);
+    let times = outcome.stats.times();
+    assert_eq!(times.sum_ns(), outcome.makespan_ns * outcome.stats.cpus.len() as u64);
     (outcome.sink.0.iter().map(|event| (event.at_ns, event.cpu, event.next)).collect(), outcome)
 }
 
@@ -47,7 +48,7 @@ fn round_robin_takes_turns_at_ticks() {
     let (schedule, outcome) = schedule_of(Machine::uniform(1), Costs::free(), spinners(&[10, 20, 4]), policy);
     let expected = [(0, Some(0)), (8, Some(1)), (16, Some(2)), (20, Some(0)), (22, Some(1)), (34, None)];
     assert_eq!(schedule, expected.map(|(ms, next)| (ms * MS, 0, next)));
-    assert_eq!((outcome.makespan_ns, outcome.tally.involuntary, outcome.tally.voluntary), (34 * MS, 2, 3));
+    assert_eq!((outcome.makespan_ns, outcome.stats.involuntary, outcome.stats.voluntary), (34 * MS, 2, 3));
 }
 
 #[test]
@@ -55,6 +56,6 @@ fn tasks_that_come_by_themselves_cost_every_cpu_its_share() {
     let mut costs = Costs::free();
     costs.hook_ns[1] = [1_000; crate::policy::HOOKS];
     let (_, outcome) = schedule_of(Machine::uniform(4), costs, spinners(&[10; 16]), RealTime::fifo());
-    let switched: Vec<u64> = outcome.tally.cpus.iter().map(|times| times.switch_ns).collect();
+    let switched: Vec<u64> = outcome.stats.cpus.iter().map(|times| times.switch_ns).collect();
     assert!(switched.iter().all(|ns| *ns == switched[0]), "{switched:?}");
 }

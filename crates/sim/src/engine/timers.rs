@@ -11,7 +11,7 @@ const PLACES: usize = 16;
 
 /// Timers whose times have a digit in common, in the order of their setting.
 #[derive(Clone, Debug, Default)]
-struct Group {
+struct TimerGroup {
     /// When, and whose.
     timers: Vec<(u64, u32)>,
     least_ns: u64,
@@ -26,7 +26,7 @@ struct Group {
 #[derive(Clone, Debug)]
 pub(crate) struct Timers {
     /// By place and digit.
-    groups: Vec<Group>,
+    groups: Vec<TimerGroup>,
     /// Places, and digits of each place, with timers.
     places: u32,
     digits: [u32; PLACES],
@@ -40,7 +40,7 @@ pub(crate) struct Timers {
 impl Default for Timers {
     fn default() -> Self {
         Self {
-            groups: vec![Group::default(); PLACES * DIGITS],
+            groups: vec![TimerGroup::default(); PLACES * DIGITS],
             places: 0,
             digits: [0; PLACES],
             now_ns: 0,
@@ -95,7 +95,7 @@ impl Timers {
             group = self.first_group()?;
         }
         // All of a group of the lowest place have the same time.
-        let Group { timers, least_ns } = &mut self.groups[group];
+        let TimerGroup { timers, least_ns } = &mut self.groups[group];
         self.now_ns = *least_ns;
         let (_, task) = timers[self.taken];
         self.taken += 1;

@@ -1,7 +1,7 @@
 //! Wake-ups and new tasks.
 
 use super::Engine;
-use crate::kernel::{NONE, State};
+use crate::kernel::{NONE, RunState};
 use crate::policy::{Arrival, Hook, Policy};
 use crate::sink::{Sink, WakeEvent};
 use crate::workload::TaskSpec;
@@ -9,20 +9,20 @@ use crate::workload::TaskSpec;
 impl<P: Policy, S: Sink> Engine<P, S> {
     /// Wakes a task, on the handling CPU. `waker` is the task that does it; `None` is a timer.
     pub(super) fn wake(&mut self, task: usize, handler: usize, waker: Option<usize>) {
-        if self.kernel.tasks[task].state != State::Blocked {
+        if self.kernel.tasks[task].state != RunState::Blocked {
             return;
         }
         self.elapsed_ns += self.kernel.costs.wake_ns;
         let cpu = self.place(task, handler, Arrival::Wakeup);
-        self.tally.wakeups += 1;
+        self.stats.wakeups += 1;
         self.kernel.tasks[task].wakeups += 1;
         self.sink.wake(WakeEvent { at_ns: self.kernel.now_ns, waker, wakee: task, cpu });
     }
 
     /// A task that was made starts, on the handling CPU.
     pub(super) fn launch(&mut self, task: usize, handler: usize) {
-        self.tally.tasks[task].started_ns = self.kernel.now_ns;
-        let parent = self.lives[task].parent;
+        self.stats.tasks[task].started_ns = self.kernel.now_ns;
+        let parent = self.task_states[task].parent;
         let parent = (parent != NONE).then_some(parent as usize);
         self.sink.fork(self.kernel.now_ns, parent, task);
         self.kernel.tasks[task].cpu = handler as u32;
@@ -33,7 +33,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// Makes a child of a running task.
     pub(super) fn fork(&mut self, parent: usize, handler: usize, spec: TaskSpec) {
         let child = self.make(spec, Some(parent));
-        self.lives[parent].children += 1;
+        self.task_states[parent].children += 1;
         self.launch(child, handler);
     }
 
@@ -44,7 +44,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         debug_assert!(self.kernel.may_use(task, cpu));
         self.charge(handler, cpu, Hook::Enqueue);
         let state = &mut self.kernel.tasks[task];
-        state.state = State::Queued;
+        state.state = RunState::Queued;
         state.cpu = cpu as u32;
         // Waits are counted between events, as a recorder counts them: those of a run are those of its Trace.
         state.queued_since_ns = self.kernel.now_ns;
@@ -64,7 +64,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         let current = self.kernel.cpus[cpu].current;
         if current == NONE {
             if cpu == handler {
-                self.give_way = true;
+                self.need_resched = true;
             } else {
                 self.kick_at(cpu, at_ns + idle_ns);
             }
@@ -77,7 +77,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         self.charge(handler, cpu, Hook::WakeupPreempt);
         if self.policy.wakeup_preempt(&mut self.kernel, cpu, current as usize, task) {
             if cpu == handler {
-                self.give_way = true;
+                self.need_resched = true;
             } else {
                 self.kick_at(cpu, at_ns);
             }
@@ -91,7 +91,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     /// A task that spun because nobody else wanted the CPU looks again, and gives way if it is one that does.
     fn look_again_if_spinning(&mut self, cpu: usize, current: usize) {
         let state = &mut self.kernel.cpus[cpu];
-        if state.spinning && self.gives_way(current) {
+        if state.spinning && self.yields(current) {
             self.kernel.cpus[cpu].spinning = false;
             self.kernel.tasks[current].remaining = 0;
         }

@@ -123,14 +123,14 @@ fn grouped(figures: &[u64]) -> (Vec<CoreType>, Vec<u32>) {
 
 /// What a CPU shares, as keys that CPUs have in common.
 struct Domains {
-    core: Key,
-    l2: Key,
-    l3: Key,
+    core: DomainKey,
+    l2: DomainKey,
+    l3: DomainKey,
     node: u32,
 }
 
 /// Which domain, its kind first.
-type Key = (&'static str, u32, u32);
+type DomainKey = (&'static str, u32, u32);
 
 impl Domains {
     fn of(host: &Host, cpu: &host::Cpu) -> Self {
@@ -156,11 +156,11 @@ impl Domains {
 /// Numbers for keys, in the order in which they come.
 #[derive(Default)]
 struct Numbers {
-    known: BTreeMap<Key, u32>,
+    known: BTreeMap<DomainKey, u32>,
 }
 
 impl Numbers {
-    fn of(&mut self, key: Key) -> u32 {
+    fn of(&mut self, key: DomainKey) -> u32 {
         let next = self.known.len() as u32;
         *self.known.entry(key).or_insert(next)
     }

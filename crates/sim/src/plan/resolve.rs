@@ -1,6 +1,6 @@
 //! From the name of what is to run to a plan. Files are read by whoever calls.
 
-use super::{Place, Plan, Wishes};
+use super::{Overrides, Plan, Platform};
 use crate::assumption::Assumption;
 use crate::error::SimError;
 use crate::machine::{self, Machine};
@@ -40,7 +40,7 @@ pub struct Recording {
 }
 
 /// Reads what a plan needs from outside.
-pub trait Files {
+pub trait PlanFiles {
     /// What can go wrong.
     type Error: From<SimError>;
 
@@ -68,27 +68,27 @@ impl Plan {
     ///
     /// # Errors
     /// When something cannot be read, or what it says cannot be.
-    pub fn of<F: Files>(
+    pub fn of<F: PlanFiles>(
         work: Work<'_>,
         folder: &str,
-        wishes: &Wishes,
+        overrides: &Overrides,
         profile: Option<&Profile>,
         files: &mut F,
     ) -> Result<Self, F::Error> {
         match work {
-            Work::Recording(path) => replayed(&format!("{folder}{path}"), None, wishes, profile, files),
+            Work::Recording(path) => replayed(&format!("{folder}{path}"), None, overrides, profile, files),
             Work::Text(text) => {
-                specified(&Spec::read("the specification", text)?, folder, wishes, profile, files)
+                specified(&Spec::read("the specification", text)?, folder, overrides, profile, files)
             }
             Work::Named(name) => {
                 let path = format!("{folder}{name}");
                 if has_extension(name, "toml") {
                     let spec = Spec::read(&path, &files.text(&path)?)?;
-                    specified(&spec, folder_of(&path), wishes, profile, files)
+                    specified(&spec, folder_of(&path), overrides, profile, files)
                 } else if has_extension(name, "json") {
-                    of_rt_app(&path, None, wishes, profile, files)
+                    of_rt_app(&path, None, overrides, profile, files)
                 } else {
-                    specified(&Spec::of_name(name)?, folder, wishes, profile, files)
+                    specified(&Spec::of_name(name)?, folder, overrides, profile, files)
                 }
             }
         }
@@ -106,52 +106,56 @@ fn folder_of(path: &str) -> &str {
 }
 
 /// What a specification says; paths in it count from `folder`.
-fn specified<F: Files>(
+fn specified<F: PlanFiles>(
     spec: &Spec,
     folder: &str,
-    wishes: &Wishes,
+    overrides: &Overrides,
     profile: Option<&Profile>,
     files: &mut F,
 ) -> Result<Plan, F::Error> {
     let beside = |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("{folder}{path}") };
     match spec.source() {
-        Source::RtApp(path) => of_rt_app(&beside(path), Some(spec), wishes, profile, files),
-        Source::Recording(path) => replayed(&beside(path), Some(spec), wishes, profile, files),
+        Source::RtApp(path) => of_rt_app(&beside(path), Some(spec), overrides, profile, files),
+        Source::Recording(path) => replayed(&beside(path), Some(spec), overrides, profile, files),
         Source::Here => {
-            let machine = machine_of(Some(spec), wishes, files)?;
-            let place = Place::on(machine, Some(spec), profile)?;
+            let machine = machine_of(Some(spec), overrides, files)?;
+            let place = Platform::on(machine, Some(spec), profile)?;
             let workload = spec.workload(&place.machine)?;
-            Ok(place.plan(workload, Some(spec), wishes)?)
+            Ok(place.plan(workload, Some(spec), overrides)?)
         }
     }
 }
 
 /// The machine that is wished, or the specification's, or this one.
-fn machine_of<F: Files>(spec: Option<&Spec>, wishes: &Wishes, files: &mut F) -> Result<Machine, F::Error> {
-    match (&wishes.machine, spec) {
+fn machine_of<F: PlanFiles>(
+    spec: Option<&Spec>,
+    overrides: &Overrides,
+    files: &mut F,
+) -> Result<Machine, F::Error> {
+    match (&overrides.machine, spec) {
         (Some(name), _) if name != "host" => Ok(machine::named(name, &Host::default())?),
         (None, Some(spec)) => Ok(spec.machine(&files.host()?)?),
         _ => Ok(machine::named("host", &files.host()?)?),
     }
 }
 
-fn of_rt_app<F: Files>(
+fn of_rt_app<F: PlanFiles>(
     path: &str,
     spec: Option<&Spec>,
-    wishes: &Wishes,
+    overrides: &Overrides,
     profile: Option<&Profile>,
     files: &mut F,
 ) -> Result<Plan, F::Error> {
-    let mut place = Place::on(machine_of(spec, wishes, files)?, spec, profile)?;
+    let mut place = Platform::on(machine_of(spec, overrides, files)?, spec, profile)?;
     let read = rt_app::read(path, &files.text(path)?, &place.machine)?;
     place.assumed.extend(read.assumed);
-    Ok(place.plan(read.workload, spec, wishes)?)
+    Ok(place.plan(read.workload, spec, overrides)?)
 }
 
-fn replayed<F: Files>(
+fn replayed<F: PlanFiles>(
     path: &str,
     spec: Option<&Spec>,
-    wishes: &Wishes,
+    overrides: &Overrides,
     profile: Option<&Profile>,
     files: &mut F,
 ) -> Result<Plan, F::Error> {
@@ -160,13 +164,13 @@ fn replayed<F: Files>(
         let problem = without_switches(path, &recording.recorder);
         return Err(SimError::parameters("replay", problem).into());
     }
-    let machine = match (&wishes.machine, spec.filter(|spec| spec.has_machine())) {
+    let machine = match (&overrides.machine, spec.filter(|spec| spec.has_machine())) {
         (Some(name), _) if name != "host" => machine::named(name, &Host::default())?,
         (Some(_), _) => machine::named("host", &files.host()?)?,
         (None, Some(spec)) => spec.machine(&files.host()?)?,
         (None, None) => machine_of_recording(&recording)?,
     };
-    let mut place = Place::on(machine, spec, profile)?;
+    let mut place = Platform::on(machine, spec, profile)?;
     let found = replay(&recording.tasks, recording.switches, &place.costs)?;
     place.assumed.extend(found.assumed);
     if place.machine.types.len() > 1 {
@@ -174,7 +178,7 @@ fn replayed<F: Files>(
             "a recording has times, not work: what ran on slower cores is replayed as more work than it was";
         place.assumed.push(Assumption::new("work", "as if recorded on the fastest kind of core", why));
     }
-    let plan = place.plan(found.workload, spec, wishes)?;
+    let plan = place.plan(found.workload, spec, overrides)?;
     Ok(Plan { recorded: recording.recorded, hand_over: Some(found.hand_over), ..plan })
 }
 
@@ -208,9 +212,9 @@ mod tests {
     use super::*;
 
     /// Files that are in memory.
-    struct Kept(&'static [(&'static str, &'static str)]);
+    struct MemoryFiles(&'static [(&'static str, &'static str)]);
 
-    impl Files for Kept {
+    impl PlanFiles for MemoryFiles {
         type Error = SimError;
 
         fn text(&mut self, path: &str) -> Result<String, SimError> {
@@ -231,12 +235,12 @@ mod tests {
 
     #[test]
     fn paths_in_a_specification_count_from_its_folder() {
-        let mut files = Kept(&[
+        let mut files = MemoryFiles(&[
             ("a/b/spec.toml", "machine = 2\nrt_app = \"c.json\"\n"),
             ("a/b/c.json", r#"{ "tasks": { "worker": { "instance": 3, "loop": 1, "run": 1000 } } }"#),
         ]);
         let mut plan =
-            |name, folder| Plan::of(Work::Named(name), folder, &Wishes::default(), None, &mut files);
+            |name, folder| Plan::of(Work::Named(name), folder, &Overrides::default(), None, &mut files);
         let found = plan("b/spec.toml", "a/").unwrap();
         assert_eq!(found.setting.workload.tasks.len(), 3);
         assert_eq!(
@@ -248,9 +252,9 @@ mod tests {
 
     #[test]
     fn a_recording_without_switches_says_why_and_what_to_do() {
-        let wishes = Wishes { machine: Some("2".to_owned()), ..Wishes::default() };
+        let overrides = Overrides { machine: Some("2".to_owned()), ..Overrides::default() };
         let problem = |path| {
-            let found = Plan::of(Work::Recording(path), "", &wishes, None, &mut Kept(&[]));
+            let found = Plan::of(Work::Recording(path), "", &overrides, None, &mut MemoryFiles(&[]));
             found.unwrap_err().to_string()
         };
         let counts = problem("bpf-counts.swtch");
@@ -265,8 +269,9 @@ mod tests {
     fn a_profile_that_exists_is_named_and_need_not_be_measured() {
         let why = |own_profile: Option<&str>| {
             let own_profile = own_profile.map(str::to_owned);
-            let wishes = Wishes { machine: Some("2".to_owned()), own_profile, ..Wishes::default() };
-            let plan = Plan::of(Work::Named("hackbench"), "", &wishes, None, &mut Kept(&[])).unwrap();
+            let overrides = Overrides { machine: Some("2".to_owned()), own_profile, ..Overrides::default() };
+            let plan =
+                Plan::of(Work::Named("hackbench"), "", &overrides, None, &mut MemoryFiles(&[])).unwrap();
             plan.assumed.into_iter().find(|one| one.what == "costs").unwrap().why
         };
         assert_eq!(why(Some("/p.json")), "no Profile was given; this machine has one: --profile /p.json");

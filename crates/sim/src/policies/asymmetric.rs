@@ -11,7 +11,7 @@ use super::placement;
 use crate::error::SimError;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
-use estimate::{Estimate, LEAST_SAMPLE_NS};
+use estimate::{LEAST_SAMPLE_NS, SpeedupEstimate};
 use swtch_fairness::{Allocator, Cores, Guaranteed, Interval, Parameters, Policy as Rule, keep_least};
 
 /// Shares are kept as parts of this.
@@ -62,7 +62,7 @@ struct Runner {
     /// Of its present stint, what is in `lag_ns` already.
     counted_ns: u64,
     total_ns: u64,
-    estimate: Estimate,
+    estimate: SpeedupEstimate,
     alive: bool,
 }
 

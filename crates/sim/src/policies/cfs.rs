@@ -1,7 +1,7 @@
 //! CFS, the fair class before Linux 6.6, with the rules of 6.5 (kernel/sched/fair.c).
 
 use super::eevdf::{HOT_NS, MOVED_AT_MOST, NEW_IDLE_COST_NS, cpus_factor, real_ns_for, virtual_ns};
-use super::line::Lines;
+use super::run_queues::RunQueues;
 use super::wake_affine::WakeAffine;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
@@ -23,7 +23,7 @@ struct Entity {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Queue {
+struct CfsRq {
     /// `min_vruntime`: never goes back.
     least: i64,
     /// Weights of the queued tasks, the running one left out.
@@ -43,8 +43,8 @@ pub struct Cfs {
     wakeup: i64,
     least_idle_ns: u64,
     entities: Vec<Entity>,
-    queues: Vec<Queue>,
-    lines: Lines,
+    cfs_rqs: Vec<CfsRq>,
+    queues: RunQueues,
     wakes: WakeAffine,
 }
 
@@ -72,13 +72,13 @@ impl Cfs {
 
     /// `update_min_vruntime`.
     fn update_least(&mut self, cpu: usize, current: Option<i64>) {
-        let first = self.lines.first(cpu).map(|task| self.entities[task].vruntime);
+        let first = self.queues.first(cpu).map(|task| self.entities[task].vruntime);
         let least = match (current, first) {
             (Some(a), Some(b)) => a.min(b),
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => return,
         };
-        let queue = &mut self.queues[cpu];
+        let queue = &mut self.cfs_rqs[cpu];
         queue.least = queue.least.max(least);
     }
 
@@ -91,7 +91,7 @@ impl Cfs {
     }
 
     fn ideal_ns(&self, cpu: usize, task: usize) -> u64 {
-        let queue = &self.queues[cpu];
+        let queue = &self.cfs_rqs[cpu];
         self.slice_ns(self.entities[task].weight, queue.queued, queue.load)
     }
 
@@ -99,15 +99,15 @@ impl Cfs {
         let entity = &mut self.entities[task];
         entity.queued = true;
         let Entity { vruntime, weight, .. } = *entity;
-        self.queues[cpu].load += u64::from(weight);
-        self.queues[cpu].queued += 1;
-        self.lines.insert(cpu, task, vruntime);
+        self.cfs_rqs[cpu].load += u64::from(weight);
+        self.cfs_rqs[cpu].queued += 1;
+        self.queues.insert(cpu, task, vruntime);
     }
 
     fn remove(&mut self, cpu: usize, task: usize) {
-        self.lines.remove(cpu, task);
+        self.queues.remove(cpu, task);
         self.entities[task].queued = false;
-        let queue = &mut self.queues[cpu];
+        let queue = &mut self.cfs_rqs[cpu];
         queue.load -= u64::from(self.entities[task].weight);
         queue.queued -= 1;
         self.forget_buddy(cpu, task);
@@ -115,7 +115,7 @@ impl Cfs {
 
     /// Who leaves the queue, running or not, is no buddy of it any longer (`clear_buddies`).
     fn forget_buddy(&mut self, cpu: usize, task: usize) {
-        let queue = &mut self.queues[cpu];
+        let queue = &mut self.cfs_rqs[cpu];
         for buddy in [&mut queue.skip, &mut queue.last] {
             if *buddy == Some(task as u32) {
                 *buddy = None;
@@ -144,13 +144,13 @@ impl Policy for Cfs {
         self.latency = LATENCY_NS * factor;
         self.least_slice = LEAST_SLICE_NS * factor;
         self.wakeup = (WAKEUP_NS * factor) as i64;
-        self.queues = vec![Queue::default(); kernel.cpu_count()];
-        self.lines.set_cpus(kernel.cpu_count());
+        self.cfs_rqs = vec![CfsRq::default(); kernel.cpu_count()];
+        self.queues.set_cpus(kernel.cpu_count());
     }
 
     fn task_new(&mut self, kernel: &mut Kernel, task: usize) {
         self.entities.push(Entity { weight: kernel.weight(task), ..Entity::default() });
-        self.lines.add_task();
+        self.queues.add_task();
         self.wakes.add_task();
     }
 
@@ -158,8 +158,8 @@ impl Policy for Cfs {
         let cpu = self.wakes.select(kernel, task, why, waker_cpu);
         if why == Arrival::Wakeup && cpu != kernel.cpu_of(task) {
             // migrate_task_rq_fair: virtual run times of queues have nothing to do with each other.
-            let from = self.queues[kernel.cpu_of(task)].least;
-            self.entities[task].vruntime += self.queues[cpu].least - from;
+            let from = self.cfs_rqs[kernel.cpu_of(task)].least;
+            self.entities[task].vruntime += self.cfs_rqs[cpu].least - from;
         }
         cpu
     }
@@ -167,13 +167,13 @@ impl Policy for Cfs {
     fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, why: Arrival) {
         let current = self.running(kernel, cpu);
         self.update_least(cpu, current.map(|(_, vruntime)| vruntime));
-        let least = self.queues[cpu].least;
+        let least = self.cfs_rqs[cpu].least;
         let weight = self.entities[task].weight;
         match why {
             Arrival::Fork => {
                 // START_DEBIT: a new task begins as if it had had its slice.
                 let running_load = current.map_or(0, |(running, _)| u64::from(self.entities[running].weight));
-                let queue = &self.queues[cpu];
+                let queue = &self.cfs_rqs[cpu];
                 let others = queue.queued + u64::from(current.is_some());
                 let slice_ns = self.slice_ns(weight, others, queue.load + running_load);
                 self.entities[task].vruntime = least + virtual_ns(slice_ns as i64, weight);
@@ -202,23 +202,23 @@ impl Policy for Cfs {
         if why == Departure::Migration {
             let current = self.running(kernel, cpu).map(|(_, vruntime)| vruntime);
             self.update_least(cpu, current);
-            self.entities[task].vruntime -= self.queues[cpu].least;
+            self.entities[task].vruntime -= self.cfs_rqs[cpu].least;
         }
     }
 
     fn pick_next(&mut self, _kernel: &mut Kernel, cpu: usize) -> Option<usize> {
-        let first = self.lines.first(cpu)?;
+        let first = self.queues.first(cpu)?;
         let mut task = first;
         let unfair = |this: &Self, other: usize| this.preempts(this.entities[other].vruntime, first);
-        let queue = self.queues[cpu];
+        let queue = self.cfs_rqs[cpu];
         if queue.skip == Some(first as u32) {
-            let second = self.lines.second(cpu);
+            let second = self.queues.second(cpu);
             task = second.filter(|second| !unfair(self, *second)).unwrap_or(first);
         }
         if let Some(last) = queue.last.map(|last| last as usize).filter(|last| !unfair(self, *last)) {
             task = last;
         }
-        self.queues[cpu].skip = None;
+        self.cfs_rqs[cpu].skip = None;
         self.remove(cpu, task);
         let vruntime = self.entities[task].vruntime;
         self.update_least(cpu, Some(vruntime));
@@ -233,11 +233,11 @@ impl Policy for Cfs {
     }
 
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
-        let Some(first) = self.lines.first(cpu) else { return false };
+        let Some(first) = self.queues.first(cpu) else { return false };
         let ran_ns = kernel.stint_ns(cpu);
         let ideal_ns = self.ideal_ns(cpu, task);
         if ran_ns > ideal_ns {
-            self.queues[cpu].last = None;
+            self.cfs_rqs[cpu].last = None;
             return true;
         }
         let ahead = self.vruntime_now(kernel, cpu, task) - self.entities[first].vruntime;
@@ -245,7 +245,7 @@ impl Policy for Cfs {
     }
 
     fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
-        let first = self.lines.first(cpu)?;
+        let first = self.queues.first(cpu)?;
         let ideal_ns = self.ideal_ns(cpu, task);
         let entity = &self.entities[task];
         let until_ahead = self.entities[first].vruntime + ideal_ns as i64 + 1 - entity.vruntime;
@@ -256,15 +256,15 @@ impl Policy for Cfs {
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
         let running = self.vruntime_now(kernel, cpu, current);
         let preempts = self.preempts(running, woken);
-        if preempts && self.queues[cpu].queued + 1 >= TASKS_IN_LATENCY {
-            self.queues[cpu].last = Some(current as u32);
+        if preempts && self.cfs_rqs[cpu].queued + 1 >= TASKS_IN_LATENCY {
+            self.cfs_rqs[cpu].last = Some(current as u32);
         }
         preempts
     }
 
     fn yield_task(&mut self, _kernel: &mut Kernel, cpu: usize, task: usize) {
-        if self.queues[cpu].queued > 0 {
-            self.queues[cpu].skip = Some(task as u32);
+        if self.cfs_rqs[cpu].queued > 0 {
+            self.cfs_rqs[cpu].skip = Some(task as u32);
         }
     }
 
@@ -274,6 +274,6 @@ impl Policy for Cfs {
 
     fn movable(&self, kernel: &Kernel, from: usize, to: usize) -> Option<usize> {
         let fits = |task: usize| kernel.may_use(task, to) && kernel.since_it_ran_ns(task) >= HOT_NS;
-        self.lines.late(from, MOVED_AT_MOST, fits)
+        self.queues.late(from, MOVED_AT_MOST, fits)
     }
 }

@@ -4,7 +4,7 @@
 //! ones the one with the earliest virtual deadline runs, until its slice is over. A task that sleeps while it owes time stays in
 //! the queue until it is eligible (`DELAY_DEQUEUE`).
 
-use super::line::{DeadlineLines, Entrant, Ticket};
+use super::run_queues::{DeadlineQueues, QueuedEntity, Sequence};
 use super::wake_affine::WakeAffine;
 use crate::kernel::Kernel;
 use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
@@ -23,7 +23,7 @@ pub(super) const MOVED_AT_MOST: usize = 32;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Entity {
-    ticket: Ticket,
+    sequence: Sequence,
     vruntime: i64,
     deadline: i64,
     /// While it runs: until this virtual run time nobody eligible takes its place (`vprot`).
@@ -39,15 +39,15 @@ struct Entity {
     relative: bool,
 }
 
-impl Entrant for Entity {
+impl QueuedEntity for Entity {
     #[inline]
-    fn ticket(&self) -> Ticket {
-        self.ticket
+    fn sequence(&self) -> Sequence {
+        self.sequence
     }
 
     #[inline]
-    fn set_ticket(&mut self, ticket: Ticket) {
-        self.ticket = ticket;
+    fn set_sequence(&mut self, sequence: Sequence) {
+        self.sequence = sequence;
     }
 
     #[inline]
@@ -63,7 +63,7 @@ impl Entrant for Entity {
 
 /// The queue of a CPU, its tree aside.
 #[derive(Clone, Copy, Debug, Default)]
-struct Queue {
+struct CfsRq {
     /// Sum of weight times (virtual run time - zero) of the tasks in the tree.
     weighted: i64,
     /// Sum of their weights.
@@ -85,8 +85,8 @@ pub struct Eevdf {
     slice: i64,
     tick_ns: i64,
     entities: Vec<Entity>,
-    queues: Vec<Queue>,
-    lines: DeadlineLines,
+    cfs_rqs: Vec<CfsRq>,
+    queues: DeadlineQueues,
     wakes: WakeAffine,
 }
 
@@ -127,7 +127,7 @@ impl Eevdf {
         let mut entity = self.entities[task];
         let vruntime = self.vruntime_now(kernel, cpu, task);
         let slice = self.slice_of(entity.weight);
-        if vruntime >= entity.deadline && self.queues[cpu].queued == 0 {
+        if vruntime >= entity.deadline && self.cfs_rqs[cpu].queued == 0 {
             let started_ns = kernel.run_start_ns(cpu);
             let start = entity.vruntime;
             // Time of running after which a virtual duration has passed.
@@ -149,7 +149,7 @@ impl Eevdf {
     /// The sums with the running task in them: weighted distance from zero, and load.
     #[inline]
     fn sums(&self, cpu: usize, current: Option<&Entity>) -> (i64, i64) {
-        let queue = &self.queues[cpu];
+        let queue = &self.cfs_rqs[cpu];
         match current {
             Some(entity) => {
                 let weight = i64::from(entity.weight);
@@ -163,7 +163,7 @@ impl Eevdf {
     #[inline]
     fn average(&self, cpu: usize, current: Option<&Entity>) -> i64 {
         let (weighted, load) = self.sums(cpu, current);
-        if load == 0 { self.queues[cpu].zero } else { self.queues[cpu].zero + weighted.div_euclid(load) }
+        if load == 0 { self.cfs_rqs[cpu].zero } else { self.cfs_rqs[cpu].zero + weighted.div_euclid(load) }
     }
 
     #[inline]
@@ -171,19 +171,19 @@ impl Eevdf {
         let entity = &mut self.entities[task];
         entity.queued = true;
         let Entity { vruntime, weight, .. } = *entity;
-        let queue = &mut self.queues[cpu];
+        let queue = &mut self.cfs_rqs[cpu];
         queue.weighted += i64::from(weight) * (vruntime - queue.zero);
         queue.load += i64::from(weight);
         queue.queued += 1;
-        self.lines.insert(&mut self.entities, cpu, task);
+        self.queues.insert(&mut self.entities, cpu, task);
     }
 
     #[inline]
     fn remove(&mut self, cpu: usize, task: usize) {
-        self.lines.remove(&mut self.entities, cpu, task);
+        self.queues.remove(&mut self.entities, cpu, task);
         let entity = &mut self.entities[task];
         entity.queued = false;
-        let queue = &mut self.queues[cpu];
+        let queue = &mut self.cfs_rqs[cpu];
         queue.weighted -= i64::from(entity.weight) * (entity.vruntime - queue.zero);
         queue.load -= i64::from(entity.weight);
         queue.queued -= 1;
@@ -192,7 +192,7 @@ impl Eevdf {
     /// Counts from the average from now on.
     #[inline]
     fn move_zero(&mut self, cpu: usize, average: i64) {
-        let queue = &mut self.queues[cpu];
+        let queue = &mut self.cfs_rqs[cpu];
         queue.weighted -= queue.load * (average - queue.zero);
         queue.zero = average;
     }
@@ -253,16 +253,16 @@ impl Eevdf {
     #[inline]
     fn earliest(&mut self, cpu: usize, current: Option<&Entity>) -> Option<usize> {
         let (weighted, load) = self.sums(cpu, current);
-        let zero = self.queues[cpu].zero;
+        let zero = self.cfs_rqs[cpu].zero;
         // Never too large here: distances from zero are some slices, loads some thousand times 1024.
-        self.lines
+        self.queues
             .first_fitting(&self.entities, cpu, |vruntime| weighted >= (vruntime - zero).saturating_mul(load))
     }
 
     #[inline]
     fn is_eligible(&self, cpu: usize, current: Option<&Entity>, vruntime: i64) -> bool {
         let (weighted, load) = self.sums(cpu, current);
-        weighted >= (vruntime - self.queues[cpu].zero).saturating_mul(load)
+        weighted >= (vruntime - self.cfs_rqs[cpu].zero).saturating_mul(load)
     }
 }
 
@@ -301,8 +301,8 @@ impl Policy for Eevdf {
         let cpus = kernel.cpu_count();
         self.slice = self.slice_ns.unwrap_or(BASE_SLICE_NS * cpus_factor(cpus)) as i64;
         self.tick_ns = kernel.costs.tick_period_ns as i64;
-        self.queues = vec![Queue::default(); cpus];
-        self.lines.set_cpus(cpus);
+        self.cfs_rqs = vec![CfsRq::default(); cpus];
+        self.queues.set_cpus(cpus);
     }
 
     fn task_new(&mut self, kernel: &mut Kernel, task: usize) {
@@ -370,9 +370,9 @@ impl Policy for Eevdf {
     }
 
     fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize> {
-        let last = self.queues[cpu].last.take();
+        let last = self.cfs_rqs[cpu].last.take();
         loop {
-            if self.queues[cpu].queued == 0 {
+            if self.cfs_rqs[cpu].queued == 0 {
                 return None;
             }
             // RUN_TO_PARITY: the one that ran goes on until its slice is over, while it is eligible.
@@ -384,7 +384,7 @@ impl Policy for Eevdf {
             let task = match stays.or_else(|| self.earliest(cpu, None)) {
                 Some(task) => task,
                 // The one with the least virtual run time is always eligible, rounding aside.
-                None => self.lines.least(&self.entities, cpu)?,
+                None => self.queues.least(&self.entities, cpu)?,
             };
             if self.entities[task].delayed {
                 self.finish_delayed(cpu, task, None);
@@ -394,29 +394,29 @@ impl Policy for Eevdf {
             self.move_zero(cpu, average);
             self.remove(cpu, task);
             self.entities[task].protected = self.entities[task].deadline;
-            self.lines.prepare(&self.entities, cpu, |task| kernel.prefetch(task));
+            self.queues.prepare(&self.entities, cpu, |task| kernel.prefetch(task));
             return Some(task);
         }
     }
 
     fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool) {
-        self.queues[cpu].last = None;
+        self.cfs_rqs[cpu].last = None;
         if !runnable {
             return;
         }
         self.entities[task] = self.current_now(kernel, cpu, task);
-        self.queues[cpu].last = Some(task as u32);
+        self.cfs_rqs[cpu].last = Some(task as u32);
         self.insert(cpu, task);
     }
 
     #[inline]
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
-        self.queues[cpu].queued > 0 && self.vruntime_now(kernel, cpu, task) >= self.entities[task].protected
+        self.cfs_rqs[cpu].queued > 0 && self.vruntime_now(kernel, cpu, task) >= self.entities[task].protected
     }
 
     #[inline]
     fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
-        if self.queues[cpu].queued == 0 {
+        if self.cfs_rqs[cpu].queued == 0 {
             return None;
         }
         let entity = &self.entities[task];
@@ -471,7 +471,7 @@ impl Policy for Eevdf {
     }
 
     fn movable(&self, kernel: &Kernel, from: usize, to: usize) -> Option<usize> {
-        self.lines.late(&self.entities, from, MOVED_AT_MOST, |task| {
+        self.queues.late(&self.entities, from, MOVED_AT_MOST, |task| {
             !self.entities[task].delayed && kernel.may_use(task, to) && kernel.since_it_ran_ns(task) >= HOT_NS
         })
     }

@@ -25,7 +25,7 @@ struct List {
 
 /// The queue of a CPU: a list for each priority.
 #[derive(Clone, Debug)]
-struct Queue {
+struct RtRq {
     lists: Vec<List>,
     /// Lists that are not empty.
     bits: u128,
@@ -38,14 +38,14 @@ struct Queue {
 pub struct RealTime {
     slice_ns: Option<u64>,
     slice_ticks: u32,
-    queues: Vec<Queue>,
+    rt_rqs: Vec<RtRq>,
     links: Vec<Link>,
 }
 
 impl RealTime {
     /// First come, first served: a task runs until it waits, or until one of higher priority comes.
     pub fn fifo() -> Self {
-        Self { slice_ns: None, slice_ticks: 0, queues: Vec::new(), links: Vec::new() }
+        Self { slice_ns: None, slice_ticks: 0, rt_rqs: Vec::new(), links: Vec::new() }
     }
 
     /// Round robin with the kernel's slice of 100 ms.
@@ -61,7 +61,7 @@ impl RealTime {
     #[inline]
     fn append(&mut self, kernel: &Kernel, cpu: usize, task: usize, at_tail: bool) {
         let priority = usize::from(kernel.priority(task)).min(PRIORITIES - 1);
-        let queue = &mut self.queues[cpu];
+        let queue = &mut self.rt_rqs[cpu];
         let list = &mut queue.lists[priority];
         let number = task as u32;
         if list.head == NONE {
@@ -83,7 +83,7 @@ impl RealTime {
     fn remove(&mut self, kernel: &Kernel, cpu: usize, task: usize) {
         let priority = usize::from(kernel.priority(task)).min(PRIORITIES - 1);
         let Link { next, prev, .. } = self.links[task];
-        let queue = &mut self.queues[cpu];
+        let queue = &mut self.rt_rqs[cpu];
         let list = &mut queue.lists[priority];
         match prev {
             NONE => list.head = next,
@@ -108,7 +108,7 @@ impl RealTime {
     /// Whether another task of at least its priority waits.
     #[inline]
     fn is_contended(&self, kernel: &Kernel, cpu: usize, task: usize) -> bool {
-        self.queues[cpu].bits >> usize::from(kernel.priority(task)).min(PRIORITIES - 1) != 0
+        self.rt_rqs[cpu].bits >> usize::from(kernel.priority(task)).min(PRIORITIES - 1) != 0
     }
 }
 
@@ -126,8 +126,8 @@ impl Policy for RealTime {
         self.slice_ticks =
             slice_ns.div_ceil(kernel.costs.tick_period_ns).clamp(1, u64::from(u32::MAX)) as u32;
         let queue =
-            Queue { lists: vec![List { head: NONE, tail: NONE }; PRIORITIES], bits: 0, requeue: false };
-        self.queues = vec![queue; kernel.cpu_count()];
+            RtRq { lists: vec![List { head: NONE, tail: NONE }; PRIORITIES], bits: 0, requeue: false };
+        self.rt_rqs = vec![queue; kernel.cpu_count()];
         self.links.iter_mut().for_each(|link| link.ticks_left = self.slice_ticks);
     }
 
@@ -164,7 +164,7 @@ impl Policy for RealTime {
 
     #[inline]
     fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize> {
-        let queue = &self.queues[cpu];
+        let queue = &self.rt_rqs[cpu];
         if queue.bits == 0 {
             return None;
         }
@@ -182,7 +182,7 @@ impl Policy for RealTime {
             let rest = if seen < left { left - seen } else { slice - (seen - left) % slice };
             self.links[task].ticks_left = rest as u32;
         }
-        let requeue = std::mem::take(&mut self.queues[cpu].requeue);
+        let requeue = std::mem::take(&mut self.rt_rqs[cpu].requeue);
         if runnable {
             self.append(kernel, cpu, task, requeue);
         }
@@ -195,7 +195,7 @@ impl Policy for RealTime {
         }
         let (seen, left) = self.ticks_seen(kernel, cpu, task);
         let over = seen >= left && (seen - left).is_multiple_of(u64::from(self.slice_ticks));
-        self.queues[cpu].requeue |= over;
+        self.rt_rqs[cpu].requeue |= over;
         over
     }
 
@@ -215,7 +215,7 @@ impl Policy for RealTime {
     }
 
     fn yield_task(&mut self, _kernel: &mut Kernel, cpu: usize, _task: usize) {
-        self.queues[cpu].requeue = true;
+        self.rt_rqs[cpu].requeue = true;
     }
 
     fn balancing(&self) -> Balancing {
@@ -223,10 +223,10 @@ impl Policy for RealTime {
     }
 
     fn movable(&self, kernel: &Kernel, from: usize, to: usize) -> Option<usize> {
-        let mut bits = self.queues[from].bits;
+        let mut bits = self.rt_rqs[from].bits;
         while bits != 0 {
             let priority = 127 - bits.leading_zeros() as usize;
-            let mut task = self.queues[from].lists[priority].head;
+            let mut task = self.rt_rqs[from].lists[priority].head;
             while task != NONE {
                 if kernel.may_use(task as usize, to) {
                     return Some(task as usize);

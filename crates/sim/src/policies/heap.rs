@@ -1,8 +1,8 @@
 //! A binary heap, the least first.
 //!
-//! [`std::collections::BinaryHeap`] would do, but the queues of many tasks are larger than the cache, and a way down such a heap is one
+//! [`std::collections::BinaryHeap`] would do, but the lines of many tasks are larger than the cache, and a way down such a heap is one
 //! wait for memory after the other. Here a place's grandchildren are one cache line, and what the next steps may come to is fetched
-//! ahead. The entries are moved exactly as std does it, so that queues whose later entries are looked at are the same.
+//! ahead. The entries are moved exactly as std does it, so that lines whose later entries are looked at are the same.
 
 use crate::prefetch::prefetch;
 
@@ -15,19 +15,19 @@ const LARGE: usize = 1024;
 /// Four entries: one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-struct Line([u128; 4]);
+struct CacheLine([u128; 4]);
 
 /// A heap of pairs of a key and a number; the number decides between equal keys. No two pairs are the same.
 #[derive(Clone, Debug)]
 pub(super) struct Heap {
     /// Entry `n` is in line `n / 4`, and its children are `2 n` and `2 n + 1`. There is no entry 0.
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     len: usize,
 }
 
 impl Default for Heap {
     fn default() -> Self {
-        Self { lines: vec![Line([NOTHING; 4])], len: 0 }
+        Self { lines: vec![CacheLine([NOTHING; 4])], len: 0 }
     }
 }
 
@@ -64,7 +64,7 @@ impl Heap {
     pub(super) fn push(&mut self, pair: (i64, u64)) {
         self.len += 1;
         if self.len / 4 == self.lines.len() {
-            self.lines.push(Line([NOTHING; 4]));
+            self.lines.push(CacheLine([NOTHING; 4]));
         }
         self.up(self.len, entry_of(pair));
     }

@@ -234,32 +234,35 @@ pub(super) struct MapDescription {
     pub(super) name: *const c_char,
 }
 
-type Task = *mut TaskStruct;
+/// A task as the C side sees it.
+pub(super) type TaskPtr = *mut TaskStruct;
+/// A set of CPUs as the C side sees it.
+pub(super) type MaskPtr = *const CpuMask;
 /// A callback that the simulator never calls.
 type Unused = Option<unsafe extern "C" fn()>;
 
 #[repr(C)]
 pub(super) struct SchedExtOps {
-    pub(super) select_cpu: Option<unsafe extern "C" fn(Task, i32, u64) -> i32>,
-    pub(super) enqueue: Option<unsafe extern "C" fn(Task, u64)>,
-    pub(super) dequeue: Option<unsafe extern "C" fn(Task, u64)>,
-    pub(super) dispatch: Option<unsafe extern "C" fn(i32, Task)>,
-    pub(super) tick: Option<unsafe extern "C" fn(Task)>,
-    pub(super) runnable: Option<unsafe extern "C" fn(Task, u64)>,
-    pub(super) running: Option<unsafe extern "C" fn(Task)>,
-    pub(super) stopping: Option<unsafe extern "C" fn(Task, bool)>,
-    pub(super) quiescent: Option<unsafe extern "C" fn(Task, u64)>,
-    pub(super) yield_: Option<unsafe extern "C" fn(Task, Task) -> bool>,
+    pub(super) select_cpu: Option<unsafe extern "C" fn(TaskPtr, i32, u64) -> i32>,
+    pub(super) enqueue: Option<unsafe extern "C" fn(TaskPtr, u64)>,
+    pub(super) dequeue: Option<unsafe extern "C" fn(TaskPtr, u64)>,
+    pub(super) dispatch: Option<unsafe extern "C" fn(i32, TaskPtr)>,
+    pub(super) tick: Option<unsafe extern "C" fn(TaskPtr)>,
+    pub(super) runnable: Option<unsafe extern "C" fn(TaskPtr, u64)>,
+    pub(super) running: Option<unsafe extern "C" fn(TaskPtr)>,
+    pub(super) stopping: Option<unsafe extern "C" fn(TaskPtr, bool)>,
+    pub(super) quiescent: Option<unsafe extern "C" fn(TaskPtr, u64)>,
+    pub(super) yield_: Option<unsafe extern "C" fn(TaskPtr, TaskPtr) -> bool>,
     pub(super) core_sched_before: Unused,
-    pub(super) set_weight: Option<unsafe extern "C" fn(Task, u32)>,
-    pub(super) set_cpumask: Option<unsafe extern "C" fn(Task, *const CpuMask)>,
+    pub(super) set_weight: Option<unsafe extern "C" fn(TaskPtr, u32)>,
+    pub(super) set_cpumask: Option<unsafe extern "C" fn(TaskPtr, MaskPtr)>,
     pub(super) update_idle: Option<unsafe extern "C" fn(i32, bool)>,
     pub(super) cpu_acquire: Unused,
     pub(super) cpu_release: Unused,
-    pub(super) init_task: Option<unsafe extern "C" fn(Task, *mut InitTaskArgs) -> i32>,
-    pub(super) exit_task: Option<unsafe extern "C" fn(Task, *mut ExitTaskArgs)>,
-    pub(super) enable: Option<unsafe extern "C" fn(Task)>,
-    pub(super) disable: Option<unsafe extern "C" fn(Task)>,
+    pub(super) init_task: Option<unsafe extern "C" fn(TaskPtr, *mut InitTaskArgs) -> i32>,
+    pub(super) exit_task: Option<unsafe extern "C" fn(TaskPtr, *mut ExitTaskArgs)>,
+    pub(super) enable: Option<unsafe extern "C" fn(TaskPtr)>,
+    pub(super) disable: Option<unsafe extern "C" fn(TaskPtr)>,
     pub(super) dump: [Unused; 3],
     pub(super) cgroup_init: Option<unsafe extern "C" fn(*mut c_void, *mut CgroupInitArgs) -> i32>,
     pub(super) cgroup: [Unused; 7],

@@ -3,7 +3,7 @@
 //! CPUs have the numbers here that a kernel would give them ([`Cpu::id`](crate::machine::Cpu::id)); tasks are places in the table.
 
 use super::abi::{self, CpuMask, DSQ_INVALID, PF_IDLE, Rq, SchedExtOps, TaskStruct};
-use super::dsq::{Dsq, Place};
+use super::dsq::{Dsq, DsqPosition};
 use super::guard::{Guard, MOST_BLOCKS};
 use super::idle::Idle;
 use super::maps::Map;
@@ -36,7 +36,7 @@ pub(super) struct TaskState {
     pub(super) shown: *mut TaskStruct,
     /// The queue it is in, or `NONE`.
     pub(super) dsq: u32,
-    pub(super) place: Place,
+    pub(super) place: DsqPosition,
     /// Where it is to be put once the callback has returned (direct dispatch).
     pub(super) ddsp_dsq: u64,
     pub(super) ddsp_flags: u64,
@@ -318,7 +318,7 @@ impl Core {
         self.tasks.push(TaskState {
             shown,
             dsq: NONE,
-            place: Place::default(),
+            place: DsqPosition::default(),
             ddsp_dsq: DSQ_INVALID,
             ddsp_flags: 0,
             ddsp_vtime: 0,

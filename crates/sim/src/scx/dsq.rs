@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Where a task stands in its queue. Places of a queue are ordered, and a place is never used twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct DsqPosition {
     /// Virtual time as a signed number: a queue's times lie close together and may begin just below zero. 0 in a FIFO.
     pub(super) vtime: i64,
     /// Grows with every task; those put at the head have negative ones.
@@ -19,7 +19,7 @@ pub(super) struct Dsq {
     pub(super) id: u64,
     /// Ascending by `seq`. `None` is a task that left from the middle.
     fifo: VecDeque<(i64, Option<u32>)>,
-    tree: BTreeMap<Place, u32>,
+    tree: BTreeMap<DsqPosition, u32>,
     head_seq: i64,
     tail_seq: i64,
 }
@@ -44,23 +44,23 @@ impl Dsq {
     }
 
     #[inline]
-    pub(super) fn push_back(&mut self, task: u32) -> Place {
+    pub(super) fn push_back(&mut self, task: u32) -> DsqPosition {
         let seq = self.tail_seq;
         self.tail_seq += 1;
         self.fifo.push_back((seq, Some(task)));
         self.len += 1;
-        Place { vtime: 0, seq }
+        DsqPosition { vtime: 0, seq }
     }
 
-    pub(super) fn push_front(&mut self, task: u32) -> Place {
+    pub(super) fn push_front(&mut self, task: u32) -> DsqPosition {
         self.head_seq -= 1;
         self.fifo.push_front((self.head_seq, Some(task)));
         self.len += 1;
-        Place { vtime: 0, seq: self.head_seq }
+        DsqPosition { vtime: 0, seq: self.head_seq }
     }
 
-    pub(super) fn insert_by_vtime(&mut self, task: u32, vtime: u64) -> Place {
-        let place = Place { vtime: vtime as i64, seq: self.tail_seq };
+    pub(super) fn insert_by_vtime(&mut self, task: u32, vtime: u64) -> DsqPosition {
+        let place = DsqPosition { vtime: vtime as i64, seq: self.tail_seq };
         self.tail_seq += 1;
         self.tree.insert(place, task);
         self.len += 1;
@@ -68,7 +68,7 @@ impl Dsq {
     }
 
     /// Takes the task at a place out.
-    pub(super) fn remove(&mut self, place: Place) {
+    pub(super) fn remove(&mut self, place: DsqPosition) {
         if self.tree.remove(&place).is_some() {
             self.len -= 1;
             return;
@@ -97,13 +97,13 @@ impl Dsq {
 
     /// The first task and its place.
     #[inline]
-    pub(super) fn first(&self) -> Option<(Place, u32)> {
+    pub(super) fn first(&self) -> Option<(DsqPosition, u32)> {
         // Schedulers look into the queues of all CPUs for work, and most are empty.
         if self.len == 0 {
             return None;
         }
         match self.fifo.front() {
-            Some((seq, Some(task))) => Some((Place { vtime: 0, seq: *seq }, *task)),
+            Some((seq, Some(task))) => Some((DsqPosition { vtime: 0, seq: *seq }, *task)),
             _ => self.tree.first_key_value().map(|(place, task)| (*place, *task)),
         }
     }
@@ -114,7 +114,12 @@ impl Dsq {
     }
 
     /// The task after a place, or before it if `backwards`; from the end without one. Tasks from `end_seq` on are left out.
-    pub(super) fn next(&self, after: Option<Place>, end_seq: i64, backwards: bool) -> Option<(Place, u32)> {
+    pub(super) fn next(
+        &self,
+        after: Option<DsqPosition>,
+        end_seq: i64,
+        backwards: bool,
+    ) -> Option<(DsqPosition, u32)> {
         if self.tree.is_empty() {
             return self.next_in_fifo(after, end_seq, backwards);
         }
@@ -127,8 +132,14 @@ impl Dsq {
         entries.find(|(place, _)| place.seq < end_seq).map(|(place, task)| (*place, *task))
     }
 
-    fn next_in_fifo(&self, after: Option<Place>, end_seq: i64, backwards: bool) -> Option<(Place, u32)> {
-        let whole = |(seq, task): &(i64, Option<u32>)| task.map(|task| (Place { vtime: 0, seq: *seq }, task));
+    fn next_in_fifo(
+        &self,
+        after: Option<DsqPosition>,
+        end_seq: i64,
+        backwards: bool,
+    ) -> Option<(DsqPosition, u32)> {
+        let whole =
+            |(seq, task): &(i64, Option<u32>)| task.map(|task| (DsqPosition { vtime: 0, seq: *seq }, task));
         if backwards {
             let end = after.map_or(end_seq, |place| place.seq.min(end_seq));
             let end = self.fifo.partition_point(|(seq, _)| *seq < end);
@@ -202,7 +213,7 @@ mod tests {
         #[test]
         fn a_fifo_is_as_a_plain_list(steps in proptest::collection::vec((0_u8..4, 0_usize..50), 0..400)) {
             let mut dsq = Dsq::new(1);
-            let mut plain: VecDeque<(u32, Place)> = VecDeque::new();
+            let mut plain: VecDeque<(u32, DsqPosition)> = VecDeque::new();
             for (task, (what, which)) in (0_u32..).zip(steps) {
                 match what {
                     0 => plain.push_front((task, dsq.push_front(task))),

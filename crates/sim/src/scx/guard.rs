@@ -13,7 +13,7 @@ pub(super) const MOST_BLOCKS: u64 = 1 << 26;
 /// `struct swtch_guard` of guard.c.
 #[repr(C)]
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct GuardState {
     left: u64,
     place: *mut c_void,
 }
@@ -23,7 +23,7 @@ type Guarded = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_vo
 /// The guard that an object was compiled with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guard {
-    state: *mut State,
+    state: *mut GuardState,
     guarded: Guarded,
 }
 

@@ -6,7 +6,7 @@ use super::core::Core;
 use super::elf;
 use super::error::ScxError;
 use super::guard::Guard;
-use super::kfuncs::Table;
+use super::kfuncs::KfuncTable;
 use super::maps::Map;
 use super::settings::{Global, Settings};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -70,9 +70,9 @@ impl Loaded {
         let library = library.map_err(|error| ScxError::load(error.to_string()))?;
         let loaded = Self { object: object.clone(), library };
         loaded.check_layouts()?;
-        let table: *mut Table = loaded.address("swtch_kernel")?.cast();
+        let table: *mut KfuncTable = loaded.address("swtch_kernel")?.cast();
         // SAFETY: of this type, as the layouts agree.
-        unsafe { table.write(Table::FUNCTIONS) };
+        unsafe { table.write(KfuncTable::FUNCTIONS) };
         Ok(loaded)
     }
 
@@ -87,7 +87,7 @@ impl Loaded {
     }
 
     fn check_layouts(&self) -> Result<(), ScxError> {
-        let expected = abi::description(size_of::<Table>());
+        let expected = abi::description(size_of::<KfuncTable>());
         let wrong =
             || ScxError::load("it was compiled for another version of the simulator, or is no scheduler");
         if elf::symbol_bytes(self.object.bytes(), "swtch_description") != Some(size_of_val(&expected) as u64)

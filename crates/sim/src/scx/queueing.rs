@@ -5,8 +5,8 @@ use super::abi::{
     ENQ_HEAD, ENQ_PREEMPT, OPS_ENQ_EXITING, PF_EXITING, SLICE_DFL_NS,
 };
 use super::core::{Context, Core, Dispatched, NONE, call};
-use super::dsq::{Dsq, Place};
-use crate::kernel::{Kernel, State};
+use super::dsq::{Dsq, DsqPosition};
+use crate::kernel::{Kernel, RunState};
 use std::collections::BTreeMap;
 
 impl Core {
@@ -339,16 +339,16 @@ impl Core {
     pub(super) fn after(
         &self,
         dsq: u32,
-        place: Option<Place>,
+        place: Option<DsqPosition>,
         end_seq: i64,
         backwards: bool,
-    ) -> Option<(Place, u32)> {
+    ) -> Option<(DsqPosition, u32)> {
         self.dsqs[dsq as usize].next(place, end_seq, backwards)
     }
 
     /// Where runnable tasks are that no CPU takes: in no queue, or in one of the scheduler's that idle CPUs pass by.
     pub(super) fn lost_tasks(&self, kernel: &Kernel) -> Option<String> {
-        let runnable = (0..self.tasks.len()).filter(|task| kernel.state(*task) == State::Queued);
+        let runnable = (0..self.tasks.len()).filter(|task| kernel.state(*task) == RunState::Queued);
         let (mut nowhere, mut queued) = (0_u64, BTreeMap::new());
         for task in runnable {
             match self.tasks[task].dsq {

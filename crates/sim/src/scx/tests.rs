@@ -13,9 +13,9 @@ const MS: u64 = 1_000_000;
 
 /// Keeps the switches.
 #[derive(Debug, Default)]
-struct Kept(Vec<SwitchEvent>);
+struct SwitchLog(Vec<SwitchEvent>);
 
-impl Sink for Kept {
+impl Sink for SwitchLog {
     fn switch(&mut self, event: SwitchEvent) {
         self.0.push(event);
     }
@@ -40,19 +40,19 @@ fn try_run(
     workload: Workload,
     policy: ScxPolicy,
     every_tick: bool,
-) -> Result<Outcome<ScxPolicy, Kept>, SimError> {
+) -> Result<Outcome<ScxPolicy, SwitchLog>, SimError> {
     let options = Options { every_tick, ..Options::default() };
-    Engine::new(Machine::uniform(cpus), Costs::free(), workload, policy, Kept::default(), options)?.run()
+    Engine::new(Machine::uniform(cpus), Costs::free(), workload, policy, SwitchLog::default(), options)?.run()
 }
 
-fn run(cpus: u32, workload: &Workload, policy: impl Fn() -> ScxPolicy) -> Outcome<ScxPolicy, Kept> {
+fn run(cpus: u32, workload: &Workload, policy: impl Fn() -> ScxPolicy) -> Outcome<ScxPolicy, SwitchLog> {
     let outcome = try_run(cpus, workload.clone(), policy(), false).unwrap();
     let with_ticks = try_run(cpus, workload.clone(), policy(), true).unwrap();
     assert_eq!(outcome.sink.0, with_ticks.sink.0, "leaving ticks out must make no difference");
     outcome
 }
 
-fn schedule(outcome: &Outcome<ScxPolicy, Kept>) -> Vec<(u64, usize, Option<usize>)> {
+fn schedule(outcome: &Outcome<ScxPolicy, SwitchLog>) -> Vec<(u64, usize, Option<usize>)> {
     outcome.sink.0.iter().map(|event| (event.at_ns / MS, event.cpu, event.next)).collect()
 }
 
@@ -140,7 +140,7 @@ fn a_machine_may_have_gaps_in_its_numbers_but_not_too_many_cpus() {
         let machine = Machine::new("gaps", types, ids.iter().map(cpu).collect(), Vec::new()).unwrap();
         let mut load = spinners(&[30, 30, 30]);
         load.tasks[0].allowed = vec![ids[1]];
-        Engine::new(machine, Costs::free(), load, flsched(8), Kept::default(), Options::default())
+        Engine::new(machine, Costs::free(), load, flsched(8), SwitchLog::default(), Options::default())
             .unwrap()
             .run()
     };
@@ -164,7 +164,7 @@ fn functions_of_the_kernel_do_what_they_say() {
     load.tasks[1].allowed = vec![1, 3];
     load.tasks[2].nice = -5;
     let engine =
-        Engine::new(machine, Costs::free(), load, policy, Kept::default(), Options::default()).unwrap();
+        Engine::new(machine, Costs::free(), load, policy, SwitchLog::default(), Options::default()).unwrap();
     let outcome = engine.run().unwrap();
     assert!(outcome.complete);
 }
@@ -177,7 +177,7 @@ fn virtual_time_shares_by_weight() {
     load.duration_ns = Some(9_000 * MS);
     let outcome =
         run(1, &load, || ScxPolicy::new(&object, Settings::default().number("slice_ns", 4 * MS)).unwrap());
-    let work = |task: usize| outcome.tally.tasks[task].work as f64;
+    let work = |task: usize| outcome.stats.tasks[task].work as f64;
     // 3121 / 1024, as 305 / 100 in the scheduler's own scale.
     assert!((work(0) / work(1) - 3.05).abs() < 0.05, "{}", work(0) / work(1));
 }

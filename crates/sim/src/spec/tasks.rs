@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::program::{Op, Program};
 use crate::workload::{Application, Barrier, Pipe, TaskSpec, Waiting, Workload};
 use crate::workloads::mix::{Phase, speeds};
-use crate::workloads::{Channel, MOST_TASKS};
+use crate::workloads::{MOST_TASKS, Transport};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use std::collections::BTreeMap;
@@ -23,13 +23,13 @@ pub(super) type Semaphores = BTreeMap<String, u32>;
 #[serde(deny_unknown_fields)]
 pub(super) struct PipeTable {
     #[serde(default = "pipe")]
-    kind: Channel,
+    kind: Transport,
     #[serde(default, deserialize_with = "some_bytes")]
     capacity: Option<u64>,
 }
 
-fn pipe() -> Channel {
-    Channel::Pipe
+fn pipe() -> Transport {
+    Transport::Pipe
 }
 
 fn some_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

@@ -40,17 +40,17 @@ impl Summary {
         let longest_ns = run.run_ns.iter().copied().max().unwrap_or(0);
         checks.at_most("tasks.run_ns", longest_ns, self.makespan_ns, "the makespan in ns, for one task");
         // In units of 1/1024 ns. Work is done in run time only, at most at the fastest core's speed.
-        let work = run.tally.tasks.iter().map(|task| u128::from(task.work)).sum::<u128>();
+        let work = run.stats.tasks.iter().map(|task| u128::from(task.work)).sum::<u128>();
         let could = u128::from(self.cpu_ns.run) * u128::from(setting.fastest());
         checks.require(work <= could, "tasks.work", || {
             format!("{work} is more than the run time at the fastest core's speed, {could}")
         });
         let waited_ns: u128 = run.wait_ns.iter().map(|ns| u128::from(*ns)).sum();
-        let in_histogram = run.tally.waits.sum();
+        let in_histogram = run.stats.waits.sum();
         checks.require(waited_ns == in_histogram, "tasks.wait_ns", || {
             format!("{waited_ns} is not the sum of the single waits in ns, {in_histogram}")
         });
-        for task in &run.tally.tasks {
+        for task in &run.stats.tasks {
             let Some(ended_ns) = task.ended_ns else { continue };
             checks.at_most("tasks.ended_ns", ended_ns, self.makespan_ns, "the makespan in ns");
             checks.at_most("tasks.started_ns", task.started_ns, ended_ns, "the task's end in ns");
@@ -96,8 +96,8 @@ impl Summary {
                 "the wake-ups and the tasks that sleep at the end",
             );
         }
-        let left = run.tasks.iter().zip(&run.tally.tasks);
-        let left = left.filter(|(spec, tally)| !spec.background && tally.ended_ns.is_none()).count();
+        let left = run.tasks.iter().zip(&run.stats.tasks);
+        let left = left.filter(|(spec, stats)| !spec.background && stats.ended_ns.is_none()).count();
         checks.require(!self.complete || left == 0, "complete", || format!("{left} tasks have not ended"));
         let longest_ns = self.tasks.iter().map(|row| row.longest_wait_ns).max().unwrap_or(0);
         checks.equal(
@@ -155,7 +155,7 @@ impl Document {
 mod tests {
     use super::*;
     use crate::Jitter;
-    use crate::plan::{Place, Plan, Wishes};
+    use crate::plan::{Overrides, Plan, Platform};
     use crate::run::run;
     use crate::sink::Nothing;
     use crate::spec::Spec;
@@ -164,10 +164,10 @@ mod tests {
     fn plan(text: &str, machine: &str, jitter: Jitter, duration_ns: Option<u64>) -> Plan {
         let spec = Spec::of_name(text).unwrap();
         let machine = Some(machine.to_owned());
-        let wishes = Wishes { machine, jitter: Some(jitter), duration_ns, ..Wishes::default() };
-        let place = Place::of(&spec, &wishes, None, &Host::default()).unwrap();
+        let overrides = Overrides { machine, jitter: Some(jitter), duration_ns, ..Overrides::default() };
+        let place = Platform::of(&spec, &overrides, None, &Host::default()).unwrap();
         let workload = spec.workload(&place.machine).unwrap();
-        place.plan(workload, Some(&spec), &wishes).unwrap()
+        place.plan(workload, Some(&spec), &overrides).unwrap()
     }
 
     fn checked(plan: &Plan, policy: &str) -> (Summary, Run<Nothing>, Result<(), Refused>) {
@@ -225,17 +225,17 @@ mod tests {
             ("cpu_ns", |summary, _| summary.cpu_ns.idle += 1),
             ("tasks.run_ns", |_, run| run.run_ns[0] = u64::MAX >> 8),
             ("tasks.run_ns", |summary, _| summary.tasks[0].run_ns += 1),
-            ("tasks.work", |_, run| run.tally.tasks[0].work = u64::MAX >> 1),
+            ("tasks.work", |_, run| run.stats.tasks[0].work = u64::MAX >> 1),
             ("tasks.wait_ns", |_, run| run.wait_ns[0] += 1),
-            ("tasks.ended_ns", |summary, run| run.tally.tasks[0].ended_ns = Some(summary.makespan_ns + 1)),
-            ("tasks.started_ns", |summary, run| run.tally.tasks[0].started_ns = summary.makespan_ns + 1),
+            ("tasks.ended_ns", |summary, run| run.stats.tasks[0].ended_ns = Some(summary.makespan_ns + 1)),
+            ("tasks.started_ns", |summary, run| run.stats.tasks[0].started_ns = summary.makespan_ns + 1),
             ("context_switches", |summary, _| summary.context_switches += 1),
             ("tasks.voluntary", |summary, _| summary.tasks[0].voluntary += 1),
             ("tasks.involuntary", |summary, _| summary.tasks[0].involuntary += 1),
             ("tasks.wakeups", |summary, _| summary.tasks[0].wakeups += 1),
             ("tasks.migrations", |summary, _| summary.migrations += 1),
             ("tasks.ended", |summary, _| summary.tasks[0].ended += 1),
-            ("complete", |_, run| run.tally.tasks[0].ended_ns = None),
+            ("complete", |_, run| run.stats.tasks[0].ended_ns = None),
             ("wait_ns.count", |summary, _| summary.wait_ns.count = u64::MAX),
             ("wait_ns.max", |summary, _| summary.tasks[0].longest_wait_ns = summary.makespan_ns),
             ("request_ns", |summary, _| summary.request_ns.as_mut().unwrap().p50 = Some(u64::MAX)),

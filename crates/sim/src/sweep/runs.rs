@@ -209,9 +209,9 @@ fn all(
 
 /// One run; nothing when it was stopped. A workload that fails is a row that says so; one that cannot be is an error of the sweep.
 fn one(shared: &Shared<'_>, point: &Point<'_>) -> Result<Option<Row>, SweepError> {
-    let wishes = shared.sweep.wishes(point);
+    let overrides = shared.sweep.overrides(point);
     let work = Work::Named(point.workload);
-    let plan = match Plan::of(work, shared.folder, &wishes, shared.profile, &mut Disk) {
+    let plan = match Plan::of(work, shared.folder, &overrides, shared.profile, &mut Disk) {
         Err(PlanError::Sim(error)) if !error.is_of_the_run() => return Err(error.into()),
         other => other.map_err(SweepError::Plan)?,
     };

@@ -1,11 +1,11 @@
 //! What building workloads has in common.
 
-use super::{Channel, MOST_TASKS, Tasks};
+use super::{MOST_TASKS, Tasks, Transport};
 use crate::error::SimError;
 use crate::program::{Op, Program};
 use crate::workload::{Pipe, TaskSpec, Workload};
 
-impl Channel {
+impl Transport {
     /// An empty one.
     pub(crate) fn pipe(self) -> Pipe {
         match self {
@@ -45,7 +45,7 @@ impl Workload {
     }
 
     /// Adds a pipe; its place.
-    pub(super) fn add_pipe(&mut self, channel: Channel) -> u32 {
+    pub(super) fn add_pipe(&mut self, channel: Transport) -> u32 {
         self.pipes.push(channel.pipe());
         self.pipes.len() as u32 - 1
     }

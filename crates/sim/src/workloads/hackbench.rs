@@ -1,7 +1,7 @@
 //! `hackbench`: groups in which every sender writes to every receiver.
 
 use super::build::{at_least_one, at_most, repeat};
-use super::{Channel, Tasks};
+use super::{Tasks, Transport};
 use crate::error::SimError;
 use crate::program::{Op, Program};
 use crate::workload::Workload;
@@ -34,7 +34,7 @@ pub struct Hackbench {
     /// Processes or threads.
     pub tasks: Tasks,
     /// Sockets or pipes.
-    pub channel: Channel,
+    pub channel: Transport,
     /// Whether the making of the tasks belongs to it.
     pub from_start: bool,
     /// Memory that a task uses between switches, bytes.
@@ -50,7 +50,7 @@ impl Default for Hackbench {
             loops: 100,
             message_bytes: 100,
             tasks: Tasks::Processes,
-            channel: Channel::Socket,
+            channel: Transport::Socket,
             from_start: false,
             working_set_bytes: 0,
         }
@@ -198,7 +198,7 @@ mod tests {
             (run(workload), run(Hackbench { from_start: false, ..hackbench }.build().unwrap()));
         assert!(made.complete && there.complete);
         // Each waits once to be let go; what the messages need is the same.
-        let more = made.tally.voluntary - there.tally.voluntary;
+        let more = made.stats.voluntary - there.stats.voluntary;
         assert!((6..=6 + 3).contains(&more), "{more}");
     }
 
@@ -214,7 +214,7 @@ mod tests {
             problem(Hackbench { groups: 1_000_000, ..ours.clone() })
                 .contains("40000000 tasks; expected at most")
         );
-        let pipes = Hackbench { channel: Channel::Pipe, message_bytes: 65_536, ..ours };
+        let pipes = Hackbench { channel: Transport::Pipe, message_bytes: 65_536, ..ours };
         assert!(problem(pipes).contains("message_bytes is 65536; expected at most 65534"));
     }
 }

@@ -1,7 +1,7 @@
 //! `ping-pong`: pairs of tasks that send a message back and forth.
 
 use super::build::{at_least_one, at_most, repeat};
-use super::{Channel, Tasks};
+use super::{Tasks, Transport};
 use crate::error::SimError;
 use crate::program::Op;
 use crate::workload::Workload;
@@ -24,7 +24,7 @@ pub struct PingPong {
     /// Processes or threads.
     pub tasks: Tasks,
     /// Pipes or sockets.
-    pub channel: Channel,
+    pub channel: Transport,
     /// Memory that a task uses between switches, bytes.
     #[serde(deserialize_with = "crate::quantity::bytes")]
     pub working_set_bytes: u64,
@@ -38,7 +38,7 @@ impl Default for PingPong {
             message_bytes: 4,
             work_ns: 0,
             tasks: Tasks::Processes,
-            channel: Channel::Pipe,
+            channel: Transport::Pipe,
             working_set_bytes: 0,
         }
     }

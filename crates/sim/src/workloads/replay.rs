@@ -15,7 +15,7 @@ use crate::recorded::HandOver;
 use crate::workload::{TaskSpec, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use swtch_trace::tables::{PrevState, SwitchRow, TaskRow};
-use track::{Item, Moment, Track, What};
+use track::{EventOrder, Track, TrackAction, TrackEvent};
 
 /// A recording as a workload, and what had to be assumed for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ struct Reading<'a> {
     semaphores: BTreeMap<(u32, u32), u32>,
     /// Wake-ups so far, which also orders those of the same time.
     wakes: u64,
-    lost_stints: u64,
+    lost_runs: u64,
     unknown_wakes: u64,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Reading<'a> {
             tracks: BTreeMap::new(),
             semaphores: BTreeMap::new(),
             wakes: 0,
-            lost_stints: 0,
+            lost_runs: 0,
             unknown_wakes: 0,
         }
     }
@@ -99,12 +99,14 @@ impl<'a> Reading<'a> {
         if let Some(since_ns) = track.blocked_since_ns.take() {
             self.unknown_wakes += 1;
             self.wakes += 1;
-            let at = Moment { ns: from_ns.max(since_ns), order: self.wakes };
-            track.items.push(Item { at, what: What::Sleep { ns: from_ns.saturating_sub(since_ns) } });
+            let at = EventOrder { ns: from_ns.max(since_ns), order: self.wakes };
+            track
+                .items
+                .push(TrackEvent { at, what: TrackAction::Sleep { ns: from_ns.saturating_sub(since_ns) } });
         }
         track.seen = true;
         let cost_ns = row.cost_ns.map_or(0, u64::from).min(ran_ns);
-        track.stints.push((from_ns, row.at_ns.saturating_sub(cost_ns).max(from_ns)));
+        track.runs.push((from_ns, row.at_ns.saturating_sub(cost_ns).max(from_ns)));
         if row.prev_state != PrevState::Runnable {
             track.blocked_since_ns = Some(row.at_ns);
         }
@@ -115,7 +117,7 @@ impl<'a> Reading<'a> {
         let tid = row.next_tid;
         let track = self.tracks.entry(tid).or_default();
         if track.running_since_ns.replace(row.at_ns).is_some() {
-            self.lost_stints += 1;
+            self.lost_runs += 1;
         }
         let first = !std::mem::replace(&mut track.seen, true);
         let Some(since_ns) = track.blocked_since_ns.take().or(first.then_some(0)) else {
@@ -123,20 +125,22 @@ impl<'a> Reading<'a> {
             return;
         };
         self.wakes += 1;
-        let at = Moment { ns: woken_ns.max(since_ns), order: self.wakes };
+        let at = EventOrder { ns: woken_ns.max(since_ns), order: self.wakes };
         let waker = row.waker_tid.filter(|waker| *waker != tid && self.counts(*waker));
         let Some(waker) = waker else {
             if first {
                 self.track(tid).start_ns = at.ns;
             } else {
-                self.track(tid).items.push(Item { at, what: What::Sleep { ns: at.ns - since_ns } });
+                self.track(tid)
+                    .items
+                    .push(TrackEvent { at, what: TrackAction::Sleep { ns: at.ns - since_ns } });
             }
             return;
         };
         let next = self.semaphores.len() as u32;
         let semaphore = *self.semaphores.entry((waker, tid)).or_insert(next);
-        self.track(tid).items.push(Item { at, what: What::Acquire { semaphore } });
-        self.track(waker).items.push(Item { at, what: What::Post { semaphore } });
+        self.track(tid).items.push(TrackEvent { at, what: TrackAction::Acquire { semaphore } });
+        self.track(waker).items.push(TrackEvent { at, what: TrackAction::Post { semaphore } });
     }
 
     fn track(&mut self, tid: u32) -> &mut Track {
@@ -149,7 +153,7 @@ impl<'a> Reading<'a> {
         let charges = Charges::of(costs);
         for (tid, mut track) in std::mem::take(&mut self.tracks) {
             if let Some(since_ns) = track.running_since_ns.take() {
-                track.stints.push((since_ns, end_ns.max(since_ns)));
+                track.runs.push((since_ns, end_ns.max(since_ns)));
             }
             let start_ns = track.start_ns;
             let program = workload.add_program(track.program(&charges));
@@ -206,7 +210,7 @@ impl<'a> Reading<'a> {
         let lost = [
             (
                 "lost stints",
-                self.lost_stints,
+                self.lost_runs,
                 "a task came twice and never left; what it did between is not replayed",
             ),
             (

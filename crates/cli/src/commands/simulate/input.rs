@@ -8,11 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 use swtch_profile::Profile;
 use swtch_sim::disk::{Disk, PlanError};
-use swtch_sim::plan::{self, Plan, Wishes, Work};
+use swtch_sim::plan::{self, Overrides, Plan, Work};
 
 /// What is to be run.
 pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Plan> {
-    let wishes = wishes(args);
+    let overrides = overrides(args);
     let profile = profile(args.profile.as_deref())?;
     let spec = args.spec.as_deref().unwrap_or_default();
     let trace = args.trace.as_ref().map(|trace| trace.display().to_string());
@@ -40,7 +40,7 @@ pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Plan> {
             Work::Named(&named)
         }
     };
-    Plan::of(work, "", &wishes, profile.as_ref(), &mut Disk).map_err(told)
+    Plan::of(work, "", &overrides, profile.as_ref(), &mut Disk).map_err(told)
 }
 
 fn wrong(problem: &str) -> anyhow::Error {
@@ -55,9 +55,9 @@ fn told(error: PlanError) -> anyhow::Error {
     }
 }
 
-fn wishes(args: &SimulateArgs) -> Wishes {
+fn overrides(args: &SimulateArgs) -> Overrides {
     let ns = |time: Option<Duration>| time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-    Wishes {
+    Overrides {
         machine: args.machine.clone(),
         policies: args.policy.as_deref().map(plan::policies).unwrap_or_default(),
         seed: args.seed,

@@ -29,14 +29,14 @@ impl Speed {
 
 /// What is known of an application's speeds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Estimate {
+pub(super) struct SpeedupEstimate {
     fast: Speed,
     slow: Speed,
     /// The last speedup in range.
     speedup: Option<f64>,
 }
 
-impl Estimate {
+impl SpeedupEstimate {
     /// Adds a sample of its work per ns on a kind of core.
     pub(super) fn add(&mut self, on_fast: bool, work_per_ns: f64) {
         if on_fast {
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_first_five_are_averaged_and_later_ones_weigh_three_tenths() {
-        let mut estimate = Estimate::default();
+        let mut estimate = SpeedupEstimate::default();
         estimate.add(false, 1.0);
         assert_eq!(estimate.speedup(), None);
         for sample in [1.0, 2.0, 3.0, 2.0, 2.0] {

@@ -1,11 +1,8 @@
 //! CPUs, sets of them, and interrupts.
 
 use super::tasks::number;
-use crate::scx::abi::{BpfCpuMask, CpuMask, EBUSY, KICK_PREEMPT, Rq, TaskStruct};
+use crate::scx::abi::{BpfCpuMask, EBUSY, KICK_PREEMPT, MaskPtr, Rq, TaskPtr};
 use crate::scx::core::current;
-
-type Task = *mut TaskStruct;
-type Mask = *const CpuMask;
 
 pub(super) extern "C" fn this_cpu() -> u32 {
     // SAFETY: called by the scheduler's code.
@@ -59,7 +56,7 @@ pub(super) extern "C" fn cpu_rq(cpu: i32) -> *mut Rq {
 }
 
 pub(super) unsafe extern "C" fn select_cpu_dfl(
-    task: Task,
+    task: TaskPtr,
     prev: i32,
     wake_flags: u64,
     is_idle: *mut bool,
@@ -75,10 +72,10 @@ pub(super) unsafe extern "C" fn select_cpu_dfl(
 }
 
 pub(super) unsafe extern "C" fn select_cpu_and(
-    task: Task,
+    task: TaskPtr,
     prev: i32,
     wake_flags: u64,
-    allowed: Mask,
+    allowed: MaskPtr,
     flags: u64,
 ) -> i32 {
     // SAFETY: called by the scheduler's code, with a task and a set that it got from the core.
@@ -90,13 +87,13 @@ pub(super) unsafe extern "C" fn select_cpu_and(
     found.map_or_else(|error| -error, |cpu| cpu as i32)
 }
 
-pub(super) unsafe extern "C" fn pick_idle_cpu(allowed: Mask, node: i32, flags: u64) -> i32 {
+pub(super) unsafe extern "C" fn pick_idle_cpu(allowed: MaskPtr, node: i32, flags: u64) -> i32 {
     // SAFETY: called by the scheduler's code, with a set that it got from the core; it may be one that the core changes.
     let (core, allowed) = unsafe { (current(), (*allowed).clone()) };
     core.pick_idle_in(&allowed, node, flags).map_or(-EBUSY, |cpu| cpu as i32)
 }
 
-pub(super) unsafe extern "C" fn pick_any_cpu(allowed: Mask, node: i32, flags: u64) -> i32 {
+pub(super) unsafe extern "C" fn pick_any_cpu(allowed: MaskPtr, node: i32, flags: u64) -> i32 {
     // SAFETY: as in `pick_idle_cpu`.
     let (core, allowed) = unsafe { (current(), (*allowed).clone()) };
     if core.idle.is_kept
@@ -118,12 +115,12 @@ pub(super) extern "C" fn test_and_clear_cpu_idle(cpu: i32) -> bool {
     core.idle.claim(cpu as u32)
 }
 
-pub(super) extern "C" fn online_mask() -> Mask {
+pub(super) extern "C" fn online_mask() -> MaskPtr {
     // SAFETY: called by the scheduler's code.
     std::ptr::from_ref(unsafe { current() }.online.as_ref())
 }
 
-pub(super) extern "C" fn idle_mask(node: i32, cores: bool) -> Mask {
+pub(super) extern "C" fn idle_mask(node: i32, cores: bool) -> MaskPtr {
     // SAFETY: called by the scheduler's code.
     unsafe { current() }.idle.mask(node, cores)
 }
@@ -149,7 +146,7 @@ pub(super) extern "C" fn mask_free(mask: *mut BpfCpuMask) {
     unsafe { current() }.masks.free.push(mask);
 }
 
-pub(super) unsafe extern "C" fn any_distribute(one: Mask, other: Mask) -> u32 {
+pub(super) unsafe extern "C" fn any_distribute(one: MaskPtr, other: MaskPtr) -> u32 {
     // SAFETY: called by the scheduler's code, with sets that it got from the core; they may be ones that the core changes.
     let (core, one, other) = unsafe { (current(), (*one).clone(), (*other).clone()) };
     core.any_distribute(&one, &other)

@@ -8,4 +8,4 @@ mod queues;
 mod table;
 mod tasks;
 
-pub(super) use table::Table;
+pub(super) use table::KfuncTable;

@@ -3,12 +3,10 @@
 use super::tasks::number;
 use crate::scx::abi::{
     DSQ_BUILTIN, DSQ_LOCAL, DSQ_LOCAL_ON, DsqIter, ENOENT, ENQ_DSQ_PRIQ, ITER_HAS_SLICE, ITER_HAS_VTIME,
-    ITER_REV, TaskStruct,
+    ITER_REV, TaskPtr,
 };
 use crate::scx::core::{Context, current};
-use crate::scx::dsq::Place;
-
-type Task = *mut TaskStruct;
+use crate::scx::dsq::DsqPosition;
 
 pub(super) extern "C" fn create_dsq(id: u64, _node: i32) -> i32 {
     // SAFETY: called by the scheduler's code.
@@ -25,7 +23,7 @@ pub(super) extern "C" fn dsq_nr_queued(id: u64) -> i32 {
     unsafe { current() }.dsq_nr_queued(id)
 }
 
-pub(super) extern "C" fn dsq_peek(id: u64) -> Task {
+pub(super) extern "C" fn dsq_peek(id: u64) -> TaskPtr {
     // SAFETY: called by the scheduler's code.
     let core = unsafe { current() };
     let Some(dsq) = core.user_dsq(id) else {
@@ -36,14 +34,14 @@ pub(super) extern "C" fn dsq_peek(id: u64) -> Task {
     first.map_or(std::ptr::null_mut(), |(_, task)| core.tasks[task as usize].shown)
 }
 
-pub(super) unsafe extern "C" fn dsq_insert(task: Task, id: u64, slice: u64, flags: u64) -> bool {
+pub(super) unsafe extern "C" fn dsq_insert(task: TaskPtr, id: u64, slice: u64, flags: u64) -> bool {
     // SAFETY: called by the scheduler's code, with a task that it got from the core.
     let (core, task) = unsafe { (current(), number(task)) };
     task.is_some_and(|task| core.insert(task, id, slice, flags & !ENQ_DSQ_PRIQ, 0))
 }
 
 pub(super) unsafe extern "C" fn dsq_insert_vtime(
-    task: Task,
+    task: TaskPtr,
     id: u64,
     slice: u64,
     vtime: u64,
@@ -100,11 +98,11 @@ pub(super) unsafe extern "C" fn dsq_iter_new(iter: *mut DsqIter, id: u64, flags:
     if found.is_some() { 0 } else { -ENOENT }
 }
 
-pub(super) unsafe extern "C" fn dsq_iter_next(iter: *mut DsqIter) -> Task {
+pub(super) unsafe extern "C" fn dsq_iter_next(iter: *mut DsqIter) -> TaskPtr {
     // SAFETY: called by the scheduler's code, with an iterator that `dsq_iter_new` has filled in.
     let (core, iter) = unsafe { (current(), &mut *iter) };
     let Some(dsq) = u32::try_from(iter.queue).ok() else { return std::ptr::null_mut() };
-    let last = Place { vtime: iter.last_vtime, seq: iter.last_seq };
+    let last = DsqPosition { vtime: iter.last_vtime, seq: iter.last_seq };
     let last = (iter.last_seq != i64::MIN).then_some(last);
     match core.after(dsq, last, iter.end_seq, iter.flags & ITER_REV != 0) {
         Some((place, task)) => {
@@ -117,7 +115,7 @@ pub(super) unsafe extern "C" fn dsq_iter_next(iter: *mut DsqIter) -> Task {
 
 pub(super) unsafe extern "C" fn dsq_iter_move(
     iter: *mut DsqIter,
-    task: Task,
+    task: TaskPtr,
     to: u64,
     flags: u64,
     by_vtime: bool,

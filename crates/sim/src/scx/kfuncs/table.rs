@@ -1,16 +1,13 @@
 //! The table of functions (`struct swtch_kernel`, include/swtch/kernel.h), in the same order.
 
 use super::{cpus, maps, queues, tasks};
-use crate::scx::abi::{BpfCpuMask, BpfTimer, CpuMask, DsqIter, Rq, TaskStruct};
+use crate::scx::abi::{BpfCpuMask, BpfTimer, DsqIter, MaskPtr, Rq, TaskPtr, TaskStruct};
 use std::ffi::{c_char, c_long, c_void};
-
-type Task = *mut TaskStruct;
-type Mask = *const CpuMask;
 
 /// The functions that a compiled scheduler calls.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(in crate::scx) struct Table {
+pub(in crate::scx) struct KfuncTable {
     now: extern "C" fn() -> u64,
     this_cpu: extern "C" fn() -> u32,
     random: extern "C" fn() -> u32,
@@ -19,37 +16,37 @@ pub(in crate::scx) struct Table {
     cpu_node: extern "C" fn(i32) -> i32,
     cpu_llc: extern "C" fn(i32) -> i32,
     cpu_capacity: extern "C" fn(i32) -> u32,
-    current: extern "C" fn() -> Task,
-    cpu_curr: extern "C" fn(i32) -> Task,
+    current: extern "C" fn() -> TaskPtr,
+    cpu_curr: extern "C" fn(i32) -> TaskPtr,
     cpu_rq: extern "C" fn(i32) -> *mut Rq,
-    task_from_pid: extern "C" fn(i32) -> Task,
+    task_from_pid: extern "C" fn(i32) -> TaskPtr,
     task_running: unsafe extern "C" fn(*const TaskStruct) -> bool,
     task_cpu: unsafe extern "C" fn(*const TaskStruct) -> i32,
     task_cgroup: extern "C" fn(*const TaskStruct) -> *mut c_void,
-    task_set_slice: unsafe extern "C" fn(Task, u64) -> bool,
+    task_set_slice: unsafe extern "C" fn(TaskPtr, u64) -> bool,
     create_dsq: extern "C" fn(u64, i32) -> i32,
     destroy_dsq: extern "C" fn(u64),
     dsq_nr_queued: extern "C" fn(u64) -> i32,
-    dsq_peek: extern "C" fn(u64) -> Task,
-    dsq_insert: unsafe extern "C" fn(Task, u64, u64, u64) -> bool,
-    dsq_insert_vtime: unsafe extern "C" fn(Task, u64, u64, u64, u64) -> bool,
+    dsq_peek: extern "C" fn(u64) -> TaskPtr,
+    dsq_insert: unsafe extern "C" fn(TaskPtr, u64, u64, u64) -> bool,
+    dsq_insert_vtime: unsafe extern "C" fn(TaskPtr, u64, u64, u64, u64) -> bool,
     dsq_move_to_local: extern "C" fn(u64, u64) -> bool,
     dispatch_nr_slots: extern "C" fn() -> u32,
     dispatch_cancel: extern "C" fn(),
     dsq_iter_new: unsafe extern "C" fn(*mut DsqIter, u64, u64) -> i32,
-    dsq_iter_next: unsafe extern "C" fn(*mut DsqIter) -> Task,
-    dsq_iter_move: unsafe extern "C" fn(*mut DsqIter, Task, u64, u64, bool) -> bool,
-    select_cpu_dfl: unsafe extern "C" fn(Task, i32, u64, *mut bool) -> i32,
-    select_cpu_and: unsafe extern "C" fn(Task, i32, u64, Mask, u64) -> i32,
-    pick_idle_cpu: unsafe extern "C" fn(Mask, i32, u64) -> i32,
-    pick_any_cpu: unsafe extern "C" fn(Mask, i32, u64) -> i32,
+    dsq_iter_next: unsafe extern "C" fn(*mut DsqIter) -> TaskPtr,
+    dsq_iter_move: unsafe extern "C" fn(*mut DsqIter, TaskPtr, u64, u64, bool) -> bool,
+    select_cpu_dfl: unsafe extern "C" fn(TaskPtr, i32, u64, *mut bool) -> i32,
+    select_cpu_and: unsafe extern "C" fn(TaskPtr, i32, u64, MaskPtr, u64) -> i32,
+    pick_idle_cpu: unsafe extern "C" fn(MaskPtr, i32, u64) -> i32,
+    pick_any_cpu: unsafe extern "C" fn(MaskPtr, i32, u64) -> i32,
     test_and_clear_cpu_idle: extern "C" fn(i32) -> bool,
-    online_mask: extern "C" fn() -> Mask,
-    idle_mask: extern "C" fn(i32, bool) -> Mask,
+    online_mask: extern "C" fn() -> MaskPtr,
+    idle_mask: extern "C" fn(i32, bool) -> MaskPtr,
     kick_cpu: extern "C" fn(i32, u64),
     mask_new: extern "C" fn() -> *mut BpfCpuMask,
     mask_free: extern "C" fn(*mut BpfCpuMask),
-    any_distribute: unsafe extern "C" fn(Mask, Mask) -> u32,
+    any_distribute: unsafe extern "C" fn(MaskPtr, MaskPtr) -> u32,
     error: unsafe extern "C" fn(*const c_char),
     exit: unsafe extern "C" fn(i64, *const c_char),
     map_lookup: unsafe extern "C" fn(*mut c_void, *const u8) -> *mut u8,
@@ -59,8 +56,8 @@ pub(in crate::scx) struct Table {
     map_push: unsafe extern "C" fn(*mut c_void, *const u8, u64) -> c_long,
     map_pop: unsafe extern "C" fn(*mut c_void, *mut u8, bool) -> c_long,
     map_for_each: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, u64) -> c_long,
-    storage_get: unsafe extern "C" fn(*mut c_void, Task, *const u8, u64) -> *mut u8,
-    storage_delete: unsafe extern "C" fn(*mut c_void, Task) -> c_long,
+    storage_get: unsafe extern "C" fn(*mut c_void, TaskPtr, *const u8, u64) -> *mut u8,
+    storage_delete: unsafe extern "C" fn(*mut c_void, TaskPtr) -> c_long,
     cgroup_storage_get: unsafe extern "C" fn(*mut c_void, *const c_void, *const u8, u64) -> *mut u8,
     timer_init: unsafe extern "C" fn(*mut BpfTimer, *mut c_void, u64) -> c_long,
     timer_set_callback: unsafe extern "C" fn(*mut BpfTimer, *mut c_void) -> c_long,
@@ -68,7 +65,7 @@ pub(in crate::scx) struct Table {
     timer_cancel: unsafe extern "C" fn(*mut BpfTimer) -> c_long,
 }
 
-impl Table {
+impl KfuncTable {
     /// The table of this simulator.
     pub(in crate::scx) const FUNCTIONS: Self = Self {
         now: tasks::now,

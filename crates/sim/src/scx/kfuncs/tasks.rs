@@ -1,10 +1,8 @@
 //! Time, tasks, and the end of a scheduler.
 
-use crate::scx::abi::{EXIT_UNREG_BPF, TaskStruct};
+use crate::scx::abi::{EXIT_UNREG_BPF, TaskPtr, TaskStruct};
 use crate::scx::core::{NONE, current};
 use std::ffi::{CStr, c_char, c_void};
-
-type Task = *mut TaskStruct;
 
 /// The place of a task in the table, from what the scheduler has of it; `None` for an idle task.
 ///
@@ -24,14 +22,14 @@ pub(super) extern "C" fn now() -> u64 {
     unsafe { current() }.now_ns
 }
 
-pub(super) extern "C" fn current_task() -> Task {
+pub(super) extern "C" fn current_task() -> TaskPtr {
     // SAFETY: called by the scheduler's code.
     let core = unsafe { current() };
     let cpu = core.this_cpu;
     core.rqs[cpu as usize].curr
 }
 
-pub(super) extern "C" fn cpu_curr(cpu: i32) -> Task {
+pub(super) extern "C" fn cpu_curr(cpu: i32) -> TaskPtr {
     // SAFETY: called by the scheduler's code.
     let core = unsafe { current() };
     if !core.is_cpu(cpu as u32) {
@@ -41,7 +39,7 @@ pub(super) extern "C" fn cpu_curr(cpu: i32) -> Task {
     core.rqs[cpu as usize].curr
 }
 
-pub(super) extern "C" fn task_from_pid(pid: i32) -> Task {
+pub(super) extern "C" fn task_from_pid(pid: i32) -> TaskPtr {
     // SAFETY: called by the scheduler's code.
     let core = unsafe { current() };
     let task =
@@ -64,7 +62,7 @@ pub(super) extern "C" fn task_cgroup(_: *const TaskStruct) -> *mut c_void {
     unsafe { current() }.root_cgroup()
 }
 
-pub(super) unsafe extern "C" fn task_set_slice(task: Task, slice: u64) -> bool {
+pub(super) unsafe extern "C" fn task_set_slice(task: TaskPtr, slice: u64) -> bool {
     // SAFETY: called by the scheduler's code, with a task that it got from the core.
     let (core, task) = unsafe { (current(), number(task)) };
     let Some(task) = task else { return false };

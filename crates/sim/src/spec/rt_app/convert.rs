@@ -2,7 +2,7 @@
 
 use super::RtApp;
 use super::events::event_of;
-use super::json::{Entry, Json, Value};
+use super::json::{Entry, Json, JsonValue};
 use crate::assumption::Assumption;
 use crate::machine::{Machine, REFERENCE_SPEED};
 use crate::program::Op;
@@ -171,14 +171,14 @@ impl Converter<'_> {
     fn global(&mut self, entries: &[Entry], workload: &mut Workload, file: &File) -> Result<(), Fault> {
         for entry in entries {
             match (entry.key.as_str(), &entry.value.value) {
-                ("duration", Value::Integer(seconds)) => {
+                ("duration", JsonValue::Integer(seconds)) => {
                     workload.duration_ns =
                         u64::try_from(*seconds).ok().map(|s| s.saturating_mul(1_000_000_000));
                 }
                 ("duration", _) => {
                     return Err(entry.value.fault("duration is not a whole number of seconds"));
                 }
-                ("calibration", Value::Text(cpu)) => {
+                ("calibration", JsonValue::Text(cpu)) => {
                     let id = cpu.strip_prefix("CPU").and_then(|id| id.parse::<u32>().ok());
                     match id.and_then(|id| self.machine.place_of(id)) {
                         Some(place) => {
@@ -192,8 +192,8 @@ impl Converter<'_> {
                         ),
                     }
                 }
-                ("default_policy", Value::Text(policy)) => self.default_policy.clone_from(policy),
-                ("pi_enabled", Value::Bool(true)) => {
+                ("default_policy", JsonValue::Text(policy)) => self.default_policy.clone_from(policy),
+                ("pi_enabled", JsonValue::Bool(true)) => {
                     self.assume("pi_enabled", "left out", "locks do not lend their waiters' priorities");
                 }
                 ("pi_enabled", _) => {}
@@ -263,7 +263,7 @@ impl Converter<'_> {
         spec.start_ns =
             integer(entries, "delay")?.map_or(0, |us| u64::try_from(us).unwrap_or(0).saturating_mul(1_000));
         let policy = match find(entries, "policy") {
-            Some(Json { value: Value::Text(policy), .. }) => policy.clone(),
+            Some(Json { value: JsonValue::Text(policy), .. }) => policy.clone(),
             _ => self.default_policy.clone(),
         };
         let priority = integer(entries, "priority")?;
@@ -290,14 +290,16 @@ impl Converter<'_> {
     }
 
     fn cpus(&self, json: &Json) -> Result<Vec<u32>, Fault> {
-        let Value::List(list) = &json.value else {
+        let JsonValue::List(list) = &json.value else {
             return Err(json.fault(format!("cpus is {}; expected a list of CPUs", json.kind())));
         };
         let cpu = |json: &Json| match json.value {
-            Value::Integer(id) if u32::try_from(id).is_ok_and(|id| self.machine.place_of(id).is_some()) => {
+            JsonValue::Integer(id)
+                if u32::try_from(id).is_ok_and(|id| self.machine.place_of(id).is_some()) =>
+            {
                 Ok(id as u32)
             }
-            Value::Integer(id) => {
+            JsonValue::Integer(id) => {
                 let (name, count) = (&self.machine.name, self.machine.cpus.len());
                 Err(json.fault(format!("there is no CPU {id}; {name} has {count}")))
             }
@@ -351,10 +353,10 @@ fn go_round(ops: &mut Vec<Op>, to: usize, times: i64, counter: u8) {
 }
 
 fn find_resumed(json: &Json, resumed: &mut BTreeSet<String>) {
-    let Value::Object(entries) = &json.value else { return };
+    let JsonValue::Object(entries) = &json.value else { return };
     for entry in entries {
         match &entry.value.value {
-            Value::Text(name) if event_of(entry) == Some("resume") => {
+            JsonValue::Text(name) if event_of(entry) == Some("resume") => {
                 resumed.insert(name.clone());
             }
             _ => find_resumed(&entry.value, resumed),
@@ -364,7 +366,7 @@ fn find_resumed(json: &Json, resumed: &mut BTreeSet<String>) {
 
 fn object<'a>(json: &'a Json, what: &str) -> Result<&'a [Entry], Fault> {
     match &json.value {
-        Value::Object(entries) => Ok(entries),
+        JsonValue::Object(entries) => Ok(entries),
         _ => Err(json.fault(format!("{what} is {}; expected an object", json.kind()))),
     }
 }
@@ -377,7 +379,7 @@ fn find<'a>(entries: &'a [Entry], key: &str) -> Option<&'a Json> {
 fn integer(entries: &[Entry], key: &str) -> Result<Option<i64>, Fault> {
     match find(entries, key) {
         None => Ok(None),
-        Some(Json { value: Value::Integer(value), .. }) => Ok(Some(*value)),
+        Some(Json { value: JsonValue::Integer(value), .. }) => Ok(Some(*value)),
         Some(json) => Err(json.fault(format!("{key} is {}; expected a whole number", json.kind()))),
     }
 }

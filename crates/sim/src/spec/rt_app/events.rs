@@ -1,7 +1,7 @@
 //! The events of a phase.
 
 use super::convert::{Converter, TaskPart};
-use super::json::{Entry, Json, Value};
+use super::json::{Entry, Json, JsonValue};
 use crate::program::Op;
 use crate::spec::Fault;
 
@@ -28,16 +28,16 @@ pub(super) fn event_of(entry: &Entry) -> Option<&'static str> {
 /// Whether a value is of the event's type.
 fn fits(event: &str, json: &Json) -> bool {
     match event {
-        "run" | "runtime" | "sleep" | "mem" | "iorun" => matches!(json.value, Value::Integer(_)),
-        "timer" | "wait" | "sync" | "memrun" => matches!(json.value, Value::Object(_)),
+        "run" | "runtime" | "sleep" | "mem" | "iorun" => matches!(json.value, JsonValue::Integer(_)),
+        "timer" | "wait" | "sync" | "memrun" => matches!(json.value, JsonValue::Object(_)),
         "yield" | "suspend" => true,
-        _ => matches!(json.value, Value::Text(_)),
+        _ => matches!(json.value, JsonValue::Text(_)),
     }
 }
 
 /// A key and value of an event's object.
 fn member<'a>(json: &'a Json, key: &str) -> Option<&'a Json> {
-    let Value::Object(entries) = &json.value else { return None };
+    let JsonValue::Object(entries) = &json.value else { return None };
     entries.iter().rev().find(|entry| entry.key == key).map(|entry| &entry.value)
 }
 
@@ -105,11 +105,11 @@ impl Converter<'_> {
     }
 
     fn wait(&mut self, part: &mut TaskPart<'_>, event: &str, entry: &Entry) -> Result<(), Fault> {
-        let Value::Object(_) = &entry.value.value else {
+        let JsonValue::Object(_) = &entry.value.value else {
             return Err(wrong(entry, "an object such as { \"ref\": \"condition\", \"mutex\": \"mutex\" }"));
         };
         let name = |key| match member(&entry.value, key).map(|json| &json.value) {
-            Some(Value::Text(name)) => name.as_str(),
+            Some(JsonValue::Text(name)) => name.as_str(),
             // What rt-app takes for it.
             _ => "unknown",
         };
@@ -134,7 +134,7 @@ impl Converter<'_> {
     fn suspend(&mut self, part: &mut TaskPart<'_>, value: &Json) {
         let own = part.name;
         let given = match &value.value {
-            Value::Text(given) => given.as_str(),
+            JsonValue::Text(given) => given.as_str(),
             _ => own,
         };
         let name = if !self.resumed.contains(own) && self.resumed.contains(given) { given } else { own };
@@ -149,20 +149,20 @@ impl Converter<'_> {
     }
 
     fn timer(&mut self, part: &mut TaskPart<'_>, value: &Json) -> Result<(), Fault> {
-        let Value::Object(_) = &value.value else {
+        let JsonValue::Object(_) = &value.value else {
             return Err(
                 value.fault(format!("a timer is {}; expected an object with ref and period", value.kind()))
             );
         };
         let name = match member(value, "ref").map(|json| &json.value) {
-            Some(Value::Text(name)) => name.clone(),
+            Some(JsonValue::Text(name)) => name.clone(),
             _ => "unknown".to_owned(),
         };
         let us = match member(value, "period") {
             Some(json) => whole(json, "period")?,
             None => 0,
         };
-        let absolute = matches!(member(value, "mode").map(|json| &json.value), Some(Value::Text(mode)) if mode.starts_with("absolute"));
+        let absolute = matches!(member(value, "mode").map(|json| &json.value), Some(JsonValue::Text(mode)) if mode.starts_with("absolute"));
         if !name.starts_with("unique") {
             self.shared_timer(&name, part);
         }
@@ -201,7 +201,7 @@ impl Converter<'_> {
                 let (size, times) = (number("size")?, number("count")?);
                 part.working_set_bytes = part.working_set_bytes.max(size);
                 match member(&entry.value, "type").map(|json| &json.value) {
-                    Some(Value::Text(kind)) if kind == "chase" => {
+                    Some(JsonValue::Text(kind)) if kind == "chase" => {
                         (times.saturating_mul(CHASE_NS), format!("{CHASE_NS} ns of computing a hop"))
                     }
                     _ => (
@@ -223,7 +223,7 @@ fn wrong(entry: &Entry, expected: &str) -> Fault {
 
 fn text(entry: &Entry) -> Result<&str, Fault> {
     match &entry.value.value {
-        Value::Text(text) => Ok(text),
+        JsonValue::Text(text) => Ok(text),
         _ => Err(wrong(entry, "a name")),
     }
 }
@@ -234,7 +234,7 @@ fn count(entry: &Entry) -> Result<u64, Fault> {
 
 fn whole(json: &Json, what: &str) -> Result<u64, Fault> {
     match json.value {
-        Value::Integer(value) => u64::try_from(value)
+        JsonValue::Integer(value) => u64::try_from(value)
             .map_err(|_| json.fault(format!("{what} is {value}; expected a whole number of at least 0"))),
         _ => Err(json.fault(format!("{what} is {}; expected a whole number of at least 0", json.kind()))),
     }

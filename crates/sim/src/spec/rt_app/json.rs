@@ -6,11 +6,11 @@ use crate::spec::Fault;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Json {
     pub(super) at: usize,
-    pub(super) value: Value,
+    pub(super) value: JsonValue,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum JsonValue {
     Null,
     Bool(bool),
     /// A number without a fraction.
@@ -95,14 +95,14 @@ impl<'a> Reader<'a> {
         let value = match self.rest().chars().next() {
             Some('{') => self.object()?,
             Some('[') => self.list()?,
-            Some('"') => Value::Text(self.string()?),
+            Some('"') => JsonValue::Text(self.string()?),
             _ => self.word()?,
         };
         self.depth -= 1;
         Ok(Json { at, value })
     }
 
-    fn object(&mut self) -> Result<Value, Fault> {
+    fn object(&mut self) -> Result<JsonValue, Fault> {
         self.at += 1;
         let mut entries = Vec::new();
         while !self.takes('}')? {
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
                 self.value()?
             } else if self.rest().starts_with([',', '}']) {
                 // rt-app's workgen lets a value be left out where it means nothing.
-                Json { at, value: Value::Null }
+                Json { at, value: JsonValue::Null }
             } else {
                 return Err(self.fault(format!("expected : after the key \"{key}\"")));
             };
@@ -125,10 +125,10 @@ impl<'a> Reader<'a> {
                 return Err(self.fault("expected , or }"));
             }
         }
-        Ok(Value::Object(entries))
+        Ok(JsonValue::Object(entries))
     }
 
-    fn list(&mut self) -> Result<Value, Fault> {
+    fn list(&mut self) -> Result<JsonValue, Fault> {
         self.at += 1;
         let mut values = Vec::new();
         while !self.takes(']')? {
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
                 return Err(self.fault("expected , or ]"));
             }
         }
-        Ok(Value::List(values))
+        Ok(JsonValue::List(values))
     }
 
     fn string(&mut self) -> Result<String, Fault> {
@@ -164,18 +164,18 @@ impl<'a> Reader<'a> {
     }
 
     /// A number or a word.
-    fn word(&mut self) -> Result<Value, Fault> {
+    fn word(&mut self) -> Result<JsonValue, Fault> {
         let rest = self.rest();
         let ends = |character: char| !(character.is_ascii_alphanumeric() || "+-._".contains(character));
         let word = &rest[..rest.find(ends).unwrap_or(rest.len())];
         let value = match word {
-            "null" => Value::Null,
+            "null" => JsonValue::Null,
             // Some files are written by Python.
-            "true" | "True" => Value::Bool(true),
-            "false" | "False" => Value::Bool(false),
+            "true" | "True" => JsonValue::Bool(true),
+            "false" | "False" => JsonValue::Bool(false),
             _ => match (word.parse::<i64>(), word.parse::<f64>()) {
-                (Ok(integer), _) => Value::Integer(integer),
-                (Err(_), Ok(_)) => Value::Number(word.to_owned()),
+                (Ok(integer), _) => JsonValue::Integer(integer),
+                (Err(_), Ok(_)) => JsonValue::Number(word.to_owned()),
                 _ => return Err(self.fault(
                     "expected a value: a number, a text in double quotes, true, false, a list or an object",
                 )),
@@ -190,13 +190,13 @@ impl Json {
     /// What it is, for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self.value {
-            Value::Null => "null",
-            Value::Bool(_) => "true or false",
-            Value::Integer(_) => "a number",
-            Value::Number(_) => "a number with a fraction",
-            Value::Text(_) => "a text",
-            Value::List(_) => "a list",
-            Value::Object(_) => "an object",
+            JsonValue::Null => "null",
+            JsonValue::Bool(_) => "true or false",
+            JsonValue::Integer(_) => "a number",
+            JsonValue::Number(_) => "a number with a fraction",
+            JsonValue::Text(_) => "a text",
+            JsonValue::List(_) => "a list",
+            JsonValue::Object(_) => "an object",
         }
     }
 
@@ -213,22 +213,22 @@ mod tests {
     fn keys_that_come_twice_stay_in_order() {
         let json =
             read("{ /* two */ \"run\": 1, // and\n \"sleep\": -2, \"run\": [3.5, \"a\\\"b\",], }").unwrap();
-        let Value::Object(entries) = json.value else { panic!("an object") };
+        let JsonValue::Object(entries) = json.value else { panic!("an object") };
         let keys: Vec<_> = entries.iter().map(|entry| entry.key.as_str()).collect();
         assert_eq!(keys, ["run", "sleep", "run"]);
-        assert_eq!(entries[1].value.value, Value::Integer(-2));
-        let Value::List(values) = &entries[2].value.value else { panic!("a list") };
-        assert_eq!(values[0].value, Value::Number("3.5".to_owned()));
-        assert_eq!(values[1].value, Value::Text("a\"b".to_owned()));
+        assert_eq!(entries[1].value.value, JsonValue::Integer(-2));
+        let JsonValue::List(values) = &entries[2].value.value else { panic!("a list") };
+        assert_eq!(values[0].value, JsonValue::Number("3.5".to_owned()));
+        assert_eq!(values[1].value, JsonValue::Text("a\"b".to_owned()));
     }
 
     #[test]
     fn a_value_may_be_left_out() {
         let json = read("{ \"suspend\", \"yield\" }").unwrap();
-        let Value::Object(entries) = json.value else { panic!("an object") };
+        let JsonValue::Object(entries) = json.value else { panic!("an object") };
         assert_eq!(
             entries.iter().map(|entry| entry.value.value.clone()).collect::<Vec<_>>(),
-            [Value::Null, Value::Null]
+            [JsonValue::Null, JsonValue::Null]
         );
     }
 

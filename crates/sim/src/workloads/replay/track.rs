@@ -5,21 +5,21 @@ use crate::program::Op;
 
 /// When something happens, and which of the things at that time: a wake-up has one moment, for the one that wakes and the one that is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Moment {
+pub(super) struct EventOrder {
     pub(super) ns: u64,
     pub(super) order: u64,
 }
 
 /// A step besides computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct TrackEvent {
     /// When it is over: for one that waits, when it was woken.
-    pub(super) at: Moment,
-    pub(super) what: What,
+    pub(super) at: EventOrder,
+    pub(super) what: TrackAction,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum TrackAction {
     Sleep { ns: u64 },
     Acquire { semaphore: u32 },
     Post { semaphore: u32 },
@@ -29,8 +29,8 @@ pub(super) enum What {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Track {
     /// From when until when it ran, ns.
-    pub(super) stints: Vec<(u64, u64)>,
-    pub(super) items: Vec<Item>,
+    pub(super) runs: Vec<(u64, u64)>,
+    pub(super) items: Vec<TrackEvent>,
     pub(super) running_since_ns: Option<u64>,
     pub(super) blocked_since_ns: Option<u64>,
     pub(super) start_ns: u64,
@@ -41,13 +41,13 @@ impl Track {
     /// The program. Steps stand in the order of their moments, the same for all tasks: that is why nobody can wait for what comes later.
     pub(super) fn program(mut self, charges: &Charges) -> Vec<Op> {
         self.items.sort_by_key(|item| item.at);
-        self.stints.sort_unstable();
+        self.runs.sort_unstable();
         let mut writer = Writer::default();
-        let mut stints = self.stints.iter().copied().peekable();
-        // Up to where its running has been counted: stints of a damaged recording may overlap.
+        let mut runs = self.runs.iter().copied().peekable();
+        // Up to where its running has been counted: runs of a damaged recording may overlap.
         let mut counted_ns = 0;
         for item in &self.items {
-            while let Some((from_ns, to_ns)) = stints.peek().copied() {
+            while let Some((from_ns, to_ns)) = runs.peek().copied() {
                 let from_ns = from_ns.max(counted_ns);
                 if from_ns >= item.at.ns && to_ns > item.at.ns {
                     break;
@@ -58,16 +58,18 @@ impl Track {
                 if to_ns > item.at.ns {
                     break;
                 }
-                stints.next();
+                runs.next();
             }
             match item.what {
-                What::Sleep { ns: 0 } => {}
-                What::Sleep { ns } => writer.step(Op::Sleep { ns }, charges.sleep_ns),
-                What::Acquire { semaphore } => writer.step(Op::Acquire { semaphore }, charges.acquire_ns),
-                What::Post { semaphore } => writer.step(Op::Post { semaphore }, charges.post_ns),
+                TrackAction::Sleep { ns: 0 } => {}
+                TrackAction::Sleep { ns } => writer.step(Op::Sleep { ns }, charges.sleep_ns),
+                TrackAction::Acquire { semaphore } => {
+                    writer.step(Op::Acquire { semaphore }, charges.acquire_ns)
+                }
+                TrackAction::Post { semaphore } => writer.step(Op::Post { semaphore }, charges.post_ns),
             }
         }
-        for (from_ns, to_ns) in stints {
+        for (from_ns, to_ns) in runs {
             writer.compute(to_ns.saturating_sub(from_ns.max(counted_ns)));
             counted_ns = counted_ns.max(to_ns);
         }

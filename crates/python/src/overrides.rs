@@ -8,11 +8,11 @@ use std::time::Duration;
 use swtch_measure::{Options, OptionsError, Preset};
 use swtch_units::Bytes;
 
-/// The wishes as Python hands them over: a dict with all of these keys. What they hold stays as it is here, so that a
+/// The overrides as Python hands them over: a dict with all of these keys. What they hold stays as it is here, so that a
 /// mistake in it gets a message of ours.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Wishes<'py> {
+pub(crate) struct Overrides<'py> {
     preset: String,
     methods: Option<Vec<Bound<'py, PyAny>>>,
     sizes: Option<Vec<Bound<'py, PyAny>>>,
@@ -26,7 +26,7 @@ pub(crate) struct Wishes<'py> {
     seed: Option<Bound<'py, PyAny>>,
 }
 
-impl Wishes<'_> {
+impl Overrides<'_> {
     pub(crate) fn options(&self) -> PyResult<Options> {
         Ok(Options {
             preset: preset(&self.preset)?,

@@ -51,7 +51,7 @@ impl CpuTimes {
 
 /// Calls of a hook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HookTally {
+pub struct HookStats {
     /// How often it was called.
     pub calls: u64,
     /// Time in it, waiting for locks included, ns.
@@ -62,7 +62,7 @@ pub struct HookTally {
 
 /// What a task went through.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TaskTally {
+pub struct TaskStats {
     /// Switches it asked for.
     pub voluntary: u64,
     /// Switches it did not ask for.
@@ -85,13 +85,13 @@ pub struct TaskTally {
 
 /// What a run came to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct RunStats {
     /// By CPU.
     pub cpus: Vec<CpuTimes>,
     /// By task.
-    pub tasks: Vec<TaskTally>,
+    pub tasks: Vec<TaskStats>,
     /// By [`Hook`](crate::policy::Hook).
-    pub hooks: [HookTally; HOOKS],
+    pub hooks: [HookStats; HOOKS],
     /// Times that tasks waited in run queues.
     pub waits: Histogram,
     /// Times between a request's beginning and end.
@@ -112,7 +112,7 @@ pub struct Tally {
     pub ticks: u64,
 }
 
-impl Tally {
+impl RunStats {
     /// Switches from a task: voluntary and involuntary ones.
     pub fn context_switches(&self) -> u64 {
         self.voluntary + self.involuntary
