@@ -20,7 +20,7 @@ fn policies() -> [(&'static str, Policy); 4] {
 }
 
 /// The metrics of one mix, by policy.
-type Outcome = [Metrics; 4];
+type EngineOutcome = [Metrics; 4];
 
 /// Published statements against two sets of 23 applications, the distributions of the first, and a third machine that is quite another one.
 ///
@@ -54,7 +54,7 @@ pub(crate) fn run(options: Options) -> Result<Vec<Table>> {
 ///
 /// # Errors
 /// When a speedup is none.
-pub(crate) fn all(speedups: &[f64], threads: usize) -> Result<Vec<Outcome>, FairnessError> {
+pub(crate) fn all(speedups: &[f64], threads: usize) -> Result<Vec<EngineOutcome>, FairnessError> {
     let mixes = combinations(speedups.len());
     let empty = Metrics { throughput: 0.0, min_fairness: 0.0, uniformity: 0.0 };
     let mut outcomes = vec![[empty; 4]; mixes.len()];
@@ -80,7 +80,7 @@ pub(crate) fn all(speedups: &[f64], threads: usize) -> Result<Vec<Outcome>, Fair
     Ok(outcomes)
 }
 
-fn fill(speedups: &[f64], mixes: &[[u8; SIZE]], outcomes: &mut [Outcome]) -> Result<(), FairnessError> {
+fn fill(speedups: &[f64], mixes: &[[u8; SIZE]], outcomes: &mut [EngineOutcome]) -> Result<(), FairnessError> {
     let policies = policies();
     let mut evaluator = Evaluator::new()?;
     for (mix, outcome) in mixes.iter().zip(outcomes) {
@@ -114,7 +114,7 @@ fn combinations(count: usize) -> Vec<[u8; SIZE]> {
 }
 
 /// One metric of one policy over all mixes, in percent.
-fn column(outcomes: &[Outcome], policy: usize, metric: usize) -> Vec<f64> {
+fn column(outcomes: &[EngineOutcome], policy: usize, metric: usize) -> Vec<f64> {
     outcomes.iter().map(|outcome| Percent::from(outcome[policy]).named()[metric].1).collect()
 }
 
@@ -144,7 +144,7 @@ const MISSED: &str = "similar-min-fair(0.2, 85 %): minimum missed, at most";
 
 /// The published statements; those about fair policies are of similar-min-fair, the one proposed. For machines unlike the published one only
 /// what comes out.
-fn statements(name: &str, outcomes: &[Outcome], is_compared: bool) -> Result<Table> {
+fn statements(name: &str, outcomes: &[EngineOutcome], is_compared: bool) -> Result<Table> {
     let mut table =
         Table::new(format!("All {} mixes of 23 applications, {name}, ideal schedules", outcomes.len()));
     let average = |policy, metric| mean(&column(outcomes, policy, metric));
@@ -171,7 +171,7 @@ fn statements(name: &str, outcomes: &[Outcome], is_compared: bool) -> Result<Tab
     Ok(table)
 }
 
-fn distribution(name: &str, outcomes: &[Outcome]) -> Table {
+fn distribution(name: &str, outcomes: &[EngineOutcome]) -> Table {
     let mut table = Table::new(format!(
         "The same, {name}: distribution over mixes, in percent of max-fair (not published)"
     ));

@@ -10,13 +10,13 @@ use crate::table::{Grid, Row, Table};
 use anyhow::{Context, Result};
 use swtch_fairness::{Ddof, Metrics};
 use swtch_sim::costs::Costs;
-use swtch_sim::machine::{CoreType, Cpu, Machine, REFERENCE_SPEED, named};
+use swtch_sim::machine::{CoreType, Machine, MachineCpu, REFERENCE_SPEED, named};
 use swtch_sim::policies::{Asymmetric, Eevdf};
 use swtch_sim::policy::Policy;
 use swtch_sim::sink::Nothing;
 use swtch_sim::workloads::Mix;
 use swtch_sim::workloads::mix::{MixApplication, Phase};
-use swtch_sim::{Engine, Outcome};
+use swtch_sim::{Engine, EngineOutcome};
 use swtch_stats::median;
 use swtch_topology::Host;
 
@@ -52,7 +52,12 @@ fn mix(speedups: &[f64], swing: f64) -> Mix {
     Mix { applications: speedups.iter().enumerate().map(application).collect(), repeat: true }
 }
 
-fn simulate<P: Policy>(machine: &Machine, mix: &Mix, policy: P, seed: u64) -> Result<Outcome<P, Nothing>> {
+fn simulate<P: Policy>(
+    machine: &Machine,
+    mix: &Mix,
+    policy: P,
+    seed: u64,
+) -> Result<EngineOutcome<P, Nothing>> {
     let mut workload = mix.build(machine)?;
     workload.duration_ns = Some(SPAN_NS);
     let options = swtch_sim::Options { seed, ..swtch_sim::Options::default() };
@@ -60,7 +65,7 @@ fn simulate<P: Policy>(machine: &Machine, mix: &Mix, policy: P, seed: u64) -> Re
 }
 
 /// Work that each task has done.
-fn work<P>(outcome: &Outcome<P, Nothing>) -> Vec<f64> {
+fn work<P>(outcome: &EngineOutcome<P, Nothing>) -> Vec<f64> {
     outcome.stats.tasks.iter().map(|task| task.work as f64).collect()
 }
 
@@ -101,7 +106,7 @@ pub(crate) fn run(options: Options) -> Result<Vec<Table>> {
 /// The machine whose cores are all clocked alike, two of them still taken for fast ones.
 fn equal_cores() -> Result<Machine> {
     let kind = |name: &str| CoreType { name: name.to_owned(), speed: REFERENCE_SPEED };
-    let cpu = |id: u32| Cpu { id, core_type: u32::from(id < 2), core: id, l2: id, l3: 0, node: 0 };
+    let cpu = |id: u32| MachineCpu { id, core_type: u32::from(id < 2), core: id, l2: id, l3: 0, node: 0 };
     let kinds = vec![kind("slow"), kind("fast")];
     Machine::new("6 alike", kinds, (0..6).map(cpu).collect(), Vec::new()).context("a machine of two kinds")
 }

@@ -6,7 +6,7 @@ use crate::registry::Options;
 use crate::table::{Grid, Row, Table};
 use anyhow::Result;
 use swtch_sim::policy::{HOOKS, Hook};
-use swtch_sim::run::Run;
+use swtch_sim::run::PolicyRun;
 use swtch_sim::sink::Nothing;
 use swtch_sim::workloads::{Hackbench, Tasks, Transport};
 
@@ -25,7 +25,7 @@ struct Job {
 }
 
 impl Job {
-    fn run(&self, options: Options) -> Result<Run<Nothing>> {
+    fn run(&self, options: Options) -> Result<PolicyRun<Nothing>> {
         let Self { groups, tasks, channel, policy } = *self;
         let loops = if options.small { LOOPS / 50 } else { LOOPS };
         let workload = Hackbench { groups, loops, tasks, channel, ..Hackbench::default() }.build()?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 use swtch_sim::costs::Costs;
 use swtch_sim::machine::{Machine, named};
-use swtch_sim::run::{Run, Setting, run};
+use swtch_sim::run::{PolicyRun, Setting, run};
 use swtch_sim::sink::Nothing;
 use swtch_sim::workload::Workload;
 use swtch_topology::Host;
@@ -37,7 +37,7 @@ pub(crate) fn machine(cpus: usize) -> Result<Machine> {
 ///
 /// # Errors
 /// When the workload cannot run to its end.
-pub(crate) fn simulate(cpus: usize, workload: Workload, policy: &str) -> Result<Run<Nothing>> {
+pub(crate) fn simulate(cpus: usize, workload: Workload, policy: &str) -> Result<PolicyRun<Nothing>> {
     let costs = Costs::xeon_phi();
     let setting =
         Setting { machine: machine(cpus)?, costs, workload, options: swtch_sim::Options::default() };

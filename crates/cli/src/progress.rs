@@ -6,7 +6,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use swtch_measure::{Observer, Progress};
+use swtch_measure::{MeasureObserver, Progress};
 
 /// Steps of the bar.
 const STEPS: u64 = 1000;
@@ -32,7 +32,7 @@ impl Bar {
     }
 }
 
-impl Observer for Bar {
+impl MeasureObserver for Bar {
     fn progress(&mut self, progress: &Progress<'_>) {
         self.line.show(|bar| {
             bar.set_prefix(format!("{} s", progress.at_most.as_secs()));

@@ -42,7 +42,7 @@ pub use condition::{Class, Condition, Method, Reference, Tasks, Work};
 pub use launch::LaunchError;
 pub use options::{Options, OptionsError, Preset};
 pub use probe::probe;
-pub use run::{Observer, Progress, Silent};
+pub use run::{MeasureObserver, Progress, Silent};
 pub use traversal::{Access, ELEMENT_BYTES, Pattern};
 
 /// Why there is no measurement.
@@ -80,7 +80,7 @@ const CLOSING: Duration = Duration::from_millis(150);
 /// # Errors
 /// A wish that cannot be met, or a machine on which nothing could be measured. Whatever single figure could not be measured is
 /// no error: it is in the Profile's `unavailable`.
-pub fn measure(options: &Options, observer: &mut dyn Observer) -> Result<Measurement, MeasureError> {
+pub fn measure(options: &Options, observer: &mut dyn MeasureObserver) -> Result<Measurement, MeasureError> {
     let started = Instant::now();
     let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     options.check(None)?;

@@ -28,7 +28,7 @@ const GUARD_FACTOR: f64 = 60.0;
 const SHORTEST_GUARD_S: u32 = 10;
 
 /// Told how the run goes, and asked whether to stop it.
-pub trait Observer {
+pub trait MeasureObserver {
     /// Called before each launch.
     fn progress(&mut self, progress: &Progress<'_>);
     /// Asked about twenty times a second.
@@ -50,7 +50,7 @@ pub struct Progress<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
-impl Observer for Silent {
+impl MeasureObserver for Silent {
     fn progress(&mut self, _: &Progress<'_>) {}
 
     fn stop(&mut self) -> bool {
@@ -90,7 +90,7 @@ pub(crate) struct MeasureRun<'a> {
     started: Instant,
     deadline: Instant,
     counted: bool,
-    observer: &'a mut dyn Observer,
+    observer: &'a mut dyn MeasureObserver,
     interrupted: bool,
     launches: u32,
 }
@@ -103,7 +103,7 @@ impl<'a> MeasureRun<'a> {
         passes: u32,
         limits: (Instant, Instant),
         counted: bool,
-        observer: &'a mut dyn Observer,
+        observer: &'a mut dyn MeasureObserver,
     ) -> Self {
         let runs = plan.conditions.iter().cloned().map(ConditionRun::new).collect();
         let (started, deadline) = limits;

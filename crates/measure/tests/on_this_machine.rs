@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use swtch_measure::{Class, Method, Observer, Options, Preset, Progress, Silent, measure};
+use swtch_measure::{Class, MeasureObserver, Method, Options, Preset, Progress, Silent, measure};
 use swtch_profile::model::{Direct, Ended, Profile};
 use swtch_topology::Placement;
 
@@ -84,7 +84,7 @@ fn a_loaded_processor_is_noticed() {
 
 struct StopAfter(Duration, Instant);
 
-impl Observer for StopAfter {
+impl MeasureObserver for StopAfter {
     fn progress(&mut self, progress: &Progress<'_>) {
         assert!((0.0..=1.0).contains(&progress.fraction));
     }

@@ -1,7 +1,7 @@
 //! Keeps what runs in touch with Python: reports progress, and asks whether a signal came in.
 
 use pyo3::prelude::*;
-use swtch_measure::{Observer, Progress};
+use swtch_measure::{MeasureObserver, Progress};
 
 /// Measurements and simulations run detached from the interpreter, so that other threads of Python run; each call here attaches for a moment.
 pub(crate) struct Listener {
@@ -40,13 +40,13 @@ impl Listener {
     }
 }
 
-impl swtch_sim::Observer for Listener {
+impl swtch_sim::SimulationObserver for Listener {
     fn goes_on(&mut self, _now_ns: u64, _events: u64) -> bool {
         !self.stops()
     }
 }
 
-impl Observer for Listener {
+impl MeasureObserver for Listener {
     fn progress(&mut self, progress: &Progress<'_>) {
         if self.raised.is_some() {
             return;

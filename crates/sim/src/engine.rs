@@ -36,7 +36,7 @@ use objects::Objects;
 use ticks::Ticks;
 use timers::Timers;
 
-pub use report::Outcome;
+pub use report::EngineOutcome;
 
 /// How a run is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +216,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
     ///
     /// # Errors
     /// A deadlock, a run without end, a program that never lets time pass, an error of the policy's, or a sink that stopped it.
-    pub fn run(mut self) -> Result<Outcome<P, S>, SimError> {
+    pub fn run(mut self) -> Result<EngineOutcome<P, S>, SimError> {
         let end_ns = self.workload.duration_ns.unwrap_or(NEVER);
         while self.live > 0 {
             let (cpu_ns, cpu, is_tick) = self.queue.first();

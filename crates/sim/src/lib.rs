@@ -34,8 +34,8 @@ pub mod workload;
 pub mod workloads;
 
 pub use assumption::Assumption;
-pub use engine::{Engine, Options, Outcome};
+pub use engine::{Engine, EngineOutcome, Options};
 pub use error::SimError;
 pub use jitter::Jitter;
-pub use simulate::{Observer, SimulateError, simulate};
+pub use simulate::{SimulateError, SimulationObserver, simulate};
 pub use swtch_units::input_error::Refused;

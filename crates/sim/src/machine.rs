@@ -1,7 +1,7 @@
 //! The machine that is simulated: CPUs, their kinds, and what they share.
 //!
 //! CPUs are held in an order in which those that share a core, a level 2 cache, a level 3 cache and a NUMA node lie side by side, so
-//! that every such domain is a range. [`Cpu::id`] is the number a kernel would give it; everywhere else a CPU is its place in
+//! that every such domain is a range. [`MachineCpu::id`] is the number a kernel would give it; everywhere else a CPU is its place in
 //! [`Machine::cpus`].
 
 pub(crate) mod facts;
@@ -27,7 +27,7 @@ pub struct CoreType {
 
 /// One CPU (hardware thread).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cpu {
+pub struct MachineCpu {
     /// The kernel's number.
     pub id: u32,
     /// Its kind: a place in [`Machine::types`].
@@ -67,7 +67,7 @@ pub struct Machine {
     /// The kinds of cores.
     pub types: Vec<CoreType>,
     /// The CPUs, neighbours side by side.
-    pub cpus: Vec<Cpu>,
+    pub cpus: Vec<MachineCpu>,
     /// Speed of each hardware thread by how many of its core's threads are busy, 1024 for a core of its own: the first figure is for
     /// one busy thread. Cores with more busy threads than figures use the last.
     pub smt_speed: Vec<u32>,
@@ -88,13 +88,13 @@ impl Machine {
     pub fn new(
         name: &str,
         types: Vec<CoreType>,
-        mut cpus: Vec<Cpu>,
+        mut cpus: Vec<MachineCpu>,
         mut smt_speed: Vec<u32>,
     ) -> Option<Self> {
         if smt_speed.is_empty() {
             smt_speed.push(REFERENCE_SPEED);
         }
-        let known = |cpu: &Cpu| (cpu.core_type as usize) < types.len();
+        let known = |cpu: &MachineCpu| (cpu.core_type as usize) < types.len();
         let speeds_ok = types.iter().all(|kind| kind.speed > 0) && smt_speed.iter().all(|speed| *speed > 0);
         if cpus.is_empty() || !cpus.iter().all(known) || !speeds_ok {
             return None;
@@ -126,7 +126,7 @@ impl Machine {
     /// ```
     pub fn uniform(count: u32) -> Self {
         let types = vec![CoreType { name: "core".to_owned(), speed: REFERENCE_SPEED }];
-        let cpu = |id| Cpu { id, core_type: 0, core: id, l2: id, l3: 0, node: 0 };
+        let cpu = |id| MachineCpu { id, core_type: 0, core: id, l2: id, l3: 0, node: 0 };
         let cpus = (0..count.max(1)).map(cpu).collect();
         Self::new("uniform", types, cpus, Vec::new()).expect("at least one CPU of the one kind")
     }
@@ -187,9 +187,9 @@ impl Machine {
 
 /// Counts a domain from 0 in the order of the CPUs, and gives its ranges.
 fn renumber(
-    cpus: &mut [Cpu],
-    key: impl Fn(&Cpu) -> Vec<u32>,
-    field: impl Fn(&mut Cpu) -> &mut u32,
+    cpus: &mut [MachineCpu],
+    key: impl Fn(&MachineCpu) -> Vec<u32>,
+    field: impl Fn(&mut MachineCpu) -> &mut u32,
 ) -> Vec<Range<usize>> {
     let keys: Vec<_> = cpus.iter().map(&key).collect();
     let mut ranges: Vec<Range<usize>> = Vec::new();

@@ -34,7 +34,7 @@ pub const POLICIES: &[(&str, &str)] = &[
 
 /// What a run came to, whatever the policy was.
 #[derive(Debug)]
-pub struct Run<S> {
+pub struct PolicyRun<S> {
     /// The policy's name.
     pub policy: String,
     /// From the beginning until the last task that counts ended, or until the time was over, ns.
@@ -53,12 +53,12 @@ pub struct Run<S> {
     pub sink: S,
 }
 
-impl<S> Run<S> {
+impl<S> PolicyRun<S> {
     /// The same without what took its events.
     #[must_use]
-    pub fn without_sink(self) -> Run<()> {
+    pub fn without_sink(self) -> PolicyRun<()> {
         let Self { policy, makespan_ns, complete, stats, tasks, run_ns, wait_ns, sink: _ } = self;
-        Run { policy, makespan_ns, complete, stats, tasks, run_ns, wait_ns, sink: () }
+        PolicyRun { policy, makespan_ns, complete, stats, tasks, run_ns, wait_ns, sink: () }
     }
 }
 
@@ -96,7 +96,7 @@ pub fn is_sched_ext(policy: &str) -> bool {
 ///
 /// # Errors
 /// When there is no such policy, its source cannot be compiled, and as [`Engine::new`] and [`Engine::run`].
-pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, SimError> {
+pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<PolicyRun<S>, SimError> {
     let mut run = run_named(setting, policy, sink)?;
     if policy.contains(':') && !policy.contains(SOURCE) {
         // With its parameters, so that two of the same name can be told apart.
@@ -105,7 +105,7 @@ pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, 
     Ok(run)
 }
 
-fn run_named<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<Run<S>, SimError> {
+fn run_named<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<PolicyRun<S>, SimError> {
     match policy {
         "eevdf" => run_with(setting, Eevdf::new(), sink),
         "eevdf-7.2" => run_with(setting, Eevdf::since_7_2(), sink),
@@ -169,11 +169,11 @@ pub fn known_policies() -> String {
 ///
 /// # Errors
 /// As [`Engine::new`] and [`Engine::run`].
-pub fn run_with<P: Policy, S: Sink>(setting: &Setting, policy: P, sink: S) -> Result<Run<S>, SimError> {
+pub fn run_with<P: Policy, S: Sink>(setting: &Setting, policy: P, sink: S) -> Result<PolicyRun<S>, SimError> {
     let Setting { machine, costs, workload, options } = setting.clone();
     let outcome = Engine::new(machine, costs, workload, policy, sink, options)?.run()?;
     let tasks = outcome.kernel.tasks();
-    Ok(Run {
+    Ok(PolicyRun {
         policy: outcome.policy.name().to_owned(),
         makespan_ns: outcome.makespan_ns,
         complete: outcome.complete,

@@ -3,9 +3,9 @@
 
 use crate::error::SimError;
 use crate::plan::Plan;
-use crate::run::{Run, run};
+use crate::run::{PolicyRun, run};
 use crate::sink::{Sink, SwitchEvent, WakeEvent};
-use crate::summary::{Document, Summary};
+use crate::summary::{SimulationDocument, Summary};
 use crate::trace_writer::TraceWriter;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -15,7 +15,7 @@ use swtch_units::input_error::Refused;
 use thiserror::Error;
 
 /// Watches the runs of a plan, and may stop them.
-pub trait Observer {
+pub trait SimulationObserver {
     /// The run under the next policy begins.
     fn begins(&mut self, policy: &str) {
         let _ = policy;
@@ -77,13 +77,13 @@ fn kept_in(kept: Option<&Path>) -> String {
 pub fn simulate(
     plan: &Plan,
     traces: Option<&Path>,
-    observer: &mut dyn Observer,
-) -> Result<(Document, Vec<PathBuf>), SimulateError> {
+    observer: &mut dyn SimulationObserver,
+) -> Result<(SimulationDocument, Vec<PathBuf>), SimulateError> {
     if let Some(path) = traces {
         let fail = |source| SimulateError::Directory { path: path.to_owned(), source };
         std::fs::create_dir_all(path).map_err(fail)?;
     }
-    let mut document = Document::new(plan);
+    let mut document = SimulationDocument::new(plan);
     let mut written = Vec::new();
     for policy in &plan.policies {
         observer.begins(policy);
@@ -116,7 +116,7 @@ fn one(
     plan: &Plan,
     policy: &str,
     trace: Option<&Path>,
-    observer: &mut dyn Observer,
+    observer: &mut dyn SimulationObserver,
 ) -> Result<Summary, Failed> {
     let other = |error: TraceError| Failed::Other(error.into());
     let mut writer = trace.map(|trace| TraceWriter::begin(plan, policy, trace)).transpose().map_err(other)?;
@@ -124,7 +124,7 @@ fn one(
     let began = std::time::Instant::now();
     let mut watched = Watched { observer, writer: writer.as_mut() };
     // The sink borrows the writer, which is needed afterwards.
-    let done = run(&plan.setting, policy, Any(&mut watched)).map(Run::without_sink);
+    let done = run(&plan.setting, policy, Any(&mut watched)).map(PolicyRun::without_sink);
     let run = match done {
         Ok(run) => run,
         Err(source) => {
@@ -146,7 +146,12 @@ fn one(
 }
 
 /// Keeps the document for a report of the defect.
-fn impossible(what: &str, source: Refused, document: &Document, folder: Option<&Path>) -> SimulateError {
+fn impossible(
+    what: &str,
+    source: Refused,
+    document: &SimulationDocument,
+    folder: Option<&Path>,
+) -> SimulateError {
     let folder = folder.unwrap_or(Path::new("."));
     let json = serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
     let mut kept = None;
@@ -170,7 +175,7 @@ fn file_name(policy: &str) -> String {
 
 /// A run's sink: the observer, and a Trace where one is wanted.
 struct Watched<'a> {
-    observer: &'a mut dyn Observer,
+    observer: &'a mut dyn SimulationObserver,
     writer: Option<&'a mut TraceWriter>,
 }
 

@@ -77,7 +77,7 @@ use toml::Spanned;
 #[derive(Clone, Debug)]
 pub struct Spec {
     file: File,
-    document: Document,
+    document: SpecDocument,
 }
 
 /// Where the work comes from.
@@ -95,7 +95,7 @@ pub enum Source<'a> {
 /// The file as it is written. Maps of TOML are read in the order of their keys, so that nothing depends on anything else.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct SpecDocument {
     machine: Option<Spanned<MachineChoice>>,
     #[serde(default)]
     policies: Vec<Spanned<String>>,
@@ -188,7 +188,7 @@ impl Spec {
     /// When it is not TOML, has a key that is not known, or a value that cannot be; the place is in the message.
     pub fn read(file: &str, text: &str) -> Result<Self, SimError> {
         let file = File::new(file, text);
-        let document: Document = toml::from_str(text).map_err(|error| {
+        let document: SpecDocument = toml::from_str(text).map_err(|error| {
             let problem = error.message().lines().collect::<Vec<_>>().join(" ");
             file.error(Fault::new(error.span().unwrap_or(0..0), problem))
         })?;
@@ -334,7 +334,7 @@ fn split_outside_brackets(text: &str) -> Vec<&str> {
     parts.filter(|part| !part.trim().is_empty()).collect()
 }
 
-impl Document {
+impl SpecDocument {
     /// The work comes from one place.
     fn sources(&self) -> Result<(), Fault> {
         let mut places = [

@@ -7,20 +7,20 @@ use crate::jitter::Jitter;
 use crate::plan::Plan;
 use crate::policy::Hook;
 use crate::recorded::{HandOver, Recorded, Verdict};
-use crate::run::{Run, is_sched_ext};
+use crate::run::{PolicyRun, is_sched_ext};
 use crate::stats::{CpuTimes, Histogram};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use swtch_fairness::{Ddof, Metrics};
 
-/// The value of [`Document::schema`].
+/// The value of [`SimulationDocument::schema`].
 pub const SCHEMA: &str = "swtch/simulate/1";
 /// The policy whose run others are compared with, where it is among them: each application has its even part of every kind of core.
 const EVEN: &str = "max-fair";
 
 /// All runs of a command.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Document {
+pub struct SimulationDocument {
     /// Always `swtch/simulate/1`.
     pub schema: String,
     /// Version of swtch.
@@ -285,7 +285,7 @@ pub struct ApplicationFacts {
     pub performance: f64,
 }
 
-impl Document {
+impl SimulationDocument {
     /// Of a plan, as yet without runs.
     pub fn new(plan: &Plan) -> Self {
         let machine = &plan.setting.machine;
@@ -406,7 +406,7 @@ impl Fairness {
 
 impl Summary {
     /// Of a run of this plan under `policy`, by the name it was asked for: its parameters are part of it.
-    pub fn of<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Self {
+    pub fn of<S>(plan: &Plan, policy: &str, run: &PolicyRun<S>) -> Self {
         let stats = &run.stats;
         let cpu_ns = CpuUse::from(stats.times());
         let hook = |hook: Hook| {
@@ -457,7 +457,7 @@ fn stem(name: &str) -> &str {
     stem
 }
 
-fn by_name<S>(run: &Run<S>) -> Vec<TaskFacts> {
+fn by_name<S>(run: &PolicyRun<S>) -> Vec<TaskFacts> {
     // In the order in which the names come up.
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut rows: Vec<TaskFacts> = Vec::new();
@@ -482,7 +482,7 @@ fn by_name<S>(run: &Run<S>) -> Vec<TaskFacts> {
 }
 
 /// What applications got, relative to itself until runs are compared.
-fn fairness<S>(plan: &Plan, policy: &str, run: &Run<S>) -> Option<Fairness> {
+fn fairness<S>(plan: &Plan, policy: &str, run: &PolicyRun<S>) -> Option<Fairness> {
     let applications = &plan.setting.workload.applications;
     if plan.setting.machine.types.len() < 2 || applications.is_empty() {
         return None;
@@ -535,7 +535,7 @@ mod tests {
     use crate::spec::Spec;
     use swtch_topology::Host;
 
-    fn document(text: &str, machine: &str, policies: &[&str]) -> Document {
+    fn document(text: &str, machine: &str, policies: &[&str]) -> SimulationDocument {
         let spec = Spec::of_name(text).unwrap();
         let overrides = Overrides {
             machine: Some(machine.to_owned()),
@@ -545,7 +545,7 @@ mod tests {
         let place = Platform::of(&spec, &overrides, None, &Host::default()).unwrap();
         let workload = spec.workload(&place.machine).unwrap();
         let plan = place.plan(workload, Some(&spec), &overrides).unwrap();
-        let mut document = Document::new(&plan);
+        let mut document = SimulationDocument::new(&plan);
         for policy in &plan.policies {
             let run = run(&plan.setting, policy, Nothing).unwrap();
             let summary = Summary::of(&plan, policy, &run);

@@ -64,7 +64,7 @@ pub struct Point<'a> {
 /// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct SweepDocument {
     machines: Vec<MachineName>,
     policies: Vec<String>,
     #[serde(default = "one_seed")]
@@ -106,7 +106,7 @@ impl Sweep {
             };
             SimError::Spec { place, problem }
         };
-        let document: Document = toml::from_str(text).map_err(|error| {
+        let document: SweepDocument = toml::from_str(text).map_err(|error| {
             let problem = error.message().lines().collect::<Vec<_>>().join(" ");
             fail(error.span().map(|span| span.start), problem)
         })?;

@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::machine::facts::{cache_groups, host};
 use crate::plan::Plan;
 use crate::recorded::RECORDER;
-use crate::run::{Run, is_sched_ext};
+use crate::run::{PolicyRun, is_sched_ext};
 use crate::sink::{SwitchEvent, WakeEvent};
 use crate::stats::RunStats;
 use crate::workload::TaskSpec;
@@ -214,7 +214,7 @@ impl TraceWriter {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish<S>(mut self, machine: &Machine, run: &Run<S>) -> Result<(), TraceError> {
+    pub fn finish<S>(mut self, machine: &Machine, run: &PolicyRun<S>) -> Result<(), TraceError> {
         self.accumulator.end(&mut self.rows);
         self.hand_on();
         let Some(mut writer) = self.writer.take() else { return Ok(()) };

@@ -11,7 +11,7 @@ use swtch_sim::program::{Op, Program};
 use swtch_sim::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use swtch_sim::sink::Nothing;
 use swtch_sim::workload::{TaskSpec, Workload};
-use swtch_sim::{Engine, Options, Outcome};
+use swtch_sim::{Engine, EngineOutcome, Options};
 
 /// `SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING`, which the user-space halves ask for.
 const FLAGS: u64 = 2 | 4;
@@ -65,7 +65,7 @@ fn run(
     settings: &Settings,
     load: Workload,
     every_tick: bool,
-) -> Outcome<ScxPolicy, Nothing> {
+) -> EngineOutcome<ScxPolicy, Nothing> {
     let policy = ScxPolicy::new(object, settings.clone()).unwrap();
     let options = Options { every_tick, ..Options::default() };
     let engine = Engine::new(Machine::uniform(4), Costs::free(), load, policy, Nothing, options).unwrap();

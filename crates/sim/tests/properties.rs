@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::sync::OnceLock;
 use swtch_sim::costs::Costs;
-use swtch_sim::machine::{CoreType, Cpu, Machine};
+use swtch_sim::machine::{CoreType, Machine, MachineCpu};
 use swtch_sim::policies::{Asymmetric, Cfs, Eevdf, RealTime};
 use swtch_sim::policy::{Family, HOOKS, Policy};
 use swtch_sim::program::{Op, Program};
@@ -65,12 +65,19 @@ fn machine(kind: u8) -> Machine {
         0 => Machine::uniform(1),
         1 => Machine::uniform(3),
         2 => {
-            let cpu =
-                |id: u32| Cpu { id, core_type: u32::from(id >= 2), core: id, l2: id / 2, l3: 0, node: 0 };
+            let cpu = |id: u32| MachineCpu {
+                id,
+                core_type: u32::from(id >= 2),
+                core: id,
+                l2: id / 2,
+                l3: 0,
+                node: 0,
+            };
             Machine::new("2f2s", types(), (0..4).map(cpu).collect(), Vec::new()).unwrap()
         }
         _ => {
-            let cpu = |id: u32| Cpu { id, core_type: 0, core: id % 3, l2: id % 3, l3: id % 3 / 2, node: 0 };
+            let cpu =
+                |id: u32| MachineCpu { id, core_type: 0, core: id % 3, l2: id % 3, l3: id % 3 / 2, node: 0 };
             Machine::new("smt", types(), (0..6).map(cpu).collect(), vec![1024, 640]).unwrap()
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use swtch_sim::costs::Costs;
 use swtch_sim::machine::Machine;
-use swtch_sim::run::{Run, Setting, run};
+use swtch_sim::run::{PolicyRun, Setting, run};
 use swtch_sim::sink::Nothing;
 use swtch_sim::spec::{Spec, rt_app};
 use swtch_sim::workload::Workload;
@@ -24,7 +24,7 @@ fn recorded() -> Workload {
     replay(&trace.tasks, switches, &Costs::typical()).unwrap().workload
 }
 
-fn try_run(workload: &Workload, seed: u64, jitter: Jitter) -> Result<Run<Nothing>, SimError> {
+fn try_run(workload: &Workload, seed: u64, jitter: Jitter) -> Result<PolicyRun<Nothing>, SimError> {
     let setting = Setting {
         machine: Machine::uniform(4),
         costs: Costs::typical(),

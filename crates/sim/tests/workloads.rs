@@ -3,7 +3,7 @@
 use swtch_profile::Profile;
 use swtch_sim::costs::Costs;
 use swtch_sim::machine::{Machine, named};
-use swtch_sim::run::{POLICIES, Run, Setting, run};
+use swtch_sim::run::{POLICIES, PolicyRun, Setting, run};
 use swtch_sim::sink::Nothing;
 use swtch_sim::spec::Spec;
 use swtch_sim::workload::Workload;
@@ -20,7 +20,7 @@ fn run_on(
     costs: Costs,
     workload: Workload,
     policy: &str,
-) -> Result<Run<Nothing>, SimError> {
+) -> Result<PolicyRun<Nothing>, SimError> {
     run(&Setting { machine, costs, workload, options: Options::default() }, policy, Nothing)
 }
 

@@ -10,7 +10,7 @@ use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use swtch_sim::summary::Document;
+use swtch_sim::summary::SimulationDocument;
 use swtch_sim::{SimError, SimulateError, simulate};
 use watch::Watch;
 
@@ -48,7 +48,7 @@ fn refused(error: SimError) -> anyhow::Error {
     }
 }
 
-fn text(args: &SimulateArgs, document: &Document, traces: &[PathBuf]) -> String {
+fn text(args: &SimulateArgs, document: &SimulationDocument, traces: &[PathBuf]) -> String {
     let mut text = table::runs(document);
     if args.hooks {
         text.push_str(&table::hooks(document));

@@ -14,7 +14,7 @@ const NAMED_WAITERS: usize = 8;
 
 /// What a run came to.
 #[derive(Debug)]
-pub struct Outcome<P, S> {
+pub struct EngineOutcome<P, S> {
     /// From the beginning until the last task that counts ended, or until the time was over, ns.
     pub makespan_ns: u64,
     /// Whether all tasks that count ended.
@@ -32,7 +32,7 @@ pub struct Outcome<P, S> {
 }
 
 impl<P: Policy, S: Sink> Engine<P, S> {
-    pub(super) fn finish(mut self, end_ns: u64) -> Outcome<P, S> {
+    pub(super) fn finish(mut self, end_ns: u64) -> EngineOutcome<P, S> {
         let complete = self.live == 0;
         let makespan_ns = if complete { self.kernel.now_ns } else { end_ns };
         self.kernel.now_ns = makespan_ns;
@@ -58,7 +58,7 @@ impl<P: Policy, S: Sink> Engine<P, S> {
             stats.wakeups = task.wakeups;
             stats.longest_wait_ns = task.longest_wait_ns;
         }
-        Outcome {
+        EngineOutcome {
             makespan_ns,
             complete,
             stats: self.stats,

@@ -33,7 +33,7 @@ fn schedule_of<P: Policy>(
     costs: Costs,
     workload: Workload,
     policy: P,
-) -> (Vec<Came>, Outcome<P, SwitchLog>) {
+) -> (Vec<Came>, EngineOutcome<P, SwitchLog>) {
     let engine =
         Engine::new(machine, costs, workload, policy, SwitchLog::default(), Options::default()).unwrap();
     let outcome = engine.run().unwrap();

@@ -1,6 +1,6 @@
 //! A simulated machine as the facts of a host, so that its Traces are read as others are, and replayed on the like of it.
 
-use super::{Cpu, Machine};
+use super::{Machine, MachineCpu};
 use swtch_topology::Host;
 use swtch_topology::host::{self, Cache, CacheKind, CoreKind, NumaNode};
 use swtch_trace::accumulate::CacheGroups;
@@ -8,8 +8,8 @@ use swtch_trace::accumulate::CacheGroups;
 /// The facts.
 pub(crate) fn host(machine: &Machine) -> Host {
     let fastest = machine.types.iter().map(|kind| kind.speed).max().unwrap_or(1).max(1);
-    let capacity = |cpu: &Cpu| machine.types[cpu.core_type as usize].speed * 1024 / fastest;
-    let kind = |cpu: &Cpu| match (machine.types.len(), machine.types[cpu.core_type as usize].speed) {
+    let capacity = |cpu: &MachineCpu| machine.types[cpu.core_type as usize].speed * 1024 / fastest;
+    let kind = |cpu: &MachineCpu| match (machine.types.len(), machine.types[cpu.core_type as usize].speed) {
         (0 | 1, _) => CoreKind::Uniform,
         (_, speed) if speed == fastest => CoreKind::Performance,
         _ => CoreKind::Efficiency,
@@ -51,7 +51,7 @@ pub(crate) fn host(machine: &Machine) -> Host {
 }
 
 /// The caches of a level, whose CPUs lie side by side.
-fn domains(machine: &Machine, level: u32, of: impl Fn(&Cpu) -> u32) -> Vec<Cache> {
+fn domains(machine: &Machine, level: u32, of: impl Fn(&MachineCpu) -> u32) -> Vec<Cache> {
     let mut caches: Vec<Cache> = Vec::new();
     let mut last = None;
     for cpu in &machine.cpus {

@@ -1,6 +1,6 @@
 //! The machine that one's own is.
 
-use super::{CoreType, Cpu, Machine, REFERENCE_SPEED};
+use super::{CoreType, Machine, MachineCpu, REFERENCE_SPEED};
 use crate::assumption::Assumption;
 use crate::error::SimError;
 use std::collections::BTreeMap;
@@ -19,12 +19,12 @@ pub(super) fn machine(host: &Host) -> Result<Machine, SimError> {
     let mut assumed = Vec::new();
     let (types, kinds) = core_types(&online, &mut assumed);
     let mut numbers = Numbers::default();
-    let cpus: Vec<Cpu> = online
+    let cpus: Vec<MachineCpu> = online
         .iter()
         .zip(kinds)
         .map(|(cpu, core_type)| {
             let domains = Domains::of(host, cpu);
-            Cpu {
+            MachineCpu {
                 id: cpu.id,
                 core_type,
                 core: numbers.of(domains.core),

@@ -1,6 +1,6 @@
 //! Machines by name.
 
-use super::{CoreType, Cpu, Machine, REFERENCE_SPEED, host};
+use super::{CoreType, Machine, MachineCpu, REFERENCE_SPEED, host};
 use crate::error::SimError;
 use swtch_topology::Host;
 
@@ -92,7 +92,7 @@ fn alike(name: &str) -> Result<Machine, SimError> {
         let problem = format!("{count} CPUs; expected 1 to {MOST_CPUS}");
         return Err(SimError::Machine { name: name.to_owned(), problem });
     }
-    let cpus = (0..count).map(|id| Cpu { node: id / 128, ..cpu(id, 0, id, id, id / 16) }).collect();
+    let cpus = (0..count).map(|id| MachineCpu { node: id / 128, ..cpu(id, 0, id, id, id / 16) }).collect();
     Ok(made(&format!("uniform:{count}"), vec![kind("core", REFERENCE_SPEED)], cpus, Vec::new()))
 }
 
@@ -100,11 +100,11 @@ fn kind(name: &str, speed: u32) -> CoreType {
     CoreType { name: name.to_owned(), speed }
 }
 
-fn cpu(id: u32, core_type: u32, core: u32, l2: u32, l3: u32) -> Cpu {
-    Cpu { id, core_type, core, l2, l3, node: 0 }
+fn cpu(id: u32, core_type: u32, core: u32, l2: u32, l3: u32) -> MachineCpu {
+    MachineCpu { id, core_type, core, l2, l3, node: 0 }
 }
 
-fn made(name: &str, types: Vec<CoreType>, cpus: Vec<Cpu>, smt_speed: Vec<u32>) -> Machine {
+fn made(name: &str, types: Vec<CoreType>, cpus: Vec<MachineCpu>, smt_speed: Vec<u32>) -> Machine {
     Machine::new(name, types, cpus, smt_speed)
         .expect("the machines of this file have CPUs of kinds they list")
 }

@@ -400,7 +400,7 @@ impl Policy for Asymmetric {
         let used = |kind: &usize| kernel.machine.cpus.iter().any(|cpu| cpu.core_type as usize == *kind);
         self.fast_type = (0..types.len()).filter(used).max_by_key(by_speed).unwrap_or(0);
         self.slow_type = (0..types.len()).filter(used).min_by_key(by_speed).unwrap_or(0);
-        let is_fast = |cpu: &crate::machine::Cpu| cpu.core_type as usize == self.fast_type;
+        let is_fast = |cpu: &crate::machine::MachineCpu| cpu.core_type as usize == self.fast_type;
         self.slots =
             kernel.machine.cpus.iter().map(|cpu| Slot { is_fast: is_fast(cpu), ..Slot::default() }).collect();
     }

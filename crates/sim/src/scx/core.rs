@@ -1,6 +1,6 @@
 //! The state of the simulated sched_ext core (Linux 7.3, kernel/sched/ext.c and ext_idle.c).
 //!
-//! CPUs have the numbers here that a kernel would give them ([`Cpu::id`](crate::machine::Cpu::id)); tasks are places in the table.
+//! CPUs have the numbers here that a kernel would give them ([`MachineCpu::id`](crate::machine::MachineCpu::id)); tasks are places in the table.
 
 use super::abi::{self, CpuMask, DSQ_INVALID, PF_IDLE, Rq, SchedExtOps, TaskStruct};
 use super::dsq::{Dsq, DsqPosition};

@@ -30,7 +30,7 @@ impl Idle {
         let count = machine.cpus.iter().map(|cpu| cpu.id as usize + 1).max().unwrap_or(0);
         let mut siblings = vec![Vec::new(); count];
         let mut all = Box::new(CpuMask::EMPTY);
-        let domains = |key: fn(&crate::machine::Cpu) -> u32| {
+        let domains = |key: fn(&crate::machine::MachineCpu) -> u32| {
             let count = machine.cpus.iter().map(|cpu| key(cpu) as usize + 1).max().unwrap_or(0);
             let mut masks = vec![CpuMask::EMPTY; count];
             for cpu in &machine.cpus {

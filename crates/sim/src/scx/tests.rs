@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::costs::Costs;
-use crate::machine::{CoreType, Cpu, Machine};
+use crate::machine::{CoreType, Machine, MachineCpu};
 use crate::program::{Op, Program};
 use crate::sink::{Sink, SwitchEvent};
 use crate::workload::{TaskSpec, Workload};
-use crate::{Engine, Options, Outcome, SimError};
+use crate::{Engine, EngineOutcome, Options, SimError};
 use std::path::{Path, PathBuf};
 
 const MS: u64 = 1_000_000;
@@ -40,19 +40,23 @@ fn try_run(
     workload: Workload,
     policy: ScxPolicy,
     every_tick: bool,
-) -> Result<Outcome<ScxPolicy, SwitchLog>, SimError> {
+) -> Result<EngineOutcome<ScxPolicy, SwitchLog>, SimError> {
     let options = Options { every_tick, ..Options::default() };
     Engine::new(Machine::uniform(cpus), Costs::free(), workload, policy, SwitchLog::default(), options)?.run()
 }
 
-fn run(cpus: u32, workload: &Workload, policy: impl Fn() -> ScxPolicy) -> Outcome<ScxPolicy, SwitchLog> {
+fn run(
+    cpus: u32,
+    workload: &Workload,
+    policy: impl Fn() -> ScxPolicy,
+) -> EngineOutcome<ScxPolicy, SwitchLog> {
     let outcome = try_run(cpus, workload.clone(), policy(), false).unwrap();
     let with_ticks = try_run(cpus, workload.clone(), policy(), true).unwrap();
     assert_eq!(outcome.sink.0, with_ticks.sink.0, "leaving ticks out must make no difference");
     outcome
 }
 
-fn schedule(outcome: &Outcome<ScxPolicy, SwitchLog>) -> Vec<(u64, usize, Option<usize>)> {
+fn schedule(outcome: &EngineOutcome<ScxPolicy, SwitchLog>) -> Vec<(u64, usize, Option<usize>)> {
     outcome.sink.0.iter().map(|event| (event.at_ns / MS, event.cpu, event.next)).collect()
 }
 
@@ -135,7 +139,7 @@ fn every_load_has_variables_of_its_own() {
 #[test]
 fn a_machine_may_have_gaps_in_its_numbers_but_not_too_many_cpus() {
     let on = |ids: &[u32]| {
-        let cpu = |id: &u32| Cpu { id: *id, core_type: 0, core: *id, l2: *id, l3: 0, node: 0 };
+        let cpu = |id: &u32| MachineCpu { id: *id, core_type: 0, core: *id, l2: *id, l3: 0, node: 0 };
         let types = vec![CoreType { name: "core".to_owned(), speed: 1024 }];
         let machine = Machine::new("gaps", types, ids.iter().map(cpu).collect(), Vec::new()).unwrap();
         let mut load = spinners(&[30, 30, 30]);
@@ -152,7 +156,7 @@ fn a_machine_may_have_gaps_in_its_numbers_but_not_too_many_cpus() {
 #[test]
 fn functions_of_the_kernel_do_what_they_say() {
     // Two cores of two threads each; the kernel's numbers are not those of the places.
-    let cpu = |id, core, node| Cpu { id, core_type: node, core, l2: core, l3: node, node };
+    let cpu = |id, core, node| MachineCpu { id, core_type: node, core, l2: core, l3: node, node };
     let types = vec![
         CoreType { name: "fast".to_owned(), speed: 1024 },
         CoreType { name: "slow".to_owned(), speed: 512 },

@@ -1,7 +1,7 @@
 //! The machine of a specification.
 
 use super::Fault;
-use crate::machine::{CoreType, Cpu, MOST_CPUS, Machine, REFERENCE_SPEED, named};
+use crate::machine::{CoreType, MOST_CPUS, Machine, MachineCpu, REFERENCE_SPEED, named};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -161,12 +161,12 @@ struct Next {
 }
 
 impl CpusTable {
-    fn add(&self, core_type: u32, next: &mut Next, cpus: &mut Vec<Cpu>) {
+    fn add(&self, core_type: u32, next: &mut Next, cpus: &mut Vec<MachineCpu>) {
         let cores = self.count.div_ceil(self.threads_per_core);
         let per_l3 = self.cores_per_l3.unwrap_or(cores);
         for place in 0..self.count {
             let core = place / self.threads_per_core;
-            cpus.push(Cpu {
+            cpus.push(MachineCpu {
                 id: next.id + place,
                 core_type,
                 core: next.core + core,

@@ -1,7 +1,7 @@
 //! Figures of a simulation that cannot be true.
 
-use super::{Document, Durations, Fairness, Summary};
-use crate::run::{Run, Setting};
+use super::{Durations, Fairness, SimulationDocument, Summary};
+use crate::run::{PolicyRun, Setting};
 use swtch_units::input_error::{Checks, Refused};
 
 impl Summary {
@@ -9,7 +9,7 @@ impl Summary {
     ///
     /// # Errors
     /// When one cannot be true: a defect of the simulator.
-    pub fn check<S>(&self, run: &Run<S>, setting: &Setting) -> Result<(), Refused> {
+    pub fn check<S>(&self, run: &PolicyRun<S>, setting: &Setting) -> Result<(), Refused> {
         let mut checks = Checks::default();
         self.check_times(run, setting, &mut checks);
         self.check_counts(run, &mut checks);
@@ -30,7 +30,7 @@ impl Summary {
         checks.finish()
     }
 
-    fn check_times<S>(&self, run: &Run<S>, setting: &Setting, checks: &mut Checks) {
+    fn check_times<S>(&self, run: &PolicyRun<S>, setting: &Setting, checks: &mut Checks) {
         let all_ns = self.makespan_ns.saturating_mul(setting.machine.cpus.len() as u64);
         checks.equal("cpu_ns", self.cpu_ns.sum(), all_ns, "the makespan times the CPUs in ns");
         let ran_ns: u64 = run.run_ns.iter().sum();
@@ -57,7 +57,7 @@ impl Summary {
         }
     }
 
-    fn check_counts<S>(&self, run: &Run<S>, checks: &mut Checks) {
+    fn check_counts<S>(&self, run: &PolicyRun<S>, checks: &mut Checks) {
         let both = self.voluntary + self.involuntary;
         checks.equal("context_switches", self.context_switches, both, "voluntary and involuntary switches");
         let sum = |of: fn(&super::TaskFacts) -> u64| self.tasks.iter().map(of).sum::<u64>();
@@ -137,7 +137,7 @@ impl Fairness {
     }
 }
 
-impl Document {
+impl SimulationDocument {
     /// Checks what runs are compared by, after [`compare`](Self::compare).
     ///
     /// # Errors
@@ -170,7 +170,7 @@ mod tests {
         place.plan(workload, Some(&spec), &overrides).unwrap()
     }
 
-    fn checked(plan: &Plan, policy: &str) -> (Summary, Run<Nothing>, Result<(), Refused>) {
+    fn checked(plan: &Plan, policy: &str) -> (Summary, PolicyRun<Nothing>, Result<(), Refused>) {
         let run = run(&plan.setting, policy, Nothing).unwrap();
         let summary = Summary::of(plan, policy, &run);
         let result = summary.check(&run, &plan.setting);
@@ -219,7 +219,7 @@ mod tests {
     /// Every figure that is wrong by one is found.
     #[test]
     fn what_cannot_be_is_refused_by_its_name() {
-        type Change = fn(&mut Summary, &mut Run<Nothing>);
+        type Change = fn(&mut Summary, &mut PolicyRun<Nothing>);
         let plan = plan("schbench:workers=4,requests=20", "2f4s", Jitter::TYPICAL, None);
         let cases: [(&str, Change); 19] = [
             ("cpu_ns", |summary, _| summary.cpu_ns.idle += 1),
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn comparisons_are_checked_too() {
-        let mut document = Document::new(&plan("spin", "2", Jitter::NONE, None));
+        let mut document = SimulationDocument::new(&plan("spin", "2", Jitter::NONE, None));
         assert_eq!(document.check(), Ok(()));
         let fairness = Fairness {
             relative_to: "rr".to_owned(),

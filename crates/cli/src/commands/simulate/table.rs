@@ -1,7 +1,7 @@
 //! Runs side by side, as text.
 
 use swtch_sim::recorded::{Recorded, Verdict};
-use swtch_sim::summary::{Document, Durations, Summary};
+use swtch_sim::summary::{Durations, SimulationDocument, Summary};
 use swtch_units::{aligned, format_ns};
 
 /// A column: its title, and its cell in a run's row.
@@ -19,7 +19,7 @@ const COLUMNS: [Column; 8] = [
 ];
 
 /// The comparison, with the recording's row first where there is one.
-pub(super) fn runs(document: &Document) -> String {
+pub(super) fn runs(document: &SimulationDocument) -> String {
     let (machine, workload) = (&document.machine, &document.workload);
     let recorded = document.recorded.as_ref();
     let mut text = document.verdict.as_ref().map_or_else(String::new, undecided);
@@ -75,7 +75,7 @@ fn recorded_row(recorded: &Recorded) -> Vec<String> {
 }
 
 /// Where the CPUs' time went. A use that no run has is left out.
-fn shares(document: &Document) -> String {
+fn shares(document: &SimulationDocument) -> String {
     let used = |place: &usize| document.runs.iter().any(|run| run.cpu_ns.parts()[*place].1 > 0);
     let Some(first) = document.runs.first() else { return String::new() };
     let places: Vec<usize> = (0..first.cpu_ns.parts().len()).filter(used).collect();
@@ -90,7 +90,7 @@ fn shares(document: &Document) -> String {
     format!("\n{}", aligned(&rows, |column| column > 0))
 }
 
-fn requests(document: &Document) -> String {
+fn requests(document: &SimulationDocument) -> String {
     let found: Vec<(&Summary, Durations)> =
         document.runs.iter().filter_map(|run| Some((run, run.request_ns?))).collect();
     if found.is_empty() {
@@ -105,7 +105,7 @@ fn requests(document: &Document) -> String {
     format!("\n{}", aligned(&rows, |column| column > 0))
 }
 
-fn fairness(document: &Document) -> String {
+fn fairness(document: &SimulationDocument) -> String {
     let found: Vec<_> = document.runs.iter().filter_map(|run| Some((run, run.fairness.as_ref()?))).collect();
     let Some((_, first)) = found.first() else { return String::new() };
     let mut titles = ["applications", "throughput", "min fairness", "uniformity"].map(str::to_owned).to_vec();
@@ -134,7 +134,7 @@ fn fairness(document: &Document) -> String {
 }
 
 /// Calls of the hooks.
-pub(super) fn hooks(document: &Document) -> String {
+pub(super) fn hooks(document: &SimulationDocument) -> String {
     let mut rows = vec![
         ["hook", "policy", "calls", "time", "of that spinning", "mean", "basis"].map(str::to_owned).to_vec(),
     ];
@@ -159,7 +159,7 @@ pub(super) fn hooks(document: &Document) -> String {
 }
 
 /// What nobody measured.
-pub(super) fn assumptions(document: &Document) -> String {
+pub(super) fn assumptions(document: &SimulationDocument) -> String {
     if document.assumptions.is_empty() {
         return String::new();
     }

@@ -6,7 +6,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use swtch_sim::Observer;
+use swtch_sim::SimulationObserver;
 
 /// Watches the runs of a command.
 pub(super) struct Watch {
@@ -31,7 +31,7 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+impl SimulationObserver for Watch {
     fn begins(&mut self, policy: &str) {
         policy.clone_into(&mut self.policy);
     }
