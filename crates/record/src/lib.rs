@@ -30,11 +30,9 @@ mod options;
 pub mod plan;
 mod session;
 mod task_info;
-mod unavailable;
 mod working_set;
 mod workload;
 
 pub use error::RecordError;
 pub use options::{Cost, Mode, Options, SourceKind, Target};
 pub use session::{Observer, Progress, Recording, record};
-pub use unavailable::Unavailable;

@@ -11,7 +11,7 @@ use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Mode, Options, SourceKind, Target};
 use crate::plan::Facts;
-use crate::session::{self, GroupNames, unavailable};
+use crate::session::{self, GroupNames};
 use crate::sources::counts::{CLASS_BITS, CLASSES, Counter, CpuCounts};
 use crate::system::{CgroupCounters, Detail, Difference, Snapshot, difference};
 use deltas::Deltas;
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_stats::classes;
-use swtch_trace::accumulate::Tables;
+use swtch_trace::accumulate::{CacheGroups, Tables};
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
 use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
@@ -124,7 +124,7 @@ impl Meter {
         // Perf events are out of the question, so nothing is said of what would permit them.
         let facts = Facts { perf: Err(WITHOUT_BPF.to_owned()), ..Facts::of_machine() };
         let options = Options { source, mode, ..Options::new(Target::Machine, PathBuf::new()) };
-        let (mut header, chosen, _) = session::prepare_with(&options, &facts)?;
+        let (mut header, chosen, _) = session::prepare(&options, &facts)?;
         let programs = match chosen {
             SourceKind::Procfs => None,
             SourceKind::Perf => {
@@ -155,13 +155,13 @@ impl Meter {
         (&provenance.recorder, &provenance.why)
     }
 
-    /// When to look again, at the latest.
+    /// When to poll again, at the latest.
     pub fn period(&self) -> Duration {
         if self.programs.is_some() { PERIOD } else { Duration::from_secs(1) }
     }
 
     /// Takes in what ended since the last time.
-    pub fn look(&mut self) {
+    pub fn poll(&mut self) {
         if let Some(programs) = &mut self.programs {
             programs.take_ended();
         }
@@ -177,7 +177,7 @@ impl Meter {
             programs.fill(&mut header, &mut tables)
         } else {
             for what in ["tasks", "cpus", "histograms", "totals.context_switches", "totals.processes"] {
-                header.unavailable.push(unavailable(what, header.provenance.why.clone()));
+                header.miss(what, header.provenance.why.clone());
             }
             None
         };
@@ -189,11 +189,11 @@ impl Meter {
         };
         let later = Snapshot::read(Path::new("/"), None, Detail::Everything);
         let system = difference(&self.system, &later);
-        session::add_system(&system, &Target::Machine, &mut header, &mut tables);
+        session::add_machine_counters(&system, &Target::Machine, &mut header, &mut tables);
         header.duration_ns = monotonic_ns().saturating_sub(header.provenance.started_monotonic_ns);
         let mut missing = Vec::new();
         let groups = self.groups.since(&mut missing);
-        header.unavailable.extend(missing.into_iter().map(|row| unavailable(&row.what, row.why)));
+        header.unavailable.append(&mut missing);
         let seen = self.programs.as_mut().map(|programs| std::mem::take(&mut programs.seen));
         let quotas = self.programs.as_ref().is_some_and(|programs| programs.counter.knows_quota());
         let Seen { mut backwards, quota_ns, too_long } = seen.unwrap_or_default();
@@ -227,8 +227,7 @@ impl Meter {
 impl Programs {
     fn begin(header: &Header) -> Result<Self, RecordError> {
         let groups = GroupNames::begin();
-        let mut counter =
-            Counter::load(false, groups.is_of_cpu(), true, &session::cache_groups(&header.host))?;
+        let mut counter = Counter::load(false, groups.is_of_cpu(), true, &CacheGroups::of(&header.host))?;
         counter.attach()?;
         let costs = counter.cost_classes().iter().map(|_| [[0; CLASSES]; 3]).collect();
         Ok(Self {
@@ -248,7 +247,7 @@ impl Programs {
         for task in &ended {
             self.groups.note(task.group);
         }
-        self.groups.look(monotonic_ns());
+        self.groups.poll(monotonic_ns());
         for task in ended {
             self.deltas.ended(&task, self.groups.name(task.group));
         }
@@ -266,7 +265,7 @@ impl Programs {
             for task in &alive {
                 self.groups.note(task.group);
             }
-            self.groups.look(monotonic_ns());
+            self.groups.poll(monotonic_ns());
             self.group_threads.clear();
             for name in alive.iter().filter_map(|task| self.groups.name(task.group)) {
                 *self.group_threads.entry(name).or_default() += 1;
@@ -294,15 +293,15 @@ impl Programs {
             ("interrupts.ns", "events are counted, not kept; swtch record --events times interrupts"),
             ("totals.wakeups", "events are counted, not kept; swtch record --events sees wake-ups"),
         ] {
-            header.unavailable.push(unavailable(what, why));
+            header.miss(what, why);
         }
         if !measures {
             let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
-            header.unavailable.push(unavailable("tasks.switch_cost_ns", why));
+            header.miss("tasks.switch_cost_ns", why);
         }
         if !self.counter.knows_quota() {
             let why = "this kernel does not tell how long a quota stopped a task; Linux 6.6 and later do, with CONFIG_CFS_BANDWIDTH=y";
-            header.unavailable.push(unavailable("tasks.quota_ns", why));
+            header.miss("tasks.quota_ns", why);
         }
         tables.cpus = (0..)
             .zip(switches.into_iter().zip(idle))

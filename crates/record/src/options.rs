@@ -69,6 +69,16 @@ impl Cost {
             _ => None,
         }
     }
+
+    /// Why the cost of switches was not measured where they happened.
+    pub(crate) fn why_not_in_place(self) -> &'static str {
+        match self {
+            Self::InPlace => {
+                "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost"
+            }
+            Self::Profile => "not asked for: with --cost profile, the Profile gives the cost",
+        }
+    }
 }
 
 /// Whose switches to record.

@@ -32,9 +32,10 @@ pub use pressure::{Pressure, Resource};
 pub use schedstat::RunQueue;
 pub use stat::CpuTimes;
 
-use crate::{Unavailable, clock, files};
+use crate::{clock, files};
 use std::collections::BTreeMap;
 use std::path::Path;
+use swtch_trace::model::Unavailable;
 
 /// How much of the counters to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

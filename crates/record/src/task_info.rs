@@ -3,7 +3,7 @@
 use crate::system::Hierarchy;
 use std::fs;
 use std::path::Path;
-use swtch_trace::accumulate::TaskInfo;
+use swtch_trace::accumulate::{Accumulator, TaskInfo};
 
 /// Flag of a kernel thread in `/proc/PID/stat` (include/linux/sched.h, v6.18).
 const PF_KTHREAD: u64 = 0x0020_0000;
@@ -32,6 +32,28 @@ pub(crate) fn group(tid: u32, hierarchy: &Hierarchy) -> Option<String> {
         return None;
     }
     hierarchy.path_in(&text)
+}
+
+/// The number of the calling thread.
+pub(crate) fn own_tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// Names the tasks of which no event gave a name.
+pub(crate) fn name_unnamed(accumulator: &mut Accumulator, hierarchy: Option<&Hierarchy>) {
+    for known in accumulator.nameless().into_iter().filter_map(|tid| task(tid, hierarchy)) {
+        accumulator.name(&known);
+    }
+}
+
+/// Looks once more in which control groups the tasks are that are still there: they may have been moved.
+pub(crate) fn regroup(accumulator: &mut Accumulator, hierarchy: Option<&Hierarchy>) {
+    let Some(hierarchy) = hierarchy else { return };
+    for tid in accumulator.living() {
+        if let Some(path) = group(tid, hierarchy) {
+            accumulator.regroup(tid, path);
+        }
+    }
 }
 
 fn is_kernel_thread(folder: &str) -> bool {

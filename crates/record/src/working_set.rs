@@ -35,21 +35,21 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Fewer ticks do not say how time was divided between program and kernel.
 const LEAST_TICKS: u64 = 10;
 
-/// Whose memory is looked at.
+/// The processes whose memory is looked at.
 #[derive(Clone, Debug)]
-pub(crate) enum Whose {
-    Everybody,
+pub(crate) enum ProcessSet {
+    All,
     /// These processes and what descends from them.
     Descendants(Vec<u32>),
     /// A control group's folder.
     Group(PathBuf),
 }
 
-impl Whose {
+impl ProcessSet {
     /// Those of the target; a command's process is known only when it is there.
     pub(crate) fn of(target: &Target, group: Option<&Cgroup>) -> Self {
         match (target, group) {
-            (Target::Machine, _) => Self::Everybody,
+            (Target::Machine, _) => Self::All,
             (Target::Processes(pids), _) => Self::Descendants(pids.clone()),
             (Target::Cgroup(_), Some(group)) => Self::Group(PathBuf::from(&group.folder)),
             (Target::Cgroup(_) | Target::Command(_), _) => Self::Descendants(Vec::new()),
@@ -85,11 +85,11 @@ struct Process {
 
 impl WorkingSets {
     /// Begins to look.
-    pub(crate) fn begin(whose: Whose, since_birth: bool) -> io::Result<Self> {
+    pub(crate) fn begin(processes: ProcessSet, since_birth: bool) -> io::Result<Self> {
         let found = Arc::new(Mutex::new(Found::default()));
         let (stop, stopped) = channel();
         let mut looker = Looker {
-            whose,
+            processes,
             since_birth,
             found: Arc::clone(&found),
             known: HashMap::new(),
@@ -180,7 +180,7 @@ impl Found {
 
 /// The thread that looks.
 struct Looker {
-    whose: Whose,
+    processes: ProcessSet,
     /// The processes' times count from their birth.
     since_birth: bool,
     found: Arc<Mutex<Found>>,
@@ -217,7 +217,7 @@ impl Looker {
     /// Looks who is there, and who runs most.
     fn list(&mut self) {
         let began_ns = monotonic_ns();
-        let pids = members(&self.whose);
+        let pids = members(&self.processes);
         self.known.retain(|pid, _| pids.contains(pid));
         for pid in pids {
             let Some(cpu_ns) = cpu_ns_of(pid) else { continue };
@@ -331,11 +331,11 @@ fn why(error: &io::Error) -> Option<String> {
 }
 
 /// Numbers of the processes, ourselves left out.
-fn members(whose: &Whose) -> HashSet<u32> {
-    let mut found = match whose {
-        Whose::Everybody => crate::task_info::processes().into_iter().collect(),
-        Whose::Group(folder) => crate::task_info::processes_in_folder(folder).into_iter().collect(),
-        Whose::Descendants(pids) => descendants(pids),
+fn members(processes: &ProcessSet) -> HashSet<u32> {
+    let mut found = match processes {
+        ProcessSet::All => crate::task_info::processes().into_iter().collect(),
+        ProcessSet::Group(folder) => crate::task_info::processes_in_folder(folder).into_iter().collect(),
+        ProcessSet::Descendants(pids) => descendants(pids),
     };
     found.remove(&std::process::id());
     found

@@ -21,6 +21,7 @@ use arrivals::Arrivals;
 use distribution::Distribution;
 use intervals::Intervals;
 use std::collections::{HashMap, HashSet};
+use swtch_topology::Host;
 use task::{Group, Task};
 
 /// Which CPUs share caches: a number for the level 2 and one for the level 3 cache of each CPU.
@@ -30,6 +31,31 @@ pub struct CacheGroups {
     pub l2: Vec<u32>,
     /// By CPU; CPUs with the same number share a level 3 cache.
     pub l3: Vec<u32>,
+}
+
+impl CacheGroups {
+    /// By the machine's facts. A CPU whose cache is not known shares it with no other.
+    ///
+    /// ```
+    /// use swtch_trace::accumulate::CacheGroups;
+    /// assert!(CacheGroups::of(&swtch_topology::Host::default()).l2.is_empty());
+    /// ```
+    pub fn of(host: &Host) -> Self {
+        let groups = |level: u32| {
+            let most = host.cpus.iter().map(|cpu| cpu.id).max().map_or(0, |id| id as usize + 1);
+            let mut of: Vec<u32> = (0..most as u32).map(|cpu| cpu + (1 << 16)).collect();
+            let caches = host.caches.iter().filter(|cache| cache.level == level);
+            for (cache, number) in caches.zip(0..) {
+                for cpu in &cache.shared_by {
+                    if let Some(slot) = of.get_mut(*cpu as usize) {
+                        *slot = number;
+                    }
+                }
+            }
+            of
+        };
+        Self { l2: groups(2), l3: groups(3) }
+    }
 }
 
 /// What is known of a task that was there before the recording began.

@@ -68,6 +68,16 @@ impl Header {
             tables: Vec::new(),
         }
     }
+
+    /// Says that a figure is missing, and why.
+    pub fn miss(&mut self, what: impl Into<String>, why: impl Into<String>) {
+        self.unavailable.push(Unavailable::new(what, why));
+    }
+
+    /// Says where a table or a column comes from.
+    pub fn set_source(&mut self, what: &str, source: &str) {
+        self.sources.insert(what.to_owned(), source.to_owned());
+    }
 }
 
 /// How a Trace came about.
@@ -320,12 +330,19 @@ pub struct RecorderCost {
 }
 
 /// Something that could not be recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Unavailable {
     /// What.
     pub what: String,
     /// Why, and what would allow it.
     pub why: String,
+}
+
+impl Unavailable {
+    /// A row from its two parts.
+    pub fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into() }
+    }
 }
 
 /// A table that is there.

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         server.turn(period.saturating_sub(looked.elapsed()), &mut |path| watch.page(path));
         if looked.elapsed() >= period {
             looked = Instant::now();
-            watch.meter.look();
+            watch.meter.poll();
             if watch.sampled.elapsed() >= args.interval {
                 watch.sample();
             }
@@ -228,7 +228,7 @@ fn once(watch: &mut Watch, ended: &AtomicBool) -> anyhow::Result<ExitCode> {
             bail!("interrupted");
         }
         std::thread::sleep(watch.meter.period().min(ONCE));
-        watch.meter.look();
+        watch.meter.poll();
     }
     watch.sample();
     output::print(&watch.text());

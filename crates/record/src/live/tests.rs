@@ -32,13 +32,13 @@ fn what_ended_is_told_once_and_sums_never_fall() {
         let mut live = Live::begin(Target::Machine, source, Some(mode)).unwrap();
         let mut before: HashMap<(u32, u64), u64> = HashMap::new();
         let mut gone: HashSet<(u32, u64)> = HashSet::new();
-        let mut sum = switches(&live.recent().header);
+        let mut sum = switches(&live.snapshot().header);
         for round in 0..6 {
             for _ in 0..20 {
                 assert!(Command::new("true").status().unwrap().success());
             }
             std::thread::sleep(Duration::from_millis(60));
-            let sample = live.recent();
+            let sample = live.snapshot();
             assert!(switches(&sample.header) >= sum, "{source:?} {mode:?}: a sum fell");
             sum = switches(&sample.header);
             let counted = sample.tables.tasks.iter().filter(|row| row.in_scope && row.tid != 0);
@@ -70,14 +70,14 @@ fn a_process_is_looked_at_to_its_end() {
     for (source, mode) in usable("a_process_is_looked_at_to_its_end") {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let mut live = Live::begin(Target::Processes(vec![child.id()]), source, Some(mode)).unwrap();
-        live.recent();
+        live.snapshot();
         assert!(live.alive(), "{source:?} {mode:?}");
         child.kill().unwrap();
         child.wait().unwrap();
         // Samples see an end at the next sample.
-        live.look();
+        live.poll();
         assert!(!live.alive(), "{source:?} {mode:?}");
-        live.recent();
+        live.snapshot();
     }
 }
 
@@ -85,12 +85,11 @@ fn a_process_is_looked_at_to_its_end() {
 fn samples_can_be_looked_at_before_the_end() {
     let mut live = Live::begin(Target::Machine, Some(SourceKind::Procfs), None).unwrap();
     let me = std::process::id();
-    for sample in [live.sample(), live.recent()] {
-        let row = sample.tables.tasks.iter().find(|row| row.pid == me);
-        assert!(row.is_some_and(|row| row.in_scope), "{:?}", sample.tables.tasks);
-        assert!(sample.header.totals.context_switches.voluntary.is_some());
+    for _ in 0..2 {
+        let snapshot = live.snapshot();
+        assert!(snapshot.header.totals.context_switches.voluntary.is_some());
+        let row = snapshot.tables.tasks.iter().find(|row| row.tid == me).unwrap();
+        assert!(row.in_scope, "{row:?}");
+        assert!(row.cgroup.as_ref().is_some_and(|path| path.starts_with('/')), "{row:?}");
     }
-    let tasks = live.recent().tables.tasks;
-    let row = tasks.iter().find(|row| row.tid == me).unwrap();
-    assert!(row.cgroup.as_ref().is_some_and(|path| path.starts_with('/')), "{row:?}");
 }

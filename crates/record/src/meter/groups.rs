@@ -1,11 +1,11 @@
 //! What control groups used since the last time, from their own files.
 
 use super::GroupUse;
-use crate::Unavailable;
 use crate::system::{CgroupReading, Cgroups};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use swtch_trace::growth::Growth;
+use swtch_trace::model::Unavailable;
 
 /// So many are looked at; each takes some 20 microseconds.
 const MOST: usize = 2_000;

@@ -1,8 +1,9 @@
 //! A recording that lasts longer than single events are worth keeping: events at first, from then on counts.
 
-use super::bpf_run::BpfRun;
-use super::counts_run::CountsRun;
-use super::{Progress, Run, joined};
+use super::bpf_counts::BpfCounts;
+use super::bpf_events::BpfEvents;
+use super::joined;
+use super::source::{History, Progress, Source, Status};
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::Options;
@@ -24,19 +25,17 @@ pub(super) struct EventsThenCounts {
 }
 
 enum Part {
-    Events(Box<BpfRun>),
+    Events(Box<BpfEvents>),
     Counts(Box<Counting>),
 }
 
 struct Counting {
-    run: CountsRun,
+    run: BpfCounts,
     /// What the events said, up to the handover.
     tables: Tables,
     header: Header,
     handover_ns: u64,
     before: Progress,
-    /// The last of the switches that are kept.
-    ready: Vec<SwitchRow>,
 }
 
 impl EventsThenCounts {
@@ -46,7 +45,7 @@ impl EventsThenCounts {
         group: Option<&Cgroup>,
         header: &mut Header,
     ) -> Result<Self, RecordError> {
-        let run = BpfRun::begin(options, group, header)?;
+        let run = BpfEvents::begin(options, History::Whole, group, header)?;
         Ok(Self {
             options: options.clone(),
             group: group.cloned(),
@@ -57,123 +56,85 @@ impl EventsThenCounts {
         })
     }
 
-    /// The counting programs are there before those of events go: no switch is missed, and few are seen by both.
-    fn hand_over(&mut self) {
-        let Part::Events(events) = &mut self.now else { return };
+    /// The counting programs are there before those of events go: no switch is missed, and few are seen by both. Returns the last switches.
+    fn hand_over(&mut self) -> Vec<SwitchRow> {
+        let Part::Events(events) = &mut self.now else { return Vec::new() };
         let (group, members) = (self.group.as_ref(), events.members());
-        let Ok(mut run) = CountsRun::begin(&self.options, group, &members, &self.header) else {
+        let Ok(mut counts) = BpfCounts::begin(&self.options, History::Whole, group, &members, &self.header)
+        else {
             // Then events are kept on: what is asked for is to be recorded.
             self.events_for = Duration::MAX;
-            return;
+            return Vec::new();
         };
-        let now_ns = run.take_over(self.pid);
-        events.finish(now_ns);
+        let now_ns = counts.take_over(self.pid);
+        let switches = events.finish(now_ns);
         // Those among them that were born meanwhile.
-        run.follow(&events.members());
-        let ready = events.switches();
-        let before = events.progress();
+        counts.follow(&events.members());
+        let before = events.status().progress;
         let mut header = self.header.clone();
-        let tables = events.fill(now_ns, &mut header);
+        let tables = events.snapshot(now_ns, &mut header);
         let handover_ns = now_ns.saturating_sub(header.provenance.started_monotonic_ns);
-        self.now = Part::Counts(Box::new(Counting { run, tables, header, handover_ns, before, ready }));
+        self.now = Part::Counts(Box::new(Counting { run: counts, tables, header, handover_ns, before }));
+        switches
+    }
+
+    fn source(&mut self) -> &mut dyn Source {
+        match &mut self.now {
+            Part::Events(events) => events.as_mut(),
+            Part::Counts(counting) => &mut counting.run,
+        }
     }
 }
 
-impl Run for EventsThenCounts {
-    fn before_start(&mut self) {
-        if let Part::Events(run) = &mut self.now {
-            run.before_start();
-        }
+impl Source for EventsThenCounts {
+    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
+        let mut started = None;
+        self.source().launch(&mut || Ok(*started.insert(start()?)))?;
+        self.pid = started;
+        Ok(())
     }
 
-    fn started(&mut self, pid: u32) -> Result<(), RecordError> {
-        self.pid = Some(pid);
-        match &mut self.now {
-            Part::Events(run) => run.started(pid),
-            Part::Counts(_) => Ok(()),
-        }
-    }
-
-    fn look(&mut self) {
+    fn poll(&mut self) -> Vec<SwitchRow> {
+        let mut switches = self.source().poll();
         let since_ns = monotonic_ns().saturating_sub(self.header.provenance.started_monotonic_ns);
-        match &mut self.now {
-            Part::Events(run) => {
-                run.look();
-                if Duration::from_nanos(since_ns) >= self.events_for {
-                    self.hand_over();
-                }
-            }
-            Part::Counts(counting) => counting.run.look(),
+        if Duration::from_nanos(since_ns) >= self.events_for {
+            switches.extend(self.hand_over());
         }
+        switches
     }
 
-    fn period(&self) -> Duration {
+    fn status(&self) -> Status {
         match &self.now {
-            Part::Events(run) => run.period(),
-            Part::Counts(counting) => counting.run.period(),
-        }
-    }
-
-    fn alive(&self) -> bool {
-        match &self.now {
-            Part::Events(run) => run.alive(),
-            Part::Counts(counting) => counting.run.alive(),
-        }
-    }
-
-    fn switches(&mut self) -> Vec<SwitchRow> {
-        match &mut self.now {
-            Part::Events(run) => run.switches(),
-            Part::Counts(counting) => std::mem::take(&mut counting.ready),
-        }
-    }
-
-    fn finish(&mut self, end_ns: u64) {
-        match &mut self.now {
-            Part::Events(run) => run.finish(end_ns),
-            Part::Counts(counting) => counting.run.finish(end_ns),
-        }
-    }
-
-    fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        match &mut self.now {
-            Part::Events(run) => run.fill(now_ns, header),
-            Part::Counts(counting) => counting.fill(now_ns, header),
-        }
-    }
-
-    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        match &mut self.now {
-            Part::Events(run) => run.recent(now_ns, header),
+            Part::Events(events) => events.status(),
             Part::Counts(counting) => {
-                let tables = counting.run.recent(now_ns, header);
-                joined::add_totals(&counting.header.totals, &mut header.totals);
-                tables
-            }
-        }
-    }
-
-    fn progress(&self) -> Progress {
-        match &self.now {
-            Part::Events(run) => run.progress(),
-            Part::Counts(counting) => {
-                let progress = counting.run.progress();
-                let before = counting.before;
+                let (status, before) = (counting.run.status(), counting.before);
                 let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
-                Progress {
-                    switches: sum(progress.switches, before.switches),
-                    run_ns: sum(progress.run_ns, before.run_ns),
-                    lost: progress.lost + before.lost,
-                    ..progress
-                }
+                let progress = Progress {
+                    switches: sum(status.progress.switches, before.switches),
+                    run_ns: sum(status.progress.run_ns, before.run_ns),
+                    lost: status.progress.lost + before.lost,
+                    ..status.progress
+                };
+                Status { progress, ..status }
             }
+        }
+    }
+
+    fn finish(&mut self, end_ns: u64) -> Vec<SwitchRow> {
+        self.source().finish(end_ns)
+    }
+
+    fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        match &mut self.now {
+            Part::Events(events) => events.snapshot(now_ns, header),
+            Part::Counts(counting) => counting.fill(now_ns, header),
         }
     }
 }
 
 impl Counting {
     fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        let second = self.run.fill(now_ns, header);
+        let second = self.run.snapshot(now_ns, header);
         joined::add_totals(&self.header.totals, &mut header.totals);
         header.lost.extend(self.header.lost.iter().cloned());
         header.recorder.memory_bytes = header.recorder.memory_bytes.max(self.header.recorder.memory_bytes);

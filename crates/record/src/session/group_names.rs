@@ -56,15 +56,15 @@ impl GroupNames {
     }
 
     /// Looks for those that came up and are not known, not too often.
-    pub(crate) fn look(&mut self, now_ns: u64) {
+    pub(crate) fn poll(&mut self, now_ns: u64) {
         if !self.wanted.is_empty() && now_ns >= self.next_walk_ns {
             self.walk();
         }
     }
 
     /// Looks for them now: for the last time.
-    pub(crate) fn look_again(&mut self) {
-        self.look(u64::MAX);
+    pub(crate) fn poll_again(&mut self) {
+        self.poll(u64::MAX);
     }
 
     fn walk(&mut self) {
@@ -108,12 +108,12 @@ mod tests {
         names.note(gone);
         names.note(0);
         assert_eq!(names.wanted.len(), 1);
-        names.look_again();
+        names.poll_again();
         // Where there is no hierarchy, nothing is looked for.
         assert_eq!(names.wanted.is_empty(), names.hierarchy.is_some());
         let before_ns = names.next_walk_ns;
         names.note(gone);
-        names.look_again();
+        names.poll_again();
         assert_eq!(names.next_walk_ns, before_ns, "not looked for again");
     }
 

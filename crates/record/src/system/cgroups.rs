@@ -4,11 +4,12 @@ use super::accounts::{Matches, matches};
 use super::cgroup::Cgroup;
 use super::cpu_stat::{CgroupCounters, Files};
 use super::hierarchy::Hierarchy;
-use crate::{Unavailable, files};
+use crate::files;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use swtch_trace::model::Unavailable;
 
 /// All control groups, as their files stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! `/proc/interrupts` (kernel/irq/proc.c and arch/*/kernel/irq.c, Linux 6.18) and `/proc/softirqs` (fs/proc/softirqs.c).
 
-use crate::Unavailable;
+use swtch_trace::model::Unavailable;
 
 /// Counters by line and processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

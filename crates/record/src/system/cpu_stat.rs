@@ -2,8 +2,9 @@
 //! Documentation/scheduler/sched-bwc.rst, Linux 6.18).
 
 use super::{Cgroup, Pressure, pressure};
-use crate::{Unavailable, files};
+use crate::files;
 use std::path::Path;
+use swtch_trace::model::Unavailable;
 
 /// What a control group counted. Groups below it are included, except in the throttling of version 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! What happened between two snapshots.
 
 use super::{CgroupCounters, CounterRow, CounterTable, CpuTimes, Pressure, Resource, RunQueue, Snapshot};
-use crate::Unavailable;
 use std::collections::{BTreeMap, BTreeSet};
 use swtch_trace::growth::Growth;
+use swtch_trace::model::Unavailable;
 
 /// What happened between two snapshots. Where one of them lacks a figure, the difference lacks it too.
 #[derive(Clone, Debug, Default, PartialEq)]

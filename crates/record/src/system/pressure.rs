@@ -1,6 +1,6 @@
 //! Pressure stall information (Documentation/accounting/psi.rst, kernel/sched/psi.c, Linux 6.18).
 
-use crate::Unavailable;
+use swtch_trace::model::Unavailable;
 
 /// What work can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

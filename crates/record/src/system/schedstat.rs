@@ -1,7 +1,7 @@
 //! `/proc/schedstat` (kernel/sched/stats.c, versions 15 to 17, Documentation/scheduler/sched-stats.rst).
 
-use crate::Unavailable;
 use std::collections::BTreeMap;
+use swtch_trace::model::Unavailable;
 
 /// What the run queue of a processor counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

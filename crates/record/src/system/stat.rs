@@ -1,7 +1,7 @@
 //! `/proc/stat` (fs/proc/stat.c, Linux 6.18).
 
-use crate::Unavailable;
 use std::collections::BTreeMap;
+use swtch_trace::model::Unavailable;
 
 /// What a processor did with its time, ns, in steps of a tick (10 ms). Missing is what the kernel does not account.
 ///

@@ -1,6 +1,7 @@
 //! Events that came after later ones: they are counted, because the order of the others no longer tells everything.
 
 use crate::event::Event;
+use crate::model::Lost;
 use std::collections::BTreeMap;
 
 /// Events that were taken after later ones. Their switches are in the counts, without times and without a row.
@@ -24,5 +25,13 @@ impl Late {
     /// Of all kinds.
     pub fn all(&self) -> u64 {
         self.by_cpu.values().sum::<u64>() + self.lives
+    }
+
+    /// For the header.
+    pub fn rows(&self) -> impl Iterator<Item = Lost> + '_ {
+        let what = "events that came after later ones: they are counted, their times are not known";
+        let row = move |cpu, events| Lost { cpu, events, what: what.to_owned() };
+        let by_cpu = self.by_cpu.iter().map(move |(cpu, events)| row(Some(*cpu), *events));
+        by_cpu.chain((self.lives > 0).then(|| row(None, self.lives)))
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Looking {
 
 impl Looking {
     pub(super) fn begin(mut live: Live, model: Option<CostModel>) -> Self {
-        let before = moment(live.recent());
+        let before = moment(live.snapshot());
         let by_samples = before.header.provenance.recorder == "procfs";
         Self { live, before, model, looked: Instant::now(), by_samples }
     }
@@ -44,7 +44,7 @@ impl Looking {
     /// Takes in what happened, if it is time.
     pub(super) fn look_if_due(&mut self, interval: Duration) {
         if Instant::now() >= self.next_look(interval) {
-            self.live.look();
+            self.live.poll();
             self.looked = Instant::now();
         }
     }
@@ -55,7 +55,7 @@ impl Looking {
 
     /// What happened since the last window.
     pub(super) fn window(&mut self) -> Window {
-        let now = moment(self.live.recent());
+        let now = moment(self.live.snapshot());
         self.looked = Instant::now();
         let window = Window::between(&self.before, &now, self.model.as_ref());
         self.before = now;

@@ -1,15 +1,15 @@
 //! From what was recorded to what is shown.
 
 use std::time::{SystemTime, UNIX_EPOCH};
-use swtch_record::live::Sample;
+use swtch_record::live;
 use swtch_record::system::Snapshot;
 use swtch_report::terminal::top::Moment;
-use swtch_trace::model::{CpuTime, Pressure, Unavailable};
+use swtch_trace::model::{CpuTime, Pressure};
 use swtch_trace::tables::CpuRow;
 
 /// What a live recording knows, with the system's own counters in the places where a Trace has them.
-pub(super) fn moment(sample: Sample) -> Moment {
-    let Sample { mut header, tables, system } = sample;
+pub(super) fn moment(snapshot: live::Snapshot) -> Moment {
+    let live::Snapshot { mut header, tables, system } = snapshot;
     let unix = SystemTime::now().duration_since(UNIX_EPOCH);
     header.totals.cpu_ns = CpuTime {
         user: system.total.user_ns,
@@ -29,9 +29,7 @@ pub(super) fn moment(sample: Sample) -> Moment {
             full_ns: pressure.full_ns,
         })
         .collect();
-    header.unavailable.extend(
-        system.unavailable.iter().map(|row| Unavailable { what: row.what.clone(), why: row.why.clone() }),
-    );
+    header.unavailable.extend(system.unavailable.iter().cloned());
     let cpus = cpus(&system, &tables.cpus);
     Moment {
         at_ns: system.monotonic_ns,

@@ -7,7 +7,7 @@ use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch};
 
 /// What a record comes to.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum SampleRecord {
     /// An event.
     Event(Event),
     /// A task has another name.
@@ -60,35 +60,37 @@ impl Converter {
     }
 
     /// Takes a record, not older than those before it.
-    pub(crate) fn take(&mut self, record: &Record, mut tell: impl FnMut(Told)) {
+    pub(crate) fn take(&mut self, record: &Record, mut emit: impl FnMut(SampleRecord)) {
         if self.is_aside(record) {
             return;
         }
         match &record.what {
             What::Out { preempted, next } if self.whole => {
                 if let Some(next) = next {
-                    tell(Told::Event(self.whole_switch(record, *preempted, *next)));
+                    emit(SampleRecord::Event(self.whole_switch(record, *preempted, *next)));
                 }
             }
             What::Out { preempted, .. } => {
                 let state = if *preempted { PrevState::Runnable } else { PrevState::Sleeping };
-                tell(Told::Event(Event::Switch(half(record, record.tid, 0, state))));
+                emit(SampleRecord::Event(Event::Switch(half(record, record.tid, 0, state))));
             }
             What::In if self.whole => {
-                if let Some(event) = self.untold_idle(record) {
-                    tell(Told::Event(event));
+                if let Some(event) = self.missing_idle(record) {
+                    emit(SampleRecord::Event(event));
                 }
             }
-            What::In => tell(Told::Event(Event::Switch(half(record, 0, record.tid, PrevState::Runnable)))),
+            What::In => {
+                emit(SampleRecord::Event(Event::Switch(half(record, 0, record.tid, PrevState::Runnable))))
+            }
             What::Comm { pid, tid, comm, exec } => {
                 let task = self.tasks.entry(*tid).or_default();
                 (task.tid, task.pid) = (*tid, *pid);
                 task.comm.clone_from(comm);
                 if *exec {
                     task.kernel_thread = false;
-                    tell(Told::Event(life(record, task, LifeKind::Exec)));
+                    emit(SampleRecord::Event(life(record, task, LifeKind::Exec)));
                 } else {
-                    tell(Told::Name(task.clone()));
+                    emit(SampleRecord::Name(task.clone()));
                 }
             }
             What::Fork { pid, tid, parent_pid, parent_tid } => {
@@ -97,18 +99,18 @@ impl Converter {
                 let grand = if tid == pid { Some(*parent_pid) } else { parent.parent_pid };
                 let child = TaskInfo { tid: *tid, pid: *pid, parent_pid: grand, ..parent };
                 self.leaving.remove(tid);
-                tell(Told::Event(life(record, &child, LifeKind::Fork)));
+                emit(SampleRecord::Event(life(record, &child, LifeKind::Fork)));
                 self.tasks.insert(*tid, child);
             }
             What::Exit { pid, tid } => {
                 let unknown = || TaskInfo { tid: *tid, pid: *pid, ..TaskInfo::default() };
                 let task = self.tasks.remove(tid).unwrap_or_else(unknown);
-                tell(Told::Event(life(record, &task, LifeKind::Exit)));
+                emit(SampleRecord::Event(life(record, &task, LifeKind::Exit)));
                 if self.whole {
                     self.leaving.insert(*tid);
                 } else {
                     // Its event ends before it: what comes is its last switch, which nobody will tell of.
-                    tell(Told::Event(Event::Switch(half(record, *tid, 0, PrevState::Dead))));
+                    emit(SampleRecord::Event(Event::Switch(half(record, *tid, 0, PrevState::Dead))));
                 }
             }
             What::Read { .. } | What::Lost(_) | What::Other => {}
@@ -124,7 +126,7 @@ impl Converter {
     }
 
     /// Who left has told of this already; but some kernels (seen with 6.18, on a CPU that had been off) do not tell of the idle task.
-    fn untold_idle(&mut self, record: &Record) -> Option<Event> {
+    fn missing_idle(&mut self, record: &Record) -> Option<Event> {
         let was_idle = self.cpus.get(&record.cpu).is_some_and(|cpu| cpu.tid == 0);
         let named = record.tid != 0 && record.tid != u32::MAX;
         let idle = || Record { pid: 0, tid: 0, ..record.clone() };
@@ -213,17 +215,17 @@ mod tests {
         Record { at_ns, cpu, pid: tid, tid, what }
     }
 
-    fn told(converter: &mut Converter, records: &[Record]) -> Vec<Told> {
+    fn converted(converter: &mut Converter, records: &[Record]) -> Vec<SampleRecord> {
         let mut all = Vec::new();
         for record in records {
-            converter.take(record, |told| all.push(told));
+            converter.take(record, |record| all.push(record));
         }
         all
     }
 
-    fn switches(told: &[Told]) -> Vec<(u32, u32, PrevState, Option<bool>)> {
-        let switches = told.iter().filter_map(|told| match told {
-            Told::Event(Event::Switch(one)) => Some(one),
+    fn switches(records: &[SampleRecord]) -> Vec<(u32, u32, PrevState, Option<bool>)> {
+        let switches = records.iter().filter_map(|record| match record {
+            SampleRecord::Event(Event::Switch(one)) => Some(one),
             _ => None,
         });
         switches.map(|one| (one.prev_tid, one.next_tid, one.prev_state, one.address_space_changed)).collect()
@@ -246,7 +248,7 @@ mod tests {
             record(6, 0, u32::MAX, out(false, Some((7, 8)))),
             record(7, 0, 8, out(false, Some((9, 9)))),
         ];
-        let found = switches(&told(&mut converter, &records));
+        let found = switches(&converted(&mut converter, &records));
         assert_eq!(
             found,
             [
@@ -271,8 +273,10 @@ mod tests {
             record(5, 0, gone, out(false, Some((0, 0)))),
             record(6, 1, 0, out(true, Some((gone, gone)))),
         ];
-        let found: Vec<_> =
-            switches(&told(&mut converter, &records)).into_iter().map(|row| (row.0, row.1, row.2)).collect();
+        let found: Vec<_> = switches(&converted(&mut converter, &records))
+            .into_iter()
+            .map(|row| (row.0, row.1, row.2))
+            .collect();
         let (ready, asleep) = (PrevState::Runnable, PrevState::Sleeping);
         assert_eq!(
             found,
@@ -295,7 +299,7 @@ mod tests {
             record(7, 0, 7, What::Comm { pid: 7, tid: 7, comm: "make2".into(), exec: false }),
             record(8, 0, 7, What::Exit { pid: 7, tid: 7 }),
         ];
-        let all = told(&mut converter, &records);
+        let all = converted(&mut converter, &records);
         let found = switches(&all);
         assert_eq!(
             found,
@@ -306,15 +310,17 @@ mod tests {
                 (7, 0, PrevState::Dead, None),
             ]
         );
-        let lives = all.iter().filter_map(|told| match told {
-            Told::Event(Event::Life(life)) => Some((life.kind, life.comm.as_str(), life.parent_pid)),
+        let lives = all.iter().filter_map(|record| match record {
+            SampleRecord::Event(Event::Life(life)) => Some((life.kind, life.comm.as_str(), life.parent_pid)),
             _ => None,
         });
         assert_eq!(
             lives.collect::<Vec<_>>(),
             [(LifeKind::Fork, "swtch", 5), (LifeKind::Exec, "make", 5), (LifeKind::Exit, "make2", 5)]
         );
-        assert!(all.iter().any(|told| matches!(told, Told::Name(known) if known.comm == "make2")));
+        assert!(
+            all.iter().any(|record| matches!(record, SampleRecord::Name(known) if known.comm == "make2"))
+        );
     }
 
     proptest! {
@@ -353,8 +359,10 @@ mod tests {
             (5, 0, What::Out { preempted: true, next: Some((5, 5)) }),
             (6, 5, What::In),
         ] {
-            converter.take(&record(at_ns, 0, tid, what), |told| match told {
-                Told::Event(Event::Switch(switch)) => switches.push((switch.prev_tid, switch.next_tid)),
+            converter.take(&record(at_ns, 0, tid, what), |record| match record {
+                SampleRecord::Event(Event::Switch(switch)) => {
+                    switches.push((switch.prev_tid, switch.next_tid))
+                }
                 other => panic!("{other:?}"),
             });
         }

@@ -114,7 +114,7 @@ impl Counters {
     }
 
     /// Reads the values of tasks that have ended.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn poll(&mut self) {
         let (ended, lost) = (&mut self.ended, &mut self.lost);
         for counted in &mut self.roots {
             let (ids, told) = (counted.ids, &mut counted.told);

@@ -1,6 +1,6 @@
 //! What a sampling yields.
 
-use crate::Unavailable;
+use swtch_trace::model::Unavailable;
 
 /// A thread, from its first sample (or its birth, when that was later than the beginning) to its last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

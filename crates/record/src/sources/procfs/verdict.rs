@@ -3,8 +3,9 @@
 use super::collected::{Interval, Thread};
 use super::tracked::{Counters, Presence, Present};
 use super::{Target, parse};
-use crate::{Unavailable, files};
+use crate::files;
 use std::path::Path;
+use swtch_trace::model::Unavailable;
 
 /// What the samples showed about the kernel's counting.
 #[derive(Clone, Copy, Debug, Default)]

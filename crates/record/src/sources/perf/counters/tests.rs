@@ -77,7 +77,7 @@ fn every_child_gets_its_own() {
     prod(&mut open_input, 30);
     drop(input);
     let children = [(busy.id(), usage(&busy)), (sleepy.id(), usage(&sleepy))];
-    counters.look();
+    counters.poll();
     let mut rows: Vec<TaskRow> = children.iter().map(|(tid, _)| row(*tid)).chain([row(still.id())]).collect();
     counters.fill(&mut rows, 0);
     for (row, (tid, (faults, switches))) in rows.iter().zip(children) {
@@ -93,7 +93,7 @@ fn every_child_gets_its_own() {
     assert!(alive >= 20 && (alive..=alive + 10).contains(&kernel), "{alive} {kernel}");
     drop(open_input);
     usage(&still);
-    counters.look();
+    counters.poll();
     let mut rows = vec![row(still.id()), row(u32::MAX), row(u32::MAX - 1)];
     counters.fill(&mut rows, 0);
     assert!(rows[0].cache_misses >= Some(alive));
@@ -121,7 +121,7 @@ fn a_running_task_and_what_it_makes_are_told_apart() {
     }
     std::thread::sleep(Duration::from_millis(100));
     let since = switches_so_far(shell.id()) - before;
-    counters.look();
+    counters.poll();
     assert_eq!(counters.ended.len(), 20, "every child that ended told of itself");
     let mut rows = vec![row(shell.id())];
     counters.fill(&mut rows, 0);
@@ -130,7 +130,7 @@ fn a_running_task_and_what_it_makes_are_told_apart() {
     drop(input);
     usage(&shell);
     // It has ended, and its own value is still there.
-    counters.look();
+    counters.poll();
     counters.fill(&mut rows, 0);
     assert!(rows[0].cache_misses >= Some(counted));
 }

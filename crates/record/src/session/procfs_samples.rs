@@ -1,7 +1,6 @@
 //! A recording by samples of `/proc`, for those who may do nothing else.
 
-use super::header::unavailable;
-use super::{Progress, Run};
+use super::source::{History, Progress, Source, Status};
 use crate::clock::process_cpu_ns;
 use crate::error::RecordError;
 use crate::options::Target;
@@ -13,7 +12,7 @@ use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{Header, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{IntervalRow, SwitchRow, TaskRow};
 
-pub(super) struct ProcfsRun {
+pub(super) struct ProcfsSamples {
     /// None until the command is there, and after the end.
     sampler: Option<Sampler>,
     sampled: Option<Sampled>,
@@ -21,13 +20,15 @@ pub(super) struct ProcfsRun {
     /// Voluntary and involuntary switches of threads that were forgotten.
     gone: (u64, u64),
     start_ns: u64,
+    history: History,
 }
 
-impl ProcfsRun {
+impl ProcfsSamples {
     pub(super) fn begin(
         target: &Target,
+        history: History,
         group: Option<&Cgroup>,
-        header: &mut Header,
+        header: &Header,
     ) -> Result<Self, RecordError> {
         let target = match target {
             Target::Command(_) => None,
@@ -35,52 +36,54 @@ impl ProcfsRun {
             Target::Cgroup(_) => group.cloned().map(procfs::Target::Cgroup),
             Target::Machine => Some(procfs::Target::Machine),
         };
-        let mut run = Self {
+        let mut new = Self {
             sampler: target.map(|target| Sampler::new(Path::new("/"), target)).transpose()?,
             sampled: None,
             collected: None,
             gone: (0, 0),
             start_ns: header.provenance.started_monotonic_ns,
+            history,
         };
-        run.look();
-        Ok(run)
+        new.poll();
+        Ok(new)
     }
 }
 
-impl Run for ProcfsRun {
-    fn started(&mut self, pid: u32) -> Result<(), RecordError> {
-        let target = procfs::Target::Descendants { pid, since_birth: true };
+impl Source for ProcfsSamples {
+    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
+        let target = procfs::Target::Descendants { pid: start()?, since_birth: true };
         match Sampler::new(Path::new("/"), target) {
             Ok(sampler) => self.sampler = Some(sampler),
-            // It was over before we could look.
+            // It was over before the first sample.
             Err(ProcfsError::NoProcess { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        self.look();
+        self.poll();
         Ok(())
     }
 
-    fn look(&mut self) {
+    fn poll(&mut self) -> Vec<SwitchRow> {
         self.sampled = self.sampler.as_mut().map(Sampler::sample);
-    }
-
-    fn period(&self) -> Duration {
-        self.sampler.as_ref().map_or(Duration::from_millis(100), Sampler::period)
-    }
-
-    fn alive(&self) -> bool {
-        self.sampled.as_ref().is_some_and(|sampled| sampled.alive)
-    }
-
-    fn switches(&mut self) -> Vec<SwitchRow> {
         Vec::new()
     }
 
-    fn finish(&mut self, _: u64) {
-        self.collected = self.sampler.take().map(Sampler::finish);
+    fn status(&self) -> Status {
+        Status {
+            period: self.sampler.as_ref().map_or(Duration::from_millis(100), Sampler::period),
+            alive: self.sampled.as_ref().is_some_and(|sampled| sampled.alive),
+            progress: Progress {
+                tasks: self.sampled.as_ref().map_or(0, |sampled| sampled.threads),
+                ..Progress::default()
+            },
+        }
     }
 
-    fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
+    fn finish(&mut self, _: u64) -> Vec<SwitchRow> {
+        self.collected = self.sampler.take().map(Sampler::finish);
+        Vec::new()
+    }
+
+    fn snapshot(&mut self, _: u64, header: &mut Header) -> Tables {
         header.recorder = RecorderCost { cpu_ns: Some(process_cpu_ns()), ..RecorderCost::default() };
         // Until the end the samples are with the sampler.
         let so_far = self.sampler.as_ref().map(Sampler::so_far);
@@ -89,20 +92,18 @@ impl Run for ProcfsRun {
         };
         fill_totals(collected, self.gone, header);
         header.unavailable.clear();
-        header
-            .unavailable
-            .extend(collected.unavailable.iter().map(|row| unavailable(&row.what, row.why.clone())));
+        header.unavailable.extend(collected.unavailable.iter().cloned());
         let why = "samples of /proc do not see single events; BPF does";
         for what in ["switches", "wakes", "preemptions", "histograms", "tasks.wakeups", "tasks.wait_p50_ns"] {
-            header.unavailable.push(unavailable(what, why));
+            header.miss(what, why);
         }
         for table in ["tasks", "intervals"] {
-            header.sources.insert(table.to_owned(), "procfs".to_owned());
+            header.set_source(table, "procfs");
         }
         for column in ["user_ns", "system_ns", "runnable"] {
-            header.sources.insert(format!("intervals.{column}"), "procfs, the recorded tasks".to_owned());
+            header.set_source(&format!("intervals.{column}"), "procfs, the recorded tasks");
         }
-        Tables {
+        let mut tables = Tables {
             tasks: collected.threads.iter().map(|thread| task_row(thread, self.start_ns)).collect(),
             intervals: collected
                 .intervals
@@ -110,22 +111,14 @@ impl Run for ProcfsRun {
                 .map(|interval| interval_row(interval, self.start_ns))
                 .collect(),
             ..Tables::default()
-        }
-    }
-
-    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        let tables = self.fill(now_ns, header);
-        if let Some(sampler) = &mut self.sampler {
-            let (ended, _) = sampler.drain();
+        };
+        if self.history == History::Recent {
+            tables.intervals.clear();
+            let (ended, _) = self.sampler.as_mut().map(Sampler::drain).unwrap_or_default();
             self.gone.0 += ended.iter().filter_map(|thread| thread.voluntary).sum::<u64>();
             self.gone.1 += ended.iter().filter_map(|thread| thread.involuntary).sum::<u64>();
         }
-        Tables { intervals: Vec::new(), ..tables }
-    }
-
-    fn progress(&self) -> Progress {
-        let tasks = self.sampled.as_ref().map_or(0, |sampled| sampled.threads);
-        Progress { tasks, ..Progress::default() }
+        tables
     }
 }
 

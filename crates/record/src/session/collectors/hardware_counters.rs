@@ -1,39 +1,33 @@
-//! Hardware counters beside whatever source records.
+//! Hardware counters of the tasks.
 
-use super::header::unavailable;
-use super::{Progress, Run};
-use crate::error::RecordError;
+use super::collector::Collector;
 use crate::options::Target;
-use crate::sources::perf::counters::{COLUMNS, Counter, Counters, Root};
+use crate::sources::perf::counters::{COLUMNS, Counters, HARDWARE, Root};
+use crate::system::Snapshot;
 use crate::task_info;
 use std::io;
-use std::time::Duration;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{Header, Lost};
-use swtch_trace::tables::SwitchRow;
 
-/// A run, and counters of its tasks.
-pub(super) struct CountedRun {
-    run: Box<dyn Run>,
-    counters: Result<Counters, String>,
-}
+/// Counters of the target's tasks, or why there are none.
+pub(super) struct HardwareCounters(Result<Counters, String>);
 
-impl CountedRun {
-    /// Opens the counters of the target beside `run`. For a command, the calling thread is the one to start it.
-    pub(super) fn begin(run: Box<dyn Run>, target: &Target, counters: [Counter; 2]) -> Self {
+impl HardwareCounters {
+    /// Opens the counters of the target. For a command, the calling thread is the one to start it.
+    pub(super) fn begin(target: &Target) -> Self {
         let opened = match target {
-            Target::Command(_) => Counters::open(counters, &[Root::Started]),
+            Target::Command(_) => Counters::open(HARDWARE, &[Root::Started]),
             Target::Processes(pids) => {
                 let tids = pids.iter().flat_map(|pid| task_info::threads(*pid));
-                Counters::open(counters, &tids.map(Root::Task).collect::<Vec<_>>())
+                Counters::open(HARDWARE, &tids.map(Root::Task).collect::<Vec<_>>())
             }
             Target::Machine | Target::Cgroup(_) => {
                 let why =
                     "hardware counters are read for a command and for processes (-p); not of others' tasks";
-                return Self { run, counters: Err(why.to_owned()) };
+                return Self(Err(why.to_owned()));
             }
         };
-        Self { run, counters: opened.map_err(|error| why_not(&error)) }
+        Self(opened.map_err(|error| why_not(&error)))
     }
 }
 
@@ -53,44 +47,19 @@ fn why_not(error: &io::Error) -> String {
     }
 }
 
-impl Run for CountedRun {
-    fn before_start(&mut self) {
-        self.run.before_start();
-    }
-
-    fn started(&mut self, pid: u32) -> Result<(), RecordError> {
-        self.run.started(pid)
-    }
-
-    fn look(&mut self) {
-        self.run.look();
-        if let Ok(counters) = &mut self.counters {
-            counters.look();
+impl Collector for HardwareCounters {
+    fn poll(&mut self, _: u64) {
+        if let Ok(counters) = &mut self.0 {
+            counters.poll();
         }
     }
 
-    fn period(&self) -> Duration {
-        self.run.period()
+    fn finish(&mut self, _: &Snapshot) {
+        self.poll(0);
     }
 
-    fn alive(&self) -> bool {
-        self.run.alive()
-    }
-
-    fn switches(&mut self) -> Vec<SwitchRow> {
-        self.run.switches()
-    }
-
-    fn finish(&mut self, end_ns: u64) {
-        self.run.finish(end_ns);
-        if let Ok(counters) = &mut self.counters {
-            counters.look();
-        }
-    }
-
-    fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        let mut tables = self.run.fill(now_ns, header);
-        let counters = match &self.counters {
+    fn add(&mut self, header: &mut Header, tables: &mut Tables) {
+        let counters = match &self.0 {
             Ok(counters) => counters,
             Err(why) => {
                 // No target and no permission would give it some.
@@ -98,33 +67,24 @@ impl Run for CountedRun {
                     Some(false) => NONE,
                     _ => why,
                 };
-                header.unavailable.extend(COLUMNS.iter().map(|column| unavailable(column, why)));
-                return tables;
+                COLUMNS.iter().for_each(|column| header.miss(*column, why));
+                return;
             }
         };
         counters.fill(&mut tables.tasks, header.provenance.started_monotonic_ns);
         let source = if counters.user_only() { "perf, in programs only" } else { "perf" };
         for column in COLUMNS {
-            header.sources.insert(column.to_owned(), source.to_owned());
+            header.set_source(column, source);
         }
         let mut counted = tables.tasks.iter().filter(|row| row.in_scope);
         if counted.any(|row| row.instructions.is_none() || row.cache_misses.is_none()) {
             let why = "missing for tasks that were made meanwhile and still ran at the end, and where the counters had no turn";
-            header.unavailable.extend(COLUMNS.iter().map(|column| unavailable(column, why)));
+            COLUMNS.iter().for_each(|column| header.miss(*column, why));
         }
         if counters.lost() > 0 {
             let what =
                 "ends of tasks with their hardware counters, because too many ended at once".to_owned();
             header.lost.push(Lost { cpu: None, events: counters.lost(), what });
         }
-        tables
-    }
-
-    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        self.run.recent(now_ns, header)
-    }
-
-    fn progress(&self) -> Progress {
-        self.run.progress()
     }
 }

@@ -1,6 +1,6 @@
 //! What each control group came to: the sums of its tasks, and what its quota did.
 
-use super::header::unavailable;
+use super::collector::Collector;
 use crate::system::{Hierarchy, Throttling};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,15 +14,15 @@ const MOST: usize = 1000;
 /// The name of what is in no group that could be found out.
 const UNKNOWN: &str = "unknown control group";
 
-/// The groups of a recording.
+/// The control groups of a recording.
 #[derive(Debug)]
-pub(crate) struct Groups {
+pub(crate) struct CgroupSums {
     hierarchy: Option<Hierarchy>,
     /// What the quota of each group that has one had done before the recording, and by the last time it could be read.
     quotas: HashMap<String, (Throttling, Throttling)>,
 }
 
-impl Groups {
+impl CgroupSums {
     /// Reads the quotas of the groups that are there. One that is made later has done nothing before.
     pub(crate) fn begin() -> Self {
         let root = Path::new("/");
@@ -36,23 +36,6 @@ impl Groups {
         });
         let quotas = found.collect();
         Self { hierarchy, quotas }
-    }
-
-    /// Fills in the table from that of the tasks. What the source put there says how many threads of a group share a row with others.
-    pub(crate) fn fill(&mut self, header: &mut Header, tables: &mut Tables) {
-        tables.cgroups = self.rows(&tables.tasks, &tables.cgroups);
-        if self.hierarchy.is_none() {
-            let why = "no hierarchy of control groups is mounted where swtch can see it";
-            if header.unavailable.iter().all(|row| row.what != "cgroups") {
-                header.unavailable.push(unavailable("cgroups", why));
-            }
-            return;
-        }
-        header
-            .sources
-            .insert("cgroups".to_owned(), "sums of the tasks by their last control group".to_owned());
-        let source = "cpu.stat of each control group that has a quota";
-        header.sources.insert("cgroups.throttled_ns".to_owned(), source.to_owned());
     }
 
     fn rows(&mut self, tasks: &[TaskRow], more: &[CgroupRow]) -> Vec<CgroupRow> {
@@ -89,6 +72,22 @@ impl Groups {
             throttled_periods: last.throttled_periods.saturating_sub(before.throttled_periods),
             throttled_ns: last.throttled_ns.saturating_sub(before.throttled_ns),
         })
+    }
+}
+
+impl Collector for CgroupSums {
+    /// Makes the table from that of the tasks. What the source put there says how many threads of a group share a row with others.
+    fn add(&mut self, header: &mut Header, tables: &mut Tables) {
+        tables.cgroups = self.rows(&tables.tasks, &tables.cgroups);
+        if self.hierarchy.is_none() {
+            let why = "no hierarchy of control groups is mounted where swtch can see it";
+            if header.unavailable.iter().all(|row| row.what != "cgroups") {
+                header.miss("cgroups", why);
+            }
+            return;
+        }
+        header.set_source("cgroups", "sums of the tasks by their last control group");
+        header.set_source("cgroups.throttled_ns", "cpu.stat of each control group that has a quota");
     }
 }
 

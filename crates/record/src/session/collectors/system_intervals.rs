@@ -1,7 +1,9 @@
 //! The kernel's own counters over time, beside what the source saw over time.
 
+use super::collector::Collector;
 use crate::system::{Cgroup, Detail, Resource, Snapshot};
 use std::path::Path;
+use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
 use swtch_trace::tables::IntervalRow;
 
@@ -66,26 +68,19 @@ pub(super) struct SystemIntervals {
     start_ns: u64,
     every_ns: u64,
     readings: Vec<Reading>,
+    /// What limits the target, or is it.
+    group: Option<Cgroup>,
 }
 
 impl SystemIntervals {
     /// Begins with what was read at the beginning. The recording was started at `start_ns` (CLOCK_MONOTONIC).
-    pub(super) fn begin(start_ns: u64, first: &Snapshot) -> Self {
-        let mut new = Self { start_ns, every_ns: EVERY_NS, readings: Vec::new() };
-        new.add(first);
+    pub(super) fn begin(start_ns: u64, first: &Snapshot, group: Option<&Cgroup>) -> Self {
+        let mut new = Self { start_ns, every_ns: EVERY_NS, readings: Vec::new(), group: group.cloned() };
+        new.take(first);
         new
     }
 
-    /// Reads the counters if it is time.
-    pub(super) fn look(&mut self, now_ns: u64, group: Option<&Cgroup>) {
-        let last_ns = self.readings.last().map_or(0, |reading| reading.at_ns);
-        if now_ns.saturating_sub(self.start_ns) >= last_ns + self.every_ns {
-            self.add(&Snapshot::read(Path::new("/"), group, Detail::Totals));
-        }
-    }
-
-    /// Takes a reading.
-    pub(super) fn add(&mut self, snapshot: &Snapshot) {
+    fn take(&mut self, snapshot: &Snapshot) {
         let before = self.readings.last().copied();
         let mut counters = COLUMNS.map(|column| (column.read)(snapshot));
         for (now, before) in counters.iter_mut().zip(before.iter().flat_map(|before| before.counters)) {
@@ -105,7 +100,7 @@ impl SystemIntervals {
     }
 
     /// Fills in what the source does not know. Sums over all rows are what the counters grew by from the first reading to the last.
-    pub(super) fn fill(&self, rows: &mut Vec<IntervalRow>, header: &mut Header) {
+    fn fill(&self, rows: &mut Vec<IntervalRow>, header: &mut Header) {
         self.cover(rows);
         let bounds: Vec<(u64, u64)> = (0..rows.len())
             .map(|index| {
@@ -119,10 +114,10 @@ impl SystemIntervals {
                 continue;
             }
             for (row, (from_ns, to_ns)) in rows.iter_mut().zip(&bounds) {
-                let grown = self.at(index, *to_ns).zip(self.at(index, *from_ns));
-                *(column.cell)(row) = grown.map(|(to, from)| to.saturating_sub(from));
+                let ends = self.at(index, *to_ns).zip(self.at(index, *from_ns));
+                *(column.cell)(row) = ends.map(|(to, from)| to.saturating_sub(from));
             }
-            header.sources.insert(format!("intervals.{}", column.name), column.source.to_owned());
+            header.set_source(&format!("intervals.{}", column.name), column.source);
         }
         if rows.iter().all(|row| row.runnable.is_none()) {
             for (row, (_, to_ns)) in rows.iter_mut().zip(&bounds) {
@@ -130,7 +125,7 @@ impl SystemIntervals {
                 row.runnable =
                     self.readings.get(later.saturating_sub(1)).and_then(|reading| reading.runnable);
             }
-            header.sources.insert("intervals.runnable".to_owned(), STAT.to_owned());
+            header.set_source("intervals.runnable", STAT);
         }
     }
 
@@ -169,6 +164,23 @@ impl SystemIntervals {
     }
 }
 
+impl Collector for SystemIntervals {
+    fn poll(&mut self, now_ns: u64) {
+        let last_ns = self.readings.last().map_or(0, |reading| reading.at_ns);
+        if now_ns.saturating_sub(self.start_ns) >= last_ns + self.every_ns {
+            self.take(&Snapshot::read(Path::new("/"), self.group.as_ref(), Detail::Totals));
+        }
+    }
+
+    fn finish(&mut self, end: &Snapshot) {
+        self.take(end);
+    }
+
+    fn add(&mut self, header: &mut Header, tables: &mut Tables) {
+        self.fill(&mut tables.intervals, header);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,8 +201,8 @@ mod tests {
     }
 
     fn readings(all: &[(u64, u64)]) -> SystemIntervals {
-        let mut intervals = SystemIntervals::begin(1000, &snapshot(all[0].0, all[0].1));
-        all[1..].iter().for_each(|(at_ns, user_ns)| intervals.add(&snapshot(*at_ns, *user_ns)));
+        let mut intervals = SystemIntervals::begin(1000, &snapshot(all[0].0, all[0].1), None);
+        all[1..].iter().for_each(|(at_ns, user_ns)| intervals.take(&snapshot(*at_ns, *user_ns)));
         intervals
     }
 
@@ -240,7 +252,7 @@ mod tests {
     fn readings_are_bounded_and_their_sum_stays() {
         let all: Vec<(u64, u64)> = (0..5000).map(|index| (index * 10, index * 3)).collect();
         let mut counters = readings(&all);
-        counters.add(&snapshot(60_000, 20_000));
+        counters.take(&snapshot(60_000, 20_000));
         assert!(counters.readings.len() <= MOST && counters.every_ns > EVERY_NS);
         let mut rows = Vec::new();
         counters.fill(&mut rows, &mut header());

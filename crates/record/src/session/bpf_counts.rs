@@ -1,21 +1,20 @@
 //! A recording by BPF programs that only count.
 
-use super::bpf_run::{cache_groups, not_in_place, own_tid};
 use super::folded::{Folded, fold};
 use super::group_names::GroupNames;
-use super::header::unavailable;
 use super::members::Members;
 use super::present::Present;
-use super::{Progress, Run};
+use super::source::{History, Progress, Source, Status};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
 use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
+use crate::task_info;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
-use swtch_trace::accumulate::Tables;
+use swtch_trace::accumulate::{CacheGroups, Tables};
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
 
@@ -30,7 +29,7 @@ const MOST_INTERVALS: usize = 1024;
 /// Tasks whose own histograms are kept; the busiest ones.
 const TASK_HISTOGRAMS: usize = 100;
 
-pub(super) struct CountsRun {
+pub(super) struct BpfCounts {
     counter: Counter,
     members: Members,
     alive: Present,
@@ -48,7 +47,7 @@ pub(super) struct CountsRun {
     /// For one who asks without end: the tasks at the last question, and the sums of those that ended before it.
     last: HashMap<(u32, u64), TaskCounts>,
     gone: Option<TaskRow>,
-    without_end: bool,
+    history: History,
 }
 
 /// What was counted before a recording was taken over, which is none of it.
@@ -68,10 +67,11 @@ struct Before {
     forks: u64,
 }
 
-impl CountsRun {
+impl BpfCounts {
     /// Counts the target's tasks and those in `also`.
     pub(super) fn begin(
         options: &Options,
+        history: History,
         group: Option<&Cgroup>,
         also: &[u32],
         header: &Header,
@@ -79,7 +79,8 @@ impl CountsRun {
         let scoped = options.target != Target::Machine;
         let groups = GroupNames::begin();
         let in_place = options.cost == Cost::InPlace;
-        let mut counter = Counter::load(scoped, groups.is_of_cpu(), in_place, &cache_groups(&header.host))?;
+        let mut counter =
+            Counter::load(scoped, groups.is_of_cpu(), in_place, &CacheGroups::of(&header.host))?;
         let mut members = Members::of(&options.target, group);
         for tid in members.tids().iter().chain(also) {
             counter.follow(*tid);
@@ -103,7 +104,7 @@ impl CountsRun {
             asked: options.cost,
             last: HashMap::new(),
             gone: None,
-            without_end: false,
+            history,
         })
     }
 
@@ -128,7 +129,7 @@ impl CountsRun {
     }
 
     fn tasks(&mut self) -> Option<Vec<TaskCounts>> {
-        // A look that fails leaves the older figures; the next one, or the last, may do.
+        // A reading that fails leaves the older figures; the next one, or the last, may do.
         let tasks = self.counter.tasks().ok()?;
         Some(tasks.into_iter().map(|task| self.since_handover(task)).collect())
     }
@@ -202,7 +203,7 @@ impl CountsRun {
 
     fn take_ended(&mut self) {
         let ended = self.counter.ended();
-        // Who was there at the last look would count twice.
+        // Those that were there at the last reading would count twice.
         self.alive.remove(&ended);
         for task in ended {
             let task = self.since_handover(task);
@@ -226,9 +227,9 @@ impl CountsRun {
     fn ask(&mut self) {
         let cpus = self.cpus();
         if let Some(mut listed) = self.tasks() {
-            let own = own_tid();
+            let own_tid = task_info::own_tid();
             // Followed for a moment only, to start the command.
-            listed.retain(|task| self.members.is_all() || task.tid != own);
+            listed.retain(|task| self.members.is_all() || task.tid != own_tid);
             for task in &listed {
                 self.groups.note(task.group);
             }
@@ -240,6 +241,19 @@ impl CountsRun {
         self.peak = self.peak.max(processes);
         let rows = self.rows();
         self.add_interval(&rows, &cpus, processes);
+    }
+
+    /// Keeps nothing but the sums of the tasks that ended.
+    fn forget_ended(&mut self) {
+        let (ended, folded) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.folded));
+        for row in ended.iter().map(|(_, row)| row).chain(folded.rows().map(|(_, row)| row)) {
+            match &mut self.gone {
+                Some(gone) => fold(gone, row),
+                None => self.gone = Some(row.clone()),
+            }
+        }
+        self.ended_histograms.clear();
+        self.last = self.alive.tasks().iter().map(|task| ((task.tid, task.first_ns), task.clone())).collect();
     }
 
     fn rows(&self) -> Vec<TaskRow> {
@@ -379,100 +393,57 @@ impl CountsRun {
             "intervals.wakeups",
             "intervals.migrations",
         ] {
-            header.unavailable.push(unavailable(what, why));
+            header.miss(what, why);
         }
         if !self.members.is_all() {
             let why = "counted for the whole machine only";
-            header.unavailable.push(unavailable("totals.context_switches.idle", why));
+            header.miss("totals.context_switches.idle", why);
         }
         if !self.counter.measures_cost() {
-            let why = not_in_place(self.asked);
-            header.unavailable.push(unavailable("tasks.switch_cost_ns", why));
+            header.miss("tasks.switch_cost_ns", self.asked.why_not_in_place());
         }
         for table in ["tasks", "cpus", "histograms", "intervals"] {
-            header.sources.insert(table.to_owned(), "bpf, counts".to_owned());
+            header.set_source(table, "bpf, counts");
         }
         let source = "the kernel's own sums, read by bpf";
         for column in ["voluntary", "involuntary", "run_ns", "wait_ns"] {
-            header.sources.insert(format!("tasks.{column}"), source.to_owned());
+            header.set_source(&format!("tasks.{column}"), source);
         }
         let source = "bpf, counts; in classes of half an octave";
         for column in ["wait_p50_ns", "wait_p90_ns", "wait_p99_ns", "slice_p50_ns"] {
-            header.sources.insert(format!("tasks.{column}"), source.to_owned());
+            header.set_source(&format!("tasks.{column}"), source);
         }
-        header.sources.insert("tasks.wakeups".to_owned(), "as many as voluntary switches".to_owned());
+        header.set_source("tasks.wakeups", "as many as voluntary switches");
     }
 }
 
-impl Run for CountsRun {
-    fn before_start(&mut self) {
-        self.counter.follow(own_tid());
-    }
-
-    fn started(&mut self, pid: u32) -> Result<(), RecordError> {
-        self.counter.unfollow(own_tid());
-        self.members.add(pid);
+impl Source for BpfCounts {
+    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
+        let own_tid = task_info::own_tid();
+        self.counter.follow(own_tid);
+        let pid = start();
+        self.counter.unfollow(own_tid);
+        self.members.add(pid?);
         Ok(())
     }
 
-    fn look(&mut self) {
+    fn poll(&mut self) -> Vec<SwitchRow> {
         self.take_ended();
         let now_ns = monotonic_ns();
-        for tid in self.members.newcomers(now_ns) {
-            self.counter.follow(tid);
-        }
-        // One who asks without end decides itself when.
-        if !self.without_end && now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS {
+        let newcomers = self.members.newcomers(now_ns);
+        self.follow(&newcomers);
+        // A watch without end asks with each snapshot.
+        let due = now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS;
+        if self.history == History::Whole && due {
             self.ask();
         }
-        self.groups.look(now_ns);
-    }
-
-    fn period(&self) -> Duration {
-        PERIOD
-    }
-
-    fn alive(&self) -> bool {
-        self.members.alive()
-    }
-
-    fn switches(&mut self) -> Vec<SwitchRow> {
+        self.groups.poll(now_ns);
         Vec::new()
     }
 
-    fn finish(&mut self, _: u64) {
-        self.ask();
-        // Who ended between the two is told of by both, and counted once.
-        self.take_ended();
-        self.groups.look_again();
-    }
-
-    fn fill(&mut self, _: u64, header: &mut Header) -> Tables {
+    fn status(&self) -> Status {
         let cpus = self.cpus();
-        let tables = self.fill_but_histograms(&cpus, header);
-        Tables { histograms: self.histograms(&cpus), intervals: self.intervals.clone(), ..tables }
-    }
-
-    fn recent(&mut self, _: u64, header: &mut Header) -> Tables {
-        self.without_end = true;
-        self.ask();
-        self.take_ended();
-        let tables = self.fill_but_histograms(&self.cpus(), header);
-        let (ended, folded) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.folded));
-        for row in ended.iter().map(|(_, row)| row).chain(folded.rows().map(|(_, row)| row)) {
-            match &mut self.gone {
-                Some(gone) => fold(gone, row),
-                None => self.gone = Some(row.clone()),
-            }
-        }
-        self.ended_histograms.clear();
-        self.last = self.alive.tasks().iter().map(|task| ((task.tid, task.first_ns), task.clone())).collect();
-        tables
-    }
-
-    fn progress(&self) -> Progress {
-        let cpus = self.cpus();
-        Progress {
+        let progress = Progress {
             switches: Some(if self.members.is_all() {
                 cpus.switches.iter().sum()
             } else {
@@ -482,7 +453,34 @@ impl Run for CountsRun {
             tasks: self.alive.tasks().len() as u64,
             lost: cpus.refused + cpus.ended_lost,
             ..Progress::default()
+        };
+        Status { period: PERIOD, alive: self.members.alive(), progress }
+    }
+
+    fn finish(&mut self, _: u64) -> Vec<SwitchRow> {
+        self.ask();
+        // A task that ended between the two is in both, and counted once.
+        self.take_ended();
+        self.groups.poll_again();
+        Vec::new()
+    }
+
+    fn snapshot(&mut self, _: u64, header: &mut Header) -> Tables {
+        if self.history == History::Recent {
+            self.ask();
+            self.take_ended();
         }
+        let cpus = self.cpus();
+        let tables = self.fill_but_histograms(&cpus, header);
+        if self.history == History::Whole {
+            return Tables {
+                histograms: self.histograms(&cpus),
+                intervals: self.intervals.clone(),
+                ..tables
+            };
+        }
+        self.forget_ended();
+        tables
     }
 }
 

@@ -1,14 +1,12 @@
 //! A recording by the kernel's perf events.
 
-use super::bpf_run::{PERIODS, SWEEP_EVERY_NS, cache_groups, late_rows, next_period, own_tid, regroup};
-use super::header::unavailable;
 use super::members::Members;
-use super::{Progress, Run};
+use super::source::{History, PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::plan::only_counts;
-use crate::sources::perf::convert::{Converter, Told};
+use crate::sources::perf::convert::{Converter, SampleRecord};
 use crate::sources::perf::record::{Record, What};
 use crate::sources::perf::{Perf, PerfError};
 use crate::system::{Cgroup, Hierarchy};
@@ -16,7 +14,7 @@ use crate::task_info;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
-use swtch_trace::accumulate::{Accumulator, Tables};
+use swtch_trace::accumulate::{Accumulator, CacheGroups, Tables};
 use swtch_trace::model::{Header, Lost, RecorderCost};
 use swtch_trace::tables::SwitchRow;
 
@@ -24,7 +22,7 @@ use swtch_trace::tables::SwitchRow;
 const BUFFER_BYTES_PER_CPU: u64 = 8 << 20;
 const MOST_BUFFER_BYTES: u64 = 256 << 20;
 
-pub(super) struct PerfRun {
+pub(super) struct PerfEvents {
     perf: Perf,
     converter: Converter,
     accumulator: Accumulator,
@@ -38,7 +36,7 @@ pub(super) struct PerfRun {
     held: Vec<Record>,
     /// Everything before this moment has been taken, ns.
     horizon_ns: u64,
-    ready: Vec<SwitchRow>,
+    history: History,
     period: Duration,
     members: Members,
     /// Tasks that are watched or descend from such.
@@ -49,9 +47,10 @@ pub(super) struct PerfRun {
     refused: Option<(u64, String)>,
 }
 
-impl PerfRun {
+impl PerfEvents {
     pub(super) fn begin(
         options: &Options,
+        history: History,
         group: Option<&Cgroup>,
         header: &mut Header,
     ) -> Result<Self, RecordError> {
@@ -70,16 +69,16 @@ impl PerfRun {
         }
         let start_ns = header.provenance.started_monotonic_ns;
         let is_command = matches!(options.target, Target::Command(_));
-        let mut run = Self {
+        let mut new = Self {
             perf,
             converter: Converter::new(whole, is_command.then(std::process::id)),
-            accumulator: Accumulator::new(start_ns, cache_groups(&header.host), !whole),
+            accumulator: Accumulator::new(start_ns, CacheGroups::of(&header.host), !whole),
             hierarchy: Hierarchy::find(Path::new("/")),
             whole,
             keeps: !only_counts(options),
             held: Vec::new(),
             horizon_ns: start_ns,
-            ready: Vec::new(),
+            history,
             period: PERIODS.0,
             members: Members::of(&options.target, group),
             watched: HashSet::new(),
@@ -87,20 +86,20 @@ impl PerfRun {
             refused: None,
         };
         if whole {
-            for tid in run.members.tids() {
-                run.follow(tid);
+            for tid in new.members.tids() {
+                new.follow(tid);
             }
             // The list only names them; records that come meanwhile would be none of the recording.
-            run.perf.watch_machine()?;
+            new.perf.watch_machine()?;
         } else if is_command {
             // The command is started by this thread and inherits what watches it: not even its first switch is missed.
-            let own = task_info::task(own_tid(), run.hierarchy.as_ref());
-            run.converter.know(own.unwrap_or_default());
-            run.perf.watch_own()?;
+            let own = task_info::task(task_info::own_tid(), new.hierarchy.as_ref());
+            new.converter.know(own.unwrap_or_default());
+            new.perf.watch_own()?;
         } else {
-            run.watch_all(matches!(options.target, Target::Processes(_)))?;
+            new.watch_all(matches!(options.target, Target::Processes(_)))?;
         }
-        Ok(run)
+        Ok(new)
     }
 
     /// Watches the tasks that are there. Those that they make meanwhile inherit it; those that others make are found by looking again.
@@ -171,14 +170,14 @@ impl PerfRun {
         drained
     }
 
-    /// Takes what is older than `horizon_ns`, in order.
-    fn take(&mut self, horizon_ns: u64) {
+    /// Takes what is older than `horizon_ns`, in order, and returns the switches where they are kept.
+    fn take(&mut self, horizon_ns: u64) -> Vec<SwitchRow> {
         // Nearly sorted already, ring by ring: a merge.
         self.held.sort_by_key(|record| record.at_ns);
         self.horizon_ns = self.horizon_ns.max(horizon_ns);
         let old = self.held.partition_point(|record| record.at_ns < horizon_ns);
-        let (converter, accumulator, ready) = (&mut self.converter, &mut self.accumulator, &mut self.ready);
-        let mut rows = Rows { ready, keeps: self.keeps };
+        let (converter, accumulator) = (&mut self.converter, &mut self.accumulator);
+        let mut rows = KeptRows::new(self.keeps);
         for record in self.held.drain(..old) {
             if let What::Fork { parent_tid, .. } = record.what
                 && !converter.knows(parent_tid)
@@ -186,11 +185,12 @@ impl PerfRun {
             {
                 converter.know(known);
             }
-            converter.take(&record, |told| match told {
-                Told::Event(event) => accumulator.take(&event, &mut rows),
-                Told::Name(known) => accumulator.name(&known),
+            converter.take(&record, |record| match record {
+                SampleRecord::Event(event) => accumulator.take(&event, &mut rows),
+                SampleRecord::Name(known) => accumulator.name(&known),
             });
         }
+        rows.rows
     }
 
     fn add_lost(&self, header: &mut Header) {
@@ -202,13 +202,13 @@ impl PerfRun {
                 what: "records (a switch is two), because the buffer was full; a larger --buffer holds more"
                     .to_owned(),
             })
-            .chain(late_rows(self.accumulator.late()))
+            .chain(self.accumulator.late().rows())
             .collect();
     }
 
     fn fill_gaps(&self, header: &mut Header) {
         header.unavailable.clear();
-        let mut miss = |what: &str, why: &str| header.unavailable.push(unavailable(what, why));
+        let mut miss = |what: &str, why: &str| header.miss(what, why);
         let why = "perf events do not tell of wake-ups; BPF does";
         for what in ["wakes", "totals.wakeups", "intervals.wakeups"] {
             miss(what, why);
@@ -281,11 +281,7 @@ impl PerfRun {
     }
 
     fn fill_header(&mut self, header: &mut Header) {
-        for tid in self.accumulator.nameless() {
-            if let Some(known) = task_info::task(tid, self.hierarchy.as_ref()) {
-                self.accumulator.name(&known);
-            }
-        }
+        task_info::name_unnamed(&mut self.accumulator, self.hierarchy.as_ref());
         self.accumulator.sums().fill(&mut header.totals);
         self.add_lost(header);
         header.recorder = RecorderCost {
@@ -295,101 +291,91 @@ impl PerfRun {
         };
         self.fill_gaps(header);
         for table in ["switches", "tasks", "preemptions", "histograms", "intervals", "cpus"] {
-            header.sources.insert(table.to_owned(), "perf".to_owned());
+            header.set_source(table, "perf");
         }
         for (column, source) in [
             ("tasks.wait_ns", "perf, waits after a preemption only"),
             ("tasks.wakeups", "as many as voluntary switches"),
         ] {
-            header.sources.insert(column.to_owned(), source.to_owned());
-        }
-    }
-
-    fn fill_rest(&self, header: &mut Header, tables: &mut Tables) {
-        self.clear_gaps(header, tables);
-        let lost = self.perf.lost();
-        for row in &mut tables.cpus {
-            row.lost = lost.iter().find(|(cpu, _)| *cpu == row.cpu).map_or(0, |(_, lost)| *lost);
+            header.set_source(column, source);
         }
     }
 }
 
-/// Where rows go, when they are kept.
-struct Rows<'a> {
-    ready: &'a mut Vec<SwitchRow>,
+/// Switches, where they are kept.
+struct KeptRows {
+    rows: Vec<SwitchRow>,
     keeps: bool,
 }
 
-impl Extend<SwitchRow> for Rows<'_> {
+impl KeptRows {
+    fn new(keeps: bool) -> Self {
+        Self { rows: Vec::new(), keeps }
+    }
+}
+
+impl Extend<SwitchRow> for KeptRows {
     fn extend<T: IntoIterator<Item = SwitchRow>>(&mut self, rows: T) {
         if self.keeps {
-            self.ready.extend(rows);
+            self.rows.extend(rows);
         }
     }
 }
 
-impl Run for PerfRun {
-    fn started(&mut self, pid: u32) -> Result<(), RecordError> {
-        self.members.add(pid);
+impl Source for PerfEvents {
+    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
+        self.members.add(start()?);
         Ok(())
     }
 
-    fn look(&mut self) {
+    fn poll(&mut self) -> Vec<SwitchRow> {
         let now_ns = monotonic_ns();
         let (full, horizon_ns) = self.drain();
         self.watch_newcomers(now_ns);
-        self.take(horizon_ns);
+        let switches = self.take(horizon_ns);
         self.period = next_period(self.period, full, PERIODS.1);
+        switches
     }
 
-    fn period(&self) -> Duration {
-        self.period
-    }
-
-    fn alive(&self) -> bool {
-        self.members.alive()
-    }
-
-    fn switches(&mut self) -> Vec<SwitchRow> {
-        std::mem::take(&mut self.ready)
-    }
-
-    fn finish(&mut self, end_ns: u64) {
-        // A record of before may be written only after.
-        std::thread::sleep(Duration::from_millis(2));
-        self.drain();
-        self.perf.stop();
-        self.take(end_ns);
-        self.held.clear();
-        self.accumulator.end(&mut Rows { ready: &mut self.ready, keeps: self.keeps });
-        regroup(&mut self.accumulator, self.hierarchy.as_ref());
-    }
-
-    fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        self.fill_header(header);
-        let mut tables = self.accumulator.tables(now_ns, &|_| None);
-        self.fill_rest(header, &mut tables);
-        tables
-    }
-
-    fn recent(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        self.fill_header(header);
-        let mut tables = self.accumulator.recent(self.horizon_ns, &|_| None);
-        self.fill_rest(header, &mut tables);
-        let quiet_ns = now_ns.saturating_sub(SWEEP_EVERY_NS);
-        self.accumulator.forget_unless(quiet_ns, task_info::is_there);
-        tables
-    }
-
-    fn progress(&self) -> Progress {
+    fn status(&self) -> Status {
         let sums = self.accumulator.sums();
-        Progress {
+        let progress = Progress {
             switches: Some(sums.voluntary + sums.involuntary),
             run_ns: Some(sums.run_ns),
             tasks: self.accumulator.task_count(),
             lost: self.perf.lost_so_far(),
             ..Progress::default()
+        };
+        Status { period: self.period, alive: self.members.alive(), progress }
+    }
+
+    fn finish(&mut self, end_ns: u64) -> Vec<SwitchRow> {
+        // A record of before may be written only after.
+        std::thread::sleep(Duration::from_millis(2));
+        self.drain();
+        self.perf.stop();
+        let mut rows = KeptRows { rows: self.take(end_ns), keeps: self.keeps };
+        self.held.clear();
+        self.accumulator.end(&mut rows);
+        task_info::regroup(&mut self.accumulator, self.hierarchy.as_ref());
+        rows.rows
+    }
+
+    fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        self.fill_header(header);
+        let mut tables = match self.history {
+            History::Whole => self.accumulator.tables(now_ns, &|_| None),
+            History::Recent => self.accumulator.recent(self.horizon_ns, &|_| None),
+        };
+        self.clear_gaps(header, &mut tables);
+        let lost = self.perf.lost();
+        for row in &mut tables.cpus {
+            row.lost = lost.iter().find(|(cpu, _)| *cpu == row.cpu).map_or(0, |(_, lost)| *lost);
         }
+        if self.history == History::Recent {
+            self.accumulator.forget_unless(now_ns.saturating_sub(SWEEP_EVERY_NS), task_info::is_there);
+        }
+        tables
     }
 }
 
@@ -402,7 +388,7 @@ mod tests {
     #[test]
     fn an_event_of_either_half_has_a_place() {
         let mut converter = Converter::new(false, None);
-        let mut accumulator = Accumulator::new(0, swtch_trace::accumulate::CacheGroups::default(), true);
+        let mut accumulator = Accumulator::new(0, CacheGroups::default(), true);
         accumulator.follow(&task_info::task(std::process::id(), None).unwrap());
         let tid = std::process::id();
         let record = |at_ns, what| Record { at_ns, cpu: 0, pid: tid, tid, what };
@@ -412,8 +398,8 @@ mod tests {
             record(500, What::In),
             record(900, What::Out { preempted: false, next: None }),
         ] {
-            converter.take(&record, |told| {
-                if let Told::Event(event) = told {
+            converter.take(&record, |record| {
+                if let SampleRecord::Event(event) = record {
                     assert!(matches!(event, Event::Switch(_)));
                     accumulator.take(&event, &mut Vec::new());
                 }

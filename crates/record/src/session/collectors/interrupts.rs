@@ -1,6 +1,5 @@
 //! Interrupts: how often by the kernel's own tables, how long by the source where it sees that.
 
-use super::header::unavailable;
 use crate::system::{CounterRow, Difference};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -35,12 +34,12 @@ pub(super) fn add(system: &Difference, header: &mut Header, tables: &mut Tables)
     }
     tables.interrupts.sort_by_key(|row| (row.cpu.is_some(), Reverse(row.count)));
     let source = "/proc/interrupts and /proc/softirqs, the whole machine";
-    header.sources.insert("interrupts.count".to_owned(), source.to_owned());
+    header.set_source("interrupts.count", source);
     if timed.is_empty() {
         let why = "only BPF programs that see every event see how long an interrupt takes";
-        header.unavailable.push(unavailable("interrupts.ns", why));
+        header.miss("interrupts.ns", why);
     } else {
-        header.sources.insert("interrupts.ns".to_owned(), "bpf, the whole machine".to_owned());
+        header.set_source("interrupts.ns", "bpf, the whole machine");
     }
 }
 

@@ -1,0 +1,58 @@
+//! What is read beside the source, whichever that is.
+
+mod cgroups;
+mod collector;
+mod hardware_counters;
+mod interrupts;
+mod machine_counters;
+mod system_intervals;
+mod working_sets;
+
+use crate::options::{Options, Target};
+use crate::system::{Cgroup, Detail, Snapshot};
+pub(crate) use cgroups::CgroupSums;
+pub(crate) use collector::Collector;
+use hardware_counters::HardwareCounters;
+use machine_counters::MachineCounters;
+pub(crate) use machine_counters::add_machine_counters;
+use std::path::Path;
+use swtch_trace::accumulate::Tables;
+use swtch_trace::model::Header;
+use system_intervals::SystemIntervals;
+use working_sets::WorkingSetEstimate;
+
+/// The collectors of a recording, in the order in which they add to the tables.
+pub(crate) struct Collectors(Vec<Box<dyn Collector>>);
+
+impl Collectors {
+    /// Those that have to be there before a command is started: hardware counters are inherited by what this thread starts.
+    pub(super) fn begin(options: &Options, group: Option<&Cgroup>) -> Self {
+        Self(vec![
+            Box::new(HardwareCounters::begin(&options.target)),
+            Box::new(WorkingSetEstimate::begin(options, group)),
+            Box::new(CgroupSums::begin()),
+        ])
+    }
+
+    /// Adds those that count from now on, and tells all that the command runs.
+    pub(super) fn start(&mut self, target: &Target, group: Option<&Cgroup>, pid: Option<u32>, start_ns: u64) {
+        if let Some(pid) = pid {
+            self.0.iter_mut().for_each(|collector| collector.started(pid));
+        }
+        let begin = Snapshot::read(Path::new("/"), group, Detail::Everything);
+        self.0.push(Box::new(SystemIntervals::begin(start_ns, &begin, group)));
+        self.0.push(Box::new(MachineCounters::begin(begin, target.clone())));
+    }
+
+    pub(super) fn poll(&mut self, now_ns: u64) {
+        self.0.iter_mut().for_each(|collector| collector.poll(now_ns));
+    }
+
+    pub(super) fn finish(&mut self, end: &Snapshot) {
+        self.0.iter_mut().for_each(|collector| collector.finish(end));
+    }
+
+    pub(super) fn add(&mut self, header: &mut Header, tables: &mut Tables) {
+        self.0.iter_mut().for_each(|collector| collector.add(header, tables));
+    }
+}

@@ -1,0 +1,84 @@
+//! What a recording needs of whatever sees the switches.
+
+use crate::error::RecordError;
+use std::time::Duration;
+use swtch_trace::accumulate::Tables;
+use swtch_trace::model::Header;
+use swtch_trace::tables::SwitchRow;
+
+/// Between two polls, at least and at most. Each poll takes a CPU from the workload, and some of its caches: seldom costs less.
+pub(super) const PERIODS: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// How often tasks whose end was lost are looked for, and how long nothing may have been heard of them, ns.
+pub(super) const SWEEP_EVERY_NS: u64 = 60_000_000_000;
+
+/// How far a recording is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Time since the beginning.
+    pub elapsed_ns: u64,
+    /// Switches so far; absent where the source does not count them while it records.
+    pub switches: Option<u64>,
+    /// Time on CPUs of what is recorded so far, ns; absent likewise.
+    pub run_ns: Option<u64>,
+    /// Tasks that exist.
+    pub tasks: u64,
+    /// Events lost so far.
+    pub lost: u64,
+}
+
+/// How a source stands.
+pub(crate) struct Status {
+    /// When to poll again, at the latest.
+    pub(crate) period: Duration,
+    /// What is recorded is still there.
+    pub(crate) alive: bool,
+    /// How far it is; the time that passed is filled in by the caller.
+    pub(crate) progress: Progress,
+}
+
+/// What a source keeps of what is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum History {
+    /// Everything, for a recording.
+    Whole,
+    /// As little as possible, for a watch without end: a task that ended is in one snapshot and then forgotten; quantiles, longest times and
+    /// pairs are of the time since the last snapshot; histograms and intervals are left out. Sums are since the beginning, as in a recording.
+    Recent,
+}
+
+/// What sees switches: it observes events, or it reads counters.
+pub(crate) trait Source {
+    /// Starts the command by `start`, which returns its process, so that not even its first switch is missed.
+    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError>;
+    /// Takes in what happened since the last poll. Returns the single switches that are complete; none where they are not seen.
+    fn poll(&mut self) -> Vec<SwitchRow>;
+    /// How it stands.
+    fn status(&self) -> Status;
+    /// Polls for the last time. What came after `end_ns` is no part of the recording: detaching programs may take long.
+    fn finish(&mut self, end_ns: u64) -> Vec<SwitchRow>;
+    /// Everything from the beginning to `now_ns`, as far as its [`History`] reaches.
+    fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables;
+}
+
+/// When to poll rings again of which the fullest was so full: at once when it fills up, ever later while it does not.
+pub(super) fn next_period(period: Duration, full: f64, longest: Duration) -> Duration {
+    match full {
+        full if full > 0.2 => PERIODS.0,
+        full if full < 0.02 => (period * 2).min(longest),
+        _ => period,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_become_rare_while_nothing_comes_and_frequent_at_once_when_much_does() {
+        let longest = Duration::from_millis(200);
+        let rarer = |period: Duration, _| next_period(period, 0.0, longest);
+        assert_eq!((0..9).fold(PERIODS.0, rarer), longest);
+        assert_eq!(next_period(longest, 0.3, longest), PERIODS.0);
+        assert_eq!(next_period(PERIODS.1, 0.1, longest), PERIODS.1);
+    }
+}
