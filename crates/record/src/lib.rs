@@ -34,5 +34,5 @@ mod working_set;
 mod workload;
 
 pub use error::RecordError;
-pub use options::{Cost, Mode, Options, SourceKind, Target};
+pub use options::{Cost, Mode, Options, Target};
 pub use session::{Observer, Progress, Recording, record};

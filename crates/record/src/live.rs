@@ -5,12 +5,13 @@ mod tests;
 
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
-use crate::options::{Mode, Options, SourceKind, Target};
+use crate::options::{Mode, Options, Target};
 use crate::plan::Facts;
 use crate::session::{self, CgroupSums, Collector, History, Source};
 use crate::system::{self, Cgroup, Detail};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use swtch_trace::SourceKind;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
 

@@ -9,7 +9,7 @@ mod guard;
 
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
-use crate::options::{Mode, Options, SourceKind, Target};
+use crate::options::{Mode, Options, Target};
 use crate::plan::Facts;
 use crate::session::{self, GroupNames};
 use crate::sources::counts::{CLASS_BITS, CLASSES, Counter, CpuCounts};
@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_stats::classes;
+use swtch_trace::SourceKind;
 use swtch_trace::accumulate::{CacheGroups, Tables};
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
@@ -128,20 +129,22 @@ impl Meter {
         let programs = match chosen {
             SourceKind::Procfs => None,
             SourceKind::Perf => {
-                "procfs".clone_into(&mut header.provenance.recorder);
+                SourceKind::Procfs.info().name.clone_into(&mut header.provenance.recorder);
                 header.provenance.why =
                     format!("perf events were asked for; {WITHOUT_PERF}, so {WITHOUT_BPF}");
                 None
             }
-            SourceKind::BpfEvents | SourceKind::BpfCounts => match Programs::begin(&header) {
-                Ok(programs) => Some(programs),
-                Err(error) if source.is_some() => return Err(error),
-                Err(error) => {
-                    "procfs".clone_into(&mut header.provenance.recorder);
-                    header.provenance.why = format!("{error}; {WITHOUT_BPF}");
-                    None
+            SourceKind::BpfEvents | SourceKind::BpfCounts | SourceKind::BpfEventsThenCounts => {
+                match Programs::begin(&header) {
+                    Ok(programs) => Some(programs),
+                    Err(error) if source.is_some() => return Err(error),
+                    Err(error) => {
+                        SourceKind::Procfs.info().name.clone_into(&mut header.provenance.recorder);
+                        header.provenance.why = format!("{error}; {WITHOUT_BPF}");
+                        None
+                    }
                 }
-            },
+            }
         };
         let system = Snapshot::read(Path::new("/"), None, Detail::Everything);
         let mut groups = Groups::new(Path::new("/"));

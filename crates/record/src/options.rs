@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use swtch_trace::SourceKind;
 
 /// What to record, how, and where to.
 #[derive(Clone, Debug)]
@@ -92,37 +93,6 @@ pub enum Target {
     Cgroup(String),
     /// All.
     Machine,
-}
-
-/// Where the figures come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourceKind {
-    /// BPF programs that write down every event.
-    BpfEvents,
-    /// BPF programs that only count.
-    BpfCounts,
-    /// The kernel's perf events.
-    Perf,
-    /// Samples of `/proc`, without privilege.
-    Procfs,
-}
-
-impl SourceKind {
-    /// What somebody who asks for a name gets; the mode of BPF is chosen apart.
-    ///
-    /// ```
-    /// use swtch_record::SourceKind;
-    /// assert_eq!(SourceKind::from_name("perf"), Some(SourceKind::Perf));
-    /// assert_eq!(SourceKind::from_name("magic"), None);
-    /// ```
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "bpf" => Some(Self::BpfEvents),
-            "perf" => Some(Self::Perf),
-            "procfs" => Some(Self::Procfs),
-            _ => None,
-        }
-    }
 }
 
 /// What is done with what is seen.

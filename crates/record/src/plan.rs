@@ -1,10 +1,11 @@
 //! From facts to the source that is used, and why.
 
-use crate::options::{Cost, Mode, Options, SourceKind, Target};
+use crate::options::{Cost, Mode, Options, Target};
 use crate::sources::bpf::{BpfError, Tracepoints};
 use crate::sources::perf;
 use crate::sources::privileges::Privileges;
 use std::time::Duration;
+use swtch_trace::SourceKind;
 
 /// The source of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]

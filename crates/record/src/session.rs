@@ -16,7 +16,7 @@ mod source;
 
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
-use crate::options::{Options, SourceKind, Target};
+use crate::options::{Options, Target};
 use crate::plan::{Facts, Plan, plan};
 use crate::system::{Cgroup, Detail, Snapshot};
 use crate::workload::Workload;
@@ -37,7 +37,7 @@ use swtch_trace::accumulate::Tables;
 use swtch_trace::check::check;
 use swtch_trace::model::{Ended, Header, Lost, Scope};
 use swtch_trace::tables::SwitchRow;
-use swtch_trace::{TraceError, Writer};
+use swtch_trace::{SourceKind, TraceError, Writer};
 
 /// How often what is on the disk is brought up to date, ns.
 const SAVE_EVERY_NS: u64 = 2_000_000_000;
@@ -129,7 +129,7 @@ fn begin(
     header: &mut Header,
 ) -> Result<(Box<dyn Source>, Option<Workload>), RecordError> {
     let mut source = match (source, options.events_for) {
-        (SourceKind::BpfEvents, Some(time)) => {
+        (SourceKind::BpfEvents | SourceKind::BpfEventsThenCounts, Some(time)) => {
             Box::new(EventsThenCounts::begin(options, time, group, header)?) as Box<dyn Source>
         }
         _ => open(options, History::Whole, source, group, header)?,
@@ -155,7 +155,9 @@ pub(crate) fn open(
     header: &mut Header,
 ) -> Result<Box<dyn Source>, RecordError> {
     Ok(match source {
-        SourceKind::BpfEvents => Box::new(BpfEvents::begin(options, history, group, header)?),
+        SourceKind::BpfEvents | SourceKind::BpfEventsThenCounts => {
+            Box::new(BpfEvents::begin(options, history, group, header)?)
+        }
         SourceKind::BpfCounts => Box::new(BpfCounts::begin(options, history, group, &[], header)?),
         SourceKind::Perf => Box::new(PerfEvents::begin(options, history, group, header)?),
         SourceKind::Procfs => Box::new(ProcfsSamples::begin(&options.target, history, group, header)?),

@@ -18,12 +18,14 @@ mod files;
 pub mod growth;
 pub mod model;
 pub mod reader;
+mod source;
 pub mod tables;
 pub mod writer;
 
 pub use error::TraceError;
 pub use model::Header;
 pub use reader::Trace;
+pub use source::{SourceInfo, SourceKind};
 pub use writer::{Destination, Writer};
 
 /// The JSON Schema of the header, `swtch/trace/1`, generated from the types.

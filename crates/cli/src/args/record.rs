@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use swtch_cost::Price;
-use swtch_record::{Cost, Mode, SourceKind, Target};
+use swtch_record::{Cost, Mode, Target};
+use swtch_trace::SourceKind;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -33,8 +34,7 @@ pub(crate) struct RecordArgs {
     /// Stop after this long, e.g. 10s, 5m
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
-    /// Where from: bpf, perf or procfs; the best that is allowed when not given
-    #[arg(long, value_name = "SOURCE", value_parser = source)]
+    #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&[]))]
     pub(crate) source: Option<SourceKind>,
     /// Keep every event, however long it takes; the default is a minute of them, then counts
     #[arg(long, conflicts_with = "counts")]
@@ -100,8 +100,27 @@ impl RecordArgs {
 }
 
 pub(super) fn source(text: &str) -> Result<SourceKind, String> {
-    SourceKind::from_name(text)
-        .ok_or_else(|| format!("unknown source '{text}'; the sources are bpf, perf, procfs"))
+    source_but(text, &[])
+}
+
+/// A source by its name, but for those that a command does without.
+pub(super) fn source_but(text: &str, without: &[SourceKind]) -> Result<SourceKind, String> {
+    let known = SourceKind::from_option(text).filter(|source| !without.contains(source));
+    known.ok_or_else(|| {
+        let names: Vec<&str> = sources(without).map(|(name, _)| name).collect();
+        format!("unknown source '{text}'; the sources are {}", names.join(", "))
+    })
+}
+
+/// The help of `--source`, from the table of the sources.
+pub(super) fn source_help(without: &[SourceKind]) -> String {
+    let lines: Vec<String> = sources(without).map(|(name, what)| format!("{name}: {what}")).collect();
+    format!("Data source [default: the most detailed one permitted]\n{}", lines.join("\n"))
+}
+
+fn sources(without: &[SourceKind]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let hidden: Vec<&str> = without.iter().map(|source| source.info().option).collect();
+    SourceKind::options().filter(move |(name, _)| !hidden.contains(name))
 }
 
 fn cost(text: &str) -> Result<Cost, String> {

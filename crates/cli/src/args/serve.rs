@@ -1,11 +1,12 @@
 //! Arguments of `swtch serve`.
 
 use super::duration;
+use super::record::{source_but, source_help};
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
-use swtch_record::SourceKind;
+use swtch_trace::SourceKind;
 
 /// Outside of what Prometheus's list gives to exporters (9100 to 9999), which is given away to the last.
 pub(crate) const ADDRESS: &str = "127.0.0.1:17982";
@@ -25,8 +26,7 @@ pub(crate) struct ServeArgs {
     /// Look at everything at least this often, from 1s to 1m; a scrape looks anew unless the last look is under a second old
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
     pub(crate) interval: Duration,
-    /// Where from: bpf or procfs; the best that is allowed when not given
-    #[arg(long, value_name = "SOURCE", value_parser = source)]
+    #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&NO_SOURCES))]
     pub(crate) source: Option<SourceKind>,
     /// Control groups with series of their own; the others are summed as 'other'
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -62,8 +62,9 @@ fn interval(text: &str) -> Result<Duration, String> {
     if allowed.contains(&found) { Ok(found) } else { Err(format!("{text} is not between 1s and 1m")) }
 }
 
-/// Perf events would be read one by one, for as long as it runs.
+/// Perf events would be read one by one, for days.
+const NO_SOURCES: [SourceKind; 1] = [SourceKind::Perf];
+
 fn source(text: &str) -> Result<SourceKind, String> {
-    let known = SourceKind::from_name(text).filter(|source| *source != SourceKind::Perf);
-    known.ok_or_else(|| format!("unknown source '{text}'; the sources of metrics are bpf, procfs"))
+    source_but(text, &NO_SOURCES)
 }

@@ -1,12 +1,13 @@
 //! Arguments of `swtch top`.
 
 use super::duration;
-use super::record::source;
+use super::record::{source, source_help};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
-use swtch_record::{Mode, SourceKind, Target};
+use swtch_record::{Mode, Target};
 use swtch_report::terminal::top::Column;
+use swtch_trace::SourceKind;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -45,8 +46,7 @@ pub(crate) struct TopArgs {
     /// Only count, in the kernel: at the least cost
     #[arg(long)]
     pub(crate) counts: bool,
-    /// Where from: bpf or procfs; the best that is allowed when not given
-    #[arg(long, value_name = "SOURCE", value_parser = source)]
+    #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&[]))]
     pub(crate) source: Option<SourceKind>,
     /// Price with this Profile instead of this machine's, where the cost is not measured in place
     #[arg(long, value_name = "FILE")]

@@ -9,6 +9,7 @@ use crate::error::RecordError;
 use crate::options::Options;
 use crate::system::Cgroup;
 use std::time::Duration;
+use swtch_trace::SourceKind;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{Header, Unavailable};
 use swtch_trace::tables::SwitchRow;
@@ -139,7 +140,7 @@ impl Counting {
         header.lost.extend(self.header.lost.iter().cloned());
         header.recorder.memory_bytes = header.recorder.memory_bytes.max(self.header.recorder.memory_bytes);
         let seconds = self.handover_ns as f64 / 1e9;
-        "bpf-events-then-counts".clone_into(&mut header.provenance.recorder);
+        SourceKind::BpfEventsThenCounts.info().name.clone_into(&mut header.provenance.recorder);
         let why = format!("single events were kept for the first {seconds:.1} s; --events keeps all");
         header.provenance.why =
             format!("{}; events were kept for {seconds:.1} s, then counted", self.header.provenance.why);

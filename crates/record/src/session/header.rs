@@ -1,9 +1,10 @@
 //! How the header of a recording begins.
 
 use crate::clock::monotonic_ns;
-use crate::options::{SourceKind, Target};
+use crate::options::Target;
 use std::time::{SystemTime, UNIX_EPOCH};
 use swtch_topology::Host;
+use swtch_trace::SourceKind;
 use swtch_trace::model::{Header, Origin, Provenance, Scope};
 
 /// A header for a recording that begins now.
@@ -12,12 +13,7 @@ pub(super) fn begin(target: &Target, host: Host, source: SourceKind, why: String
     let provenance = Provenance {
         origin: Origin::Recorded,
         swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
-        recorder: match source {
-            SourceKind::BpfEvents => "bpf-events".to_owned(),
-            SourceKind::BpfCounts => "bpf-counts".to_owned(),
-            SourceKind::Perf => "perf".to_owned(),
-            SourceKind::Procfs => "procfs".to_owned(),
-        },
+        recorder: source.info().name.to_owned(),
         why,
         started_unix_ns: unix.map_or(0, |since| since.as_nanos() as u64),
         started_monotonic_ns: monotonic_ns(),

@@ -6,9 +6,9 @@ use crate::caveats;
 use crate::html::text::count as grouped;
 use crate::recording::{Summary, source};
 use swtch_cost::{Advice, Bill, Cause, CauseKind, InPlace, IndirectFrom, Money, Range};
-use swtch_trace::figures;
 use swtch_trace::model::{Header, Scope};
 use swtch_trace::tables::CgroupRow;
+use swtch_trace::{SourceKind, figures};
 use swtch_units::format_ns;
 
 /// Tasks and pairs shown; the page and `--json` have all.
@@ -299,7 +299,7 @@ fn circumstances(header: &Header) -> String {
     let lost: u64 = header.lost.iter().map(|lost| lost.events).sum();
     match header.lost.first() {
         Some(first) => text.push_str(&format!("LOST: {} events ({}).\n", grouped(lost), first.what)),
-        None if provenance.recorder == "procfs" => {}
+        None if provenance.source().is_some_and(SourceKind::is_sampled) => {}
         None => text.push_str("No event was lost.\n"),
     }
     for row in &header.reconciliation {

@@ -9,6 +9,7 @@ use crate::spec::{Source, Spec, rt_app};
 use crate::workloads::replay::replay;
 use swtch_profile::Profile;
 use swtch_topology::Host;
+use swtch_trace::SourceKind;
 use swtch_trace::tables::{SwitchRow, TaskRow};
 
 /// What is to run.
@@ -184,18 +185,9 @@ fn replayed<F: PlanFiles>(
 
 /// Why a recording has no table of switches, and how to make one that has.
 fn without_switches(path: &str, recorder: &str) -> String {
-    if recorder.ends_with("-counts") {
-        return format!(
-            "{path} has counts only, as --counts asked, and a replay needs every switch; record again with --events"
-        );
-    }
-    if recorder == "procfs" {
-        return format!(
-            "{path} was recorded with the source procfs, which sees no single switch, and a replay needs every one; record again \
-             with --source bpf or --source perf (swtch doctor says what they need)"
-        );
-    }
-    format!("{path} has no table of switches, and a replay needs every switch; record again with --events")
+    let known = SourceKind::from_name(recorder).and_then(|source| source.info().without_switches);
+    let (why, remedy) = known.unwrap_or(("it has no table of switches", "record again with --events"));
+    format!("{path} cannot be replayed, which takes every switch: {why}; {remedy}")
 }
 
 /// The machine of the recording. A simulated one has its name, and with it how its threads share cores.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_record::live::Live;
 use swtch_report::terminal::top::{Moment, Window};
+use swtch_trace::SourceKind;
 
 /// How waiting for the next window ended.
 pub(super) enum Waited {
@@ -30,7 +31,7 @@ pub(super) struct Looking {
 impl Looking {
     pub(super) fn begin(mut live: Live, model: Option<CostModel>) -> Self {
         let before = moment(live.snapshot());
-        let by_samples = before.header.provenance.recorder == "procfs";
+        let by_samples = before.header.provenance.source().is_some_and(SourceKind::is_sampled);
         Self { live, before, model, looked: Instant::now(), by_samples }
     }
 

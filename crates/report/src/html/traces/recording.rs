@@ -1,5 +1,6 @@
 //! How it was recorded: the source and why, losses, our counts beside the kernel's, and what is not known.
 
+use swtch_trace::SourceKind;
 use swtch_trace::model::Header;
 
 use super::super::page::{Block, Cell, Notice, Section, Table};
@@ -44,7 +45,7 @@ fn lost(subjects: Traces<'_>) -> Vec<Block> {
     for (i, named) in subjects.iter() {
         let header = &named.trace.header;
         if header.lost.is_empty() {
-            let words = if header.provenance.recorder == "procfs" {
+            let words = if header.provenance.source().is_some_and(SourceKind::is_sampled) {
                 "Samples see no single events, so none can be lost; what comes and goes between two samples is not seen."
             } else {
                 "No event was lost."

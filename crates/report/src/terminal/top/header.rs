@@ -3,6 +3,7 @@
 use super::cells::{self, ends, percent, rate};
 use super::state::State;
 use super::window::{CostSource, CpuRates, Window};
+use swtch_trace::SourceKind;
 
 /// How a piece of text stands out. What matters is said in words or by signs too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +46,7 @@ pub(super) fn about(window: &Window, state: &State, host: &str, clock: &str) -> 
 }
 
 fn source(recorder: &str) -> &str {
-    match recorder {
-        "bpf-events" => "by BPF, every event",
-        "bpf-counts" => "by BPF, counts",
-        "procfs" => "by samples of /proc",
-        other => other,
-    }
+    SourceKind::from_name(recorder).map_or(recorder, |source| source.info().what)
 }
 
 /// How many switches.

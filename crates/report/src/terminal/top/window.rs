@@ -5,6 +5,7 @@ use super::rates::{Grown, Pair, Rates, Row};
 use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
+use swtch_trace::SourceKind;
 use swtch_trace::tables::{CpuRow, TaskRow};
 
 /// Of those who preempted or woke a task, so many are kept.
@@ -30,7 +31,7 @@ pub struct Window {
     pub unix_ns: u64,
     /// How long it was, ns.
     pub length_ns: u64,
-    /// The source: `bpf-events`, `bpf-counts` or `procfs`.
+    /// The source, by its name in [`SourceKind`].
     pub source: String,
     /// Why this one.
     pub why: String,
@@ -313,7 +314,7 @@ impl Maker<'_> {
     }
 
     fn cpus(&self) -> Vec<CpuRates> {
-        let counts = self.later.header.provenance.recorder != "procfs";
+        let counts = !self.later.header.provenance.source().is_some_and(SourceKind::is_sampled);
         let before: HashMap<u32, &CpuRow> = self.earlier.cpus.iter().map(|row| (row.cpu, row)).collect();
         let of = |row: &CpuRow| {
             let earlier = before.get(&row.cpu).copied();
