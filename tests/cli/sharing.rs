@@ -25,7 +25,7 @@ fn of_three(more: &[&str]) -> Vec<&'static str> {
 
 #[test]
 fn every_policy_answers_with_the_same_names() {
-    for policy in swtch_fairness::POLICIES {
+    for policy in swtch_fairness::POLICIES.map(|row| row.name) {
         let found = found(&of_three(&["--policy", policy]));
         assert_eq!(found["policy"], policy);
         let shares = numbers(&found, "shares");

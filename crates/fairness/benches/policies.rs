@@ -24,7 +24,7 @@ fn policies(criterion: &mut Criterion) {
         let speedups = speedups(applications);
         let mut shares = vec![0.0; applications];
         let mut allocator = Allocator::with_capacity(applications);
-        for name in POLICIES {
+        for name in POLICIES.map(|row| row.name) {
             let policy = Policy::from_name(name).unwrap();
             group.bench_function(BenchmarkId::new(name, applications), |bencher| {
                 bencher.iter(|| allocator.allocate(cores, &speedups, &policy, &mut shares).unwrap());

@@ -237,7 +237,7 @@ mod tests {
         };
         let before = room(&allocator);
         let mut shares = [0.0; 6];
-        for name in POLICIES {
+        for name in POLICIES.map(|row| row.name) {
             let policy = Policy::from_name(name).unwrap();
             for count in [6, 3, 1, 5] {
                 let speedups = [3.0, 2.5, 2.0, 1.5, 1.0, 1.2];

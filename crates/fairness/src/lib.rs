@@ -42,5 +42,5 @@ pub use error::FairnessError;
 pub use guaranteed::{Guaranteed, Interval};
 pub use least_share::keep_least;
 pub use metrics::{Ddof, Metrics};
-pub use policy::{POLICIES, Parameters, Policy, Variant};
+pub use policy::{POLICIES, Parameters, Policy, PolicyRow, Variant};
 pub use solution::Solution;

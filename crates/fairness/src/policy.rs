@@ -2,20 +2,57 @@
 
 use crate::error::FairnessError;
 use crate::metrics::Ddof;
+use std::mem::discriminant;
 
-/// The names of all policies, here and everywhere else.
-pub const POLICIES: [&str; 10] = [
-    "max-fair",
-    "max-perf",
-    "min-fair",
-    "similar-min-fair",
-    "uni-fair",
-    "r-fair",
-    "guaranteed",
-    "scaled-load",
-    "equal-speedup",
-    "equal-slowdown",
+/// A policy's name, what it does in one line, and the policy with its published parameters: 85 % for guarantees, similar within 0.2,
+/// half shared alike.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyRow {
+    /// The name, here and everywhere else.
+    pub name: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    /// With the published parameters.
+    pub policy: Policy,
+}
+
+/// All policies.
+pub const POLICIES: [PolicyRow; 10] = [
+    row("max-fair", "fast cores shared alike", Policy::MaxFair),
+    row("max-perf", "fast cores to those who gain most", Policy::MaxPerf),
+    row(
+        "min-fair",
+        "each keeps 85 % of its performance under max-fair, the rest to those who gain most",
+        Policy::MinFair { min_fairness: 0.85 },
+    ),
+    row(
+        "similar-min-fair",
+        "as min-fair, those with similar speedups alike",
+        Policy::SimilarMinFair { min_fairness: 0.85, similarity: 0.2, published: false },
+    ),
+    row(
+        "uni-fair",
+        "as much throughput as a uniformity of 85 % allows",
+        Policy::UniFair { uniformity: 0.85, min_fairness: 0.0, ddof: Ddof::One },
+    ),
+    row(
+        "r-fair",
+        "half of the fast cores shared alike, the rest to those who gain most",
+        Policy::RFair { r: 0.5, variant: Variant::Greedy },
+    ),
+    row(
+        "guaranteed",
+        "max-perf while the uniformity is above 85 %, else max-fair",
+        Policy::Guaranteed { threshold: 0.85, ddof: Ddof::One },
+    ),
+    row("scaled-load", "load in proportion to the cores' power", Policy::ScaledLoad),
+    row("equal-speedup", "the same speedup over a slow core for all", Policy::EqualSpeedup),
+    row("equal-slowdown", "the same slowdown against a fast core for all", Policy::EqualSlowdown),
 ];
+
+const fn row(name: &'static str, meaning: &'static str, policy: Policy) -> PolicyRow {
+    PolicyRow { name, meaning, policy }
+}
 
 /// How R%-fair hands out what is not shared alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,18 +177,8 @@ impl Variant {
 impl Policy {
     /// Its name.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::MaxFair => "max-fair",
-            Self::MaxPerf => "max-perf",
-            Self::MinFair { .. } => "min-fair",
-            Self::SimilarMinFair { .. } => "similar-min-fair",
-            Self::UniFair { .. } => "uni-fair",
-            Self::RFair { .. } => "r-fair",
-            Self::Guaranteed { .. } => "guaranteed",
-            Self::ScaledLoad => "scaled-load",
-            Self::EqualSpeedup => "equal-speedup",
-            Self::EqualSlowdown => "equal-slowdown",
-        }
+        let row = POLICIES.iter().find(|row| discriminant(&row.policy) == discriminant(self));
+        row.map_or("unknown", |row| row.name)
     }
 
     /// The policy of a name, with the published parameters: 85 % for guarantees, similar within 0.2, half shared alike.
@@ -162,25 +189,12 @@ impl Policy {
     /// ```
     /// use swtch_fairness::{POLICIES, Policy};
     /// assert_eq!(Policy::from_name("min-fair"), Ok(Policy::MinFair { min_fairness: 0.85 }));
-    /// assert!(POLICIES.iter().all(|name| Policy::from_name(name).unwrap().name() == *name));
+    /// assert!(POLICIES.iter().all(|row| Policy::from_name(row.name).unwrap().name() == row.name));
     /// ```
     pub fn from_name(name: &str) -> Result<Self, FairnessError> {
-        let (min_fairness, ddof) = (0.85, Ddof::One);
-        Ok(match name {
-            "max-fair" => Self::MaxFair,
-            "max-perf" => Self::MaxPerf,
-            "min-fair" => Self::MinFair { min_fairness },
-            "similar-min-fair" => Self::SimilarMinFair { min_fairness, similarity: 0.2, published: false },
-            "uni-fair" => Self::UniFair { uniformity: 0.85, min_fairness: 0.0, ddof },
-            "r-fair" => Self::RFair { r: 0.5, variant: Variant::Greedy },
-            "guaranteed" => Self::Guaranteed { threshold: 0.85, ddof },
-            "scaled-load" => Self::ScaledLoad,
-            "equal-speedup" => Self::EqualSpeedup,
-            "equal-slowdown" => Self::EqualSlowdown,
-            _ => {
-                let (name, known) = (name.to_owned(), POLICIES.join(", "));
-                return Err(FairnessError::UnknownPolicy { name, known });
-            }
+        POLICIES.iter().find(|row| row.name == name).map(|row| row.policy).ok_or_else(|| {
+            let known = POLICIES.map(|row| row.name).join(", ");
+            FairnessError::UnknownPolicy { name: name.to_owned(), known }
         })
     }
 

@@ -123,7 +123,7 @@ proptest! {
 #[test]
 fn every_policy_has_a_name_and_nonsense_is_refused() {
     let cores = Cores::new(1, 1).unwrap();
-    for name in POLICIES {
+    for name in POLICIES.map(|row| row.name) {
         let policy = Policy::from_name(name).unwrap();
         let mut room = [0.0; 2];
         Allocator::new().allocate(cores, &[2.0, 1.5], &policy, &mut room).unwrap();

@@ -11,8 +11,9 @@ use crate::engine::Options;
 use crate::error::SimError;
 use crate::jitter::Jitter;
 use crate::machine::{self, Machine};
+use crate::policies::{is_policy, known};
 use crate::recorded::{HandOver, Recorded};
-use crate::run::{POLICIES, Setting, known_policies};
+use crate::run::Setting;
 use crate::spec::Spec;
 use crate::workload::Workload;
 use swtch_profile::Profile;
@@ -153,8 +154,8 @@ impl Platform {
         for name in named {
             if !is_policy(&name) {
                 return Err(match spec.filter(|_| overrides.policies.is_empty()) {
-                    Some(spec) => spec.unknown_policy(&name, &known_policies()),
-                    None => SimError::UnknownPolicy { name, known: known_policies() },
+                    Some(spec) => spec.unknown_policy(&name, &known()),
+                    None => SimError::UnknownPolicy { name, known: known() },
                 });
             }
             if !policies.contains(&name) {
@@ -188,12 +189,6 @@ impl Platform {
             hand_over: None,
         })
     }
-}
-
-/// Whether [`run`](crate::run::run) may know a policy by this name; its parameters are only looked at there.
-fn is_policy(text: &str) -> bool {
-    let name = text.split(':').next().unwrap_or(text);
-    name.ends_with(".bpf.c") || POLICIES.iter().any(|(known, _)| *known == name)
 }
 
 /// Policies in a list: commas part policies, and parameters behind a colon.

@@ -1,4 +1,4 @@
-//! The scheduling policies.
+//! The scheduling policies: a module each, and one table of their names, from which help, completions, errors and runs come.
 
 mod asymmetric;
 mod cfs;
@@ -8,24 +8,169 @@ mod heap;
 mod placement;
 mod run_queues;
 mod wake_affine;
+mod weights;
 
 pub use asymmetric::{Asymmetric, AsymmetricOptions, EstimationErrors};
 pub use cfs::Cfs;
 pub use eevdf::Eevdf;
 pub use fifo::RealTime;
+pub use weights::weight_of;
 
-/// `sched_prio_to_weight`, Linux 6.18, kernel/sched/core.c: each nice level is some 10 % of CPU time.
-const WEIGHTS: [u32; 40] = [
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121,
-    2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29,
-    23, 18, 15,
-];
+use crate::error::SimError;
+use crate::policy::Policy;
+use crate::scx::{CompileOptions, Object, ScxPolicy, Settings};
+use std::ops::Range;
+use std::path::Path;
 
-/// The weight of a nice value, 1024 for 0; values outside -20 to 19 count as the nearest.
+/// What the path of a sched_ext scheduler's source ends in.
+const SOURCE: &str = ".bpf.c";
+/// FLSCHED, whose source comes with the simulator.
+const FLSCHED: &str = "flsched";
+
+/// A release of Linux: major and minor number.
+pub type Release = (u32, u32);
+
+/// A policy by name.
+#[derive(Clone, Debug)]
+pub struct PolicyRow {
+    /// The name.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub meaning: &'static str,
+    /// The releases of Linux whose fair class it models: from the first, below the second. Empty for what is no kernel's fair class.
+    pub fair_class_of: Range<Release>,
+}
+
+/// Takes a policy of whichever type: what to do with it once it is made.
+pub(crate) trait WithPolicy {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn with<P: Policy>(self, policy: P) -> Self::Output;
+}
+
+/// The table: a name, what it is, the releases whose fair class it models, and how it is made from the text behind the colon.
+macro_rules! policies {
+    (|$name:ident, $given:ident| $($text:literal, $meaning:literal, $releases:expr => $make:expr;)+) => {
+        const ROWS: &[PolicyRow] =
+            &[$(PolicyRow { name: $text, meaning: $meaning, fair_class_of: $releases }),+];
+
+        fn make<W: WithPolicy>($name: &str, $given: Option<&str>, then: W) -> Result<Option<W::Output>, SimError> {
+            Ok(Some(match $name {
+                $($text => then.with($make),)+
+                _ => return Ok(None),
+            }))
+        }
+    };
+}
+
+const NO_KERNEL: Range<Release> = (0, 0)..(0, 0);
+
+policies! { |name, given|
+    "eevdf", "the fair class of Linux 6.6 and later, by the rules of 6.18", (6, 6)..(7, 2)
+        => slice(name, given, Eevdf::new, Eevdf::with_slice_ns)?;
+    "eevdf-7.2", "the same with slices that end by a timer of their own (HRTICK), as since Linux 7.2", (7, 2)..(u32::MAX, 0)
+        => plain(name, given, Eevdf::since_7_2)?;
+    "cfs", "the fair class before 6.6, by the rules of 6.5", (5, 16)..(6, 6)
+        => plain(name, given, Cfs::new)?;
+    "cfs-2.6", "the same with the newly idle CPUs' restraint of kernels before 5.16, the nearest to 2.6.38", (2, 6)..(5, 16)
+        => plain(name, given, Cfs::before_5_16)?;
+    "fifo", "the real-time class SCHED_FIFO", NO_KERNEL => plain(name, given, RealTime::fifo)?;
+    "rr", "the real-time class SCHED_RR", NO_KERNEL
+        => slice(name, given, RealTime::round_robin, RealTime::with_slice_ns)?;
+    "flsched", "FLSCHED, from the source that the kernel runs", NO_KERNEL => sched_ext(name, given)?;
+}
+
+/// All policies by name: those of kernels, then those for cores of several kinds.
+pub fn policies() -> impl Iterator<Item = PolicyRow> {
+    let asymmetric = swtch_fairness::POLICIES.iter();
+    let asymmetric =
+        asymmetric.map(|row| PolicyRow { name: row.name, meaning: row.meaning, fair_class_of: NO_KERNEL });
+    ROWS.iter().cloned().chain(asymmetric)
+}
+
+/// The policy that models the fair class of a release of Linux.
+pub(crate) fn fair_class_of(release: Release) -> Option<&'static str> {
+    ROWS.iter().find(|row| row.fair_class_of.contains(&release)).map(|row| row.name)
+}
+
+/// The policies' names, for messages.
+pub(crate) fn known() -> String {
+    policies().map(|row| row.name).collect::<Vec<_>>().join(", ")
+}
+
+fn split(text: &str) -> (&str, Option<&str>) {
+    text.split_once(':').map_or((text, None), |(name, given)| (name, Some(given)))
+}
+
+/// Whether there may be a policy by this name; its parameters are only looked at when it is made.
+pub(crate) fn is_policy(text: &str) -> bool {
+    let (name, _) = split(text);
+    name.ends_with(SOURCE) || policies().any(|row| row.name == name)
+}
+
+/// Whether a policy of this name is a sched_ext scheduler, whose own code is run.
+pub fn is_sched_ext(text: &str) -> bool {
+    let (name, _) = split(text);
+    name == FLSCHED || name.ends_with(SOURCE)
+}
+
+/// Makes a policy by its name, and hands it to `then`.
 ///
-/// ```
-/// assert_eq!([-20, 0, 19].map(swtch_sim::policies::weight_of), [88761, 1024, 15]);
-/// ```
-pub fn weight_of(nice: i8) -> u32 {
-    WEIGHTS[(i32::from(nice) + 20).clamp(0, 39) as usize]
+/// # Errors
+/// When there is no such policy or parameter, or its source cannot be compiled.
+pub(crate) fn with_policy<W: WithPolicy>(text: &str, then: W) -> Result<W::Output, SimError> {
+    let (name, given) = split(text);
+    if name.ends_with(SOURCE) {
+        return Ok(then.with(sched_ext(name, given)?));
+    }
+    if swtch_fairness::Policy::from_name(name).is_ok() {
+        return Ok(then.with(Asymmetric::from_text(text)?));
+    }
+    let made = make(name, given, then)?;
+    made.ok_or_else(|| SimError::UnknownPolicy { name: text.to_owned(), known: known() })
+}
+
+fn fault(policy: &str, problem: String) -> SimError {
+    SimError::PolicyParameters { policy: policy.to_owned(), problem }
+}
+
+/// A policy without parameters.
+fn plain<P>(name: &str, given: Option<&str>, new: fn() -> P) -> Result<P, SimError> {
+    match given {
+        None => Ok(new()),
+        Some(given) => Err(fault(name, format!("\"{given}\" is not a parameter of it; it has none"))),
+    }
+}
+
+/// A policy whose only parameter is the length of a slice.
+fn slice<P>(name: &str, given: Option<&str>, new: fn() -> P, of: fn(u64) -> P) -> Result<P, SimError> {
+    let Some(given) = given else { return Ok(new()) };
+    let ms = given.strip_prefix("slice-ms=").and_then(|value| value.parse::<f64>().ok());
+    ms.filter(|ms| (0.001..=1e6).contains(ms)).map(|ms| of((ms * 1e6) as u64)).ok_or_else(|| {
+        fault(
+            name,
+            format!("\"{given}\" is not a parameter of it; expected slice-ms=N, from 0.001 to 1000000"),
+        )
+    })
+}
+
+/// A sched_ext scheduler by its name or path, with values for its variables.
+fn sched_ext(name: &str, given: Option<&str>) -> Result<ScxPolicy, SimError> {
+    let mut settings = Settings::default();
+    for pair in given.unwrap_or_default().split(',').filter(|pair| !pair.trim().is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let number = value.trim().parse::<u64>();
+        let number =
+            number.map_err(|_| fault(name, format!("{key} is \"{value}\", expected a whole number")))?;
+        settings = settings.number(key.trim(), number);
+    }
+    let object = match name {
+        FLSCHED => Ok(Object::flsched()),
+        path => Object::compile(Path::new(path), &CompileOptions::default()),
+    };
+    object
+        .and_then(|object| ScxPolicy::new(&object, settings))
+        .map_err(|error| fault(name, error.to_string()))
 }

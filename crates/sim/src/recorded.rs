@@ -3,6 +3,7 @@
 //! A replay is a model of what ran. How far it is off is seen under the policy of the recording; a difference to another policy that is
 //! not larger than that error says nothing.
 
+use crate::policies::fair_class_of;
 use crate::summary::{Durations, Summary};
 use serde::Serialize;
 use swtch_trace::Trace;
@@ -229,13 +230,7 @@ fn policy(header: &Header) -> Option<String> {
     let mut numbers = kernel.release.split(|letter: char| !letter.is_ascii_digit());
     let mut next = || numbers.next()?.parse::<u32>().ok();
     let version = (next()?, next()?);
-    // EEVDF came with 6.6 and was reworked for 7.2.
-    let policy = match version {
-        (7, 2..) | (8.., _) => "eevdf-7.2",
-        (6, 6..) | (7, _) => "eevdf",
-        _ => "cfs",
-    };
-    Some(policy.to_owned())
+    fair_class_of(version).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -343,6 +338,7 @@ mod tests {
             (Some("eevdf-7.2".to_owned()), Some("eevdf-7.2".to_owned()))
         );
         assert_eq!(of("6.5.13-generic").as_deref(), Some("cfs"));
+        assert_eq!((of("5.16.0"), of("5.15.4")), (Some("cfs".to_owned()), Some("cfs-2.6".to_owned())));
         assert_eq!(of(""), None);
     }
 }

@@ -4,33 +4,11 @@ use crate::costs::Costs;
 use crate::engine::{Engine, Options};
 use crate::error::SimError;
 use crate::machine::Machine;
-use crate::policies::{Asymmetric, Cfs, Eevdf, RealTime};
+use crate::policies::{WithPolicy, policies, with_policy};
 use crate::policy::Policy;
-use crate::scx::{CompileOptions, Object, ScxPolicy, Settings};
 use crate::sink::Sink;
 use crate::stats::RunStats;
 use crate::workload::{TaskSpec, Workload};
-
-/// The policies' names, with what each is.
-pub const POLICIES: &[(&str, &str)] = &[
-    ("eevdf", "the fair class of Linux 6.6 and later, by the rules of 6.18"),
-    ("eevdf-7.2", "the same with slices that end by a timer of their own (HRTICK), as since Linux 7.2"),
-    ("cfs", "the fair class before, by the rules of 6.5"),
-    ("cfs-2.6", "the same with the newly idle CPUs' restraint of kernels before 5.16, the nearest to 2.6.38"),
-    ("fifo", "the real-time class SCHED_FIFO"),
-    ("rr", "the real-time class SCHED_RR"),
-    ("flsched", "FLSCHED, from the source that the kernel runs"),
-    ("max-fair", "fast cores shared alike"),
-    ("max-perf", "fast cores to those who gain most"),
-    ("min-fair", "each keeps 85 % of its performance under max-fair, the rest to those who gain most"),
-    ("similar-min-fair", "the same, those with similar speedups alike"),
-    ("uni-fair", "as much throughput as a uniformity of 85 % allows"),
-    ("r-fair", "half of the fast cores shared alike, the rest to those who gain most"),
-    ("guaranteed", "max-perf while the uniformity is above 85 %, else max-fair"),
-    ("scaled-load", "load in proportion to the cores' power"),
-    ("equal-speedup", "the same speedup over a slow core for all"),
-    ("equal-slowdown", "the same slowdown against a fast core for all"),
-];
 
 /// What a run came to, whatever the policy was.
 #[derive(Debug)]
@@ -85,84 +63,32 @@ impl Setting {
     }
 }
 
-/// Whether a policy of this name is a sched_ext scheduler, whose own code is run.
-pub fn is_sched_ext(policy: &str) -> bool {
-    policy.split(':').next().is_some_and(|name| name == "flsched" || name.ends_with(SOURCE))
-}
-
-/// Runs a setting under a policy by its name: one of [`POLICIES`], or the path of a sched_ext scheduler's source, which ends in `.bpf.c`.
-/// Parameters may follow a colon: `rr:slice-ms=20`, `eevdf:slice-ms=0.5` (the base slice), `min-fair:min-fairness=0.9`,
-/// `flsched:slice_ns=10000000` (a variable of the source).
+/// Runs a setting under a policy by its name: one of [`policies`](crate::policies::policies), or the path of a sched_ext scheduler's
+/// source, which ends in `.bpf.c`. Parameters may follow a colon: `rr:slice-ms=20`, `eevdf:slice-ms=0.5` (the base slice),
+/// `min-fair:min-fairness=0.9`, `flsched:slice_ns=10000000` (a variable of the source).
 ///
 /// # Errors
 /// When there is no such policy, its source cannot be compiled, and as [`Engine::new`] and [`Engine::run`].
 pub fn run<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<PolicyRun<S>, SimError> {
-    let mut run = run_named(setting, policy, sink)?;
-    if policy.contains(':') && !policy.contains(SOURCE) {
+    let mut run = with_policy(policy, Running { setting, sink })??;
+    if policies().any(|row| policy.split(':').next() == Some(row.name)) {
         // With its parameters, so that two of the same name can be told apart.
         policy.clone_into(&mut run.policy);
     }
     Ok(run)
 }
 
-fn run_named<S: Sink>(setting: &Setting, policy: &str, sink: S) -> Result<PolicyRun<S>, SimError> {
-    match policy {
-        "eevdf" => run_with(setting, Eevdf::new(), sink),
-        "eevdf-7.2" => run_with(setting, Eevdf::since_7_2(), sink),
-        "cfs" => run_with(setting, Cfs::new(), sink),
-        "cfs-2.6" => run_with(setting, Cfs::before_5_16(), sink),
-        "fifo" => run_with(setting, RealTime::fifo(), sink),
-        "rr" => run_with(setting, RealTime::round_robin(), sink),
-        other if other.starts_with("rr:") => {
-            run_with(setting, RealTime::with_slice_ns(slice_ns("rr", &other[3..])?), sink)
-        }
-        other if other.starts_with("eevdf:") => {
-            run_with(setting, Eevdf::with_slice_ns(slice_ns("eevdf", &other[6..])?), sink)
-        }
-        other if is_sched_ext(other) => run_with(setting, sched_ext(other)?, sink),
-        other if POLICIES.iter().any(|(name, _)| other.split(':').next() == Some(name)) => {
-            run_with(setting, Asymmetric::from_text(other)?, sink)
-        }
-        _ => Err(SimError::UnknownPolicy { name: policy.to_owned(), known: known_policies() }),
+struct Running<'a, S> {
+    setting: &'a Setting,
+    sink: S,
+}
+
+impl<S: Sink> WithPolicy for Running<'_, S> {
+    type Output = Result<PolicyRun<S>, SimError>;
+
+    fn with<P: Policy>(self, policy: P) -> Self::Output {
+        run_with(self.setting, policy, self.sink)
     }
-}
-
-/// The only parameter of `rr` and `eevdf`.
-fn slice_ns(policy: &str, given: &str) -> Result<u64, SimError> {
-    let ms = given.strip_prefix("slice-ms=").and_then(|value| value.parse::<f64>().ok());
-    ms.filter(|ms| (0.001..=1e6).contains(ms)).map(|ms| (ms * 1e6) as u64).ok_or_else(|| {
-        SimError::PolicyParameters {
-            policy: policy.to_owned(),
-            problem: format!("\"{given}\" is no parameter of it; expected slice-ms=N, from 0.001 to 1000000"),
-        }
-    })
-}
-
-/// What the path of a sched_ext scheduler's source ends in.
-const SOURCE: &str = ".bpf.c";
-
-/// A sched_ext scheduler by its name or path, with values for its variables.
-fn sched_ext(text: &str) -> Result<ScxPolicy, SimError> {
-    let (name, given) = text.split_once(':').unwrap_or((text, ""));
-    let fail = |problem: String| SimError::PolicyParameters { policy: name.to_owned(), problem };
-    let mut settings = Settings::default();
-    for pair in given.split(',').filter(|pair| !pair.trim().is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let number = value.trim().parse::<u64>();
-        let number = number.map_err(|_| fail(format!("{key} is \"{value}\", expected a whole number")))?;
-        settings = settings.number(key.trim(), number);
-    }
-    let object = if name == "flsched" {
-        Ok(Object::flsched())
-    } else {
-        Object::compile(std::path::Path::new(name), &CompileOptions::default())
-    };
-    object.and_then(|object| ScxPolicy::new(&object, settings)).map_err(|error| fail(error.to_string()))
-}
-
-/// The policies' names, for messages.
-pub fn known_policies() -> String {
-    POLICIES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
 /// Runs a setting under a policy of one's own.

@@ -3,8 +3,9 @@
 use crate::machine::Machine;
 use crate::machine::facts::{cache_groups, host};
 use crate::plan::Plan;
+use crate::policies::is_sched_ext;
 use crate::recorded::RECORDER;
-use crate::run::{PolicyRun, is_sched_ext};
+use crate::run::PolicyRun;
 use crate::sink::{SwitchEvent, WakeEvent};
 use crate::stats::RunStats;
 use crate::workload::TaskSpec;

@@ -68,7 +68,7 @@ fn known() -> AsymmetricOptions {
 #[test]
 fn every_rule_hands_out_its_shares() {
     let speedups = [3.5, 3.0, 2.5, 2.25, 2.0, 1.5];
-    for name in swtch_fairness::POLICIES {
+    for name in swtch_fairness::POLICIES.map(|row| row.name) {
         let rule = Rule::from_name(name).unwrap();
         let mut ideal = vec![0.0; speedups.len()];
         Allocator::new().allocate(Cores::new(2, 4).unwrap(), &speedups, &rule, &mut ideal).unwrap();

@@ -177,8 +177,6 @@ mod tests {
         (summary, run, result)
     }
 
-    const POLICIES: [&str; 7] = ["eevdf", "eevdf-7.2", "cfs", "cfs-2.6", "fifo", "rr", "flsched"];
-
     /// Runs a workload with and without jitter, to its end and for a time.
     fn honest(workload: &str, machine: &str, policy: &str) {
         for jitter in [Jitter::NONE, Jitter::TYPICAL] {
@@ -205,7 +203,7 @@ mod tests {
             "spin:tasks=9,work_ns=20000000,working_set_bytes=65536",
         ] {
             for machine in ["1", "2f4s", "emulated:3", "xeon-phi-31s1p"] {
-                for policy in POLICIES {
+                for policy in ["eevdf", "eevdf-7.2", "cfs", "cfs-2.6", "fifo", "rr", "flsched"] {
                     honest(workload, machine, policy);
                 }
             }
