@@ -128,7 +128,7 @@ fn lines_that_are_not_understood_are_said() {
     let output = run(&mut with(home.path(), &["import", "trace.txt"]));
     assert!(stdout(&output).contains("3 lines could not be understood"), "{}", stdout(&output));
     let header = Trace::open(&home.path().join("trace.swtch")).unwrap().header;
-    assert!(header.unavailable.iter().any(|row| row.why.starts_with("3 of ")), "{:?}", header.unavailable);
+    assert!(header.unavailable.iter().any(|row| row.reason.starts_with("3 of ")), "{:?}", header.unavailable);
 }
 
 #[test]

@@ -444,7 +444,7 @@ fn a_scheduler_whose_callbacks_are_not_charged_is_marked_in_every_row() {
     assert!(of(" eevdf ").iter().all(|row| row.ends_with("assumed share of a switch")), "{text}");
     let unavailable = |policy: &str| {
         let trace = Trace::open(&home.path().join(format!("traces/{policy}.swtch"))).unwrap();
-        trace.header.unavailable.iter().any(|one| one.what == "callbacks")
+        trace.header.unavailable.iter().any(|one| one.field.as_str() == "callbacks")
     };
     assert_eq!((unavailable("eevdf"), unavailable("flsched")), (false, true));
 }

@@ -36,12 +36,3 @@ pub struct Estimate {
     /// How many values.
     pub n: Option<u32>,
 }
-
-/// What could not be had.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Missing {
-    /// Which figure: its path in the document.
-    pub what: String,
-    /// The reason, in a line.
-    pub why: String,
-}

@@ -1,9 +1,10 @@
 //! The types of `swtch/faas/1`: what a handler measured in one invocation. What was not measured is `None`, with its reason among
 //! `unavailable`. Times are nanoseconds, costs are for one switch.
 
-use crate::{Estimate, Missing};
+use crate::Estimate;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use swtch_topology::Unavailable;
 
 /// The schema that this version reads.
 pub const SCHEMA: &str = "swtch/faas/1";
@@ -40,7 +41,7 @@ pub struct Response {
     pub usage: Option<Usage>,
     /// What is missing, and why.
     #[serde(default)]
-    pub unavailable: Vec<Missing>,
+    pub unavailable: Vec<Unavailable>,
 }
 
 /// What answered.

@@ -1,10 +1,10 @@
 //! The types of `swtch/faas-tiers/2`: a function under the memory tiers of a platform. What was not measured is `None`, with its reason among
 //! `unavailable`. Money is in dollars for one invocation.
 
-use crate::{Estimate, Missing, Response};
+use crate::{Estimate, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use swtch_topology::Host;
+use swtch_topology::{Host, Unavailable};
 use swtch_units::input_error::Refused;
 
 /// The row of what ran without a quota; it is none of the tiers.
@@ -54,7 +54,7 @@ pub struct Tiers {
     pub advice: Vec<Advice>,
     /// What is missing, and why.
     #[serde(default)]
-    pub unavailable: Vec<Missing>,
+    pub unavailable: Vec<Unavailable>,
 }
 
 /// How a study came about.
@@ -325,7 +325,7 @@ impl Tiers {
         }
         self.advice.clear();
         for what in ["rows.slowdown", "rows.extra_usd", "advice"] {
-            self.unavailable.push(Missing { what: what.to_owned(), why: NOT_COMPARABLE.to_owned() });
+            self.unavailable.push(Unavailable::new(what, NOT_COMPARABLE));
         }
         self
     }

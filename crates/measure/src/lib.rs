@@ -110,7 +110,8 @@ pub fn measure(options: &Options, observer: &mut dyn MeasureObserver) -> Result<
     figures.noise.throttled_ns = after.throttled_ns_since(before);
     let mut unavailable = plan.unavailable;
     if let (false, Some(why)) = (counted, &probes.switch_counts.why) {
-        let row = swtch_profile::model::Unavailable { what: "switches counted".to_owned(), why: why.clone() };
+        let row =
+            swtch_profile::model::Unavailable::new(swtch_profile::fields::SWITCHES_COUNTED, why.clone());
         unavailable.push(row);
     }
     unavailable.append(&mut figures.unavailable);
@@ -150,6 +151,6 @@ fn nothing(ended: Ended, unavailable: &[swtch_profile::model::Unavailable]) -> M
     if ended == Ended::Interrupted {
         return MeasureError::Interrupted;
     }
-    let why: Vec<String> = unavailable.iter().map(|row| format!("{}: {}", row.what, row.why)).collect();
+    let why: Vec<String> = unavailable.iter().map(|row| format!("{}: {}", row.field, row.reason)).collect();
     MeasureError::Nothing(why.join("; "))
 }

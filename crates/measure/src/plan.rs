@@ -3,7 +3,8 @@
 use crate::condition::{Carrier, Class, Condition, Method, Reference, Tasks, Work};
 use crate::options::{Options, OptionsError, Preset, SMALLEST_ARRAY_BYTES};
 use crate::traversal::{Access, ELEMENT_BYTES, Pattern};
-use swtch_profile::model::Unavailable;
+use swtch_profile::fields;
+use swtch_profile::model::{Field, Unavailable};
 use swtch_topology::Placement;
 use swtch_topology::capability::Probes;
 use swtch_topology::host::Host;
@@ -88,20 +89,20 @@ impl Plan {
                 plan.say_what_was_not_asked_for(options, has_caches);
             }
             _ => plan.unavailable(
-                "total cost, ring and references",
+                fields::ONE_CPU,
                 "they are measured on one processor in the normal class, which was not asked for or not possible",
             ),
         }
         if plan.conditions.is_empty() {
             let why: Vec<String> =
-                plan.unavailable.iter().map(|row| format!("{}: {}", row.what, row.why)).collect();
+                plan.unavailable.iter().map(|row| format!("{}: {}", row.field, row.reason)).collect();
             return Err(OptionsError::Nothing(why.join("; ")));
         }
         Ok(plan)
     }
 
-    fn unavailable(&mut self, what: impl Into<String>, why: impl Into<String>) {
-        self.unavailable.push(Unavailable { what: what.into(), why: why.into() });
+    fn unavailable(&mut self, field: impl Into<Field>, reason: impl Into<String>) {
+        self.unavailable.push(Unavailable::new(field, reason));
     }
 
     fn classes(&mut self, options: &Options, probes: &Probes) -> Vec<Class> {
@@ -110,7 +111,7 @@ impl Plan {
         if classes.contains(&Class::Fifo) && !probes.realtime.works {
             let why = probes.realtime.why.clone().unwrap_or_default();
             self.unavailable(
-                "class fifo",
+                fields::CLASS_FIFO,
                 format!("{why}; run as root, or allow it: `sudo setcap cap_sys_nice+ep $(command -v swtch)`"),
             );
             classes.retain(|class| *class != Class::Fifo);
@@ -189,7 +190,7 @@ impl Plan {
         }
         if one_processor_only {
             self.unavailable(
-                "method yield on two processors",
+                fields::YIELD_ON_TWO_CPUS,
                 "two tasks yield to each other only when they share one processor",
             );
         }
@@ -341,11 +342,11 @@ impl Plan {
             (true, _) => methods,
         };
         let rows = [
-            (has(ProfilePart::Total), "total cost", total),
-            (strides.len() != 1, "strides", one_stride),
-            (has(ProfilePart::Ring), "ring of processes", "only some methods or sizes were asked for"),
-            (has(ProfilePart::Messages), "messages", methods),
-            (has(ProfilePart::Reference), "references", methods),
+            (has(ProfilePart::Total), fields::TOTAL, total),
+            (strides.len() != 1, fields::STRIDES, one_stride),
+            (has(ProfilePart::Ring), fields::RING, "only some methods or sizes were asked for"),
+            (has(ProfilePart::Messages), fields::MESSAGES, methods),
+            (has(ProfilePart::Reference), fields::REFERENCES, methods),
         ];
         for (_, what, why) in rows.into_iter().filter(|(there, ..)| !there) {
             self.unavailable(what, why);

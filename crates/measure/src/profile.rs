@@ -8,6 +8,7 @@ use crate::plan::ProfilePart;
 use crate::regions;
 use crate::run::Gathered;
 use crate::traversal::{Access, ELEMENT_BYTES};
+use swtch_profile::fields;
 use swtch_profile::model::{
     Direct, Estimate, Indirect, Knee, Message, Noise, NoiseReason, References, Region, Ring, Total,
     Unavailable,
@@ -47,7 +48,7 @@ pub(crate) fn figures(gathered: &Gathered, host: &Host, counted: bool) -> Profil
         let kept = collected.keep(spin_ns, counted);
         if kept.made_no_switches() {
             let why = "the tasks made next to no switches, so there is nothing to divide by".to_owned();
-            figures.unavailable.push(Unavailable { what: collected.condition.to_string(), why });
+            figures.unavailable.push(Unavailable::new(collected.condition.to_string(), why));
             continue;
         }
         match part {
@@ -137,7 +138,7 @@ impl ProfileFigures {
         let Some(c1) = self.direct.iter().find(is_c1).map(|row| row.switch_cost_ns.clone()) else {
             if totals().next().is_some() {
                 let why = "c1 of the pipe between processes is missing, and c2 - c1 needs it".to_owned();
-                self.unavailable.push(Unavailable { what: "total cost".to_owned(), why });
+                self.unavailable.push(Unavailable::new(fields::TOTAL, why));
             }
             return;
         };
@@ -171,7 +172,7 @@ impl ProfileFigures {
         (self.regions, self.knees) = regions::find(&points, &caches);
         if self.regions.is_empty() && !self.total.is_empty() {
             let why = format!("fewer than {} array sizes show no shape", regions::FEWEST_POINTS);
-            self.unavailable.push(Unavailable { what: "regions of the curve".to_owned(), why });
+            self.unavailable.push(Unavailable::new(fields::REGIONS, why));
         }
     }
 }

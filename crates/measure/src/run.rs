@@ -231,12 +231,12 @@ impl<'a> MeasureRun<'a> {
             let what = planned.condition.to_string();
             match failed {
                 Some(error) if error != LaunchError::Interrupted => {
-                    gathered.unavailable.push(Unavailable { what, why: error.to_string() });
+                    gathered.unavailable.push(Unavailable::new(what, error.to_string()));
                 }
                 _ if collected.batches() == 0 => {
                     let why =
                         if self.interrupted { "interrupted before its turn" } else { "no time left for it" };
-                    gathered.unavailable.push(Unavailable { what, why: why.to_owned() });
+                    gathered.unavailable.push(Unavailable::new(what, why));
                     gathered.ended = unfinished;
                 }
                 _ => {

@@ -103,5 +103,5 @@ fn an_interrupted_run_keeps_what_is_complete() {
     assert!(began.elapsed() < Duration::from_secs(30), "15 minutes were asked for, 2 seconds given");
     let profile = measurement.profile;
     assert_eq!(profile.provenance.ended, Ended::Interrupted);
-    assert!(profile.unavailable.iter().any(|row| row.why.contains("interrupted")));
+    assert!(profile.unavailable.iter().any(|row| row.reason.contains("interrupted")));
 }

@@ -1,11 +1,12 @@
 //! The Profile: what a context switch costs on a machine, as data.
 //!
 //! [`model`] holds the types of `swtch/profile/1`, [`mod@file`] reads and writes them, [`samples`] is the table of raw batches beside
-//! a Profile, [`mod@check`] refuses figures that cannot be true, [`compare`] compares two of them.
+//! a Profile, [`fields`] names what may be missing, [`mod@check`] refuses figures that cannot be true, [`compare`] compares two of them.
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod compare;
+pub mod fields;
 pub mod file;
 pub mod model;
 pub mod samples;

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use swtch_topology::Host;
 use swtch_topology::host::CoreKind;
 
+pub use swtch_topology::{Field, Unavailable};
+
 /// The value of [`Profile::schema`].
 pub const SCHEMA: &str = "swtch/profile/1";
 
@@ -341,13 +343,4 @@ pub struct NoiseReason {
     pub reason: String,
     /// How many.
     pub batches: u32,
-}
-
-/// Something that could not be measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Unavailable {
-    /// What.
-    pub what: String,
-    /// Why, and what would allow it.
-    pub why: String,
 }

@@ -72,7 +72,7 @@ pub(crate) fn profile_with(median: f64) -> Profile {
         messages: Vec::new(),
         references: References::default(),
         noise: Noise { batches: 1_000_000, ..Noise::default() },
-        unavailable: vec![Unavailable { what: "class fifo".to_owned(), why: "no privilege".to_owned() }],
+        unavailable: vec![Unavailable::new(crate::fields::CLASS_FIFO, "no privilege")],
         samples: None,
     }
 }

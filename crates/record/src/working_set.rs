@@ -312,7 +312,7 @@ impl Looker {
 }
 
 fn missing(why: String) -> Unavailable {
-    Unavailable { what: "tasks.working_set_bytes".to_owned(), why }
+    Unavailable::new("tasks.working_set_bytes", why)
 }
 
 /// Why a look failed; nothing when it was only that the process ended.

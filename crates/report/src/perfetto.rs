@@ -161,7 +161,7 @@ fn left_out(trace: &Trace) -> Vec<String> {
         ));
     } else {
         left_out.push("priorities, which are not in a Trace (0 is shown)".to_owned());
-        if !trace.header.unavailable.iter().any(|row| row.what == "switches.cost_ns") {
+        if !trace.header.lacks(&swtch_trace::fields::SWITCHES_COST_NS) {
             left_out.push("the cost of each switch".to_owned());
         }
     }

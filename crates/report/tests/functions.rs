@@ -4,8 +4,9 @@ use std::path::Path;
 
 use crate::visible::visible;
 use swtch_faas::tiers::{Outcome, Tiers};
-use swtch_faas::{Document, Missing, Response};
+use swtch_faas::{Document, Response};
 use swtch_report::html::{NamedFaas, ReportError, render_faas};
+use swtch_topology::Unavailable;
 
 const LANGUAGES: [&str; 4] = ["python", "node", "go", "java"];
 
@@ -188,7 +189,7 @@ fn what_a_sandbox_hides_is_a_dash_with_its_reason() {
         measurement.switches = None;
     }
     let why = "this sandbox always says <zero>".to_owned();
-    hidden.unavailable = vec![Missing { what: "throttling".to_owned(), why }];
+    hidden.unavailable = vec![Unavailable::new("throttling", why)];
     let page = page(&[of_response("python", hidden)]);
     let text = visible(&page);
     assert!(text.contains("holds no gaps over time. The reason given:"), "{text}");

@@ -254,7 +254,7 @@ fn texts_from_traces_cannot_become_markup() {
     header.provenance.recorder = evil.to_owned();
     header.host.cpu_model = Some(evil.to_owned());
     header.sources.insert(evil.to_owned(), evil.to_owned());
-    header.unavailable.push(Unavailable { what: evil.to_owned(), why: evil.to_owned() });
+    header.unavailable.push(Unavailable::new(evil, evil));
     header.totals.pressure[0].resource = evil.to_owned();
     header.lost = vec![Lost { cpu: None, events: 1, what: evil.to_owned() }];
     for traces in [vec![priced(evil, named.clone())], vec![priced(evil, named), priced("b", trace("procfs"))]]

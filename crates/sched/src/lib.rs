@@ -26,7 +26,7 @@ pub use find::{Found, Places};
 pub use lock::{Holder, Lock};
 pub use process::Scheduler;
 pub use run::{Ended, Job, run};
-pub use status::{Missing, Status};
+pub use status::Status;
 
 /// Watches what takes long.
 pub trait Observer {

@@ -5,6 +5,7 @@ use crate::lock::{Holder, Lock};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use swtch_topology::Unavailable;
 
 const FOLDER: &str = "sys/kernel/sched_ext";
 
@@ -30,16 +31,7 @@ pub struct Status {
     /// The `swtch sched` that runs it, and since when; the kernel itself does not say since when.
     pub holder: Option<Holder>,
     /// What cannot be said, and why.
-    pub unavailable: Vec<Missing>,
-}
-
-/// Something that cannot be said.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Missing {
-    /// What.
-    pub what: &'static str,
-    /// Why.
-    pub why: String,
+    pub unavailable: Vec<Unavailable>,
 }
 
 impl Status {
@@ -96,7 +88,7 @@ impl Status {
     /// For people.
     pub fn in_words(&self) -> String {
         if !self.sched_ext {
-            return format!("sched_ext   missing\n            {}\n", self.unavailable[0].why);
+            return format!("sched_ext   missing\n            {}\n", self.unavailable[0].reason);
         }
         let mut rows = vec![("kernel", self.kernel.clone())];
         let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
@@ -120,7 +112,7 @@ impl Status {
             rows.push(("event", format!("{name} {count}")));
         }
         for missing in &self.unavailable {
-            rows.push(("unknown", format!("{}: {}", missing.what, missing.why)));
+            rows.push(("unknown", format!("{}: {}", missing.field, missing.reason)));
         }
         let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:<12}{value}")).collect();
         lines.join("\n") + "\n"
@@ -147,7 +139,7 @@ impl Status {
     }
 
     fn miss(&mut self, what: &'static str, why: impl Into<String>) {
-        self.unavailable.push(Missing { what, why: why.into() });
+        self.unavailable.push(Unavailable::new(what, why));
     }
 }
 
@@ -212,7 +204,7 @@ mod tests {
         let root = machine(&[("proc/sys/kernel/osrelease", "6.1.0\n")]);
         let status = Status::read(root.path());
         assert!(!status.sched_ext && status.state.is_none());
-        assert!(status.unavailable[0].why.contains("6.1.0") && status.in_words().contains("swtch vm"));
+        assert!(status.unavailable[0].reason.contains("6.1.0") && status.in_words().contains("swtch vm"));
         let error = status.permits("flsched", true).unwrap_err().to_string();
         assert!(error.contains("6.1.0") && error.contains("swtch vm --sched flsched"), "{error}");
     }
@@ -222,7 +214,7 @@ mod tests {
         let files = [("sys/kernel/sched_ext/state", "enabled"), ("sys/kernel/sched_ext/nr_rejected", "many")];
         let root = machine(&files);
         let status = Status::read(root.path());
-        let missing: Vec<&str> = status.unavailable.iter().map(|missing| missing.what).collect();
+        let missing: Vec<&str> = status.unavailable.iter().map(|missing| missing.field.as_str()).collect();
         assert_eq!(missing, ["switch_all", "rejected", "enabled_count", "ops", "events", "holder"]);
         assert!(status.in_words().contains("unknown"));
         assert!(matches!(status.permits("x", true), Err(LiveError::AnotherLoaded { .. })));

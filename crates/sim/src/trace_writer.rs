@@ -78,8 +78,7 @@ fn caveats(plan: &Plan, policy: &str) -> Vec<Unavailable> {
             "the CPUs or the costs are emulated: times say nothing about hardware; compare switches",
         ));
     }
-    let entry = |(what, why): (&str, &str)| Unavailable { what: what.to_owned(), why: why.to_owned() };
-    caveats.into_iter().map(entry).collect()
+    caveats.into_iter().map(|(field, reason)| Unavailable::new(field, reason)).collect()
 }
 
 impl TraceWriter {
@@ -296,7 +295,5 @@ fn fill(header: &mut Header, sums: Sums, stats: &RunStats) {
         ),
         ("host.caches.bytes", "a simulated cache has no size: what refilling takes is in the costs"),
     ];
-    header
-        .unavailable
-        .extend(missing.map(|(what, why)| Unavailable { what: what.to_owned(), why: why.to_owned() }));
+    header.unavailable.extend(missing.map(|(what, why)| Unavailable::new(what, why)));
 }

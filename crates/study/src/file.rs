@@ -1,8 +1,9 @@
 //! Reads a study from its folder, or from the file in it.
 
 use crate::check::check;
-use crate::model::{Missing, OLDER, SCHEMA, Study};
+use crate::model::{OLDER, SCHEMA, Study};
 use std::path::{Path, PathBuf};
+use swtch_topology::Unavailable;
 use swtch_units::input_error::{Document, DocumentKind, ReadError, Refused};
 
 /// The file's name in a study's folder.
@@ -71,17 +72,16 @@ pub fn read(path: &Path) -> Result<Study, StudyError> {
 
 /// Takes the figures away that an older swtch got wrong. Marks of disturbed runs stay: they only warn.
 fn without_cpu_times(mut study: Study) -> Study {
-    let missing = |what: &str, why: &str| Missing { what: what.to_owned(), why: why.to_owned() };
     for run in &mut study.runs {
         if run.cpu.take().is_some() {
-            run.unavailable.push(missing("cpu", WINDOWS));
+            run.unavailable.push(Unavailable::new("cpu", WINDOWS));
         }
         if let Some(per_inference) = &mut run.per_inference {
             per_inference.cpu_ns = None;
         }
     }
     if !study.advice.is_empty() {
-        study.unavailable.push(missing("advice", UNCORRECTED));
+        study.unavailable.push(Unavailable::new("advice", UNCORRECTED));
     }
     study
 }
@@ -112,8 +112,8 @@ mod tests {
         let study = read_text(include_str!("../../../fixtures/studies/cloud/study.json")).unwrap();
         assert!(study.runs.iter().all(|run| run.cpu.is_none() && run.latency_ns.is_some()));
         assert!(study.runs.iter().any(|run| run.disturbed.is_some()));
-        assert!(study.runs[0].unavailable.iter().any(|missing| missing.why == WINDOWS));
-        assert!(study.unavailable.iter().any(|missing| missing.why == UNCORRECTED));
+        assert!(study.runs[0].unavailable.iter().any(|missing| missing.reason == WINDOWS));
+        assert!(study.unavailable.iter().any(|missing| missing.reason == UNCORRECTED));
     }
 
     #[test]

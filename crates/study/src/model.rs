@@ -1,7 +1,7 @@
 //! The types of `swtch/study/2`. What was not measured is `None`, with its reason among `unavailable`.
 
 use serde::{Deserialize, Serialize};
-use swtch_topology::Host;
+use swtch_topology::{Host, Unavailable};
 
 /// The schema that is written now.
 pub const SCHEMA: &str = "swtch/study/2";
@@ -36,7 +36,7 @@ pub struct Study {
     /// What recording cost, where that was tried.
     pub recording_overhead: Option<Overhead>,
     /// What could not be had of any run, and why.
-    pub unavailable: Vec<Missing>,
+    pub unavailable: Vec<Unavailable>,
 }
 
 /// How a study came about.
@@ -202,7 +202,7 @@ pub struct Run {
     /// What changed while it ran.
     pub over_time: Option<OverTime>,
     /// What is missing, and why.
-    pub unavailable: Vec<Missing>,
+    pub unavailable: Vec<Unavailable>,
 }
 
 /// Time of a unit of work, ns.
@@ -421,13 +421,4 @@ pub struct Overhead {
     pub throughput_ratio: Estimate,
     /// Pairs of runs.
     pub pairs: u32,
-}
-
-/// What could not be had.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Missing {
-    /// Which figure.
-    pub what: String,
-    /// The reason.
-    pub why: String,
 }

@@ -32,8 +32,10 @@ mod numa;
 mod placement;
 mod preemption;
 mod read;
+mod unavailable;
 mod virtualisation;
 
 pub use error::TopologyError;
 pub use host::Host;
 pub use placement::{ParsePlacementError, Placement};
+pub use unavailable::{Field, Unavailable};

@@ -10,6 +10,7 @@ mod sums;
 mod tasks;
 mod times;
 
+use crate::fields;
 use crate::model::{Ended, Header, Origin};
 use crate::tables::{
     CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow,
@@ -124,7 +125,6 @@ impl Facts {
         let whole = !matches!(header.provenance.ended, Ended::Recording | Ended::DiskFull | Ended::Failed);
         let ends = intervals.iter().map(|row| row.at_ns.saturating_add(row.length_ns));
         let seen_ns = tasks.iter().map(|row| row.last_ns).chain(ends).max().unwrap_or(0);
-        let missing = |what: &str| header.unavailable.iter().any(|row| row.what == what);
         let source = |column: &str| header.sources.get(column).map_or("", String::as_str);
         let by_kernel = |column: &str| {
             let source = source(column);
@@ -142,8 +142,8 @@ impl Facts {
             kernel_sums: by_kernel("tasks.wait_ns") || by_kernel("tasks"),
             wakeups: origin != Origin::Imported
                 && !made_up
-                && !missing("tasks.wakeups")
-                && !missing("totals.wakeups"),
+                && !header.lacks(&fields::TASKS_WAKEUPS)
+                && !header.lacks(&fields::TOTALS_WAKEUPS),
             stolen_ns: header.totals.cpu_ns.steal.unwrap_or(0),
         }
     }

@@ -13,6 +13,7 @@ pub mod check;
 mod columns;
 mod error;
 pub mod event;
+pub mod fields;
 pub mod figures;
 mod files;
 pub mod growth;

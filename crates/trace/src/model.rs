@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use swtch_topology::Host;
 
+pub use swtch_topology::{Field, Unavailable};
+
 /// The value of [`Header::schema`].
 pub const SCHEMA: &str = "swtch/trace/1";
 
@@ -44,6 +46,11 @@ pub struct Header {
 }
 
 impl Header {
+    /// Whether the source says that it does not have a figure.
+    pub fn lacks(&self, field: &Field) -> bool {
+        Unavailable::reason_in(&self.unavailable, field).is_some()
+    }
+
     /// A header for a run that has just begun: no totals, no tables.
     ///
     /// ```
@@ -70,8 +77,8 @@ impl Header {
     }
 
     /// Says that a figure is missing, and why.
-    pub fn miss(&mut self, what: impl Into<String>, why: impl Into<String>) {
-        self.unavailable.push(Unavailable::new(what, why));
+    pub fn miss(&mut self, field: impl Into<Field>, reason: impl Into<String>) {
+        self.unavailable.push(Unavailable::new(field, reason));
     }
 
     /// Says where a table or a column comes from.
@@ -327,22 +334,6 @@ pub struct RecorderCost {
     pub bpf_ns: Option<u64>,
     /// Most memory it held, kernel maps included.
     pub memory_bytes: Option<u64>,
-}
-
-/// Something that could not be recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Unavailable {
-    /// What.
-    pub what: String,
-    /// Why, and what would allow it.
-    pub why: String,
-}
-
-impl Unavailable {
-    /// A row from its two parts.
-    pub fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into() }
-    }
 }
 
 /// A table that is there.

@@ -38,7 +38,7 @@ fn a_server_is_measured_on_every_placement_it_has() {
     {
         assert!(found.contains(&placement), "{placement} is missing from {found:?}");
     }
-    assert!(plan.unavailable.iter().any(|row| row.what == "placement other-core-kind"));
+    assert!(plan.unavailable.iter().any(|row| row.field.as_str() == "placement other-core-kind"));
 }
 
 #[test]
@@ -60,7 +60,12 @@ fn one_processor_and_no_privilege_say_what_is_lost() {
     let plan = plan(&Options::default(), "container-v1-quota", false);
     assert_eq!(placements(&plan), [Placement::SameCpu, Placement::Unpinned]);
     let why = |what: &str| {
-        plan.unavailable.iter().find(|row| row.what == what).unwrap_or_else(|| panic!("{what}")).why.clone()
+        plan.unavailable
+            .iter()
+            .find(|row| row.field.as_str() == what)
+            .unwrap_or_else(|| panic!("{what}"))
+            .reason
+            .clone()
     };
     assert!(why("class fifo").contains("Operation not permitted") && why("class fifo").contains("setcap"));
     assert!(!why("placement shared-l3").is_empty());
@@ -136,7 +141,11 @@ fn the_total_cost_always_has_its_direct_cost() {
 fn parts_that_were_not_asked_for_say_so() {
     let what = |options: &Options| -> Vec<String> {
         let plan = plan(options, "vm-firecracker", true);
-        plan.unavailable.into_iter().map(|row| row.what).filter(|what| !what.contains(' ')).collect()
+        plan.unavailable
+            .into_iter()
+            .map(|row| row.field.to_string())
+            .filter(|what| !what.contains(' '))
+            .collect()
     };
     assert_eq!(what(&Options::preset(Preset::Quick)), ["strides"]);
     assert!(what(&Options::default()).is_empty());
@@ -145,7 +154,7 @@ fn parts_that_were_not_asked_for_say_so() {
     let futex = Options { methods: Some(vec![Method::Futex]), ..Options::default() };
     let plan = plan(&futex, "vm-firecracker", true);
     for part in ["total cost", "ring of processes", "messages", "references"] {
-        assert!(plan.unavailable.iter().any(|row| row.what == part), "{part}");
+        assert!(plan.unavailable.iter().any(|row| row.field.as_str() == part), "{part}");
     }
 }
 
@@ -171,8 +180,8 @@ fn refills_are_measured_where_they_are_asked_for() {
         "{:?}",
         only.conditions
     );
-    let why = only.unavailable.iter().find(|row| row.what == "total cost").unwrap();
-    assert!(why.why.contains("--sizes"), "{why:?}");
+    let why = only.unavailable.iter().find(|row| row.field.as_str() == "total cost").unwrap();
+    assert!(why.reason.contains("--sizes"), "{why:?}");
     let sized = of(&Options { sizes_bytes: Some(vec![4096]), ..asked });
     assert!(sized.conditions.iter().any(|planned| planned.part == ProfilePart::Total));
     let all = of(&Options::preset(Preset::Quick));
@@ -188,7 +197,7 @@ fn an_emulated_machine_has_nothing_to_refill() {
         let plan = Plan::new(&options, &host, &probes(true)).unwrap();
         let no_array = |planned: &Planned| !matches!(planned.condition.work, Work::Switch { pattern, .. } if pattern.array_bytes > 0);
         assert!(plan.conditions.iter().all(no_array));
-        let why = plan.unavailable.iter().find(|row| row.what == "total cost").unwrap();
-        assert!(why.why.contains("emulated"), "{why:?}");
+        let why = plan.unavailable.iter().find(|row| row.field.as_str() == "total cost").unwrap();
+        assert!(why.reason.contains("emulated"), "{why:?}");
     }
 }

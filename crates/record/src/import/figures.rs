@@ -99,11 +99,11 @@ impl Figures {
         }));
         if more > 0 {
             let why = format!("the text says {more} times that events were lost, and not how many");
-            header.unavailable.push(unavailable("lost", &why));
+            header.unavailable.push(Unavailable::new("lost", why.as_str()));
         } else if format == Format::PerfScript {
             let why =
                 "the text of perf script does not say what perf lost; perf sched record prints it at its end";
-            header.unavailable.push(unavailable("lost", why));
+            header.unavailable.push(Unavailable::new("lost", why));
         }
     }
 
@@ -114,7 +114,7 @@ impl Figures {
         processes: bool,
         header: &mut Header,
     ) {
-        let mut say = |what: &str, why: &str| header.unavailable.push(unavailable(what, why));
+        let mut say = |what: &'static str, why: &str| header.unavailable.push(Unavailable::new(what, why));
         if counts.malformed > 0 {
             let of = format!(
                 "{} of {} lines could not be understood and were left out",
@@ -210,8 +210,4 @@ impl Figures {
 
 fn header_lacks_exits(figures: &Figures) -> bool {
     figures.processes_exited.is_none() || figures.exits_are_silent
-}
-
-fn unavailable(what: &str, why: &str) -> Unavailable {
-    Unavailable { what: what.to_owned(), why: why.to_owned() }
 }

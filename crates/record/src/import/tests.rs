@@ -120,8 +120,8 @@ fn damage_is_counted_and_said() {
     let (found, trace, _place) = imported(&damaged).unwrap();
     assert!(found.counts.malformed >= 2 && found.counts.switches > 50, "{:?}", found.counts);
     let unavailable = &trace.header.unavailable;
-    let said = unavailable.iter().find(|row| row.what == "switches").unwrap();
-    assert!(said.why.contains(&format!("{} of ", found.counts.malformed)), "{said:?}");
+    let said = unavailable.iter().find(|row| row.field.as_str() == "switches").unwrap();
+    assert!(said.reason.contains(&format!("{} of ", found.counts.malformed)), "{said:?}");
     assert_eq!(trace.header.lost[0].events, 12);
     assert_eq!(trace.cpus.iter().find(|row| row.cpu == 1).unwrap().lost, 12);
 }

@@ -150,9 +150,9 @@ mod tests {
         let first = found.since(&mut missing);
         let none_yet = [("/", Some(0)), ("/jobs", None), ("/jobs/a", Some(0)), ("/jobs/b", None)];
         assert_eq!(used(&first), none_yet.into());
-        let reason = missing.iter().find(|row| row.what == "cgroups.usage_ns").unwrap();
+        let reason = missing.iter().find(|row| row.field.as_str() == "cgroups.usage_ns").unwrap();
         assert!(
-            reason.why.contains("two hierarchies") && reason.why.contains("cgroup_run_seconds"),
+            reason.reason.contains("two hierarchies") && reason.reason.contains("cgroup_run_seconds"),
             "{reason:?}"
         );
         change(root.path(), &tasks, &[("", 132_600), ("jobs", 15_100), ("x", 131_600)], &groups);
@@ -208,7 +208,7 @@ mod tests {
         // Named as /proc/PID/cgroup names them, so that switches and time have one label.
         let uses = found.since(&mut missing);
         assert_eq!(used(&uses), [("/docker/x", Some(0)), ("/docker/x/web", Some(200))].into());
-        assert!(missing.iter().all(|row| row.what != "cgroups.usage_ns"), "{missing:?}");
+        assert!(missing.iter().all(|row| row.field.as_str() != "cgroups.usage_ns"), "{missing:?}");
     }
 
     #[test]

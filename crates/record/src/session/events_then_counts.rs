@@ -146,18 +146,18 @@ impl Counting {
             format!("{}; events were kept for {seconds:.1} s, then counted", self.header.provenance.why);
         for row in &mut header.unavailable {
             if ["switches", "wakes", "preemptions", "intervals.wakeups", "intervals.migrations"]
-                .contains(&row.what.as_str())
+                .contains(&row.field.as_str())
             {
-                row.what = format!("{} after {seconds:.1} s", row.what);
-                row.why.clone_from(&why);
+                row.field = format!("{} after {seconds:.1} s", row.field).into();
+                row.reason.clone_from(&why);
             }
         }
         let what = "histograms of all tasks";
-        if !header.unavailable.iter().any(|one| one.what == what) {
+        if !header.unavailable.iter().any(|one| one.field.as_str() == what) {
             let why = format!(
                 "events were kept for {seconds:.1} s; then waits and slices are counted by task only"
             );
-            header.unavailable.push(Unavailable { what: what.to_owned(), why });
+            header.unavailable.push(Unavailable::new(what, why));
         }
         for (column, source) in &self.header.sources {
             let both = header.sources.get(column).map(|counts| format!("{source}; then {counts}"));

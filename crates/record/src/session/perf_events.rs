@@ -208,7 +208,7 @@ impl PerfEvents {
 
     fn fill_gaps(&self, header: &mut Header) {
         header.unavailable.clear();
-        let mut miss = |what: &str, why: &str| header.miss(what, why);
+        let mut miss = |what: &'static str, why: &str| header.miss(what, why);
         let why = "perf events do not tell of wake-ups; BPF does";
         for what in ["wakes", "totals.wakeups", "intervals.wakeups"] {
             miss(what, why);

@@ -77,7 +77,7 @@ impl Cgroups {
             let account = reading.cpuacct_folder.as_deref().and_then(number);
             found.groups.push(CgroupReading { path: group.path, number: own, account, counters });
         }
-        let mut missing = |what: &str, why: &str| found.unavailable.push(Unavailable::new(what, why));
+        let mut missing = |what: &'static str, why: &str| found.unavailable.push(Unavailable::new(what, why));
         if !throttling {
             missing("cgroups.throttling", "no control group has the cpu controller, which alone has quotas");
         }

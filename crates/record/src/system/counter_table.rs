@@ -88,7 +88,7 @@ fn words(text: &str) -> String {
 
 /// Parses the file `/proc/WHAT`, or says why there is nothing.
 pub(super) fn judged(
-    what: &str,
+    what: &'static str,
     text: Result<String, String>,
     unavailable: &mut Vec<Unavailable>,
 ) -> Option<CounterTable> {

@@ -79,7 +79,7 @@ impl Files {
 
     /// Parses them, and says what is missing.
     pub(super) fn judged(&self, unavailable: &mut Vec<Unavailable>) -> CgroupCounters {
-        let mut row = |what: &str, why: &str| unavailable.push(Unavailable::new(what, why));
+        let mut row = |what: &'static str, why: &str| unavailable.push(Unavailable::new(what, why));
         let mut counters = CgroupCounters::default();
         match &self.cpu_stat {
             Ok(text) => {

@@ -55,7 +55,7 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
     let (cpus_appeared, cpus_gone) = came_and_went(earlier, later, &mut rows);
     let growth = Growth::default();
     let grown = |later: u64, earlier: u64| growth.of(earlier, later);
-    let mut count = |what: &str, earlier: Option<u64>, later: Option<u64>| {
+    let mut count = |what: &'static str, earlier: Option<u64>, later: Option<u64>| {
         let (earlier, later) = (earlier?, later?);
         if later < earlier {
             let why = format!(

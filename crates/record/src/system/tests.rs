@@ -29,7 +29,7 @@ LOC:     103473     127495   Local timer interrupts\n\
 ERR:          3\n";
 
 fn rows<'a>(unavailable: &'a [Unavailable], what: &str) -> Vec<&'a str> {
-    unavailable.iter().filter(|row| row.what == what).map(|row| row.why.as_str()).collect()
+    unavailable.iter().filter(|row| row.field.as_str() == what).map(|row| row.reason.as_str()).collect()
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::shown::{OTHER, Shown};
 use std::collections::BTreeMap;
 use swtch_cost::{CostModel, Inputs, bill};
 use swtch_stats::middle_of_class;
+use swtch_trace::fields;
 use swtch_trace::model::{Header, Unavailable};
 use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
 
@@ -257,7 +258,7 @@ impl Ledger {
 
     fn lacking(&mut self, rows: &[Unavailable]) {
         for row in rows.iter().take(MOST_UNAVAILABLE) {
-            self.unavailable.insert(label(&row.what), reason(&row.why));
+            self.unavailable.insert(label(row.field.as_str()), reason(&row.reason));
         }
     }
 
@@ -322,7 +323,7 @@ impl Ledger {
         }
         if quota_ns.is_none() {
             let why = "whether a task waited for a CPU or for its quota was not recorded".to_owned();
-            self.unavailable.entry("tasks.quota_ns".to_owned()).or_insert(why);
+            self.unavailable.entry(fields::TASKS_QUOTA_NS.to_string()).or_insert(why);
         }
     }
 
@@ -339,7 +340,7 @@ impl Ledger {
             }
             if groups.is_empty() && !stretch.tasks.is_empty() {
                 let why = "which task is in which control group was not recorded".to_owned();
-                self.unavailable.insert("cgroups.context_switches".to_owned(), why);
+                self.unavailable.insert(fields::CGROUPS_CONTEXT_SWITCHES.to_string(), why);
             }
         }
         let rows = groups.iter().map(|(path, row)| (*path, row));
@@ -430,7 +431,7 @@ impl Ledger {
     fn add_estimate(&mut self, stretch: &Stretch<'_>, model: Option<&CostModel>) {
         let Some(model) = model else {
             let why = "it takes a Profile of this machine; 'swtch measure --quick' makes one".to_owned();
-            self.unavailable.insert("switch_cost_estimate".to_owned(), why);
+            self.unavailable.insert(fields::SWITCH_COST_ESTIMATE.to_string(), why);
             return;
         };
         let bill = bill(Inputs {

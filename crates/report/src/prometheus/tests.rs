@@ -299,7 +299,7 @@ fn reasons_keep_their_remedies_whole() {
     let long = format!("{}; {remedy}", "x".repeat(700));
     let endless = format!("it failed; {remedy}; {}; sysctl kernel.perf_event_paranoid=0", "y".repeat(2000));
     header.unavailable = [("long", &long), ("endless", &endless)]
-        .map(|(what, why)| swtch_trace::model::Unavailable { what: what.into(), why: why.clone() })
+        .map(|(field, reason)| swtch_trace::model::Unavailable::new(field, reason.clone()))
         .into();
     header.provenance.why = long.clone();
     let mut ledger = Ledger::new(Limits::default());

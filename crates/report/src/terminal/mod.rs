@@ -263,7 +263,7 @@ fn circumstances(profile: &Profile) -> String {
     if !profile.unavailable.is_empty() {
         lines.push("Not measured:".to_owned());
     }
-    let row = |row: &Unavailable| paragraph("  ", &format!("{}: {}", row.what, row.why), 4);
+    let row = |row: &Unavailable| paragraph("  ", &format!("{}: {}", row.field, row.reason), 4);
     lines.iter().map(|line| paragraph("", line, 2)).chain(profile.unavailable.iter().map(row)).collect()
 }
 

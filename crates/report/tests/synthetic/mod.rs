@@ -357,5 +357,5 @@ pub(crate) fn full(machine: Machine) -> Profile {
 
 /// Something that could not be measured.
 pub(crate) fn unavailable(what: &str, why: &str) -> Unavailable {
-    Unavailable { what: what.to_owned(), why: why.to_owned() }
+    Unavailable::new(what.to_owned(), why)
 }

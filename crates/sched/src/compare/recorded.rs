@@ -76,9 +76,9 @@ fn read(workload: &Workload, folder: &Path) -> Result<Recorded, LiveError> {
     let trace = Trace::open(folder)?;
     let bill = bill(Inputs::of(&trace, workload.model.as_ref(), None));
     let waits = waits(&trace.tasks, &trace.histograms);
-    let unavailable = trace.header.unavailable.iter().find(|row| row.what.contains("wait"));
+    let unavailable = trace.header.unavailable.iter().find(|row| row.field.as_str().contains("wait"));
     let missing = waits.is_none().then(|| {
-        unavailable.map_or_else(|| "the recording has no single waits".to_owned(), |row| row.why.clone())
+        unavailable.map_or_else(|| "the recording has no single waits".to_owned(), |row| row.reason.clone())
     });
     Ok(Recorded {
         waits,

@@ -234,7 +234,7 @@ fn sleeps_that_no_wake_up_ends_are_refused() {
     };
     breaks(change, &["tasks.voluntary of tid 10 (task10)"]);
     // A source that sees no wake-ups says so.
-    let unavailable = Unavailable { what: "totals.wakeups".to_owned(), ..Unavailable::default() };
+    let unavailable = Unavailable::new(crate::fields::TOTALS_WAKEUPS, "");
     let blind = |whole: &mut Whole| {
         change(whole);
         whole.header.unavailable.push(unavailable);

@@ -36,7 +36,7 @@ proptest! {
             vec![Pressure { resource: text.clone(), some_ns: number, full_ns: None }];
         header.lost = vec![Lost { cpu: number.map(|number| number as u32), events: count, what: text.clone() }];
         header.sources.insert(text.clone(), text.clone());
-        header.unavailable = vec![Unavailable { what: text.clone(), why: text.clone() }];
+        header.unavailable = vec![Unavailable::new(text.clone(), text.clone())];
         header.tables = vec![Table { name: text.clone(), rows: count, files: vec![text] }];
         let json = serde_json::to_string(&header).unwrap();
         prop_assert_eq!(serde_json::from_str::<Header>(&json).unwrap(), header);

@@ -81,7 +81,7 @@ impl Collector for CgroupSums {
         tables.cgroups = self.rows(&tables.tasks, &tables.cgroups);
         if self.hierarchy.is_none() {
             let why = "no hierarchy of control groups is mounted where swtch can see it";
-            if header.unavailable.iter().all(|row| row.what != "cgroups") {
+            if !header.lacks(&fields::CGROUPS) {
                 header.miss("cgroups", why);
             }
             return;

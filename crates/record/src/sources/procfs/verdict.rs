@@ -68,7 +68,7 @@ impl Verdict {
         verdict
     }
 
-    fn row(&mut self, what: &str, why: impl Into<String>) {
+    fn row(&mut self, what: &'static str, why: impl Into<String>) {
         self.rows.push(Unavailable::new(what, why));
     }
 

@@ -5,7 +5,7 @@ use super::super::charts::stretches::{self, Gap, Lane};
 use super::super::page::{Block, Cell, Figure, Section, Table};
 use super::super::{median, text};
 use super::figures::{cell, tier_look, tier_names, typical};
-use super::{Functions, NamedFaas, responses, studies};
+use super::{Functions, NamedFaas, THROTTLING, responses, studies};
 use swtch_faas::Response;
 use swtch_faas::response::Timeline;
 
@@ -25,8 +25,9 @@ pub(super) fn section(subjects: Functions<'_>) -> Section {
     let mut blocks = vec![Block::paragraph(INTRO)];
     let all = watched(subjects);
     blocks.extend(figure(&all, studies(subjects).next().is_some()).map(Block::Figure));
-    let about = |what: &str| ["throttling", "spin", "gap"].iter().any(|word| what.contains(word));
-    blocks.extend(subjects.lacking("gaps over time", about, has).map(Block::Notice));
+    blocks.extend(
+        subjects.lacking("gaps over time", |field| field.is_of(&[THROTTLING]), has).map(Block::Notice),
+    );
     Section { id: "gaps", title: "When it ran and when it stood still", blocks }
 }
 

@@ -13,10 +13,14 @@ mod work;
 
 use swtch_faas::tiers::Outcome;
 use swtch_faas::{Document, Response, Tiers};
+use swtch_topology::{Field, Unavailable};
 
 use super::page::{Block, Notice, Page, Section, Table};
 use super::sections::{Subject, Subjects, host};
 use super::{SCRIPT, STYLE, text};
+
+/// How the function was stopped, among what may be missing.
+const THROTTLING: Field = Field::new("throttling");
 
 /// The documents on the page.
 type Functions<'a> = Subjects<'a, NamedFaas>;
@@ -45,8 +49,8 @@ impl Subject for NamedFaas {
         }
     }
 
-    fn unavailable(&self) -> Vec<(&str, &str)> {
-        let missing: Vec<&swtch_faas::Missing> = match &self.document {
+    fn unavailable(&self) -> Vec<&Unavailable> {
+        let mut all: Vec<&Unavailable> = match &self.document {
             Document::Response(response) => response.unavailable.iter().collect(),
             Document::Tiers(tiers) => {
                 let responses =
@@ -54,8 +58,6 @@ impl Subject for NamedFaas {
                 tiers.unavailable.iter().chain(responses.flat_map(|response| &response.unavailable)).collect()
             }
         };
-        let mut all: Vec<(&str, &str)> =
-            missing.iter().map(|missing| (&*missing.what, &*missing.why)).collect();
         all.sort_unstable();
         all.dedup();
         all

@@ -3,8 +3,9 @@
 use super::super::page::{Block, Cell, Section, Table};
 use super::super::text;
 use super::figures::cell;
-use super::{Functions, NamedFaas, place, responses, studies};
+use super::{Functions, NamedFaas, THROTTLING, place, responses, studies};
 use swtch_faas::Response;
+use swtch_topology::Field;
 
 const INTRO: &str = "From inside, the period is the largest distance of which the ends of gaps are whole multiples, and the quota what ran between two of them. Beside it stands \
                      what the control group says of itself, where that can be read.";
@@ -40,7 +41,7 @@ pub(super) fn section(subjects: Functions<'_>) -> Section {
     if !table.rows.is_empty() {
         blocks.push(Block::Table(table));
     }
-    let about = |what: &str| what.contains("throttling") || what.contains("quota");
+    let about = |field: &Field| field.is_of(&[THROTTLING, Field::new("quota_check")]);
     blocks.extend(subjects.lacking("quota, set or seen", about, has).map(Block::Notice));
     Section { id: "quota", title: "The quota, seen from inside", blocks }
 }

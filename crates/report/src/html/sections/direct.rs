@@ -1,6 +1,7 @@
 //! Direct cost c1 by placement, method, tasks and class.
 
 use std::cmp::Reverse;
+use swtch_profile::fields::Part;
 use swtch_profile::model::Direct;
 
 use super::super::charts::dots::{self, Dot, Facet, Group};
@@ -8,28 +9,7 @@ use super::super::charts::markers::{Look, Shape, hollow_item, interval_item, sha
 use super::super::naming;
 use super::super::page::{Block, Cell, Figure, LegendItem, Notice, Section, Table};
 use super::super::text;
-use super::{ESTIMATE_HEAD, Subjects, estimate_cells, mentions, switches_cell, tip, total};
-
-/// Whether a profile's reason speaks of these figures.
-fn about(subject: &str) -> bool {
-    let words = [
-        "c1",
-        "direct",
-        "method",
-        "placement",
-        "class",
-        "fifo",
-        "real-time",
-        "pinn",
-        "pipe",
-        "condvar",
-        "futex",
-        "eventfd",
-        "yield",
-        "sibling",
-    ];
-    mentions(subject, &words) && !total::about(subject)
-}
+use super::{ESTIMATE_HEAD, Subjects, estimate_cells, switches_cell, tip};
 
 /// The section.
 pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
@@ -42,9 +22,9 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
     if !rows.is_empty() {
         blocks.push(Block::Figure(figure(subjects, &rows)));
     }
-    blocks.extend(subjects.missing("direct cost", about, |p| !p.direct.is_empty()).map(Block::Notice));
+    blocks.extend(subjects.missing("direct cost", Part::Direct, |p| !p.direct.is_empty()).map(Block::Notice));
     let measured = subjects.iter().filter(|(_, named)| !named.profile.direct.is_empty());
-    let reasons = subjects.reasons(measured.map(|(i, _)| i), about);
+    let reasons = subjects.reasons(measured.map(|(i, _)| i), |field| Part::of(field).contains(&Part::Direct));
     if !reasons.is_empty() {
         let text = "What could not be measured here:".to_owned();
         blocks.push(Block::Notice(Notice { text, items: reasons }));

@@ -1,6 +1,7 @@
 //! Where the curve's borders agree with the caches the machine reports.
 
 use swtch_profile::Profile;
+use swtch_profile::fields::Part;
 use swtch_profile::model::{Knee, RegionKind};
 
 use super::super::naming::region_name;
@@ -25,9 +26,8 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
     if subjects.iter().any(|(_, named)| !named.profile.regions.is_empty()) {
         blocks.push(Block::Table(regions(subjects)));
     }
-    let about = |subject: &str| super::mentions(subject, &["region", "knee", "cache", "c2", "total"]);
     let has = |p: &Profile| !p.knees.is_empty() || !p.regions.is_empty();
-    blocks.extend(subjects.missing("regions of the curve", about, has).map(Block::Notice));
+    blocks.extend(subjects.missing("regions of the curve", Part::Regions, has).map(Block::Notice));
     Section { id: "knees", title: "Do the borders agree with the caches?", blocks }
 }
 

@@ -12,7 +12,8 @@ pub(super) mod stride;
 pub(super) mod total;
 
 use swtch_profile::Profile;
-use swtch_profile::model::Estimate;
+use swtch_profile::fields::Part;
+use swtch_profile::model::{Estimate, Field, Unavailable};
 
 use super::NamedProfile;
 use super::charts::markers::{Look, Shape, block_item};
@@ -45,7 +46,7 @@ pub(super) trait Subject {
     fn origin(&self) -> String;
 
     /// What it lacks, and why.
-    fn unavailable(&self) -> Vec<(&str, &str)>;
+    fn unavailable(&self) -> Vec<&Unavailable>;
 }
 
 impl Subject for NamedProfile {
@@ -60,20 +61,15 @@ impl Subject for NamedProfile {
         format!("preset {}", self.profile.provenance.preset)
     }
 
-    fn unavailable(&self) -> Vec<(&str, &str)> {
-        self.profile.unavailable.iter().map(|missing| (&*missing.what, &*missing.why)).collect()
+    fn unavailable(&self) -> Vec<&Unavailable> {
+        self.profile.unavailable.iter().collect()
     }
 }
 
 impl Subjects<'_> {
     /// As [`Subjects::lacking`], by what a profile holds.
-    pub(super) fn missing(
-        self,
-        what: &str,
-        about: fn(&str) -> bool,
-        has: impl Fn(&Profile) -> bool,
-    ) -> Option<Notice> {
-        self.lacking(what, about, |named| has(&named.profile))
+    pub(super) fn missing(self, what: &str, part: Part, has: impl Fn(&Profile) -> bool) -> Option<Notice> {
+        self.lacking(what, |field| Part::of(field).contains(&part), |named| has(&named.profile))
     }
 }
 
@@ -155,12 +151,12 @@ impl<'a, T: Subject> Subjects<'a, T> {
         table
     }
 
-    /// Says which subjects lack a kind of figures, and what they say about it: those of their reasons whose subject is
+    /// Says which subjects lack a kind of figures, and what they say about it: those of their reasons whose field is
     /// `about` it. Nothing when every one has them.
     pub(super) fn lacking(
         self,
         what: &str,
-        about: fn(&str) -> bool,
+        about: impl Fn(&Field) -> bool,
         has: impl Fn(&T) -> bool,
     ) -> Option<Notice> {
         let lacking: Vec<_> = self.iter().filter(|(_, named)| !has(named)).collect();
@@ -190,12 +186,12 @@ impl<'a, T: Subject> Subjects<'a, T> {
     pub(super) fn reasons(
         self,
         indices: impl Iterator<Item = usize>,
-        about: fn(&str) -> bool,
+        about: impl Fn(&Field) -> bool,
     ) -> Vec<String> {
         let mut by_line: Vec<(String, Vec<String>)> = Vec::new();
         for index in indices {
             let names = || self.name(index).into_iter();
-            for line in reasons_of(&self.0[index].unavailable(), about) {
+            for line in reasons_of(&self.0[index].unavailable(), &about) {
                 match by_line.iter_mut().find(|(known, _)| *known == line) {
                     Some((_, givers)) => givers.extend(names()),
                     None => by_line.push((line, names().collect())),
@@ -213,21 +209,16 @@ impl<'a, T: Subject> Subjects<'a, T> {
     }
 }
 
-/// Reasons, each with all the subjects it is given for.
-fn reasons_of(unavailable: &[(&str, &str)], about: fn(&str) -> bool) -> Vec<String> {
+/// Reasons, each with all the fields it is given for.
+fn reasons_of(unavailable: &[&Unavailable], about: impl Fn(&Field) -> bool) -> Vec<String> {
     let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (what, why) in unavailable.iter().filter(|(what, _)| about(&what.to_lowercase())) {
-        match by_reason.iter_mut().find(|(known, _)| known == why) {
-            Some((_, subjects)) => subjects.push(what),
-            None => by_reason.push((why, vec![what])),
+    for row in unavailable.iter().filter(|row| about(&row.field)) {
+        match by_reason.iter_mut().find(|(known, _)| *known == row.reason) {
+            Some((_, fields)) => fields.push(row.field.as_str()),
+            None => by_reason.push((&row.reason, vec![row.field.as_str()])),
         }
     }
-    by_reason.into_iter().map(|(why, subjects)| format!("{}: {why}", subjects.join(", "))).collect()
-}
-
-/// Whether a subject mentions one of the words.
-fn mentions(subject: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| subject.contains(word))
+    by_reason.into_iter().map(|(reason, fields)| format!("{}: {reason}", fields.join(", "))).collect()
 }
 
 /// The lines that a mark shows about its figure.

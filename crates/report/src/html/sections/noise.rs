@@ -164,7 +164,7 @@ fn unavailable(subjects: Subjects<'_>) -> Vec<Block> {
         Table::new("What could not be measured", &subjects.head("What", &["Why, and what would allow it"]));
     for (index, named) in subjects.iter() {
         for missing in &named.profile.unavailable {
-            table.row(&missing.what, subjects.cells(index, vec![Cell::text(&missing.why)]));
+            table.row(missing.field.as_str(), subjects.cells(index, vec![Cell::text(&missing.reason)]));
         }
     }
     if table.rows.is_empty() {

@@ -1,6 +1,7 @@
 //! A switch beside other operations of the kernel.
 
 use swtch_profile::Profile;
+use swtch_profile::fields::Part;
 use swtch_profile::model::Estimate;
 
 use super::super::answer;
@@ -20,15 +21,12 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
     if !operations.is_empty() {
         blocks.push(Block::Figure(figure(subjects, &operations)));
     }
-    let about = |subject: &str| {
-        super::mentions(subject, &["reference", "syscall", "system call", "getppid", "fork", "thread create"])
-    };
     let has = |p: &Profile| {
         p.references.syscall_ns.is_some()
             || p.references.fork_ns.is_some()
             || p.references.thread_create_ns.is_some()
     };
-    blocks.extend(subjects.missing("reference operation", about, has).map(Block::Notice));
+    blocks.extend(subjects.missing("reference operation", Part::References, has).map(Block::Notice));
     Section { id: "references", title: "For scale: other operations", blocks }
 }
 

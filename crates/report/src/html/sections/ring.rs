@@ -1,5 +1,6 @@
 //! The ring of processes: its surface as a heat map for each profile, and as curves.
 
+use swtch_profile::fields::Part;
 use swtch_profile::model::Ring;
 
 use super::super::charts::heat_map::{HeatCell, HeatMap};
@@ -24,9 +25,7 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
     if subjects.iter().any(|(_, named)| has(&named.profile)) {
         blocks.push(Block::Figure(curves(subjects)));
     }
-    blocks.extend(
-        subjects.missing("ring of processes", |subject| subject.contains("ring"), has).map(Block::Notice),
-    );
+    blocks.extend(subjects.missing("ring of processes", Part::Ring, has).map(Block::Notice));
     Section { id: "ring", title: "A ring of processes", blocks }
 }
 

@@ -1,5 +1,6 @@
 //! Total cost over stride, for the array sizes measured at several.
 
+use swtch_profile::fields::Part;
 use swtch_profile::model::Total;
 
 use super::super::charts::lines::{Point, Series, any_off_axis};
@@ -8,7 +9,7 @@ use super::super::charts::small_multiples::{self, Multiple, Shared};
 use super::super::naming;
 use super::super::page::{Block, Cell, Figure, LegendItem, Section, Table};
 use super::super::text;
-use super::total::{about, row_cells, row_head};
+use super::total::{row_cells, row_head};
 use super::{Subjects, tip};
 
 /// The section.
@@ -22,7 +23,7 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
     if subjects.iter().any(|(_, named)| has(&named.profile)) {
         blocks.push(Block::Figure(figure(subjects)));
     }
-    blocks.extend(subjects.missing("array size at several strides", about, has).map(Block::Notice));
+    blocks.extend(subjects.missing("array size at several strides", Part::Total, has).map(Block::Notice));
     Section { id: "stride", title: "Total cost over stride", blocks }
 }
 

@@ -1,5 +1,6 @@
 //! Total cost c2 and indirect cost over array size.
 
+use swtch_profile::fields::Part;
 use swtch_profile::model::{RegionKind, Total};
 
 use super::super::charts::caches::Lane;
@@ -9,14 +10,10 @@ use super::super::charts::size_curve::SizeCurve;
 use super::super::naming;
 use super::super::page::{Block, Cell, Figure, LegendItem, Section, Table};
 use super::super::text;
-use super::{ESTIMATE_HEAD, Subjects, estimate_cells, mentions, switches_cell, tip};
+use super::{ESTIMATE_HEAD, Subjects, estimate_cells, switches_cell, tip};
 
 /// An element's size: at this stride the array is walked from end to end.
 pub(in crate::html) const SEQUENTIAL: u64 = 8;
-/// Whether a profile's reason speaks of these figures.
-pub(in crate::html) fn about(subject: &str) -> bool {
-    mentions(subject, &["c2", "total", "indirect", "array", "stride", " each ("])
-}
 
 /// The section.
 pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
@@ -29,7 +26,7 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
     if subjects.iter().any(|(_, named)| has(&named.profile)) {
         blocks.push(Block::Figure(figure(subjects)));
     }
-    blocks.extend(subjects.missing("sequential c2 curve", about, has).map(Block::Notice));
+    blocks.extend(subjects.missing("sequential c2 curve", Part::Total, has).map(Block::Notice));
     Section { id: "total", title: "Total and indirect cost over array size", blocks }
 }
 

@@ -10,6 +10,7 @@ mod settings;
 
 use swtch_study::Study;
 use swtch_study::model::{Cpu, Outcome, Run, SCHEMA, Summary, Workload};
+use swtch_topology::Unavailable;
 
 use super::page::{Block, Notice, Page, Section};
 use super::sections::{Subject, Subjects, host};
@@ -39,10 +40,9 @@ impl Subject for NamedStudy {
         self.study.provenance.runtime.as_ref().map_or_else(|| self.study.kind.clone(), runtime)
     }
 
-    fn unavailable(&self) -> Vec<(&str, &str)> {
-        let missing =
-            self.study.unavailable.iter().chain(self.study.runs.iter().flat_map(|run| &run.unavailable));
-        let mut all: Vec<(&str, &str)> = missing.map(|missing| (&*missing.what, &*missing.why)).collect();
+    fn unavailable(&self) -> Vec<&Unavailable> {
+        let of_runs = self.study.runs.iter().flat_map(|run| &run.unavailable);
+        let mut all: Vec<&Unavailable> = self.study.unavailable.iter().chain(of_runs).collect();
         all.sort_unstable();
         all.dedup();
         all

@@ -6,6 +6,7 @@ use super::super::text;
 use super::models::label;
 use super::{NamedStudy, Studies};
 use swtch_study::model::{OverTime, Run};
+use swtch_topology::Field;
 
 const MS: f64 = 1e6;
 
@@ -35,9 +36,11 @@ pub(super) fn section(subjects: Studies<'_>) -> Section {
         }
         blocks.extend(figure(subjects, i, named).map(Block::Figure));
     }
-    let about = |what: &str| what.contains("over_time");
+    const OVER_TIME: Field = Field::new("over_time");
     let has = |named: &NamedStudy| named.study.runs.iter().any(|run| run.over_time.is_some());
-    blocks.extend(subjects.lacking("figures over time", about, has).map(Block::Notice));
+    blocks.extend(
+        subjects.lacking("figures over time", |field| field.is_of(&[OVER_TIME]), has).map(Block::Notice),
+    );
     Section { id: "over-time", title: "Processes and interrupts", blocks }
 }
 

@@ -1,8 +1,9 @@
 //! How long waits and slices are and what switches cost, as distributions.
 
 use swtch_stats::{class_bounds, class_of};
+use swtch_trace::model::Field;
 use swtch_trace::tables::TASK_CLASS_BITS;
-use swtch_trace::{Trace, figures};
+use swtch_trace::{Trace, fields, figures};
 
 use super::super::charts::histogram::{self, Bin, Distribution};
 use super::super::page::{Block, Cell, Figure, Section, Table};
@@ -64,9 +65,10 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     for kind in &KINDS {
         blocks.extend(figure(subjects, kind).map(Block::Figure));
     }
-    let about = |what: &str| what.starts_with("histograms") || what.starts_with("tasks.wait");
+    const WAITS: [Field; 3] = [fields::HISTOGRAMS, fields::TASKS_WAIT_NS, fields::TASKS_WAIT_P50_NS];
+    const COST: [Field; 2] = [fields::SWITCHES_COST_NS, fields::TASKS_SWITCH_COST_NS];
     let has = |named: &NamedTrace| !named.trace.histograms.is_empty();
-    blocks.extend(subjects.lacking("distributions", about, has).map(Block::Notice));
+    blocks.extend(subjects.lacking("distributions", |field| field.is_of(&WAITS), has).map(Block::Notice));
     let no_cost =
         |named: &NamedTrace| has(named) && !named.trace.histograms.iter().any(|row| row.metric == "cost");
     for (i, _) in subjects.iter().filter(|(_, named)| no_cost(named)) {
@@ -74,7 +76,7 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
             i,
             "The cost of single switches is not known: this Trace holds no figures that were measured in place.",
         );
-        let items = subjects.reasons(std::iter::once(i), |what| what.contains("cost"));
+        let items = subjects.reasons(std::iter::once(i), |field| field.is_of(&COST));
         blocks.push(Block::Notice(super::Notice { text, items }));
     }
     Section { id: "distributions", title: "Waits, slices and costs", blocks }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use swtch_trace::Trace;
 use swtch_trace::tables::InterruptKind;
+use swtch_trace::{Trace, fields};
 
 use super::super::charts::amounts::{self, Amount, Thing};
 use super::super::page::{Block, Cell, Figure, Section, Table};
@@ -39,12 +39,16 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     blocks.extend(
         figure(subjects, &lines, ("figure-interrupt-time", captions[1]), time, text::ns).map(Block::Figure),
     );
-    let about = |what: &str| what.starts_with("interrupts");
     let has = |named: &NamedTrace| !named.trace.interrupts.is_empty();
-    blocks.extend(subjects.lacking("interrupts", about, has).map(Block::Notice));
+    blocks.extend(
+        subjects.lacking("interrupts", |field| field.is_of(&[fields::INTERRUPTS]), has).map(Block::Notice),
+    );
     let timed = |named: &NamedTrace| !has(named) || named.trace.interrupts.iter().any(|row| row.ns.is_some());
-    let about_time = |what: &str| what.starts_with("interrupts.ns");
-    blocks.extend(subjects.lacking("time in interrupts", about_time, timed).map(Block::Notice));
+    blocks.extend(
+        subjects
+            .lacking("time in interrupts", |field| field.is_of(&[fields::INTERRUPTS_NS]), timed)
+            .map(Block::Notice),
+    );
     Section { id: "interrupts", title: "Interrupts", blocks }
 }
 

@@ -18,7 +18,7 @@ mod totals;
 use swtch_cost::{Advice, Bill, Caveat, CostModel, Inputs, Price, advise, bill, caveats};
 use swtch_topology::Host;
 use swtch_trace::Trace;
-use swtch_trace::model::{Ended, Origin, Scope};
+use swtch_trace::model::{Ended, Origin, Scope, Unavailable};
 
 use super::page::{Block, Notice, Page, Section};
 use super::sections::{Subject, Subjects, host};
@@ -87,8 +87,8 @@ impl Subject for NamedTrace {
         format!("source {}", self.trace.header.provenance.recorder)
     }
 
-    fn unavailable(&self) -> Vec<(&str, &str)> {
-        self.trace.header.unavailable.iter().map(|missing| (&*missing.what, &*missing.why)).collect()
+    fn unavailable(&self) -> Vec<&Unavailable> {
+        self.trace.header.unavailable.iter().collect()
     }
 }
 

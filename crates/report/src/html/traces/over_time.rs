@@ -1,5 +1,6 @@
 //! Rates, processor time and tasks over time.
 
+use swtch_trace::fields;
 use swtch_trace::model::Scope;
 use swtch_trace::tables::IntervalRow;
 
@@ -27,9 +28,12 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     for (id, caption, metrics) in charts {
         blocks.extend(figure(subjects, &points, id, caption, metrics).map(Block::Figure));
     }
-    let about = |what: &str| what.starts_with("intervals");
     let has = |named: &super::NamedTrace| !named.trace.intervals.is_empty();
-    blocks.extend(subjects.lacking("figures over time", about, has).map(Block::Notice));
+    blocks.extend(
+        subjects
+            .lacking("figures over time", |field| field.is_of(&[fields::INTERVALS]), has)
+            .map(Block::Notice),
+    );
     Section { id: "over-time", title: "Over time", blocks }
 }
 

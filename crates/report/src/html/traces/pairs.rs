@@ -1,8 +1,10 @@
 //! Who preempts whom, and who wakes whom.
 
 use std::collections::HashMap;
+use std::slice;
 
-use swtch_trace::Trace;
+use swtch_trace::model::Field;
+use swtch_trace::{Trace, fields};
 
 use super::super::charts::matrix::{self, Matrix};
 use super::super::page::{Block, Cell, Figure, Section, Table};
@@ -42,7 +44,7 @@ struct Kind {
     /// What thread 0 stands for.
     nobody: &'static str,
     pairs: fn(&Trace) -> Vec<Pair>,
-    about: fn(&str) -> bool,
+    field: Field,
 }
 
 const PREEMPTIONS: Kind = Kind {
@@ -61,7 +63,7 @@ const PREEMPTIONS: Kind = Kind {
         let pairs = trace.preemptions.iter();
         pairs.map(|row| Pair { from: row.by_tid, to: row.of_tid, count: row.count, detail: row.ns }).collect()
     },
-    about: |what| what.starts_with("preemptions"),
+    field: fields::PREEMPTIONS,
 };
 
 const WAKES: Kind = Kind {
@@ -87,7 +89,7 @@ const WAKES: Kind = Kind {
             })
             .collect()
     },
-    about: |what| what.starts_with("wakes"),
+    field: fields::WAKES,
 };
 
 /// The section.
@@ -104,9 +106,18 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
         // Nothing counted is a finding; nothing countable has a reason.
         let seen = |named: &NamedTrace| {
             !(kind.pairs)(&named.trace).is_empty()
-                || !named.trace.header.unavailable.iter().any(|missing| (kind.about)(&missing.what))
+                || !named
+                    .trace
+                    .header
+                    .unavailable
+                    .iter()
+                    .any(|row| row.field.is_of(slice::from_ref(&kind.field)))
         };
-        blocks.extend(subjects.lacking("such pairs", kind.about, seen).map(Block::Notice));
+        blocks.extend(
+            subjects
+                .lacking("such pairs", |field| field.is_of(slice::from_ref(&kind.field)), seen)
+                .map(Block::Notice),
+        );
         for (i, named) in subjects.iter() {
             if seen(named) && (kind.pairs)(&named.trace).is_empty() {
                 let text = subjects.prefixed(i, &format!("No task {} another.", kind.verb));

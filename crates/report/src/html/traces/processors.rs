@@ -1,6 +1,7 @@
 //! What the processors did: a bar for all, and one for each.
 
-use swtch_trace::model::CpuTime;
+use swtch_trace::fields;
+use swtch_trace::model::{CpuTime, Field};
 use swtch_trace::tables::CpuRow;
 
 use super::super::charts::markers::block_item;
@@ -11,6 +12,9 @@ use super::{NamedTrace, Traces};
 
 /// Processors of a Trace that get a bar; the table has all.
 const MOST_BARS: usize = 32;
+
+/// What the section shows.
+const CPU_TIME: [Field; 3] = [fields::CPU, fields::CPUS, fields::TOTALS_CPU_NS];
 
 /// A use of a processor's time.
 struct Use {
@@ -66,10 +70,10 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     if !all.is_empty() {
         blocks.push(Block::Figure(figure(subjects, &all)));
     }
-    let about =
-        |what: &str| what.starts_with("cpu.") || what.starts_with("cpus") || what.starts_with("totals.cpu");
     let has = |named: &NamedTrace| !times_of(named).is_empty();
-    blocks.extend(subjects.lacking("time of processors by use", about, has).map(Block::Notice));
+    blocks.extend(
+        subjects.lacking("time of processors by use", |field| field.is_of(&CPU_TIME), has).map(Block::Notice),
+    );
     Section { id: "processors", title: "What the CPUs did", blocks }
 }
 
@@ -122,8 +126,7 @@ fn figure(subjects: Traces<'_>, all: &[(usize, Times)]) -> Figure {
     if left_out > 0 {
         figure = figure.note(format!("{left_out} more CPUs are in the table only."));
     }
-    let about = |what: &str| what.starts_with("cpu.") || what.starts_with("cpus.");
-    for reason in subjects.reasons(subjects.iter().map(|(i, _)| i), about) {
+    for reason in subjects.reasons(subjects.iter().map(|(i, _)| i), |field| field.is_of(&CPU_TIME[..2])) {
         figure = figure.note(format!("Not known: {reason}."));
     }
     figure

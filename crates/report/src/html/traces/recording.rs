@@ -113,7 +113,7 @@ fn unavailable(subjects: Traces<'_>) -> Block {
         Table::new("What could not be recorded", &subjects.head("What", &["Why, and what would allow it"]));
     for (i, named) in subjects.iter() {
         for missing in &named.trace.header.unavailable {
-            table.row(&missing.what, subjects.cells(i, vec![Cell::text(&missing.why)]));
+            table.row(missing.field.as_str(), subjects.cells(i, vec![Cell::text(&missing.reason)]));
         }
     }
     if table.rows.is_empty() {

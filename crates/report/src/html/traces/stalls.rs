@@ -1,5 +1,8 @@
 //! Time in which tasks could not go on: pressure, and the quota of a control group.
 
+use swtch_trace::fields;
+use swtch_trace::model::Field;
+
 use super::super::page::{Block, Cell, Section, Table};
 use super::super::text;
 use super::{NamedTrace, Traces};
@@ -13,9 +16,9 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     if subjects.iter().any(|(_, named)| !named.trace.header.totals.pressure.is_empty()) {
         blocks.push(Block::Table(pressure(subjects)));
     }
-    let about = |what: &str| what.contains("pressure");
+    const PRESSURE: [Field; 3] = [fields::PRESSURE, fields::CGROUP_CPU_PRESSURE, fields::CGROUPS_PRESSURE];
     let has = |named: &NamedTrace| !named.trace.header.totals.pressure.is_empty();
-    blocks.extend(subjects.lacking("pressure", about, has).map(Block::Notice));
+    blocks.extend(subjects.lacking("pressure", |field| field.is_of(&PRESSURE), has).map(Block::Notice));
     for (i, named) in subjects.iter() {
         blocks.push(Block::paragraph(subjects.prefixed(i, &throttling(named))));
     }

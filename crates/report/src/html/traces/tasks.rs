@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use swtch_cost::{Range, TaskBill};
-use swtch_trace::figures;
+use swtch_trace::model::Field;
 use swtch_trace::tables::TaskRow;
+use swtch_trace::{fields, figures};
 
 use super::super::page::{Block, Cell, Section, Table};
 use super::super::text;
@@ -45,9 +46,9 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
         }
     }
     let has = |named: &NamedTrace| named.trace.tasks.iter().any(|task| task.in_scope);
-    blocks.extend(subjects.lacking("tasks", |what| what.starts_with("tasks"), has).map(Block::Notice));
+    blocks.extend(subjects.lacking("tasks", |field| field.is_of(&[fields::TASKS]), has).map(Block::Notice));
     for (i, named) in subjects.iter() {
-        let reasons = subjects.reasons(std::iter::once(i), in_the_table);
+        let reasons = subjects.reasons(std::iter::once(i), |field| field.is_of(&IN_THE_TABLE));
         if has(named) && !reasons.is_empty() {
             let text = subjects.prefixed(i, "Not known of these tasks:");
             blocks.push(Block::Notice(super::Notice { text, items: reasons }));
@@ -56,17 +57,16 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     Section { id: "tasks", title: "Tasks", blocks }
 }
 
-/// Whether a reason is about tasks that are not in the table, or about one of its columns.
-fn in_the_table(what: &str) -> bool {
-    let columns =
-        ["wake", "wait", "slice", "migrations", "displaced", "switch", "short_lived", "working_set"];
-    what.strip_prefix("tasks.").is_some_and(|column| columns.iter().any(|known| column.starts_with(known)))
-}
-
-/// Whether a column's zero is a count and no gap.
-fn counted(named: &NamedTrace, column: &str) -> bool {
-    !named.trace.header.unavailable.iter().any(|missing| missing.what == column)
-}
+/// Tasks that are not in the table, and its columns.
+const IN_THE_TABLE: [Field; 7] = [
+    fields::TASKS_SHORT_LIVED,
+    fields::TASKS_WAKEUPS,
+    fields::TASKS_WAIT_NS,
+    fields::TASKS_WAIT_P50_NS,
+    fields::TASKS_MIGRATIONS,
+    fields::TASKS_SWITCH_COST_NS,
+    fields::TASKS_WORKING_SET_BYTES,
+];
 
 fn table(named: &NamedTrace, title: &str) -> Table {
     let bills: HashMap<u32, &TaskBill> = named.bill.tasks.iter().map(|bill| (bill.tid, bill)).collect();
@@ -130,14 +130,16 @@ fn time(value: u64) -> Cell {
 
 fn cells(named: &NamedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cell> {
     let known = |value: Option<u64>| value.map_or_else(dash, time);
+    // A zero that nobody counted is a gap.
+    let lacks = |field: Field| named.trace.header.lacks(&field);
     vec![
         Cell::sorted(task.pid.to_string(), f64::from(task.pid)),
         Cell::sorted(task.tid.to_string(), f64::from(task.tid)),
         time(figures::cpu_ns(task)),
         count(task.voluntary),
         count(task.involuntary),
-        if counted(named, "tasks.wakeups") { count(task.wakeups) } else { dash() },
-        if counted(named, "tasks.wait_ns") { time(task.wait_ns) } else { dash() },
+        if !lacks(fields::TASKS_WAKEUPS) { count(task.wakeups) } else { dash() },
+        if !lacks(fields::TASKS_WAIT_NS) { time(task.wait_ns) } else { dash() },
         known(task.wait_p50_ns),
         known(task.wait_p90_ns),
         known(task.wait_p99_ns),
@@ -163,6 +165,7 @@ fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell>
         parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
     };
     let moves: Option<u64> = rest.iter().map(|(task, _)| migrations(task)).sum();
+    let lacks = |field: Field| named.trace.header.lacks(&field);
     let longest = |of: fn(&TaskRow) -> Option<u64>| {
         rest.iter().filter_map(|(task, _)| of(task)).max().map_or_else(dash, time)
     };
@@ -172,8 +175,8 @@ fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell>
         time(sum(figures::cpu_ns)),
         count(sum(|task| task.voluntary)),
         count(sum(|task| task.involuntary)),
-        if counted(named, "tasks.wakeups") { count(sum(|task| task.wakeups)) } else { dash() },
-        if counted(named, "tasks.wait_ns") { time(sum(|task| task.wait_ns)) } else { dash() },
+        if !lacks(fields::TASKS_WAKEUPS) { count(sum(|task| task.wakeups)) } else { dash() },
+        if !lacks(fields::TASKS_WAIT_NS) { time(sum(|task| task.wait_ns)) } else { dash() },
         dash(),
         dash(),
         dash(),

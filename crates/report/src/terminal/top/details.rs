@@ -4,6 +4,8 @@ use super::cells::{UNKNOWN, ends, percent, printable, rate, some_time, time};
 use super::header::{Pieces, Tone};
 use super::rates::{Pair, Row};
 use super::window::{CostSource, Window};
+use swtch_trace::fields::PREEMPTIONS;
+use swtch_trace::model::Unavailable;
 
 /// The lines about a row of the last window.
 pub(super) fn details(row: &Row, window: &Window) -> Vec<Pieces> {
@@ -47,9 +49,9 @@ pub(super) fn details(row: &Row, window: &Window) -> Vec<Pieces> {
     lines.push(Vec::new());
     lines.extend(pairs("Preempted by", row.preempted_by.as_deref(), "nobody since the last look"));
     lines.extend(pairs("Woken by", row.woken_by.as_deref(), "nobody but interrupts since the last look"));
-    let reason = window.unavailable.iter().find(|(what, _)| what == "preemptions");
-    if let (None, Some((_, why))) = (&row.preempted_by, reason) {
-        lines.push(vec![(why.clone(), Tone::Quiet)]);
+    let reason = Unavailable::reason_in(&window.unavailable, &PREEMPTIONS);
+    if let (None, Some(reason)) = (&row.preempted_by, reason) {
+        lines.push(vec![(reason.to_owned(), Tone::Quiet)]);
     }
     lines
 }

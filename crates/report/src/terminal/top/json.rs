@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 /// did nothing are left out; rates are a second, shares of one processor unless they say otherwise.
 pub fn json(window: &Window) -> Value {
     let active = |rows: Vec<Row>| rows.into_iter().filter(Row::is_active).collect::<Vec<_>>();
-    let unavailable = window.unavailable.iter().map(|(what, why)| json!({ "what": what, "why": why }));
     json!({
         "schema": "swtch/top/1",
         "unix_ns": window.unix_ns,
@@ -22,6 +21,6 @@ pub fn json(window: &Window) -> Value {
         "processes": active(window.processes()),
         "cgroups": active(window.cgroups()),
         "cpus": window.cpus,
-        "unavailable": unavailable.collect::<Vec<_>>(),
+        "unavailable": window.unavailable,
     })
 }

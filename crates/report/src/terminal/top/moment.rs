@@ -24,10 +24,3 @@ pub struct Moment {
     /// Who preempted whom.
     pub preemptions: Vec<PreemptionRow>,
 }
-
-impl Moment {
-    /// Whether the source says that it does not have a figure.
-    pub(super) fn lacks(&self, what: &str) -> bool {
-        self.header.unavailable.iter().any(|row| row.what == what)
-    }
-}

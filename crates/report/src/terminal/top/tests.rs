@@ -6,6 +6,7 @@ mod windows;
 
 use super::{Moment, Window};
 use swtch_topology::Host;
+use swtch_trace::fields;
 use swtch_trace::model::{Header, Pressure, Provenance, Scope, SwitchTotals, Unavailable};
 use swtch_trace::tables::{CpuRow, PreemptionRow, TaskRow, WakeRow};
 
@@ -132,11 +133,8 @@ fn sampled() -> Window {
     };
     let before = moment(10, "procfs", vec![bare(task(200, 200, "web", 0, 0))]);
     let mut after = moment(12, "procfs", vec![bare(task(200, 200, "web", 4000, 200))]);
-    for what in ["preemptions", "wakes", "tasks.wakeups"] {
-        after
-            .header
-            .unavailable
-            .push(Unavailable { what: what.to_owned(), why: "samples do not see it".to_owned() });
+    for field in [fields::PREEMPTIONS, fields::WAKES, fields::TASKS_WAKEUPS] {
+        after.header.unavailable.push(Unavailable::new(field, "samples do not see it"));
     }
     Window::between(&before, &after, None)
 }

@@ -5,7 +5,8 @@ use super::rates::{Grown, Pair, Rates, Row};
 use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
-use swtch_trace::SourceKind;
+use swtch_trace::model::Unavailable;
+use swtch_trace::{SourceKind, fields};
 use swtch_trace::tables::{CpuRow, TaskRow};
 
 /// Of those who preempted or woke a task, so many are kept.
@@ -43,8 +44,8 @@ pub struct Window {
     pub tasks: Vec<Row>,
     /// Processors that are on.
     pub cpus: Vec<CpuRates>,
-    /// What the source does not see: what, and why.
-    pub unavailable: Vec<(String, String)>,
+    /// What the source does not see, and why.
+    pub unavailable: Vec<Unavailable>,
 }
 
 /// All together. Rates are a second; what is not known is absent.
@@ -140,12 +141,7 @@ impl Window {
             totals: maker.totals(&tasks),
             cpus: maker.cpus(),
             tasks,
-            unavailable: later
-                .header
-                .unavailable
-                .iter()
-                .map(|row| (row.what.clone(), row.why.clone()))
-                .collect(),
+            unavailable: later.header.unavailable.clone(),
         }
     }
 
@@ -208,7 +204,7 @@ impl Maker<'_> {
         let cost_ns = self.cost_ns(grown);
         // What was measured may belong to switches from idle, of which the task has no count.
         let each = cost_ns.filter(|_| switches > 0).map(|cost| cost.times(1.0 / switches as f64));
-        let waited = !self.later.lacks("tasks.wait_ns");
+        let waited = !self.later.header.lacks(&fields::TASKS_WAIT_NS);
         Rates {
             voluntary_per_s: self.per_s(grown.voluntary),
             involuntary_per_s: self.per_s(grown.involuntary),
@@ -220,7 +216,8 @@ impl Maker<'_> {
             wait_p90_ns: row.wait_p90_ns,
             wait_p99_ns: row.wait_p99_ns,
             wait_max_ns: row.wait_max_ns,
-            wakeups_per_s: (!self.later.lacks("tasks.wakeups")).then(|| self.per_s(grown.wakeups)),
+            wakeups_per_s: (!self.later.header.lacks(&fields::TASKS_WAKEUPS))
+                .then(|| self.per_s(grown.wakeups)),
             migrations_per_s: grown.migrations.map(|count| self.per_s(count)),
         }
     }
@@ -378,8 +375,8 @@ impl Pairs {
             rows.map(|row| (row.of_tid, pair(row.by_tid, row.count, row.ns.map(|ns| maker.share(ns)))));
         let wakes = later.wakes.iter().map(|row| (row.wakee_tid, pair(row.waker_tid, row.count, None)));
         Self {
-            preempted: (!later.lacks("preemptions")).then(|| lists(preemptions)),
-            woken: (!later.lacks("wakes")).then(|| lists(wakes)),
+            preempted: (!later.header.lacks(&fields::PREEMPTIONS)).then(|| lists(preemptions)),
+            woken: (!later.header.lacks(&fields::WAKES)).then(|| lists(wakes)),
         }
     }
 

@@ -8,8 +8,8 @@ fn thread(collected: &Collected, tid: u32) -> &Thread {
 }
 
 fn why(collected: &Collected, what: &str) -> String {
-    let row = collected.unavailable.iter().find(|row| row.what == what);
-    row.unwrap_or_else(|| panic!("no {what} in {:?}", collected.unavailable)).why.clone()
+    let row = collected.unavailable.iter().find(|row| row.field.as_str() == what);
+    row.unwrap_or_else(|| panic!("no {what} in {:?}", collected.unavailable)).reason.clone()
 }
 
 fn later(shown: Shown) -> Shown {

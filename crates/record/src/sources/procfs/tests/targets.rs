@@ -96,8 +96,9 @@ fn what_a_container_or_a_mount_option_hides_is_said() {
     let collected = |machine: &Machine| {
         let mut sampler = machine.sampler(Target::Machine);
         assert_eq!(sampler.sample().runnable, 1);
-        let whys = sampler.finish().unavailable.into_iter().filter(|row| row.what == "machine.tasks");
-        whys.map(|row| row.why).collect::<Vec<_>>()
+        let whys =
+            sampler.finish().unavailable.into_iter().filter(|row| row.field.as_str() == "machine.tasks");
+        whys.map(|row| row.reason).collect::<Vec<_>>()
     };
     assert_eq!(collected(&machine), [""; 0]);
     machine.write("proc/self/mountinfo", "22 1 0:5 / /proc rw - proc proc rw,hidepid=invisible\n");

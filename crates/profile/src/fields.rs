@@ -1,0 +1,87 @@
+//! What a Profile may lack, by the names that stand in its `unavailable`, and which part of it each is about.
+
+use swtch_topology::Field;
+
+/// What is measured on one processor in the normal class only.
+pub const ONE_CPU: Field = Field::new("total cost, ring and references");
+/// Total cost c2.
+pub const TOTAL: Field = Field::new("total cost");
+/// c2 at several strides.
+pub const STRIDES: Field = Field::new("strides");
+/// The ring of processes.
+pub const RING: Field = Field::new("ring of processes");
+/// Messages without a wake-up.
+pub const MESSAGES: Field = Field::new("messages");
+/// Other operations of the kernel.
+pub const REFERENCES: Field = Field::new("references");
+/// The shape of the curve of c2.
+pub const REGIONS: Field = Field::new("regions of the curve");
+/// The kernel's count of switches.
+pub const SWITCHES_COUNTED: Field = Field::new("switches counted");
+/// The real-time class.
+pub const CLASS_FIFO: Field = Field::new("class fifo");
+/// A method whose tasks share a processor.
+pub const YIELD_ON_TWO_CPUS: Field = Field::new("method yield on two processors");
+
+/// A part of a Profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Direct cost c1.
+    Direct,
+    /// Total cost c2.
+    Total,
+    /// The ring of processes.
+    Ring,
+    /// The regions of the curve of c2 and their borders.
+    Regions,
+    /// Messages.
+    Messages,
+    /// Other operations of the kernel.
+    References,
+    /// How switches are counted.
+    Counting,
+}
+
+/// How a name begins, and the parts that it is about; the first that fits counts.
+const PARTS: [(&str, &[Part]); 23] = [
+    ("total cost, ring and references", &[Part::Total, Part::Regions, Part::Ring, Part::References]),
+    ("total cost", &[Part::Total, Part::Regions]),
+    ("strides", &[Part::Total]),
+    ("arrays above", &[Part::Total]),
+    ("c2", &[Part::Total, Part::Regions]),
+    ("regions of the curve", &[Part::Regions]),
+    ("ring", &[Part::Ring]),
+    ("messages", &[Part::Messages]),
+    ("references", &[Part::References]),
+    ("system call", &[Part::References]),
+    ("fork", &[Part::References]),
+    ("thread create", &[Part::References]),
+    ("switches counted", &[Part::Counting]),
+    ("direct", &[Part::Direct]),
+    ("class", &[Part::Direct]),
+    ("placement", &[Part::Direct]),
+    ("method", &[Part::Direct]),
+    ("pid-sum-ring", &[Part::Direct]),
+    ("pipe", &[Part::Direct]),
+    ("condvar", &[Part::Direct]),
+    ("futex", &[Part::Direct]),
+    ("eventfd", &[Part::Direct]),
+    ("yield", &[Part::Direct]),
+];
+
+impl Part {
+    /// The parts that a row of `unavailable` is about; none where it is about the whole Profile, or swtch does not know the name.
+    ///
+    /// ```
+    /// use swtch_profile::fields::{Part, TOTAL};
+    /// assert_eq!(Part::of(&TOTAL), [Part::Total, Part::Regions]);
+    /// ```
+    pub fn of(field: &Field) -> &'static [Self] {
+        let name = field.as_str();
+        // A condition of c2 is called by its method and its array.
+        if name.contains(" each (") && !name.starts_with("ring") {
+            return &[Self::Total];
+        }
+        PARTS.iter().find(|(begin, _)| name.starts_with(begin)).map_or(&[], |(_, parts)| parts)
+    }
+}
