@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use swtch_trace::accumulate::Tables;
+use swtch_trace::fields;
 use swtch_trace::model::Header;
 use swtch_trace::tables::{CgroupRow, TaskRow};
 

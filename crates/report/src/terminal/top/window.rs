@@ -6,8 +6,8 @@ use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
 use swtch_trace::model::Unavailable;
-use swtch_trace::{SourceKind, fields};
 use swtch_trace::tables::{CpuRow, TaskRow};
+use swtch_trace::{SourceKind, fields};
 
 /// Of those who preempted or woke a task, so many are kept.
 const MOST_PAIRS: usize = 10;
