@@ -72,7 +72,7 @@ pub fn plan(options: &Options, facts: &Facts) -> Plan {
         Ok(has) => {
             let why = if options.cost == Cost::Profile {
                 "BPF is permitted; as asked, costs come from the Profile"
-            } else if has.bracket {
+            } else if has.entry_exit {
                 "BPF is permitted, and the cost of every switch can be measured where it happens"
             } else {
                 "BPF is permitted; this kernel lacks sched_entry_tp and sched_exit_tp, so costs come from the Profile"
@@ -141,8 +141,8 @@ fn in_first_pid_namespace() -> bool {
 mod tests {
     use super::*;
 
-    fn facts(bracket: bool) -> Facts {
-        let bpf = Ok(Tracepoints { bracket, interrupts: true, timer: true });
+    fn facts(entry_exit: bool) -> Facts {
+        let bpf = Ok(Tracepoints { entry_exit, interrupts: true, timer: true });
         Facts { bpf, perf: Ok(()), own_task_numbers: false }
     }
 

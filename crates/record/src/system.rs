@@ -16,6 +16,7 @@ mod counter_table;
 mod cpu_stat;
 mod difference;
 mod hierarchy;
+mod mounts;
 mod pressure;
 mod schedstat;
 mod stat;
@@ -87,7 +88,7 @@ impl Snapshot {
         // All files first, so that they are of nearly one moment; parsing comes after.
         let monotonic_ns = clock::monotonic_ns();
         let stat = files::text(root, "proc/stat");
-        let cgroup = cgroup.map(|group| cpu_stat::Files::read(root, group));
+        let cgroup = cgroup.map(|group| cpu_stat::CgroupFiles::read(root, group));
         let pressure = Resource::ALL.map(|resource| (resource, files::text(root, &resource.path())));
         let (interrupts, softirqs, run_queues) = match detail {
             Detail::Totals => (None, None, None),

@@ -9,7 +9,7 @@ mod process;
 use crate::clock::{cpu_ns_of, monotonic_ns};
 use crate::options::Target;
 use crate::system::Cgroup;
-use curve::{Curve, Sample, WINDOWS_US};
+use curve::{Curve, CurvePoint, WINDOWS_US};
 use process::{Stat, look, stat, tracks_writes};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -60,7 +60,7 @@ impl ProcessSet {
 /// Looks at working sets beside a recording, in a thread of its own.
 #[derive(Debug)]
 pub(crate) struct WorkingSets {
-    found: Arc<Mutex<Found>>,
+    found: Arc<Mutex<Estimates>>,
     /// Dropped to end the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -68,8 +68,8 @@ pub(crate) struct WorkingSets {
 
 /// What was found so far.
 #[derive(Debug, Default)]
-struct Found {
-    processes: BTreeMap<u32, Process>,
+struct Estimates {
+    processes: BTreeMap<u32, ProcessEstimate>,
     disturbed_ns: u64,
     huge: bool,
     /// Why some could not be looked at.
@@ -77,7 +77,7 @@ struct Found {
 }
 
 #[derive(Debug, Default)]
-struct Process {
+struct ProcessEstimate {
     curve: Curve,
     first: Stat,
     last: Stat,
@@ -86,7 +86,7 @@ struct Process {
 impl WorkingSets {
     /// Begins to look.
     pub(crate) fn begin(processes: ProcessSet, since_birth: bool) -> io::Result<Self> {
-        let found = Arc::new(Mutex::new(Found::default()));
+        let found = Arc::new(Mutex::new(Estimates::default()));
         let (stop, stopped) = channel();
         let mut looker = Looker {
             processes,
@@ -136,7 +136,7 @@ impl Drop for WorkingSets {
     }
 }
 
-impl Process {
+impl ProcessEstimate {
     /// The share of its time that it spent in the kernel, all threads together.
     fn kernel_share(&self) -> Option<f64> {
         let user = self.last.user.saturating_sub(self.first.user);
@@ -145,7 +145,7 @@ impl Process {
     }
 }
 
-impl Found {
+impl Estimates {
     fn explain(&self, header: &mut Header, divided: bool) {
         let samples: usize = self.processes.values().map(|process| process.curve.taken()).sum();
         if samples == 0 {
@@ -183,8 +183,8 @@ struct Looker {
     processes: ProcessSet,
     /// The processes' times count from their birth.
     since_birth: bool,
-    found: Arc<Mutex<Found>>,
-    known: HashMap<u32, Known>,
+    found: Arc<Mutex<Estimates>>,
+    known: HashMap<u32, RunningProcess>,
     list_at_ns: u64,
     tracks_writes: bool,
     random: u64,
@@ -192,7 +192,7 @@ struct Looker {
 
 /// A process that is there.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct RunningProcess {
     cpu_ns: u64,
     /// It ran so long in the last round.
     lately_ns: u64,
@@ -236,7 +236,8 @@ impl Looker {
 
     /// Of the busiest, one that may be looked at: the one that was looked at least.
     fn due(&mut self) -> Option<u32> {
-        let mut busiest: Vec<(u32, Known)> = self.known.iter().map(|(pid, known)| (*pid, *known)).collect();
+        let mut busiest: Vec<(u32, RunningProcess)> =
+            self.known.iter().map(|(pid, known)| (*pid, *known)).collect();
         busiest.retain(|(_, known)| known.lately_ns > 0 && !known.refused);
         busiest.sort_by_key(|(pid, known)| (std::cmp::Reverse(known.lately_ns), *pid));
         busiest.truncate(MOST_PROCESSES);
@@ -263,9 +264,9 @@ impl Looker {
         }
         let wanted: Vec<usize> = {
             let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-            let process = found.processes.entry(pid).or_insert_with(|| Process {
+            let process = found.processes.entry(pid).or_insert_with(|| ProcessEstimate {
                 first: if self.since_birth { Stat::default() } else { before },
-                ..Process::default()
+                ..ProcessEstimate::default()
             });
             process.curve.wanted().collect()
         };
@@ -288,7 +289,7 @@ impl Looker {
                 if let Some(process) = found.processes.get_mut(&pid) {
                     process.curve.add(
                         window,
-                        Sample {
+                        CurvePoint {
                             run_ns: looked.run_ns,
                             touched_bytes: looked.memory.touched,
                             resident_bytes: looked.memory.resident,

@@ -15,7 +15,7 @@ pub(super) struct Named<'a> {
 
 /// What an event tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told<'a> {
+pub(super) enum ParsedRecord<'a> {
     Switch {
         prev: Named<'a>,
         state: PrevState,
@@ -43,7 +43,7 @@ pub(super) enum Told<'a> {
     Other,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ParsedRecord<'a> {
     /// `None` when an event of that name does not look like this.
     pub(super) fn of(event: &str, body: &'a str) -> Option<Self> {
         match event {
@@ -59,18 +59,18 @@ impl<'a> Told<'a> {
     }
 }
 
-fn switch(body: &str) -> Option<Told<'_>> {
+fn switch(body: &str) -> Option<ParsedRecord<'_>> {
     let (left, right) = body.rsplit_once(" ==> ")?;
     let Some(rest) = left.strip_prefix("prev_comm=") else {
         // `a:12 [120] S`.
         let (prev, state) = left.rsplit_once(' ')?;
         let (state, preempted) = prev_state(state)?;
-        return Some(Told::Switch { prev: short(prev)?, state, preempted, next: short(right)? });
+        return Some(ParsedRecord::Switch { prev: short(prev)?, state, preempted, next: short(right)? });
     };
     let (prev, rest) = rest.rsplit_once(" prev_pid=")?;
     let (state, preempted) = prev_state(rest.rsplit_once(" prev_state=")?.1)?;
     let (next, next_tid) = right.strip_prefix("next_comm=")?.rsplit_once(" next_pid=")?;
-    Some(Told::Switch {
+    Some(ParsedRecord::Switch {
         prev: named(prev, leading_number(rest)?)?,
         state,
         preempted,
@@ -96,24 +96,24 @@ fn short(text: &str) -> Option<Named<'_>> {
 }
 
 /// `comm=a pid=12 child_comm=b child_pid=13`.
-fn fork(body: &str) -> Option<Told<'_>> {
+fn fork(body: &str) -> Option<ParsedRecord<'_>> {
     let (parent, child) = body.rsplit_once(" child_comm=")?;
     let (parent, parent_tid) = parent.strip_prefix("comm=")?.rsplit_once(" pid=")?;
     let (child, child_tid) = child.rsplit_once(" child_pid=")?;
-    Some(Told::Fork {
+    Some(ParsedRecord::Fork {
         parent: named(parent, leading_number(parent_tid)?)?,
         child: named(child, leading_number(child_tid)?)?,
     })
 }
 
 /// `comm=a pid=12 prio=120`; since Linux 6.16 with `group_dead=true` behind.
-fn exit(body: &str) -> Option<Told<'_>> {
+fn exit(body: &str) -> Option<ParsedRecord<'_>> {
     let last = body.rsplit_once(" group_dead=").and_then(|(_, last)| match last.trim_end() {
         "true" => Some(true),
         "false" => Some(false),
         _ => None,
     });
-    Some(Told::Exit { task: task(body)?, last })
+    Some(ParsedRecord::Exit { task: task(body)?, last })
 }
 
 /// Letters of `task_state_array` (fs/proc/array.c, v6.18), several joined by `|`; a `+` behind says that it was preempted.
@@ -158,8 +158,8 @@ mod tests {
     use super::*;
 
     fn switched(body: &str) -> (&str, u32, PrevState, bool, &str, u32) {
-        match Told::of("sched_switch", body) {
-            Some(Told::Switch { prev, state, preempted, next }) => {
+        match ParsedRecord::of("sched_switch", body) {
+            Some(ParsedRecord::Switch { prev, state, preempted, next }) => {
                 (prev.comm, prev.tid, state, preempted, next.comm, next.tid)
             }
             other => panic!("{body}: {other:?}"),
@@ -196,20 +196,20 @@ mod tests {
             "a b:12 [120] success=1 CPU:000",
             "a b:12 [120]<CPU:000>",
         ] {
-            assert_eq!(Told::of("sched_wakeup", body), Some(Told::Wakeup(a)), "{body}");
+            assert_eq!(ParsedRecord::of("sched_wakeup", body), Some(ParsedRecord::Wakeup(a)), "{body}");
         }
         assert_eq!(
-            Told::of("sched_process_exit", "comm=a b pid=12 prio=120 group_dead=true"),
-            Some(Told::Exit { task: a, last: Some(true) })
+            ParsedRecord::of("sched_process_exit", "comm=a b pid=12 prio=120 group_dead=true"),
+            Some(ParsedRecord::Exit { task: a, last: Some(true) })
         );
         assert_eq!(
-            Told::of("sched_process_exec", "filename=/bin/a pid=4 pid=12 old_pid=12"),
-            Some(Told::Exec { tid: 12 })
+            ParsedRecord::of("sched_process_exec", "filename=/bin/a pid=4 pid=12 old_pid=12"),
+            Some(ParsedRecord::Exec { tid: 12 })
         );
         let b = Named { comm: "b", tid: 13 };
         assert_eq!(
-            Told::of("sched_process_fork", "comm=a b pid=12 child_comm=b child_pid=13"),
-            Some(Told::Fork { parent: a, child: b })
+            ParsedRecord::of("sched_process_fork", "comm=a b pid=12 child_comm=b child_pid=13"),
+            Some(ParsedRecord::Fork { parent: a, child: b })
         );
     }
 
@@ -218,10 +218,10 @@ mod tests {
         let whole =
             "prev_comm=a prev_pid=12 prev_prio=120 prev_state=S ==> next_comm=b next_pid=7 next_prio=120";
         for end in 0..whole.len() - " next_prio=120".len() - 1 {
-            assert_eq!(Told::of("sched_switch", &whole[..end]), None, "{}", &whole[..end]);
+            assert_eq!(ParsedRecord::of("sched_switch", &whole[..end]), None, "{}", &whole[..end]);
         }
-        assert_eq!(Told::of("sched_switch", "a:99999999999 [120] S ==> b:1 [120]"), None);
-        assert_eq!(Told::of("sched_waking", "comm= pid="), None);
-        assert_eq!(Told::of("sched_migrate_task", "anything"), Some(Told::Other));
+        assert_eq!(ParsedRecord::of("sched_switch", "a:99999999999 [120] S ==> b:1 [120]"), None);
+        assert_eq!(ParsedRecord::of("sched_waking", "comm= pid="), None);
+        assert_eq!(ParsedRecord::of("sched_migrate_task", "anything"), Some(ParsedRecord::Other));
     }
 }

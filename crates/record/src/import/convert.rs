@@ -1,9 +1,9 @@
 //! From lines to events, and from those to a Trace.
 
-use super::body::{Named, Told};
+use super::body::{Named, ParsedRecord};
 use super::error::ImportError;
-use super::figures::Figures;
-use super::line::Line;
+use super::figures::Gathered;
+use super::line::ScriptLine;
 use super::order::Order;
 use super::tasks::Tasks;
 use super::{Counts, Format};
@@ -42,7 +42,7 @@ pub(super) struct Converter {
     /// From the first event that is in order.
     accumulator: Option<Accumulator>,
     rows: Vec<SwitchRow>,
-    figures: Figures,
+    figures: Gathered,
     counts: Counts,
     lost: BTreeMap<u32, u64>,
     losses_without_number: u64,
@@ -59,7 +59,7 @@ impl Converter {
             first_ns: None,
             accumulator: None,
             rows: Vec::new(),
-            figures: Figures::default(),
+            figures: Gathered::default(),
             counts: Counts::default(),
             lost: BTreeMap::new(),
             losses_without_number: 0,
@@ -87,10 +87,10 @@ impl Converter {
     }
 
     /// Takes an event's line.
-    pub(super) fn take(&mut self, line: &Line<'_>) -> Result<(), TraceError> {
+    pub(super) fn take(&mut self, line: &ScriptLine<'_>) -> Result<(), TraceError> {
         let first_ns = self.first_ns.unwrap_or(line.at_ns);
-        let Some(told) =
-            Told::of(line.event, line.body).filter(|_| line.at_ns.abs_diff(first_ns) < LONGEST_NS)
+        let Some(record) =
+            ParsedRecord::of(line.event, line.body).filter(|_| line.at_ns.abs_diff(first_ns) < LONGEST_NS)
         else {
             self.malformed();
             return Ok(());
@@ -99,7 +99,7 @@ impl Converter {
         self.format.get_or_insert(line.format);
         let known = self.tasks.runs(line.tid, line.comm, line.pid);
         self.learn(known);
-        let Some(event) = self.event(line, told) else { return Ok(()) };
+        let Some(event) = self.event(line, record) else { return Ok(()) };
         self.first_ns = Some(first_ns);
         let news = self.news.drain().map(|(_, known)| known).collect();
         if !self.order.push(line.at_ns, Step { event, news }) {
@@ -119,9 +119,9 @@ impl Converter {
     }
 
     /// The event of a line, if it adds one; counts it.
-    fn event(&mut self, line: &Line<'_>, told: Told<'_>) -> Option<Event> {
-        match told {
-            Told::Switch { prev, state, preempted, next } => {
+    fn event(&mut self, line: &ScriptLine<'_>, record: ParsedRecord<'_>) -> Option<Event> {
+        match record {
+            ParsedRecord::Switch { prev, state, preempted, next } => {
                 self.counts.switches += 1;
                 self.name(prev);
                 self.name(next);
@@ -142,12 +142,12 @@ impl Converter {
                     interrupted: false,
                 }))
             }
-            Told::Waking(task) | Told::Wakeup(task) | Told::WakeupNew(task) => {
+            ParsedRecord::Waking(task) | ParsedRecord::Wakeup(task) | ParsedRecord::WakeupNew(task) => {
                 self.name(task);
-                match told {
-                    Told::Waking(_) => self.tasks.waking(task.tid),
-                    // The other half of a wake-up that is told already.
-                    Told::Wakeup(_) if self.tasks.woken(task.tid) => return None,
+                match record {
+                    ParsedRecord::Waking(_) => self.tasks.waking(task.tid),
+                    // The other half of a wake-up that was seen already.
+                    ParsedRecord::Wakeup(_) if self.tasks.woken(task.tid) => return None,
                     _ => {}
                 }
                 self.counts.wakeups += 1;
@@ -157,19 +157,19 @@ impl Converter {
                     wakee_tid: task.tid,
                     // Who an interrupt came upon has woken nobody, and the idle task never does.
                     waker_tid: (!line.in_interrupt && line.tid != 0).then_some(line.tid),
-                    new: matches!(told, Told::WakeupNew(_)),
+                    new: matches!(record, ParsedRecord::WakeupNew(_)),
                 }))
             }
-            Told::Fork { parent, child } => {
+            ParsedRecord::Fork { parent, child } => {
                 self.counts.forks += 1;
                 self.name(parent);
                 Some(life(line.at_ns, self.tasks.made(parent, child), LifeKind::Fork))
             }
-            Told::Exec { tid } => {
+            ParsedRecord::Exec { tid } => {
                 self.counts.execs += 1;
                 Some(life(line.at_ns, self.tasks.known(tid), LifeKind::Exec))
             }
-            Told::Exit { task, last } => {
+            ParsedRecord::Exit { task, last } => {
                 self.counts.exits += 1;
                 self.figures.exits(last);
                 self.name(task);
@@ -177,7 +177,7 @@ impl Converter {
                 let kind = LifeKind::Exit;
                 Some(life(line.at_ns, self.tasks.known(task.tid), kind))
             }
-            Told::Other => {
+            ParsedRecord::Other => {
                 self.counts.other_events += 1;
                 None
             }
@@ -236,7 +236,7 @@ impl Converter {
         let mut tables = accumulator.tables(self.figures.last_ns(), &|_| None);
         let mut header = self.figures.header(format, path);
         self.figures.fill_totals(sums, &counts, &mut header);
-        Figures::fill_lost(&self.lost, self.losses_without_number, format, &mut header);
+        Gathered::fill_lost(&self.lost, self.losses_without_number, format, &mut header);
         self.figures.fill_unavailable(&counts, format, self.tasks.processes_are_told, &mut header);
         self.figures.clean(&counts, &self.lost, &mut tables);
         check(tables.parts(&header))

@@ -11,7 +11,7 @@ use swtch_trace::model::{Ended, Header, Lost, Origin, Provenance, Scope, SwitchT
 
 /// What is gathered beside the events.
 #[derive(Debug, Default)]
-pub(super) struct Figures {
+pub(super) struct Gathered {
     span_ns: Option<(u64, u64)>,
     cpus: BTreeMap<u32, Idle>,
     /// Processes that ended, while every exit says whether it was a process's last.
@@ -25,7 +25,7 @@ struct Idle {
     ns: u64,
 }
 
-impl Figures {
+impl Gathered {
     /// Takes note of an event, in the order of time.
     pub(super) fn sees(&mut self, event: &Event) {
         let at_ns = event.at_ns();
@@ -208,6 +208,6 @@ impl Figures {
     }
 }
 
-fn header_lacks_exits(figures: &Figures) -> bool {
+fn header_lacks_exits(figures: &Gathered) -> bool {
     figures.processes_exited.is_none() || figures.exits_are_silent
 }

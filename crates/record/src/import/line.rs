@@ -13,14 +13,14 @@ pub(super) enum Text<'a> {
     /// The recorder says that it lost events on a CPU; how many, where it says so.
     Lost { cpu: u32, events: Option<u64> },
     /// An event.
-    Event(Line<'a>),
+    Event(ScriptLine<'a>),
     /// None of these.
     Malformed,
 }
 
 /// An event's line.
 #[derive(Debug, PartialEq)]
-pub(super) struct Line<'a> {
+pub(super) struct ScriptLine<'a> {
     pub(super) format: Format,
     /// Who ran, as the recorder named it.
     pub(super) comm: &'a str,
@@ -40,7 +40,7 @@ pub(super) struct Line<'a> {
 impl<'a> Text<'a> {
     pub(super) fn of(line: &'a str) -> Self {
         let text = line.trim();
-        if let Some(line) = Line::of(text) {
+        if let Some(line) = ScriptLine::of(text) {
             return Self::Event(line);
         }
         if let Some(lost) = lost(text) {
@@ -72,7 +72,7 @@ fn lost<'a>(text: &str) -> Option<Text<'a>> {
     Some(Text::Lost { cpu, events: rest.split(' ').find_map(|word| word.parse().ok()) })
 }
 
-impl<'a> Line<'a> {
+impl<'a> ScriptLine<'a> {
     /// A task's name may hold anything, brackets too; only a CPU's are followed by a time.
     fn of(text: &'a str) -> Option<Self> {
         text.match_indices('[').find_map(|(open, _)| Self::at(text, open))
@@ -156,7 +156,7 @@ fn time_ns(word: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn line(text: &str) -> Line<'_> {
+    fn line(text: &str) -> ScriptLine<'_> {
         match Text::of(text) {
             Text::Event(line) => line,
             other => panic!("{text}: {other:?}"),

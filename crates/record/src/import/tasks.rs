@@ -7,13 +7,13 @@ use swtch_trace::accumulate::TaskInfo;
 /// The tasks that exist, by the lines so far.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
-    tasks: HashMap<u32, Task>,
+    tasks: HashMap<u32, ImportedTask>,
     /// Whether any line named a process beside a thread.
     pub(super) processes_are_told: bool,
 }
 
 #[derive(Debug, Default)]
-struct Task {
+struct ImportedTask {
     comm: String,
     pid: Option<u32>,
     parent_pid: Option<u32>,
@@ -21,7 +21,7 @@ struct Task {
     waking: bool,
 }
 
-impl Task {
+impl ImportedTask {
     fn known(&self, tid: u32) -> TaskInfo {
         TaskInfo {
             tid,
@@ -69,7 +69,11 @@ impl Tasks {
     /// A task is made. Its process is its own, as far as the text says.
     pub(super) fn made(&mut self, parent: Named<'_>, child: Named<'_>) -> TaskInfo {
         let parent_pid = self.tasks.get(&parent.tid).and_then(|task| task.pid).unwrap_or(parent.tid);
-        let task = Task { comm: child.comm.to_owned(), parent_pid: Some(parent_pid), ..Task::default() };
+        let task = ImportedTask {
+            comm: child.comm.to_owned(),
+            parent_pid: Some(parent_pid),
+            ..ImportedTask::default()
+        };
         let known = task.known(child.tid);
         self.tasks.insert(child.tid, task);
         known

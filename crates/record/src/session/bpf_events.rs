@@ -6,7 +6,7 @@ use super::source::{History, PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, 
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
-use crate::sources::bpf::{Bpf, EVENT_BYTES, Line, Losses, Wish};
+use crate::sources::bpf::{Bpf, EVENT_BYTES, InterruptLine, LoadOptions, Losses};
 use crate::system::Cgroup;
 use crate::task_info;
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ impl BpfEvents {
         let cpus = header.host.cpus.len().max(1) as u64;
         let in_all = options.buffer_bytes.unwrap_or(MOST_BUFFER_BYTES.min(BUFFER_BYTES_PER_CPU * cpus));
         let groups = GroupNames::begin();
-        let bpf = Bpf::load(Wish {
+        let bpf = Bpf::load(LoadOptions {
             buffer_bytes: in_all / cpus,
             scoped,
             cpu_hierarchy: groups.is_of_cpu(),
@@ -145,8 +145,8 @@ impl BpfEvents {
         task_info::name_unnamed(&mut self.accumulator, self.groups.hierarchy());
         let sums = self.accumulator.sums();
         sums.fill(&mut header.totals);
-        let bracket = self.bpf.tracepoints().bracket;
-        header.totals.switch_cost_ns = bracket.then_some(sums.cost_ns);
+        let entry_exit = self.bpf.tracepoints().entry_exit;
+        header.totals.switch_cost_ns = entry_exit.then_some(sums.cost_ns);
         self.add_lost(header);
         header.recorder = RecorderCost {
             cpu_ns: Some(process_cpu_ns()),
@@ -154,7 +154,7 @@ impl BpfEvents {
             memory_bytes: Some(self.bpf.memory_bytes()),
         };
         header.unavailable.clear();
-        if !bracket {
+        if !entry_exit {
             header.miss("switches.cost_ns", self.asked.why_not_in_place());
         }
         if self.scoped {
@@ -195,7 +195,7 @@ impl BpfEvents {
 
     /// The sum of each line, then each CPU's part of it.
     fn interrupt_rows(&self) -> Vec<InterruptRow> {
-        let mut sums: BTreeMap<(bool, Line, Option<u32>), (u64, u64)> = BTreeMap::new();
+        let mut sums: BTreeMap<(bool, InterruptLine, Option<u32>), (u64, u64)> = BTreeMap::new();
         for one in self.bpf.interrupts() {
             for cpu in [None, Some(one.cpu)] {
                 let sum = sums.entry((cpu.is_some(), one.line, cpu)).or_default();
@@ -205,9 +205,9 @@ impl BpfEvents {
         sums.into_iter()
             .map(|((_, line, cpu), (count, ns))| {
                 let (kind, line) = match line {
-                    Line::Hard(number) => (InterruptKind::Hard, number.to_string()),
-                    Line::Timer => (InterruptKind::Hard, "LOC".to_owned()),
-                    Line::Soft(kind) => (InterruptKind::Soft, soft_name(kind)),
+                    InterruptLine::Hard(number) => (InterruptKind::Hard, number.to_string()),
+                    InterruptLine::Timer => (InterruptKind::Hard, "LOC".to_owned()),
+                    InterruptLine::Soft(kind) => (InterruptKind::Soft, soft_name(kind)),
                 };
                 InterruptRow { kind, line, name: String::new(), cpu, count, ns: Some(ns) }
             })

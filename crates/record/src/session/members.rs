@@ -13,14 +13,14 @@ const LOOK_EVERY_NS: u64 = 200_000_000;
 /// The tasks of a target.
 #[derive(Debug)]
 pub(super) struct Members {
-    kind: Kind,
+    kind: MemberScope,
     /// Those of a control group that were found already, and when it was last looked.
     found: HashSet<u32>,
     looked_ns: u64,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum MemberScope {
     All,
     Processes(Vec<u32>),
     Group(PathBuf),
@@ -29,17 +29,17 @@ enum Kind {
 impl Members {
     pub(super) fn of(target: &Target, group: Option<&Cgroup>) -> Self {
         let kind = match (target, group) {
-            (Target::Machine, _) => Kind::All,
-            (Target::Cgroup(_), Some(group)) => Kind::Group(PathBuf::from(&group.folder)),
-            (Target::Processes(pids), _) => Kind::Processes(pids.clone()),
-            (Target::Command(_) | Target::Cgroup(_), _) => Kind::Processes(Vec::new()),
+            (Target::Machine, _) => MemberScope::All,
+            (Target::Cgroup(_), Some(group)) => MemberScope::Group(PathBuf::from(&group.folder)),
+            (Target::Processes(pids), _) => MemberScope::Processes(pids.clone()),
+            (Target::Command(_) | Target::Cgroup(_), _) => MemberScope::Processes(Vec::new()),
         };
         Self { kind, found: HashSet::new(), looked_ns: 0 }
     }
 
     /// A process that was started since.
     pub(super) fn add(&mut self, pid: u32) {
-        if let Kind::Processes(pids) = &mut self.kind {
+        if let MemberScope::Processes(pids) = &mut self.kind {
             pids.push(pid);
         }
     }
@@ -47,15 +47,15 @@ impl Members {
     /// Numbers of the tasks that are there now, at the beginning.
     pub(super) fn tids(&mut self) -> Vec<u32> {
         match &self.kind {
-            Kind::All => task_info::all(),
-            Kind::Processes(pids) => pids.iter().flat_map(|pid| task_info::threads(*pid)).collect(),
-            Kind::Group(_) => self.newcomers(monotonic_ns()),
+            MemberScope::All => task_info::all(),
+            MemberScope::Processes(pids) => pids.iter().flat_map(|pid| task_info::threads(*pid)).collect(),
+            MemberScope::Group(_) => self.newcomers(monotonic_ns()),
         }
     }
 
     /// Numbers of the tasks that moved into the control group since this was last called: no event tells of that.
     pub(super) fn newcomers(&mut self, now_ns: u64) -> Vec<u32> {
-        let Kind::Group(folder) = &self.kind else { return Vec::new() };
+        let MemberScope::Group(folder) = &self.kind else { return Vec::new() };
         if self.looked_ns > 0 && now_ns.saturating_sub(self.looked_ns) < LOOK_EVERY_NS {
             return Vec::new();
         }
@@ -67,15 +67,15 @@ impl Members {
     }
 
     pub(super) fn is_all(&self) -> bool {
-        matches!(self.kind, Kind::All)
+        matches!(self.kind, MemberScope::All)
     }
 
     /// Whether there is still something to record.
     pub(super) fn alive(&self) -> bool {
         match &self.kind {
-            Kind::All => true,
-            Kind::Processes(pids) => pids.iter().any(|pid| task_info::exists(*pid)),
-            Kind::Group(folder) => folder.exists(),
+            MemberScope::All => true,
+            MemberScope::Processes(pids) => pids.iter().any(|pid| task_info::exists(*pid)),
+            MemberScope::Group(folder) => folder.exists(),
         }
     }
 }

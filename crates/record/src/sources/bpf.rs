@@ -53,7 +53,7 @@ pub enum BpfError {
 
 /// What is wanted of the programs.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish {
+pub struct LoadOptions {
     /// Bytes of the ring of events of each CPU; rounded down to a power of two.
     pub buffer_bytes: u64,
     /// Only the tasks told to [`Bpf::follow`] and their descendants are recorded.
@@ -68,7 +68,7 @@ pub struct Wish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tracepoints {
     /// `sched_entry_tp` and `sched_exit_tp`, between which the cost of a switch is measured in place.
-    pub bracket: bool,
+    pub entry_exit: bool,
     /// `irq_handler_entry`, `softirq_entry` and their exits.
     pub interrupts: bool,
     /// `local_timer_entry` and its exit.
@@ -88,7 +88,7 @@ impl Tracepoints {
             return Err(BpfError::NoTracepoints("typed tracepoints of the scheduler"));
         }
         Ok(Self {
-            bracket: has("sched_entry_tp") && has("sched_exit_tp"),
+            entry_exit: has("sched_entry_tp") && has("sched_exit_tp"),
             interrupts: has("irq_handler_entry") && has("softirq_entry"),
             timer: has("local_timer_entry"),
         })
@@ -99,7 +99,7 @@ impl Tracepoints {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptTime {
     /// Which.
-    pub line: Line,
+    pub line: InterruptLine,
     /// Where.
     pub cpu: u32,
     /// How often.
@@ -110,7 +110,7 @@ pub struct InterruptTime {
 
 /// What interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Line {
+pub enum InterruptLine {
     /// A device, by its number in `/proc/interrupts`.
     Hard(u32),
     /// The CPU's own timer, `LOC` in `/proc/interrupts`.
@@ -141,10 +141,10 @@ impl Bpf {
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
-    pub fn load(wish: Wish) -> Result<Self, BpfError> {
+    pub fn load(wish: LoadOptions) -> Result<Self, BpfError> {
         libbpf_rs::set_print(None);
         let mut tracepoints = Tracepoints::probe()?;
-        tracepoints.bracket &= wish.in_place;
+        tracepoints.entry_exit &= wish.in_place;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let shift = (wish.buffer_bytes / EVENT_BYTES).max(64).ilog2().min(26);
         let words = task_limit().div_ceil(64);
@@ -261,20 +261,20 @@ impl Bpf {
     }
 }
 
-fn line(index: u32) -> Line {
+fn line(index: u32) -> InterruptLine {
     match index {
-        TIMER_LINE => Line::Timer,
-        index if index < HARD_LINES => Line::Hard(index),
-        index => Line::Soft((index - HARD_LINES).min(SOFT_KINDS - 1)),
+        TIMER_LINE => InterruptLine::Timer,
+        index if index < HARD_LINES => InterruptLine::Hard(index),
+        index => InterruptLine::Soft((index - HARD_LINES).min(SOFT_KINDS - 1)),
     }
 }
 
 /// Loads the programs that the kernel has tracepoints for.
 fn choose(programs: &mut skeleton::OpenRecordProgs<'_>, has: Tracepoints) {
     let set = |program: &mut OpenProgramMut<'_>, wanted| program.set_autoload(wanted);
-    set(&mut programs.entered, has.bracket);
-    set(&mut programs.left, has.bracket);
-    set(&mut programs.switched, !has.bracket);
+    set(&mut programs.entered, has.entry_exit);
+    set(&mut programs.left, has.entry_exit);
+    set(&mut programs.switched, !has.entry_exit);
     for program in [
         &mut programs.hard_began,
         &mut programs.hard_ended,

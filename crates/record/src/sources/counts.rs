@@ -212,14 +212,14 @@ pub struct Counter {
     cpus: Mapping<RawCpu>,
     ended: Mapping<RawRecord>,
     followed: Mapping<u64>,
-    bracket: bool,
+    entry_exit: bool,
     memory_bytes: u64,
     skeleton: CountsSkel<'static>,
 }
 
 impl std::fmt::Debug for Counter {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Counter").field("bracket", &self.bracket).finish_non_exhaustive()
+        formatter.debug_struct("Counter").field("entry_exit", &self.entry_exit).finish_non_exhaustive()
     }
 }
 
@@ -237,7 +237,7 @@ impl Counter {
         groups: &CacheGroups,
     ) -> Result<Self, BpfError> {
         libbpf_rs::set_print(None);
-        let bracket = Tracepoints::probe()?.bracket && in_place;
+        let entry_exit = Tracepoints::probe()?.entry_exit && in_place;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let words = task_limit().div_ceil(64);
         // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
@@ -259,9 +259,9 @@ impl Counter {
             .into_iter()
             .collect::<Result<Vec<()>, _>>()
             .map_err(|error| refused("sizing their maps", &error))?;
-        open.progs.entered.set_autoload(bracket);
-        open.progs.left.set_autoload(bracket);
-        open.progs.switched.set_autoload(!bracket);
+        open.progs.entered.set_autoload(entry_exit);
+        open.progs.left.set_autoload(entry_exit);
+        open.progs.switched.set_autoload(!entry_exit);
         let skeleton = open.load().map_err(|error| refused("loading them", &error))?;
         let maps = &skeleton.maps;
         let caches: Mapping<u64> = Mapping::new(&maps.caches, cpus).map_err(BpfError::Memory)?;
@@ -273,7 +273,7 @@ impl Counter {
         let followed = Mapping::new(&maps.followed, words as usize).map_err(BpfError::Memory)?;
         let cpus: Mapping<RawCpu> = Mapping::new(&maps.cpus, cpus).map_err(BpfError::Memory)?;
         let memory_bytes = (ended.bytes() + followed.bytes() + cpus.bytes()) as u64;
-        Ok(Self { cpus, ended, followed, bracket, memory_bytes, skeleton })
+        Ok(Self { cpus, ended, followed, entry_exit, memory_bytes, skeleton })
     }
 
     /// Attaches the programs and begins to count the tasks that are there.
@@ -297,7 +297,7 @@ impl Counter {
 
     /// Whether the cost of every switch is measured.
     pub fn measures_cost(&self) -> bool {
-        self.bracket
+        self.entry_exit
     }
 
     /// Whether this kernel (6.6 and later, with quotas of control groups) tells how long a quota stopped a task.

@@ -15,8 +15,8 @@ mod ring;
 use crate::clock::monotonic_ns;
 use crate::sources::privileges::Privileges;
 use event::{
-    Attribute, COMM, COMM_EXEC, CONTEXT_SWITCH, EXCLUDE_KERNEL, INHERIT, PerfEvent, READ_LOST,
-    SOFTWARE_DUMMY, TASK, TYPE_SOFTWARE, Whose,
+    Attribute, COMM, COMM_EXEC, CONTEXT_SWITCH, EXCLUDE_KERNEL, EventScope, INHERIT, PerfEvent, READ_LOST,
+    SOFTWARE_DUMMY, TASK, TYPE_SOFTWARE,
 };
 use order::Order;
 
@@ -83,19 +83,19 @@ fn paranoid() -> Option<i64> {
     std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }
 
-fn refused(whose: Whose, source: io::Error) -> PerfError {
+fn refused(whose: EventScope, source: io::Error) -> PerfError {
     match (source.raw_os_error(), whose) {
         (Some(libc::EACCES | libc::EPERM | libc::ENOSYS), _) => PerfError::NotPermitted {
             whose: match whose {
-                Whose::Own => "this program and what it starts".to_owned(),
-                Whose::Task(tid) => format!("task {tid}"),
-                Whose::Everyone => "the whole machine".to_owned(),
+                EventScope::Own => "this program and what it starts".to_owned(),
+                EventScope::Task(tid) => format!("task {tid}"),
+                EventScope::Everyone => "the whole machine".to_owned(),
             },
-            wide: whose == Whose::Everyone,
+            wide: whose == EventScope::Everyone,
             paranoid: paranoid(),
             source,
         },
-        (Some(libc::ESRCH), Whose::Task(tid)) => PerfError::Gone(tid),
+        (Some(libc::ESRCH), EventScope::Task(tid)) => PerfError::Gone(tid),
         (Some(libc::EMFILE | libc::ENFILE), _) => PerfError::Files(source),
         _ => PerfError::NoEvents(source),
     }
@@ -125,7 +125,7 @@ fn is_new_enough() -> Result<(), PerfError> {
 /// Why not.
 pub fn may_watch_tasks(tids: &[u32]) -> Result<(), PerfError> {
     is_new_enough()?;
-    let all = std::iter::once(Whose::Own).chain(tids.iter().map(|tid| Whose::Task(*tid)));
+    let all = std::iter::once(EventScope::Own).chain(tids.iter().map(|tid| EventScope::Task(*tid)));
     for whose in all {
         PerfEvent::open(&attribute(INHERIT, 0), whose, None).map_err(|source| refused(whose, source))?;
     }
@@ -139,8 +139,8 @@ pub fn may_watch_tasks(tids: &[u32]) -> Result<(), PerfError> {
 pub fn may_watch_machine() -> Result<(), PerfError> {
     is_new_enough()?;
     let cpu = rustix::thread::sched_getcpu() as u32;
-    let opened = PerfEvent::open(&attribute(0, 0), Whose::Everyone, Some(cpu));
-    opened.map(drop).map_err(|source| refused(Whose::Everyone, source))
+    let opened = PerfEvent::open(&attribute(0, 0), EventScope::Everyone, Some(cpu));
+    opened.map(drop).map_err(|source| refused(EventScope::Everyone, source))
 }
 
 /// A CPU's ring, and the event that holds it.
@@ -170,18 +170,18 @@ impl Perf {
         is_new_enough()?;
         let mut holders = Vec::new();
         for cpu in cpus {
-            match PerfEvent::open(&attribute(0, 0), Whose::Own, Some(cpu)) {
+            match PerfEvent::open(&attribute(0, 0), EventScope::Own, Some(cpu)) {
                 Ok(holder) => holders.push((cpu, holder)),
                 // It is off.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-                Err(error) => return Err(refused(Whose::Own, error)),
+                Err(error) => return Err(refused(EventScope::Own, error)),
             }
         }
         if holders.is_empty() {
             return Err(PerfError::NoCpus);
         }
         let with_losses = attribute(0, READ_LOST);
-        let exact_losses = PerfEvent::open(&with_losses, Whose::Own, None).is_ok();
+        let exact_losses = PerfEvent::open(&with_losses, EventScope::Own, None).is_ok();
         let mut bytes = bytes;
         loop {
             let rings: io::Result<Vec<Ring>> =
@@ -218,20 +218,20 @@ impl Perf {
 
     /// Watches every CPU, whoever runs there.
     pub(crate) fn watch_machine(&mut self) -> Result<(), PerfError> {
-        self.watch(0, Whose::Everyone)
+        self.watch(0, EventScope::Everyone)
     }
 
     /// Watches the calling thread and all that it makes from now on.
     pub(crate) fn watch_own(&mut self) -> Result<(), PerfError> {
-        self.watch(INHERIT, Whose::Own)
+        self.watch(INHERIT, EventScope::Own)
     }
 
     /// Watches a task and all that it makes from now on. Twice watched, it is seen twice.
     pub(crate) fn watch_task(&mut self, tid: u32) -> Result<(), PerfError> {
-        self.watch(INHERIT, Whose::Task(tid))
+        self.watch(INHERIT, EventScope::Task(tid))
     }
 
-    fn watch(&mut self, flags: u64, whose: Whose) -> Result<(), PerfError> {
+    fn watch(&mut self, flags: u64, whose: EventScope) -> Result<(), PerfError> {
         let attribute = attribute(flags, if self.exact_losses { READ_LOST } else { 0 });
         let fail = |source| refused(whose, source);
         let before = self.events.len();

@@ -2,7 +2,7 @@
 
 use super::accounts::{Matches, matches};
 use super::cgroup::Cgroup;
-use super::cpu_stat::{CgroupCounters, Files};
+use super::cpu_stat::{CgroupCounters, CgroupFiles};
 use super::hierarchy::Hierarchy;
 use crate::files;
 use std::collections::BTreeSet;
@@ -70,7 +70,7 @@ impl Cgroups {
             let Some(own) = number(&folder) else { continue };
             let cpuacct_folder = account(&group.path);
             let reading = Cgroup { version: hierarchy.version(), cpuacct_folder, folder };
-            let counters = Files::read(root, &reading).judged(&mut Vec::new());
+            let counters = CgroupFiles::read(root, &reading).judged(&mut Vec::new());
             throttling |= counters.throttling.is_some();
             pressure |= counters.cpu_pressure.is_some();
             unmatched |= counters.usage_ns.is_none();

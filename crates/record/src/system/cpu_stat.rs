@@ -53,7 +53,7 @@ impl CgroupCounters {
 }
 
 /// The group's files, read and not yet parsed.
-pub(super) struct Files {
+pub(super) struct CgroupFiles {
     version: u32,
     cpu_stat: Result<String, String>,
     cpu_pressure: Result<String, String>,
@@ -61,7 +61,7 @@ pub(super) struct Files {
     cpuacct: [Result<String, String>; 3],
 }
 
-impl Files {
+impl CgroupFiles {
     pub(super) fn read(root: &Path, group: &Cgroup) -> Self {
         let of = |folder: &str, name: &str| files::text(root, &format!("{folder}/{name}"));
         let cpuacct = ["cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys"].map(|name| {

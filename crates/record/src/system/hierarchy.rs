@@ -1,6 +1,6 @@
 //! The hierarchy of control groups that divides processor time: the paths of its groups, and of a task's group.
 
-use super::cgroup::mounts;
+use super::mounts::mounts;
 use super::{Throttling, cpu_stat};
 use crate::files;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub(crate) struct Hierarchy {
 
 /// A group, as a walk finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct NumberedGroup {
     /// The number of its folder's inode, by which the kernel knows it.
     pub(crate) number: u64,
     /// Its path, as `/proc/PID/cgroup` gives it.
@@ -81,11 +81,11 @@ impl Hierarchy {
     }
 
     /// All groups, parents before their children. One that goes meanwhile is left out.
-    pub(crate) fn walk(&self, root: &Path) -> Vec<Found> {
+    pub(crate) fn walk(&self, root: &Path) -> Vec<NumberedGroup> {
         let mut found = Vec::new();
         let top = files::locate(root, &self.point);
         let Ok(metadata) = fs::metadata(&top) else { return found };
-        found.push(Found { number: metadata.ino(), path: self.root.clone() });
+        found.push(NumberedGroup { number: metadata.ino(), path: self.root.clone() });
         let mut folders = VecDeque::from([(top, self.root.clone())]);
         while let Some((folder, path)) = folders.pop_front() {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -96,7 +96,7 @@ impl Hierarchy {
                     return found;
                 }
                 let path = format!("{}/{}", path.trim_end_matches('/'), entry.file_name().to_string_lossy());
-                found.push(Found { number: entry.ino(), path: path.clone() });
+                found.push(NumberedGroup { number: entry.ino(), path: path.clone() });
                 folders.push_back((entry.path(), path));
             }
         }

@@ -12,7 +12,7 @@ const SHARE: f64 = 0.75;
 
 /// A window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sample {
+pub(super) struct CurvePoint {
     /// For how long the process ran in it at least, all threads together, ns.
     pub(super) run_ns: u64,
     /// What it touched, bytes; whole pages.
@@ -24,12 +24,12 @@ pub(super) struct Sample {
 /// Samples of a process, by the length of the window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curve {
-    samples: [Vec<Sample>; WINDOWS_US.len()],
+    samples: [Vec<CurvePoint>; WINDOWS_US.len()],
     taken: [usize; WINDOWS_US.len()],
 }
 
 impl Curve {
-    pub(super) fn add(&mut self, window: usize, sample: Sample) {
+    pub(super) fn add(&mut self, window: usize, sample: CurvePoint) {
         let kept = &mut self.samples[window];
         if kept.len() < KEPT {
             kept.push(sample);
@@ -74,11 +74,11 @@ impl Curve {
 mod tests {
     use super::*;
 
-    fn sample(run_ns: u64, pages: u64) -> Sample {
-        Sample { run_ns, touched_bytes: pages * 4096, resident_bytes: 1 << 20 }
+    fn sample(run_ns: u64, pages: u64) -> CurvePoint {
+        CurvePoint { run_ns, touched_bytes: pages * 4096, resident_bytes: 1 << 20 }
     }
 
-    fn curve(samples: &[(usize, Sample)]) -> Curve {
+    fn curve(samples: &[(usize, CurvePoint)]) -> Curve {
         let mut curve = Curve::default();
         for (window, sample) in samples {
             curve.add(*window, *sample);

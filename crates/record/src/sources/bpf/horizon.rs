@@ -43,7 +43,7 @@ pub(super) struct CpuState {
 
 /// What is known of a CPU from the rounds before.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct CpuHorizon {
     state: CpuState,
     /// No event that is still to come is earlier, of switches and of each ring.
     entered_from_ns: u64,
@@ -53,7 +53,7 @@ struct Known {
 /// Up to when all events are known.
 #[derive(Clone, Debug)]
 pub(super) struct Horizon {
-    cpus: Vec<Known>,
+    cpus: Vec<CpuHorizon>,
     /// The clock of the round before.
     round_ns: u64,
     reached_ns: u64,
@@ -62,8 +62,11 @@ pub(super) struct Horizon {
 impl Horizon {
     /// Before the first event, which is not before `begin_ns`.
     pub(super) fn new(cpus: usize, begin_ns: u64) -> Self {
-        let known =
-            Known { state: CpuState::default(), entered_from_ns: begin_ns, rings_from_ns: [begin_ns; 2] };
+        let known = CpuHorizon {
+            state: CpuState::default(),
+            entered_from_ns: begin_ns,
+            rings_from_ns: [begin_ns; 2],
+        };
         Self { cpus: vec![known; cpus], round_ns: begin_ns, reached_ns: 0 }
     }
 

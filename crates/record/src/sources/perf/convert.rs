@@ -26,12 +26,12 @@ pub(crate) struct Converter {
     leaving: HashSet<u32>,
     /// Those that were preempted after their number was taken from them: they come once more, nameless. With the CPU.
     nameless: Vec<(u32, u32)>,
-    cpus: HashMap<u32, Cpu>,
+    cpus: HashMap<u32, CpuState>,
 }
 
 /// Who runs on a CPU, and whose address space it has.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cpu {
+struct CpuState {
     tid: u32,
     space_pid: u32,
 }

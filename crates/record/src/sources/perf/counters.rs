@@ -5,8 +5,8 @@
 //! records belongs to the task it was opened for, and to those of its descendants that still run.
 
 use super::event::{
-    Attribute, ENABLE_ON_EXEC, EXCLUDE_KERNEL, INHERIT, INHERIT_STAT, PerfEvent, READ_ENABLED, READ_ID,
-    READ_RUNNING, SOFTWARE_DUMMY, TYPE_SOFTWARE, Whose,
+    Attribute, ENABLE_ON_EXEC, EXCLUDE_KERNEL, EventScope, INHERIT, INHERIT_STAT, PerfEvent, READ_ENABLED,
+    READ_ID, READ_RUNNING, SOFTWARE_DUMMY, TYPE_SOFTWARE,
 };
 use super::record::What;
 use super::ring::Ring;
@@ -43,7 +43,7 @@ pub(crate) const HARDWARE: [Counter; 2] = [
 /// The columns' names, for the header.
 pub(crate) const COLUMNS: [&str; 2] = ["tasks.instructions", "tasks.cache_misses"];
 
-/// Whose are counted.
+/// EventScope are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     /// What this thread starts, from its first program on; not this thread itself.
@@ -192,8 +192,8 @@ impl Counters {
 impl Counted {
     fn open(counters: [Counter; 2], root: Root, flags: u64) -> io::Result<Self> {
         let (whose, bytes, begins) = match root {
-            Root::Started => (Whose::Own, COMMAND_RING_BYTES, ENABLE_ON_EXEC),
-            Root::Task(tid) => (Whose::Task(tid), TASK_RING_BYTES, 0),
+            Root::Started => (EventScope::Own, COMMAND_RING_BYTES, ENABLE_ON_EXEC),
+            Root::Task(tid) => (EventScope::Task(tid), TASK_RING_BYTES, 0),
         };
         // An inherited event of all CPUs has no ring, but may write into that of another which is not inherited.
         let dummy = Attribute::new(TYPE_SOFTWARE, SOFTWARE_DUMMY, EXCLUDE_KERNEL, 0);

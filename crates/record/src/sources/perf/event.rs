@@ -80,9 +80,9 @@ impl Attribute {
     }
 }
 
-/// Whose event.
+/// EventScope event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum EventScope {
     /// Of the calling thread.
     Own,
     /// Of a task.
@@ -97,11 +97,11 @@ pub(super) struct PerfEvent(OwnedFd);
 
 impl PerfEvent {
     /// Opens it on one CPU, or on all (`None`).
-    pub(super) fn open(attribute: &Attribute, whose: Whose, cpu: Option<u32>) -> io::Result<Self> {
+    pub(super) fn open(attribute: &Attribute, whose: EventScope, cpu: Option<u32>) -> io::Result<Self> {
         let pid = match whose {
-            Whose::Own => 0,
-            Whose::Task(tid) => tid as i32,
-            Whose::Everyone => -1,
+            EventScope::Own => 0,
+            EventScope::Task(tid) => tid as i32,
+            EventScope::Everyone => -1,
         };
         let cpu = cpu.map_or(-1, |cpu| cpu as i32);
         // SAFETY: the kernel reads `size` bytes of the structure, which are all of it.

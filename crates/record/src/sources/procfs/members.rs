@@ -20,14 +20,14 @@ pub(super) enum Listed {
 
 /// The members of a target.
 #[derive(Debug)]
-pub(super) enum Members {
+pub(super) enum TargetMembers {
     Descendants { members: HashSet<u32>, strangers: HashSet<u32>, samples: u64 },
     Processes(Vec<u32>),
     Cgroup { group: Cgroup, folder: PathBuf },
     Machine,
 }
 
-impl Members {
+impl TargetMembers {
     /// # Errors
     /// When the target is not there.
     pub(super) fn new(root: &Path, target: &Target, reader: &mut Reader) -> Result<Self, ProcfsError> {

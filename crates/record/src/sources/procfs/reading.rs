@@ -36,14 +36,14 @@ impl File {
 /// The files of a thread that are kept open. An open file stays with its thread: when the number is used again, it reads as
 /// gone and not as the new thread.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct OpenFiles {
     schedstat: Option<OwnedFd>,
     stat: Option<OwnedFd>,
     sched: Option<OwnedFd>,
     status: Option<OwnedFd>,
 }
 
-impl Kept {
+impl OpenFiles {
     fn place(&mut self, file: File) -> &mut Option<OwnedFd> {
         match file {
             File::Schedstat => &mut self.schedstat,
@@ -81,7 +81,13 @@ impl Reader {
     }
 
     /// The contents of a thread's file.
-    pub(super) fn thread(&mut self, pid: u32, tid: u32, file: File, kept: &mut Kept) -> Result<&[u8], Errno> {
+    pub(super) fn thread(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        file: File,
+        kept: &mut OpenFiles,
+    ) -> Result<&[u8], Errno> {
         let place = kept.place(file);
         if let Some(open) = place {
             let length = pread(open, &mut self.buffer[..], 0)?;
@@ -101,7 +107,7 @@ impl Reader {
     }
 
     /// Closes the kept files of a thread that is gone.
-    pub(super) fn close(&mut self, kept: Kept) {
+    pub(super) fn close(&mut self, kept: OpenFiles) {
         self.kept -= kept.count();
         drop(kept);
     }

@@ -3,7 +3,7 @@
 mod visiting;
 
 use super::collected::{ChildUsage, Collected, Interval, Remainder, Thread};
-use super::members::{Listed, Members};
+use super::members::{Listed, TargetMembers};
 use super::reading::Reader;
 use super::tracked::{Counters, Present, Tracked};
 use super::verdict::{Evidence, Verdict};
@@ -39,7 +39,7 @@ pub struct Sampled {
 pub struct Sampler {
     root: PathBuf,
     target: Target,
-    members: Members,
+    members: TargetMembers,
     reader: Reader,
     present: Present,
     hierarchy: Option<Hierarchy>,
@@ -70,7 +70,7 @@ pub struct Sampler {
 
 /// What the threads did during one sample's interval.
 #[derive(Default)]
-struct Tally {
+struct SampleCounters {
     now_ns: u64,
     delta: Counters,
     sampled: Sampled,
@@ -91,7 +91,7 @@ impl Sampler {
     pub(super) fn begun_at(root: &Path, target: Target, begin_ticks: u64) -> Result<Self, ProcfsError> {
         let mut reader =
             Reader::new(root).map_err(|source| ProcfsError::NoProcfs { path: root.join("proc"), source })?;
-        let members = Members::new(root, &target, &mut reader)?;
+        let members = TargetMembers::new(root, &target, &mut reader)?;
         Ok(Self {
             root: root.to_owned(),
             forks_at_begin: forks(root, &target),
@@ -125,28 +125,32 @@ impl Sampler {
     pub fn sample(&mut self) -> Sampled {
         let cpu_before_ns = clock::thread_cpu_ns();
         self.samples += 1;
-        let mut tally = Tally { now_ns: clock::monotonic_ns(), delta: Counters::ZERO, ..Tally::default() };
+        let mut counters = SampleCounters {
+            now_ns: clock::monotonic_ns(),
+            delta: Counters::ZERO,
+            ..SampleCounters::default()
+        };
         let mut listed = std::mem::take(&mut self.listed);
         let kind = self.members.list(&mut self.reader, &mut listed);
         self.pids.clear();
         for number in listed.iter().filter(|_| kind.is_some()) {
             match kind {
-                Some(Listed::Threads) => self.member_thread(*number, &mut tally),
-                _ => self.process(*number, &mut tally),
+                Some(Listed::Threads) => self.member_thread(*number, &mut counters),
+                _ => self.process(*number, &mut counters),
             }
         }
         self.listed = listed;
-        self.retire(&mut tally);
-        tally.sampled.processes = self.pids.len() as u64;
+        self.retire(&mut counters);
+        counters.sampled.processes = self.pids.len() as u64;
         let group_is_there = kind == Some(Listed::Threads);
-        tally.sampled.alive = group_is_there || tally.sampled.threads > 0;
-        self.note(&tally);
+        counters.sampled.alive = group_is_there || counters.sampled.threads > 0;
+        self.note(&counters);
 
         let cost_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
         self.own_cpu_ns += cost_ns;
         // Smoothed, so that one page fault does not change the period; the first sample, which opens everything, counts less.
         self.smoothed_cost_ns = (self.smoothed_cost_ns * 3 + cost_ns) / 4;
-        tally.sampled
+        counters.sampled
     }
 
     /// The time to let pass before the next sample: 100 ms, or so much that the sampling takes 1 % of a processor.
@@ -249,27 +253,27 @@ impl Sampler {
         Verdict::new(&self.root, &self.target, self.present, &self.evidence)
     }
 
-    fn note(&mut self, tally: &Tally) {
-        let Sampled { processes, threads, .. } = tally.sampled;
+    fn note(&mut self, counters: &SampleCounters) {
+        let Sampled { processes, threads, .. } = counters.sampled;
         self.most.processes = self.most.processes.max(processes);
         self.most.threads = self.most.threads.max(threads);
-        self.counted = self.counted.plus(&tally.delta);
-        let earlier_ns = self.sampled_ns.replace(tally.now_ns);
+        self.counted = self.counted.plus(&counters.delta);
+        let earlier_ns = self.sampled_ns.replace(counters.now_ns);
         let Some(at_ns) = earlier_ns else { return };
         self.intervals.push(Interval {
             at_ns,
-            length_ns: tally.now_ns.saturating_sub(at_ns),
-            voluntary: tally.delta.voluntary,
-            involuntary: tally.delta.involuntary,
-            run_ns: tally.delta.run_ns,
-            wait_ns: tally.delta.wait_ns,
-            user_ns: tally.delta.user_ns,
-            system_ns: tally.delta.system_ns,
-            migrations: tally.delta.migrations,
+            length_ns: counters.now_ns.saturating_sub(at_ns),
+            voluntary: counters.delta.voluntary,
+            involuntary: counters.delta.involuntary,
+            run_ns: counters.delta.run_ns,
+            wait_ns: counters.delta.wait_ns,
+            user_ns: counters.delta.user_ns,
+            system_ns: counters.delta.system_ns,
+            migrations: counters.delta.migrations,
             threads,
             processes,
-            runnable: tally.sampled.runnable,
-            threads_new: tally.new,
+            runnable: counters.sampled.runnable,
+            threads_new: counters.new,
         });
     }
 }

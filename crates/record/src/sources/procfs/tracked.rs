@@ -2,7 +2,7 @@
 
 use super::collected::Thread;
 use super::parse::{self, Schedstat};
-use super::reading::{File, Kept, Reader};
+use super::reading::{File, OpenFiles, Reader};
 use crate::system::Hierarchy;
 use rustix::io::Errno;
 
@@ -121,7 +121,7 @@ pub(super) enum Unread {
 pub(super) struct Tracked {
     pub(super) tid: u32,
     pub(super) pid: u32,
-    pub(super) files: Kept,
+    pub(super) files: OpenFiles,
     /// The counters from which on it counts.
     pub(super) first: Counters,
     /// At the last sample.
@@ -155,7 +155,7 @@ impl Tracked {
         Self {
             tid,
             pid,
-            files: Kept::default(),
+            files: OpenFiles::default(),
             first: Counters::default(),
             last: Counters::default(),
             parent_pid: 0,

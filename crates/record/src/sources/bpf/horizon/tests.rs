@@ -30,7 +30,7 @@ struct Placed {
 }
 
 #[derive(Default)]
-struct Cpu {
+struct FakeCpu {
     now_ns: u64,
     current: u32,
     ring: Vec<Placed>,
@@ -40,7 +40,7 @@ struct Cpu {
     leaving: Option<(u64, u32, PrevState, Counts)>,
 }
 
-impl Cpu {
+impl FakeCpu {
     fn wake(&mut self, random: &mut Random, cpu: u32, wakee_tid: u32) -> u64 {
         let taken_ns = self.now_ns;
         let at_ns = taken_ns + random.step_ns();
@@ -60,20 +60,20 @@ impl Cpu {
     }
 }
 
-struct Machine {
-    cpus: Vec<Cpu>,
+struct FakeMachine {
+    cpus: Vec<FakeCpu>,
     runnable: Vec<u32>,
     /// With the time from which it can be woken.
     sleeping: Vec<u32>,
     counts: BTreeMap<u32, (u32, u16)>,
 }
 
-impl Machine {
+impl FakeMachine {
     /// Runs some switches. Each step happens at the CPU that is the furthest behind, so that what one CPU does to another's tasks is in order.
     fn run(seed: u64, cpus: usize, tasks: u32, steps: usize) -> Self {
         let mut random = Random(seed);
         let mut machine = Self {
-            cpus: (0..cpus as u64).map(|cpu| Cpu { now_ns: 1000 + cpu, ..Cpu::default() }).collect(),
+            cpus: (0..cpus as u64).map(|cpu| FakeCpu { now_ns: 1000 + cpu, ..FakeCpu::default() }).collect(),
             runnable: (1..=tasks).collect(),
             sleeping: Vec::new(),
             counts: (1..=tasks).map(|tid| (tid, (u32::MAX - tid, u16::MAX - tid as u16))).collect(),
@@ -213,7 +213,7 @@ impl Reader {
     }
 
     /// Looks once, from `round_ns` on; when it was ready.
-    fn look(&mut self, machine: &Machine, random: &mut Random, round_ns: u64) -> (u64, u64) {
+    fn look(&mut self, machine: &FakeMachine, random: &mut Random, round_ns: u64) -> (u64, u64) {
         let mut now_ns = round_ns;
         let mut states = Vec::new();
         for (cpu, tail) in machine.cpus.iter().zip(&mut self.tails) {
@@ -243,7 +243,7 @@ impl Reader {
 }
 
 /// What a recorder sees whose events never wait.
-fn undelayed(machine: &Machine, cpus: usize, tasks: u32) -> (Tables, Vec<SwitchRow>, u64) {
+fn undelayed(machine: &FakeMachine, cpus: usize, tasks: u32) -> (Tables, Vec<SwitchRow>, u64) {
     let mut reader = Reader::new(cpus, tasks);
     reader.held = machine.events().cloned().collect();
     reader.finished(machine.end_ns())
@@ -251,7 +251,7 @@ fn undelayed(machine: &Machine, cpus: usize, tasks: u32) -> (Tables, Vec<SwitchR
 
 /// Looks at the machine again and again; `horizon` says up to when events are taken, of what the protocol says and the clock.
 fn recorded(
-    machine: &Machine,
+    machine: &FakeMachine,
     seed: u64,
     (cpus, tasks): (usize, u32),
     horizon: impl Fn(u64, u64) -> u64,
@@ -275,7 +275,7 @@ proptest! {
     /// Events that are delayed by up to seconds give the tables that undelayed ones give.
     #[test]
     fn delayed_events_give_the_undelayed_tables(seed in any::<u64>(), cpus in 1_usize..5, tasks in 1_u32..12) {
-        let machine = Machine::run(seed, cpus, tasks, 400);
+        let machine = FakeMachine::run(seed, cpus, tasks, 400);
         let expected = undelayed(&machine, cpus, tasks);
         prop_assert_eq!(expected.2, 0);
         let found = recorded(&machine, seed, (cpus, tasks), |horizon_ns, _| horizon_ns);
@@ -287,7 +287,7 @@ proptest! {
     /// Events that do come late add no impossible count: the sums are the undelayed ones.
     #[test]
     fn late_events_leave_the_counts_right(seed in any::<u64>(), cpus in 1_usize..5, tasks in 1_u32..12) {
-        let machine = Machine::run(seed, cpus, tasks, 400);
+        let machine = FakeMachine::run(seed, cpus, tasks, 400);
         let (expected, _, _) = undelayed(&machine, cpus, tasks);
         // The rule of old: 20 ms are enough.
         let (found, rows, _) =
@@ -304,7 +304,7 @@ proptest! {
 #[test]
 fn a_lag_is_no_order() {
     let late = (0..20_u64).filter(|seed| {
-        let machine = Machine::run(*seed, 3, 6, 400);
+        let machine = FakeMachine::run(*seed, 3, 6, 400);
         recorded(&machine, *seed, (3, 6), |_, now_ns| now_ns.saturating_sub(20_000_000)).2 > 0
     });
     assert!(late.count() > 10);

@@ -1,14 +1,14 @@
 //! Goes to the threads of one sample.
 
-use super::{Sampler, Tally};
-use crate::sources::procfs::members::Members;
+use super::{SampleCounters, Sampler};
+use crate::sources::procfs::members::TargetMembers;
 use crate::sources::procfs::tracked::{Counters, Tracked, Unread};
 use crate::sources::procfs::{Target, parse};
 
 impl Sampler {
     /// All threads of a process.
-    pub(super) fn process(&mut self, pid: u32, tally: &mut Tally) {
-        self.visit(pid, pid, tally);
+    pub(super) fn process(&mut self, pid: u32, counters: &mut SampleCounters) {
+        self.visit(pid, pid, counters);
         let Some(leader) = self.threads.get(&pid) else { return };
         // Only a thread of the process could have made another one, and the only one has just been read.
         if leader.siblings == 1 {
@@ -18,25 +18,25 @@ impl Sampler {
         tids.clear();
         if self.reader.numbers(&format!("{pid}/task"), &mut tids).is_ok() {
             for tid in tids.iter().filter(|tid| **tid != pid) {
-                self.visit(pid, *tid, tally);
+                self.visit(pid, *tid, counters);
             }
         }
         self.tids = tids;
     }
 
     /// A thread of which only its number is known.
-    pub(super) fn member_thread(&mut self, tid: u32, tally: &mut Tally) {
+    pub(super) fn member_thread(&mut self, tid: u32, counters: &mut SampleCounters) {
         let known = self.threads.get(&tid).map(|thread| thread.pid);
         let pid = known.or_else(|| {
             let text = self.reader.other(&format!("{tid}/status")).ok()?;
             u32::try_from(parse::status_number(text, b"Tgid")?).ok()
         });
         if let Some(pid) = pid {
-            self.visit(pid, tid, tally);
+            self.visit(pid, tid, counters);
         }
     }
 
-    fn visit(&mut self, pid: u32, tid: u32, tally: &mut Tally) {
+    fn visit(&mut self, pid: u32, tid: u32, counters: &mut SampleCounters) {
         self.visits += 1;
         // A number that went to another process between two samples.
         if self.threads.get(&tid).is_some_and(|thread| thread.pid != pid) {
@@ -45,7 +45,7 @@ impl Sampler {
         let mut fresh = None;
         let thread = match self.threads.get_mut(&tid) {
             Some(thread) => thread,
-            None => fresh.insert(Tracked::new(pid, tid, tally.now_ns)),
+            None => fresh.insert(Tracked::new(pid, tid, counters.now_ns)),
         };
         let is_new = thread.samples == 0;
         let outcome = thread.read(&mut self.reader, &mut self.present, self.tick_ns);
@@ -57,21 +57,21 @@ impl Sampler {
                         (whole_life || thread.started_ticks >= self.begin_ticks) && !self.left.contains(&tid);
                     thread.first = if thread.since_birth { Counters::ZERO } else { thread.last };
                     delta = thread.counted();
-                    tally.new += 1;
+                    counters.new += 1;
                     self.threads_born += u64::from(thread.started_ticks >= self.begin_ticks);
                 }
                 thread.samples += 1;
                 thread.seen = self.samples;
-                thread.last_ns = tally.now_ns;
+                thread.last_ns = counters.now_ns;
                 if let Some(hierarchy) = &self.hierarchy {
                     thread.look_for_group(&mut self.reader, hierarchy, false);
                 }
-                tally.delta = tally.delta.plus(&delta);
+                counters.delta = counters.delta.plus(&delta);
                 self.evidence.note(&thread.last, &delta);
                 if !thread.is_over() {
                     self.pids.insert(pid);
-                    tally.sampled.threads += 1;
-                    tally.sampled.runnable += u64::from(thread.state == b'R');
+                    counters.sampled.threads += 1;
+                    counters.sampled.runnable += u64::from(thread.state == b'R');
                 }
                 if let Some(thread) = fresh {
                     self.threads.insert(tid, thread);
@@ -92,7 +92,7 @@ impl Sampler {
     }
 
     /// Ends the threads that this sample did not list.
-    pub(super) fn retire(&mut self, tally: &mut Tally) {
+    pub(super) fn retire(&mut self, counters: &mut SampleCounters) {
         let sample = self.samples;
         let unseen: Vec<(u32, u32)> = self
             .threads
@@ -102,15 +102,15 @@ impl Sampler {
             .collect();
         for (pid, tid) in unseen {
             // A list can miss one; and one that left the control group, or ended a moment ago, can be read a last time.
-            self.visit(pid, tid, tally);
+            self.visit(pid, tid, counters);
             let Some(thread) = self.threads.get(&tid) else { continue };
             let readable = thread.seen == sample;
             if !readable {
                 self.finish_thread(tid, true);
-            } else if matches!(self.members, Members::Cgroup { .. }) {
+            } else if matches!(self.members, TargetMembers::Cgroup { .. }) {
                 if !thread.is_over() {
-                    tally.sampled.threads -= 1;
-                    tally.sampled.runnable -= u64::from(thread.state == b'R');
+                    counters.sampled.threads -= 1;
+                    counters.sampled.runnable -= u64::from(thread.state == b'R');
                     self.left.insert(tid);
                 }
                 self.finish_thread(tid, false);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// What a made-up thread shows.
 #[derive(Clone, Copy)]
-pub(super) struct Shown {
+pub(super) struct FakeThread {
     pub(super) parent: u32,
     pub(super) state: char,
     pub(super) ticks: u64,
@@ -21,7 +21,7 @@ pub(super) struct Shown {
 }
 
 /// An old thread that sleeps.
-pub(super) const OLD: Shown = Shown {
+pub(super) const OLD: FakeThread = FakeThread {
     parent: 1,
     state: 'S',
     ticks: 100,
@@ -39,17 +39,17 @@ pub(super) const OLD: Shown = Shown {
 pub(super) const BEGIN: u64 = 1000;
 
 /// A thread that is born after the beginning.
-pub(super) const YOUNG: Shown = Shown { started: BEGIN + 5, ..OLD };
+pub(super) const YOUNG: FakeThread = FakeThread { started: BEGIN + 5, ..OLD };
 
 /// The machine.
-pub(super) struct Machine {
+pub(super) struct FakeMachine {
     pub(super) root: tempfile::TempDir,
     pub(super) schedstat: bool,
     pub(super) sched: bool,
     pub(super) status: bool,
 }
 
-impl Machine {
+impl FakeMachine {
     pub(super) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("proc")).unwrap();
@@ -68,8 +68,8 @@ impl Machine {
     }
 
     /// Shows a thread; the number of the process's threads is always 0, so that the sampler lists them.
-    pub(super) fn show(&self, pid: u32, tid: u32, shown: Shown) {
-        let Shown { parent, state, ticks, started, cpu, .. } = shown;
+    pub(super) fn show(&self, pid: u32, tid: u32, shown: FakeThread) {
+        let FakeThread { parent, state, ticks, started, cpu, .. } = shown;
         let folder = format!("proc/{pid}/task/{tid}");
         self.write(
             &format!("{folder}/stat"),
@@ -82,7 +82,7 @@ impl Machine {
             let text = format!("{} {} {}\n", shown.run_ns, shown.wait_ns, shown.timeslices);
             self.write(&format!("{folder}/schedstat"), &text);
         }
-        let Shown { voluntary, involuntary, migrations, .. } = shown;
+        let FakeThread { voluntary, involuntary, migrations, .. } = shown;
         if self.sched {
             let text = format!(
                 "se.nr_migrations : {migrations}\nnr_voluntary_switches : {voluntary}\nnr_involuntary_switches : {involuntary}\n"

@@ -1,7 +1,7 @@
 //! What is counted from when to when, and what is not believed.
 
 use super::super::{ChildUsage, Collected, Target, Thread};
-use super::fixtures::{Machine, OLD, Shown, YOUNG};
+use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
 
 fn thread(collected: &Collected, tid: u32) -> &Thread {
     collected.threads.iter().find(|thread| thread.tid == tid).unwrap()
@@ -12,8 +12,8 @@ fn why(collected: &Collected, what: &str) -> String {
     row.unwrap_or_else(|| panic!("no {what} in {:?}", collected.unavailable)).reason.clone()
 }
 
-fn later(shown: Shown) -> Shown {
-    Shown {
+fn later(shown: FakeThread) -> FakeThread {
+    FakeThread {
         ticks: shown.ticks + 3,
         run_ns: shown.run_ns + 4000,
         wait_ns: shown.wait_ns + 60,
@@ -28,7 +28,7 @@ fn later(shown: Shown) -> Shown {
 
 #[test]
 fn an_old_thread_counts_from_the_first_sample_and_a_young_one_from_birth() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.show(7, 7, OLD);
     let mut sampler = machine.sampler(Target::Processes(vec![7]));
     sampler.sample();
@@ -57,7 +57,7 @@ fn an_old_thread_counts_from_the_first_sample_and_a_young_one_from_birth() {
 
 #[test]
 fn a_thread_that_ends_keeps_its_last_sample() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.show(7, 7, OLD);
     machine.show(7, 8, OLD);
     let mut sampler = machine.sampler(Target::Processes(vec![7]));
@@ -78,11 +78,11 @@ fn a_thread_that_ends_keeps_its_last_sample() {
 
 #[test]
 fn a_number_that_is_used_again_is_another_thread() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.show(7, 7, OLD);
     let mut sampler = machine.sampler(Target::Machine);
     sampler.sample();
-    machine.show(7, 7, Shown { timeslices: 1, voluntary: 1, ..YOUNG });
+    machine.show(7, 7, FakeThread { timeslices: 1, voluntary: 1, ..YOUNG });
     sampler.sample();
     sampler.sample();
     let collected = sampler.finish();
@@ -93,11 +93,11 @@ fn a_number_that_is_used_again_is_another_thread() {
 
 #[test]
 fn a_thread_that_ended_and_was_not_collected_counts_to_its_end() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.show(7, 7, YOUNG);
     let mut sampler = machine.sampler(Target::Descendants { pid: 7, since_birth: true });
     sampler.sample();
-    machine.show(7, 7, Shown { state: 'Z', ..later(YOUNG) });
+    machine.show(7, 7, FakeThread { state: 'Z', ..later(YOUNG) });
     let sampled = sampler.sample();
     assert_eq!((sampled.alive, sampled.threads), (false, 0));
     machine.end(7, 7);
@@ -112,14 +112,14 @@ fn a_thread_that_ended_and_was_not_collected_counts_to_its_end() {
 
 #[test]
 fn a_sleeper_is_read_again_only_when_it_has_run() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.show(7, 7, OLD);
     let mut sampler = machine.sampler(Target::Machine);
     sampler.sample();
     // On its way to sleep at the first sample: the switch is counted though no turn is.
-    machine.show(7, 7, Shown { voluntary: 31, ..OLD });
+    machine.show(7, 7, FakeThread { voluntary: 31, ..OLD });
     sampler.sample();
-    machine.show(7, 7, Shown { voluntary: 1000, ..OLD });
+    machine.show(7, 7, FakeThread { voluntary: 1000, ..OLD });
     sampler.sample();
     let (_, intervals) = sampler.drain();
     assert_eq!(intervals.iter().map(|row| row.voluntary).collect::<Vec<_>>(), [Some(1), Some(0)]);
@@ -130,7 +130,7 @@ fn a_sleeper_is_read_again_only_when_it_has_run() {
 
 #[test]
 fn without_sched_the_switches_come_from_status_and_migrations_are_a_lower_bound() {
-    let machine = Machine { sched: false, ..Machine::new() };
+    let machine = FakeMachine { sched: false, ..FakeMachine::new() };
     machine.show(7, 7, OLD);
     let mut sampler = machine.sampler(Target::Machine);
     sampler.sample();
@@ -146,13 +146,13 @@ fn without_sched_the_switches_come_from_status_and_migrations_are_a_lower_bound(
 #[test]
 fn a_sandbox_that_counts_nothing_is_unavailable_and_never_zero() {
     for status in [true, false] {
-        let machine = Machine { schedstat: false, sched: false, status, ..Machine::new() };
+        let machine = FakeMachine { schedstat: false, sched: false, status, ..FakeMachine::new() };
         machine.write("proc/stat", "cpu  0 0 0 0\nctxt 0\nprocesses 0\n");
-        let silent = Shown { voluntary: 0, involuntary: 0, ..OLD };
+        let silent = FakeThread { voluntary: 0, involuntary: 0, ..OLD };
         machine.show(7, 7, silent);
         let mut sampler = machine.sampler(Target::Machine);
         sampler.sample();
-        machine.show(7, 7, Shown { ticks: 200, ..silent });
+        machine.show(7, 7, FakeThread { ticks: 200, ..silent });
         let collected = sampler.finish();
         let found = thread(&collected, 7);
         assert_eq!(
@@ -172,12 +172,12 @@ fn a_sandbox_that_counts_nothing_is_unavailable_and_never_zero() {
 
 #[test]
 fn a_sandbox_may_count_voluntary_switches_only() {
-    let machine = Machine { schedstat: false, sched: false, ..Machine::new() };
+    let machine = FakeMachine { schedstat: false, sched: false, ..FakeMachine::new() };
     machine.write("proc/stat", "ctxt 0\n");
-    machine.show(7, 7, Shown { involuntary: 0, ..OLD });
+    machine.show(7, 7, FakeThread { involuntary: 0, ..OLD });
     let mut sampler = machine.sampler(Target::Machine);
     sampler.sample();
-    machine.show(7, 7, Shown { involuntary: 0, ticks: 300, voluntary: 33, ..OLD });
+    machine.show(7, 7, FakeThread { involuntary: 0, ticks: 300, voluntary: 33, ..OLD });
     let collected = sampler.finish();
     assert_eq!((thread(&collected, 7).voluntary, thread(&collected, 7).involuntary), (Some(3), None));
 }
@@ -185,20 +185,20 @@ fn a_sandbox_may_count_voluntary_switches_only() {
 /// A thread that has a processor to itself is never switched: on a kernel that counts, that zero is true.
 #[test]
 fn a_zero_of_a_kernel_that_counts_is_a_zero() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.write("proc/stat", "ctxt 1234\n");
-    let alone = Shown { voluntary: 0, involuntary: 0, ..YOUNG };
+    let alone = FakeThread { voluntary: 0, involuntary: 0, ..YOUNG };
     machine.show(7, 7, alone);
     let mut sampler = machine.sampler(Target::Machine);
     sampler.sample();
-    machine.show(7, 7, Shown { run_ns: 9_000_000, ..alone });
+    machine.show(7, 7, FakeThread { run_ns: 9_000_000, ..alone });
     let collected = sampler.finish();
     assert_eq!((thread(&collected, 7).voluntary, thread(&collected, 7).involuntary), (Some(0), Some(0)));
 }
 
 #[test]
 fn garbage_is_counted_as_refused() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.show(7, 7, OLD);
     machine.write("proc/8/task/8/stat", "8 (x");
     machine.write("proc/9/task/9/stat", "");

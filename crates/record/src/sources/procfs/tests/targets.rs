@@ -1,11 +1,11 @@
 //! Who belongs to a target.
 
 use super::super::{Collected, Sampler, Target};
-use super::fixtures::{Machine, OLD, Shown, YOUNG};
+use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
 use crate::system::Cgroup;
 
-fn child_of(parent: u32) -> Shown {
-    Shown { parent, ..OLD }
+fn child_of(parent: u32) -> FakeThread {
+    FakeThread { parent, ..OLD }
 }
 
 fn tids(collected: &Collected) -> Vec<u32> {
@@ -14,7 +14,7 @@ fn tids(collected: &Collected) -> Vec<u32> {
 
 #[test]
 fn descendants_are_found_whatever_their_numbers() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.show(100, 100, child_of(1));
     machine.show(100, 101, child_of(1));
     machine.show(5, 5, child_of(100));
@@ -27,9 +27,9 @@ fn descendants_are_found_whatever_their_numbers() {
     machine.end(100, 101);
     machine.end(100, 100);
     machine.show(3, 3, child_of(1));
-    machine.show(200, 200, Shown { parent: 3, ..YOUNG });
+    machine.show(200, 200, FakeThread { parent: 3, ..YOUNG });
     sampler.sample();
-    machine.show(4, 4, Shown { voluntary: 99, ..child_of(1) });
+    machine.show(4, 4, FakeThread { voluntary: 99, ..child_of(1) });
     let collected = sampler.finish();
     assert_eq!(tids(&collected), [3, 5, 100, 101, 200]);
     assert!(collected.threads[2].ended && collected.threads[4].since_birth);
@@ -38,7 +38,7 @@ fn descendants_are_found_whatever_their_numbers() {
 
 #[test]
 fn a_list_of_processes_is_without_children() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.show(100, 100, child_of(1));
     machine.show(7, 7, child_of(100));
     machine.show(8, 8, child_of(100));
@@ -50,7 +50,7 @@ fn a_list_of_processes_is_without_children() {
 #[test]
 fn control_groups_of_both_versions_with_those_below() {
     for (version, file) in [(1, "tasks"), (2, "cgroup.threads")] {
-        let machine = Machine::new();
+        let machine = FakeMachine::new();
         for (pid, tid) in [(7, 7), (7, 8), (9, 9), (10, 10)] {
             machine.show(pid, tid, OLD);
         }
@@ -62,7 +62,7 @@ fn control_groups_of_both_versions_with_those_below() {
         let mut sampler = machine.sampler(Target::Cgroup(group));
         let sampled = sampler.sample();
         assert_eq!((sampled.threads, sampled.processes), (2, 2));
-        machine.show(7, 8, Shown { voluntary: 35, timeslices: 50, ..OLD });
+        machine.show(7, 8, FakeThread { voluntary: 35, timeslices: 50, ..OLD });
         machine.write(&format!("cg/web/{file}"), "10\n");
         machine.write(&format!("cg/web/below/deep/{file}"), "");
         let sampled = sampler.sample();
@@ -77,7 +77,7 @@ fn control_groups_of_both_versions_with_those_below() {
 
 #[test]
 fn of_a_machine_the_unseen_are_counted() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.write("proc/stat", "ctxt 5\nprocesses 1000\n");
     machine.show(7, 7, OLD);
     let mut sampler = machine.sampler(Target::Machine);
@@ -91,9 +91,9 @@ fn of_a_machine_the_unseen_are_counted() {
 
 #[test]
 fn what_a_container_or_a_mount_option_hides_is_said() {
-    let machine = Machine::new();
-    machine.show(7, 7, Shown { state: 'R', ..OLD });
-    let collected = |machine: &Machine| {
+    let machine = FakeMachine::new();
+    machine.show(7, 7, FakeThread { state: 'R', ..OLD });
+    let collected = |machine: &FakeMachine| {
         let mut sampler = machine.sampler(Target::Machine);
         assert_eq!(sampler.sample().runnable, 1);
         let whys =
@@ -110,7 +110,7 @@ fn what_a_container_or_a_mount_option_hides_is_said() {
 
 #[test]
 fn what_is_not_there_is_named_in_one_line() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     let group = Cgroup { version: 2, folder: "/cg/gone".to_owned(), cpuacct_folder: None };
     for (target, name) in [
         (Target::Processes(vec![77]), "77"),
