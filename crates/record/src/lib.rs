@@ -1,8 +1,7 @@
 //! Records what a workload does and what its context switches cost it.
 //!
 //! [`system`] reads the kernel's own counters of the whole machine and of a control group, against which every recording is
-//! reconciled. [`sources`] are the ways to see the switches of single threads; [`sources::procfs`] is the one that needs no
-//! privilege.
+//! reconciled. [`record`] writes a Trace; [`live`] and [`meter`] watch without end.
 //!
 //! ```
 //! use std::path::Path;
@@ -18,17 +17,17 @@
 //! ```
 
 pub mod import;
-pub mod sources;
+pub mod live;
+pub mod meter;
+pub mod plan;
 pub mod system;
 
 mod clock;
 mod error;
 mod files;
-pub mod live;
-pub mod meter;
 mod options;
-pub mod plan;
 mod session;
+mod sources;
 mod task_info;
 mod working_set;
 mod workload;

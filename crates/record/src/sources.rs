@@ -1,9 +1,9 @@
 //! The ways to see what single threads do.
 
-pub mod bpf;
-pub mod counts;
+pub(crate) mod bpf;
+pub(crate) mod counts;
 mod mapping;
-pub mod perf;
+pub(crate) mod perf;
 pub(crate) mod privileges;
-pub mod procfs;
+pub(crate) mod procfs;
 mod ring;

@@ -12,7 +12,7 @@ use libbpf_rs::btf::{Btf, types::Typedef};
 use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
 use libbpf_rs::{OpenObject, OpenProgramMut};
 use rings::Rings;
-pub use rings::{Losses, Round};
+pub(crate) use rings::{Losses, Round};
 use shared::{HARD_LINES, INFO_SHIFT, LINES, RawEvent, RawInterrupt, SOFT_KINDS, TIMER_LINE};
 use skeleton::{RecordSkel, RecordSkelBuilder};
 use std::io;
@@ -53,7 +53,7 @@ pub enum BpfError {
 
 /// What is wanted of the programs.
 #[derive(Clone, Copy, Debug)]
-pub struct LoadOptions {
+pub(crate) struct LoadOptions {
     /// Bytes of the ring of events of each CPU; rounded down to a power of two.
     pub buffer_bytes: u64,
     /// Only the tasks told to [`Bpf::follow`] and their descendants are recorded.
@@ -97,7 +97,7 @@ impl Tracepoints {
 
 /// Time in the interrupts of one line on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InterruptTime {
+pub(crate) struct InterruptTime {
     /// Which.
     pub line: InterruptLine,
     /// Where.
@@ -110,7 +110,7 @@ pub struct InterruptTime {
 
 /// What interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InterruptLine {
+pub(crate) enum InterruptLine {
     /// A device, by its number in `/proc/interrupts`.
     Hard(u32),
     /// The CPU's own timer, `LOC` in `/proc/interrupts`.
@@ -120,7 +120,7 @@ pub enum InterruptLine {
 }
 
 /// The programs, attached.
-pub struct Bpf {
+pub(crate) struct Bpf {
     rings: Rings,
     followed: Mapping<u64>,
     interrupts: Mapping<RawInterrupt>,
@@ -141,7 +141,7 @@ impl Bpf {
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
-    pub fn load(wish: LoadOptions) -> Result<Self, BpfError> {
+    pub(crate) fn load(wish: LoadOptions) -> Result<Self, BpfError> {
         libbpf_rs::set_print(None);
         let mut tracepoints = Tracepoints::probe()?;
         tracepoints.entry_exit &= wish.in_place;
@@ -201,52 +201,52 @@ impl Bpf {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn attach(&mut self) -> Result<(), BpfError> {
+    pub(crate) fn attach(&mut self) -> Result<(), BpfError> {
         self.skeleton.attach().map_err(|error| refused("attaching them", &error))
     }
 
     /// Records a task and, from then on, its descendants.
-    pub fn follow(&self, tid: u32) {
+    pub(crate) fn follow(&self, tid: u32) {
         self.followed.set_bit(tid);
     }
 
     /// Ends what [`follow`](Self::follow) began; descendants are still recorded.
-    pub fn unfollow(&self, tid: u32) {
+    pub(crate) fn unfollow(&self, tid: u32) {
         self.followed.clear_bit(tid);
     }
 
     /// Takes the programs off: from here on they see nothing. What they saw can still be drained.
-    pub fn detach(&mut self) {
+    pub(crate) fn detach(&mut self) {
         self.skeleton.links = skeleton::RecordLinks::default();
     }
 
     /// Moves what the programs saw to `out`, CPU by CPU.
-    pub fn drain(&mut self, out: &mut Vec<Event>) -> Round {
+    pub(crate) fn drain(&mut self, out: &mut Vec<Event>) -> Round {
         self.rings.drain(out)
     }
 
     /// Events lost because a ring was full, by CPU.
-    pub fn lost(&self) -> Vec<Losses> {
+    pub(crate) fn lost(&self) -> Vec<Losses> {
         self.rings.lost()
     }
 
     /// Which tracepoints there are.
-    pub fn tracepoints(&self) -> Tracepoints {
+    pub(crate) fn tracepoints(&self) -> Tracepoints {
         self.tracepoints
     }
 
     /// The switches that were entered and have no event yet, those into new tasks among them: where, the task that left, when, ns.
-    pub fn pending(&self) -> Vec<(u32, u32, u64)> {
+    pub(crate) fn pending(&self) -> Vec<(u32, u32, u64)> {
         self.rings.pending()
     }
 
     /// Memory of the programs' maps.
-    pub fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
 
     /// Count and time of all interrupts since the start, those without any left out.
-    pub fn interrupts(&self) -> Vec<InterruptTime> {
+    pub(crate) fn interrupts(&self) -> Vec<InterruptTime> {
         let lines = LINES as usize;
         (0..self.interrupts.len())
             .map(|index| (index, self.interrupts.read(index)))

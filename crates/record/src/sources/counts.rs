@@ -7,7 +7,7 @@ use crate::sources::mapping::Mapping;
 use crate::sources::ring::Ring;
 use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
 use libbpf_rs::{Iter, OpenObject};
-pub use shared::CLASSES;
+pub(crate) use shared::CLASSES;
 use shared::{ENDED_SHIFT, RawCpu, RawRecord};
 use skeleton::{CountsSkel, CountsSkelBuilder};
 use std::io::Read;
@@ -25,7 +25,7 @@ mod skeleton {
 
 /// A task, since it was first seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TaskCounts {
+pub(crate) struct TaskCounts {
     /// The task.
     pub tid: u32,
     /// Its process.
@@ -77,11 +77,11 @@ pub struct TaskCounts {
 }
 
 /// Two classes an octave, as `class_of` of `bpf/counts.bpf.c` has them.
-pub const CLASS_BITS: u32 = 1;
+pub(crate) const CLASS_BITS: u32 = 1;
 
 /// Counts in classes, as the kernel's programs keep them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Classes([u32; CLASSES]);
+pub(crate) struct Classes([u32; CLASSES]);
 
 impl Default for Classes {
     fn default() -> Self {
@@ -91,23 +91,23 @@ impl Default for Classes {
 
 impl Classes {
     /// From (ns), to (exclusive) and count of each class that has any.
-    pub fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone + '_ {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone + '_ {
         classes::<CLASS_BITS, u32>(&self.0)
     }
 
     /// The quantile, ns, at most `max_ns`, the longest if that is known: by the one rule of [`class_quantile`].
-    pub fn quantile_ns(&self, share: f64, max_ns: Option<u64>) -> Option<u64> {
+    pub(crate) fn quantile_ns(&self, share: f64, max_ns: Option<u64>) -> Option<u64> {
         class_quantile(self.rows(), share, max_ns)
     }
 
     /// The counts as they are, class by class. They are of 32 bits and begin anew when those are full.
-    pub fn counts(&self) -> &[u32; CLASSES] {
+    pub(crate) fn counts(&self) -> &[u32; CLASSES] {
         &self.0
     }
 
     /// What was counted since `earlier`.
     #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
         for (count, before) in since.0.iter_mut().zip(&earlier.0) {
             *count = grown(*count, *before);
@@ -124,7 +124,7 @@ impl Classes {
 
 /// All CPUs together, and each by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CpuCounts {
+pub(crate) struct CpuCounts {
     /// Switches from a task, by CPU.
     pub switches: Vec<u64>,
     /// Switches from the idle task, by CPU.
@@ -154,7 +154,7 @@ pub struct CpuCounts {
 impl TaskCounts {
     /// What came after `earlier`, of the same task.
     #[must_use]
-    pub fn since(mut self, earlier: &Self) -> Self {
+    pub(crate) fn since(mut self, earlier: &Self) -> Self {
         for (now, before) in [
             (&mut self.voluntary, earlier.voluntary),
             (&mut self.involuntary, earlier.involuntary),
@@ -181,7 +181,7 @@ impl TaskCounts {
 impl CpuCounts {
     /// What came after `earlier`.
     #[must_use]
-    pub fn since(mut self, earlier: &Self) -> Self {
+    pub(crate) fn since(mut self, earlier: &Self) -> Self {
         let of_cpus =
             [(&mut self.switches, &earlier.switches), (&mut self.idle_switches, &earlier.idle_switches)];
         for (now, before) in of_cpus {
@@ -208,7 +208,7 @@ impl CpuCounts {
 }
 
 /// The programs, loaded.
-pub struct Counter {
+pub(crate) struct Counter {
     cpus: Mapping<RawCpu>,
     ended: Mapping<RawRecord>,
     followed: Mapping<u64>,
@@ -230,7 +230,7 @@ impl Counter {
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
-    pub fn load(
+    pub(crate) fn load(
         scoped: bool,
         cpu_hierarchy: bool,
         in_place: bool,
@@ -280,33 +280,33 @@ impl Counter {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn attach(&mut self) -> Result<(), BpfError> {
+    pub(crate) fn attach(&mut self) -> Result<(), BpfError> {
         self.skeleton.attach().map_err(|error| refused("attaching them", &error))?;
         self.tasks().map(drop)
     }
 
     /// Counts a task and, from then on, its descendants.
-    pub fn follow(&self, tid: u32) {
+    pub(crate) fn follow(&self, tid: u32) {
         self.followed.set_bit(tid);
     }
 
     /// Ends what [`follow`](Self::follow) began; descendants are still counted.
-    pub fn unfollow(&self, tid: u32) {
+    pub(crate) fn unfollow(&self, tid: u32) {
         self.followed.clear_bit(tid);
     }
 
     /// Whether the cost of every switch is measured.
-    pub fn measures_cost(&self) -> bool {
+    pub(crate) fn measures_cost(&self) -> bool {
         self.entry_exit
     }
 
     /// Whether this kernel (6.6 and later, with quotas of control groups) tells how long a quota stopped a task.
-    pub fn knows_quota(&self) -> bool {
+    pub(crate) fn knows_quota(&self) -> bool {
         (0..self.cpus.len()).any(|cpu| self.cpus.read(cpu).knows_quota != 0)
     }
 
     /// Memory of the programs' maps; each counted task takes some 700 bytes more.
-    pub fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
 
@@ -314,7 +314,7 @@ impl Counter {
     ///
     /// # Errors
     /// When the kernel does not say.
-    pub fn tasks(&mut self) -> Result<Vec<TaskCounts>, BpfError> {
+    pub(crate) fn tasks(&mut self) -> Result<Vec<TaskCounts>, BpfError> {
         let Some(link) = &self.skeleton.links.dump else { return Ok(Vec::new()) };
         let mut iter = Iter::new(link).map_err(|error| refused("asking for the tasks", &error))?;
         let mut bytes = Vec::new();
@@ -327,7 +327,7 @@ impl Counter {
     }
 
     /// The tasks that ended since this was last called.
-    pub fn ended(&self) -> Vec<TaskCounts> {
+    pub(crate) fn ended(&self) -> Vec<TaskCounts> {
         let mut found = Vec::new();
         for cpu in 0..self.cpus.len() {
             let head = self.cpus.atomic(cpu, offset_of!(RawCpu, ended_head));
@@ -340,12 +340,12 @@ impl Counter {
 
     /// Costs by CPU and kind, in classes, as they stand. They are of 32 bits and begin anew when those are full: at the highest rates
     /// after some hours.
-    pub fn cost_classes(&self) -> Vec<[[u32; CLASSES]; 3]> {
+    pub(crate) fn cost_classes(&self) -> Vec<[[u32; CLASSES]; 3]> {
         (0..self.cpus.len()).map(|cpu| self.cpus.read(cpu).costs_by_kind).collect()
     }
 
     /// The CPUs, as they stand.
-    pub fn cpus(&self) -> CpuCounts {
+    pub(crate) fn cpus(&self) -> CpuCounts {
         let mut sums = CpuCounts::default();
         for raw in (0..self.cpus.len()).map(|cpu| self.cpus.read(cpu)) {
             sums.switches.push(raw.switches);

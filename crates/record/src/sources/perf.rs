@@ -123,7 +123,7 @@ fn is_new_enough() -> Result<(), PerfError> {
 ///
 /// # Errors
 /// Why not.
-pub fn may_watch_tasks(tids: &[u32]) -> Result<(), PerfError> {
+pub(crate) fn may_watch_tasks(tids: &[u32]) -> Result<(), PerfError> {
     is_new_enough()?;
     let all = std::iter::once(EventScope::Own).chain(tids.iter().map(|tid| EventScope::Task(*tid)));
     for whose in all {
@@ -136,7 +136,7 @@ pub fn may_watch_tasks(tids: &[u32]) -> Result<(), PerfError> {
 ///
 /// # Errors
 /// Why not.
-pub fn may_watch_machine() -> Result<(), PerfError> {
+pub(crate) fn may_watch_machine() -> Result<(), PerfError> {
     is_new_enough()?;
     let cpu = rustix::thread::sched_getcpu() as u32;
     let opened = PerfEvent::open(&attribute(0, 0), EventScope::Everyone, Some(cpu));

@@ -2,21 +2,9 @@
 //!
 //! The kernel keeps the counters itself, so that what a thread did between two samples is not lost: only a thread that came
 //! and went between two samples is, and what a thread did after the last sample of its life. [`Collected::unavailable`] says
-//! so; for a command that was waited for, [`Sampler::finish_with_rusage`] says how much it was.
+//! so.
 //!
 //! Not to be had this way: who preempted whom, who woke whom, single waits and slices, and switches of processors.
-//!
-//! ```
-//! use std::path::Path;
-//! use swtch_record::sources::procfs::{Sampler, Target};
-//!
-//! let mut sampler = Sampler::new(Path::new("/"), Target::Processes(vec![std::process::id()]))?;
-//! sampler.sample();
-//! std::thread::sleep(sampler.period());
-//! let collected = sampler.finish();
-//! assert!(collected.threads.iter().any(|thread| thread.pid == std::process::id()));
-//! # Ok::<(), swtch_record::sources::procfs::ProcfsError>(())
-//! ```
 
 #![forbid(unsafe_code)]
 
@@ -30,8 +18,8 @@ mod tests;
 mod tracked;
 mod verdict;
 
-pub use collected::{ChildUsage, Collected, Interval, Remainder, Thread};
-pub use sampler::{Sampled, Sampler};
+pub(crate) use collected::{Collected, Interval, Thread};
+pub(crate) use sampler::{Sampled, Sampler};
 
 use crate::system::Cgroup;
 use std::io;
@@ -40,7 +28,7 @@ use thiserror::Error;
 
 /// Whose threads to sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     /// A process and all that descend from it. A process whose parent died before any sample saw it is missed.
     Descendants {
         /// The process.

@@ -14,7 +14,7 @@ use swtch_trace::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake}
 
 /// Events of a CPU that were lost because its ring was full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
+pub(crate) struct Losses {
     /// Context switches.
     pub switches: u64,
     /// Wake-ups.
@@ -25,7 +25,7 @@ pub struct Losses {
 
 impl Losses {
     /// Of all kinds.
-    pub fn all(&self) -> u64 {
+    pub(crate) fn all(&self) -> u64 {
         self.switches + self.wakes + self.lives
     }
 }
@@ -42,7 +42,7 @@ pub(super) struct Rings {
 
 /// What a look at the rings brought.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Round {
+pub(crate) struct Round {
     /// How full the fullest ring was, from 0 to 1.
     pub full: f64,
     /// Every event before this moment has been read, ns of CLOCK_MONOTONIC.

@@ -4,7 +4,7 @@ use crate::sources::mapping::Shared;
 use crate::sources::ring::Lapped;
 
 /// Classes of a histogram: two an octave.
-pub const CLASSES: usize = 64;
+pub(crate) const CLASSES: usize = 64;
 
 /// A task, since it was first seen.
 #[derive(Clone, Copy)]

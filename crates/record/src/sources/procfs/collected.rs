@@ -4,7 +4,7 @@ use swtch_trace::model::Unavailable;
 
 /// A thread, from its first sample (or its birth, when that was later than the beginning) to its last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Thread {
+pub(crate) struct Thread {
     /// Its number.
     pub tid: u32,
     /// The process it is of.
@@ -44,10 +44,6 @@ pub struct Thread {
     pub user_ns: Option<u64>,
     /// Time in the kernel, in ticks of 10 ms, ns.
     pub system_ns: Option<u64>,
-    /// Page faults served from memory.
-    pub minor_faults: Option<u64>,
-    /// Page faults served from a disk.
-    pub major_faults: Option<u64>,
     /// Moves from one processor to another, as the kernel counted them.
     pub migrations: Option<u64>,
     /// Samples that found it on another processor than the one before: a lower bound of the migrations.
@@ -56,7 +52,7 @@ pub struct Thread {
 
 /// What the threads did between two samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Interval {
+pub(crate) struct Interval {
     /// When it began, on the monotonic clock, ns.
     pub at_ns: u64,
     /// How long it was, ns.
@@ -85,44 +81,9 @@ pub struct Interval {
     pub threads_new: u64,
 }
 
-/// What the kernel says about a child that ended, its own children that it waited for included (wait4(2)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ChildUsage {
-    /// `ru_nvcsw`.
-    pub voluntary: u64,
-    /// `ru_nivcsw`.
-    pub involuntary: u64,
-    /// `ru_utime`, ns.
-    pub user_ns: u64,
-    /// `ru_stime`, ns.
-    pub system_ns: u64,
-    /// `ru_minflt`.
-    pub minor_faults: u64,
-    /// `ru_majflt`.
-    pub major_faults: u64,
-}
-
-/// What no sample saw: of threads that came and went between two samples, and of the ends of others. What the samples saw of
-/// processes that nobody waited for is not in the kernel's sum, so this is a lower bound where there were any.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Remainder {
-    /// Voluntary switches.
-    pub voluntary: Option<u64>,
-    /// Involuntary switches.
-    pub involuntary: Option<u64>,
-    /// Time in programs, ns; what the samples saw is in ticks of 10 ms.
-    pub user_ns: u64,
-    /// Time in the kernel, ns; likewise.
-    pub system_ns: u64,
-    /// Page faults served from memory.
-    pub minor_faults: u64,
-    /// Page faults served from a disk.
-    pub major_faults: u64,
-}
-
 /// A whole sampling.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Collected {
+pub(crate) struct Collected {
     /// Every thread that a sample saw, by process and number; a number that was used twice is there twice.
     pub threads: Vec<Thread>,
     /// What happened between each two samples. The first sample alone has no interval.
@@ -143,8 +104,6 @@ pub struct Collected {
     pub own_cpu_ns: u64,
     /// The same for one thread at one sample, ns.
     pub own_cpu_per_thread_ns: Option<u64>,
-    /// What no sample saw of a child that was waited for.
-    pub remainder: Option<Remainder>,
     /// What is missing above, and why.
     pub unavailable: Vec<Unavailable>,
 }

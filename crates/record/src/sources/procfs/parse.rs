@@ -8,8 +8,6 @@ pub(super) struct Stat<'a> {
     pub(super) state: u8,
     pub(super) parent_pid: u32,
     pub(super) flags: u64,
-    pub(super) minor_faults: u64,
-    pub(super) major_faults: u64,
     pub(super) user_ticks: u64,
     pub(super) system_ticks: u64,
     pub(super) threads: u64,
@@ -37,8 +35,6 @@ pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
         state,
         parent_pid: at(4)? as u32,
         flags: at(9)?,
-        minor_faults: at(10)?,
-        major_faults: at(12)?,
         user_ticks: at(14)?,
         system_ticks: at(15)?,
         threads: at(20)?,
@@ -131,7 +127,6 @@ mod tests {
     fn a_thread_as_linux_6_18_shows_it() {
         let found = stat(STAT.as_bytes()).unwrap();
         assert_eq!((found.comm, found.state, found.parent_pid), (&b"cat"[..], b'R', 21748));
-        assert_eq!((found.minor_faults, found.major_faults), (98, 3));
         assert_eq!((found.user_ticks, found.system_ticks), (5, 6));
         assert_eq!((found.threads, found.started_ticks, found.cpu), (2, 63240, Some(1)));
         assert_eq!(

@@ -2,7 +2,7 @@
 
 mod visiting;
 
-use super::collected::{ChildUsage, Collected, Interval, Remainder, Thread};
+use super::collected::{Collected, Interval, Thread};
 use super::members::{Listed, TargetMembers};
 use super::reading::Reader;
 use super::tracked::{Counters, Present, Tracked};
@@ -23,7 +23,7 @@ const COST_SHARE: u64 = 100;
 
 /// What one sample saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sampled {
+pub(crate) struct Sampled {
     /// Whether anything of the target is still there: threads that have not ended, or a control group, even an empty one.
     pub alive: bool,
     /// Processes.
@@ -36,7 +36,7 @@ pub struct Sampled {
 
 /// A sampling under way. Call [`Sampler::sample`] every [`Sampler::period`].
 #[derive(Debug)]
-pub struct Sampler {
+pub(crate) struct Sampler {
     root: PathBuf,
     target: Target,
     members: TargetMembers,
@@ -53,8 +53,6 @@ pub struct Sampler {
     finished: Vec<Thread>,
     intervals: Vec<Interval>,
     evidence: Evidence,
-    /// What all threads did so far.
-    counted: Counters,
     sampled_ns: Option<u64>,
     samples: u64,
     visits: u64,
@@ -82,7 +80,7 @@ impl Sampler {
     ///
     /// # Errors
     /// When there is no procfs or the target is not there.
-    pub fn new(root: &Path, target: Target) -> Result<Self, ProcfsError> {
+    pub(crate) fn new(root: &Path, target: Target) -> Result<Self, ProcfsError> {
         let tick_ns = clock::tick_ns();
         Self::begun_at(root, target, clock::boot_ns() / tick_ns)
     }
@@ -107,7 +105,6 @@ impl Sampler {
             finished: Vec::new(),
             intervals: Vec::new(),
             evidence: Evidence::default(),
-            counted: Counters::ZERO,
             sampled_ns: None,
             samples: 0,
             visits: 0,
@@ -122,7 +119,7 @@ impl Sampler {
     }
 
     /// Takes a sample now.
-    pub fn sample(&mut self) -> Sampled {
+    pub(crate) fn sample(&mut self) -> Sampled {
         let cpu_before_ns = clock::thread_cpu_ns();
         self.samples += 1;
         let mut counters = SampleCounters {
@@ -154,7 +151,7 @@ impl Sampler {
     }
 
     /// The time to let pass before the next sample: 100 ms, or so much that the sampling takes 1 % of a processor.
-    pub fn period(&self) -> Duration {
+    pub(crate) fn period(&self) -> Duration {
         Duration::from_nanos(self.period_ns())
     }
 
@@ -164,7 +161,7 @@ impl Sampler {
 
     /// Takes out the threads that ended and the intervals so far, so that a recording of days needs no more memory than one
     /// of minutes. What is taken out is not in [`Collected`] any more; its sums are.
-    pub fn drain(&mut self) -> (Vec<Thread>, Vec<Interval>) {
+    pub(crate) fn drain(&mut self) -> (Vec<Thread>, Vec<Interval>) {
         let verdict = self.verdict();
         let (mut threads, mut intervals) =
             (std::mem::take(&mut self.finished), std::mem::take(&mut self.intervals));
@@ -178,7 +175,7 @@ impl Sampler {
     }
 
     /// What the samples so far saw, without ending the sampling; [`drain`](Self::drain) then takes out what is over.
-    pub fn so_far(&self) -> Collected {
+    pub(crate) fn so_far(&self) -> Collected {
         let verdict = self.verdict();
         let mut threads = self.finished.clone();
         threads.extend(self.threads.values().map(|thread| thread.thread(false)));
@@ -189,24 +186,11 @@ impl Sampler {
         for interval in &mut intervals {
             verdict.correct_interval(interval);
         }
-        self.collected(threads, intervals, verdict, None)
+        self.collected(threads, intervals, verdict)
     }
 
     /// Takes a last sample and ends the sampling.
-    pub fn finish(self) -> Collected {
-        self.finished(None)
-    }
-
-    /// As [`Sampler::finish`], for a child that was started for this recording ([`Target::Descendants`] with `since_birth`)
-    /// and has ended: `usage` is what wait4(2) says about it, and what no sample saw becomes the remainder.
-    ///
-    /// The least is lost when [`Sampler::sample`] is called once more between the child's end and its collection
-    /// (`waitid` with `WNOWAIT`, then `wait4`): the figures of a thread that has ended can be read until then.
-    pub fn finish_with_rusage(self, usage: &ChildUsage) -> Collected {
-        self.finished(Some(usage))
-    }
-
-    fn finished(mut self, usage: Option<&ChildUsage>) -> Collected {
+    pub(crate) fn finish(mut self) -> Collected {
         self.sample();
         let verdict = self.verdict();
         if let Some(hierarchy) = &self.hierarchy {
@@ -217,7 +201,7 @@ impl Sampler {
         let still_there: Vec<Thread> = self.threads.values().map(|thread| thread.thread(false)).collect();
         self.finished.extend(still_there);
         let (threads, intervals) = self.drain();
-        self.collected(threads, intervals, verdict, usage)
+        self.collected(threads, intervals, verdict)
     }
 
     fn collected(
@@ -225,16 +209,14 @@ impl Sampler {
         mut threads: Vec<Thread>,
         intervals: Vec<Interval>,
         mut verdict: Verdict,
-        usage: Option<&ChildUsage>,
     ) -> Collected {
         let period_ns = self.period_ns();
         let threads_created = forks(&self.root, &self.target)
             .zip(self.forks_at_begin)
             .map(|(now, begin)| now.saturating_sub(begin));
         threads.sort_by_key(|thread| (thread.pid, thread.tid, thread.first_ns));
-        verdict.unseen(&self.target, usage.is_some(), threads_created.is_some(), period_ns);
+        verdict.unseen(&self.target, threads_created.is_some(), period_ns);
         Collected {
-            remainder: usage.map(|usage| remainder(usage, &self.counted, &verdict)),
             threads,
             intervals,
             processes_peak: self.most.processes,
@@ -257,7 +239,6 @@ impl Sampler {
         let Sampled { processes, threads, .. } = counters.sampled;
         self.most.processes = self.most.processes.max(processes);
         self.most.threads = self.most.threads.max(threads);
-        self.counted = self.counted.plus(&counters.delta);
         let earlier_ns = self.sampled_ns.replace(counters.now_ns);
         let Some(at_ns) = earlier_ns else { return };
         self.intervals.push(Interval {
@@ -288,19 +269,6 @@ fn forks(root: &Path, target: &Target) -> Option<u64> {
     let whole = matches!(target, Target::Machine);
     let snapshot = || crate::system::Snapshot::read(root, None, crate::system::Detail::Totals);
     whole.then(snapshot).and_then(|snapshot| snapshot.forks)
-}
-
-/// What the kernel's sum has and the samples have not.
-fn remainder(usage: &ChildUsage, seen: &Counters, verdict: &Verdict) -> Remainder {
-    let less = |kernel: u64, seen: Option<u64>| kernel.saturating_sub(seen.unwrap_or(0));
-    Remainder {
-        voluntary: (!verdict.no_voluntary).then(|| less(usage.voluntary, seen.voluntary)),
-        involuntary: (!verdict.no_involuntary).then(|| less(usage.involuntary, seen.involuntary)),
-        user_ns: less(usage.user_ns, seen.user_ns),
-        system_ns: less(usage.system_ns, seen.system_ns),
-        minor_faults: less(usage.minor_faults, seen.minor_faults),
-        major_faults: less(usage.major_faults, seen.major_faults),
-    }
 }
 
 #[cfg(test)]

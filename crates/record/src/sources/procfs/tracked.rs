@@ -20,8 +20,6 @@ pub(super) struct Counters {
     pub(super) timeslices: Option<u64>,
     pub(super) user_ns: Option<u64>,
     pub(super) system_ns: Option<u64>,
-    pub(super) minor_faults: Option<u64>,
-    pub(super) major_faults: Option<u64>,
 }
 
 impl Counters {
@@ -35,8 +33,6 @@ impl Counters {
         timeslices: Some(0),
         user_ns: Some(0),
         system_ns: Some(0),
-        minor_faults: Some(0),
-        major_faults: Some(0),
     };
 
     /// What was counted since `earlier`, of what both have.
@@ -62,8 +58,6 @@ impl Counters {
             timeslices: f(self.timeslices, other.timeslices),
             user_ns: f(self.user_ns, other.user_ns),
             system_ns: f(self.system_ns, other.system_ns),
-            minor_faults: f(self.minor_faults, other.minor_faults),
-            major_faults: f(self.major_faults, other.major_faults),
         }
     }
 
@@ -242,8 +236,6 @@ impl Tracked {
         self.siblings = stat.threads;
         self.last.user_ns = Some(stat.user_ticks.saturating_mul(tick_ns));
         self.last.system_ns = Some(stat.system_ticks.saturating_mul(tick_ns));
-        self.last.minor_faults = Some(stat.minor_faults);
-        self.last.major_faults = Some(stat.major_faults);
         Ok(())
     }
 
@@ -311,8 +303,6 @@ impl Tracked {
             timeslices: counted.timeslices,
             user_ns: counted.user_ns,
             system_ns: counted.system_ns,
-            minor_faults: counted.minor_faults,
-            major_faults: counted.major_faults,
             migrations: counted.migrations,
             migrations_at_least: self.cpu_changes,
         }

@@ -133,9 +133,8 @@ impl Verdict {
     }
 
     /// Says what no sample can have seen.
-    pub(super) fn unseen(&mut self, target: &Target, has_remainder: bool, has_created: bool, period_ns: u64) {
+    pub(super) fn unseen(&mut self, target: &Target, has_created: bool, period_ns: u64) {
         let counted = match target {
-            _ if has_remainder => "the remainder has what they did, of those that were waited for",
             Target::Machine if has_created => "threads_unseen says how many",
             _ => "how many there were is not known",
         };

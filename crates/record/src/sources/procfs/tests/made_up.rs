@@ -1,6 +1,6 @@
 //! What is counted from when to when, and what is not believed.
 
-use super::super::{ChildUsage, Collected, Target, Thread};
+use super::super::{Collected, Target, Thread};
 use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
 
 fn thread(collected: &Collected, tid: u32) -> &Thread {
@@ -101,13 +101,8 @@ fn a_thread_that_ended_and_was_not_collected_counts_to_its_end() {
     let sampled = sampler.sample();
     assert_eq!((sampled.alive, sampled.threads), (false, 0));
     machine.end(7, 7);
-    let seen = ChildUsage { voluntary: 35, involuntary: 14, user_ns: 1_500_000_000, ..ChildUsage::default() };
-    let collected = sampler.finish_with_rusage(&seen);
+    let collected = sampler.finish();
     assert_eq!((thread(&collected, 7).voluntary, thread(&collected, 7).ended), (Some(35), true));
-    let remainder = collected.remainder.unwrap();
-    assert_eq!((remainder.voluntary, remainder.involuntary), (Some(0), Some(3)));
-    assert_eq!((remainder.user_ns, remainder.system_ns), (470_000_000, 0), "103 ticks were seen");
-    assert!(why(&collected, "tasks.short_lived").contains("remainder"));
 }
 
 #[test]
