@@ -9,9 +9,9 @@ use crate::options::{Cost, Options, Target};
 use crate::sources::bpf::{Bpf, EVENT_BYTES, InterruptLine, LoadOptions, Losses};
 use crate::system::Cgroup;
 use crate::task_info;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
-use swtch_trace::accumulate::{Accumulator, CacheGroups, Tables};
+use swtch_trace::accumulate::{Accumulator, CacheGroups, Tables, TaskInfo};
 use swtch_trace::event::{Event, Life, PrevState, Switch};
 use swtch_trace::model::{Header, Lost, RecorderCost};
 use swtch_trace::tables::{InterruptKind, InterruptRow, SwitchRow};
@@ -41,6 +41,8 @@ pub(super) struct BpfEvents {
     period: Duration,
     longest_period: Duration,
     members: Members,
+    /// Tasks that are followed and do not count yet: from which moment they do.
+    joining: VecDeque<(u64, TaskInfo)>,
     groups: GroupNames,
     asked: Cost,
     scoped: bool,
@@ -77,6 +79,7 @@ impl BpfEvents {
             period: PERIODS.0,
             longest_period: longest_period(in_all / cpus),
             members: Members::of(&options.target, group),
+            joining: VecDeque::new(),
             groups,
             asked: options.cost,
             scoped,
@@ -86,8 +89,7 @@ impl BpfEvents {
             // Those that are made between the two are children of some that are there.
             new.attach()?;
         }
-        let there = new.members.tids();
-        new.follow(&there);
+        new.follow_all();
         if !scoped {
             // The list only names them; events that come meanwhile would be none of the recording.
             new.attach()?;
@@ -101,19 +103,41 @@ impl BpfEvents {
         Ok(())
     }
 
+    /// Follows the tasks that are there at the beginning, and those that they make until they are followed.
+    fn follow_all(&mut self) {
+        let mut followed = HashSet::new();
+        loop {
+            let there: Vec<u32> =
+                self.members.tids().into_iter().filter(|tid| followed.insert(*tid)).collect();
+            self.follow(&there);
+            if there.is_empty() || !self.scoped {
+                return;
+            }
+        }
+    }
+
     /// Follows tasks that were there before the programs, or came otherwise than by birth. Those that they make meanwhile are followed too.
     fn follow(&mut self, tids: &[u32]) {
         for tid in tids {
             self.bpf.follow(*tid);
-            if let Some(known) = task_info::task(*tid, self.groups.hierarchy()) {
-                self.accumulator.follow(&known);
-            }
+        }
+        // Looking at them takes its time. Only from here on the programs see everything of all of them: sleeps and wake-ups.
+        let now_ns = monotonic_ns();
+        let infos = tids.iter().filter_map(|tid| task_info::task(*tid, self.groups.hierarchy()));
+        self.joining.extend(infos.map(|info| (now_ns, info)));
+    }
+
+    /// Counts what was followed until a moment, from then on.
+    fn join(&mut self, until_ns: u64) {
+        while let Some((_, info)) = self.joining.pop_front_if(|(at_ns, _)| *at_ns <= until_ns) {
+            self.accumulator.follow(&info);
         }
     }
 
     /// The tasks that are recorded now; none when all are.
     pub(super) fn members(&self) -> Vec<u32> {
-        self.accumulator.members()
+        let joining = self.joining.iter().map(|(_, info)| info.tid);
+        self.accumulator.members().into_iter().chain(joining).collect()
     }
 
     /// Takes what is older than `horizon_ns`, in order, and returns the switches.
@@ -136,8 +160,12 @@ impl BpfEvents {
             if event.at_ns() < self.attached_ns && !matches!(event, Event::Life(_)) {
                 continue;
             }
+            while let Some((_, info)) = self.joining.pop_front_if(|(at_ns, _)| *at_ns <= event.at_ns()) {
+                self.accumulator.follow(&info);
+            }
             self.accumulator.take(&event, &mut switches);
         }
+        self.join(self.horizon_ns);
         switches
     }
 
@@ -337,24 +365,29 @@ mod tests {
         assert_eq!(longest_period(64 << 10), PERIODS.1);
     }
 
-    /// A recorder that is stopped between the first program and the last sees switches and no wake-ups meanwhile.
+    /// A recorder that is stopped while it attaches its programs, or while it says whom they follow, sees some sleeps without their wake-ups.
     #[test]
-    fn what_came_before_the_last_program_was_attached_is_not_counted() {
-        let options = Options::new(Target::Processes(vec![std::process::id()]), "/nonexistent".into());
+    fn what_came_before_everything_was_seen_is_not_counted() {
         if let Err(why) = Facts::read().bpf {
-            eprintln!("SKIP what_came_before_the_last_program_was_attached_is_not_counted: {why}");
+            eprintln!("SKIP what_came_before_everything_was_seen_is_not_counted: {why}");
             return;
         }
-        let (mut header, _, group) = prepare(&options, &Facts::of(&options.target)).unwrap();
-        let mut events = BpfEvents::begin(&options, History::Whole, group.as_ref(), &header).unwrap();
         let naps = |count: u32| (0..count).for_each(|_| std::thread::sleep(Duration::from_micros(50)));
-        naps(200);
-        events.attached_ns = monotonic_ns();
-        naps(5);
-        let end_ns = monotonic_ns();
-        events.finish(end_ns);
-        let tables = events.snapshot(end_ns, &mut header);
-        let row = tables.tasks.iter().find(|row| row.tid == task_info::own_tid()).unwrap();
-        assert!((5..100).contains(&row.voluntary) && (5..100).contains(&row.wakeups), "{row:?}");
+        let last_program: fn(&mut BpfEvents) = |events| events.attached_ns = monotonic_ns();
+        let last_task =
+            |events: &mut BpfEvents| events.joining.iter_mut().for_each(|(at_ns, _)| *at_ns = monotonic_ns());
+        for late in [last_program, last_task] {
+            let options = Options::new(Target::Processes(vec![std::process::id()]), "/nonexistent".into());
+            let (mut header, _, group) = prepare(&options, &Facts::of(&options.target)).unwrap();
+            let mut events = BpfEvents::begin(&options, History::Whole, group.as_ref(), &header).unwrap();
+            naps(200);
+            late(&mut events);
+            naps(5);
+            let end_ns = monotonic_ns();
+            events.finish(end_ns);
+            let tables = events.snapshot(end_ns, &mut header);
+            let row = tables.tasks.iter().find(|row| row.tid == task_info::own_tid()).unwrap();
+            assert!((5..100).contains(&row.voluntary) && (5..100).contains(&row.wakeups), "{row:?}");
+        }
     }
 }
