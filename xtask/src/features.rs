@@ -5,15 +5,18 @@ use crate::process::cargo;
 use anyhow::{Result, bail};
 use std::collections::BTreeSet;
 
-/// Dependencies that the delivered programs have with other features than the tests.
+/// Dependencies that the delivered programs have with other features than the tests: those of the workspace, and of the wheel's module, which
+/// maturin builds alone.
 pub(crate) fn complaints() -> Result<Vec<String>> {
-    let (delivered, tests) = (tree("normal,build")?, tree("normal,build,dev")?);
+    let tests = tree(&["--workspace"], "normal,build,dev")?;
+    let mut delivered = tree(&["--workspace"], "normal,build")?;
+    delivered.extend(tree(&["--package", "swtch-python"], "normal,build")?);
     Ok(differences(&delivered, &tests))
 }
 
-fn tree(edges: &str) -> Result<BTreeSet<String>> {
-    let arguments = ["tree", "--workspace", "--prefix", "none", "--format", "{p}|{f}", "--edges", edges];
-    let output = cargo().args(arguments).output()?;
+fn tree(packages: &[&str], edges: &str) -> Result<BTreeSet<String>> {
+    let arguments = ["tree", "--prefix", "none", "--format", "{p}|{f}", "--edges", edges];
+    let output = cargo().args(arguments).args(packages).output()?;
     if !output.status.success() {
         bail!("`cargo tree` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }

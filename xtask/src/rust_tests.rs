@@ -1,4 +1,4 @@
-//! The tests in Rust: which programs they are in, and running them, those of the virtual machines beside the others.
+//! The tests in Rust: which programs they are in, and running them.
 
 use crate::cargo_test_output::{counts, worth_showing};
 use crate::process::{cargo, stream_shown};
@@ -7,8 +7,9 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
-/// One guest runs at a time, and waits for itself most of the time: the other tests run meanwhile.
+/// The program of the tests in virtual machines.
 const GUESTS: &str = "guests";
 
 /// A program that a test target was compiled to.
@@ -24,25 +25,42 @@ struct Program {
 const COMMAND: &str = "cli";
 const QUICK: [&str; 5] = ["bad_input", "exchange", "reporting", "sharing", "simulating"];
 
-/// All tests.
+/// All tests but those in virtual machines.
 pub(crate) fn all() -> Result<Counts> {
-    let all = programs(&[])?;
-    let (guests, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|program| program.target == GUESTS);
-    std::thread::scope(|scope| {
-        let guests = scope.spawn(|| run_quietly(&guests));
-        let mut sum = Counts::default();
-        for program in &others {
-            sum.add(run(program, &[])?);
+    let mut sum = Counts::default();
+    for program in programs(&[])?.iter().filter(|program| program.target != GUESTS) {
+        sum.add(run(program, &[])?);
+    }
+    let documentation = ["test", "--release", "--workspace", "--doc", "--", "--show-output"];
+    let outcome = stream_shown(cargo().args(documentation), worth_showing())?;
+    sum.add(counts(&outcome.lines).with_status(&outcome));
+    Ok(sum)
+}
+
+/// The tests in virtual machines, to be run by another thread: a guest computes on one CPU, and the other is free meanwhile. What they print
+/// is shown when they have ended, so that nothing is mixed.
+pub(crate) fn guests() -> Result<impl FnOnce() -> Result<Shown> + Send> {
+    let guests: Vec<Program> =
+        programs(&[])?.into_iter().filter(|program| program.target == GUESTS).collect();
+    Ok(move || {
+        let began = Instant::now();
+        let mut shown = Shown { counts: Counts::default(), lines: Vec::new(), seconds: 0.0 };
+        for program in &guests {
+            let outcome = stream_shown(&mut command(program), |_| false)?;
+            let mut worth_showing = worth_showing();
+            shown.lines.extend(outcome.lines.iter().filter(|line| worth_showing(line)).cloned());
+            shown.counts.add(counts(&outcome.lines).with_status(&outcome));
         }
-        let documentation = ["test", "--release", "--workspace", "--doc", "--", "--show-output"];
-        let outcome = stream_shown(cargo().args(documentation), worth_showing())?;
-        sum.add(counts(&outcome.lines).with_status(&outcome));
-        match guests.join() {
-            Ok(found) => sum.add(found?),
-            Err(_) => sum.add(Counts::failed("the thread of the guests' tests panicked")),
-        }
-        Ok(sum)
+        shown.seconds = began.elapsed().as_secs_f64();
+        Ok(shown)
     })
+}
+
+/// What tests came to that ran beside others.
+pub(crate) struct Shown {
+    pub(crate) counts: Counts,
+    pub(crate) lines: Vec<String>,
+    pub(crate) seconds: f64,
 }
 
 /// Unit tests, and the quick ones of the command: what is run before every commit.
@@ -60,20 +78,6 @@ fn run(program: &Program, only: &[&str]) -> Result<Counts> {
     let modules = only.iter().map(|module| format!("{module}::"));
     let outcome = stream_shown(command(program).args(modules), worth_showing())?;
     Ok(counts(&outcome.lines).with_status(&outcome))
-}
-
-/// Runs them one after another, and shows what each printed once it has ended, so that nothing is mixed.
-fn run_quietly(programs: &[Program]) -> Result<Counts> {
-    let mut sum = Counts::default();
-    for program in programs {
-        let outcome = stream_shown(&mut command(program), |_| false)?;
-        let mut worth_showing = worth_showing();
-        let shown: Vec<&str> =
-            outcome.lines.iter().map(String::as_str).filter(|line| worth_showing(line)).collect();
-        println!("\n{}: {}\n{}", program.target, outcome.status, shown.join("\n"));
-        sum.add(counts(&outcome.lines).with_status(&outcome));
-    }
-    Ok(sum)
 }
 
 fn command(program: &Program) -> Command {

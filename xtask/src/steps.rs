@@ -1,6 +1,7 @@
 //! The steps of `cargo xtask test`, in order.
 
 use crate::process::{cargo, stream};
+use crate::rust_tests::Shown;
 use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
@@ -14,24 +15,28 @@ use std::time::Instant;
 
 type Run = fn() -> Result<Counts>;
 
-const STEPS: [(&str, Run); 16] = [
+/// Cheap checks first. The guests' tests run beside everything after the build, and are waited for at the end.
+const STEPS: [(&str, Run); 17] = [
     ("format", format),
-    ("clippy", clippy),
-    ("docs", docs),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("unsafe", || Ok(Counts::of_complaints(unsafe_code::complaints(&metadata::workspace()?)?))),
     ("dependencies", || Ok(Counts::of_complaints(dependency_list::complaints(&metadata::workspace()?)?))),
     ("features", || Ok(Counts::of_complaints(features::complaints()?))),
     ("checks", || Ok(Counts::of_complaints(check_list::complaints()?))),
     ("licences", || licences::check(&metadata::workspace()?)),
-    ("build", build),
-    ("rust", rust),
-    ("python", python),
-    ("functions", || pytest(&["functions/python/tests", "tests/functions"], "functions")),
     ("ruff", ruff),
+    (BUILD, build),
+    ("clippy", clippy),
+    ("docs", docs),
+    ("rust", rust_tests::all),
+    ("python", python),
     ("stubs", stubs),
+    ("functions", || pytest(&["functions/python/tests", "tests/functions"], "functions")),
     ("browser", || pytest(&["tests/browser"], "browser")),
+    (GUESTS, || unreachable!("it runs beside the others")),
 ];
+const BUILD: &str = "build";
+const GUESTS: &str = "guests";
 
 pub(crate) fn names() -> Vec<&'static str> {
     STEPS.iter().map(|(name, _)| *name).collect()
@@ -61,16 +66,36 @@ pub(crate) fn test(wanted: &[String]) -> Result<bool> {
 
 /// Runs steps, none hidden by the failure of another; whether none failed.
 fn run_steps(steps: &[(&'static str, Run)]) -> bool {
+    let begin_guests = steps.iter().position(|(name, _)| *name == BUILD).map_or(0, |build| build + 1);
+    let has_guests = steps.iter().any(|(name, _)| *name == GUESTS);
     let mut results = Vec::new();
-    for (name, run) in steps {
-        println!("\n=== {name}");
-        let start = Instant::now();
-        let counts = run().unwrap_or_else(|error| {
-            println!("error: {error:#}");
-            Counts::failed(format!("{error:#}"))
-        });
-        results.push(StepResult { name, counts, seconds: start.elapsed().as_secs_f64() });
-    }
+    std::thread::scope(|scope| {
+        let mut guests = None;
+        for (index, (name, run)) in steps.iter().enumerate() {
+            if index == begin_guests && has_guests {
+                guests = Some(rust_tests::guests().map(|guests| scope.spawn(guests)));
+            }
+            println!("\n=== {name}");
+            let start = Instant::now();
+            let found = match guests.take_if(|_| *name == GUESTS) {
+                Some(guests) => guests.and_then(|guests| match guests.join() {
+                    Ok(found) => found,
+                    Err(_) => bail!("the thread of the guests' tests panicked"),
+                }),
+                None => run().map(|counts| {
+                    let seconds = start.elapsed().as_secs_f64();
+                    Shown { counts, lines: Vec::new(), seconds }
+                }),
+            };
+            let Shown { counts, lines, seconds } = found.unwrap_or_else(|error| {
+                println!("error: {error:#}");
+                let seconds = start.elapsed().as_secs_f64();
+                Shown { counts: Counts::failed(format!("{error:#}")), lines: Vec::new(), seconds }
+            });
+            lines.iter().for_each(|line| println!("{line}"));
+            results.push(StepResult { name, counts, seconds });
+        }
+    });
     println!("{}", summary(&results));
     all_passed(&results)
 }
@@ -98,10 +123,6 @@ const EVERYTHING: [&str; 7] =
 /// The tests, and the programs that they start.
 fn build() -> Result<Counts> {
     Ok(Counts::of_command(&stream(cargo().args(EVERYTHING))?))
-}
-
-fn rust() -> Result<Counts> {
-    rust_tests::all()
 }
 
 fn python() -> Result<Counts> {
