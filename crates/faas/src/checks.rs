@@ -97,10 +97,10 @@ fn row(checks: &mut Checks, row: &Row, tiers: &Tiers) {
         ("cost_usd", row.cost_usd),
     ];
     for (name, estimate) in estimates {
-        let Some(Estimate { median, low, high, n, .. }) = estimate else { continue };
+        let Some(Estimate { median, ci_low, ci_high, n, .. }) = estimate else { continue };
         let figure = format!("rows.{name}");
-        checks.require(low <= median && median <= high, &figure, || {
-            format!("median {median} is not within {low} to {high} {place}")
+        checks.require(ci_low <= median && median <= ci_high, &figure, || {
+            format!("median {median} is not within {ci_low} to {ci_high} {place}")
         });
         checks.require(n.is_none_or(|n| n <= row.n), &figure, || {
             format!("of {} values for {} invocations {place}", n.unwrap_or_default(), row.n)
@@ -114,8 +114,8 @@ fn row(checks: &mut Checks, row: &Row, tiers: &Tiers) {
         mean_of_invocations(checks, row, &latency, tiers, &place);
     }
     if let Some(share) = row.throttled_periods_share {
-        checks.require(share.high <= 1.0, "rows.throttled_periods_share", || {
-            format!("{} is more than all periods, 1, {place}", share.high)
+        checks.require(share.ci_high <= 1.0, "rows.throttled_periods_share", || {
+            format!("{} is more than all periods, 1, {place}", share.ci_high)
         });
     }
     money(checks, row, &place);
@@ -146,8 +146,8 @@ fn mean_of_invocations(checks: &mut Checks, row: &Row, latency: &Estimate, tiers
 /// The difference of two bills is that of their means, and no quota makes the same work cheaper.
 fn money(checks: &mut Checks, row: &Row, place: &str) {
     let Some(extra) = row.extra_usd.as_ref().and_then(|extra| extra.usd) else { return };
-    checks.require(extra.n.is_some_and(|n| n < 2) || extra.high >= 0.0, "rows.extra_usd", || {
-        format!("throttling saves {} {place}", -extra.high)
+    checks.require(extra.n.is_some_and(|n| n < 2) || extra.ci_high >= 0.0, "rows.extra_usd", || {
+        format!("throttling saves {} {place}", -extra.ci_high)
     });
     let Some((cost, free)) = row.cost_usd.zip(row.cost_unthrottled_usd) else { return };
     let (Some(cost_mean), Some(free_mean), Some(mean)) = (cost.mean, free.mean, extra.mean) else { return };

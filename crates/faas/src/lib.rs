@@ -22,9 +22,11 @@ pub struct Estimate {
     /// The median.
     pub median: f64,
     /// The interval's lower end.
-    pub low: f64,
+    #[serde(rename = "low")]
+    pub ci_low: f64,
     /// Its upper end.
-    pub high: f64,
+    #[serde(rename = "high")]
+    pub ci_high: f64,
     /// The probability with which it holds the median, 0 to 1.
     pub confidence: Option<f64>,
     /// The mean, which a quota raises where it leaves the median alone.

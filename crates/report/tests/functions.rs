@@ -175,7 +175,7 @@ fn here_and_deployed_stand_side_by_side_by_tier() {
 fn a_negative_cost_is_shown_as_it_is() {
     let mut odd = response("python");
     let net = odd.measurements[0].net_ns.as_mut().unwrap();
-    (net.median, net.low, net.high) = (-4.0, -9.0, 2.0);
+    (net.median, net.ci_low, net.ci_high) = (-4.0, -9.0, 2.0);
     let text = visible(&page(&[of_response("python", odd)]));
     assert!(text.contains("costs −4.00 ns (−9.00 to 2.00 ns) in the median"), "{}", &text[..700]);
 }

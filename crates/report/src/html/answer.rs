@@ -6,9 +6,9 @@ use swtch_profile::model::{Direct, Estimate, Total};
 use swtch_topology::host::Cache;
 
 use super::naming;
-use super::page::{Sentence, Tile, TileValue};
-use super::sections::Subjects;
+use super::sections::NamedProfile;
 use super::sections::total::SEQUENTIAL;
+use super::subjects::{KeyFigure, known};
 use super::text;
 
 /// The direct cost that answers "what does a switch cost here": two threads, one CPU, by pipe, normal class; else the row
@@ -56,14 +56,7 @@ fn at_l2(profile: &Profile) -> Option<(&Total, &Cache)> {
     (distance(row) <= 2f64.ln() + 1e-9).then_some((row, l2))
 }
 
-/// One sentence for each profile.
-pub(super) fn sentences(subjects: Subjects<'_>) -> Vec<Sentence> {
-    subjects
-        .iter()
-        .map(|(index, named)| Sentence { profile: subjects.name(index), text: sentence(&named.profile) })
-        .collect()
-}
-
+/// The answer in a sentence, with what it rests on.
 pub(crate) fn sentence(profile: &Profile) -> String {
     let Some(row) = headline_row(profile) else {
         return "This profile holds no figure for a switch; what could not be measured, and why, is listed under “Noise”."
@@ -137,70 +130,41 @@ fn address_space(profile: &Profile, row: &Direct) -> Option<String> {
 }
 
 /// The key figures.
-pub(super) fn tiles(subjects: Subjects<'_>) -> Vec<Tile> {
-    vec![
-        tile(
-            subjects,
-            "Process switch, same CPU",
-            "Two processes take turns; beyond a thread switch, the address space changes.",
-            |p| process_row(p).map(|row| measured(&row.switch_cost_ns, &row_detail(row))),
-        ),
-        tile(
-            subjects,
-            "Wake-up on another CPU",
-            "Signal a sleeping CPU and get it going: what spreading work over CPUs costs each time.",
-            |p| cross_cpu_row(p).map(|row| measured(&row.switch_cost_ns, &row_detail(row))),
-        ),
-        tile(
-            subjects,
-            "Indirect cost at L2 size",
-            "Refilling caches after a switch, when each task works on as much data as the L2 holds.",
-            |p| {
-                at_l2(p).map(|(row, l2)| {
-                    let detail = format!(
-                        "{} arrays, {}; L2 holds {}",
-                        text::bytes(row.array_bytes),
-                        row.access,
-                        text::bytes(l2.bytes)
-                    );
-                    (text::ns(row.indirect_cost_ns.median), detail)
-                })
-            },
-        ),
-        tile(
-            subjects,
-            "System call",
-            "One getppid, for scale: into the kernel and back, without a switch.",
-            |p| p.references.syscall_ns.as_ref().map(|estimate| measured(estimate, "")),
-        ),
-    ]
+pub(super) const TILES: [KeyFigure<NamedProfile>; 4] = [
+    (
+        "Process switch, same CPU",
+        "Two processes take turns; beyond a thread switch, the address space changes.",
+        |named| known::<NamedProfile>(process_row(&named.profile).map(measured_row)),
+    ),
+    (
+        "Wake-up on another CPU",
+        "Signal a sleeping CPU and get it going: what spreading work over CPUs costs each time.",
+        |named| known::<NamedProfile>(cross_cpu_row(&named.profile).map(measured_row)),
+    ),
+    (
+        "Indirect cost at L2 size",
+        "Refilling caches after a switch, when each task works on as much data as the L2 holds.",
+        |named| known::<NamedProfile>(at_l2(&named.profile).map(|(row, l2)| refill(row, l2))),
+    ),
+    ("System call", "One getppid, for scale: into the kernel and back, without a switch.", |named| {
+        let estimate = named.profile.references.syscall_ns.as_ref();
+        known::<NamedProfile>(estimate.map(|estimate| (text::ns(estimate.median), undisturbed(estimate))))
+    }),
+];
+
+fn undisturbed(estimate: &Estimate) -> String {
+    format!("{} undisturbed", text::ns(estimate.low))
 }
 
-fn row_detail(row: &Direct) -> String {
-    format!("{}, {}, {}", row.method, naming::tasks_and_class(row), naming::placement_phrase(&row.placement))
-}
-
-fn measured(estimate: &Estimate, detail: &str) -> (String, String) {
-    let undisturbed = format!("{} undisturbed", text::ns(estimate.low));
-    let detail = if detail.is_empty() { undisturbed } else { format!("{undisturbed}; {detail}") };
+fn measured_row(row: &Direct) -> (String, String) {
+    let estimate = &row.switch_cost_ns;
+    let place = naming::placement_phrase(&row.placement);
+    let detail =
+        format!("{}; {}, {}, {place}", undisturbed(estimate), row.method, naming::tasks_and_class(row));
     (text::ns(estimate.median), detail)
 }
 
-fn tile(
-    subjects: Subjects<'_>,
-    label: &str,
-    meaning: &str,
-    figure: impl Fn(&Profile) -> Option<(String, String)>,
-) -> Tile {
-    let values = subjects
-        .iter()
-        .map(|(index, named)| {
-            let profile = subjects.name(index);
-            match figure(&named.profile) {
-                Some((value, detail)) => TileValue { profile, value: Some(value), detail },
-                None => TileValue { profile, value: None, detail: "not in this profile".to_owned() },
-            }
-        })
-        .collect();
-    Tile { label: label.to_owned(), values, meaning: meaning.to_owned() }
+fn refill(row: &Total, l2: &Cache) -> (String, String) {
+    let (array, l2) = (text::bytes(row.array_bytes), text::bytes(l2.bytes));
+    (text::ns(row.indirect_cost_ns.median), format!("{array} arrays, {}; L2 holds {l2}", row.access))
 }

@@ -1,9 +1,12 @@
 //! The page as data: what the template lays out. Every text here is plain and is escaped by the template; only the
 //! pictures are markup, made by [`super::svg`], which escapes what it is given.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::charts::Size;
+use super::text;
 
 /// Everything on the page.
 #[derive(Serialize)]
@@ -16,7 +19,7 @@ pub(super) struct Page {
     pub(super) tiles: Vec<Tile>,
     pub(super) profiles: Vec<LegendItem>,
     pub(super) sections: Vec<Section>,
-    pub(super) colophon: String,
+    pub(super) footer: String,
     pub(super) style: &'static str,
     pub(super) script: &'static str,
 }
@@ -32,9 +35,9 @@ pub(super) struct Sentence {
 /// A key figure.
 #[derive(Serialize)]
 pub(super) struct Tile {
-    pub(super) label: String,
+    pub(super) label: &'static str,
     pub(super) values: Vec<TileValue>,
-    pub(super) meaning: String,
+    pub(super) meaning: &'static str,
 }
 
 /// A key figure's value in one profile.
@@ -52,6 +55,40 @@ pub(super) struct Section {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) blocks: Vec<Block>,
+}
+
+impl Section {
+    /// A section that begins with a paragraph.
+    pub(super) fn new(id: &'static str, title: &'static str, intro: impl Into<String>) -> Self {
+        Self { id, title, blocks: vec![Block::paragraph(intro)] }
+    }
+
+    /// A section that begins with a figure or a table.
+    pub(super) fn bare(id: &'static str, title: &'static str) -> Self {
+        Self { id, title, blocks: Vec::new() }
+    }
+
+    /// Adds what there is.
+    pub(super) fn put<B: Into<Block>>(&mut self, blocks: impl IntoIterator<Item = B>) {
+        let blocks = blocks.into_iter().map(Into::into);
+        self.blocks
+            .extend(blocks.filter(|block| !matches!(block, Block::Table(table) if table.rows.is_empty())));
+    }
+
+    /// Adds a paragraph.
+    pub(super) fn say(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::paragraph(text));
+    }
+
+    /// Adds a heading.
+    pub(super) fn heading(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Heading { text: text.into() });
+    }
+
+    /// The section, unless there is nothing in it but its first paragraph.
+    pub(super) fn unless_empty(self) -> Option<Self> {
+        (self.blocks.len() > 1).then_some(self)
+    }
 }
 
 /// A piece of a section.
@@ -81,11 +118,19 @@ impl Block {
     pub(super) fn paragraph(text: impl Into<String>) -> Self {
         Self::Paragraph { text: text.into() }
     }
-
-    pub(super) fn heading(text: impl Into<String>) -> Self {
-        Self::Heading { text: text.into() }
-    }
 }
+
+macro_rules! blocks {
+    ($($kind:ident)*) => {
+        $(impl From<$kind> for Block {
+            fn from(block: $kind) -> Self {
+                Self::$kind(block)
+            }
+        })*
+    };
+}
+
+blocks! { Figure Table Notice }
 
 /// A term and what it means.
 #[derive(Serialize)]
@@ -105,6 +150,12 @@ impl Definition {
 pub(super) struct Notice {
     pub(super) text: String,
     pub(super) items: Vec<String>,
+}
+
+impl Notice {
+    pub(super) fn new(text: impl Into<String>, items: Vec<String>) -> Self {
+        Self { text: text.into(), items }
+    }
 }
 
 /// A chart in a wide and a narrow drawing, and its numbers.
@@ -162,54 +213,67 @@ pub(super) struct LegendItem {
 pub(super) struct Table {
     pub(super) caption: String,
     pub(super) head: Vec<Cell>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<TableRow>,
     /// Rows that sum up, kept below the others.
-    pub(super) foot: Vec<Row>,
+    pub(super) foot: Vec<TableRow>,
     /// Whether the script may put the rows in another order.
     pub(super) sortable: bool,
 }
 
 impl Table {
-    pub(super) fn new(caption: impl Into<String>, head: &[&str]) -> Self {
-        Self {
-            caption: caption.into(),
-            head: head.iter().map(|&text| Cell::text(text)).collect(),
-            ..Self::default()
-        }
+    /// A table whose first column has this title; the others have those of the first row's cells.
+    pub(super) fn new(caption: impl Into<String>, first: &'static str) -> Self {
+        Self { caption: caption.into(), head: vec![Cell::text(first, first)], ..Self::default() }
+    }
+
+    /// The same, which the script may put in another order.
+    pub(super) fn sortable(mut self) -> Self {
+        self.sortable = true;
+        self
     }
 
     pub(super) fn row(&mut self, head: impl Into<String>, cells: Vec<Cell>) {
+        if self.rows.is_empty() {
+            self.head.extend(cells.iter().map(|cell| Cell::text("", cell.title.clone())));
+        }
         // A column of numbers has its title to the right, as its numbers are.
         for (title, cell) in self.head.iter_mut().skip(1).zip(&cells) {
             title.number |= cell.number;
         }
-        self.rows.push(Row::new(head.into(), cells));
+        self.rows.push(TableRow::new(head.into(), cells));
+    }
+
+    /// The table, or a sentence where it has no row.
+    pub(super) fn or(self, nothing: &str) -> Block {
+        if self.rows.is_empty() { Block::paragraph(nothing) } else { self.into() }
     }
 
     /// A row that sums up others.
     pub(super) fn sum(&mut self, head: impl Into<String>, cells: Vec<Cell>) {
-        self.foot.push(Row::new(head.into(), cells));
+        self.foot.push(TableRow::new(head.into(), cells));
     }
 }
 
 /// A row under its own heading.
 #[derive(Serialize)]
-pub(super) struct Row {
+pub(super) struct TableRow {
     pub(super) head: String,
     pub(super) cells: Vec<Cell>,
     /// Whether the heading needs room.
     pub(super) long: bool,
 }
 
-impl Row {
+impl TableRow {
     fn new(head: String, cells: Vec<Cell>) -> Self {
         Self { long: head.chars().count() >= LONG / 2, head, cells }
     }
 }
 
-/// A cell; numbers are set to the right.
+/// A cell under the title of its column; numbers are set to the right.
 #[derive(Clone, Serialize)]
 pub(super) struct Cell {
+    #[serde(skip)]
+    pub(super) title: Cow<'static, str>,
     pub(super) text: String,
     pub(super) number: bool,
     /// Needs room, lest it become a tall thin column on a phone.
@@ -222,17 +286,47 @@ pub(super) struct Cell {
 const LONG: usize = 40;
 
 impl Cell {
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub(super) fn text(title: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { long: text.chars().count() >= LONG, text, number: false, key: None }
+        Self { title: title.into(), long: text.chars().count() >= LONG, text, number: false, key: None }
     }
 
-    pub(super) fn number(text: impl Into<String>) -> Self {
-        Self { text: text.into(), number: true, long: false, key: None }
+    pub(super) fn number(title: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
+        Self { title: title.into(), text: text.into(), number: true, long: false, key: None }
     }
 
     /// A number that a table can be sorted by.
-    pub(super) fn sorted(text: impl Into<String>, key: f64) -> Self {
-        Self { key: Some(key), ..Self::number(text) }
+    pub(super) fn sorted(title: impl Into<Cow<'static, str>>, text: impl Into<String>, key: f64) -> Self {
+        Self { key: Some(key), ..Self::number(title, text) }
+    }
+
+    /// A number to sort by, or a dash where it is not known.
+    pub(super) fn figure(title: &'static str, value: Option<f64>, words: impl Fn(f64) -> String) -> Self {
+        value.map_or_else(|| Self::dash(title), |value| Self::sorted(title, words(value), value))
+    }
+
+    /// A count to sort by, or a dash.
+    pub(super) fn count(title: &'static str, value: impl Into<Option<u64>>) -> Self {
+        Self::figure(title, value.into().map(|value| value as f64), |value| text::count(value as u64))
+    }
+
+    /// A time to sort by, ns, or a dash.
+    pub(super) fn time(title: &'static str, ns: impl Into<Option<u64>>) -> Self {
+        Self::figure(title, ns.into().map(|ns| ns as f64), text::ns)
+    }
+
+    /// A size to sort by, or a dash.
+    pub(super) fn bytes(title: &'static str, bytes: Option<u64>) -> Self {
+        Self::figure(title, bytes.map(|bytes| bytes as f64), |bytes| text::bytes(bytes as u64))
+    }
+
+    /// What is not known. Never a zero.
+    pub(super) fn dash(title: &'static str) -> Self {
+        Self::number(title, text::DASH)
+    }
+
+    /// A number that is not sorted by, or a dash.
+    pub(super) fn or_dash(title: impl Into<Cow<'static, str>>, text: Option<String>) -> Self {
+        Self::number(title, text.unwrap_or_else(|| text::DASH.to_owned()))
     }
 }

@@ -3,6 +3,8 @@
 use swtch_profile::model::Estimate;
 use swtch_units::{Bytes, format_ns};
 
+/// What stands for a figure that is not known.
+pub(super) const DASH: &str = "–";
 /// Between a number and its unit, so that a line never breaks there.
 const NO_BREAK: char = '\u{a0}';
 
@@ -17,7 +19,11 @@ fn typeset(text: &str) -> String {
 
 /// Both ends of an interval: `1.20 to 1.22 µs`, or `980 ns to 1.02 µs`.
 pub(super) fn ns_range(low: f64, high: f64) -> String {
-    let (low, high) = (ns(low), ns(high));
+    range(&ns(low), &ns(high))
+}
+
+/// From one figure to another, a unit that both have once.
+pub(super) fn range(low: &str, high: &str) -> String {
     match (low.split_once(NO_BREAK), high.split_once(NO_BREAK)) {
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),

@@ -1,5 +1,6 @@
 //! Bars from zero on an even axis, each with its figure: lengths can be compared.
 
+use super::super::page::{Figure, Table};
 use super::super::scale::Linear;
 use super::super::svg::Svg;
 use super::super::text;
@@ -26,8 +27,24 @@ const NAME: f64 = 18.0;
 /// Letters a label has room for, wide and narrow.
 const LETTERS: (usize, usize) = (30, 44);
 
+/// Whether there is a bar above zero.
+pub(in crate::html) fn any(things: &[Thing]) -> bool {
+    things.iter().flat_map(|thing| &thing.bars).any(|bar| bar.value > 0.0)
+}
+
+/// The chart with its table.
+pub(in crate::html) fn figure(
+    id: impl Into<String>,
+    caption: &str,
+    label: &str,
+    table: Table,
+    things: &[Thing],
+) -> Figure {
+    Figure::new(id, caption, table, |size| draw(things, label, size))
+}
+
 /// The chart as SVG.
-pub(in crate::html) fn draw(things: &[Thing], label: &str, size: Size) -> String {
+fn draw(things: &[Thing], label: &str, size: Size) -> String {
     let high = things.iter().flat_map(|thing| &thing.bars).map(|bar| bar.value).fold(0.0, f64::max);
     let left = size.pick(226.0, 0.0);
     let x = Linear::new((0.0, high), (left, size.width() - size.pick(86.0, 76.0)));

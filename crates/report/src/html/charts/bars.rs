@@ -3,15 +3,13 @@
 use super::super::scale::{Log, extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
-use super::Size;
+use super::{Size, Spread};
 
 /// One bar.
 pub(in crate::html) struct Bar {
     /// The colour's class.
     pub(in crate::html) colour: String,
-    pub(in crate::html) value: f64,
-    pub(in crate::html) low_end: f64,
-    pub(in crate::html) high_end: f64,
+    pub(in crate::html) value: Spread,
     pub(in crate::html) tip: Vec<String>,
 }
 
@@ -27,7 +25,7 @@ const AXIS: f64 = 24.0;
 /// The chart as SVG.
 pub(in crate::html) fn draw(operations: &[Operation], label: &str, size: Size) -> String {
     let bars = operations.iter().flat_map(|operation| &operation.bars);
-    let Some((low, high)) = extent(bars.flat_map(|bar| [bar.value, bar.high_end])) else {
+    let Some((low, high)) = extent(bars.flat_map(|bar| [bar.value.median, bar.value.ci_high])) else {
         return String::new();
     };
     // A bar needs a beginning: the decade below the smallest, for a logarithmic axis has no zero.
@@ -64,15 +62,15 @@ pub(in crate::html) fn draw(operations: &[Operation], label: &str, size: Size) -
 }
 
 fn draw_bar(svg: &mut Svg, bar: &Bar, x: &Log, top: f64) {
-    let (start, end) = (x.at(x.domain().0), x.at(bar.value));
+    let (start, end) = (x.at(x.domain().0), x.at(bar.value.median));
     svg.mark((end, top + BAR / 2.0), "", &bar.tip, |svg| {
         svg.rect((start, top), (end - start, BAR), &format!("fill {}", bar.colour));
-        let (from, to) = (x.at(bar.low_end), x.at(bar.high_end));
+        let (from, to) = (x.at(bar.value.ci_low), x.at(bar.value.ci_high));
         // A narrower interval would be a blot on the bar's end.
         if to - from > 4.0 {
             svg.line((from, top + BAR / 2.0), (to, top + BAR / 2.0), "bar whisker");
         }
-        let beside = x.at(bar.high_end).max(end) + 8.0;
-        svg.text((beside, top + BAR / 2.0 + 4.0), "value halo", &text::ns(bar.value));
+        let beside = x.at(bar.value.ci_high).max(end) + 8.0;
+        svg.text((beside, top + BAR / 2.0 + 4.0), "value halo", &text::ns(bar.value.median));
     });
 }

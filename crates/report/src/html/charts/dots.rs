@@ -12,15 +12,14 @@ pub(in crate::html) struct Dot {
     /// What the row is, within its group; empty when it is the same as the row above.
     pub(in crate::html) label: String,
     pub(in crate::html) median: f64,
-    pub(in crate::html) low_end: f64,
-    pub(in crate::html) high_end: f64,
-    /// The undisturbed figure.
-    pub(in crate::html) low: f64,
+    pub(in crate::html) ci_low: f64,
+    pub(in crate::html) ci_high: f64,
+    pub(in crate::html) undisturbed: f64,
     pub(in crate::html) tip: Vec<String>,
 }
 
 /// Rows of one method.
-pub(in crate::html) struct Group {
+pub(in crate::html) struct MethodRows {
     pub(in crate::html) label: String,
     pub(in crate::html) dots: Vec<Dot>,
 }
@@ -29,7 +28,7 @@ pub(in crate::html) struct Group {
 pub(in crate::html) struct Facet {
     pub(in crate::html) title: String,
     pub(in crate::html) detail: String,
-    pub(in crate::html) groups: Vec<Group>,
+    pub(in crate::html) groups: Vec<MethodRows>,
 }
 
 const HEADING: f64 = 30.0;
@@ -74,9 +73,10 @@ pub(in crate::html) fn draw(facets: &[Facet], label: &str, size: Size) -> String
 }
 
 fn domain(dots: &[&Dot]) -> (f64, f64) {
-    let lowest = extent(dots.iter().flat_map(|dot| [dot.median, dot.low])).map_or(1.0, |(low, _)| low);
-    let ends = dots.iter().map(|dot| dot.low_end).filter(|end| *end >= lowest / 3.0);
-    let values = dots.iter().flat_map(|dot| [dot.median, dot.low, dot.high_end]);
+    let lowest =
+        extent(dots.iter().flat_map(|dot| [dot.median, dot.undisturbed])).map_or(1.0, |(low, _)| low);
+    let ends = dots.iter().map(|dot| dot.ci_low).filter(|end| *end >= lowest / 3.0);
+    let values = dots.iter().flat_map(|dot| [dot.median, dot.undisturbed, dot.ci_high]);
     round_extent(values.chain(ends)).unwrap_or((1.0, 10.0))
 }
 
@@ -87,7 +87,7 @@ impl Layout {
     }
 
     fn height(&self, facets: &[Facet]) -> f64 {
-        let group = |group: &Group| {
+        let group = |group: &MethodRows| {
             self.group_heading() + group.dots.len() as f64 * self.row + self.size.pick(5.0, 3.0)
         };
         facets.iter().map(|facet| HEADING + facet.groups.iter().map(group).sum::<f64>() + 4.0).sum::<f64>()
@@ -118,15 +118,15 @@ impl Layout {
         let at = (self.x.at(dot.median), y);
         svg.mark(at, "row", &dot.tip, |svg| {
             svg.rect((self.left, y - self.row / 2.0), (self.size.width() - self.left, self.row), "hit");
-            let low = self.x.at(dot.low);
+            let low = self.x.at(dot.undisturbed);
             svg.line((low, y), (at.0, y), &format!("gap {colour}"));
-            if dot.low > 0.0 {
+            if dot.undisturbed > 0.0 {
                 draw_marker(svg, dot.look.shape, (low, y), 4.0, &format!("hollow {colour}"));
             } else {
                 draw_off_axis(svg, (self.left + 6.0, y), true, &format!("hollow {colour}"));
             }
             if dot.median > 0.0 {
-                svg.line((self.x.at(dot.low_end), y), (self.x.at(dot.high_end), y), &format!("bar {colour}"));
+                svg.line((self.x.at(dot.ci_low), y), (self.x.at(dot.ci_high), y), &format!("bar {colour}"));
                 draw_marker(svg, dot.look.shape, at, 4.6, &format!("dot {colour}"));
             } else {
                 draw_off_axis(svg, (self.left + 6.0, y), true, &format!("off {colour}"));

@@ -3,6 +3,7 @@
 
 use super::super::scale::{Log, extent, round_extent};
 use super::super::svg::Svg;
+use super::Spread;
 use super::markers::{Look, draw, draw_off_axis};
 
 /// Distance of the rows in the lane for values at or below zero.
@@ -17,10 +18,15 @@ const LETTER: f64 = 7.2;
 /// A point with its interval.
 pub(in crate::html) struct Point {
     pub(in crate::html) x: f64,
-    pub(in crate::html) y: f64,
-    pub(in crate::html) low: f64,
-    pub(in crate::html) high: f64,
-    pub(in crate::html) tip: Vec<String>,
+    y: Spread,
+    tip: Vec<String>,
+}
+
+impl Point {
+    /// A figure at a place of the x axis.
+    pub(in crate::html) fn new(x: f64, y: impl Into<Spread>, tip: Vec<String>) -> Self {
+        Self { x, y: y.into(), tip }
+    }
 }
 
 /// Points that belong together, ascending in x.
@@ -53,14 +59,14 @@ impl Frame {
 /// near the points, for a logarithmic axis would spend most of its length on the rest.
 pub(in crate::html) fn time_domain<'a>(series: impl IntoIterator<Item = &'a Series>) -> Option<(f64, f64)> {
     let points: Vec<&Point> = series.into_iter().flat_map(|series| &series.points).collect();
-    let (lowest, _) = extent(points.iter().map(|point| point.y))?;
-    let lows = points.iter().map(|point| point.low).filter(|low| *low >= lowest / 3.0);
-    round_extent(points.iter().flat_map(|point| [point.y, point.high]).chain(lows))
+    let (lowest, _) = extent(points.iter().map(|point| point.y.median))?;
+    let lows = points.iter().map(|point| point.y.ci_low).filter(|low| *low >= lowest / 3.0);
+    round_extent(points.iter().flat_map(|point| [point.y.median, point.y.ci_high]).chain(lows))
 }
 
 /// Whether a value at or below zero is among the points.
 pub(in crate::html) fn any_off_axis<'a>(series: impl IntoIterator<Item = &'a Series>) -> bool {
-    series.into_iter().flat_map(|series| &series.points).any(|point| point.y <= 0.0)
+    series.into_iter().flat_map(|series| &series.points).any(|point| point.y.median <= 0.0)
 }
 
 /// Rows the lane for values at or below zero needs, one for each colour; none when there is no such value.
@@ -139,8 +145,9 @@ impl Plot {
         }
         for series in all {
             let class = format!("line {} d{}", series.look.class(), series.look.dash % 3);
-            for run in series.points.split(|point| point.y <= 0.0).filter(|run| run.len() > 1) {
-                let path: Vec<_> = run.iter().map(|point| (self.x.at(point.x), self.y.at(point.y))).collect();
+            for run in series.points.split(|point| point.y.median <= 0.0).filter(|run| run.len() > 1) {
+                let path: Vec<_> =
+                    run.iter().map(|point| (self.x.at(point.x), self.y.at(point.y.median))).collect();
                 svg.polyline(&path, false, &class);
             }
         }
@@ -166,18 +173,18 @@ impl Plot {
 
     fn bands(&self, svg: &mut Svg, series: &Series) {
         let class = format!("band {}", series.look.class());
-        for run in series.points.split(|point| point.y <= 0.0) {
+        for run in series.points.split(|point| point.y.median <= 0.0) {
             if let [alone] = run {
                 let x = self.x.at(alone.x);
-                let (low, high) = (self.y.at(alone.low), self.y.at(alone.high));
+                let (low, high) = (self.y.at(alone.y.ci_low), self.y.at(alone.y.ci_high));
                 svg.line((x, low), (x, high), &format!("bar {}", series.look.class()));
                 continue;
             }
             if run.is_empty() {
                 continue;
             }
-            let upper = run.iter().map(|point| (self.x.at(point.x), self.y.at(point.high)));
-            let lower = run.iter().rev().map(|point| (self.x.at(point.x), self.y.at(point.low)));
+            let upper = run.iter().map(|point| (self.x.at(point.x), self.y.at(point.y.ci_high)));
+            let lower = run.iter().rev().map(|point| (self.x.at(point.x), self.y.at(point.y.ci_low)));
             svg.polyline(&upper.chain(lower).collect::<Vec<_>>(), true, &class);
         }
     }
@@ -185,9 +192,9 @@ impl Plot {
     fn points(&self, svg: &mut Svg, series: &Series, lane: (f64, f64)) {
         let class = series.look.class();
         for point in &series.points {
-            let off_axis = point.y <= 0.0;
+            let off_axis = point.y.median <= 0.0;
             let x = self.x.at(point.x);
-            let at = if off_axis { (x + lane.0, lane.1) } else { (x, self.y.at(point.y)) };
+            let at = if off_axis { (x + lane.0, lane.1) } else { (x, self.y.at(point.y.median)) };
             svg.mark(at, "", &point.tip, |svg| {
                 if off_axis {
                     draw_off_axis(svg, at, false, &format!("off {class}"));
@@ -203,8 +210,8 @@ impl Plot {
         let mut labels: Vec<(f64, &Series)> = all
             .iter()
             .filter_map(|series| {
-                let last = series.points.iter().rev().find(|point| point.y > 0.0)?;
-                Some((self.y.at(last.y), series))
+                let last = series.points.iter().rev().find(|point| point.y.median > 0.0)?;
+                Some((self.y.at(last.y.median), series))
             })
             .collect();
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -242,12 +249,9 @@ mod tests {
 
     fn series(values: &[f64]) -> Series {
         let look = Look { colour: 0, shape: Shape::Circle, dash: 0 };
-        let points = values.iter().zip(1u32..).map(|(y, x)| Point {
-            x: f64::from(x),
-            y: *y,
-            low: y * 0.9,
-            high: y * 1.1,
-            tip: vec![format!("figure {y}")],
+        let points = values.iter().zip(1u32..).map(|(y, x)| {
+            let spread = Spread { median: *y, ci_low: y * 0.9, ci_high: y * 1.1 };
+            Point::new(f64::from(x), spread, vec![format!("figure {y}")])
         });
         Series { look, label: "series".to_owned(), points: points.collect() }
     }
@@ -282,7 +286,7 @@ mod tests {
     #[test]
     fn an_interval_down_to_zero_does_not_stretch_the_axis() {
         let mut one = series(&[100.0, 120.0]);
-        one.points[0].low = 0.001;
+        one.points[0].y.ci_low = 0.001;
         assert_eq!(time_domain(&[one]), Some((50.0, 200.0)));
     }
 

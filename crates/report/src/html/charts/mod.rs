@@ -15,6 +15,31 @@ pub(super) mod stack;
 pub(super) mod stretches;
 pub(super) mod time_series;
 
+/// A median and the ends of its interval.
+#[derive(Clone, Copy)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) ci_low: f64,
+    pub(super) ci_high: f64,
+}
+
+macro_rules! spreads {
+    ($($estimate:ty: $low:ident, $high:ident;)*) => {
+        $(impl From<&$estimate> for Spread {
+            fn from(estimate: &$estimate) -> Self {
+                Self { median: estimate.median, ci_low: estimate.$low, ci_high: estimate.$high }
+            }
+        })*
+    };
+}
+
+spreads! {
+    swtch_profile::model::Estimate: ci_low, ci_high;
+    swtch_profile::model::Indirect: ci_low, ci_high;
+    swtch_study::model::Estimate: ci_low, ci_high;
+    swtch_faas::Estimate: ci_low, ci_high;
+}
+
 /// Which of a chart's two drawings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {

@@ -6,7 +6,7 @@ use super::super::text;
 use super::Size;
 
 /// A part of a bar.
-pub(in crate::html) struct Part {
+pub(in crate::html) struct StackPart {
     /// The class of its colour.
     pub(in crate::html) class: String,
     /// Its share of the whole, 0 to 1.
@@ -17,7 +17,7 @@ pub(in crate::html) struct Part {
 /// A bar.
 pub(in crate::html) struct Stack {
     pub(in crate::html) label: String,
-    pub(in crate::html) parts: Vec<Part>,
+    pub(in crate::html) parts: Vec<StackPart>,
 }
 
 const BAR: f64 = 20.0;

@@ -14,7 +14,7 @@ pub(in crate::html) struct Step {
 }
 
 /// A quantity of one subject.
-pub(in crate::html) struct Line {
+pub(in crate::html) struct Curve {
     /// The colour's class.
     pub(in crate::html) colour: String,
     pub(in crate::html) steps: Vec<Step>,
@@ -22,14 +22,14 @@ pub(in crate::html) struct Line {
 
 /// A quantity of every subject.
 pub(in crate::html) struct Panel {
-    pub(in crate::html) title: String,
-    pub(in crate::html) lines: Vec<Line>,
+    pub(in crate::html) title: &'static str,
+    pub(in crate::html) curves: Vec<Curve>,
     /// The least distance of two ticks.
     pub(in crate::html) least: f64,
 }
 
 /// A stretch of time and what was the case in it.
-pub(in crate::html) struct Moment {
+pub(in crate::html) struct Span {
     pub(in crate::html) from: f64,
     pub(in crate::html) to: f64,
     pub(in crate::html) tip: Vec<String>,
@@ -38,7 +38,7 @@ pub(in crate::html) struct Moment {
 /// The chart.
 pub(in crate::html) struct TimeSeries {
     pub(in crate::html) panels: Vec<Panel>,
-    pub(in crate::html) moments: Vec<Moment>,
+    pub(in crate::html) spans: Vec<Span>,
     /// The picture's accessible name.
     pub(in crate::html) label: String,
 }
@@ -50,7 +50,7 @@ impl TimeSeries {
     /// The chart as SVG.
     pub(in crate::html) fn draw(&self, size: Size) -> String {
         let (left, right) = (size.pick(52.0, 40.0), size.width() - size.pick(16.0, 14.0));
-        let end = self.moments.iter().map(|moment| moment.to).fold(0.0, f64::max);
+        let end = self.spans.iter().map(|span| span.to).fold(0.0, f64::max);
         let x = Linear::new((0.0, end), (left, right));
         let height = size.pick(92.0, 76.0);
         let bottom = self.panels.len() as f64 * (TITLE + height + 8.0);
@@ -65,9 +65,9 @@ impl TimeSeries {
             let top = i as f64 * (TITLE + height + 8.0) + TITLE;
             panel.draw(&mut svg, &x, (left, right), (top, top + height));
         }
-        for moment in &self.moments {
-            let (from, to) = (x.at(moment.from), x.at(moment.to));
-            svg.mark((from.midpoint(to), TITLE + height / 2.0), "area", &moment.tip, |svg| {
+        for span in &self.spans {
+            let (from, to) = (x.at(span.from), x.at(span.to));
+            svg.mark((from.midpoint(to), TITLE + height / 2.0), "area", &span.tip, |svg| {
                 svg.rect((from, TITLE), (to - from, bottom - TITLE), "hit moment");
             });
         }
@@ -77,22 +77,22 @@ impl TimeSeries {
 
 impl Panel {
     fn draw(&self, svg: &mut Svg, x: &Linear, sides: (f64, f64), span: (f64, f64)) {
-        let steps = self.lines.iter().flat_map(|line| &line.steps);
+        let steps = self.curves.iter().flat_map(|line| &line.steps);
         let high = steps.filter_map(|step| step.value).fold(0.0, f64::max);
         let ticks = even_ticks(high, self.least, 3);
         let y = Linear::new((0.0, ticks.last().copied().unwrap_or(1.0)), (span.1, span.0));
         // The lines of the time axis run through all plots and must not run through a title.
         svg.rect((sides.0, span.0 - TITLE), (sides.1 - sides.0, TITLE - 1.0), "paper");
-        svg.text((sides.0, span.0 - 8.0), "plot-name", &self.title);
+        svg.text((sides.0, span.0 - 8.0), "plot-name", self.title);
         for tick in ticks {
             svg.line((sides.0, y.at(tick)), (sides.1, y.at(tick)), "grid");
             let label = if tick > 0.0 && tick < 1.0 { text::amount(tick) } else { text::compact(tick) };
             svg.text((sides.0 - 6.0, y.at(tick) + 4.0), "tick end", &label);
         }
         svg.line((sides.0, span.1), (sides.1, span.1), "axis");
-        for line in &self.lines {
+        for line in &self.curves {
             for run in line.steps.split(|step| step.value.is_none()).filter(|run| !run.is_empty()) {
-                draw_run(svg, run, x, &y, &line.colour, self.lines.len() == 1);
+                draw_run(svg, run, x, &y, &line.colour, self.curves.len() == 1);
             }
         }
     }
@@ -169,10 +169,10 @@ mod tests {
     fn a_gap_is_not_bridged() {
         let step = |from: f64, value| Step { from, to: from + 1.0, value };
         let steps = vec![step(0.0, Some(1.0)), step(1.0, None), step(2.0, Some(3.0))];
-        let line = Line { colour: "c0".to_owned(), steps };
-        let panel = Panel { title: String::new(), lines: vec![line], least: 1.0 };
-        let moments = vec![Moment { from: 0.0, to: 3.0, tip: vec!["t".to_owned()] }];
-        let drawn = TimeSeries { panels: vec![panel], moments, label: String::new() }.draw(Size::Wide);
+        let line = Curve { colour: "c0".to_owned(), steps };
+        let panel = Panel { title: "", curves: vec![line], least: 1.0 };
+        let spans = vec![Span { from: 0.0, to: 3.0, tip: vec!["t".to_owned()] }];
+        let drawn = TimeSeries { panels: vec![panel], spans, label: String::new() }.draw(Size::Wide);
         assert_eq!(drawn.matches("class=\"line thin c0\"").count(), 2);
         assert_eq!(drawn.matches("class=\"mark area\"").count(), 1);
     }

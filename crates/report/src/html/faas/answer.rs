@@ -1,6 +1,7 @@
 //! The answer: what a switch costs by tier, which tier is best for which work, how much time is throttled, the quota from inside.
 
-use super::super::page::{Block, Section, Sentence, Tile, TileValue};
+use super::super::page::Section;
+use super::super::subjects::KeyFigure;
 use super::super::text;
 use super::figures::{of_work, usual_work};
 use super::quota::error;
@@ -14,60 +15,50 @@ const AT_TOP: usize = 2;
 /// Throttled in less than this share of the periods is as good as not at all.
 const HARDLY: f64 = 0.01;
 
-/// What each document answers.
-pub(super) fn sentences(subjects: Functions<'_>) -> Vec<Sentence> {
-    let mut sentences = Vec::new();
-    for (i, named) in subjects.iter() {
-        let texts = match &named.document {
-            Document::Response(response) => vec![of_response(response)],
-            Document::Tiers(tiers) => {
-                let mut texts = vec![of_tiers(tiers)];
-                let most = if subjects.several() { 1 } else { AT_TOP };
-                texts.extend(tiers.advice.iter().take(most).map(|advice| sentence(&advice.text)));
-                texts
-            }
-        };
-        sentences.extend(texts.into_iter().map(|text| Sentence { profile: subjects.name(i), text }));
+/// What a document answers; less advice where it is not alone.
+pub(super) fn sentences(named: &NamedFaas, alone: bool) -> Vec<String> {
+    match &named.document {
+        Document::Response(response) => vec![of_response(response)],
+        Document::Tiers(tiers) => {
+            let mut texts = vec![of_tiers(tiers)];
+            let most = if alone { AT_TOP } else { 1 };
+            texts.extend(tiers.advice.iter().take(most).map(|advice| sentence(&advice.text)));
+            texts
+        }
     }
-    sentences
 }
 
 /// `1.59 µs (1.57 to 1.61 µs)`.
 fn with_interval(estimate: &Estimate) -> String {
-    if estimate.low == estimate.high {
+    if estimate.ci_low == estimate.ci_high {
         return text::ns(estimate.median);
     }
-    format!("{} ({})", text::ns(estimate.median), text::ns_range(estimate.low, estimate.high))
+    format!("{} ({})", text::ns(estimate.median), text::ns_range(estimate.ci_low, estimate.ci_high))
 }
 
 /// The method that says most about a switch: a pipe, or the first that found something.
 fn plainest(response: &Response) -> Option<(&Measurement, Estimate)> {
-    let found = |measurement| measurement_net(measurement);
-    response
-        .measurement("pipe")
-        .and_then(found)
-        .or_else(|| response.measurements.iter().find_map(measurement_net))
+    let pipe = response.measurement("pipe").into_iter();
+    pipe.chain(&response.measurements).find_map(|measurement| Some((measurement, measurement.net_ns?)))
 }
 
-fn measurement_net(measurement: &Measurement) -> Option<(&Measurement, Estimate)> {
-    Some((measurement, measurement.net_ns?))
+/// What the mean says beside the median: `, 3.2 µs on average`.
+fn on_average(estimate: &Estimate) -> String {
+    estimate.mean.map_or_else(String::new, |mean| format!(", {} on average", text::ns(mean)))
 }
 
 fn of_response(response: &Response) -> String {
     let mut words = match plainest(response) {
         Some((measurement, net)) => {
-            let mean = net.mean.map_or_else(String::new, |mean| format!(", {} on average", text::ns(mean)));
+            let count = measurement.task_count;
             format!(
-                "In {}, a switch between {} {} (method {}) costs {} in the median{mean}, its read and write left out.",
+                "In {}, a switch between {} {} (method {}) costs {} in the median{}, its read and write left out.",
                 language(&response.handler.language),
-                if measurement.task_count == 2 {
-                    "two".to_owned()
-                } else {
-                    measurement.task_count.to_string()
-                },
+                if count == 2 { "two".to_owned() } else { count.to_string() },
                 measurement.tasks,
                 measurement.method,
                 with_interval(&net),
+                on_average(&net),
             )
         }
         None => "No method found what a switch costs; the last section says why.".to_owned(),
@@ -203,14 +194,14 @@ fn worst_error(tiers: &Tiers) -> Option<(f64, &str)> {
 
 /// Which tier to take for which work.
 pub(super) fn advice(subjects: Functions<'_>) -> Option<Section> {
-    let mut blocks = Vec::new();
+    let intro = "Invocations of the tiers took turns, so that slow stretches of the machine met all of them.";
+    let mut section = Section::new("advice", "Which tier to take", intro);
     for (i, tiers) in studies(subjects) {
         for advice in &tiers.advice {
-            blocks.push(Block::paragraph(subjects.prefixed(i, &sentence(&advice.text))));
+            section.say(subjects.prefixed(i, &sentence(&advice.text)));
         }
     }
-    let intro = "Invocations of the tiers took turns, so that slow stretches of the machine met all of them.";
-    super::unless_empty("advice", "Which tier to take", intro, blocks)
+    section.unless_empty()
 }
 
 /// A line as a sentence, whether or not it is written as one.
@@ -220,29 +211,12 @@ fn sentence(text: &str) -> String {
 }
 
 /// The key figures.
-pub(super) fn tiles(subjects: Functions<'_>) -> Vec<Tile> {
-    let tile = |label: &str, meaning: &str, value: fn(&NamedFaas) -> (Option<String>, String)| Tile {
-        label: label.to_owned(),
-        values: subjects
-            .iter()
-            .map(|(i, named)| {
-                let (value, detail) = value(named);
-                TileValue { profile: subjects.name(i), value, detail }
-            })
-            .collect(),
-        meaning: meaning.to_owned(),
-    };
-    vec![
-        tile("A switch", "in the median", switch),
-        tile(
-            "Standing still",
-            "share of the time, or of a tier's periods, in which a quota stopped it",
-            still,
-        ),
-        tile("Slow-down", "time taken to time had nothing stopped it", slow_down),
-        tile("Quota from inside", "how far from the control group’s own", seen),
-    ]
-}
+pub(super) const TILES: [KeyFigure<NamedFaas>; 4] = [
+    ("A switch", "in the median", switch),
+    ("Standing still", "share of the time, or of a tier's periods, in which a quota stopped it", still),
+    ("Slow-down", "time taken to time had nothing stopped it", slow_down),
+    ("Quota from inside", "how far from the control group’s own", seen),
+];
 
 /// The least and the most of figures; one of them where they read alike.
 fn span(values: impl Iterator<Item = f64>) -> Option<String> {
@@ -256,9 +230,8 @@ fn switch(named: &NamedFaas) -> (Option<String>, String) {
     match &named.document {
         Document::Response(response) => match plainest(response) {
             Some((measurement, net)) => {
-                let mean =
-                    net.mean.map_or_else(String::new, |mean| format!(", {} on average", text::ns(mean)));
-                (Some(text::ns(net.median)), format!("{} without read and write{mean}", measurement.method))
+                let detail = format!("{} without read and write{}", measurement.method, on_average(&net));
+                (Some(text::ns(net.median)), detail)
             }
             None => (None, "not measured".to_owned()),
         },
@@ -279,13 +252,9 @@ fn still(named: &NamedFaas) -> (Option<String>, String) {
     match &named.document {
         Document::Response(response) => match response.timeline() {
             Some(timeline) => {
-                let gaps = timeline.gaps.len();
-                let detail = format!(
-                    "{gaps} {} in {}",
-                    if gaps == 1 { "gap" } else { "gaps" },
-                    text::ns(timeline.length_ns as f64)
-                );
-                (Some(text::percent(timeline.share_in_gaps())), detail)
+                let (count, length) = (timeline.gaps.len(), text::ns(timeline.length_ns as f64));
+                let gaps = if count == 1 { "gap" } else { "gaps" };
+                (Some(text::percent(timeline.share_in_gaps())), format!("{count} {gaps} in {length}"))
             }
             None => (None, "nothing spun".to_owned()),
         },
@@ -315,14 +284,11 @@ fn worst<'a>(
 fn slow_down(named: &NamedFaas) -> (Option<String>, String) {
     match &named.document {
         Document::Response(response) => match response.work.as_ref().filter(|work| work.cpu_ns > 0) {
-            Some(done) => (
-                Some(text::times(done.wall_ns as f64 / done.cpu_ns as f64)),
-                format!(
-                    "{} of CPU time took {}",
-                    text::ns(done.cpu_ns as f64),
-                    text::ns(done.wall_ns as f64)
-                ),
-            ),
+            Some(done) => {
+                let (wall_ns, cpu_ns) = (done.wall_ns as f64, done.cpu_ns as f64);
+                let detail = format!("{} of CPU time took {}", text::ns(cpu_ns), text::ns(wall_ns));
+                (Some(text::times(wall_ns / cpu_ns)), detail)
+            }
             None => (None, "no work was asked for".to_owned()),
         },
         Document::Tiers(tiers) => {

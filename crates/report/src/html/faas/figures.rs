@@ -64,7 +64,7 @@ pub(super) fn tier_costs(subjects: Functions<'_>) -> Vec<TierCost> {
 /// The mean of one invocation, which has no interval of its own.
 pub(super) fn mean_of(estimate: &Estimate) -> Option<Estimate> {
     let mean = estimate.mean?;
-    Some(Estimate { median: mean, low: mean, high: mean, ..*estimate })
+    Some(Estimate { median: mean, ci_low: mean, ci_high: mean, ..*estimate })
 }
 
 /// The work that most tiers have a switch cost for, the longest of those.
@@ -90,14 +90,10 @@ pub(super) fn of_work(ms: f64) -> String {
 
 /// `1.20 to 1.22 µs`, and with which probability it holds where that is not 95 %.
 pub(super) fn interval(estimate: &Estimate, words: fn(f64) -> String) -> String {
-    if estimate.low == estimate.high {
+    if estimate.ci_low == estimate.ci_high {
         return "–".to_owned();
     }
-    let (low, high) = (words(estimate.low), words(estimate.high));
-    let range = match (low.split_once('\u{a0}'), high.split_once('\u{a0}')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
-    };
+    let range = text::range(&words(estimate.ci_low), &words(estimate.ci_high));
     match estimate.confidence {
         Some(confidence) if (confidence - 0.95).abs() > 0.02 => {
             format!("{range} ({} sure)", text::percent(confidence))
@@ -107,24 +103,25 @@ pub(super) fn interval(estimate: &Estimate, words: fn(f64) -> String) -> String 
 }
 
 /// Median and interval as cells.
-pub(super) fn cells(estimate: Option<&Estimate>, words: fn(f64) -> String) -> [Cell; 2] {
-    match estimate {
-        Some(estimate) => {
-            [Cell::sorted(words(estimate.median), estimate.median), Cell::number(interval(estimate, words))]
-        }
-        None => [Cell::number("–"), Cell::number("–")],
-    }
+pub(super) fn cells(title: &'static str, estimate: Option<&Estimate>, words: fn(f64) -> String) -> [Cell; 2] {
+    let interval = estimate.map(|estimate| interval(estimate, words));
+    [median_cell(title, estimate.copied(), words), Cell::or_dash("Interval", interval)]
 }
 
-/// A figure as a cell.
-pub(super) fn cell(value: Option<f64>, words: fn(f64) -> String) -> Cell {
-    value.map_or_else(|| Cell::number("–"), |value| Cell::sorted(words(value), value))
+/// The median alone.
+pub(super) fn median_cell(title: &'static str, estimate: Option<Estimate>, words: fn(f64) -> String) -> Cell {
+    Cell::figure(title, estimate.map(|estimate| estimate.median), words)
+}
+
+/// An amount of work as a cell.
+pub(super) fn work_cell(ms: f64) -> Cell {
+    Cell::sorted("Work", work(ms), ms)
 }
 
 /// The lines that a mark shows about its figure.
 pub(super) fn tip(name: String, estimate: &Estimate, words: fn(f64) -> String) -> Vec<String> {
     let mut lines = vec![name, words(estimate.median)];
-    if estimate.low != estimate.high {
+    if estimate.ci_low != estimate.ci_high {
         lines.push(interval(estimate, words));
     }
     lines.extend(estimate.n.map(|n| format!("n = {n}")));

@@ -2,9 +2,9 @@
 
 use super::super::charts::markers::{block_item, idle_item};
 use super::super::charts::stretches::{self, Gap, Lane};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::page::{Cell, Figure, Section, Table};
 use super::super::{median, text};
-use super::figures::{cell, tier_look, tier_names, typical};
+use super::figures::{tier_look, tier_names, typical};
 use super::{Functions, NamedFaas, THROTTLING, responses, studies};
 use swtch_faas::Response;
 use swtch_faas::response::Timeline;
@@ -22,13 +22,11 @@ struct Watched {
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(INTRO)];
+    let mut section = Section::new("gaps", "When it ran and when it stood still", INTRO);
     let all = watched(subjects);
-    blocks.extend(figure(&all, studies(subjects).next().is_some()).map(Block::Figure));
-    blocks.extend(
-        subjects.lacking("gaps over time", |field| field.is_of(&[THROTTLING]), has).map(Block::Notice),
-    );
-    Section { id: "gaps", title: "When it ran and when it stood still", blocks }
+    section.put(figure(&all, studies(subjects).next().is_some()));
+    section.put(subjects.lacking("gaps over time", |field| field.is_of(&[THROTTLING]), has));
+    section
 }
 
 fn has(named: &NamedFaas) -> bool {
@@ -50,7 +48,7 @@ fn watched(subjects: Functions<'_>) -> Vec<Watched> {
     };
     for (i, response) in responses(subjects) {
         let label = subjects.name(i).unwrap_or_else(|| super::place(response));
-        watch(label, subjects.look(i, 0).class(), response);
+        watch(label, subjects.colour(i), response);
     }
     let names = tier_names(subjects);
     for (i, tiers) in studies(subjects) {
@@ -73,44 +71,30 @@ fn figure(all: &[Watched], of_studies: bool) -> Option<Figure> {
     } else {
         "When the invocation ran and when it stood still."
     };
-    let head = [
-        "Invocation",
-        "Watched",
-        "Standing still",
-        "Gaps",
-        "Longest",
-        "Middle one",
-        "Ran between, middle one",
-        "Not in the list",
-    ];
-    let mut table = Table::new(caption, &head);
-    let lanes: Vec<Lane> = all
-        .iter()
-        .map(|watched| {
-            let Timeline { length_ns, gaps } = &watched.timeline;
-            let share = watched.timeline.share_in_gaps();
-            let lengths: Vec<u64> = gaps.iter().map(|(_, length)| *length).collect();
-            let between = gaps.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0 + pair[0].1) as f64);
-            let ns = |value: Option<f64>| cell(value, text::ns);
-            let row = vec![
-                ns(Some(*length_ns as f64)),
-                Cell::sorted(text::percent(share), share),
-                Cell::number(text::count(gaps.len() as u64)),
-                ns(lengths.iter().max().map(|length| *length as f64)),
-                ns(median(lengths.iter().map(|length| *length as f64))),
-                ns(median(between)),
-                Cell::number(text::count(watched.left_out)),
-            ];
-            table.row(watched.label.clone(), row);
-            let gap = |(start, length): &(u64, u64)| Gap { from: *start as f64, to: (start + length) as f64 };
-            Lane {
-                label: watched.label.clone(),
-                colour: watched.colour.clone(),
-                length: *length_ns as f64,
-                gaps: gaps.iter().map(gap).collect(),
-            }
-        })
-        .collect();
+    let mut table = Table::new(caption, "Invocation");
+    let lane = |watched: &Watched| {
+        let Timeline { length_ns, gaps } = &watched.timeline;
+        let lengths = || gaps.iter().map(|(_, length)| *length as f64);
+        let between = gaps.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0 + pair[0].1) as f64);
+        let cells = vec![
+            Cell::time("Watched", *length_ns),
+            Cell::figure("Standing still", Some(watched.timeline.share_in_gaps()), text::percent),
+            Cell::number("Gaps", text::count(gaps.len() as u64)),
+            Cell::figure("Longest", lengths().reduce(f64::max), text::ns),
+            Cell::figure("Middle one", median(lengths()), text::ns),
+            Cell::figure("Ran between, middle one", median(between), text::ns),
+            Cell::number("Not in the list", text::count(watched.left_out)),
+        ];
+        table.row(watched.label.clone(), cells);
+        let gap = |(start, length): &(u64, u64)| Gap { from: *start as f64, to: (start + length) as f64 };
+        Lane {
+            label: watched.label.clone(),
+            colour: watched.colour.clone(),
+            length: *length_ns as f64,
+            gaps: gaps.iter().map(gap).collect(),
+        }
+    };
+    let lanes: Vec<Lane> = all.iter().map(lane).collect();
     let legend = vec![block_item("fill ink", "running"), idle_item("standing still")];
     let draw = |size| stretches::draw(&lanes, caption, size);
     Some(Figure::new("figure-gaps", caption, table, draw).legend(legend))

@@ -1,9 +1,8 @@
 //! The circumstances: machine, tiers, prices, and what could not be had.
 
-use super::super::page::{Block, Cell, Notice, Section, Table};
+use super::super::page::{Block, Cell, Section, Table};
 use super::super::sections::host;
 use super::super::text;
-use super::figures::cell;
 use super::{Functions, NamedFaas, language, place, runtime, studies};
 use swtch_faas::Document;
 use swtch_faas::response::{self, Response};
@@ -13,26 +12,22 @@ const UNSAID: &str = "not said";
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
-    let mut blocks = Vec::new();
+    let mut section = Section::bare("machine", "The machine and the prices");
     for (i, tiers) in studies(subjects) {
         let caption = format!("The tiers, after {} ({}).", tiers.tier_set.name, tiers.tier_set.source);
-        blocks.push(Block::Table(tier_table(&subjects.prefixed(i, &caption), tiers)));
-        blocks.extend(priced_by(tiers).map(|sources| Block::paragraph(subjects.prefixed(i, &sources))));
+        section.put([tier_table(&subjects.prefixed(i, &caption), tiers)]);
+        section.put(priced_by(tiers).map(|sources| Block::paragraph(subjects.prefixed(i, &sources))));
     }
     let all_studies = subjects.iter().all(|(_, named)| named.tiers().is_some());
-    blocks.push(Block::Table(if all_studies {
-        subjects.fact_table("Facts about the machine", |named| {
-            named.tiers().map(|tiers| host::facts(&tiers.host)).unwrap_or_default()
-        })
+    section.put([if all_studies {
+        let facts =
+            |named: &NamedFaas| named.tiers().map(|tiers| host::facts(&tiers.host)).unwrap_or_default();
+        subjects.fact_table("Facts about the machine", facts)
     } else {
         subjects.fact_table("Facts about the function and the machine", facts)
-    }));
-    let missing = subjects.reasons(0..subjects.0.len(), |_| true);
-    if !missing.is_empty() {
-        let text = "What could not be had, and why:".to_owned();
-        blocks.push(Block::Notice(Notice { text, items: missing }));
-    }
-    Section { id: "machine", title: "The machine and the prices", blocks }
+    }]);
+    section.put(subjects.all_reasons());
+    section
 }
 
 /// The machine in a few words, as the function sees it.
@@ -42,26 +37,27 @@ pub(super) fn words(host: &response::Host) -> Vec<String> {
 }
 
 fn tier_table(caption: &str, tiers: &Tiers) -> Table {
-    let head =
-        ["Tier", "Memory", "CPUs", "Quota", "Control groups", "Dollars a second", "Rounded up to", "As of"];
-    let mut table = Table::new(caption, &head);
+    let mut table = Table::new(caption, "Tier");
     for tier in &tiers.tiers {
-        let period = tier.quota_us.zip(tier.period_us);
+        let quota = tier.quota_us.zip(tier.period_us);
+        let quota =
+            quota.map(|(quota, period)| format!("{} of {}", text::ns(quota * 1e3), text::ns(period * 1e3)));
         let price = tier.price.as_ref();
-        let said = |value: Option<String>| Cell::text(value.unwrap_or_else(|| "–".to_owned()));
-        let row = vec![
-            cell(tier.memory_mb.map(|memory| memory as f64), |memory| format!("{memory}\u{a0}MB")),
-            cell(tier.cpus, |cpus| format!("{cpus:.3}")),
-            Cell::number(period.map_or_else(
-                || "–".to_owned(),
-                |(quota, period)| format!("{} of {}", text::ns(quota * 1e3), text::ns(period * 1e3)),
-            )),
-            said(tier.cgroup_version.map(|version| format!("v{version}"))),
-            cell(price.map(|price| price.usd_per_second), text::dollars),
-            cell(price.and_then(|price| price.rounding_ms), |ms| text::ns_tick(ms * 1e6)),
-            said(price.map(|price| price.dated.clone())),
+        let said = |title: &'static str, value: Option<String>| {
+            Cell::text(title, value.unwrap_or_else(|| text::DASH.to_owned()))
+        };
+        let cells = vec![
+            Cell::figure("Memory", tier.memory_mb.map(|mb| mb as f64), |mb| format!("{mb}\u{a0}MB")),
+            Cell::figure("CPUs", tier.cpus, |cpus| format!("{cpus:.3}")),
+            Cell::or_dash("Quota", quota),
+            said("Control groups", tier.cgroup_version.map(|version| format!("v{version}"))),
+            Cell::figure("Dollars a second", price.map(|price| price.usd_per_second), text::dollars),
+            Cell::figure("Rounded up to", price.and_then(|price| price.rounding_ms), |ms| {
+                text::ns_tick(ms * 1e6)
+            }),
+            said("As of", price.map(|price| price.dated.clone())),
         ];
-        table.row(tier.name.clone(), row);
+        table.row(tier.name.clone(), cells);
     }
     table
 }

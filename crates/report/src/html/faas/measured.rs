@@ -1,37 +1,26 @@
 //! How the figures came about: batches, counted switches, tests, and what did not complete.
 
 use super::super::page::{Block, Cell, Definition, Section, Table};
+use super::super::subjects::gathered;
 use super::super::{median, text};
-use super::figures::{cell, cells, work};
-use super::{Functions, responses, sortable, studies};
+use super::figures::{self, median_cell, work_cell};
+use super::{Functions, responses, studies};
 use std::collections::BTreeMap;
 use swtch_faas::response::{Measurement, Response};
-use swtch_faas::tiers::{Outcome, Tiers};
+use swtch_faas::tiers::{Invocation, Outcome, Tiers};
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
-    let mut blocks = vec![Block::Definitions { items: definitions() }];
-    let measurements = measurements(subjects);
-    if !measurements.rows.is_empty() {
-        blocks.push(Block::Table(measurements));
-    }
+    let mut section = Section::bare("measured", "How it was measured");
+    section.put([Block::Definitions { items: definitions() }]);
+    section.put([measurements(subjects)]);
     for (i, tiers) in studies(subjects) {
-        let by_method = by_method(
-            &subjects.prefixed(i, "Every method by tier: the median of the invocations’ figures."),
-            tiers,
-        );
-        if !by_method.rows.is_empty() {
-            blocks.push(Block::Folded {
-                summary: subjects.prefixed(i, "Every method by tier"),
-                table: by_method,
-            });
-        }
-        let failures = failures(&subjects.prefixed(i, "Invocations that did not complete."), tiers);
-        if !failures.rows.is_empty() {
-            blocks.push(Block::Table(failures));
-        }
+        let summary = subjects.prefixed(i, "Every method by tier");
+        let table = by_method(&format!("{summary}: the median of the invocations’ figures."), tiers);
+        section.put((!table.rows.is_empty()).then_some(Block::Folded { summary, table }));
+        section.put([failures(&subjects.prefixed(i, "Invocations that did not complete."), tiers)]);
     }
-    Section { id: "measured", title: "How it was measured", blocks }
+    section
 }
 
 fn definitions() -> Vec<Definition> {
@@ -60,29 +49,10 @@ fn definitions() -> Vec<Definition> {
 
 /// A row for each method of each response.
 fn measurements(subjects: Functions<'_>) -> Table {
-    let head = [
-        "Tasks",
-        "Switch, median",
-        "Interval",
-        "Mean",
-        "Gross",
-        "Baseline",
-        "Variation",
-        "Switches a batch",
-        "Batches",
-        "Ended by",
-        "Counted",
-        "Normal",
-        "Lag 1",
-        "Check",
-    ];
-    let mut table = sortable("What each method found.", &subjects.head("Method", &head));
-    for (i, response) in responses(subjects) {
-        for measurement in &response.measurements {
-            table.row(measurement.method.clone(), subjects.cells(i, measurement_cells(measurement)));
-        }
-    }
-    table
+    let rows = responses(subjects).flat_map(|(i, response)| {
+        response.measurements.iter().map(move |one| (i, one.method.clone(), measurement_cells(one)))
+    });
+    subjects.table("What each method found.", "Method", rows).sortable()
 }
 
 fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
@@ -92,38 +62,34 @@ fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
         (true, None) => ", on one CPU".to_owned(),
         (false, _) => ", not bound".to_owned(),
     };
-    let median =
-        |estimate: Option<&swtch_faas::Estimate>| cell(estimate.map(|estimate| estimate.median), text::ns);
-    let mut row = vec![Cell::text(format!("{} {}{bound}", measurement.task_count, measurement.tasks))];
-    row.extend(cells(net, text::ns));
-    row.extend([
-        cell(net.and_then(|net| net.mean), text::ns),
-        median(measurement.gross_ns.as_ref()),
-        median(measurement.baseline_ns.as_ref()),
-        cell(measurement.gross_ns.and_then(|gross| gross.cov), text::percent),
-        Cell::sorted(text::count(measurement.switches_per_batch), measurement.switches_per_batch as f64),
-        Cell::sorted(text::count(measurement.batches), measurement.batches as f64),
-        Cell::text(measurement.stopped_by.clone()),
-        cell(measurement.switches.as_ref().and_then(|switches| switches.per_expected), |per| {
-            format!("{per:.2}")
-        }),
-        Cell::text(measurement.normality.as_ref().map_or_else(
-            || "–".to_owned(),
-            |test| format!("{} (p {:.2})", if test.normal { "not ruled out" } else { "no" }, test.p),
-        )),
-        cell(measurement.lag1, |lag| format!("{lag:.2}")),
-        Cell::text(measurement.check.as_ref().map_or_else(
-            || "–".to_owned(),
-            |check| {
-                if check.ok {
-                    "right".to_owned()
-                } else {
-                    format!("wrong: {} is {}, not {}", check.what, check.found, check.expected)
-                }
-            },
-        )),
+    let per_expected = measurement.switches.as_ref().and_then(|switches| switches.per_expected);
+    let normal = measurement
+        .normality
+        .as_ref()
+        .map(|test| format!("{} (p {:.2})", if test.normal { "not ruled out" } else { "no" }, test.p));
+    let check = measurement.check.as_ref().map(|check| match check.ok {
+        true => "right".to_owned(),
+        false => format!("wrong: {} is {}, not {}", check.what, check.found, check.expected),
+    });
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| text::DASH.to_owned());
+    let two_digits = |value: f64| format!("{value:.2}");
+    let mut cells =
+        vec![Cell::text("Tasks", format!("{} {}{bound}", measurement.task_count, measurement.tasks))];
+    cells.extend(figures::cells("Switch, median", net, text::ns));
+    cells.extend([
+        Cell::figure("Mean", net.and_then(|net| net.mean), text::ns),
+        median_cell("Gross", measurement.gross_ns, text::ns),
+        median_cell("Baseline", measurement.baseline_ns, text::ns),
+        Cell::figure("Variation", measurement.gross_ns.and_then(|gross| gross.cov), text::percent),
+        Cell::count("Switches a batch", measurement.switches_per_batch),
+        Cell::count("Batches", measurement.batches),
+        Cell::text("Ended by", measurement.stopped_by.clone()),
+        Cell::figure("Counted", per_expected, two_digits),
+        Cell::text("Normal", or_dash(normal)),
+        Cell::figure("Lag 1", measurement.lag1, two_digits),
+        Cell::text("Check", or_dash(check)),
     ]);
-    row
+    cells
 }
 
 /// The medians of the invocations' figures, by tier and method.
@@ -136,58 +102,45 @@ fn by_method(caption: &str, tiers: &Tiers) -> Table {
             found.entry((place, &measurement.method)).or_default().push(measurement);
         }
     }
-    let head =
-        ["Tier", "Method", "Switch, median", "Mean", "Gross", "Switches a batch", "Counted", "Invocations"];
-    let mut table = sortable(caption, &head);
+    let mut table = Table::new(caption, "Tier").sortable();
     for ((place, method), all) in found {
-        let median = |of: fn(&Measurement) -> Option<f64>| median(all.iter().filter_map(|one| of(one)));
-        let row = vec![
-            Cell::text(method),
-            cell(median(|one| Some(one.net_ns?.median)), text::ns),
-            cell(median(|one| one.net_ns?.mean), text::ns),
-            cell(median(|one| Some(one.gross_ns?.median)), text::ns),
-            Cell::number(text::count(all[0].switches_per_batch)),
-            cell(median(|one| one.switches.as_ref()?.per_expected), |per| format!("{per:.2}")),
-            Cell::number(all.len().to_string()),
+        let figure = |title: &'static str, of: fn(&Measurement) -> Option<f64>, words: fn(f64) -> String| {
+            Cell::figure(title, median(all.iter().filter_map(|one| of(one))), words)
+        };
+        let cells = vec![
+            Cell::text("Method", method),
+            figure("Switch, median", |one| Some(one.net_ns?.median), text::ns),
+            figure("Mean", |one| one.net_ns?.mean, text::ns),
+            figure("Gross", |one| Some(one.gross_ns?.median), text::ns),
+            Cell::number("Switches a batch", text::count(all[0].switches_per_batch)),
+            figure("Counted", |one| one.switches.as_ref()?.per_expected, |per| format!("{per:.2}")),
+            Cell::number("Invocations", all.len().to_string()),
         ];
-        table.row(tiers.tiers[place].name.clone(), row);
+        table.row(tiers.tiers[place].name.clone(), cells);
     }
     table
 }
 
 /// What did not complete, by tier, work and kind.
 fn failures(caption: &str, tiers: &Tiers) -> Table {
-    let mut table = Table::new(caption, &["Tier", "Work", "Ended", "Invocations", "The first one says"]);
-    for tier in tier_names_of(tiers) {
-        let mut kinds: Vec<(f64, Outcome, &str, usize)> = Vec::new();
-        for invocation in
-            tiers.invocations.iter().filter(|one| one.tier == tier && one.outcome != Outcome::Complete)
-        {
-            let same = |kind: &&mut (f64, Outcome, &str, usize)| {
-                (kind.0, kind.1) == (invocation.work_ms, invocation.outcome)
-            };
-            if let Some((.., count)) = kinds.iter_mut().find(same) {
-                *count += 1;
-            } else {
-                let why = invocation.why.as_deref().unwrap_or("–");
-                kinds.push((invocation.work_ms, invocation.outcome, why, 1));
-            }
+    let mut table = Table::new(caption, "Tier");
+    for tier in &tiers.tiers {
+        let mut kinds: Vec<((f64, Outcome), Vec<&Invocation>)> = Vec::new();
+        let failed = |one: &&Invocation| one.tier == tier.name && one.outcome != Outcome::Complete;
+        for invocation in tiers.invocations.iter().filter(failed) {
+            gathered(&mut kinds, (invocation.work_ms, invocation.outcome)).push(invocation);
         }
-        for (ms, outcome, why, count) in kinds {
-            let row = vec![
-                Cell::sorted(work(ms), ms),
-                Cell::text(ended(outcome)),
-                Cell::sorted(count.to_string(), count as f64),
-                Cell::text(why),
+        for ((ms, outcome), all) in kinds {
+            let cells = vec![
+                work_cell(ms),
+                Cell::text("Ended", ended(outcome)),
+                Cell::sorted("Invocations", all.len().to_string(), all.len() as f64),
+                Cell::text("The first one says", all[0].why.as_deref().unwrap_or(text::DASH)),
             ];
-            table.row(tier, row);
+            table.row(tier.name.clone(), cells);
         }
     }
     table
-}
-
-fn tier_names_of(tiers: &Tiers) -> impl Iterator<Item = &str> {
-    tiers.tiers.iter().map(|tier| tier.name.as_str())
 }
 
 fn ended(outcome: Outcome) -> &'static str {

@@ -11,13 +11,14 @@ mod sides;
 mod tiers;
 mod work;
 
-use swtch_faas::tiers::Outcome;
+use swtch_faas::tiers::{Function, Outcome};
 use swtch_faas::{Document, Response, Tiers};
 use swtch_topology::{Field, Unavailable};
 
-use super::page::{Block, Notice, Page, Section, Table};
-use super::sections::{Subject, Subjects, host};
-use super::{SCRIPT, STYLE, text};
+use super::page::Section;
+use super::sections::host;
+use super::subjects::{KeyFigure, Subject, Subjects};
+use super::{ReportError, text};
 
 /// How the function was stopped, among what may be missing.
 const THROTTLING: Field = Field::new("throttling");
@@ -37,6 +38,8 @@ pub struct NamedFaas {
 impl Subject for NamedFaas {
     const KIND: &'static str = "document";
     const HEAD: &'static str = "Document";
+    const NOTHING: ReportError = ReportError::NoFunctions;
+    const TILES: &'static [KeyFigure<Self>] = &answer::TILES;
 
     fn name(&self) -> &str {
         &self.name
@@ -61,6 +64,111 @@ impl Subject for NamedFaas {
         all.sort_unstable();
         all.dedup();
         all
+    }
+
+    fn line(&self) -> String {
+        let mut parts = match &self.document {
+            Document::Response(response) => {
+                let start = if response.invocation.cold { "a cold start" } else { "a warm start" };
+                let mut parts = vec![runtime(response), place(response), start.to_owned()];
+                parts.extend(machine::words(&response.host));
+                parts
+            }
+            Document::Tiers(tiers) => {
+                let counted = |count: usize, of: &str| {
+                    format!("{} {of}{}", text::count(count as u64), if count == 1 { "" } else { "s" })
+                };
+                let local = "under this machine’s control groups";
+                let mut parts = vec![
+                    counted(tiers.invocations.len(), "invocation"),
+                    format!("{} of {}", counted(tiers.tiers.len(), "tier"), tiers.tier_set.name),
+                    if tiers.function.deployed { "deployed" } else { local }.to_owned(),
+                ];
+                parts.extend(tiers.function.language.as_deref().map(|name| language(name).to_owned()));
+                parts.extend(host::words(&tiers.host));
+                parts
+            }
+        };
+        let created_at = match &self.document {
+            Document::Response(response) => &response.created_at,
+            Document::Tiers(tiers) => &tiers.provenance.created_at,
+        };
+        parts.push(created_at.chars().take(10).collect());
+        parts.join(" · ")
+    }
+
+    /// Other programs' load, invocations that failed, prices that are old.
+    fn notices(&self) -> Vec<String> {
+        let Some(tiers) = self.tiers() else { return Vec::new() };
+        let mut notices = Vec::new();
+        if tiers.is_old() {
+            notices.push(
+                "An older swtch wrote this study, and its tiers did different amounts of work: nothing here compares them. Run it again."
+                    .to_owned(),
+            );
+        }
+        if let Some(share) = tiers.disturbed() {
+            notices.push(format!(
+                "Unthrottled work waited for a CPU for {:.0} % of its time: other programs used this machine, and latencies and slow-downs are worse than they are without.",
+                share * 100.0
+            ));
+        }
+        let failed = tiers.invocations.iter().filter(|one| one.outcome != Outcome::Complete).count();
+        if failed > 0 {
+            notices.push(format!(
+                "{failed} of {} invocations did not complete; “How it was measured” says which and why.",
+                text::count(tiers.invocations.len() as u64)
+            ));
+        }
+        if let Some(price) = machine::oldest_price(tiers).filter(|price| machine::is_old(price, tiers)) {
+            notices.push(format!(
+                "The prices of {} are from {}, more than a year before the study: look them up again before deciding by money.",
+                price.platform, price.dated
+            ));
+        }
+        notices
+    }
+
+    fn answer(&self, alone: bool) -> Vec<String> {
+        answer::sentences(self, alone)
+    }
+
+    fn written(&self) -> String {
+        match &self.document {
+            Document::Response(response) => {
+                format!("{} handler {}", language(&response.handler.language), response.handler.version)
+            }
+            Document::Tiers(tiers) => {
+                let provenance = &tiers.provenance;
+                format!("swtch {}, {}", provenance.swtch_version, provenance.command.join(" "))
+            }
+        }
+    }
+
+    fn title(subjects: Subjects<'_, Self>) -> String {
+        let whom = match subjects.0 {
+            [only] => only.title(),
+            _ => format!("functions: {}", subjects.names()),
+        };
+        format!("What switches and throttling cost {}", text::shortened(&whom, 120))
+    }
+
+    fn sections(subjects: Subjects<'_, Self>) -> Vec<Section> {
+        let mut sections = Vec::from_iter(answer::advice(subjects));
+        sections.extend(sides::languages(subjects));
+        sections.extend(tiers::section(subjects));
+        sections.extend(sides::places(subjects));
+        sections.extend(work::section(subjects));
+        sections.extend(money::section(subjects));
+        sections.push(gaps::section(subjects));
+        sections.push(quota::section(subjects));
+        sections.push(measured::section(subjects));
+        sections.push(machine::section(subjects));
+        sections
+    }
+
+    fn footer(written: &[String]) -> String {
+        format!("{}. A figure that is not known is a dash, never a zero.", written.join(" · "))
     }
 }
 
@@ -87,10 +195,16 @@ impl NamedFaas {
         }
     }
 
-    fn created_at(&self) -> &str {
+    fn title(&self) -> String {
         match &self.document {
-            Document::Response(response) => &response.created_at,
-            Document::Tiers(tiers) => &tiers.provenance.created_at,
+            Document::Response(response) => format!("a {} function", language(&response.handler.language)),
+            Document::Tiers(tiers) => {
+                let Function { kind, language: written_in, name, deployed } = &tiers.function;
+                let ours = written_in.as_ref().filter(|_| kind == "handler" && !deployed);
+                let function =
+                    ours.map_or_else(|| name.clone(), |name| format!("a {} function", language(name)));
+                if *deployed { function } else { format!("{function} on {}", tiers.machine_name) }
+            }
         }
     }
 }
@@ -130,89 +244,6 @@ fn place(response: &Response) -> String {
     platform.memory_mb.map_or_else(|| name.to_owned(), |memory| format!("{name}, {memory}\u{a0}MB"))
 }
 
-/// The page as data.
-pub(super) fn page(subjects: Functions<'_>) -> Page {
-    let (subtitle, profiles) = subjects.in_lines(circumstances);
-    Page {
-        title: title(subjects),
-        subtitle,
-        notices: notices(subjects),
-        sentences: answer::sentences(subjects),
-        tiles: answer::tiles(subjects),
-        profiles,
-        sections: sections(subjects),
-        colophon: colophon(subjects),
-        style: STYLE,
-        script: SCRIPT,
-    }
-}
-
-/// From the answer to the evidence.
-fn sections(subjects: Functions<'_>) -> Vec<Section> {
-    let mut sections = Vec::new();
-    sections.extend(answer::advice(subjects));
-    sections.extend(sides::languages(subjects));
-    sections.extend(tiers::section(subjects));
-    sections.extend(sides::places(subjects));
-    sections.extend(work::section(subjects));
-    sections.extend(money::section(subjects));
-    sections.push(gaps::section(subjects));
-    sections.push(quota::section(subjects));
-    sections.push(measured::section(subjects));
-    sections.push(machine::section(subjects));
-    sections
-}
-
-fn title(subjects: Functions<'_>) -> String {
-    let whom = match subjects.0 {
-        [only] => match &only.document {
-            Document::Response(response) => format!("a {} function", language(&response.handler.language)),
-            Document::Tiers(tiers) if tiers.function.deployed => tiers.function.name.clone(),
-            Document::Tiers(tiers) => {
-                let ours = tiers.function.language.as_ref().filter(|_| tiers.function.kind == "handler");
-                let function = ours.map_or_else(
-                    || tiers.function.name.clone(),
-                    |name| format!("a {} function", language(name)),
-                );
-                format!("{function} on {}", tiers.machine_name)
-            }
-        },
-        several => {
-            let names: Vec<String> = several.iter().map(|named| named.name.clone()).collect();
-            format!("functions: {}", text::joined(&names))
-        }
-    };
-    format!("What switches and throttling cost {}", text::shortened(&whom, 120))
-}
-
-/// A document in a line.
-fn circumstances(named: &NamedFaas) -> String {
-    let mut parts = match &named.document {
-        Document::Response(response) => {
-            let mut parts = vec![runtime(response), place(response)];
-            parts.push(if response.invocation.cold { "a cold start" } else { "a warm start" }.to_owned());
-            parts.extend(machine::words(&response.host));
-            parts
-        }
-        Document::Tiers(tiers) => {
-            let counted = |count: usize, of: &str| {
-                format!("{} {of}{}", text::count(count as u64), if count == 1 { "" } else { "s" })
-            };
-            let mut parts = vec![
-                counted(tiers.invocations.len(), "invocation"),
-                format!("{} of {}", counted(tiers.tiers.len(), "tier"), tiers.tier_set.name),
-                if tiers.function.deployed { "deployed" } else { "under this machine’s control groups" }
-                    .to_owned(),
-            ];
-            parts.extend(tiers.function.language.as_deref().map(|name| language(name).to_owned()));
-            parts.extend(host::words(&tiers.host));
-            parts
-        }
-    };
-    parts.push(named.created_at().chars().take(10).collect());
-    parts.join(" · ")
-}
-
 /// `Python: CPython 3.11.2, glibc`.
 fn runtime(response: &Response) -> String {
     let handler = &response.handler;
@@ -223,71 +254,4 @@ fn runtime(response: &Response) -> String {
     words.extend(handler.runtime_version.iter().map(|version| format!(" {version}")));
     words.extend(handler.libc.iter().map(|libc| format!(", {libc}")));
     words
-}
-
-/// What the reader must know first: other programs' load, invocations that failed, prices that are old.
-fn notices(subjects: Functions<'_>) -> Vec<Notice> {
-    let mut notices = Vec::new();
-    for (i, tiers) in studies(subjects) {
-        let mut say = |text: &str| {
-            notices.push(Notice { text: subjects.prefixed(i, text), items: Vec::new() });
-        };
-        if tiers.is_old() {
-            say(
-                "An older swtch wrote this study, and its tiers did different amounts of work: nothing here compares them. Run it again.",
-            );
-        }
-        if let Some(share) = tiers.disturbed() {
-            say(&format!(
-                "Unthrottled work waited for a CPU for {:.0} % of its time: other programs used this machine, and latencies and slow-downs are worse than they are without.",
-                share * 100.0
-            ));
-        }
-        let failed =
-            tiers.invocations.iter().filter(|invocation| invocation.outcome != Outcome::Complete).count();
-        if failed > 0 {
-            say(&format!(
-                "{failed} of {} invocations did not complete; “How it was measured” says which and why.",
-                text::count(tiers.invocations.len() as u64)
-            ));
-        }
-        if let Some(price) = machine::oldest_price(tiers).filter(|price| machine::is_old(price, tiers)) {
-            say(&format!(
-                "The prices of {} are from {}, more than a year before the study: look them up again before deciding by money.",
-                price.platform, price.dated
-            ));
-        }
-    }
-    notices
-}
-
-fn colophon(subjects: Functions<'_>) -> String {
-    let written = |(i, named): (usize, &NamedFaas)| {
-        let line = match &named.document {
-            Document::Response(response) => {
-                format!("{} handler {}", language(&response.handler.language), response.handler.version)
-            }
-            Document::Tiers(tiers) => {
-                let provenance = &tiers.provenance;
-                format!("swtch {}, {}", provenance.swtch_version, provenance.command.join(" "))
-            }
-        };
-        subjects.prefixed(i, &line)
-    };
-    let written: Vec<String> = subjects.iter().map(written).collect();
-    format!("{}. A figure that is not known is a dash, never a zero.", written.join(" · "))
-}
-
-/// A section's tables and figures, unless there are none.
-fn unless_empty(id: &'static str, title: &'static str, intro: &str, blocks: Vec<Block>) -> Option<Section> {
-    if blocks.is_empty() {
-        return None;
-    }
-    let blocks = std::iter::once(Block::paragraph(intro)).chain(blocks).collect();
-    Some(Section { id, title, blocks })
-}
-
-/// A table that can be put in another order.
-fn sortable(caption: &str, head: &[&str]) -> Table {
-    Table { sortable: true, ..Table::new(caption, head) }
 }

@@ -1,10 +1,10 @@
 //! The quota as it is seen from inside, beside the control group's own.
 
-use super::super::page::{Block, Cell, Section, Table};
+use super::super::page::{Cell, Section};
 use super::super::text;
-use super::figures::cell;
 use super::{Functions, NamedFaas, THROTTLING, place, responses, studies};
 use swtch_faas::Response;
+use swtch_faas::tiers::QuotaCheck;
 use swtch_topology::Field;
 
 const INTRO: &str = "From inside, the period is the largest distance of which the ends of gaps are whole multiples, and the quota what ran between two of them. Beside it stands \
@@ -12,38 +12,18 @@ const INTRO: &str = "From inside, the period is the largest distance of which th
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
-    let head = ["Period set", "Seen", "Error", "Quota set", "Seen", "Error", "CPUs seen", "n"];
-    let mut table = Table::new("Quota and period, set and seen from inside.", &subjects.head("Tier", &head));
-    for (i, tiers) in studies(subjects) {
-        for check in &tiers.quota_check {
-            let us = |value: Option<f64>| cell(value.map(|us| us * 1e3), text::ns);
-            let cpus =
-                check.inferred_quota_us.zip(check.inferred_period_us).map(|(quota, period)| quota / period);
-            let row = vec![
-                us(check.period_us),
-                us(check.inferred_period_us),
-                cell(check.error_period, text::percent_signed),
-                us(check.quota_us),
-                us(check.inferred_quota_us),
-                cell(check.error_quota, text::percent_signed),
-                cell(cpus, text::amount),
-                Cell::number(check.n.to_string()),
-            ];
-            table.row(check.tier.clone(), subjects.cells(i, row));
-        }
-    }
-    for (i, response) in responses(subjects) {
-        if let Some(row) = row(response) {
-            table.row(place(response), subjects.cells(i, row));
-        }
-    }
-    let mut blocks = vec![Block::paragraph(INTRO)];
-    if !table.rows.is_empty() {
-        blocks.push(Block::Table(table));
-    }
+    let of_tiers = studies(subjects).flat_map(|(i, tiers)| {
+        tiers.quota_check.iter().map(move |check| (i, check.tier.clone(), checked(check)))
+    });
+    let of_responses =
+        responses(subjects).filter_map(|(i, response)| Some((i, place(response), row(response)?)));
+    let caption = "Quota and period, set and seen from inside.";
+    let table = subjects.table(caption, "Tier", of_tiers.chain(of_responses));
+    let mut section = Section::new("quota", "The quota, seen from inside", INTRO);
+    section.put([table]);
     let about = |field: &Field| field.is_of(&[THROTTLING, Field::new("quota_check")]);
-    blocks.extend(subjects.lacking("quota, set or seen", about, has).map(Block::Notice));
-    Section { id: "quota", title: "The quota, seen from inside", blocks }
+    section.put(subjects.lacking("quota, set or seen", about, has));
+    section
 }
 
 fn has(named: &NamedFaas) -> bool {
@@ -59,24 +39,41 @@ pub(super) fn error(seen: Option<f64>, set: Option<f64>) -> Option<f64> {
     Some(seen? / set - 1.0)
 }
 
-/// What is set and what is seen in one invocation; nothing where neither knows of a quota.
+/// A quota or a period, as it is set, as it is seen, and how far that is off.
+type SetAndSeen = (Option<f64>, Option<f64>, Option<f64>);
+
+fn cells(period: SetAndSeen, quota: SetAndSeen, cpus: Option<f64>, n: u32) -> Vec<Cell> {
+    vec![
+        Cell::figure("Period set", period.0, text::ns),
+        Cell::figure("Seen", period.1, text::ns),
+        Cell::figure("Error", period.2, text::percent_signed),
+        Cell::figure("Quota set", quota.0, text::ns),
+        Cell::figure("Seen", quota.1, text::ns),
+        Cell::figure("Error", quota.2, text::percent_signed),
+        Cell::figure("CPUs seen", cpus, text::amount),
+        Cell::number("n", n.to_string()),
+    ]
+}
+
+/// The same of the invocations of a tier.
+fn checked(check: &QuotaCheck) -> Vec<Cell> {
+    let ns = |value: Option<f64>| value.map(|us| us * 1e3);
+    let period = (ns(check.period_us), ns(check.inferred_period_us), check.error_period);
+    let quota = (ns(check.quota_us), ns(check.inferred_quota_us), check.error_quota);
+    let cpus = check.inferred_quota_us.zip(check.inferred_period_us).map(|(quota, period)| quota / period);
+    cells(period, quota, cpus, check.n)
+}
+
+/// The same of one invocation; nothing where neither the platform nor the function knows of a quota.
 fn row(response: &Response) -> Option<Vec<Cell>> {
     let throttling = response.throttling.as_ref()?;
     let (seen, set) = (throttling.inferred.as_ref(), throttling.platform.as_ref());
-    let of_set = |value: Option<u64>| value.map(|value| value as f64);
-    let period = (of_set(set.and_then(|set| set.period_ns)), seen.and_then(|seen| seen.period_ns));
-    let quota = (of_set(set.and_then(|set| set.quota_ns)), seen.and_then(|seen| seen.quota_ns));
-    if [period.0, period.1, quota.0, quota.1].iter().all(Option::is_none) {
-        return None;
-    }
-    Some(vec![
-        cell(period.0, text::ns),
-        cell(period.1, text::ns),
-        cell(error(period.1, period.0), text::percent_signed),
-        cell(quota.0, text::ns),
-        cell(quota.1, text::ns),
-        cell(error(quota.1, quota.0), text::percent_signed),
-        cell(seen.and_then(|seen| seen.cpus), text::amount),
-        Cell::number("1"),
-    ])
+    let both = |set: Option<u64>, seen: Option<f64>| {
+        let set = set.map(|ns| ns as f64);
+        (set, seen, error(seen, set))
+    };
+    let period = both(set.and_then(|set| set.period_ns), seen.and_then(|seen| seen.period_ns));
+    let quota = both(set.and_then(|set| set.quota_ns), seen.and_then(|seen| seen.quota_ns));
+    let known = [period.0, period.1, quota.0, quota.1].iter().any(Option::is_some);
+    known.then(|| cells(period, quota, seen.and_then(|seen| seen.cpus), 1))
 }

@@ -1,10 +1,10 @@
 //! Languages side by side, and here beside where functions are deployed.
 
 use super::super::charts::bars::{self, Bar, Operation};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::page::{Cell, Figure, Section};
 use super::super::text;
 use super::figures::{TierCost, cells, mean_of, tier_costs, tip};
-use super::{Functions, responses, unless_empty};
+use super::{Functions, responses};
 use swtch_faas::Estimate;
 
 const METHODS: &str = "What a construct of a language does beside the switch is in its figure; only a raw pipe or a FIFO is the same in every language.";
@@ -36,8 +36,9 @@ pub(super) fn languages(subjects: Functions<'_>) -> Option<Section> {
     } else {
         "What a switch costs, by method"
     };
-    let blocks = bars.figure("figure-methods").map(Block::Figure).into_iter().collect();
-    unless_empty("methods", title, METHODS, blocks)
+    let mut section = Section::new("methods", title, METHODS);
+    section.put(bars.figure("figure-methods"));
+    section.unless_empty()
 }
 
 /// What an average is called, and how it is had.
@@ -68,15 +69,14 @@ pub(super) fn places(subjects: Functions<'_>) -> Option<Section> {
             continue;
         }
         let name = |what: &str| format!("{tier}, {method}, {what}");
-        bars.operation(&name("median"), &name("median"), at.iter().map(|cost| (cost.subject, cost.median)));
-        bars.operation(
-            &name("mean"),
-            &name("mean"),
-            at.iter().filter_map(|cost| Some((cost.subject, cost.mean?))),
-        );
+        let medians = at.iter().map(|cost| (cost.subject, cost.median));
+        bars.operation(&name("median"), &name("median"), medians);
+        let means = at.iter().filter_map(|cost| Some((cost.subject, cost.mean?)));
+        bars.operation(&name("mean"), &name("mean"), means);
     }
-    let blocks = bars.figure("figure-places").map(Block::Figure).into_iter().collect();
-    unless_empty("places", "Here and deployed", PLACES, blocks)
+    let mut section = Section::new("places", "Here and deployed", PLACES);
+    section.put(bars.figure("figure-places"));
+    section.unless_empty()
 }
 
 /// A chart of bars and its table, in the making.
@@ -86,13 +86,14 @@ struct Bars<'a> {
     operations: Vec<Operation>,
     /// Whose bars there are.
     drawn: Vec<usize>,
-    table: Table,
+    /// What the first column of the table is.
+    first: &'static str,
+    rows: Vec<(usize, String, Vec<Cell>)>,
 }
 
 impl<'a> Bars<'a> {
-    fn new(subjects: Functions<'a>, caption: &'a str, first: &str) -> Self {
-        let table = Table::new(caption, &subjects.head(first, &["Figure", "Interval", "Against the first"]));
-        Self { subjects, caption, operations: Vec::new(), drawn: Vec::new(), table }
+    fn new(subjects: Functions<'a>, caption: &'a str, first: &'static str) -> Self {
+        Self { subjects, caption, operations: Vec::new(), drawn: Vec::new(), first, rows: Vec::new() }
     }
 
     /// A bar for each subject that has the figure.
@@ -105,16 +106,11 @@ impl<'a> Bars<'a> {
             if !self.drawn.contains(&i) {
                 self.drawn.push(i);
             }
-            let mut row_cells: Vec<Cell> = cells(Some(&estimate), text::ns).into();
-            row_cells.push(super::figures::cell(against, text::times));
-            self.table.row(row, self.subjects.cells(i, row_cells));
-            bars.push(Bar {
-                colour: self.subjects.look(i, 0).class(),
-                value: estimate.median,
-                low_end: estimate.low,
-                high_end: estimate.high,
-                tip: tip(self.subjects.prefixed(i, row), &estimate, text::ns),
-            });
+            let mut row_cells: Vec<Cell> = cells("Figure", Some(&estimate), text::ns).into();
+            row_cells.push(Cell::figure("Against the first", against, text::times));
+            self.rows.push((i, row.to_owned(), row_cells));
+            let tip = tip(self.subjects.prefixed(i, row), &estimate, text::ns);
+            bars.push(Bar { colour: self.subjects.colour(i), value: (&estimate).into(), tip });
         }
         if !bars.is_empty() {
             self.operations.push(Operation { label: label.to_owned(), bars });
@@ -124,11 +120,12 @@ impl<'a> Bars<'a> {
     fn figure(self, id: &str) -> Option<Figure> {
         let operations = &self.operations;
         // A logarithmic axis needs one positive figure.
-        if !operations.iter().flat_map(|operation| &operation.bars).any(|bar| bar.value > 0.0) {
+        if !operations.iter().flat_map(|operation| &operation.bars).any(|bar| bar.value.median > 0.0) {
             return None;
         }
         let draw = |size| bars::draw(operations, self.caption, size);
-        let figure = Figure::new(id, self.caption, self.table, draw);
+        let table = self.subjects.table(self.caption, self.first, self.rows);
+        let figure = Figure::new(id, self.caption, table, draw);
         let legend = self.subjects.legend().into_iter().enumerate().filter(|(i, _)| self.drawn.contains(i));
         Some(figure.legend(legend.map(|(_, item)| item).collect()))
     }

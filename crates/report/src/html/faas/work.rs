@@ -2,11 +2,11 @@
 
 use super::super::charts::lines::{Point, Series};
 use super::super::charts::markers::line_item;
-use super::super::charts::small_multiples::{self, Multiple, Shared};
-use super::super::page::{Block, Cell, Figure, LegendItem, Section, Table};
+use super::super::charts::small_multiples::{Multiple, SmallMultiples};
+use super::super::page::{Block, Cell, Figure, Section, Table};
 use super::super::text;
-use super::figures::{cell, cells, of_work, tier_look, tier_names, tip, work};
-use super::{Functions, sortable, studies, unless_empty};
+use super::figures::{cells, median_cell, of_work, tier_look, tier_names, tip, work, work_cell};
+use super::{Functions, studies};
 use swtch_faas::Estimate;
 use swtch_faas::tiers::{Row, Tiers};
 
@@ -15,13 +15,13 @@ const INTRO: &str = "Work is a number of iterations, the same in every tier; it 
                      runtime and of measuring.";
 
 /// A plot of a chart: its title, and what of a row it shows.
-type Part = (&'static str, fn(&Row) -> Option<Estimate>);
+type Plotted = (&'static str, fn(&Row) -> Option<Estimate>);
 
 /// A chart: the end of its id, its caption, its plots, and how values are written.
 struct Chart {
     id: &'static str,
     caption: &'static str,
-    parts: &'static [Part],
+    parts: &'static [Plotted],
     words: fn(f64) -> String,
     tick: fn(f64) -> String,
 }
@@ -56,34 +56,21 @@ const CHARTS: [Chart; 3] = [
 /// The section; nothing when there is no study of tiers.
 pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
     let names = tier_names(subjects);
-    let mut blocks: Vec<Block> =
-        CHARTS.iter().filter_map(|chart| figure(subjects, &names, chart)).map(Block::Figure).collect();
+    let title = "Switch cost and slow-down by execution time";
+    let mut section = Section::new("execution-time", title, INTRO);
+    section.put(CHARTS.iter().filter_map(|chart| figure(subjects, &names, chart)));
     for (i, tiers) in studies(subjects) {
-        blocks.push(Block::Folded {
-            summary: subjects.prefixed(i, "Every tier and amount of work"),
-            table: table(&subjects.prefixed(i, "Every tier and amount of work."), tiers),
-        });
+        let summary = subjects.prefixed(i, "Every tier and amount of work");
+        let table = table(&format!("{summary}."), tiers);
+        section.put((!table.rows.is_empty()).then_some(Block::Folded { summary, table }));
     }
-    unless_empty("execution-time", "Switch cost and slow-down by execution time", INTRO, blocks)
-}
-
-/// Signs of the tiers that are drawn.
-fn legend(names: &[String], drawn: impl Fn(&String) -> bool) -> Vec<LegendItem> {
-    let places = names.iter().enumerate().filter(|(_, name)| drawn(name));
-    places.map(|(place, name)| line_item(tier_look(place), name.clone())).collect()
+    section.unless_empty()
 }
 
 /// One chart, a plot for each study and part, a line for each tier.
 fn figure(subjects: Functions<'_>, names: &[String], chart: &Chart) -> Option<Figure> {
-    let mut head = vec!["Work"];
-    let titled = chart.parts.len() > 1;
-    if titled {
-        head.extend(chart.parts.iter().flat_map(|(title, _)| [*title, "Interval"]));
-    } else {
-        head.extend(["Median", "Interval"]);
-    }
-    let mut table = Table::new(chart.caption, &subjects.head("Tier", &head));
-    let mut multiples = Vec::new();
+    let mut rows = Vec::new();
+    let mut plots = Vec::new();
     for (i, tiers) in studies(subjects) {
         for (title, of) in chart.parts {
             let title = match (subjects.name(i), *title) {
@@ -102,34 +89,39 @@ fn figure(subjects: Functions<'_>, names: &[String], chart: &Chart) -> Option<Fi
                 .filter(|series| !series.points.is_empty())
                 .collect();
             if !series.is_empty() {
-                multiples.push(Multiple { title, series });
+                plots.push(Multiple { title, series });
             }
         }
         for row in sorted(tiers, names) {
             let estimates: Vec<Option<Estimate>> = chart.parts.iter().map(|(_, of)| of(row)).collect();
             if estimates.iter().any(Option::is_some) {
-                let mut figures = vec![Cell::sorted(work(row.work_ms), row.work_ms)];
-                figures.extend(estimates.iter().flat_map(|estimate| cells(estimate.as_ref(), chart.words)));
-                table.row(row.tier.clone(), subjects.cells(i, figures));
+                let mut figures = vec![work_cell(row.work_ms)];
+                for ((title, _), estimate) in chart.parts.iter().zip(&estimates) {
+                    let title = if title.is_empty() { "Median" } else { title };
+                    figures.extend(cells(title, estimate.as_ref(), chart.words));
+                }
+                rows.push((i, row.tier.clone(), figures));
             }
         }
     }
-    if multiples.is_empty() {
+    if plots.is_empty() {
         return None;
     }
     // Not every chart has every tier: without a quota nothing is slowed.
     let drawn = |name: &String| {
-        multiples.iter().flat_map(|multiple| &multiple.series).any(|series| series.label == *name)
+        plots.iter().flat_map(|plot: &Multiple| &plot.series).any(|series| series.label == *name)
     };
-    let legend = legend(names, drawn);
-    let shared = Shared {
+    let shown = names.iter().enumerate().filter(|(_, name)| drawn(name));
+    let legend = shown.map(|(place, name)| line_item(tier_look(place), name.clone())).collect();
+    let table = subjects.table(chart.caption, "Tier", rows);
+    let drawing = SmallMultiples {
+        plots,
         x_ticks: work_ticks(subjects),
         x_name: "work, CPU time",
         y_tick: chart.tick,
         label: format!("{} A line for each tier.", chart.caption),
     };
-    let draw = |size| small_multiples::draw(&multiples, &shared, size);
-    Some(Figure::new(format!("figure-{}", chart.id), chart.caption, table, draw).legend(legend))
+    Some(drawing.figure(format!("figure-{}", chart.id), chart.caption, table).legend(legend))
 }
 
 /// Rows by tier, in the order of `names`, and work.
@@ -155,61 +147,35 @@ fn points(
     of: impl Fn(&Row) -> Option<Estimate>,
     words: fn(f64) -> String,
 ) -> Vec<Point> {
-    let mut points: Vec<Point> = tiers
-        .rows
-        .iter()
-        .filter(|row| row.tier == tier && row.work_ms > 0.0)
-        .filter_map(|row| {
-            let estimate = of(row)?;
-            Some(Point {
-                x: row.work_ms,
-                y: estimate.median,
-                low: estimate.low,
-                high: estimate.high,
-                tip: tip(format!("{tier}, {}", of_work(row.work_ms)), &estimate, words),
-            })
-        })
-        .collect();
+    let of_tier = tiers.rows.iter().filter(|row| row.tier == tier && row.work_ms > 0.0);
+    let point = |row: &Row| {
+        let estimate = of(row)?;
+        let tip = tip(format!("{tier}, {}", of_work(row.work_ms)), &estimate, words);
+        Some(Point::new(row.work_ms, &estimate, tip))
+    };
+    let mut points: Vec<Point> = of_tier.filter_map(point).collect();
     points.sort_by(|one, other| one.x.total_cmp(&other.x));
     points
 }
 
 fn table(caption: &str, tiers: &Tiers) -> Table {
-    let head = [
-        "Tier",
-        "Work",
-        "Latency",
-        "Interval",
-        "p90",
-        "p99",
-        "Slow-down",
-        "CPU time",
-        "Beside it",
-        "Periods throttled",
-        if tiers.switches_are_the_handlers() {
-            "Switch of swtch’s handler, median"
-        } else {
-            "Switch, median"
-        },
-        "Switch, mean",
-        "Complete (others)",
-    ];
-    let mut table = sortable(caption, &head);
+    let handlers = tiers.switches_are_the_handlers();
+    let switch_title = if handlers { "Switch of swtch’s handler, median" } else { "Switch, median" };
+    let mut table = Table::new(caption, "Tier").sortable();
     for row in &tiers.rows {
-        let median = |estimate: Option<Estimate>| estimate.map(|estimate| estimate.median);
         let switch = row.switch_ns.as_ref();
-        let mut figures = vec![Cell::sorted(work(row.work_ms), row.work_ms)];
-        figures.extend(cells(row.latency_ns.as_ref(), text::ns));
+        let mut figures = vec![work_cell(row.work_ms)];
+        figures.extend(cells("Latency", row.latency_ns.as_ref(), text::ns));
         figures.extend([
-            cell(row.p90_ns, text::ns),
-            cell(row.p99_ns, text::ns),
-            cell(median(row.slowdown), text::times),
-            cell(median(row.cpu_ns), text::ns),
-            cell(median(row.overhead_cpu_ns), text::ns),
-            cell(median(row.throttled_periods_share), text::percent),
-            cell(median(switch.and_then(|switch| switch.median)), text::ns),
-            cell(median(switch.and_then(|switch| switch.mean)), text::ns),
-            Cell::number(format!("{} ({})", row.n, row.failed)),
+            Cell::figure("p90", row.p90_ns, text::ns),
+            Cell::figure("p99", row.p99_ns, text::ns),
+            median_cell("Slow-down", row.slowdown, text::times),
+            median_cell("CPU time", row.cpu_ns, text::ns),
+            median_cell("Beside it", row.overhead_cpu_ns, text::ns),
+            median_cell("Periods throttled", row.throttled_periods_share, text::percent),
+            median_cell(switch_title, switch.and_then(|switch| switch.median), text::ns),
+            median_cell("Switch, mean", switch.and_then(|switch| switch.mean), text::ns),
+            Cell::number("Complete (others)", format!("{} ({})", row.n, row.failed)),
         ]);
         table.row(row.tier.clone(), figures);
     }

@@ -4,27 +4,28 @@ use swtch_profile::compare::{Change, Comparison, compare};
 
 use super::super::page::{Block, Cell, Notice, Section, Table};
 use super::super::text;
-use super::Subjects;
+use super::Profiles;
 
 /// The section; nothing for one profile alone.
-pub(in crate::html) fn section(subjects: Subjects<'_>) -> Option<Section> {
+pub(super) fn section(subjects: Profiles<'_>) -> Option<Section> {
     if !subjects.several() {
         return None;
     }
     let first = &subjects.0[0];
-    let mut blocks = vec![Block::paragraph(format!(
+    let intro = format!(
         "Each figure is divided by that of {}: a ratio above 1 is slower. Its 95\u{a0}% interval comes from the differences \
          between fresh processes on the same machine. A figure is slower or faster when its interval excludes 1 after the \
          correction for the number of figures, by Holm's method.",
         first.name
-    ))];
+    );
+    let mut section = Section::new("comparison", "Side by side", intro);
     for (_, other) in subjects.iter().skip(1) {
         let comparison = compare(&first.profile, &other.profile);
-        blocks.push(Block::paragraph(comparison.summary()));
-        blocks.extend(tables(&first.name, &other.name, &comparison));
-        blocks.extend(circumstances(&first.name, &other.name, &comparison));
+        section.say(comparison.summary());
+        section.put(tables(&first.name, &other.name, &comparison));
+        section.put(circumstances(&first.name, &other.name, &comparison));
     }
-    Some(Section { id: "comparison", title: "Side by side", blocks })
+    Some(section)
 }
 
 /// Switches and other operations in sight; the many figures of the curves and the ring folded, for the charts show them.
@@ -35,9 +36,7 @@ fn tables(first: &str, other: &str, comparison: &Comparison) -> Vec<Block> {
     if comparison.changes.is_empty() {
         blocks.push(Block::paragraph(format!("{first} and {other} share no figure.")));
     }
-    if !main.is_empty() {
-        blocks.push(Block::Table(table(first, other, "switches and other operations", &main)));
-    }
+    blocks.push(table(first, other, "switches and other operations", &main).into());
     if !many.is_empty() {
         let summary = format!("{} figures of the curves and the ring", many.len());
         blocks.push(Block::Folded { summary, table: table(first, other, "curves and ring", &many) });
@@ -47,8 +46,11 @@ fn tables(first: &str, other: &str, comparison: &Comparison) -> Vec<Block> {
             let items = only.iter().take(MOST_LISTED).cloned();
             let rest = only.len().saturating_sub(MOST_LISTED);
             let more = (rest > 0).then(|| format!("and {rest} more"));
-            let text = format!("Only {whose} has {}:", figures(only.len()));
-            blocks.push(Block::Notice(Notice { text, items: items.chain(more).collect() }));
+            let figures =
+                if only.len() == 1 { "one figure".to_owned() } else { format!("{} figures", only.len()) };
+            blocks.push(
+                Notice::new(format!("Only {whose} has {figures}:"), items.chain(more).collect()).into(),
+            );
         }
     }
     blocks
@@ -57,34 +59,29 @@ fn tables(first: &str, other: &str, comparison: &Comparison) -> Vec<Block> {
 /// Two presets can differ by hundreds of figures; the charts show which.
 const MOST_LISTED: usize = 8;
 
-fn figures(count: usize) -> String {
-    if count == 1 { "one figure".to_owned() } else { format!("{count} figures") }
-}
-
 fn table(first: &str, other: &str, what: &str, changes: &[&Change]) -> Table {
     let caption = format!("{other} against {first}: {what}");
-    let mut table = Table::new(caption, &["Figure", first, other, "Ratio", "95\u{a0}% interval", "Verdict"]);
+    let mut table = Table::new(caption, "Figure");
     for change in changes {
-        table.row(&change.what, cells(change));
+        table.row(&change.what, cells(first, other, change));
     }
     table
 }
 
-fn cells(change: &Change) -> Vec<Cell> {
-    let mut cells = vec![Cell::number(text::ns(change.old_ns)), Cell::number(text::ns(change.new_ns))];
-    let dash = || Cell::number("–");
+fn cells(first: &str, other: &str, change: &Change) -> Vec<Cell> {
     let ratio = |value| ratio(value, change.ratio_decimals());
-    cells.extend(match (change.ratio, change.ratio_low, change.ratio_high) {
-        (Some(value), Some(low), Some(high)) => {
-            [Cell::number(ratio(value)), Cell::number(format!("{} to {}", ratio(low), ratio(high)))]
-        }
-        _ => [dash(), dash()],
-    });
-    cells.push(Cell::text(match &change.reason {
-        Some(reason) => format!("{}: {reason}", change.verdict.words()),
-        None => change.verdict.words().to_owned(),
-    }));
-    cells
+    let interval = change.ratio_low.zip(change.ratio_high);
+    let reason = change.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    vec![
+        Cell::number(first.to_owned(), text::ns(change.old_ns)),
+        Cell::number(other.to_owned(), text::ns(change.new_ns)),
+        Cell::or_dash("Ratio", change.ratio.filter(|_| interval.is_some()).map(ratio)),
+        Cell::or_dash(
+            "95\u{a0}% interval",
+            interval.map(|(low, high)| format!("{} to {}", ratio(low), ratio(high))),
+        ),
+        Cell::text("Verdict", format!("{}{reason}", change.verdict.words())),
+    ]
 }
 
 /// With three digits, and with as many decimals as it takes to tell an interval from 1.
@@ -104,7 +101,7 @@ fn circumstances(first: &str, other: &str, comparison: &Comparison) -> Option<Bl
     let text =
         format!("What else differs from {first} to {other}; any of it may explain a difference above:");
     let items = comparison.circumstances.iter().map(|line| line.replace(" -> ", " → ")).collect();
-    Some(Block::Notice(Notice { text, items }))
+    Some(Notice::new(text, items).into())
 }
 
 #[cfg(test)]

@@ -4,36 +4,32 @@ use std::cmp::Reverse;
 use swtch_profile::fields::Part;
 use swtch_profile::model::Direct;
 
-use super::super::charts::dots::{self, Dot, Facet, Group};
+use super::super::charts::dots::{self, Dot, Facet, MethodRows};
 use super::super::charts::markers::{Look, Shape, hollow_item, interval_item, shape_item};
 use super::super::naming;
-use super::super::page::{Block, Cell, Figure, LegendItem, Notice, Section, Table};
+use super::super::page::{Cell, Figure, LegendItem, Notice, Section, Table};
 use super::super::text;
-use super::{ESTIMATE_HEAD, Subjects, estimate_cells, switches_cell, tip};
+use super::{Profiles, estimate_cells, switches_cell, tip};
 
 /// The section.
-pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(
-        "The direct cost c1 is the time of a switch itself: two tasks hand a token back and forth, and the time that one \
-         task needs for the same system calls without a switch is subtracted. On one CPU the two tasks take turns; on \
-         two CPUs the figure is the time to wake a task on the other one.",
-    )];
+pub(super) fn section(subjects: Profiles<'_>) -> Section {
+    let intro = "The direct cost c1 is the time of a switch itself: two tasks hand a token back and forth, and the time that one \
+                 task needs for the same system calls without a switch is subtracted. On one CPU the two tasks take turns; on \
+                 two CPUs the figure is the time to wake a task on the other one.";
+    let mut section = Section::new("direct", "Direct cost by method and placement", intro);
     let rows = rows(subjects);
-    if !rows.is_empty() {
-        blocks.push(Block::Figure(figure(subjects, &rows)));
-    }
-    blocks.extend(subjects.missing("direct cost", Part::Direct, |p| !p.direct.is_empty()).map(Block::Notice));
+    section.put((!rows.is_empty()).then(|| figure(subjects, &rows)));
+    section.put(subjects.missing("direct cost", Part::Direct, |p| !p.direct.is_empty()));
     let measured = subjects.iter().filter(|(_, named)| !named.profile.direct.is_empty());
     let reasons = subjects.reasons(measured.map(|(i, _)| i), |field| Part::of(field).contains(&Part::Direct));
     if !reasons.is_empty() {
-        let text = "What could not be measured here:".to_owned();
-        blocks.push(Block::Notice(Notice { text, items: reasons }));
+        section.put([Notice::new("What could not be measured here:", reasons)]);
     }
-    Section { id: "direct", title: "Direct cost by method and placement", blocks }
+    section
 }
 
 /// The rows of all profiles in reading order; the profiles of one condition stand together.
-fn rows(subjects: Subjects<'_>) -> Vec<(usize, &Direct)> {
+fn rows(subjects: Profiles<'_>) -> Vec<(usize, &Direct)> {
     let mut rows: Vec<(usize, &Direct)> =
         subjects.iter().flat_map(|(i, named)| named.profile.direct.iter().map(move |row| (i, row))).collect();
     rows.sort_by(|(i, a), (j, b)| {
@@ -56,7 +52,7 @@ fn rows(subjects: Subjects<'_>) -> Vec<(usize, &Direct)> {
     rows
 }
 
-fn core(subjects: Subjects<'_>, index: usize, row: &Direct) -> Option<&'static str> {
+fn core(subjects: Profiles<'_>, index: usize, row: &Direct) -> Option<&'static str> {
     subjects.0[index].profile.core_of(row)
 }
 
@@ -64,7 +60,7 @@ fn kind(row: &Direct) -> usize {
     (naming::tasks_rank(&row.tasks).min(1)) + 2 * naming::class_rank(&row.class).min(1)
 }
 
-fn look(subjects: Subjects<'_>, index: usize, row: &Direct) -> Look {
+fn look(subjects: Profiles<'_>, index: usize, row: &Direct) -> Look {
     subjects.look(index, kind(row))
 }
 
@@ -72,7 +68,7 @@ fn name(row: &Direct) -> String {
     format!("{}, {}, {}", row.method, naming::tasks_and_class(row), naming::placement_phrase(&row.placement))
 }
 
-fn figure(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Figure {
+fn figure(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Figure {
     let facets = facets(subjects, rows);
     let label = format!(
         "Direct cost of a switch by placement and method, {} figures from {} to {}",
@@ -95,7 +91,7 @@ fn figure(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Figure {
     figure
 }
 
-fn legend(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<LegendItem> {
+fn legend(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Vec<LegendItem> {
     let mut items = subjects.legend();
     let mut seen: Vec<usize> = Vec::new();
     for (index, row) in rows {
@@ -113,7 +109,7 @@ fn legend(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<LegendItem> 
     items
 }
 
-fn facets(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<Facet> {
+fn facets(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Vec<Facet> {
     let by_placement = rows.chunk_by(|(i, a), (j, b)| {
         a.placement == b.placement && core(subjects, *i, a) == core(subjects, *j, b)
     });
@@ -123,10 +119,10 @@ fn facets(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<Facet> {
                 Some(core) => format!("{}, {core}", naming::placement_title(&rows[0].1.placement)),
                 None => naming::placement_title(&rows[0].1.placement),
             },
-            detail: processors(subjects, rows),
+            detail: cpus(subjects, rows),
             groups: rows
                 .chunk_by(|(_, a), (_, b)| a.method == b.method)
-                .map(|rows| Group {
+                .map(|rows| MethodRows {
                     label: text::shortened(&rows[0].1.method, 16),
                     dots: dots(subjects, rows),
                 })
@@ -135,23 +131,18 @@ fn facets(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<Facet> {
         .collect()
 }
 
-/// The processors, when all rows of a placement used the same ones.
-fn processors(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> String {
-    let cpus = &rows[0].1.cpus;
-    if subjects.several() || cpus.is_empty() || rows.iter().any(|(_, row)| row.cpus != *cpus) {
+/// The CPUs, when all rows of a placement used the same ones.
+fn cpus(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> String {
+    let mut cpus = rows[0].1.cpus.clone();
+    if subjects.several() || cpus.is_empty() || rows.iter().any(|(_, row)| row.cpus != cpus) {
         return String::new();
     }
-    cpu_text(cpus)
-}
-
-fn cpu_text(cpus: &[u32]) -> String {
-    let mut distinct = cpus.to_vec();
-    distinct.dedup();
-    let numbers: Vec<String> = distinct.iter().map(u32::to_string).collect();
+    cpus.dedup();
+    let numbers: Vec<String> = cpus.iter().map(u32::to_string).collect();
     format!("{} {}", if numbers.len() == 1 { "CPU" } else { "CPUs" }, text::joined(&numbers))
 }
 
-fn dots(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<Dot> {
+fn dots(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Vec<Dot> {
     let mut previous = String::new();
     rows.iter()
         .map(|(index, row)| {
@@ -163,37 +154,34 @@ fn dots(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Vec<Dot> {
                 look: look(subjects, *index, row),
                 label: shown,
                 median: estimate.median,
-                low_end: estimate.ci_low,
-                high_end: estimate.ci_high,
-                low: estimate.low,
+                ci_low: estimate.ci_low,
+                ci_high: estimate.ci_high,
+                undisturbed: estimate.low,
                 tip: tip(subjects, *index, &name(row), estimate),
             }
         })
         .collect()
 }
 
-fn table(subjects: Subjects<'_>, rows: &[(usize, &Direct)]) -> Table {
-    let mut rest = vec!["Tasks", "Class", "Placement", "CPUs"];
-    rest.extend(ESTIMATE_HEAD);
-    rest.extend(["Round trip", "Baseline", "Switches / round trip", "Expected", "Involuntary"]);
-    let mut table = Table::new("Direct cost c1 per switch", &subjects.head("Method", &rest));
-    for (index, row) in rows {
+fn table(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Table {
+    let rows = rows.iter().map(|(index, row)| {
         let cpus: Vec<String> = row.cpus.iter().map(u32::to_string).collect();
+        let involuntary = row.involuntary_share.map_or_else(|| "not counted".to_owned(), text::percent);
         let mut cells = vec![
-            Cell::text(&row.tasks),
-            Cell::text(&row.class),
-            Cell::text(&row.placement),
-            Cell::text(if cpus.is_empty() { "any".to_owned() } else { cpus.join(", ") }),
+            Cell::text("Tasks", &row.tasks),
+            Cell::text("Class", &row.class),
+            Cell::text("Placement", &row.placement),
+            Cell::text("CPUs", if cpus.is_empty() { "any".to_owned() } else { cpus.join(", ") }),
         ];
         cells.extend(estimate_cells(&row.switch_cost_ns));
         cells.extend([
-            Cell::number(text::ns(row.round_trip_ns.median)),
-            Cell::number(text::ns(row.baseline_ns)),
-            switches_cell(row.switches_per_round_trip),
-            Cell::number(format!("{:.2}", row.expected_switches_per_round_trip)),
-            Cell::number(row.involuntary_share.map_or_else(|| "not counted".to_owned(), text::percent)),
+            Cell::number("Round trip", text::ns(row.round_trip_ns.median)),
+            Cell::number("Baseline", text::ns(row.baseline_ns)),
+            switches_cell("Switches / round trip", row.switches_per_round_trip),
+            Cell::number("Expected", format!("{:.2}", row.expected_switches_per_round_trip)),
+            Cell::number("Involuntary", involuntary),
         ]);
-        table.row(&row.method, subjects.cells(*index, cells));
-    }
-    table
+        (*index, row.method.clone(), cells)
+    });
+    subjects.table("Direct cost c1 per switch", "Method", rows)
 }

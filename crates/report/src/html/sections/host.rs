@@ -4,14 +4,15 @@ use swtch_topology::host::Host;
 use swtch_units::{CpuId, CpuList};
 
 use super::super::naming;
-use super::super::page::{Block, Section};
+use super::super::page::Section;
+use super::super::subjects::{Subject, Subjects, gathered};
 use super::super::text;
-use super::Subjects;
 
-/// The section.
-pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
-    let table = subjects.fact_table("Facts about the machine", |named| facts(&named.profile.host));
-    Section { id: "machine", title: "The machine", blocks: vec![Block::Table(table)] }
+/// The section: the machine of each subject.
+pub(in crate::html) fn section<T: Subject>(subjects: Subjects<'_, T>, host: fn(&T) -> &Host) -> Section {
+    let mut section = Section::bare("machine", "The machine");
+    section.put([subjects.fact_table("Facts about the machine", |subject| facts(host(subject)))]);
+    section
 }
 
 const UNSAID: &str = "the machine does not say";
@@ -109,10 +110,7 @@ fn caches(host: &Host) -> String {
         let sharing = cache.shared_by.len();
         let shared = if sharing > 1 { format!(" (shared by {sharing})") } else { String::new() };
         let name = format!("{} {}{shared}", naming::cache_name(cache), text::bytes(cache.bytes));
-        match kinds.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += 1,
-            None => kinds.push((name, 1)),
-        }
+        *gathered(&mut kinds, name) += 1;
     }
     if kinds.is_empty() {
         return UNSAID.to_owned();

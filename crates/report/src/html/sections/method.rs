@@ -1,15 +1,14 @@
 //! How the figures come about, in plain words.
 
 use super::super::page::{Block, Definition, Section};
-use super::Subjects;
+use super::Profiles;
 
 /// The section.
-pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(
-        "Noise on a computer is one-sided: nothing makes a switch faster than the machine allows, and much makes it \
-         slower. So each figure is given twice, as it was met and as it would be undisturbed.",
-    )];
-    blocks.push(Block::Definitions {
+pub(super) fn section(subjects: Profiles<'_>) -> Section {
+    let intro = "Noise on a computer is one-sided: nothing makes a switch faster than the machine allows, and much makes it \
+         slower. So each figure is given twice, as it was met and as it would be undisturbed.";
+    let mut section = Section::new("method", "How it was measured", intro);
+    section.put([Block::Definitions {
         items: vec![
             Definition::new(
                 "Batches and their baseline",
@@ -38,19 +37,19 @@ pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
                  figure at or below zero is flagged, never set to zero.",
             ),
         ],
-    });
-    blocks.push(Block::heading("Sources"));
-    blocks.push(Block::paragraph(
+    }]);
+    section.heading("Sources");
+    section.say(
         "Direct and total cost by two pipes: C. Li, C. Ding, K. Shen, “Quantifying the cost of context switch”, ExpCS \
          2007. The ring of processes: L. McVoy, C. Staelin, “lmbench: portable tools for performance analysis”, USENIX \
          1996. Pipes as a measure of switches: J. Ousterhout, “Why aren’t operating systems getting faster as fast as \
          hardware?”, USENIX 1990. Threads, conditions and futexes: E. Bendersky, “Measuring context switching and \
          memory overheads for Linux threads”, 2018.",
-    ));
-    Section { id: "method", title: "How it was measured", blocks }
+    );
+    section
 }
 
-fn low_quantile(subjects: Subjects<'_>) -> String {
+fn low_quantile(subjects: Profiles<'_>) -> String {
     let mut quantiles: Vec<f64> = subjects
         .iter()
         .flat_map(|(_, named)| {

@@ -6,20 +6,21 @@ use swtch_profile::model::{Ended, Estimate};
 use super::super::naming;
 use super::super::page::{Block, Cell, Definition, Section, Table};
 use super::super::text;
-use super::Subjects;
+use super::Profiles;
 
 /// The section.
-pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
-    let mut blocks: Vec<Block> = subjects
-        .iter()
-        .map(|(i, named)| Block::paragraph(subjects.prefixed(i, &summary(&named.profile))))
-        .collect();
-    blocks.push(Block::Table(run_table(subjects)));
-    blocks.push(Block::heading("Flagged figures"));
-    blocks.extend(flags(subjects));
-    blocks.push(Block::heading("Not measured, and why"));
-    blocks.extend(unavailable(subjects));
-    Section { id: "noise", title: "Noise", blocks }
+pub(super) fn section(subjects: Profiles<'_>) -> Section {
+    let mut section = Section::bare("noise", "Noise");
+    for (i, named) in subjects.iter() {
+        section.say(subjects.prefixed(i, &summary(&named.profile)));
+    }
+    section.put([run_table(subjects)]);
+    section.heading("Flagged figures");
+    section.put(flags(subjects));
+    section.heading("Not measured, and why");
+    let nothing = "Everything that was asked for could be measured.";
+    section.put([subjects.unavailable("What could not be measured").or(nothing)]);
+    section
 }
 
 fn summary(profile: &Profile) -> String {
@@ -32,18 +33,11 @@ fn summary(profile: &Profile) -> String {
     if noise.rejected == 0 {
         return format!("{measured} batches were measured; none was left out.");
     }
-    let reasons: Vec<String> = noise
-        .reasons
-        .iter()
-        .map(|reason| {
-            format!(
-                "{} because {}",
-                text::count(reason.batches.into()),
-                naming::reason_meaning(&reason.reason)
-            )
-        })
-        .collect();
-    let why = if reasons.is_empty() { String::new() } else { format!(": {}", text::joined(&reasons)) };
+    let reasons = noise.reasons.iter().map(|reason| {
+        format!("{} because {}", text::count(reason.batches.into()), naming::reason_meaning(&reason.reason))
+    });
+    let reasons = text::joined(&reasons.collect::<Vec<_>>());
+    let why = if reasons.is_empty() { String::new() } else { format!(": {reasons}") };
     format!(
         "{measured} batches were measured; {} ({}) were left out{why}.",
         text::count(noise.rejected.into()),
@@ -55,7 +49,7 @@ fn throttled(ns: u64) -> String {
     if ns == 0 { "never".to_owned() } else { text::ns(ns as f64) }
 }
 
-fn run_table(subjects: Subjects<'_>) -> Table {
+fn run_table(subjects: Profiles<'_>) -> Table {
     subjects.fact_table("The run and its clock", |named| {
         let p = &named.profile;
         let run = &p.provenance;
@@ -134,41 +128,26 @@ fn estimates(profile: &Profile) -> Vec<(String, &Estimate)> {
     all
 }
 
-fn flags(subjects: Subjects<'_>) -> Vec<Block> {
-    let mut table =
-        Table::new("Figures that carry a warning", &subjects.head("Figure", &["Median", "Flags"]));
+fn flags(subjects: Profiles<'_>) -> Vec<Block> {
     let mut seen: Vec<String> = Vec::new();
-    for (index, named) in subjects.iter() {
-        for (name, estimate) in estimates(&named.profile) {
-            if estimate.flags.is_empty() {
-                continue;
+    let flagged = subjects.iter().flat_map(|(index, named)| {
+        let flagged =
+            estimates(&named.profile).into_iter().filter(|(_, estimate)| !estimate.flags.is_empty());
+        flagged.map(move |(name, estimate)| (index, name, estimate))
+    });
+    let rows = flagged.map(|(index, name, estimate)| {
+        for flag in &estimate.flags {
+            if !seen.contains(flag) {
+                seen.push(flag.clone());
             }
-            for flag in &estimate.flags {
-                if !seen.contains(flag) {
-                    seen.push(flag.clone());
-                }
-            }
-            let cells = vec![Cell::number(text::ns(estimate.median)), Cell::text(estimate.flags.join(", "))];
-            table.row(name, subjects.cells(index, cells));
         }
-    }
+        let median = Cell::number("Median", text::ns(estimate.median));
+        (index, name, vec![median, Cell::text("Flags", estimate.flags.join(", "))])
+    });
+    let table = subjects.table("Figures that carry a warning", "Figure", rows);
     if table.rows.is_empty() {
         return vec![Block::paragraph("No figure carries a warning.")];
     }
     let items = seen.iter().map(|flag| Definition::new(flag, naming::flag_meaning(flag))).collect();
     vec![Block::Definitions { items }, Block::Table(table)]
-}
-
-fn unavailable(subjects: Subjects<'_>) -> Vec<Block> {
-    let mut table =
-        Table::new("What could not be measured", &subjects.head("What", &["Why, and what would allow it"]));
-    for (index, named) in subjects.iter() {
-        for missing in &named.profile.unavailable {
-            table.row(missing.field.as_str(), subjects.cells(index, vec![Cell::text(&missing.reason)]));
-        }
-    }
-    if table.rows.is_empty() {
-        return vec![Block::paragraph("Everything that was asked for could be measured.")];
-    }
-    vec![Block::Table(table)]
 }

@@ -7,27 +7,24 @@ use swtch_profile::model::Estimate;
 use super::super::answer;
 use super::super::charts::bars::{self, Bar, Operation};
 use super::super::naming;
-use super::super::page::{Block, Figure, Section, Table};
+use super::super::page::{Figure, Section};
 use super::super::text;
-use super::{ESTIMATE_HEAD, Subjects, estimate_cells, tip};
+use super::{Profiles, estimate_cells, tip};
 
 /// The section.
-pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(
-        "What a switch costs is easier to judge beside what a program does anyway: enter the kernel, start a thread, start \
-         a process.",
-    )];
+pub(super) fn section(subjects: Profiles<'_>) -> Section {
+    let intro = "What a switch costs is easier to judge beside what a program does anyway: enter the kernel, start a thread, start \
+                 a process.";
+    let mut section = Section::new("references", "For scale: other operations", intro);
     let operations = operations(subjects);
-    if !operations.is_empty() {
-        blocks.push(Block::Figure(figure(subjects, &operations)));
-    }
+    section.put((!operations.is_empty()).then(|| figure(subjects, &operations)));
     let has = |p: &Profile| {
         p.references.syscall_ns.is_some()
             || p.references.fork_ns.is_some()
             || p.references.thread_create_ns.is_some()
     };
-    blocks.extend(subjects.missing("reference operation", Part::References, has).map(Block::Notice));
-    Section { id: "references", title: "For scale: other operations", blocks }
+    section.put(subjects.missing("reference operation", Part::References, has));
+    section
 }
 
 /// An operation and its estimate in each profile that has it.
@@ -63,7 +60,7 @@ fn entries_of(profile: &Profile) -> Vec<(String, bool, &Estimate)> {
     found
 }
 
-fn operations(subjects: Subjects<'_>) -> Vec<Entry<'_>> {
+fn operations(subjects: Profiles<'_>) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for (index, named) in subjects.iter() {
         for (label, switch, estimate) in entries_of(&named.profile) {
@@ -78,9 +75,9 @@ fn operations(subjects: Subjects<'_>) -> Vec<Entry<'_>> {
     entries
 }
 
-fn figure(subjects: Subjects<'_>, entries: &[Entry<'_>]) -> Figure {
+fn figure(subjects: Profiles<'_>, entries: &[Entry<'_>]) -> Figure {
     let colour = |index: usize, switch: bool| match (subjects.several(), switch) {
-        (true, _) => subjects.look(index, 0).class(),
+        (true, _) => subjects.colour(index),
         (false, true) => "c0".to_owned(),
         (false, false) => "c-neutral".to_owned(),
     };
@@ -93,20 +90,19 @@ fn figure(subjects: Subjects<'_>, entries: &[Entry<'_>]) -> Figure {
                 .iter()
                 .map(|(index, estimate)| Bar {
                     colour: colour(*index, entry.switch),
-                    value: estimate.median,
-                    low_end: estimate.ci_low,
-                    high_end: estimate.ci_high,
+                    value: (*estimate).into(),
                     tip: tip(subjects, *index, &entry.label, estimate),
                 })
                 .collect(),
         })
         .collect();
-    let mut table = Table::new("Operations of the kernel", &subjects.head("Operation", &ESTIMATE_HEAD));
-    for entry in entries {
-        for (index, estimate) in &entry.estimates {
-            table.row(text::capitalised(&entry.label), subjects.cells(*index, estimate_cells(estimate)));
-        }
-    }
+    let rows = entries.iter().flat_map(|entry| {
+        let row = |(index, estimate): &(usize, &Estimate)| {
+            (*index, text::capitalised(&entry.label), estimate_cells(estimate))
+        };
+        entry.estimates.iter().map(row)
+    });
+    let table = subjects.table("Operations of the kernel", "Operation", rows);
     let label =
         "Time of a system call, a switch, a thread’s and a process’s creation, as bars on a logarithmic axis";
     let caption = "Time of each operation (median). The axis is logarithmic: each step between powers of ten is ten times \

@@ -4,29 +4,28 @@ use swtch_profile::fields::Part;
 use swtch_profile::model::Ring;
 
 use super::super::charts::heat_map::{HeatCell, HeatMap};
-use super::super::charts::lines::{Point, Series, any_off_axis};
-use super::super::charts::small_multiples::{self, Multiple, Shared};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::charts::lines::{Point, Series};
+use super::super::charts::small_multiples::{Multiple, OFF_AXIS, SmallMultiples};
+use super::super::page::{Cell, Figure, Section, Table};
 use super::super::scale::extent;
 use super::super::text;
-use super::{ESTIMATE_HEAD, Subjects, estimate_cells, switches_cell, tip};
+use super::{NamedProfile, Profiles, estimate_cells, switches_cell, tip};
 
 /// The section.
-pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(
-        "A token goes round a ring of processes joined by pipes; each sums an array of its own before it passes the \
+pub(super) fn section(subjects: Profiles<'_>) -> Section {
+    let intro = "A token goes round a ring of processes joined by pipes; each sums an array of its own before it passes the \
          token on, as in lmbench’s lat_ctx. The cost rises where the processes’ arrays together outgrow a cache: the \
-         number of processes times the size of an array.",
-    )];
+         number of processes times the size of an array.";
+    let mut section = Section::new("ring", "A ring of processes", intro);
     for (index, named) in subjects.iter().filter(|(_, named)| !named.profile.ring.is_empty()) {
-        blocks.push(Block::Figure(heat_map(subjects, index, &named.profile.ring)));
+        section.put([heat_map(subjects, index, &named.profile.ring)]);
     }
     let has = |p: &swtch_profile::Profile| !p.ring.is_empty();
     if subjects.iter().any(|(_, named)| has(&named.profile)) {
-        blocks.push(Block::Figure(curves(subjects)));
+        section.put([curves(subjects)]);
     }
-    blocks.extend(subjects.missing("ring of processes", Part::Ring, has).map(Block::Notice));
-    Section { id: "ring", title: "A ring of processes", blocks }
+    section.put(subjects.missing("ring of processes", Part::Ring, has));
+    section
 }
 
 fn array(bytes: u64) -> String {
@@ -44,7 +43,7 @@ fn distinct<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Vec<T> {
     values
 }
 
-fn heat_map(subjects: Subjects<'_>, index: usize, rows: &[Ring]) -> Figure {
+fn heat_map(subjects: Profiles<'_>, index: usize, rows: &[Ring]) -> Figure {
     let sizes = distinct(rows.iter().map(|row| row.array_bytes));
     let counts = distinct(rows.iter().map(|row| row.processes));
     let all = subjects.iter().flat_map(|(_, named)| &named.profile.ring);
@@ -73,15 +72,13 @@ fn heat_map(subjects: Subjects<'_>, index: usize, rows: &[Ring]) -> Figure {
         index,
         "Time per hop. The stronger the shade, the dearer the hop; shades follow the logarithm.",
     );
-    let mut table = Table::new(
-        "Ring of processes, time per hop",
-        &[&["Array each", "Processes"], &ESTIMATE_HEAD[..], &["Baseline", "Switches / hop"]].concat(),
-    );
+    let mut table = Table::new("Ring of processes, time per hop", "Array each");
     for size in &sizes {
         for row in rows.iter().filter(|row| row.array_bytes == *size) {
-            let mut cells = vec![Cell::number(row.processes.to_string())];
+            let mut cells = vec![Cell::number("Processes", row.processes.to_string())];
             cells.extend(estimate_cells(&row.switch_cost_ns));
-            cells.extend([Cell::number(text::ns(row.baseline_ns)), switches_cell(row.switches_per_hop)]);
+            cells.push(Cell::number("Baseline", text::ns(row.baseline_ns)));
+            cells.push(switches_cell("Switches / hop", row.switches_per_hop));
             table.row(array(*size), cells);
         }
     }
@@ -92,70 +89,55 @@ fn heat_map(subjects: Subjects<'_>, index: usize, rows: &[Ring]) -> Figure {
     figure
 }
 
-fn curves(subjects: Subjects<'_>) -> Figure {
+fn curves<'a>(subjects: Profiles<'a>) -> Figure {
     let all = || subjects.iter().flat_map(|(_, named)| &named.profile.ring);
     let sizes = distinct(all().map(|row| row.array_bytes));
     let counts = distinct(all().map(|row| row.processes));
-    let multiples: Vec<Multiple> = sizes
-        .iter()
-        .map(|size| Multiple {
-            title: if *size == 0 { "no array".to_owned() } else { format!("{} each", text::bytes(*size)) },
-            series: subjects
-                .iter()
-                .map(|(index, named)| series(subjects, index, &named.profile.ring, *size))
-                .filter(|series| !series.points.is_empty())
-                .collect(),
-        })
-        .collect();
-    let shared = Shared {
+    let plots = sizes.iter().map(|size| Multiple {
+        title: if *size == 0 { "no array".to_owned() } else { format!("{} each", text::bytes(*size)) },
+        series: subjects
+            .iter()
+            .map(|(index, named)| series(subjects, index, &named.profile.ring, *size))
+            .filter(|series| !series.points.is_empty())
+            .collect(),
+    });
+    let chart = SmallMultiples {
+        plots: plots.collect(),
         x_ticks: counts.iter().map(|count| (f64::from(*count), count.to_string())).collect(),
         x_name: "processes in the ring",
         y_tick: text::ns_tick,
         label: "Time per hop over the number of processes, one small plot for each array size".to_owned(),
     };
-    let mut table = Table::new(
-        "Ring of processes, median time per hop",
-        &subjects.head("Array each", &["Processes", "Median", "95\u{a0}% interval", "Undisturbed"]),
-    );
-    for size in &sizes {
-        for (index, named) in subjects.iter() {
-            let mut rows: Vec<&Ring> =
-                named.profile.ring.iter().filter(|row| row.array_bytes == *size).collect();
-            rows.sort_by_key(|row| row.processes);
-            for row in rows {
-                let mut cells = vec![Cell::number(row.processes.to_string())];
-                cells.extend(estimate_cells(&row.switch_cost_ns).into_iter().take(3));
-                table.row(array(*size), subjects.cells(index, cells));
-            }
-        }
-    }
+    let rows = sizes.iter().flat_map(|size| {
+        let row = |index: usize, row: &Ring| {
+            let mut cells = vec![Cell::number("Processes", row.processes.to_string())];
+            cells.extend(estimate_cells(&row.switch_cost_ns).into_iter().take(3));
+            (index, array(*size), cells)
+        };
+        let of = move |(index, named): (usize, &'a NamedProfile)| {
+            of_size(&named.profile.ring, *size).into_iter().map(move |ring| row(index, ring))
+        };
+        subjects.iter().flat_map(of)
+    });
+    let table = subjects.table("Ring of processes, median time per hop", "Array each", rows);
     let caption = "The same as curves: time per hop over the number of processes, as lat_ctx has it. Axes are \
                    logarithmic and shared by all plots; bands are 95\u{a0}% intervals.";
-    let figure = Figure::new("figure-ring-curves", caption, table, |size| {
-        small_multiples::draw(&multiples, &shared, size)
-    })
-    .legend(subjects.legend());
-    if any_off_axis(multiples.iter().flat_map(|multiple| &multiple.series)) {
-        return figure.note("Values at or below zero stand in the lane “≤ 0” under the axis.");
-    }
-    figure
+    let figure = chart.figure("figure-ring-curves", caption, table).legend(subjects.legend());
+    if chart.any_off_axis() { figure.note(OFF_AXIS) } else { figure }
 }
 
-fn series(subjects: Subjects<'_>, index: usize, rows: &[Ring], size: u64) -> Series {
+/// The rows of one size of array, by the number of processes.
+fn of_size(rows: &[Ring], size: u64) -> Vec<&Ring> {
     let mut rows: Vec<&Ring> = rows.iter().filter(|row| row.array_bytes == size).collect();
     rows.sort_by_key(|row| row.processes);
-    let points = rows
-        .iter()
-        .map(|row| {
-            let cost = &row.switch_cost_ns;
-            Point {
-                x: f64::from(row.processes),
-                y: cost.median,
-                low: cost.ci_low,
-                high: cost.ci_high,
-                tip: tip(subjects, index, &name(row), cost),
-            }
-        })
-        .collect();
+    rows
+}
+
+fn series(subjects: Profiles<'_>, index: usize, rows: &[Ring], size: u64) -> Series {
+    let point = |row: &&Ring| {
+        let cost = &row.switch_cost_ns;
+        Point::new(f64::from(row.processes), cost, tip(subjects, index, &name(row), cost))
+    };
+    let points = of_size(rows, size).iter().map(point).collect();
     Series { look: subjects.look(index, 0), label: array(size), points }
 }

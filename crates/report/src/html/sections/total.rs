@@ -8,26 +8,25 @@ use super::super::charts::lines::{Point, Series, any_off_axis};
 use super::super::charts::markers::{Shape, block_item, line_item, off_axis_item, shape_item};
 use super::super::charts::size_curve::SizeCurve;
 use super::super::naming;
-use super::super::page::{Block, Cell, Figure, LegendItem, Section, Table};
+use super::super::page::{Cell, Figure, LegendItem, Section, Table};
 use super::super::text;
-use super::{ESTIMATE_HEAD, Subjects, estimate_cells, switches_cell, tip};
+use super::{Profiles, estimate_cells, switches_cell, tip};
 
 /// An element's size: at this stride the array is walked from end to end.
 pub(in crate::html) const SEQUENTIAL: u64 = 8;
 
 /// The section.
-pub(in crate::html) fn section(subjects: Subjects<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(
-        "A task that comes back finds its data pushed out of the caches by the other. The total cost c2 includes that: each \
+pub(super) fn section(subjects: Profiles<'_>) -> Section {
+    let intro = "A task that comes back finds its data pushed out of the caches by the other. The total cost c2 includes that: each \
          of two tasks walks through an array of its own between the switches, and the time one task needs for one array \
-         is subtracted. The indirect cost is what remains beyond c1.",
-    )];
+         is subtracted. The indirect cost is what remains beyond c1.";
+    let mut section = Section::new("total", "Total and indirect cost over array size", intro);
     let has = |p: &swtch_profile::Profile| p.total.iter().any(|row| row.stride_bytes == SEQUENTIAL);
     if subjects.iter().any(|(_, named)| has(&named.profile)) {
-        blocks.push(Block::Figure(figure(subjects)));
+        section.put([figure(subjects)]);
     }
-    blocks.extend(subjects.missing("sequential c2 curve", Part::Total, has).map(Block::Notice));
-    Section { id: "total", title: "Total and indirect cost over array size", blocks }
+    section.put(subjects.missing("sequential c2 curve", Part::Total, has));
+    section
 }
 
 /// A profile's sequential rows of each access, ascending in size.
@@ -46,7 +45,7 @@ pub(in crate::html) fn direct_within(rows: &[Total]) -> Option<f64> {
     Some(row.total_cost_ns.median - row.indirect_cost_ns.median)
 }
 
-fn figure(subjects: Subjects<'_>) -> Figure {
+fn figure(subjects: Profiles<'_>) -> Figure {
     let curve = curve(subjects);
     let caption = "Cost of a switch over the size of each task’s own array, walked from end to end (8-byte steps). \
                    Bands: 95\u{a0}% intervals of the median. Vertical lines: the caches’ sizes, solid; dashed at half the \
@@ -73,7 +72,7 @@ fn figure(subjects: Subjects<'_>) -> Figure {
 }
 
 /// Names the lines of c1.
-fn direct_note(subjects: Subjects<'_>) -> Option<String> {
+fn direct_note(subjects: Profiles<'_>) -> Option<String> {
     let named: Vec<String> = subjects
         .iter()
         .filter_map(|(i, named)| Some(subjects.prefixed(i, &text::ns(direct_within(&named.profile.total)?))))
@@ -82,14 +81,14 @@ fn direct_note(subjects: Subjects<'_>) -> Option<String> {
         .then(|| format!("Horizontal line: c1, the direct cost without arrays ({}).", text::joined(&named)))
 }
 
-fn curve(subjects: Subjects<'_>) -> SizeCurve {
+fn curve(subjects: Profiles<'_>) -> SizeCurve {
     let (mut total, mut indirect, mut direct, mut lanes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (index, named) in subjects.iter() {
         for rows in by_access(&named.profile.total) {
             total.push(series(subjects, index, &rows, false));
             indirect.push(series(subjects, index, &rows, true));
         }
-        let colour = if subjects.several() { subjects.look(index, 0).class() } else { String::new() };
+        let colour = if subjects.several() { subjects.colour(index) } else { String::new() };
         direct.extend(direct_within(&named.profile.total).map(|c1| (c1, colour.clone())));
         lanes.push(Lane {
             profile: subjects.name(index).map(|name| (name, colour)),
@@ -106,51 +105,34 @@ fn curve(subjects: Subjects<'_>) -> SizeCurve {
     SizeCurve { total, indirect, direct, lanes, end_labels: !subjects.several(), label }
 }
 
-fn series(subjects: Subjects<'_>, index: usize, rows: &[&Total], indirect: bool) -> Series {
+fn series(subjects: Profiles<'_>, index: usize, rows: &[&Total], indirect: bool) -> Series {
     let access = &rows[0].access;
     let look = subjects.look(index, naming::access_rank(access));
     let points = rows.iter().map(|row| point(subjects, index, row, indirect)).collect();
     Series { look, label: text::shortened(access, 18), points }
 }
 
-fn point(subjects: Subjects<'_>, index: usize, row: &Total, indirect: bool) -> Point {
+fn point(subjects: Profiles<'_>, index: usize, row: &Total, indirect: bool) -> Point {
     let what = if indirect { "indirect" } else { "total" };
     let name = format!("{what}, {} arrays, {}", text::bytes(row.array_bytes), row.access);
-    let (total, extra) = (&row.total_cost_ns, &row.indirect_cost_ns);
-    let (y, low, high) = if indirect {
-        (extra.median, extra.ci_low, extra.ci_high)
-    } else {
-        (total.median, total.ci_low, total.ci_high)
-    };
-    let tip = if indirect {
-        vec![
-            subjects.prefixed(index, &name),
-            format!("{} (95\u{a0}%: {})", text::ns(y), text::ns_range(low, high)),
-            format!("undisturbed {}", text::ns(extra.low)),
-        ]
-    } else {
-        tip(subjects, index, &name, total)
-    };
-    Point { x: row.array_bytes as f64, y, low, high, tip }
+    let x = row.array_bytes as f64;
+    if !indirect {
+        return Point::new(x, &row.total_cost_ns, tip(subjects, index, &name, &row.total_cost_ns));
+    }
+    let extra = &row.indirect_cost_ns;
+    let interval = text::ns_range(extra.ci_low, extra.ci_high);
+    let tip = vec![
+        subjects.prefixed(index, &name),
+        format!("{} (95\u{a0}%: {interval})", text::ns(extra.median)),
+        format!("undisturbed {}", text::ns(extra.low)),
+    ];
+    Point::new(x, extra, tip)
 }
 
-fn legend(subjects: Subjects<'_>, off_axis: bool) -> Vec<LegendItem> {
+fn legend(subjects: Profiles<'_>, off_axis: bool) -> Vec<LegendItem> {
     let mut items = subjects.legend();
-    let mut accesses: Vec<&str> = subjects
-        .iter()
-        .flat_map(|(_, named)| by_access(&named.profile.total))
-        .map(|rows| rows[0].access.as_str())
-        .collect();
-    accesses.sort_by_key(|access| (naming::access_rank(access), *access));
-    accesses.dedup();
-    for access in accesses {
-        let rank = naming::access_rank(access);
-        items.push(if subjects.several() {
-            shape_item(Shape::nth(rank), rank, access)
-        } else {
-            line_item(subjects.look(0, rank), access)
-        });
-    }
+    let curves = subjects.iter().flat_map(|(_, named)| by_access(&named.profile.total));
+    items.extend(access_legend(subjects, curves.map(|rows| rows[0].access.as_str()).collect()));
     let regions = || subjects.iter().flat_map(|(_, named)| &named.profile.regions);
     for (kind, meaning) in [
         (RegionKind::Fits, "fits: both arrays stay in the cache"),
@@ -167,8 +149,23 @@ fn legend(subjects: Subjects<'_>, off_axis: bool) -> Vec<LegendItem> {
     items
 }
 
+/// A sign for each access that there is.
+pub(super) fn access_legend(subjects: Profiles<'_>, mut accesses: Vec<&str>) -> Vec<LegendItem> {
+    accesses.sort_by_key(|access| (naming::access_rank(access), *access));
+    accesses.dedup();
+    let item = |access: &str| {
+        let rank = naming::access_rank(access);
+        if subjects.several() {
+            shape_item(Shape::nth(rank), rank, access)
+        } else {
+            line_item(subjects.look(0, rank), access)
+        }
+    };
+    accesses.into_iter().map(item).collect()
+}
+
 /// Which of the machine's caches lie outside the measured sizes.
-fn beyond(subjects: Subjects<'_>, index: usize, profile: &swtch_profile::Profile) -> Option<String> {
+fn beyond(subjects: Profiles<'_>, index: usize, profile: &swtch_profile::Profile) -> Option<String> {
     let largest =
         profile.total.iter().filter(|row| row.stride_bytes == SEQUENTIAL).map(|row| row.array_bytes).max()?;
     let caches = naming::data_caches(&profile.host);
@@ -188,35 +185,25 @@ fn beyond(subjects: Subjects<'_>, index: usize, profile: &swtch_profile::Profile
     Some(subjects.prefixed(index, &note))
 }
 
-fn table(subjects: Subjects<'_>) -> Table {
-    let rest = row_head();
-    let mut table =
-        Table::new("Total cost c2 and indirect cost c2 − c1 per switch", &subjects.head("Array", &rest));
-    for (index, named) in subjects.iter() {
-        for row in by_access(&named.profile.total).concat() {
-            table.row(text::bytes(row.array_bytes), subjects.cells(index, row_cells(row)));
-        }
-    }
-    table
-}
-
-/// Titles of the columns that [`row_cells`] fills.
-pub(in crate::html) fn row_head() -> Vec<&'static str> {
-    let indirect = ["Indirect", "95\u{a0}% interval", "Indirect, undisturbed"];
-    [&["Access"], &ESTIMATE_HEAD[..], &indirect, &["Baseline", "Switches / round trip"]].concat()
+fn table(subjects: Profiles<'_>) -> Table {
+    let rows = subjects.iter().flat_map(|(index, named)| {
+        let row = move |row: &Total| (index, text::bytes(row.array_bytes), row_cells(row));
+        by_access(&named.profile.total).concat().into_iter().map(row)
+    });
+    subjects.table("Total cost c2 and indirect cost c2 − c1 per switch", "Array", rows)
 }
 
 /// The cells of one row of c2, the access first.
-pub(in crate::html) fn row_cells(row: &Total) -> Vec<Cell> {
+pub(super) fn row_cells(row: &Total) -> Vec<Cell> {
     let indirect = &row.indirect_cost_ns;
-    let mut cells = vec![Cell::text(&row.access)];
+    let mut cells = vec![Cell::text("Access", &row.access)];
     cells.extend(estimate_cells(&row.total_cost_ns));
     cells.extend([
-        Cell::number(text::ns(indirect.median)),
-        Cell::number(text::ns_range(indirect.ci_low, indirect.ci_high)),
-        Cell::number(text::ns(indirect.low)),
-        Cell::number(text::ns(row.baseline_ns)),
-        switches_cell(row.switches_per_round_trip),
+        Cell::number("Indirect", text::ns(indirect.median)),
+        Cell::number("95\u{a0}% interval", text::ns_range(indirect.ci_low, indirect.ci_high)),
+        Cell::number("Indirect, undisturbed", text::ns(indirect.low)),
+        Cell::number("Baseline", text::ns(row.baseline_ns)),
+        switches_cell("Switches / round trip", row.switches_per_round_trip),
     ]);
     cells
 }

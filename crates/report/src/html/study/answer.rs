@@ -1,41 +1,38 @@
 //! The answer: what to change, and the figures that matter most.
 
-use super::super::page::{Block, Section, Sentence, Tile, TileValue};
+use super::super::page::Section;
+use super::super::subjects::KeyFigure;
 use super::super::text;
 use super::{NamedStudy, Studies};
-use swtch_study::model::{Outcome, Summary};
+use std::collections::BTreeSet;
+use swtch_study::model::{Advice, Outcome, Summary};
 
 /// Sentences at the top; the others are in the section.
 const AT_TOP: usize = 2;
 /// With fewer runs settings are not compared.
 const LEAST_RUNS: u32 = 3;
 
-/// What can explain the figures of each study, then what its search found or its first advice, or what its models do without any.
-pub(super) fn sentences(subjects: Studies<'_>) -> Vec<Sentence> {
-    let mut sentences = Vec::new();
-    for (i, named) in subjects.iter() {
-        let mut say = |text: String| sentences.push(Sentence { profile: subjects.name(i), text });
-        let tuned = named.study.tuned.as_ref().filter(|_| !named.is_older());
-        let found = tuned.map(|tuned| tuned.text.clone());
-        let first = named.interference().into_iter().chain(named.study.undecided.iter().cloned());
-        first.chain(found).for_each(&mut say);
-        let advice = &named.study.advice;
-        if advice.is_empty() && tuned.is_none() {
-            say(plainly(named));
-        }
-        for advice in advice.iter().take(AT_TOP) {
-            let text = format!("{}: {}", advice.workload.name, advice.text);
-            sentences.push(Sentence { profile: subjects.name(i), text });
-        }
+/// What can explain the figures of a study, then what its search found or its first advice, or what its models do without any.
+pub(super) fn sentences(named: &NamedStudy) -> Vec<String> {
+    let study = &named.study;
+    let mut sentences = Vec::from_iter(named.interference());
+    sentences.extend(study.undecided.iter().cloned());
+    let tuned = study.tuned.as_ref().filter(|_| !named.is_older());
+    sentences.extend(tuned.map(|tuned| tuned.text.clone()));
+    if study.advice.is_empty() && tuned.is_none() {
+        sentences.push(plainly(named));
     }
+    sentences.extend(study.advice.iter().take(AT_TOP).map(advised));
     sentences
+}
+
+fn advised(advice: &Advice) -> String {
+    format!("{}: {}", advice.workload.name, advice.text)
 }
 
 fn plainly(named: &NamedStudy) -> String {
     let switches = |summary: &Summary| {
-        let median =
-            |estimate: Option<swtch_study::model::Estimate>| estimate.map(|estimate| estimate.median);
-        Some(median(summary.voluntary_per_inference)? + median(summary.involuntary_per_inference)?)
+        Some(summary.voluntary_per_inference?.median + summary.involuntary_per_inference?.median)
     };
     let best = named.chosen();
     let most = best
@@ -74,52 +71,29 @@ fn no_advice(named: &NamedStudy) -> &'static str {
 
 /// Everything there is to change.
 pub(super) fn advice(subjects: Studies<'_>) -> Option<Section> {
-    if subjects.iter().all(|(_, named)| named.study.advice.is_empty()) {
-        return None;
-    }
-    let mut blocks = vec![Block::paragraph(
-        "Each from runs that took turns; the chance that a study of alike settings gives any advice is at most the level that is named.",
-    )];
+    let intro = "Each from runs that took turns; the chance that a study of alike settings gives any advice is at most the level that is named.";
+    let mut section = Section::new("advice", "What to change", intro);
     for (i, named) in subjects.iter() {
         for advice in &named.study.advice {
-            let text = format!("{}: {}", advice.workload.name, advice.text);
-            blocks.push(Block::paragraph(subjects.prefixed(i, &text)));
+            section.say(subjects.prefixed(i, &advised(advice)));
         }
     }
-    Some(Section { id: "advice", title: "What to change", blocks })
+    section.unless_empty()
 }
 
 /// The key figures.
-pub(super) fn tiles(subjects: Studies<'_>) -> Vec<Tile> {
-    let tile = |label: &str, meaning: &str, value: &dyn Fn(&NamedStudy) -> (Option<String>, String)| Tile {
-        label: label.to_owned(),
-        values: subjects
-            .iter()
-            .map(|(i, named)| {
-                let (value, detail) = value(named);
-                TileValue { profile: subjects.name(i), value, detail }
-            })
-            .collect(),
-        meaning: meaning.to_owned(),
-    };
-    vec![
-        tile("Models run", "to their end", &models),
-        tile("Most memory", "resident, of one process", &memory),
-        tile("Most preempted", "involuntary switches for each inference", &preempted),
-        tile("Recording costs", "throughput lost to the recorder", &overhead),
-    ]
-}
+pub(super) const TILES: [KeyFigure<NamedStudy>; 4] = [
+    ("Models run", "to their end", models),
+    ("Most memory", "resident, of one process", memory),
+    ("Most preempted", "involuntary switches for each inference", preempted),
+    ("Recording costs", "throughput lost to the recorder", overhead),
+];
 
 fn models(named: &NamedStudy) -> (Option<String>, String) {
-    let complete: std::collections::BTreeSet<_> = named
-        .study
-        .runs
-        .iter()
-        .filter(|run| run.outcome == Outcome::Complete)
-        .map(|run| &run.workload)
-        .collect();
-    let failed = named.study.runs.iter().filter(|run| run.outcome != Outcome::Complete).count();
-    let detail = format!("{} runs, {failed} not complete", named.study.runs.len());
+    let runs = &named.study.runs;
+    let complete = || runs.iter().filter(|run| run.outcome == Outcome::Complete);
+    let detail = format!("{} runs, {} not complete", runs.len(), runs.len() - complete().count());
+    let complete: BTreeSet<_> = complete().map(|run| &run.workload).collect();
     (Some(complete.len().to_string()), detail)
 }
 

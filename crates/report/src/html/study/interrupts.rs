@@ -1,7 +1,8 @@
 //! Interrupts of the whole machine while the models ran, by line.
 
 use super::super::charts::amounts::{self, Amount, Thing};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::page::{Cell, Section};
+use super::super::subjects::gathered;
 use super::super::text;
 use super::{NamedStudy, Studies};
 use std::collections::BTreeMap;
@@ -14,39 +15,36 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
     let rates: Vec<BTreeMap<String, f64>> = subjects.iter().map(|(_, named)| rates(named)).collect();
     let mut lines: Vec<(&String, f64)> = Vec::new();
     for (line, rate) in rates.iter().flatten() {
-        match lines.iter_mut().find(|(known, _)| *known == line) {
-            Some((_, most)) => *most = most.max(*rate),
-            None => lines.push((line, *rate)),
-        }
+        let most = gathered(&mut lines, line);
+        *most = most.max(*rate);
     }
     if lines.is_empty() {
         return None;
     }
     lines.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(other.0)));
     let caption = "Interrupts a second while models ran, by line.";
-    let mut table = Table::new(caption, &subjects.head("Line", &["A second"]));
-    let mut things = Vec::new();
-    for (place, (line, _)) in lines.iter().enumerate() {
-        let mut bars = Vec::new();
-        for (i, _) in subjects.iter() {
-            let Some(rate) = rates[i].get(*line).copied() else { continue };
-            let figure = text::amount(rate);
-            table.row((*line).clone(), subjects.cells(i, vec![Cell::sorted(figure.clone(), rate)]));
+    let known = |line: &String| {
+        let of = |(i, _): (usize, &NamedStudy)| Some((i, rates[i].get(line).copied()?));
+        subjects.iter().filter_map(of).collect::<Vec<(usize, f64)>>()
+    };
+    let rows = lines.iter().flat_map(|(line, _)| {
+        let row = |(i, rate)| (i, (*line).clone(), vec![Cell::figure("A second", Some(rate), text::amount)]);
+        known(line).into_iter().map(row)
+    });
+    let things = lines.iter().take(MOST).map(|(line, _)| {
+        let bar = |(i, value)| {
+            let figure = text::amount(value);
             let tip = vec![subjects.prefixed(i, line), format!("{figure} a second")];
-            bars.push(Amount { colour: subjects.look(i, 0).class(), value: rate, figure, tip });
-        }
-        if place < MOST {
-            things.push(Thing { label: (*line).clone(), bars });
-        }
-    }
-    let figure =
-        Figure::new("figure-interrupt-lines", caption, table, |size| amounts::draw(&things, caption, size))
-            .legend(subjects.legend());
-    let blocks = vec![
-        Block::paragraph("They are everybody’s on the machine, not only the models’."),
-        Block::Figure(figure),
-    ];
-    Some(Section { id: "interrupts", title: "Interrupts by line", blocks })
+            Amount { colour: subjects.colour(i), value, figure, tip }
+        };
+        Thing { label: (*line).clone(), bars: known(line).into_iter().map(bar).collect() }
+    });
+    let (table, things) = (subjects.table(caption, "Line", rows), things.collect::<Vec<_>>());
+    let intro = "They are everybody’s on the machine, not only the models’.";
+    let mut section = Section::new("interrupts", "Interrupts by line", intro);
+    let figure = amounts::figure("figure-interrupt-lines", caption, caption, table, &things);
+    section.put([figure.legend(subjects.legend())]);
+    Some(section)
 }
 
 /// How often each line came by the second, over all runs that tell.

@@ -1,8 +1,7 @@
 //! How long an inference takes: over threads, and against the switches that it makes.
 
 use super::super::charts::lines::{Point, Series};
-use super::super::charts::markers;
-use super::super::charts::small_multiples::{self, Multiple, Shared};
+use super::super::charts::small_multiples::{Multiple, SmallMultiples};
 use super::super::page::{Cell, Figure, Table};
 use super::super::scale::{extent, ticks};
 use super::super::text;
@@ -52,15 +51,14 @@ pub(super) fn over_threads(
         return None;
     }
     let caption = "Median time of an inference over the number of threads.";
-    let mut table = Table::new(caption, &["Settings", "Median", "Interval"]);
+    let mut table = Table::new(caption, "Settings");
     let x_ticks = threads.iter().map(|threads| (f64::from(*threads), threads.to_string())).collect();
-    let shared = Shared { x_ticks, x_name: "threads", y_tick: text::ns_tick, label: caption.to_owned() };
     let series = series(subjects, index, &ways, |summary| {
         let latency = summary.latency_p50_ns?;
         table.row(summary.settings.words(), cells(&latency).into());
         Some((f64::from(summary.settings.threads), summary.settings.words()))
     });
-    Some(figure(format!("figure-latency-{id}"), caption, table, series, &shared))
+    Some(figure(format!("figure-latency-{id}"), caption, table, series, (x_ticks, "threads")))
 }
 
 /// Latency against switches, a point for each setting; those that differ in threads only are joined.
@@ -72,7 +70,7 @@ pub(super) fn against_switches(
 ) -> Option<Figure> {
     let caption =
         "Median time of an inference against the switches that it makes, voluntary and involuntary.";
-    let mut table = Table::new(caption, &["Settings", "Switches", "Median", "Interval"]);
+    let mut table = Table::new(caption, "Settings");
     let series = series(subjects, index, &ways(summaries), |summary| {
         let latency = summary.latency_p50_ns?;
         let switches = summary.voluntary_per_inference?.median + summary.involuntary_per_inference?.median;
@@ -82,7 +80,7 @@ pub(super) fn against_switches(
         }
         let words = text::amount(switches);
         let [median, interval] = cells(&latency);
-        let cells = vec![Cell::sorted(words.clone(), switches), median, interval];
+        let cells = vec![Cell::sorted("Switches", words.clone(), switches), median, interval];
         table.row(summary.settings.words(), cells);
         Some((switches, format!("{}: {words} switches", summary.settings.words())))
     });
@@ -92,19 +90,14 @@ pub(super) fn against_switches(
     }
     let domain = extent(points().map(|point| point.x))?;
     let x_ticks = ticks(domain, 7).into_iter().map(|tick| (tick, text::amount(tick))).collect();
-    let shared = Shared {
-        x_ticks,
-        x_name: "switches for each inference",
-        y_tick: text::ns_tick,
-        label: caption.to_owned(),
-    };
-    Some(figure(format!("figure-latency-switches-{id}"), caption, table, series, &shared))
+    let id = format!("figure-latency-switches-{id}");
+    Some(figure(id, caption, table, series, (x_ticks, "switches for each inference")))
 }
 
 fn cells(latency: &Estimate) -> [Cell; 2] {
     [
-        Cell::sorted(text::ns(latency.median), latency.median),
-        Cell::text(text::ns_range(latency.ci_low, latency.ci_high)),
+        Cell::sorted("Median", text::ns(latency.median), latency.median),
+        Cell::text("Interval", text::ns_range(latency.ci_low, latency.ci_high)),
     ]
 }
 
@@ -120,13 +113,8 @@ fn series(
         let points = way.summaries.iter().filter_map(|summary| {
             let (x, name) = place(summary)?;
             let latency = summary.latency_p50_ns?;
-            Some(Point {
-                x,
-                y: latency.median,
-                low: latency.ci_low,
-                high: latency.ci_high,
-                tip: vec![name, text::ns(latency.median), text::ns_range(latency.ci_low, latency.ci_high)],
-            })
+            let interval = text::ns_range(latency.ci_low, latency.ci_high);
+            Some(Point::new(x, &latency, vec![name, text::ns(latency.median), interval]))
         });
         let mut look = subjects.look(index, number);
         look.colour = index + number;
@@ -136,8 +124,14 @@ fn series(
     found
 }
 
-fn figure(id: String, caption: &str, table: Table, series: Vec<Series>, shared: &Shared<'_>) -> Figure {
-    let legend = series.iter().map(|series| markers::line_item(series.look, series.label.clone())).collect();
-    let multiples = [Multiple { title: String::new(), series }];
-    Figure::new(id, caption, table, |size| small_multiples::draw(&multiples, shared, size)).legend(legend)
+fn figure(
+    id: String,
+    caption: &str,
+    table: Table,
+    series: Vec<Series>,
+    (x_ticks, x_name): (Vec<(f64, String)>, &str),
+) -> Figure {
+    let plots = vec![Multiple { title: String::new(), series }];
+    let chart = SmallMultiples { plots, x_ticks, x_name, y_tick: text::ns_tick, label: caption.to_owned() };
+    chart.figure(id, caption, table).legend(chart.legend())
 }

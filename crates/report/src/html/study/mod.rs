@@ -12,9 +12,10 @@ use swtch_study::Study;
 use swtch_study::model::{Cpu, Outcome, Run, SCHEMA, Summary, Workload};
 use swtch_topology::Unavailable;
 
-use super::page::{Block, Notice, Page, Section};
-use super::sections::{Subject, Subjects, host};
-use super::{SCRIPT, STYLE, text};
+use super::page::Section;
+use super::sections::host;
+use super::subjects::{KeyFigure, Subject, Subjects};
+use super::{ReportError, text};
 
 /// The studies on the page.
 type Studies<'a> = Subjects<'a, NamedStudy>;
@@ -31,6 +32,8 @@ pub struct NamedStudy {
 impl Subject for NamedStudy {
     const KIND: &'static str = "study";
     const HEAD: &'static str = "Study";
+    const NOTHING: ReportError = ReportError::NoStudies;
+    const TILES: &'static [KeyFigure<Self>] = &answer::TILES;
 
     fn name(&self) -> &str {
         &self.name
@@ -46,6 +49,51 @@ impl Subject for NamedStudy {
         all.sort_unstable();
         all.dedup();
         all
+    }
+
+    fn line(&self) -> String {
+        let Study { host, provenance, runs, .. } = &self.study;
+        let mut parts = vec![format!("{} runs", text::count(runs.len() as u64))];
+        parts.extend(provenance.runtime.as_ref().map(runtime));
+        parts.extend(host::words(host));
+        parts.push(provenance.created_at.chars().take(10).collect());
+        parts.join(" · ")
+    }
+
+    fn notices(&self) -> Vec<String> {
+        let sentence = "An older swtch wrote this study: its CPU times are left out because they exceeded the CPUs’, and its advice was not \
+                        corrected for the number of comparisons. Run it again.";
+        self.is_older().then(|| sentence.to_owned()).into_iter().collect()
+    }
+
+    fn answer(&self, _alone: bool) -> Vec<String> {
+        answer::sentences(self)
+    }
+
+    fn written(&self) -> String {
+        let provenance = &self.study.provenance;
+        format!("swtch {}, {}", provenance.swtch_version, provenance.command.join(" "))
+    }
+
+    fn title(subjects: Subjects<'_, Self>) -> String {
+        format!("What the operating system does to AI workloads on {}", subjects.names())
+    }
+
+    fn sections(subjects: Subjects<'_, Self>) -> Vec<Section> {
+        let mut sections = Vec::from_iter(answer::advice(subjects));
+        sections.extend(models::sections(subjects));
+        sections.extend(settings::section(subjects));
+        sections.push(over_time::section(subjects));
+        sections.extend(interrupts::section(subjects));
+        sections.push(runs::section(subjects));
+        let mut machine = host::section(subjects, |named| &named.study.host);
+        machine.put(subjects.all_reasons());
+        sections.push(machine);
+        sections
+    }
+
+    fn footer(written: &[String]) -> String {
+        written.join(" · ")
     }
 }
 
@@ -111,74 +159,4 @@ impl NamedStudy {
 fn runtime(runtime: &swtch_study::model::Runtime) -> String {
     let version = runtime.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     format!("{}{version}", runtime.name)
-}
-
-/// The page as data.
-pub(super) fn page(subjects: Studies<'_>) -> Page {
-    let (subtitle, profiles) = subjects.in_lines(circumstances);
-    let names: Vec<String> = subjects.iter().map(|(_, named)| named.name.clone()).collect();
-    Page {
-        title: format!("What the operating system does to AI workloads on {}", text::joined(&names)),
-        subtitle,
-        notices: notices(subjects),
-        sentences: answer::sentences(subjects),
-        tiles: answer::tiles(subjects),
-        profiles,
-        sections: sections(subjects),
-        colophon: colophon(subjects),
-        style: STYLE,
-        script: SCRIPT,
-    }
-}
-
-/// From the answer to the evidence.
-fn sections(subjects: Studies<'_>) -> Vec<Section> {
-    let machine = subjects.fact_table("Facts about the machine", |named| host::facts(&named.study.host));
-    let missing = subjects.reasons(0..subjects.0.len(), |_| true);
-    let mut blocks = vec![Block::Table(machine)];
-    if !missing.is_empty() {
-        blocks.push(Block::Notice(Notice {
-            text: "What could not be had, and why:".to_owned(),
-            items: missing,
-        }));
-    }
-    let mut sections = Vec::new();
-    sections.extend(answer::advice(subjects));
-    sections.extend(models::sections(subjects));
-    sections.extend(settings::section(subjects));
-    sections.push(over_time::section(subjects));
-    sections.extend(interrupts::section(subjects));
-    sections.push(runs::section(subjects));
-    sections.push(Section { id: "machine", title: "The machine", blocks });
-    sections
-}
-
-/// The study in a line.
-fn circumstances(named: &NamedStudy) -> String {
-    let Study { host, provenance, runs, .. } = &named.study;
-    let mut parts = vec![format!("{} runs", text::count(runs.len() as u64))];
-    parts.extend(provenance.runtime.as_ref().map(runtime));
-    parts.extend(host::words(host));
-    parts.push(provenance.created_at.chars().take(10).collect());
-    parts.join(" · ")
-}
-
-/// What the reader must know first: that an older swtch wrote the study.
-fn notices(subjects: Studies<'_>) -> Vec<Notice> {
-    let older = subjects.iter().filter(|(_, named)| named.is_older());
-    let sentence = "An older swtch wrote this study: its CPU times are left out because they exceeded the CPUs’, and its advice was not \
-                    corrected for the number of comparisons. Run it again.";
-    older.map(|(i, _)| Notice { text: subjects.prefixed(i, sentence), items: Vec::new() }).collect()
-}
-
-fn colophon(subjects: Studies<'_>) -> String {
-    let written: Vec<String> = subjects
-        .iter()
-        .map(|(i, named)| {
-            let provenance = &named.study.provenance;
-            subjects
-                .prefixed(i, &format!("swtch {}, {}", provenance.swtch_version, provenance.command.join(" ")))
-        })
-        .collect();
-    written.join(" · ")
 }

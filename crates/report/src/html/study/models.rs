@@ -1,7 +1,7 @@
 //! Switches and processor use by model, a section for each figure of the study that is followed.
 
 use super::super::charts::amounts::{self, Amount, Thing};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::page::{Cell, Figure, Section};
 use super::super::{median, text};
 use super::{NamedStudy, Studies};
 use swtch_study::model::{Run, Summary, Workload};
@@ -11,6 +11,18 @@ type Of = fn(&Run) -> Option<f64>;
 
 /// A chart: the end of its id, its caption, what it shows, and how that is said.
 type Chart = (&'static str, &'static str, Of, fn(f64) -> String);
+
+const CHARTS: [Chart; 4] = [
+    ("voluntary", "Voluntary switches a second.", |run| run.per_second?.voluntary, text::amount),
+    ("involuntary", "Involuntary switches a second.", |run| run.per_second?.involuntary, text::amount),
+    (
+        "interrupts",
+        "Interrupts of the whole machine a second.",
+        |run| run.per_second?.interrupts,
+        text::amount,
+    ),
+    ("cpu", "Use of the CPUs it may use.", |run| run.cpu?.utilisation, text::percent),
+];
 
 /// The groups, with where their sections are and what they are called; others come last.
 const GROUPS: [(&str, &str, &str); 2] = [
@@ -46,27 +58,12 @@ fn section(
     if workloads.is_empty() {
         return None;
     }
-    let mut blocks = vec![Block::paragraph(
-        "Each model under the settings with the largest median of images a second, or, where runs were disturbed, under those that ran first. A switch is voluntary when a thread waits, involuntary when it could have gone on.",
-    )];
-    let charts: [Chart; 4] = [
-        ("voluntary", "Voluntary switches a second.", |run| run.per_second?.voluntary, text::amount),
-        ("involuntary", "Involuntary switches a second.", |run| run.per_second?.involuntary, text::amount),
-        (
-            "interrupts",
-            "Interrupts of the whole machine a second.",
-            |run| run.per_second?.interrupts,
-            text::amount,
-        ),
-        ("cpu", "Use of the CPUs it may use.", |run| run.cpu?.utilisation, text::percent),
-    ];
-    for (what, caption, of, words) in charts {
-        blocks.extend(
-            figure(subjects, &workloads, (&format!("figure-{id}-{what}"), caption), of, words)
-                .map(Block::Figure),
-        );
+    let intro = "Each model under the settings with the largest median of images a second, or, where runs were disturbed, under those that ran first. A switch is voluntary when a thread waits, involuntary when it could have gone on.";
+    let mut section = Section::new(id, title, intro);
+    for chart in &CHARTS {
+        section.put(figure(subjects, &workloads, id, chart));
     }
-    Some(Section { id, title, blocks })
+    Some(section)
 }
 
 /// Number and name, as the study has them.
@@ -83,35 +80,30 @@ fn of_chosen<'a>(named: &'a NamedStudy, workload: &Workload, of: Of) -> Option<(
 fn figure(
     subjects: Studies<'_>,
     workloads: &[&Workload],
-    (id, caption): (&str, &str),
-    of: Of,
-    words: fn(f64) -> String,
+    id: &str,
+    (what, caption, of, words): &Chart,
 ) -> Option<Figure> {
-    let mut table = Table::new(caption, &subjects.head("Model", &["Settings", "Figure"]));
-    let mut things = Vec::new();
-    for workload in workloads {
-        let mut bars = Vec::new();
-        for (i, named) in subjects.iter() {
-            let Some((summary, value)) = of_chosen(named, workload, of) else { continue };
-            let settings = summary.settings.words();
-            table.row(
-                label(workload),
-                subjects.cells(i, vec![Cell::text(settings.clone()), Cell::sorted(words(value), value)]),
-            );
-            bars.push(Amount {
-                colour: subjects.look(i, 0).class(),
-                value,
-                figure: words(value),
-                tip: vec![subjects.prefixed(i, &label(workload)), words(value), settings],
-            });
-        }
-        if !bars.is_empty() {
-            things.push(Thing { label: label(workload), bars });
-        }
-    }
-    let is_empty = things.iter().flat_map(|thing| &thing.bars).all(|bar| bar.value <= 0.0);
-    (!is_empty).then(|| {
-        Figure::new(id, caption, table, |size| amounts::draw(&things, caption, size))
-            .legend(subjects.legend())
-    })
+    let known = |workload: &Workload| {
+        let of = |(i, named)| of_chosen(named, workload, *of).map(|(summary, value)| (i, summary, value));
+        subjects.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let rows = workloads.iter().flat_map(|workload| {
+        let row = |(i, summary, value): (usize, &Summary, f64)| {
+            let settings = Cell::text("Settings", summary.settings.words());
+            (i, label(workload), vec![settings, Cell::sorted("Figure", words(value), value)])
+        };
+        known(workload).into_iter().map(row)
+    });
+    let things = workloads.iter().map(|workload| {
+        let bar = |(i, summary, value): (usize, &Summary, f64)| {
+            let figure = words(value);
+            let tip = vec![subjects.prefixed(i, &label(workload)), figure.clone(), summary.settings.words()];
+            Amount { colour: subjects.colour(i), value, figure, tip }
+        };
+        Thing { label: label(workload), bars: known(workload).into_iter().map(bar).collect() }
+    });
+    let (table, mut things) = (subjects.table(*caption, "Model", rows), things.collect::<Vec<_>>());
+    things.retain(|thing| !thing.bars.is_empty());
+    let figure = amounts::figure(format!("figure-{id}-{what}"), caption, caption, table, &things);
+    amounts::any(&things).then(|| figure.legend(subjects.legend()))
 }

@@ -1,7 +1,7 @@
 //! Processes and interrupts while the models ran, one run after the other.
 
-use super::super::charts::time_series::{Line, Moment, Panel, Step, TimeSeries};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::charts::time_series::{Curve, Panel, Span, Step, TimeSeries};
+use super::super::page::{Cell, Figure, Section, Table};
 use super::super::text;
 use super::models::label;
 use super::{NamedStudy, Studies};
@@ -27,21 +27,18 @@ const QUANTITIES: [Quantity; 5] = [
 
 /// The section.
 pub(super) fn section(subjects: Studies<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(
-        "Runs stand one after the other as they were made, without the time between them.",
-    )];
+    let intro = "Runs stand one after the other as they were made, without the time between them.";
+    let mut section = Section::new("over-time", "Processes and interrupts", intro);
     for (i, named) in subjects.iter() {
         if subjects.several() {
-            blocks.push(Block::heading(named.name.clone()));
+            section.heading(named.name.clone());
         }
-        blocks.extend(figure(subjects, i, named).map(Block::Figure));
+        section.put(figure(subjects, i, named));
     }
     const OVER_TIME: Field = Field::new("over_time");
     let has = |named: &NamedStudy| named.study.runs.iter().any(|run| run.over_time.is_some());
-    blocks.extend(
-        subjects.lacking("figures over time", |field| field.is_of(&[OVER_TIME]), has).map(Block::Notice),
-    );
-    Section { id: "over-time", title: "Processes and interrupts", blocks }
+    section.put(subjects.lacking("figures over time", |field| field.is_of(&[OVER_TIME]), has));
+    section
 }
 
 /// A run with what changed while it went on, and where each of its samples begins and ends, ns.
@@ -69,43 +66,36 @@ fn figure(subjects: Studies<'_>, index: usize, named: &NamedStudy) -> Option<Fig
     if runs.is_empty() {
         return None;
     }
-    let colour = subjects.look(index, 0).class();
-    let panels = QUANTITIES
-        .iter()
-        .map(|(title, of, least)| {
-            let steps = runs.iter().flat_map(|(_, over_time, spans)| {
-                spans.iter().enumerate().map(|(place, (from, to))| Step {
-                    from: *from,
-                    to: *to,
-                    value: of(over_time, place),
-                })
-            });
-            Panel {
-                title: (*title).to_owned(),
-                lines: vec![Line { colour: colour.clone(), steps: steps.collect() }],
-                least: *least,
-            }
-        })
-        .collect();
+    let colour = subjects.colour(index);
+    let panel = |(title, of, least): &Quantity| {
+        let steps = runs.iter().flat_map(|(_, over_time, spans)| {
+            let step = |(place, (from, to)): (usize, &(f64, f64))| Step {
+                from: *from,
+                to: *to,
+                value: of(over_time, place),
+            };
+            spans.iter().enumerate().map(step)
+        });
+        Panel { title, curves: vec![Curve { colour: colour.clone(), steps: steps.collect() }], least: *least }
+    };
     let caption = "What runs and what interrupts it, run after run.";
-    let head: Vec<&str> =
-        ["Run", "From"].into_iter().chain(QUANTITIES.iter().map(|(title, ..)| *title)).collect();
-    let mut table = Table::new("The median of each run.", &head);
-    let mut moments = Vec::new();
+    let mut table = Table::new("The median of each run.", "Run");
+    let mut whole = Vec::new();
     for (run, over_time, spans) in &runs {
         let (from, to) = (spans[0].0, spans[spans.len() - 1].1);
-        let medians: Vec<Option<f64>> = QUANTITIES.iter().map(|(_, of, _)| median(over_time, *of)).collect();
-        let words = |value: &Option<f64>| value.map_or_else(|| "–".to_owned(), text::amount);
-        let mut cells = vec![Cell::text(text::moment(from))];
-        cells.extend(medians.iter().map(|value| Cell::number(words(value))));
-        table.row(format!("{}, {}", label(&run.workload), run.settings.words()), cells);
-        let mut tip = vec![label(&run.workload), run.settings.words()];
-        tip.extend(
-            QUANTITIES.iter().zip(&medians).map(|((title, ..), value)| format!("{title}: {}", words(value))),
-        );
-        moments.push(Moment { from, to, tip });
+        let (model, settings) = (label(&run.workload), run.settings.words());
+        let mut cells = vec![Cell::text("From", text::moment(from))];
+        let mut tip = vec![model.clone(), settings.clone()];
+        for (title, of, _) in &QUANTITIES {
+            let cell = Cell::or_dash(*title, median(over_time, *of).map(text::amount));
+            tip.push(format!("{title}: {}", cell.text));
+            cells.push(cell);
+        }
+        table.row(format!("{model}, {settings}"), cells);
+        whole.push(Span { from, to, tip });
     }
-    let chart = TimeSeries { panels, moments, label: format!("{caption} One plot each, over time") };
+    let panels = QUANTITIES.iter().map(panel).collect();
+    let chart = TimeSeries { panels, spans: whole, label: format!("{caption} One plot each, over time") };
     Some(Figure::new(format!("figure-over-time-{index}"), caption, table, |size| chart.draw(size)))
 }
 

@@ -3,24 +3,16 @@
 use swtch_cost::Range;
 use swtch_trace::figures;
 
-use super::super::page::{Sentence, Tile, TileValue};
+use super::super::subjects::{KeyFigure, known};
 use super::super::text;
-use super::{NamedTrace, Traces, distributions};
+use super::{NamedTrace, distributions};
 use crate::terminal::recording;
 
 /// Causes named beside the bill.
 const CAUSES: usize = 2;
 
-/// One answer for each Trace.
-pub(super) fn sentences(subjects: Traces<'_>) -> Vec<Sentence> {
-    subjects
-        .iter()
-        .map(|(index, named)| Sentence { profile: subjects.name(index), text: sentence(named) })
-        .collect()
-}
-
 /// As the terminal words it, so that the two never say different things.
-fn sentence(named: &NamedTrace) -> String {
+pub(super) fn sentence(named: &NamedTrace) -> String {
     let mut words = recording::answer(&named.summary());
     let causes: Vec<String> = named.bill.causes.iter().take(CAUSES).map(recording::cause_text).collect();
     if !causes.is_empty() {
@@ -30,43 +22,18 @@ fn sentence(named: &NamedTrace) -> String {
 }
 
 /// The key figures.
-pub(super) fn tiles(subjects: Traces<'_>) -> Vec<Tile> {
-    vec![
-        tile(subjects, "Context switches", "Each stops one task and starts another.", switches),
-        tile(
-            subjects,
-            "One switch",
-            "The switch itself, on average; what refilling caches takes comes on top.",
-            one_switch,
-        ),
-        tile(
-            subjects,
-            "Wait for a CPU",
-            "Ready to run, and no CPU free: 99 waits of 100 were at most this long.",
-            wait,
-        ),
-        tile(subjects, "CPUs in use", "Time on CPUs divided by time on the clock.", cpus),
-    ]
-}
-
-fn tile(
-    subjects: Traces<'_>,
-    label: &str,
-    meaning: &str,
-    figure: fn(&NamedTrace) -> Option<(String, String)>,
-) -> Tile {
-    let values = subjects
-        .iter()
-        .map(|(index, named)| {
-            let profile = subjects.name(index);
-            match figure(named) {
-                Some((value, detail)) => TileValue { profile, value: Some(value), detail },
-                None => TileValue { profile, value: None, detail: "not in this Trace".to_owned() },
-            }
-        })
-        .collect();
-    Tile { label: label.to_owned(), values, meaning: meaning.to_owned() }
-}
+pub(super) const TILES: [KeyFigure<NamedTrace>; 4] = [
+    ("Context switches", "Each stops one task and starts another.", |named| {
+        known::<NamedTrace>(switches(named))
+    }),
+    ("One switch", "The switch itself, on average; what refilling caches takes comes on top.", |named| {
+        known::<NamedTrace>(one_switch(named))
+    }),
+    ("Wait for a CPU", "Ready to run, and no CPU free: 99 waits of 100 were at most this long.", |named| {
+        known::<NamedTrace>(wait(named))
+    }),
+    ("CPUs in use", "Time on CPUs divided by time on the clock.", |named| known::<NamedTrace>(cpus(named))),
+];
 
 fn switches(named: &NamedTrace) -> Option<(String, String)> {
     let totals = &named.trace.header.totals.context_switches;

@@ -6,7 +6,7 @@ use swtch_trace::tables::TASK_CLASS_BITS;
 use swtch_trace::{Trace, fields, figures};
 
 use super::super::charts::histogram::{self, Bin, Distribution};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::page::{Cell, Figure, Notice, Section};
 use super::super::text;
 use super::{NamedTrace, Traces};
 
@@ -14,7 +14,7 @@ use super::{NamedTrace, Traces};
 pub(super) type Class = (u64, u64, u64);
 
 /// What is distributed, and of what.
-struct Kind {
+struct Distributed {
     metric: &'static str,
     /// `all`, or the kinds of switches.
     of: &'static [(&'static str, &'static str)],
@@ -25,8 +25,8 @@ struct Kind {
     values: &'static str,
 }
 
-const KINDS: [Kind; 3] = [
-    Kind {
+const DISTRIBUTED: [Distributed; 3] = [
+    Distributed {
         metric: "wait",
         of: &[("all", "All waits")],
         id: "figure-wait",
@@ -34,7 +34,7 @@ const KINDS: [Kind; 3] = [
         x_name: "wait, logarithmic",
         values: "waits",
     },
-    Kind {
+    Distributed {
         metric: "slice",
         of: &[("all", "All slices")],
         id: "figure-slice",
@@ -42,7 +42,7 @@ const KINDS: [Kind; 3] = [
         x_name: "slice, logarithmic",
         values: "slices",
     },
-    Kind {
+    Distributed {
         metric: "cost",
         of: &[
             ("kind thread", "Thread to thread"),
@@ -58,17 +58,16 @@ const KINDS: [Kind; 3] = [
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(
-        "The area of a bar shows how many of the values lie in it, on this axis of time. A \
-         percentile is the middle of the class it lies in; the longest is as it was measured.",
-    )];
-    for kind in &KINDS {
-        blocks.extend(figure(subjects, kind).map(Block::Figure));
+    let intro = "The area of a bar shows how many of the values lie in it, on this axis of time. A \
+                 percentile is the middle of the class it lies in; the longest is as it was measured.";
+    let mut section = Section::new("distributions", "Waits, slices and costs", intro);
+    for kind in &DISTRIBUTED {
+        section.put(figure(subjects, kind));
     }
     const WAITS: [Field; 3] = [fields::HISTOGRAMS, fields::TASKS_WAIT_NS, fields::TASKS_WAIT_P50_NS];
     const COST: [Field; 2] = [fields::SWITCHES_COST_NS, fields::TASKS_SWITCH_COST_NS];
     let has = |named: &NamedTrace| !named.trace.histograms.is_empty();
-    blocks.extend(subjects.lacking("distributions", |field| field.is_of(&WAITS), has).map(Block::Notice));
+    section.put(subjects.lacking("distributions", |field| field.is_of(&WAITS), has));
     let no_cost =
         |named: &NamedTrace| has(named) && !named.trace.histograms.iter().any(|row| row.metric == "cost");
     for (i, _) in subjects.iter().filter(|(_, named)| no_cost(named)) {
@@ -77,9 +76,9 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
             "The cost of single switches is not known: this Trace holds no figures that were measured in place.",
         );
         let items = subjects.reasons(std::iter::once(i), |field| field.is_of(&COST));
-        blocks.push(Block::Notice(super::Notice { text, items }));
+        section.put([Notice::new(text, items)]);
     }
-    Section { id: "distributions", title: "Waits, slices and costs", blocks }
+    section
 }
 
 /// The classes of a distribution, ascending, four an octave at most.
@@ -120,12 +119,9 @@ fn bars(classes: &[Class]) -> Vec<Class> {
     merged::<1>(&positive)
 }
 
-fn figure(subjects: Traces<'_>, kind: &Kind) -> Option<Figure> {
+fn figure(subjects: Traces<'_>, kind: &Distributed) -> Option<Figure> {
     let mut shown = Vec::new();
-    let mut table = Table::new(
-        format!("Classes of {}", kind.values),
-        &subjects.head("From", &["To", "Of", "Count", "Share", "Up to here"]),
-    );
+    let mut rows = Vec::new();
     for (i, named) in subjects.iter() {
         for (series, (of, name)) in kind.of.iter().enumerate() {
             let classes = classes(&named.trace, kind.metric, of);
@@ -136,15 +132,15 @@ fn figure(subjects: Traces<'_>, kind: &Kind) -> Option<Figure> {
             let mut before = 0;
             for (from, to, count) in &classes {
                 before += count;
-                let share = |part: u64| Cell::number(text::percent(part as f64 / total as f64));
+                let share = |part: u64| text::percent(part as f64 / total as f64);
                 let cells = vec![
-                    Cell::number(text::ns(*to as f64)),
-                    Cell::text(*name),
-                    Cell::number(text::count(*count)),
-                    share(*count),
-                    share(before),
+                    Cell::number("To", text::ns(*to as f64)),
+                    Cell::text("Of", *name),
+                    Cell::number("Count", text::count(*count)),
+                    Cell::number("Share", share(*count)),
+                    Cell::number("Up to here", share(before)),
                 ];
-                table.row(text::ns(*from as f64), subjects.cells(i, cells));
+                rows.push((i, text::ns(*from as f64), cells));
             }
             let title = format!("{}: {} {}", subjects.prefixed(i, name), text::count(total), kind.values);
             shown.push(Distribution {
@@ -158,11 +154,10 @@ fn figure(subjects: Traces<'_>, kind: &Kind) -> Option<Figure> {
     if shown.is_empty() {
         return None;
     }
+    let table = subjects.table(format!("Classes of {}", kind.values), "From", rows);
     let label = format!("{} Bars on a logarithmic axis of time", kind.caption);
-    Some(
-        Figure::new(kind.id, kind.caption, table, |size| histogram::draw(&shown, kind.x_name, &label, size))
-            .legend(subjects.legend()),
-    )
+    let draw = |size| histogram::draw(&shown, kind.x_name, &label, size);
+    Some(Figure::new(kind.id, kind.caption, table, draw).legend(subjects.legend()))
 }
 
 fn bins(classes: &[Class], total: u64, values: &str) -> Vec<Bin> {

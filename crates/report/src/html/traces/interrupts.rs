@@ -6,7 +6,7 @@ use swtch_trace::tables::InterruptKind;
 use swtch_trace::{Trace, fields};
 
 use super::super::charts::amounts::{self, Amount, Thing};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::page::{Cell, Figure, Section, Table};
 use super::super::text;
 use super::{NamedTrace, Traces};
 
@@ -17,7 +17,7 @@ const MOST: usize = 14;
 type Figures = (u64, Option<u64>);
 
 /// A line, by what it is called.
-struct Line {
+struct InterruptLine {
     label: String,
     /// For each Trace.
     figures: Vec<Option<Figures>>,
@@ -25,31 +25,21 @@ struct Line {
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(
-        "Hardware interrupts stop whatever runs; soft interrupts are the work they leave for later. They are everybody’s on the \
-         machine, not only the recorded tasks’.",
-    )];
+    let intro = "Hardware interrupts stop whatever runs; soft interrupts are the work they leave for later. They are everybody’s on the \
+                 machine, not only the recorded tasks’.";
+    let mut section = Section::new("interrupts", "Interrupts", intro);
     let lines = lines(subjects);
-    let count = |line: &Line, i: usize| line.figures[i].map(|(count, _)| count as f64);
-    let time = |line: &Line, i: usize| line.figures[i].and_then(|(_, ns)| ns).map(|ns| ns as f64);
+    let count = |line: &InterruptLine, i: usize| line.figures[i].map(|(count, _)| count as f64);
+    let time = |line: &InterruptLine, i: usize| line.figures[i].and_then(|(_, ns)| ns).map(|ns| ns as f64);
     let captions = ["How often each interrupt came.", "Time in the handlers of each interrupt."];
     let many = |value: f64| text::count(value as u64);
-    blocks
-        .extend(figure(subjects, &lines, ("figure-interrupts", captions[0]), count, many).map(Block::Figure));
-    blocks.extend(
-        figure(subjects, &lines, ("figure-interrupt-time", captions[1]), time, text::ns).map(Block::Figure),
-    );
+    section.put(figure(subjects, &lines, ("figure-interrupts", captions[0]), count, many));
+    section.put(figure(subjects, &lines, ("figure-interrupt-time", captions[1]), time, text::ns));
     let has = |named: &NamedTrace| !named.trace.interrupts.is_empty();
-    blocks.extend(
-        subjects.lacking("interrupts", |field| field.is_of(&[fields::INTERRUPTS]), has).map(Block::Notice),
-    );
+    section.put(subjects.lacking("interrupts", |field| field.is_of(&[fields::INTERRUPTS]), has));
     let timed = |named: &NamedTrace| !has(named) || named.trace.interrupts.iter().any(|row| row.ns.is_some());
-    blocks.extend(
-        subjects
-            .lacking("time in interrupts", |field| field.is_of(&[fields::INTERRUPTS_NS]), timed)
-            .map(Block::Notice),
-    );
-    Section { id: "interrupts", title: "Interrupts", blocks }
+    section.put(subjects.lacking("time in interrupts", |field| field.is_of(&[fields::INTERRUPTS_NS]), timed));
+    section
 }
 
 /// The sums over processors by line. Rows of single processors count where there is no row for all.
@@ -76,27 +66,27 @@ fn of_trace(trace: &Trace) -> BTreeMap<String, Figures> {
     sums
 }
 
-fn lines(subjects: Traces<'_>) -> Vec<Line> {
+fn lines(subjects: Traces<'_>) -> Vec<InterruptLine> {
     let mut by_label: BTreeMap<String, Vec<Option<Figures>>> = BTreeMap::new();
     for (i, named) in subjects.iter() {
         for (label, figures) in of_trace(&named.trace) {
             by_label.entry(label).or_insert_with(|| vec![None; subjects.0.len()])[i] = Some(figures);
         }
     }
-    by_label.into_iter().map(|(label, figures)| Line { label, figures }).collect()
+    by_label.into_iter().map(|(label, figures)| InterruptLine { label, figures }).collect()
 }
 
 /// A chart of one of the two figures; nothing when no line has it.
 fn figure(
     subjects: Traces<'_>,
-    lines: &[Line],
+    lines: &[InterruptLine],
     (id, caption): (&str, &str),
-    value: impl Fn(&Line, usize) -> Option<f64>,
+    value: impl Fn(&InterruptLine, usize) -> Option<f64>,
     in_words: impl Fn(f64) -> String,
 ) -> Option<Figure> {
     let all = 0..subjects.0.len();
-    let sum = |line: &Line| all.clone().filter_map(|i| value(line, i)).sum::<f64>();
-    let mut known: Vec<&Line> =
+    let sum = |line: &InterruptLine| all.clone().filter_map(|i| value(line, i)).sum::<f64>();
+    let mut known: Vec<&InterruptLine> =
         lines.iter().filter(|line| all.clone().any(|i| value(line, i).is_some())).collect();
     known.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
     if known.is_empty() {
@@ -112,7 +102,7 @@ fn figure(
             format!("{} of one CPU’s time", text::percent(value / subjects.0[i].duration_ns()))
         };
         let tip = vec![subjects.prefixed(i, label), in_words(value), every];
-        Amount { colour: subjects.look(i, 0).class(), value, figure: in_words(value), tip }
+        Amount { colour: subjects.colour(i), value, figure: in_words(value), tip }
     };
     let mut things: Vec<Thing> = known
         .iter()
@@ -132,28 +122,25 @@ fn figure(
             .collect();
         things.push(Thing { label, bars });
     }
-    let label = format!("{caption} Bars from zero");
     Some(
-        Figure::new(id, caption, table, |size| amounts::draw(&things, &label, size))
+        amounts::figure(id, caption, &format!("{caption} Bars from zero"), table, &things)
             .legend(subjects.legend()),
     )
 }
 
-fn table(subjects: Traces<'_>, lines: &[&Line]) -> Table {
-    let columns = ["Count", "A second", "Time", "Of one CPU’s time"];
-    let mut table = Table::new("Interrupts by line", &subjects.head("Line", &columns));
-    for line in lines {
-        for (i, named) in subjects.iter() {
-            let Some((count, ns)) = line.figures[i] else { continue };
-            let dash = || Cell::number("–");
+fn table(subjects: Traces<'_>, lines: &[&InterruptLine]) -> Table {
+    let rows = lines.iter().flat_map(|line| {
+        subjects.iter().filter_map(|(i, named)| {
+            let (count, ns) = line.figures[i]?;
+            let share = |ns: u64| text::percent(ns as f64 / named.duration_ns());
             let cells = vec![
-                Cell::number(text::count(count)),
-                Cell::number(text::amount(count as f64 / (named.duration_ns() / 1e9))),
-                ns.map_or_else(dash, |ns| Cell::number(text::ns(ns as f64))),
-                ns.map_or_else(dash, |ns| Cell::number(text::percent(ns as f64 / named.duration_ns()))),
+                Cell::number("Count", text::count(count)),
+                Cell::number("A second", text::amount(count as f64 / (named.duration_ns() / 1e9))),
+                Cell::or_dash("Time", ns.map(|ns| text::ns(ns as f64))),
+                Cell::or_dash("Of one CPU’s time", ns.map(share)),
             ];
-            table.row(&line.label, subjects.cells(i, cells));
-        }
-    }
-    table
+            Some((i, line.label.clone(), cells))
+        })
+    });
+    subjects.table("Interrupts by line", "Line", rows)
 }

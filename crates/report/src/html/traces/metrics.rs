@@ -6,7 +6,7 @@ use super::super::text;
 
 /// A quantity over time.
 pub(super) struct Metric {
-    pub(super) kind: Kind,
+    pub(super) kind: MetricKind,
     /// Above its plot.
     pub(super) title: &'static str,
     /// After its figure.
@@ -16,7 +16,7 @@ pub(super) struct Metric {
 
 /// How a quantity is shown.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     /// A count, by the second.
     Rate,
     /// What is the case at the end.
@@ -28,7 +28,7 @@ pub(super) enum Kind {
 }
 
 const fn metric(
-    kind: Kind,
+    kind: MetricKind,
     title: &'static str,
     unit: &'static str,
     of: fn(&IntervalRow) -> Option<u64>,
@@ -38,34 +38,34 @@ const fn metric(
 
 /// What happens how often.
 pub(super) const RATES: [Metric; 5] = [
-    metric(Kind::Rate, "Voluntary switches a second", "voluntary", |row| row.voluntary),
-    metric(Kind::Rate, "Involuntary switches a second", "involuntary", |row| row.involuntary),
-    metric(Kind::Rate, "Switches from idle a second", "from idle", |row| row.idle_switches),
-    metric(Kind::Rate, "Wake-ups a second", "wake-ups", |row| row.wakeups),
-    metric(Kind::Rate, "Migrations a second", "migrations", |row| row.migrations),
+    metric(MetricKind::Rate, "Voluntary switches a second", "voluntary", |row| row.voluntary),
+    metric(MetricKind::Rate, "Involuntary switches a second", "involuntary", |row| row.involuntary),
+    metric(MetricKind::Rate, "Switches from idle a second", "from idle", |row| row.idle_switches),
+    metric(MetricKind::Rate, "Wake-ups a second", "wake-ups", |row| row.wakeups),
+    metric(MetricKind::Rate, "Migrations a second", "migrations", |row| row.migrations),
 ];
 
 /// Where the time goes.
 pub(super) const TIMES: [Metric; 9] = [
-    metric(Kind::Cpus, "CPUs in use", "CPUs in use", |row| row.run_ns),
-    metric(Kind::Cpus, "CPUs in programs (user)", "user", |row| row.user_ns),
-    metric(Kind::Cpus, "CPUs in the kernel (system)", "system", |row| row.system_ns),
-    metric(Kind::Cpus, "CPUs in hardware interrupts", "irq", |row| row.irq_ns),
-    metric(Kind::Cpus, "CPUs in soft interrupts", "softirq", |row| row.softirq_ns),
-    metric(Kind::Cpus, "CPUs taken by the hypervisor (steal)", "steal", |row| row.steal_ns),
-    metric(Kind::Cpus, "CPUs idle", "idle", |row| row.idle_ns),
-    metric(Kind::Cpus, "CPUs stopped by the quota", "throttled", |row| row.throttled_ns),
-    metric(Kind::Share, "Time in which a task waited for a CPU (pressure)", "CPU pressure", |row| {
+    metric(MetricKind::Cpus, "CPUs in use", "CPUs in use", |row| row.run_ns),
+    metric(MetricKind::Cpus, "CPUs in programs (user)", "user", |row| row.user_ns),
+    metric(MetricKind::Cpus, "CPUs in the kernel (system)", "system", |row| row.system_ns),
+    metric(MetricKind::Cpus, "CPUs in hardware interrupts", "irq", |row| row.irq_ns),
+    metric(MetricKind::Cpus, "CPUs in soft interrupts", "softirq", |row| row.softirq_ns),
+    metric(MetricKind::Cpus, "CPUs taken by the hypervisor (steal)", "steal", |row| row.steal_ns),
+    metric(MetricKind::Cpus, "CPUs idle", "idle", |row| row.idle_ns),
+    metric(MetricKind::Cpus, "CPUs stopped by the quota", "throttled", |row| row.throttled_ns),
+    metric(MetricKind::Share, "Time in which a task waited for a CPU (pressure)", "CPU pressure", |row| {
         row.pressure_cpu_ns
     }),
 ];
 
 /// How many there are.
 pub(super) const TASKS: [Metric; 4] = [
-    metric(Kind::Level, "Threads", "threads", |row| row.tasks),
-    metric(Kind::Level, "Threads that run or wait to run", "runnable", |row| row.runnable),
-    metric(Kind::Level, "Processes", "processes", |row| row.processes),
-    metric(Kind::Rate, "Processes created a second", "forks", |row| row.forks),
+    metric(MetricKind::Level, "Threads", "threads", |row| row.tasks),
+    metric(MetricKind::Level, "Threads that run or wait to run", "runnable", |row| row.runnable),
+    metric(MetricKind::Level, "Processes", "processes", |row| row.processes),
+    metric(MetricKind::Rate, "Processes created a second", "forks", |row| row.forks),
 ];
 
 impl Metric {
@@ -73,30 +73,30 @@ impl Metric {
     pub(super) fn value(&self, row: &IntervalRow) -> Option<f64> {
         let length_ns = row.length_ns.max(1) as f64;
         (self.of)(row).map(|count| match self.kind {
-            Kind::Rate => count as f64 / (length_ns / 1e9),
-            Kind::Level => count as f64,
-            Kind::Cpus | Kind::Share => count as f64 / length_ns,
+            MetricKind::Rate => count as f64 / (length_ns / 1e9),
+            MetricKind::Level => count as f64,
+            MetricKind::Cpus | MetricKind::Share => count as f64 / length_ns,
         })
     }
 
     /// A value in words.
     pub(super) fn figure(&self, value: f64) -> String {
         match self.kind {
-            Kind::Rate | Kind::Level => text::amount(value),
-            Kind::Cpus => format!("{value:.2}"),
-            Kind::Share => text::percent(value),
+            MetricKind::Rate | MetricKind::Level => text::amount(value),
+            MetricKind::Cpus => format!("{value:.2}"),
+            MetricKind::Share => text::percent(value),
         }
     }
 
     /// `1,200 voluntary a second`.
     pub(super) fn phrase(&self, value: f64) -> String {
-        let every = if self.kind == Kind::Rate { " a second" } else { "" };
+        let every = if self.kind == MetricKind::Rate { " a second" } else { "" };
         format!("{} {}{every}", self.figure(value), self.unit)
     }
 
     /// At the head of its column.
     pub(super) fn column(&self) -> String {
-        let every = if self.kind == Kind::Rate { "/s" } else { "" };
+        let every = if self.kind == MetricKind::Rate { "/s" } else { "" };
         format!("{}{every}", text::capitalised(self.unit))
     }
 }

@@ -20,9 +20,10 @@ use swtch_topology::Host;
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Origin, Scope, Unavailable};
 
-use super::page::{Block, Notice, Page, Section};
-use super::sections::{Subject, Subjects, host};
-use super::{NamedProfile, SCRIPT, STYLE, text};
+use super::page::Section;
+use super::sections::{NamedProfile, host};
+use super::subjects::{KeyFigure, Subject, Subjects};
+use super::{ReportError, text};
 use crate::recording::Summary;
 
 /// The Traces on the page.
@@ -78,6 +79,8 @@ impl NamedTrace {
 impl Subject for NamedTrace {
     const KIND: &'static str = "Trace";
     const HEAD: &'static str = "Trace";
+    const NOTHING: ReportError = ReportError::NoTraces;
+    const TILES: &'static [KeyFigure<Self>] = &answer::TILES;
 
     fn name(&self) -> &str {
         &self.name
@@ -90,60 +93,95 @@ impl Subject for NamedTrace {
     fn unavailable(&self) -> Vec<&Unavailable> {
         self.trace.header.unavailable.iter().collect()
     }
-}
 
-/// The page as data.
-pub(super) fn page(subjects: Traces<'_>) -> Page {
-    let (subtitle, profiles) = subjects.in_lines(circumstances);
-    Page {
-        title: title(subjects),
-        subtitle,
-        notices: notices(subjects),
-        sentences: answer::sentences(subjects),
-        tiles: answer::tiles(subjects),
-        profiles,
-        sections: sections(subjects),
-        colophon: colophon(subjects),
-        style: STYLE,
-        script: SCRIPT,
-    }
-}
-
-/// From the answer to the evidence.
-fn sections(subjects: Traces<'_>) -> Vec<Section> {
-    let machine =
-        subjects.fact_table("Facts about the machine", |named| host::facts(&named.trace.header.host));
-    let mut sections = Vec::new();
-    sections.extend(advice::section(subjects));
-    sections.extend([
-        totals::section(subjects),
-        over_time::section(subjects),
-        processors::section(subjects),
-        tasks::section(subjects),
-    ]);
-    sections.extend(cgroups::section(subjects));
-    sections.extend([
-        pairs::section(subjects),
-        distributions::section(subjects),
-        interrupts::section(subjects),
-        stalls::section(subjects),
-        recording::section(subjects),
-        Section { id: "machine", title: "The machine", blocks: vec![Block::Table(machine)] },
-    ]);
-    sections
-}
-
-fn title(subjects: Traces<'_>) -> String {
-    let what = if subjects.several() {
-        let names: Vec<String> = subjects.iter().map(|(_, named)| named.name.clone()).collect();
-        text::joined(&names)
-    } else {
-        match &subjects.0[0].trace.header.scope {
-            Scope::Machine => "the whole machine".to_owned(),
-            scope => scope_phrase(scope),
+    fn line(&self) -> String {
+        let header = &self.trace.header;
+        let mut parts =
+            vec![text::shortened(&scope_phrase(&header.scope), 90), text::moment(self.duration_ns())];
+        parts.extend(host::words(&header.host));
+        parts.push(text::date(header.provenance.started_unix_ns / 1_000_000_000));
+        if header.provenance.origin != Origin::Recorded {
+            parts.insert(0, format!("{}, not recorded", origin(header.provenance.origin)));
         }
-    };
-    format!("What context switches cost {}", text::shortened(&what, 120))
+        parts.retain(|part| !part.is_empty());
+        parts.join(" · ")
+    }
+
+    /// A recording that did not finish, events that were lost, foreign prices.
+    fn notices(&self) -> Vec<String> {
+        let header = &self.trace.header;
+        let mut notices = Vec::new();
+        match header.provenance.ended {
+            Ended::Complete | Ended::Duration => {}
+            Ended::Recording => notices.push(
+                "This Trace did not finish: it is still being recorded, or its recorder was killed. What was written until \
+                 then is shown; the totals may be a few seconds older than the tables."
+                    .to_owned(),
+            ),
+            ended => notices.push(format!("The recording ended early: {ended}. What came before is shown.")),
+        }
+        let lost: u64 = header.lost.iter().map(|lost| lost.events).sum();
+        if lost > 0 {
+            notices.push(format!(
+                "{} events were lost: every count is too low by some of them. Which, and where, stands under “How it was \
+                 recorded”.",
+                text::count(lost)
+            ));
+        }
+        if let Some(prices) = &self.prices
+            && (&prices.host.architecture, &prices.host.cpu_model)
+                != (&header.host.architecture, &header.host.cpu_model)
+        {
+            notices.push(format!(
+                "The prices come from {}, which was measured on another processor.",
+                prices.name
+            ));
+        }
+        notices
+    }
+
+    fn answer(&self, _alone: bool) -> Vec<String> {
+        vec![answer::sentence(self)]
+    }
+
+    fn written(&self) -> String {
+        let run = &self.trace.header.provenance;
+        format!("{} by {}, swtch {}", origin(run.origin), run.recorder, run.swtch_version)
+    }
+
+    fn title(subjects: Subjects<'_, Self>) -> String {
+        let what = match subjects.0 {
+            [only] if only.trace.header.scope == Scope::Machine => "the whole machine".to_owned(),
+            [only] => scope_phrase(&only.trace.header.scope),
+            _ => subjects.names(),
+        };
+        format!("What context switches cost {}", text::shortened(&what, 120))
+    }
+
+    fn sections(subjects: Subjects<'_, Self>) -> Vec<Section> {
+        let mut sections = Vec::from_iter(advice::section(subjects));
+        sections.extend([
+            totals::section(subjects),
+            over_time::section(subjects),
+            processors::section(subjects),
+            tasks::section(subjects),
+        ]);
+        sections.extend(cgroups::section(subjects));
+        sections.extend([
+            pairs::section(subjects),
+            distributions::section(subjects),
+            interrupts::section(subjects),
+            stalls::section(subjects),
+            recording::section(subjects),
+            host::section(subjects, |named| &named.trace.header.host),
+        ]);
+        sections
+    }
+
+    fn footer(written: &[String]) -> String {
+        let written = text::capitalised(&written.join("; "));
+        format!("{written}. A figure that is not known is a dash, never a zero.")
+    }
 }
 
 /// What was recorded.
@@ -159,71 +197,10 @@ fn scope_phrase(scope: &Scope) -> String {
     }
 }
 
-/// The run in a line.
-fn circumstances(named: &NamedTrace) -> String {
-    let header = &named.trace.header;
-    let mut parts =
-        vec![text::shortened(&scope_phrase(&header.scope), 90), text::moment(named.duration_ns())];
-    parts.extend(host::words(&header.host));
-    parts.push(text::date(header.provenance.started_unix_ns / 1_000_000_000));
-    if header.provenance.origin != Origin::Recorded {
-        parts.insert(0, format!("{}, not recorded", origin(header.provenance.origin)));
-    }
-    parts.retain(|part| !part.is_empty());
-    parts.join(" · ")
-}
-
 fn origin(origin: Origin) -> &'static str {
     match origin {
         Origin::Recorded => "recorded",
         Origin::Imported => "imported",
         Origin::Simulated => "simulated",
     }
-}
-
-/// What must be known before a figure is read: a recording that did not finish, events that were lost, foreign prices.
-fn notices(subjects: Traces<'_>) -> Vec<Notice> {
-    let mut notices = Vec::new();
-    for (i, named) in subjects.iter() {
-        let header = &named.trace.header;
-        let mut say = |text: String| {
-            notices.push(Notice { text: subjects.prefixed(i, &text), items: Vec::new() });
-        };
-        match header.provenance.ended {
-            Ended::Complete | Ended::Duration => {}
-            Ended::Recording => say(
-                "This Trace did not finish: it is still being recorded, or its recorder was killed. What was written until \
-                 then is shown; the totals may be a few seconds older than the tables."
-                    .to_owned(),
-            ),
-            ended => say(format!("The recording ended early: {ended}. What came before is shown.")),
-        }
-        let lost: u64 = header.lost.iter().map(|lost| lost.events).sum();
-        if lost > 0 {
-            say(format!(
-                "{} events were lost: every count is too low by some of them. Which, and where, stands under “How it was \
-                 recorded”.",
-                text::count(lost)
-            ));
-        }
-        if let Some(prices) = &named.prices
-            && (&prices.host.architecture, &prices.host.cpu_model)
-                != (&header.host.architecture, &header.host.cpu_model)
-        {
-            say(format!("The prices come from {}, which was measured on another processor.", prices.name));
-        }
-    }
-    notices
-}
-
-fn colophon(subjects: Traces<'_>) -> String {
-    let sources: Vec<String> = subjects
-        .iter()
-        .map(|(i, named)| {
-            let run = &named.trace.header.provenance;
-            let line = format!("{} by {}, swtch {}", origin(run.origin), run.recorder, run.swtch_version);
-            subjects.prefixed(i, &line)
-        })
-        .collect();
-    format!("{}. A figure that is not known is a dash, never a zero.", text::capitalised(&sources.join("; ")))
 }

@@ -4,10 +4,10 @@ use swtch_trace::fields;
 use swtch_trace::model::Scope;
 use swtch_trace::tables::IntervalRow;
 
-use super::super::charts::time_series::{Line, Moment, Panel, Step, TimeSeries};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::charts::time_series::{Curve, Panel, Span, Step, TimeSeries};
+use super::super::page::{Cell, Figure, Section, Table};
 use super::super::text;
-use super::metrics::{Kind, Metric, RATES, TASKS, TIMES};
+use super::metrics::{Metric, MetricKind, RATES, TASKS, TIMES};
 use super::{Traces, timeline};
 
 /// The section.
@@ -24,17 +24,13 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
         ("cpu-time", "Time on CPUs: 1 is one CPU kept busy all the time.", &TIMES),
         ("tasks-over-time", "Threads and processes that exist at the end of each interval.", &TASKS),
     ];
-    let mut blocks = Vec::new();
+    let mut section = Section::bare("over-time", "Over time");
     for (id, caption, metrics) in charts {
-        blocks.extend(figure(subjects, &points, id, caption, metrics).map(Block::Figure));
+        section.put(figure(subjects, &points, id, caption, metrics));
     }
     let has = |named: &super::NamedTrace| !named.trace.intervals.is_empty();
-    blocks.extend(
-        subjects
-            .lacking("figures over time", |field| field.is_of(&[fields::INTERVALS]), has)
-            .map(Block::Notice),
-    );
-    Section { id: "over-time", title: "Over time", blocks }
+    section.put(subjects.lacking("figures over time", |field| field.is_of(&[fields::INTERVALS]), has));
+    section
 }
 
 fn figure(
@@ -51,7 +47,7 @@ fn figure(
     }
     let chart = TimeSeries {
         panels: shown.iter().enumerate().map(|(i, metric)| panel(subjects, points, metric, i)).collect(),
-        moments: moments(subjects, points, &shown),
+        spans: spans(subjects, points, &shown),
         label: format!("{caption} One plot each, over time"),
     };
     let mut figure = Figure::new(format!("figure-{id}"), caption, table(subjects, points, &shown), |size| {
@@ -87,7 +83,7 @@ fn figure(
 }
 
 fn panel(subjects: Traces<'_>, points: &[Vec<IntervalRow>], metric: &Metric, series: usize) -> Panel {
-    let lines = points.iter().enumerate().map(|(i, rows)| Line {
+    let curves = points.iter().enumerate().map(|(i, rows)| Curve {
         colour: subjects.look(i, series).class(),
         steps: rows
             .iter()
@@ -99,15 +95,15 @@ fn panel(subjects: Traces<'_>, points: &[Vec<IntervalRow>], metric: &Metric, ser
             .collect(),
     });
     let least = match metric.kind {
-        Kind::Level => 1.0,
-        Kind::Rate | Kind::Cpus => 0.1,
-        Kind::Share => 0.01,
+        MetricKind::Level => 1.0,
+        MetricKind::Rate | MetricKind::Cpus => 0.1,
+        MetricKind::Share => 0.01,
     };
-    Panel { title: metric.title.to_owned(), lines: lines.collect(), least }
+    Panel { title: metric.title, curves: curves.collect(), least }
 }
 
 /// What was the case when. The longest run's intervals divide the axis; in each, every Trace says what it had in its middle.
-fn moments(subjects: Traces<'_>, points: &[Vec<IntervalRow>], shown: &[&Metric]) -> Vec<Moment> {
+fn spans(subjects: Traces<'_>, points: &[Vec<IntervalRow>], shown: &[&Metric]) -> Vec<Span> {
     let end = |rows: &&Vec<IntervalRow>| rows.last().map_or(0, |row| row.at_ns + row.length_ns);
     let Some(longest) = points.iter().max_by_key(end) else { return Vec::new() };
     longest
@@ -127,7 +123,7 @@ fn moments(subjects: Traces<'_>, points: &[Vec<IntervalRow>], shown: &[&Metric])
                     None => tip.extend(phrases),
                 }
             }
-            Moment { from: from as f64, to: to as f64, tip }
+            Span { from: from as f64, to: to as f64, tip }
         })
         .collect()
 }
@@ -139,16 +135,16 @@ fn at(rows: &[IntervalRow], at_ns: u64) -> Option<&IntervalRow> {
 }
 
 fn table(subjects: Traces<'_>, points: &[Vec<IntervalRow>], shown: &[&Metric]) -> Table {
-    let mut table = Table::new("The intervals", &subjects.head("From", &["To"]));
-    table.head.extend(shown.iter().map(|metric| Cell::text(metric.column())));
-    for (i, rows) in points.iter().enumerate() {
-        for row in rows {
-            let mut cells = vec![Cell::number(text::moment((row.at_ns + row.length_ns) as f64))];
-            cells.extend(shown.iter().map(|metric| {
-                Cell::number(metric.value(row).map_or_else(|| "–".to_owned(), |value| metric.figure(value)))
-            }));
-            table.row(text::moment(row.at_ns as f64), subjects.cells(i, cells));
-        }
-    }
-    table
+    let rows = points.iter().enumerate().flat_map(|(i, rows)| {
+        let row = move |row: &IntervalRow| {
+            let mut cells = vec![Cell::number("To", text::moment((row.at_ns + row.length_ns) as f64))];
+            let cell = |metric: &&Metric| {
+                Cell::or_dash(metric.column(), metric.value(row).map(|v| metric.figure(v)))
+            };
+            cells.extend(shown.iter().map(cell));
+            (i, text::moment(row.at_ns as f64), cells)
+        };
+        rows.iter().map(row)
+    });
+    subjects.table("The intervals", "From", rows)
 }

@@ -7,7 +7,8 @@ use swtch_trace::model::Field;
 use swtch_trace::{Trace, fields};
 
 use super::super::charts::matrix::{self, Matrix};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::page::{Cell, Figure, Section, Table};
+use super::super::subjects::Subject;
 use super::super::text;
 use super::{NamedTrace, Traces};
 
@@ -19,7 +20,7 @@ const MOST_NARROW: usize = 6;
 const MOST_ROWS: usize = 200;
 
 /// A pair of threads.
-struct Pair {
+struct ThreadPair {
     from: u32,
     to: u32,
     count: u64,
@@ -28,7 +29,7 @@ struct Pair {
 }
 
 /// A kind of pairs and its words.
-struct Kind {
+struct Relation {
     id: &'static str,
     heading: &'static str,
     caption: &'static str,
@@ -43,11 +44,11 @@ struct Kind {
     detail_is_time: bool,
     /// What thread 0 stands for.
     nobody: &'static str,
-    pairs: fn(&Trace) -> Vec<Pair>,
+    pairs: fn(&Trace) -> Vec<ThreadPair>,
     field: Field,
 }
 
-const PREEMPTIONS: Kind = Kind {
+const PREEMPTIONS: Relation = Relation {
     id: "preemptions",
     heading: "Who preempts whom",
     caption: "How often the task of a row took the CPU from the task of a column, which could have gone on.",
@@ -61,12 +62,14 @@ const PREEMPTIONS: Kind = Kind {
     nobody: "idle",
     pairs: |trace| {
         let pairs = trace.preemptions.iter();
-        pairs.map(|row| Pair { from: row.by_tid, to: row.of_tid, count: row.count, detail: row.ns }).collect()
+        pairs
+            .map(|row| ThreadPair { from: row.by_tid, to: row.of_tid, count: row.count, detail: row.ns })
+            .collect()
     },
     field: fields::PREEMPTIONS,
 };
 
-const WAKES: Kind = Kind {
+const WAKES: Relation = Relation {
     id: "wakes",
     heading: "Who wakes whom",
     caption: "How often the task of a row woke the task of a column. Two that wake each other in turn hand something to and fro.",
@@ -81,7 +84,7 @@ const WAKES: Kind = Kind {
     pairs: |trace| {
         let pairs = trace.wakes.iter();
         pairs
-            .map(|row| Pair {
+            .map(|row| ThreadPair {
                 from: row.waker_tid,
                 to: row.wakee_tid,
                 count: row.count,
@@ -94,38 +97,30 @@ const WAKES: Kind = Kind {
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let mut blocks = Vec::new();
+    let mut section = Section::bare("pairs", "Who preempts and wakes whom");
     for kind in [&PREEMPTIONS, &WAKES] {
-        blocks.push(Block::heading(kind.heading));
+        section.heading(kind.heading);
         for (i, named) in subjects.iter() {
             let pairs = (kind.pairs)(&named.trace);
             if !pairs.is_empty() {
-                blocks.push(Block::Figure(figure(subjects, i, kind, &pairs)));
+                section.put([figure(subjects, i, kind, &pairs)]);
             }
         }
+        let about = |field: &Field| field.is_of(slice::from_ref(&kind.field));
         // Nothing counted is a finding; nothing countable has a reason.
         let seen = |named: &NamedTrace| {
-            !(kind.pairs)(&named.trace).is_empty()
-                || !named
-                    .trace
-                    .header
-                    .unavailable
-                    .iter()
-                    .any(|row| row.field.is_of(slice::from_ref(&kind.field)))
+            let missing = named.unavailable();
+            !(kind.pairs)(&named.trace).is_empty() || !missing.iter().any(|row| about(&row.field))
         };
-        blocks.extend(
-            subjects
-                .lacking("such pairs", |field| field.is_of(slice::from_ref(&kind.field)), seen)
-                .map(Block::Notice),
-        );
+        section.put(subjects.lacking("such pairs", about, seen));
         for (i, named) in subjects.iter() {
             if seen(named) && (kind.pairs)(&named.trace).is_empty() {
                 let text = subjects.prefixed(i, &format!("No task {} another.", kind.verb));
-                blocks.push(Block::paragraph(text));
+                section.say(text);
             }
         }
     }
-    Section { id: "pairs", title: "Who preempts and wakes whom", blocks }
+    section
 }
 
 /// How tasks are called in a square: by name and number, or together by name where there are more than the square has room for.
@@ -136,7 +131,7 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn new(trace: &'a Trace, pairs: &[Pair], nobody: &'static str) -> Self {
+    fn new(trace: &'a Trace, pairs: &[ThreadPair], nobody: &'static str) -> Self {
         let mut tids: Vec<u32> = pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();
         tids.sort_unstable();
         tids.dedup();
@@ -161,7 +156,7 @@ impl<'a> Names<'a> {
     }
 }
 
-fn figure(subjects: Traces<'_>, index: usize, kind: &Kind, pairs: &[Pair]) -> Figure {
+fn figure(subjects: Traces<'_>, index: usize, kind: &Relation, pairs: &[ThreadPair]) -> Figure {
     let names = Names::new(&subjects.0[index].trace, pairs, kind.nobody);
     let squares = [MOST, MOST_NARROW].map(|most| square(kind, pairs, &names, most));
     let several = if subjects.several() { format!("-{index}") } else { String::new() };
@@ -178,7 +173,7 @@ fn figure(subjects: Traces<'_>, index: usize, kind: &Kind, pairs: &[Pair]) -> Fi
 }
 
 /// The names with most counts on both sides, and the rest as one.
-fn square(kind: &Kind, pairs: &[Pair], names: &Names<'_>, most: usize) -> Matrix {
+fn square(kind: &Relation, pairs: &[ThreadPair], names: &Names<'_>, most: usize) -> Matrix {
     let mut counts: HashMap<(String, String), u64> = HashMap::new();
     let mut weights: HashMap<String, u64> = HashMap::new();
     for pair in pairs {
@@ -222,29 +217,25 @@ fn square(kind: &Kind, pairs: &[Pair], names: &Names<'_>, most: usize) -> Matrix
     }
 }
 
-fn table(kind: &Kind, pairs: &[Pair], names: &Names<'_>, title: &str) -> Table {
-    let mut sorted: Vec<&Pair> = pairs.iter().collect();
+fn table(kind: &Relation, pairs: &[ThreadPair], names: &Names<'_>, title: &str) -> Table {
+    let mut sorted: Vec<&ThreadPair> = pairs.iter().collect();
     sorted.sort_by_key(|pair| (std::cmp::Reverse(pair.count), pair.from, pair.to));
     let rest = sorted.split_off(sorted.len().min(MOST_ROWS));
     let caption =
         if rest.is_empty() { title.to_owned() } else { format!("{title}: the most frequent pairs") };
-    let mut table = Table::new(caption, &[kind.from, kind.to, "Times", kind.detail]);
-    table.sortable = true;
-    let detail = |value: Option<u64>| match value {
-        Some(ns) if kind.detail_is_time => Cell::sorted(text::ns(ns as f64), ns as f64),
-        Some(count) => Cell::sorted(text::count(count), count as f64),
-        None => Cell::number("–"),
+    let mut table = Table::new(caption, kind.from).sortable();
+    let detail = |value: Option<u64>| {
+        if kind.detail_is_time { Cell::time(kind.detail, value) } else { Cell::count(kind.detail, value) }
     };
-    let times = |count: u64| Cell::sorted(text::count(count), count as f64);
     for pair in &sorted {
-        let cells = vec![Cell::text(names.exact(pair.to)), times(pair.count), detail(pair.detail)];
-        table.row(names.exact(pair.from), cells);
+        let to = Cell::text(kind.to, names.exact(pair.to));
+        table.row(names.exact(pair.from), vec![to, Cell::count("Times", pair.count), detail(pair.detail)]);
     }
     if !rest.is_empty() {
-        let count = rest.iter().map(|pair| pair.count).sum();
+        let count: u64 = rest.iter().map(|pair| pair.count).sum();
         let of: Option<u64> = rest.iter().map(|pair| pair.detail).sum();
         let head = format!("{} more pairs", text::count(rest.len() as u64));
-        table.sum(head, vec![Cell::text(""), times(count), detail(of)]);
+        table.sum(head, vec![Cell::text("", ""), Cell::count("Times", count), detail(of)]);
     }
     table
 }

@@ -5,8 +5,8 @@ use swtch_trace::model::{CpuTime, Field};
 use swtch_trace::tables::CpuRow;
 
 use super::super::charts::markers::block_item;
-use super::super::charts::stack::{self, Part, Stack};
-use super::super::page::{Block, Cell, Figure, Section, Table};
+use super::super::charts::stack::{self, Stack, StackPart};
+use super::super::page::{Cell, Figure, Section, Table};
 use super::super::text;
 use super::{NamedTrace, Traces};
 
@@ -66,15 +66,11 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
         .iter()
         .flat_map(|(i, named)| times_of(named).into_iter().map(move |times| (i, times)))
         .collect();
-    let mut blocks = Vec::new();
-    if !all.is_empty() {
-        blocks.push(Block::Figure(figure(subjects, &all)));
-    }
+    let mut section = Section::bare("processors", "What the CPUs did");
+    section.put((!all.is_empty()).then(|| figure(subjects, &all)));
     let has = |named: &NamedTrace| !times_of(named).is_empty();
-    blocks.extend(
-        subjects.lacking("time of processors by use", |field| field.is_of(&CPU_TIME), has).map(Block::Notice),
-    );
-    Section { id: "processors", title: "What the CPUs did", blocks }
+    section.put(subjects.lacking("time of processors by use", |field| field.is_of(&CPU_TIME), has));
+    section
 }
 
 fn times_of(named: &NamedTrace) -> Vec<Times> {
@@ -114,15 +110,13 @@ fn figure(subjects: Traces<'_>, all: &[(usize, Times)]) -> Figure {
     let label = "What each CPU did, as shares of its time";
     let caption = "Shares of the time of each CPU. With several workloads on a machine these are everybody’s: the kernel does \
                    not divide them.";
-    let legend = USES
-        .iter()
-        .filter(|part| all.iter().any(|(_, times)| ns_of(times, part.name).is_some()))
-        .map(|part| block_item(part.class, format!("{}: {}", part.name, part.meaning)))
-        .collect();
+    let shown =
+        USES.iter().enumerate().filter(|(place, _)| all.iter().any(|(_, times)| times.ns[*place].is_some()));
+    let legend = shown.map(|(_, part)| block_item(part.class, format!("{}: {}", part.name, part.meaning)));
     let mut figure = Figure::new("figure-processors", caption, table(subjects, all), |size| {
         stack::draw(&stacks, label, size)
     })
-    .legend(legend);
+    .legend(legend.collect());
     if left_out > 0 {
         figure = figure.note(format!("{left_out} more CPUs are in the table only."));
     }
@@ -130,11 +124,6 @@ fn figure(subjects: Traces<'_>, all: &[(usize, Times)]) -> Figure {
         figure = figure.note(format!("Not known: {reason}."));
     }
     figure
-}
-
-fn ns_of(times: &Times, name: &str) -> Option<u64> {
-    let position = USES.iter().position(|part| part.name == name)?;
-    times.ns[position]
 }
 
 fn bar(label: &str, times: &Times) -> Stack {
@@ -148,32 +137,23 @@ fn bar(label: &str, times: &Times) -> Stack {
             text::ns(ns),
             part.meaning.to_owned(),
         ];
-        Some(Part { class: part.class.to_owned(), share, tip })
+        Some(StackPart { class: part.class.to_owned(), share, tip })
     });
     Stack { label: label.to_owned(), parts: parts.collect() }
 }
 
 fn table(subjects: Traces<'_>, all: &[(usize, Times)]) -> Table {
-    let columns: Vec<&str> =
-        USES.iter().map(|part| part.name).chain(["Switches", "From idle", "Events lost"]).collect();
-    let mut table = Table::new("Time of the CPUs", &subjects.head("CPU", &columns));
-    let unknown = || "–".to_owned();
-    for (i, times) in all {
+    let rows = all.iter().map(|(i, times)| {
         let total_ns = times.total_ns();
-        let mut cells: Vec<Cell> = times
-            .ns
-            .iter()
-            .map(|ns| {
-                Cell::number(ns.map_or_else(unknown, |ns| {
-                    format!("{} ({})", text::ns(ns as f64), text::percent(ns as f64 / total_ns))
-                }))
-            })
-            .collect();
-        let (switches, idle) = (times.switches.map(|of| of.0), times.switches.map(|of| of.1));
-        cells.extend(
-            [switches, idle, times.lost].map(|count| Cell::number(count.map_or_else(unknown, text::count))),
-        );
-        table.row(&times.label, subjects.cells(*i, cells));
-    }
-    table
+        let share = |ns: u64| format!("{} ({})", text::ns(ns as f64), text::percent(ns as f64 / total_ns));
+        let uses = USES.iter().zip(times.ns).map(|(part, ns)| Cell::or_dash(part.name, ns.map(share)));
+        let count = |title: &'static str, count: Option<u64>| Cell::or_dash(title, count.map(text::count));
+        let switches = [
+            count("Switches", times.switches.map(|of| of.0)),
+            count("From idle", times.switches.map(|of| of.1)),
+            count("Events lost", times.lost),
+        ];
+        (*i, times.label.clone(), uses.chain(switches).collect())
+    });
+    subjects.table("Time of the CPUs", "CPU", rows)
 }

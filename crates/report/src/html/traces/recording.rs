@@ -1,25 +1,25 @@
 //! How it was recorded: the source and why, losses, our counts beside the kernel's, and what is not known.
 
 use swtch_trace::SourceKind;
-use swtch_trace::model::Header;
+use swtch_trace::model::{Header, Reconciliation};
 
-use super::super::page::{Block, Cell, Notice, Section, Table};
+use super::super::page::{Block, Cell, Notice, Section};
 use super::super::text;
 use super::{Traces, origin};
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let facts = subjects.fact_table("The recording", |named| facts(&named.trace.header));
-    let mut blocks = vec![Block::Table(facts)];
-    blocks.push(Block::heading("Events lost"));
-    blocks.extend(lost(subjects));
-    blocks.push(Block::heading("Our counts beside the kernel’s"));
-    blocks.push(reconciliation(subjects));
-    blocks.push(Block::heading("Where each column comes from"));
-    blocks.push(sources(subjects));
-    blocks.push(Block::heading("Not recorded, and why"));
-    blocks.push(unavailable(subjects));
-    Section { id: "recording", title: "How it was recorded", blocks }
+    let mut section = Section::bare("recording", "How it was recorded");
+    section.put([subjects.fact_table("The recording", |named| facts(&named.trace.header))]);
+    section.heading("Events lost");
+    section.put(lost(subjects));
+    section.heading("Our counts beside the kernel’s");
+    section.put([reconciliation(subjects)]);
+    section.heading("Where each column comes from");
+    section.put([sources(subjects)]);
+    section.heading("Not recorded, and why");
+    section.put([subjects.unavailable("What could not be recorded").or("Everything could be recorded.")]);
+    section
 }
 
 fn facts(header: &Header) -> Vec<(&'static str, String)> {
@@ -40,7 +40,7 @@ fn facts(header: &Header) -> Vec<(&'static str, String)> {
 }
 
 fn lost(subjects: Traces<'_>) -> Vec<Block> {
-    let mut table = Table::new("Events lost", &subjects.head("Which, and where", &["CPU", "Events"]));
+    let mut rows = Vec::new();
     let mut blocks = Vec::new();
     for (i, named) in subjects.iter() {
         let header = &named.trace.header;
@@ -54,70 +54,43 @@ fn lost(subjects: Traces<'_>) -> Vec<Block> {
         }
         for row in &header.lost {
             let cpu = row.cpu.map_or_else(|| "not known".to_owned(), |cpu| cpu.to_string());
-            let cells = vec![Cell::number(cpu), Cell::number(text::count(row.events))];
-            table.row(&row.what, subjects.cells(i, cells));
+            let cells = vec![Cell::number("CPU", cpu), Cell::number("Events", text::count(row.events))];
+            rows.push((i, row.what.clone(), cells));
         }
     }
-    if !table.rows.is_empty() {
-        blocks.push(Block::Table(table));
-    }
+    blocks.push(subjects.table("Events lost", "Which, and where", rows).into());
     blocks
 }
 
 fn reconciliation(subjects: Traces<'_>) -> Block {
-    let columns = ["Counted", "The kernel’s count", "Difference", "Share", "Where the kernel’s stands"];
-    let mut table = Table::new("Our counts and the kernel’s", &subjects.head("What", &columns));
-    for (i, named) in subjects.iter() {
-        for row in &named.trace.header.reconciliation {
-            let difference = row.difference();
-            let sign = if difference < 0 { "−" } else { "+" };
-            let cells = vec![
-                Cell::number(text::count(row.counted)),
-                Cell::number(text::count(row.kernel)),
-                Cell::number(format!("{sign}{}", text::count(difference.unsigned_abs()))),
-                Cell::number(
-                    row.share()
-                        .map_or_else(|| "–".to_owned(), |share| format!("{:.2}\u{a0}%", 100.0 * share)),
-                ),
-                Cell::text(&row.source),
-            ];
-            table.row(&row.what, subjects.cells(i, cells));
-        }
-    }
-    if table.rows.is_empty() {
-        return Block::paragraph(
-            "The kernel counts for the whole machine; only a recording of the whole machine can be set beside it.",
-        );
-    }
-    Block::Table(table)
+    let row = |row: &Reconciliation| {
+        let difference = row.difference();
+        let sign = if difference < 0 { "−" } else { "+" };
+        let cells = vec![
+            Cell::number("Counted", text::count(row.counted)),
+            Cell::number("The kernel’s count", text::count(row.kernel)),
+            Cell::number("Difference", format!("{sign}{}", text::count(difference.unsigned_abs()))),
+            Cell::or_dash("Share", row.share().map(|share| format!("{:.2}\u{a0}%", 100.0 * share))),
+            Cell::text("Where the kernel’s stands", &row.source),
+        ];
+        (row.what.clone(), cells)
+    };
+    let rows = subjects.rows(|named| &named.trace.header.reconciliation, row);
+    subjects.table("Our counts and the kernel’s", "What", rows).or(
+        "The kernel counts for the whole machine; only a recording of the whole machine can be set beside it.",
+    )
 }
 
 fn sources(subjects: Traces<'_>) -> Block {
-    let mut table = Table::new("Sources by column", &subjects.head("Column", &["Source"]));
-    for (i, named) in subjects.iter() {
-        for (column, source) in &named.trace.header.sources {
-            table.row(column, subjects.cells(i, vec![Cell::text(source)]));
-        }
-    }
+    let rows = subjects.iter().flat_map(|(i, named)| {
+        let row = move |(column, source): (&String, &String)| {
+            (i, column.clone(), vec![Cell::text("Source", source)])
+        };
+        named.trace.header.sources.iter().map(row)
+    });
+    let table = subjects.table("Sources by column", "Column", rows);
     if table.rows.is_empty() {
-        return Block::Notice(Notice {
-            text: "No column says where it comes from.".to_owned(),
-            items: Vec::new(),
-        });
+        return Notice::new("No column says where it comes from.", Vec::new()).into();
     }
-    Block::Table(table)
-}
-
-fn unavailable(subjects: Traces<'_>) -> Block {
-    let mut table =
-        Table::new("What could not be recorded", &subjects.head("What", &["Why, and what would allow it"]));
-    for (i, named) in subjects.iter() {
-        for missing in &named.trace.header.unavailable {
-            table.row(missing.field.as_str(), subjects.cells(i, vec![Cell::text(&missing.reason)]));
-        }
-    }
-    if table.rows.is_empty() {
-        return Block::paragraph("Everything could be recorded.");
-    }
-    Block::Table(table)
+    table.into()
 }

@@ -7,54 +7,33 @@ use swtch_trace::model::Field;
 use swtch_trace::tables::TaskRow;
 use swtch_trace::{fields, figures};
 
-use super::super::page::{Block, Cell, Section, Table};
+use super::super::page::{Cell, Notice, Section, Table};
 use super::super::text;
 use super::{NamedTrace, Traces, answer};
 
 /// Rows of the table; the rest is summed below it.
 const MOST: usize = 200;
 
-const HEAD: [&str; 17] = [
-    "Process",
-    "Thread",
-    "CPU time",
-    "Voluntary",
-    "Involuntary",
-    "Wake-ups",
-    "Waited in all",
-    "Wait p50",
-    "p90",
-    "p99",
-    "Longest wait",
-    "Slice p50",
-    "Longest slice",
-    "Migrations",
-    "Working set",
-    "Cost of switches",
-    "Refilling caches",
-];
-
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let mut blocks = vec![Block::paragraph(
-        "The tasks whose switches cost most come first. A wait is time in which a task was ready and had no CPU; a slice is time \
-         on a CPU without a switch; the working set is the memory used in one, at most. Refilling caches is a range from nothing to the most it can be.",
-    )];
+    let intro = "The tasks whose switches cost most come first. A wait is time in which a task was ready and had no CPU; a slice is time \
+         on a CPU without a switch; the working set is the memory used in one, at most. Refilling caches is a range from nothing to the most it can be.";
+    let mut section = Section::new("tasks", "Tasks", intro);
     for (i, named) in subjects.iter() {
         if named.trace.tasks.iter().any(|task| task.in_scope) {
-            blocks.push(Block::Table(table(named, &subjects.prefixed(i, "Tasks"))));
+            section.put([table(named, &subjects.prefixed(i, "Tasks"))]);
         }
     }
     let has = |named: &NamedTrace| named.trace.tasks.iter().any(|task| task.in_scope);
-    blocks.extend(subjects.lacking("tasks", |field| field.is_of(&[fields::TASKS]), has).map(Block::Notice));
+    section.put(subjects.lacking("tasks", |field| field.is_of(&[fields::TASKS]), has));
     for (i, named) in subjects.iter() {
         let reasons = subjects.reasons(std::iter::once(i), |field| field.is_of(&IN_THE_TABLE));
         if has(named) && !reasons.is_empty() {
             let text = subjects.prefixed(i, "Not known of these tasks:");
-            blocks.push(Block::Notice(super::Notice { text, items: reasons }));
+            section.put([Notice::new(text, reasons)]);
         }
     }
-    Section { id: "tasks", title: "Tasks", blocks }
+    section
 }
 
 /// Tasks that are not in the table, and its columns.
@@ -91,9 +70,7 @@ fn table(named: &NamedTrace, title: &str) -> Table {
     } else {
         format!("{title}: the {} dearest of {}", tasks.len(), text::count((tasks.len() + rest.len()) as u64))
     };
-    let mut table = Table::new(caption, &["Task"]);
-    table.head.extend(HEAD.iter().map(|&title| Cell::text(title)));
-    table.sortable = true;
+    let mut table = Table::new(caption, "Task").sortable();
     for (task, bill) in &tasks {
         table.row(&task.comm, cells(named, task, *bill));
     }
@@ -112,49 +89,32 @@ fn migrations(task: &TaskRow) -> Option<u64> {
     [task.migrations_same_l2, task.migrations_same_l3, task.migrations_across].into_iter().sum()
 }
 
-fn dash() -> Cell {
-    Cell::number("–")
-}
-
-fn count(value: u64) -> Cell {
-    Cell::sorted(text::count(value), value as f64)
-}
-
-fn bytes(value: u64) -> Cell {
-    Cell::sorted(text::bytes(value), value as f64)
-}
-
-fn time(value: u64) -> Cell {
-    Cell::sorted(text::ns(value as f64), value as f64)
-}
-
 fn cells(named: &NamedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cell> {
-    let known = |value: Option<u64>| value.map_or_else(dash, time);
     // A zero that nobody counted is a gap.
-    let lacks = |field: Field| named.trace.header.lacks(&field);
+    let counted = |field: Field, value: u64| (!named.trace.header.lacks(&field)).then_some(value);
     vec![
-        Cell::sorted(task.pid.to_string(), f64::from(task.pid)),
-        Cell::sorted(task.tid.to_string(), f64::from(task.tid)),
-        time(figures::cpu_ns(task)),
-        count(task.voluntary),
-        count(task.involuntary),
-        if !lacks(fields::TASKS_WAKEUPS) { count(task.wakeups) } else { dash() },
-        if !lacks(fields::TASKS_WAIT_NS) { time(task.wait_ns) } else { dash() },
-        known(task.wait_p50_ns),
-        known(task.wait_p90_ns),
-        known(task.wait_p99_ns),
-        known(task.wait_max_ns),
-        known(task.slice_p50_ns),
-        known(task.slice_max_ns),
-        migrations(task).map_or_else(dash, count),
-        task.working_set_bytes.map_or_else(dash, bytes),
-        priced(bill.and_then(|bill| bill.direct_ns)),
-        priced(bill.and_then(|bill| bill.indirect_ns)),
+        Cell::sorted("Process", task.pid.to_string(), f64::from(task.pid)),
+        Cell::sorted("Thread", task.tid.to_string(), f64::from(task.tid)),
+        Cell::time("CPU time", figures::cpu_ns(task)),
+        Cell::count("Voluntary", task.voluntary),
+        Cell::count("Involuntary", task.involuntary),
+        Cell::count("Wake-ups", counted(fields::TASKS_WAKEUPS, task.wakeups)),
+        Cell::time("Waited in all", counted(fields::TASKS_WAIT_NS, task.wait_ns)),
+        Cell::time("Wait p50", task.wait_p50_ns),
+        Cell::time("p90", task.wait_p90_ns),
+        Cell::time("p99", task.wait_p99_ns),
+        Cell::time("Longest wait", task.wait_max_ns),
+        Cell::time("Slice p50", task.slice_p50_ns),
+        Cell::time("Longest slice", task.slice_max_ns),
+        Cell::count("Migrations", migrations(task)),
+        Cell::bytes("Working set", task.working_set_bytes),
+        priced("Cost of switches", bill.and_then(|bill| bill.direct_ns)),
+        priced("Refilling caches", bill.and_then(|bill| bill.indirect_ns)),
     ]
 }
 
-fn priced(range: Option<Range>) -> Cell {
-    range.map_or_else(dash, |range| Cell::sorted(answer::range(range), range.high))
+fn priced(title: &'static str, range: Option<Range>) -> Cell {
+    range.map_or_else(|| Cell::dash(title), |range| Cell::sorted(title, answer::range(range), range.high))
 }
 
 /// Sums of what can be summed; percentiles cannot.
@@ -164,28 +124,27 @@ fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell>
         let parts: Option<Vec<Range>> = rest.iter().map(|(_, bill)| bill.and_then(of)).collect();
         parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
     };
-    let moves: Option<u64> = rest.iter().map(|(task, _)| migrations(task)).sum();
-    let lacks = |field: Field| named.trace.header.lacks(&field);
-    let longest = |of: fn(&TaskRow) -> Option<u64>| {
-        rest.iter().filter_map(|(task, _)| of(task)).max().map_or_else(dash, time)
+    let longest = |of: fn(&TaskRow) -> Option<u64>| rest.iter().filter_map(|(task, _)| of(task)).max();
+    let all = TaskRow {
+        voluntary: sum(|task| task.voluntary),
+        involuntary: sum(|task| task.involuntary),
+        wakeups: sum(|task| task.wakeups),
+        wait_ns: sum(|task| task.wait_ns),
+        wait_max_ns: longest(|task| task.wait_max_ns),
+        slice_max_ns: longest(|task| task.slice_max_ns),
+        ..TaskRow::default()
     };
-    vec![
-        dash(),
-        dash(),
-        time(sum(figures::cpu_ns)),
-        count(sum(|task| task.voluntary)),
-        count(sum(|task| task.involuntary)),
-        if !lacks(fields::TASKS_WAKEUPS) { count(sum(|task| task.wakeups)) } else { dash() },
-        if !lacks(fields::TASKS_WAIT_NS) { time(sum(|task| task.wait_ns)) } else { dash() },
-        dash(),
-        dash(),
-        dash(),
-        longest(|task| task.wait_max_ns),
-        dash(),
-        longest(|task| task.slice_max_ns),
-        moves.map_or_else(dash, count),
-        dash(),
-        priced(bills(|bill| bill.direct_ns)),
-        priced(bills(|bill| bill.indirect_ns)),
-    ]
+    let mut cells = cells(named, &all, None);
+    let moves: Option<u64> = rest.iter().map(|(task, _)| migrations(task)).sum();
+    for (place, cell) in [
+        (0, Cell::dash("Process")),
+        (1, Cell::dash("Thread")),
+        (2, Cell::time("CPU time", sum(figures::cpu_ns))),
+        (13, Cell::count("Migrations", moves)),
+        (15, priced("Cost of switches", bills(|bill| bill.direct_ns))),
+        (16, priced("Refilling caches", bills(|bill| bill.indirect_ns))),
+    ] {
+        cells[place] = cell;
+    }
+    cells
 }
