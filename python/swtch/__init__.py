@@ -1,9 +1,11 @@
-"""What a context switch costs on this machine.
+"""What a context switch costs on this machine, and what those of a workload cost it.
 
 >>> import swtch
 >>> profile = swtch.measure(quick=True)  # doctest: +SKIP
 >>> profile.save("profile.json")  # doctest: +SKIP
 >>> table = profile.to_pandas("direct")[["method", "tasks", "placement", "switch_cost_median_ns"]]  # doctest: +SKIP
+>>> trace = swtch.record(["make", "-j4"])  # doctest: +SKIP
+>>> trace.bill().share, trace.table("tasks").to_pandas()  # doctest: +SKIP
 
 Times are nanoseconds and sizes are bytes, and names end in their unit. `docs/method.md` of the project says how each figure
 is taken.
@@ -11,7 +13,15 @@ is taken.
 
 from ._comparison import Change, Comparison, Verdict
 from ._doctor import Capability, Doctor, Probe, Probes, State, doctor
-from ._errors import Interrupted, MeasureError, ProfileError, SimulationError, UsageError
+from ._errors import (
+    Interrupted,
+    MeasureError,
+    ProfileError,
+    RecordError,
+    SimulationError,
+    TraceError,
+    UsageError,
+)
 from ._host import (
     Cache,
     CacheKind,
@@ -46,6 +56,7 @@ from ._model import (
     Unavailable,
 )
 from ._profile import Profile, TableName
+from ._record import Recording, record, recording
 from ._report import report
 from ._shares import Shares, shares
 from ._simulate import (
@@ -70,13 +81,44 @@ from ._simulate import (
     simulate,
 )
 from ._sweep import Sweep, sweep
+from ._trace import Table, Trace, TraceTable
+from ._trace_model import (
+    Advice,
+    Bill,
+    Cause,
+    CauseKind,
+    CpuTime,
+    IndirectFrom,
+    InPlace,
+    Lost,
+    MigrationTotals,
+    Money,
+    Origin,
+    Pressure,
+    ProcessTotals,
+    Range,
+    Reconciliation,
+    RecorderCost,
+    Scope,
+    SwitchTotals,
+    TableFiles,
+    TaskBill,
+    Throttled,
+    Totals,
+    TraceEnded,
+    TraceProvenance,
+)
 
 __all__ = [
+    "Advice",
     "ApplicationShare",
     "Assumption",
+    "Bill",
     "Cache",
     "CacheKind",
     "Capability",
+    "Cause",
+    "CauseKind",
     "Change",
     "Clock",
     "Comparison",
@@ -84,6 +126,7 @@ __all__ = [
     "CoreType",
     "Cpu",
     "CpuQuota",
+    "CpuTime",
     "CpuUse",
     "Direct",
     "Doctor",
@@ -95,24 +138,37 @@ __all__ = [
     "HandOver",
     "HookCalls",
     "Host",
+    "InPlace",
     "Indirect",
+    "IndirectFrom",
     "Interrupted",
     "Jitter",
     "Kernel",
     "Knee",
     "Limits",
+    "Lost",
     "MeasureError",
     "Message",
+    "MigrationTotals",
     "Mitigation",
+    "Money",
     "Noise",
     "NoiseReason",
     "NumaNode",
+    "Origin",
+    "Pressure",
     "Probe",
     "Probes",
+    "ProcessTotals",
     "Profile",
     "ProfileError",
     "Provenance",
+    "Range",
+    "Reconciliation",
+    "RecordError",
     "Recorded",
+    "RecorderCost",
+    "Recording",
     "References",
     "Region",
     "RegionKind",
@@ -120,6 +176,7 @@ __all__ = [
     "ReplayVerdict",
     "Ring",
     "Run",
+    "Scope",
     "Shares",
     "SimulatedMachine",
     "SimulatedWorkload",
@@ -128,15 +185,28 @@ __all__ = [
     "SimulationTable",
     "State",
     "Sweep",
+    "SwitchTotals",
+    "Table",
+    "TableFiles",
     "TableName",
+    "TaskBill",
     "TaskGroup",
+    "Throttled",
     "Total",
+    "Totals",
+    "Trace",
+    "TraceEnded",
+    "TraceError",
+    "TraceProvenance",
+    "TraceTable",
     "Unavailable",
     "UsageError",
     "Verdict",
     "Virtualisation",
     "doctor",
     "measure",
+    "record",
+    "recording",
     "report",
     "shares",
     "simulate",

@@ -36,8 +36,8 @@ def row_type(annotation: str, seen_from: type) -> type | None:
 
 
 def from_document(kind: type[T], document: dict[str, Any], **rest: Any) -> T:
-    """An object of a dataclass from a document that has all of its fields; `rest` are the fields outside the document."""
-    values = {f.name: _value(str(f.type), kind, document[key(f)]) for f in data_fields(kind)}
+    """An object of a dataclass from a document; a field that it leaves out is `None`. `rest` are the fields outside the document."""
+    values = {f.name: _value(str(f.type), kind, document.get(key(f))) for f in data_fields(kind)}
     return kind(**values, **rest)
 
 

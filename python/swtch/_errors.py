@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._native import MeasureError, ProfileError, SimulationError, UsageError
+from ._native import MeasureError, ProfileError, RecordError, SimulationError, TraceError, UsageError
 
 if TYPE_CHECKING:
     from ._profile import Profile
+    from ._trace import Trace
 
 __all__ = [
     "CommandError",
     "Interrupted",
     "MeasureError",
     "ProfileError",
+    "RecordError",
     "SimulationError",
+    "TraceError",
     "UsageError",
     "WrongUsage",
 ]
@@ -29,12 +32,15 @@ class WrongUsage(CommandError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during `swtch.measure`; what was complete by then is kept."""
+    """Ctrl-C during `swtch.measure` or `swtch.record`; what was complete by then is kept."""
 
     # As users know it, also in tracebacks.
     __module__ = "swtch"
 
-    def __init__(self, profile: Profile | None = None) -> None:
-        super().__init__("interrupted" if profile else "interrupted before anything was measured")
+    def __init__(self, profile: Profile | None = None, trace: Trace | None = None) -> None:
+        kept = profile is not None or trace is not None
+        super().__init__("interrupted" if kept else "interrupted before anything was complete")
         self.profile = profile
-        """What was complete, or `None` when nothing was."""
+        """What `swtch.measure` had measured, or `None`."""
+        self.trace = trace
+        """What `swtch.record` had recorded, or `None`."""

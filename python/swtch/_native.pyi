@@ -2,28 +2,42 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, final
 
 __all__ = [
+    "LONG_MS",
     "MeasureError",
     "ProfileError",
+    "RecordError",
     "SimulationError",
+    "Trace",
+    "TraceError",
     "UsageError",
+    "bill_schema",
     "compare",
     "comparison_schema",
+    "disturbed",
     "doctor",
     "doctor_schema",
     "estimate",
     "load",
     "measure",
+    "price",
     "profile_schema",
     "rank_tests",
+    "record",
     "report",
     "save",
     "shares",
     "simulate",
     "summary",
     "sweep",
+    "trace_schema",
 ]
+
+LONG_MS: Final[float]
+"""Shorter work of a function, in ms, is mostly the way to it and back."""
 
 class UsageError(ValueError):
     """A wish that cannot be met; says which and what can."""
@@ -37,6 +51,34 @@ class ProfileError(ValueError):
 class SimulationError(RuntimeError):
     """A simulation that came to no end: a deadlock, a run without end, a policy that gave up."""
 
+class RecordError(RuntimeError):
+    """There is no recording: nothing could be recorded, or a figure of it cannot be true."""
+
+class TraceError(ValueError):
+    """A folder that is no Trace of this version, or a table that a Trace lacks."""
+
+@final
+class Trace:
+    """A Trace that was read; its switches stay on the disk."""
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Trace: ...
+    @property
+    def folder(self) -> Path: ...
+    def header(self) -> str: ...
+    def columns(self, table: str) -> dict[str, list[int | bool | str | None]]: ...
+    def parquet(self, table: str) -> bytes: ...
+    def bill(self, profile: str | None = None, price: str | None = None) -> str: ...
+    def text(self) -> str: ...
+
+def record(
+    asking: Mapping[str, object],
+    progress: Callable[[float, int | None, int, int], object] | None = None,
+) -> tuple[Trace | None, BaseException | None]: ...
+def trace_schema() -> str: ...
+def bill_schema() -> str: ...
+def price(text: str) -> float: ...
+def disturbed(study: str) -> float | None: ...
 def measure(
     wishes: Mapping[str, object], progress: Callable[[float, float, str], object] | None = None
 ) -> tuple[tuple[str, bytes] | None, BaseException | None]: ...

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native, _tables
 from ._documents import data_fields, from_document, to_document
 from ._profile import Profile
+from ._trace import Trace
 
 if TYPE_CHECKING:
     import pandas
@@ -324,6 +326,24 @@ class Simulation:
     runs: tuple[Run, ...]
     """The runs, in the order asked for."""
 
+    _traces: tempfile.TemporaryDirectory[str] | Path | None = field(default=None, compare=False, repr=False)
+    """Where the Traces are."""
+
+    def trace(self, policy: str) -> Trace:
+        """The run under a policy as a Trace. Raises `UsageError` where `simulate` was not asked for Traces, or had no such policy."""
+        if self._traces is None:
+            raise _native.UsageError(
+                "no Traces were written; call simulate with trace=True, or with a directory"
+            )
+        if policy not in [run.policy for run in self.runs]:
+            raise _native.UsageError(
+                f"no run under '{policy}'; there are {', '.join(run.policy for run in self.runs)}"
+            )
+        folder = self._traces if isinstance(self._traces, Path) else Path(self._traces.name)
+        # A policy may be a path; its Trace's name has other signs then.
+        found = (Trace(_native.Trace.load(one), self._traces) for one in sorted(folder.glob("*.swtch")))
+        return next(one for one in found if one.provenance.policy == policy)
+
     def to_dict(self) -> dict[str, Any]:
         """The document of `swtch simulate --json`, as dicts, lists and plain values."""
         return dict(to_document(self))
@@ -371,16 +391,16 @@ ROWS: dict[str, type] = {
 def _columns(table: str) -> list[tuple[str, str]]:
     """Names and annotations of a table's columns."""
     if table != "runs":
-        own = [(field.name, str(field.type)) for field in data_fields(ROWS[table])]
+        own = [(part.name, str(part.type)) for part in data_fields(ROWS[table])]
         return own if table == "assumptions" else [("policy", "str"), *own]
     columns = []
-    for field in data_fields(Run):
-        if field.name in PARTS:
-            columns += [(name, "int | None") for _, name in _parts(field.name)]
-        elif field.name == "fairness":
+    for part in data_fields(Run):
+        if part.name in PARTS:
+            columns += [(name, "int | None") for _, name in _parts(part.name)]
+        elif part.name == "fairness":
             columns += [(name, "float | None") for name in FAIRNESS]
-        elif field.name not in ("hooks", "tasks"):
-            columns.append((field.name, str(field.type)))
+        elif part.name not in ("hooks", "tasks"):
+            columns.append((part.name, str(part.type)))
     return columns
 
 
@@ -416,7 +436,7 @@ def _flat(run: Run) -> dict[str, Any]:
 
 
 def simulate(
-    spec: str | os.PathLike[str] | Mapping[str, Any],
+    spec: str | os.PathLike[str] | Mapping[str, Any] | Trace,
     policies: str | Iterable[str] = (),
     *,
     machine: str | int | None = None,
@@ -425,12 +445,12 @@ def simulate(
     jitter: Literal["typical", "none"] | None = None,
     duration: float | None = None,
     limit: float | None = None,
-    trace: str | os.PathLike[str] | None = None,
+    trace: str | os.PathLike[str] | bool = False,
 ) -> Simulation:
     """Runs a workload on a simulated machine under each policy.
 
     spec: a workload by name, with parameters (`"hackbench:groups=2,loops=20"`); a file, `FILE.toml` or `FILE.json` of rt-app; a
-        Trace, `NAME.swtch`, to be replayed; a specification's text (of more than one line); or the same as a dict.
+        Trace, or the path of one, `NAME.swtch`, to be replayed; a specification's text (of more than one line); or the same as a dict.
     policies: names, or one; those of the specification, else `eevdf`, when none is given.
     machine: a name, or a number of CPUs; that of the specification or the recording, else this machine.
     profile: a Profile, or its file, from which the costs are taken.
@@ -438,7 +458,7 @@ def simulate(
     jitter: what the seed changes besides what the workload says is random: `typical` (starts within 20 us, work within 1 %, the first
         task's CPU), or `none`; that of the specification, else `typical`.
     duration, limit: simulated seconds after which a run ends, or is given up.
-    trace: a directory, into which a Trace of each policy is written, `POLICY.swtch`.
+    trace: whether to keep a Trace of each policy, for `Simulation.trace`: in a directory, as `POLICY.swtch`, or with True in a temporary one.
 
     Raises `UsageError` for what cannot be simulated, and `SimulationError` for a deadlock or a run without end. Other threads of Python
     go on meanwhile.
@@ -446,6 +466,9 @@ def simulate(
     >>> found = swtch.simulate("spin:tasks=4,work_ns=10ms", ["eevdf", "rr"], machine=2)
     >>> [run.policy for run in found.runs], found.machine.cpus
     (['eevdf', 'rr'], 2)
+    >>> found = swtch.simulate("spin:tasks=4,work_ns=10ms", "rr", machine=2, trace=True)
+    >>> found.trace("rr").totals.context_switches.involuntary == found.runs[0].involuntary
+    True
     """
     kind, text = _spec(spec)
     if profile is not None and not isinstance(profile, Profile):
@@ -461,11 +484,19 @@ def simulate(
         "duration_ns": _ns("duration", duration),
         "limit_ns": _ns("limit", limit),
     }
-    document = _native.simulate(asking, None if trace is None else os.fspath(trace))
-    return from_document(Simulation, json.loads(document))
+    traces: tempfile.TemporaryDirectory[str] | Path | None = None
+    if trace is True:
+        traces = tempfile.TemporaryDirectory(prefix="swtch-")
+    elif trace:
+        traces = Path(trace)
+    into = traces.name if isinstance(traces, tempfile.TemporaryDirectory) else traces
+    document = _native.simulate(asking, into)
+    return from_document(Simulation, json.loads(document), _traces=traces)
 
 
-def _spec(spec: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[str, str]:
+def _spec(spec: str | os.PathLike[str] | Mapping[str, Any] | Trace) -> tuple[str, str]:
+    if isinstance(spec, Trace):
+        return "recording", os.fspath(spec.folder)
     if isinstance(spec, Mapping):
         return "text", "".join(f"{_key(key)} = {_toml(value)}\n" for key, value in spec.items())
     text = os.fspath(spec)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import swtch
 from swtch._program import binary
-from swtch.ai import record
+from swtch.ai.timeline import switches
 
 
 def test_a_trace_has_one_figure_of_each_in_python_and_the_commands(tmp_path: Path):
@@ -22,13 +22,16 @@ def test_a_trace_has_one_figure_of_each_in_python_and_the_commands(tmp_path: Pat
     command = [str(binary()), "simulate", "replay", str(trace), "--policy", "rr", "--json"]
     printed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert printed["recorded"] == swtch.simulate(trace, "rr").to_dict()["recorded"]
-    # What 'swtch ai' reads of a Trace.
-    switches = list(record.switches(trace))
-    assert sum(one.prev_tid != 0 for one in switches) == run.context_switches
-    waits = sorted(one.waited_ns for one in switches if one.waited_ns is not None)
+    # What Python reads of its tables, and what 'swtch ai' makes of the switches.
+    loaded = swtch.Trace.load(trace)
+    totals = loaded.totals.context_switches
+    assert (totals.voluntary, totals.involuntary) == (run.voluntary, run.involuntary)
+    rows = switches(loaded)
+    assert sum(one.prev_tid != 0 for one in rows) == run.context_switches
+    waits = sorted(one.waited_ns for one in rows if one.waited_ns is not None)
     assert (len(waits), waits[-1]) == (run.wait_ns.count, run.wait_ns.max)
-    tasks = list(record.table(trace, "tasks"))
-    assert sum(int(row["voluntary"]) + int(row["involuntary"]) for row in tasks) == run.context_switches
-    assert max(int(row["wait_max_ns"]) for row in tasks if row["wait_max_ns"]) == run.wait_ns.max
-    intervals = [row for row in record.table(trace, "intervals") if not row["cpu"]]
-    assert sum(int(row["voluntary"]) + int(row["involuntary"]) for row in intervals) == run.context_switches
+    tasks = loaded.table("tasks")
+    assert sum(tasks["voluntary"]) + sum(tasks["involuntary"]) == run.context_switches
+    assert max(ns for ns in tasks["wait_max_ns"] if ns) == run.wait_ns.max
+    intervals = [row for row in loaded.table("intervals").rows() if row["cpu"] is None]
+    assert sum(row["voluntary"] + row["involuntary"] for row in intervals) == run.context_switches

@@ -12,20 +12,35 @@ import pytest
 import swtch
 from swtch import _documents, _native
 
+ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = {
     "Profile": json.loads(_native.profile_schema()),
     "Comparison": json.loads(_native.comparison_schema()),
     "Doctor": json.loads(_native.doctor_schema()),
+    "Trace": json.loads(_native.trace_schema()),
+    "Bill": json.loads(_native.bill_schema()),
 }
+OTHER_NAMES = {
+    "Trace": {"Provenance": "TraceProvenance", "Ended": "TraceEnded", "Table": "TableFiles"},
+    # What a caveat has besides its kind depends on that.
+    "Bill": {"Caveat": "dict[str, Any]"},
+}
+"""Types of a document that are called otherwise in Python, where those of a Profile have their names."""
+UNLIKE = {"Trace", "Scope", "dict[str, Any]"}
+"""A header's fields are a Trace's attributes; a scope has the fields of each of its kinds."""
 
 
 def types() -> dict[str, dict[str, Any]]:
-    """Every type of the documents by its name."""
+    """Every type of the documents by its name in Python."""
     found: dict[str, dict[str, Any]] = {}
     for name, schema in SCHEMAS.items():
-        found |= schema["$defs"]
-        found[name] = schema
-    return found
+        names = OTHER_NAMES.get(name, {})
+        for one, part in {**schema["$defs"], name: schema}.items():
+            text = json.dumps(part)
+            for theirs, ours in names.items():
+                text = text.replace(f'"#/$defs/{theirs}"', f'"#/$defs/{ours}"')
+            found[names.get(one, one)] = json.loads(text)
+    return {name: schema for name, schema in found.items() if name not in UNLIKE}
 
 
 def annotation(schema: dict[str, Any]) -> str:
@@ -55,6 +70,20 @@ def test_no_type_has_drifted(name: str, schema: dict[str, Any]) -> None:
     fields = [(_documents.key(field), str(field.type)) for field in _documents.data_fields(kind)]
     assert fields == [(key, annotation(one)) for key, one in schema["properties"].items()]
     assert kind.__doc__ and not kind.__doc__.startswith(f"{name}(")
+
+
+def test_a_trace_has_what_its_header_has() -> None:
+    trace = swtch.Trace.load(ROOT / "fixtures" / "traces" / "machine.swtch")
+    assert {*SCHEMAS["Trace"]["properties"]} - {"schema", "tables"} <= {*vars(trace)}
+    assert trace.header["schema"] == "swtch/trace/1" and [*trace.tables] == [one.name for one in trace.files]
+    kinds = [one["properties"] for one in SCHEMAS["Trace"]["$defs"]["Scope"]["oneOf"]]
+    assert {key for properties in kinds for key in properties} == {*vars(trace.scope)}
+    assert [properties["kind"]["const"] for properties in kinds] == [
+        "command",
+        "processes",
+        "cgroup",
+        "machine",
+    ]
 
 
 def test_every_type_is_exported() -> None:

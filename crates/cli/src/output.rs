@@ -1,11 +1,11 @@
-//! Output: standard output that survives a closed pipe, complaints of one line, the place of this machine's Profile.
+//! Output: standard output that survives a closed pipe, complaints of one line, prices.
 
 use crate::args::JsonArgs;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use swtch_cost::CostModel;
 use swtch_profile::{FileError, file};
 
@@ -66,14 +66,8 @@ pub(crate) fn complain(error: &anyhow::Error) {
 /// # Errors
 /// When the Profile cannot be read.
 pub(crate) fn prices(given: Option<&Path>) -> Result<Option<CostModel>, FileError> {
-    let own = || own_profile().filter(|path| path.exists());
-    let path = given.map(Path::to_owned).or_else(own);
-    path.map(|path| file::read(&path).map(|profile| CostModel::of(&profile))).transpose()
+    let profile = given.map_or_else(file::read_own, |path| file::read(path).map(Some))?;
+    Ok(profile.as_ref().map(CostModel::of))
 }
 
-/// Where this machine's Profile is kept: `$XDG_STATE_HOME/swtch/profile.json`, by default under `~/.local/state`.
-pub(crate) fn own_profile() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
-    Some(state.join("swtch/profile.json"))
-}
+pub(crate) use file::own_path as own_profile;

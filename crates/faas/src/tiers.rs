@@ -10,7 +10,7 @@ use swtch_units::input_error::Refused;
 /// The row of what ran without a quota; it is none of the tiers.
 pub const UNTHROTTLED: &str = "unthrottled";
 /// Shorter work is mostly the way to the function and back, ms.
-const LONG_MS: f64 = 10.0;
+pub const LONG_MS: f64 = 10.0;
 /// So much of unthrottled work's time without a CPU is worth a line.
 const DISTURBED: f64 = 0.25;
 
@@ -336,7 +336,7 @@ impl Tiers {
     }
 
     /// The part of its time that work of the project's handler waited for a CPU where nothing throttled it, at the median; absent below a quarter,
-    /// which other programs need not explain. `swtch faas` says the same in words (python/swtch/faas/summary.py).
+    /// which other programs need not explain.
     pub fn disturbed(&self) -> Option<f64> {
         let waited = self.invocations.iter().filter(|one| {
             one.tier == UNTHROTTLED && one.work_ms >= LONG_MS && one.outcome == Outcome::Complete

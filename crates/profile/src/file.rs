@@ -52,6 +52,21 @@ impl Document for Profile {
     };
 }
 
+/// Where this machine's Profile is kept: `$XDG_STATE_HOME/swtch/profile.json`, by default under `~/.local/state`.
+pub fn own_path() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
+    Some(state.join("swtch/profile.json"))
+}
+
+/// This machine's Profile, where it has one.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_own() -> Result<Option<Profile>, FileError> {
+    own_path().filter(|path| path.exists()).map(|path| read(&path)).transpose()
+}
+
 /// Reads a Profile.
 ///
 /// # Errors

@@ -31,6 +31,20 @@ pyo3::create_exception!(
     "A simulation that came to no end: a deadlock, a run without end, a policy that gave up."
 );
 
+pyo3::create_exception!(
+    swtch,
+    RecordError,
+    PyRuntimeError,
+    "There is no recording: nothing could be recorded, or a figure of it cannot be true."
+);
+
+pyo3::create_exception!(
+    swtch,
+    TraceError,
+    PyValueError,
+    "A folder that is no Trace of this version, or a table that a Trace lacks."
+);
+
 pub(crate) fn measure_error(error: &swtch_measure::MeasureError) -> PyErr {
     match error {
         swtch_measure::MeasureError::Options(wish) => UsageError::new_err(wish.to_string()),
@@ -43,6 +57,28 @@ pub(crate) fn file_error(error: &FileError) -> PyErr {
     match error.system() {
         Some(source) => io::Error::new(source.kind(), error.to_string()).into(),
         None => ProfileError::new_err(error.to_string()),
+    }
+}
+
+/// What the system refused is an `OSError` of its kind; what the folder holds is a `TraceError`.
+pub(crate) fn trace_error(error: &swtch_trace::TraceError) -> PyErr {
+    use swtch_trace::TraceError as Cause;
+    let kind = match error {
+        Cause::Read { source, .. } | Cause::Write { source, .. } => source.kind(),
+        Cause::Occupied { .. } => io::ErrorKind::AlreadyExists,
+        other => return TraceError::new_err(other.to_string()),
+    };
+    io::Error::new(kind, error.to_string()).into()
+}
+
+/// A target that is not there is a `UsageError`, what the system refused an `OSError` of its kind.
+pub(crate) fn record_error(error: swtch_record::RecordError) -> PyErr {
+    use swtch_record::RecordError as Cause;
+    match error {
+        Cause::NoCommand | Cause::NoProcess(_) | Cause::Cgroup(_) => UsageError::new_err(error.to_string()),
+        Cause::Start { ref source, .. } => io::Error::new(source.kind(), error.to_string()).into(),
+        Cause::Trace(error) => trace_error(&error),
+        other => RecordError::new_err(other.to_string()),
     }
 }
 

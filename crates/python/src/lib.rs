@@ -1,21 +1,26 @@
 //! `swtch._native`, the native half of the Python package: conversion only.
 //!
 //! Documents cross the border as JSON and Parquet, the same as in files; `python/swtch` makes typed objects of them.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 // PyO3 converts what Python hands over into values of ours; a reference would be to the same value.
 #![allow(clippy::needless_pass_by_value)]
 
 mod doctor;
 mod errors;
 mod files;
+#[allow(unsafe_code)]
+mod libelf;
 mod listener;
 mod measuring;
 mod overrides;
 mod reading;
+mod recording;
 mod sharing;
 mod simulating;
 mod statistics;
 mod sweeping;
+mod tiers;
+mod trace;
 
 use pyo3::prelude::*;
 
@@ -26,6 +31,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MeasureError", py.get_type::<errors::MeasureError>())?;
     module.add("ProfileError", py.get_type::<errors::ProfileError>())?;
     module.add("SimulationError", py.get_type::<errors::SimulationError>())?;
+    module.add("RecordError", py.get_type::<errors::RecordError>())?;
+    module.add("TraceError", py.get_type::<errors::TraceError>())?;
+    module.add("LONG_MS", swtch_faas::tiers::LONG_MS)?;
+    module.add_class::<trace::Trace>()?;
+    module.add_function(wrap_pyfunction!(recording::record, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::bill_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::price, module)?)?;
+    module.add_function(wrap_pyfunction!(tiers::disturbed, module)?)?;
     module.add_function(wrap_pyfunction!(measuring::measure, module)?)?;
     module.add_function(wrap_pyfunction!(files::load, module)?)?;
     module.add_function(wrap_pyfunction!(files::save, module)?)?;

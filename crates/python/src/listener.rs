@@ -1,19 +1,27 @@
 //! Keeps what runs in touch with Python: reports progress, and asks whether a signal came in.
 
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 use swtch_measure::{MeasureObserver, Progress};
 
-/// Measurements and simulations run detached from the interpreter, so that other threads of Python run; each call here attaches for a moment.
+/// SIGTERM's number on Linux.
+const SIGTERM: i32 = 15;
+
+/// Measurements, recordings and simulations run detached from the interpreter, so that other threads of Python run; each call here attaches for a moment.
 pub(crate) struct Listener {
     progress: Option<Py<PyAny>>,
     /// What stops it: `KeyboardInterrupt`, what another signal's handler raised, or what `progress` raised.
     pub(crate) raised: Option<PyErr>,
     interpreter_gone: bool,
+    /// Whether `progress` answered False, with which it ends a recording.
+    enough: bool,
+    /// Whether the command that is recorded was told to end too.
+    told_command: bool,
 }
 
 impl Listener {
     pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
-        Self { progress, raised: None, interpreter_gone: false }
+        Self { progress, raised: None, interpreter_gone: false, enough: false, told_command: false }
     }
 
     fn ask(&mut self, question: impl FnOnce(Python<'_>) -> PyResult<()>) {
@@ -40,6 +48,41 @@ impl Listener {
     }
 }
 
+impl Listener {
+    /// Calls `progress` with the news.
+    fn tell(&mut self, call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>) {
+        if self.raised.is_some() {
+            return;
+        }
+        if let Some(callback) = self.progress.take() {
+            let mut enough = false;
+            self.ask(|py| {
+                enough = call(py, &callback)?.bind(py).is(PyBool::new(py, false));
+                Ok(())
+            });
+            self.enough |= enough;
+            self.progress = Some(callback);
+        }
+    }
+}
+
+impl swtch_record::Observer for Listener {
+    fn progress(&mut self, progress: &swtch_record::Progress) {
+        let news = (progress.elapsed_ns as f64 / 1e9, progress.switches, progress.tasks, progress.lost);
+        self.tell(|py, callback| callback.call1(py, news));
+    }
+
+    fn stop(&mut self) -> bool {
+        self.stops() || self.enough
+    }
+
+    fn signal(&mut self) -> Option<i32> {
+        // Whoever stops recording a command has no other hold on it.
+        let first = swtch_record::Observer::stop(self) && !std::mem::replace(&mut self.told_command, true);
+        first.then_some(SIGTERM)
+    }
+}
+
 impl swtch_sim::SimulationObserver for Listener {
     fn goes_on(&mut self, _now_ns: u64, _events: u64) -> bool {
         !self.stops()
@@ -48,14 +91,8 @@ impl swtch_sim::SimulationObserver for Listener {
 
 impl MeasureObserver for Listener {
     fn progress(&mut self, progress: &Progress<'_>) {
-        if self.raised.is_some() {
-            return;
-        }
-        if let Some(callback) = self.progress.take() {
-            let news = (progress.fraction, progress.at_most.as_secs_f64(), progress.condition.to_string());
-            self.ask(|py| callback.call1(py, news).map(drop));
-            self.progress = Some(callback);
-        }
+        let news = (progress.fraction, progress.at_most.as_secs_f64(), progress.condition.to_string());
+        self.tell(|py, callback| callback.call1(py, news));
     }
 
     fn stop(&mut self) -> bool {

@@ -14,7 +14,7 @@ mod present;
 mod procfs_samples;
 mod source;
 
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::plan::{Facts, Plan, plan};
@@ -73,6 +73,7 @@ pub struct Recording {
 /// When the target is not there, the source cannot be used, or nothing can be written. A disk that becomes full ends the recording without an
 /// error: the Trace says so, and holds everything up to then. A Trace with a figure that cannot be true is an error and is kept.
 pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recording, RecordError> {
+    let cpu_before_ns = process_cpu_ns();
     let (mut header, source, group) = prepare(options, &Facts::of(&options.target))?;
     let mut writer = Writer::create(&options.folder, &header)?;
     let folder = writer.folder().to_owned();
@@ -83,7 +84,7 @@ pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recordin
     })?;
     let start_ns = header.provenance.started_monotonic_ns;
     collectors.start(&options.target, group.as_ref(), workload.as_ref().map(Workload::pid), start_ns);
-    let mut session = Session { source, collectors, header, saved_ns: start_ns };
+    let mut session = Session { source, collectors, header, saved_ns: start_ns, cpu_before_ns };
     let (ended, disk_full) = session.watch(options, observer, workload.as_ref(), &mut writer)?;
     session.header.provenance.ended = ended;
     let end = Snapshot::read(Path::new("/"), group.as_ref(), Detail::Everything);
@@ -171,6 +172,8 @@ struct Session {
     header: Header,
     /// When the tables were last written, ns.
     saved_ns: u64,
+    /// CPU time of this process before the recording: a library's caller has had a life before.
+    cpu_before_ns: u64,
 }
 
 impl Session {
@@ -236,6 +239,9 @@ impl Session {
     /// What the source and the collectors know.
     fn tables(&mut self, now_ns: u64) -> Tables {
         let mut tables = self.source.snapshot(now_ns, &mut self.header);
+        if let Some(cpu_ns) = &mut self.header.recorder.cpu_ns {
+            *cpu_ns = cpu_ns.saturating_sub(self.cpu_before_ns);
+        }
         self.collectors.add(&mut self.header, &mut tables);
         tables
     }

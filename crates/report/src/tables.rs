@@ -20,43 +20,67 @@ pub enum Form {
     Parquet,
 }
 
+/// Takes the rows of a table, whichever it is.
+pub trait Visitor {
+    /// What it makes of them.
+    type Output;
+
+    /// Takes them.
+    ///
+    /// # Errors
+    /// That of a row which cannot be read, or the visitor's own.
+    fn visit<R: Columns>(
+        self,
+        rows: impl Iterator<Item = Result<R, TraceError>>,
+    ) -> Result<Self::Output, ExportError>;
+}
+
+/// Hands the rows of the table `name` to `visitor`.
+///
+/// # Errors
+/// When there is no such table, the Trace is damaged, or the visitor fails.
+pub fn visit<V: Visitor>(trace: &Trace, name: &str, visitor: V) -> Result<V::Output, ExportError> {
+    fn small<R: Columns, V: Visitor>(table: &[R], visitor: V) -> Result<V::Output, ExportError> {
+        visitor.visit(table.iter().cloned().map(Ok))
+    }
+    match name {
+        SwitchRow::TABLE if trace.switch_rows().is_none() => {
+            let why = format!("{} does not see single switches", trace.header.provenance.recorder);
+            Err(ExportError::Absent { table: SwitchRow::TABLE, why })
+        }
+        SwitchRow::TABLE => visitor.visit(trace.switches()),
+        "tasks" => small(&trace.tasks, visitor),
+        "cpus" => small(&trace.cpus, visitor),
+        "cgroups" => small(&trace.cgroups, visitor),
+        "wakes" => small(&trace.wakes, visitor),
+        "preemptions" => small(&trace.preemptions, visitor),
+        "interrupts" => small(&trace.interrupts, visitor),
+        "intervals" => small(&trace.intervals, visitor),
+        "histograms" => small(&trace.histograms, visitor),
+        _ => Err(ExportError::NoTable { name: name.to_owned() }),
+    }
+}
+
 /// Writes the table `name` of `trace` to `sink`; says how many rows it has.
 ///
 /// # Errors
 /// When there is no such table, the Trace is damaged, or `sink` does not take it.
 pub fn write<W: Write + Send>(trace: &Trace, name: &str, form: Form, sink: W) -> Result<u64, ExportError> {
-    if name == SwitchRow::TABLE {
-        if trace.switch_rows().is_none() {
-            let why = format!("{} does not see single switches", trace.header.provenance.recorder);
-            return Err(ExportError::Absent { table: SwitchRow::TABLE, why });
+    visit(trace, name, (form, sink))
+}
+
+/// Writes a file of that form to the sink.
+impl<W: Write + Send> Visitor for (Form, W) {
+    type Output = u64;
+
+    fn visit<R: Columns>(
+        self,
+        rows: impl Iterator<Item = Result<R, TraceError>>,
+    ) -> Result<u64, ExportError> {
+        match self.0 {
+            Form::Csv => csv::write(rows, self.1),
+            Form::Parquet => parquet::write(rows, self.1),
         }
-        return rows(trace.switches(), form, sink);
-    }
-    match name {
-        "tasks" => small(&trace.tasks, form, sink),
-        "cpus" => small(&trace.cpus, form, sink),
-        "cgroups" => small(&trace.cgroups, form, sink),
-        "wakes" => small(&trace.wakes, form, sink),
-        "preemptions" => small(&trace.preemptions, form, sink),
-        "interrupts" => small(&trace.interrupts, form, sink),
-        "intervals" => small(&trace.intervals, form, sink),
-        "histograms" => small(&trace.histograms, form, sink),
-        _ => Err(ExportError::NoTable { name: name.to_owned() }),
-    }
-}
-
-fn small<R: Columns, W: Write + Send>(table: &[R], form: Form, sink: W) -> Result<u64, ExportError> {
-    rows(table.iter().cloned().map(Ok), form, sink)
-}
-
-fn rows<R: Columns, W: Write + Send>(
-    rows: impl Iterator<Item = Result<R, TraceError>>,
-    form: Form,
-    sink: W,
-) -> Result<u64, ExportError> {
-    match form {
-        Form::Csv => csv::write(rows, sink),
-        Form::Parquet => parquet::write(rows, sink),
     }
 }
 

@@ -328,7 +328,7 @@ pub struct Lost {
 /// What recording itself took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecorderCost {
-    /// Processor time of the recorder's own process, ns.
+    /// Processor time of the recorder's own process while it recorded, ns.
     pub cpu_ns: Option<u64>,
     /// Processor time of its programs in the kernel, ns.
     pub bpf_ns: Option<u64>,

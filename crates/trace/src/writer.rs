@@ -5,7 +5,7 @@ mod claim;
 use crate::columns::{Columns, GROUP_ROWS, encode::encode};
 use crate::error::TraceError;
 use crate::files::{self, HEADER, table_file};
-use crate::model::{Header, SCHEMA, Table};
+use crate::model::{Ended, Header, SCHEMA, Table};
 use crate::tables::{Row, SwitchRow};
 use claim::Place;
 use std::fs;
@@ -302,6 +302,18 @@ impl Destination {
             return Err(TraceError::Occupied { path: folder.to_owned(), why });
         }
         Ok(Self { replaces: Some(folder.to_owned()), ..Self::free(folder)? })
+    }
+
+    /// Puts a Trace that has ended in the place of the one that it replaces; of one that was cut short, both stay. Says where it is.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn settle(self, ended: Ended) -> Result<PathBuf, TraceError> {
+        if self.replaces.is_none() || matches!(ended, Ended::DiskFull | Ended::Failed) {
+            return Ok(std::fs::canonicalize(&self.folder).unwrap_or(self.folder));
+        }
+        let folder = self.take()?;
+        Ok(std::fs::canonicalize(&folder).unwrap_or(folder))
     }
 
     /// Puts the Trace that is whole now in its place. Says where it is.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from .._errors import CommandError
-from . import record
+from .._documents import to_document
+from .._errors import ProfileError, TraceError
+from .._trace import Trace
 from .account import Account, account, between
 from .contract import Collector
 from .figures import latency, per
 from .over_time import over_time
 from .sampler import Sampler
-from .timeline import Activity, Switch, activity
+from .timeline import Activity, Switch, activity, switches
 
 DISTURBED_SHARE = 0.1
 """A run is marked when others and the hypervisor took more than this share of the CPUs that it might use."""
@@ -93,8 +93,8 @@ def blank(
     }
 
 
-def fill(row: dict[str, Any], seen: Seen, trace: Path | None, summary: dict[str, Any] | None) -> None:
-    """Fills in what can be known; what cannot is told in `unavailable`."""
+def fill(row: dict[str, Any], seen: Seen, trace: Trace | None, price: str | None = None) -> None:
+    """Fills in what can be known; what cannot is told in `unavailable`. price: of a vCPU, to say the cost in money too."""
     begin_ns = min(min(one.begin_ns, default=seen.go_ns) for one in seen.said)
     end_ns = max(max(one.end_ns, default=seen.go_ns) for one in seen.said)
     inferences = sum(len(one.end_ns) for one in seen.said)
@@ -111,9 +111,7 @@ def fill(row: dict[str, Any], seen: Seen, trace: Path | None, summary: dict[str,
     )
     if inferences == 0:
         row["unavailable"].append({"what": "latency_ns", "why": "the workload told of no inference"})
-    found = None
-    if trace is not None and summary is not None:
-        found = _recorded(row, seen, trace, summary)
+    found = None if trace is None else _recorded(row, seen, trace, price)
     _fill_rates(row, seen, found, (begin_ns, end_ns), inferences)
     row["over_time"] = over_time(seen.sampler.samples, (begin_ns, end_ns), trace, seen.cpu_time)
 
@@ -148,102 +146,101 @@ def _images_per_second(said: Collector, batch: int) -> float | None:
     return per(images * 1e9, max(said.end_ns) - min(said.begin_ns))
 
 
-def _recorded(row: dict[str, Any], seen: Seen, trace: Path, summary: dict[str, Any]) -> Activity | None:
+def _recorded(row: dict[str, Any], seen: Seen, trace: Trace, price: str | None) -> Activity | None:
     """What the Trace says of the inferences; fills in what is told as it is."""
     row["interrupts"] = [
-        {name: one.get(name) for name in ("kind", "line", "name", "count")}
-        for one in summary.get("interrupts", [])
+        {name: one[name] for name in ("kind", "line", "name", "count")}
+        for one in trace.table("interrupts").rows()
+        if one["cpu"] is None
     ]
-    cost = summary.get("cost") or {}
-    # A study says less of one thing: its only CPU time of a cost is the tasks'.
-    row["cost"] = {name: cost.get("tasks_cpu_ns" if name == "cpu_ns" else name) for name in _COST}
+    try:
+        bill = to_document(trace.bill(price=price))
+        row["cost"] = {name: bill[name] for name in _COST}
+    except (ProfileError, OSError) as error:
+        row["unavailable"].append({"what": "cost", "why": str(error)})
+    source, lost = trace.provenance.recorder.split("-")[0], sum(one.events for one in trace.lost)
     row["recorder"] = {
-        "source": summary.get("source"),
-        "lost": summary.get("lost"),
+        "source": source,
+        "lost": lost,
         "measured_cpu_ns": seen.recorder_ns,
-        **(summary.get("recorder") or {}),
+        **to_document(trace.recorder),
     }
+    rows = trace.table("tasks").rows()
+    if lost:
+        row["unavailable"].append({"what": "wait_share_of_latency", "why": f"{lost} events were lost"})
+    start_ns = trace.provenance.started_monotonic_ns
     try:
-        header = record.header(trace)
-        rows = list(record.table(trace, "tasks"))
-    except CommandError as error:
-        row["unavailable"].append({"what": "switches", "why": str(error)})
-        return None
-    if summary.get("lost"):
-        row["unavailable"].append(
-            {"what": "wait_share_of_latency", "why": f"{summary['lost']} events were lost"}
-        )
-    start_ns = int(header["provenance"]["started_monotonic_ns"])
-    try:
-        switches = list(record.switches(trace))
-    except (CommandError, StopIteration, RuntimeError) as error:
-        why = f"single switches were not recorded (source {summary.get('source')}): {error}"
+        all_switches = switches(trace)
+    except TraceError as error:
+        why = f"single switches were not recorded (source {source}): {error}"
         row["unavailable"] += [
             {"what": what, "why": why} for what in ("wait_share_of_latency", "over_time.switches_per_s")
         ]
         return _from_totals(rows)
     row["driver_threads"] = driver_threads(rows) if row["settings"]["device"] != "cpu" else None
     parts = []
-    whole = (summary.get("scope") or {}).get("kind") == "machine"
+    whole = trace.scope.kind == "machine"
     for tids, said in zip(threads_of(rows, seen.pids, whole), seen.said):
         spans = [(begin - start_ns, end - start_ns) for begin, end in zip(said.begin_ns, said.end_ns)]
-        if not saw_beginning(switches, tids, seen.go_ns - start_ns, min((b for b, _ in spans), default=0)):
+        if not saw_beginning(
+            all_switches, tids, seen.go_ns - start_ns, min((b for b, _ in spans), default=0)
+        ):
             row["unavailable"].append(
                 {
                     "what": "beginning",
                     "why": "it cannot be shown that the recorder saw the first switch; the first inferences may be missing",
                 }
             )
-        running = [int(task["tid"]) for task in rows if int(task["run_ns"] or 0) > 0]
+        running = [task["tid"] for task in rows if task["run_ns"]]
         parts.append(
             (
-                activity(switches, running, tids, spans, int(header["duration_ns"])),
+                activity(all_switches, running, tids, spans, trace.duration_ns),
                 sum(e - b for b, e in spans),
             )
         )
     found = _together(parts)
-    if not summary.get("lost"):
+    if not lost:
         row["wait_share_of_latency"] = found.wait_share
         row["wait_share_bounds"] = {"low": found.wait_share_low, "high": found.wait_share_high}
     return found
 
 
 def threads_of(
-    tasks: Sequence[Mapping[str, str]], pids: Sequence[int], machine: bool = False
+    tasks: Sequence[Mapping[str, Any]], pids: Sequence[int], machine: bool = False
 ) -> list[frozenset[int]]:
     """The threads of each copy, by its process: its own and those of the processes that it started.
 
     machine: whether the recording was of the whole machine, not only of the copies.
     """
-    parents = {int(task["pid"]): int(task["parent_pid"] or 0) for task in tasks}
+    parents = {task["pid"]: task["parent_pid"] or 0 for task in tasks}
     found: dict[int, set[int]] = {pid: set() for pid in pids}
     for task in tasks:
-        if task["in_scope"] != "true":
+        if not task["in_scope"]:
             continue
-        pid, steps = int(task["pid"]), 0
+        pid, steps = task["pid"], 0
         while pid not in found and pid in parents and steps < len(parents):
             pid, steps = parents[pid], steps + 1
         # Whose parents have ended is in nobody's tree, and of the only copy if there is but one.
         if pid not in found and len(pids) == 1 and not machine:
             pid = pids[0]
         if pid in found:
-            found[pid].add(int(task["tid"]))
+            found[pid].add(task["tid"])
     return [frozenset(found[pid]) for pid in pids]
 
 
-def driver_threads(tasks: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+def driver_threads(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What the kernel's threads of a GPU's driver did over the recording, busiest first."""
     rows = [
         {
             "name": task["comm"],
-            "voluntary": int(task["voluntary"] or 0),
-            "involuntary": int(task["involuntary"] or 0),
-            "run_ns": int(task["run_ns"] or 0),
+            "voluntary": task["voluntary"],
+            "involuntary": task["involuntary"],
+            "run_ns": task["run_ns"],
         }
         for task in tasks
-        if task["kernel_thread"] == "true" and any(name in task["comm"].lower() for name in _DRIVERS)
+        if task["kernel_thread"] and any(name in task["comm"].lower() for name in _DRIVERS)
     ]
-    return sorted(rows, key=lambda one: -int(one["run_ns"]))
+    return sorted(rows, key=lambda one: -one["run_ns"])
 
 
 def saw_beginning(switches: Iterable[Switch], tids: frozenset[int], go_ns: int, first_ns: int) -> bool:
@@ -254,12 +251,12 @@ def saw_beginning(switches: Iterable[Switch], tids: frozenset[int], go_ns: int, 
     return any(one.next_tid in tids and go_ns <= one.at_ns <= first_ns for one in switches)
 
 
-def _from_totals(tasks: Sequence[dict[str, str]]) -> Activity:
+def _from_totals(tasks: Sequence[Mapping[str, Any]]) -> Activity:
     """Of the whole recording, where single switches are not there."""
-    scope = [task for task in tasks if task["in_scope"] == "true"]
+    scope = [task for task in tasks if task["in_scope"]]
 
     def summed(column: str) -> int:
-        return sum(int(task[column] or 0) for task in scope)
+        return sum(task[column] for task in scope)
 
     return Activity(
         summed("voluntary"), summed("involuntary"), summed("run_ns"), summed("wait_ns"), None, None, None

@@ -12,11 +12,12 @@ from typing import Any
 from .. import _cgroup as cgroup
 from .._errors import CommandError
 from .._machine import Usable, available_memory_bytes
+from .._trace import Trace
 from . import evaluate, scheduler
 from .contract import now_ns
 from .errors import AiError
 from .launch import Workload, listen
-from .record import Recorder
+from .record import Recorder, recorder
 from .sampler import Sampler, descendants, peak_rss_bytes
 from .settings import Settings
 from .subject import Subject
@@ -94,7 +95,7 @@ def run_once(
     plan: Plan,
     usable: Usable,
     say: Callable[[str], None] = lambda text: None,
-    look: Callable[[dict[str, Any], evaluate.Seen, Path | None], None] | None = None,
+    look: Callable[[dict[str, Any], evaluate.Seen, Trace | None], None] | None = None,
     meanwhile: Callable[[list[Workload], cgroup.Group], None] | None = None,
 ) -> dict[str, Any]:
     """Makes a run; returns its row of `swtch/study/2`, whatever happened.
@@ -126,9 +127,12 @@ def run_once(
                 scheduler.loaded(job.settings.scheduler, group.folder, plan.whole_machine),
                 _started(job, plan, group) as workloads,
             ):
-                seen, summary = _measure(job, plan, usable, group, workloads, row, say, meanwhile)
+                seen, trace = _measure(job, plan, usable, group, workloads, row, say, meanwhile)
             say("evaluating")
-            _evaluate(plan, row, seen, summary, look)
+            evaluate.fill(row, seen, trace, plan.price)
+            row["outcome"] = "complete"
+            if look is not None:
+                look(row, seen, trace)
         except _Ended as early:
             row["outcome"], row["error"] = early.outcome, early.error
         except KeyboardInterrupt:
@@ -172,8 +176,8 @@ def _measure(
     row: dict[str, Any],
     say: Callable[[str], None],
     meanwhile: Callable[[list[Workload], cgroup.Group], None] | None,
-) -> tuple[evaluate.Seen, dict[str, Any] | None]:
-    """From the start of the copies to the end of the recording: what was seen, and what the recorder says."""
+) -> tuple[evaluate.Seen, Trace | None]:
+    """From the start of the copies to the end of the recording: what was seen, and the Trace."""
     say("loading")
     if not listen(workloads, lambda one: one.said.ready is not None, plan.load_limit_s):
         raise _Ended(
@@ -183,16 +187,16 @@ def _measure(
     _check(workloads, lambda one: one.said.ready is not None)
     pids = processes_of(workloads, group)
     cpus = sorted({cpu for cpus in job.settings.cpu_lists or [list(usable.cpus)] for cpu in cpus})
-    summary, whole = None, False
-    with _recording(job, plan, group, pids, row) as recorder:
+    trace, whole = None, False
+    with _recording(job, plan, group, pids, row) as running:
         # Processes that it starts later are in the group; without one, they are looked for.
         sampler = Sampler(
             lambda: processes_of(workloads, group),
             cpus,
             group_ns=lambda: group.counters().cpu_ns,
-            measuring_ns=lambda: _measuring_ns(recorder) if set(cpus) >= set(usable.cpus) else None,
+            measuring_ns=lambda: _measuring_ns(running) if set(cpus) >= set(usable.cpus) else None,
         )
-        throttled_before_ns, recorder_before_ns = group.throttled_ns(), _cpu_ns(recorder)
+        throttled_before_ns, recorder_before_ns = group.throttled_ns(), _cpu_ns(running)
         try:
             say("measuring")
             sampler.start()
@@ -205,10 +209,10 @@ def _measure(
             row["peak_rss_bytes"] = evaluate.total(_peak_rss(one) for one in workloads)
         finally:
             sampler.stop()
-            recorder_ns = _difference(_cpu_ns(recorder), recorder_before_ns)
-            if recorder is not None:
+            recorder_ns = _difference(_cpu_ns(running), recorder_before_ns)
+            if running is not None:
                 try:
-                    summary = recorder.stop(gone=_gone(workloads, group))
+                    trace = running.stop(gone=_gone(workloads, group))
                 except CommandError as error:
                     row["unavailable"].append({"what": "recording", "why": str(error)})
     throttled_ns = _difference(group.throttled_ns(), throttled_before_ns)
@@ -221,7 +225,7 @@ def _measure(
     _check(workloads, lambda one: bool(one.said.metrics) and one.said.truncated is None)
     cpu_time = min(len(cpus), job.settings.cpu_quota or usable.cpu_time)
     said, of = [one.said for one in workloads], [one.pid for one in workloads]
-    return evaluate.Seen(said, of, go_ns, sampler, cpu_time, len(cpus), throttled_ns, recorder_ns), summary
+    return evaluate.Seen(said, of, go_ns, sampler, cpu_time, len(cpus), throttled_ns, recorder_ns), trace
 
 
 def processes_of(workloads: list[Workload], group: cgroup.Group) -> list[int]:
@@ -229,28 +233,14 @@ def processes_of(workloads: list[Workload], group: cgroup.Group) -> list[int]:
     return group.processes() or descendants(one.pid for one in workloads)
 
 
-def _evaluate(
-    plan: Plan,
-    row: dict[str, Any],
-    seen: evaluate.Seen,
-    summary: dict[str, Any] | None,
-    look: Callable[[dict[str, Any], evaluate.Seen, Path | None], None] | None,
-) -> None:
-    trace = plan.folder / row["trace"] if summary is not None and row["trace"] is not None else None
-    evaluate.fill(row, seen, trace, summary)
-    row["outcome"] = "complete"
-    if look is not None:
-        look(row, seen, trace)
+def _measuring_ns(running: Recorder | None) -> int | None:
+    """CPU time of this process and of a recorder beside it so far; `None` when that has ended."""
+    beside = 0 if running is None else running.cpu_beside_ns()
+    return None if beside is None else time.process_time_ns() + beside
 
 
-def _measuring_ns(recorder: Recorder | None) -> int | None:
-    """CPU time of this process and of the recorder so far; `None` when the recorder has ended."""
-    of_recorder = 0 if recorder is None else recorder.cpu_ns()
-    return None if of_recorder is None else time.process_time_ns() + of_recorder
-
-
-def _cpu_ns(recorder: Recorder | None) -> int | None:
-    return None if recorder is None else recorder.cpu_ns()
+def _cpu_ns(running: Recorder | None) -> int | None:
+    return None if running is None else running.cpu_ns()
 
 
 def _difference(after: int | None, before: int | None) -> int | None:
@@ -278,24 +268,17 @@ def _recording(
         row["unavailable"].append({"what": "recording", "why": "not asked for"})
         yield None
         return
-    recorder = None
-    try:
+    # A GPU's driver works in threads of the kernel, which are in no group of ours.
+    machine = job.settings.device != "cpu"
+    name = f"{job.id}.swtch"
+    with contextlib.ExitStack() as stack:
+        running = None
         try:
-            # A GPU's driver works in threads of the kernel, which are in no group of ours.
-            machine = job.settings.device != "cpu"
-            name = f"{job.id}.swtch"
-            recorder = Recorder(plan.folder / name, pids, group.folder, plan.price, machine)
-            recorder.wait_begun()
+            running = stack.enter_context(recorder(plan.folder / name, pids, group.folder, machine))
             row["trace"] = name
         except CommandError as error:
             row["unavailable"].append({"what": "recording", "why": str(error)})
-            if recorder is not None:
-                recorder.kill()
-            recorder = None
-        yield recorder
-    finally:
-        if recorder is not None:
-            recorder.kill()
+        yield running
 
 
 def _check(workloads: list[Workload], fine: Callable[[Workload], bool]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from .. import _native
+from .._errors import UsageError
 from .._options import MOST_THREADS, each
 from .settings import cpus_of
 
@@ -18,6 +20,15 @@ def switch(text: str) -> bool:
 def switches(text: str) -> tuple[bool, ...]:
     """`on,off`."""
     return each(text, switch)
+
+
+def price(text: str) -> str:
+    """What a vCPU costs: `0.05/vcpu-hour`."""
+    try:
+        _native.price(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def quota(text: str) -> float | None:

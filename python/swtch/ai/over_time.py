@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from .._errors import CommandError
-from . import record
+from .._trace import Trace
 from .account import Sample
 
 
 def over_time(
-    samples: Sequence[Sample], window: tuple[int, int], trace: Path | None, cpu_time: float
+    samples: Sequence[Sample], window: tuple[int, int], trace: Trace | None, cpu_time: float
 ) -> dict[str, Any]:
     """A value for each look of the sampler but the first, of the time since the one before.
 
@@ -39,22 +37,20 @@ def _interrupt_rate(before: Sample, after: Sample) -> float:
     return (after.interrupts - before.interrupts) * 1e9 / max(1, after.at_ns - before.at_ns)
 
 
-def _intervals(trace: Path) -> list[tuple[int, int, int, int]]:
+def _intervals(trace: Trace) -> list[tuple[int, int, int, int]]:
     """Middle and length of each interval of the Trace, by `CLOCK_MONOTONIC`, with CPU time and switches in it."""
-    try:
-        start_ns = int(record.header(trace)["provenance"]["started_monotonic_ns"])
-        return [
-            (
-                start_ns + int(row["at_ns"]) + int(row["length_ns"]) // 2,
-                int(row["length_ns"]),
-                int(row["run_ns"] or 0),
-                int(row["voluntary"] or 0) + int(row["involuntary"] or 0),
-            )
-            for row in record.table(trace, "intervals")
-            if not row["cpu"]
-        ]
-    except CommandError:
-        return []
+    start_ns = trace.provenance.started_monotonic_ns
+    rows: list[dict[str, Any]] = trace.table("intervals").rows()
+    return [
+        (
+            start_ns + row["at_ns"] + row["length_ns"] // 2,
+            row["length_ns"],
+            row["run_ns"] or 0,
+            (row["voluntary"] or 0) + (row["involuntary"] or 0),
+        )
+        for row in rows
+        if row["cpu"] is None
+    ]
 
 
 def _between(rows: Sequence[tuple[int, int, int, int]], low: int, high: int) -> tuple[float, float] | None:

@@ -24,7 +24,7 @@ from .evaluate import Seen, disturbed
 from .figures import estimate
 from .launch import Workload, listen
 from .one_run import Job, processes_of, run_once
-from .record import Recorder
+from .record import Recorder, recorder
 from .sampler import process_cpu_ns
 from .study import Study, announce, need_models
 from .subject import of_model
@@ -131,25 +131,23 @@ class Turns:
                     return
 
     def _recorded(self, workloads: list[Workload], group: Group) -> bool:
-        recorder = Recorder(self._trace, processes_of(workloads, group), group.folder)
         try:
-            recorder.wait_begun()
-            over = self._stretch(workloads, group, recorder)
-            recorder.stop()
+            with recorder(self._trace, processes_of(workloads, group), group.folder) as running:
+                over = self._stretch(workloads, group, running)
+                running.stop()
         finally:
-            recorder.kill()
             shutil.rmtree(self._trace, ignore_errors=True)
         return over or listen(workloads, lambda one: one.done, _SETTLING_S)
 
-    def _stretch(self, workloads: list[Workload], group: Group, recorder: Recorder | None) -> bool:
+    def _stretch(self, workloads: list[Workload], group: Group, running: Recorder | None) -> bool:
         """Adds one; true when the workload was over before."""
-        before_ns, recorder_ns, begin_ns = self._cpu_ns(workloads, group), _own(recorder), now_ns()
+        before_ns, recorder_ns, begin_ns = self._cpu_ns(workloads, group), _own(running), now_ns()
         if listen(workloads, lambda one: one.done, self._stretch_s):
             return True
         end_ns, took_ns = now_ns(), self._cpu_ns(workloads, group) - before_ns
-        after_ns = _own(recorder)
+        after_ns = _own(running)
         used_ns = None if recorder_ns is None or after_ns is None else after_ns - recorder_ns
-        self.stretches.append(Stretch(recorder is not None, begin_ns, end_ns, took_ns, used_ns))
+        self.stretches.append(Stretch(running is not None, begin_ns, end_ns, took_ns, used_ns))
         return False
 
     def _cpu_ns(self, workloads: list[Workload], group: Group) -> int:
@@ -228,5 +226,5 @@ def _length_ns(stretch: Stretch) -> int:
     return stretch.end_ns - stretch.begin_ns
 
 
-def _own(recorder: Recorder | None) -> int | None:
-    return None if recorder is None else recorder.cpu_ns()
+def _own(running: Recorder | None) -> int | None:
+    return None if running is None else running.cpu_ns()

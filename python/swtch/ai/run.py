@@ -15,7 +15,7 @@ from .._options import add_study, count, counts, seconds
 from . import result, summary
 from .catalogue import MODELS, QUICK, find
 from .one_run import Job, Plan
-from .options import pins, quotas, switches
+from .options import pins, price, quotas, switches
 from .study import Study, announce, need_models
 from .subject import Subject, of_model, of_program
 from .suite_driver import PARTS
@@ -140,7 +140,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     add("--device", choices=["cpu", "cuda"], default="cpu", help="where models run (cpu)")
     add("--weights", type=Path, metavar="DIR", help="trained weights, DIR/NAME.npz, instead of random ones")
     add("--seed", type=int, default=0, metavar="N", help="of random weights, and of the order of repeats (0)")
-    add("--price", metavar="PRICE", help="say it in money too, e.g. 0.05/vcpu-hour")
+    add("--price", type=price, metavar="PRICE", help="say it in money too, e.g. 0.05/vcpu-hour")
     add("--no-record", action="store_true", help="do not record: latencies only")
     add(
         "--load-limit",

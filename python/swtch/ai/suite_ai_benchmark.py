@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._errors import WrongUsage
+from .._errors import TraceError, WrongUsage
 from .._machine import host, usable
-from . import evaluate, record
+from .._trace import Trace
+from . import evaluate
 from .errors import AiError
 from .figures import latency, per
 from .one_run import Job, run_once
@@ -24,7 +25,7 @@ from .study import Study
 from .subject import Subject
 from .suite_driver import PARTS
 from .suite_environment import VERSION, python
-from .timeline import Activity, Interval, Switch, activity
+from .timeline import Activity, Interval, Switch, activity, switches
 
 DRIVER = Path(__file__).with_name("suite_driver.py")
 MOST_S = 8 * 3600.0
@@ -132,7 +133,7 @@ def parted(metrics: Mapping[str, Any], spans: Sequence[Interval]) -> list[SuiteT
     return found
 
 
-def _add_tests(study: Study, row: dict[str, Any], seen: evaluate.Seen, trace: Path | None) -> None:
+def _add_tests(study: Study, row: dict[str, Any], seen: evaluate.Seen, trace: Trace | None) -> None:
     said = seen.said[0]
     tests = parted(said.metrics, list(zip(said.begin_ns, said.end_ns)))
     names = {int(key): str(value) for key, value in dict((said.ready or {}).get("sections") or {}).items()}
@@ -144,41 +145,41 @@ def _add_tests(study: Study, row: dict[str, Any], seen: evaluate.Seen, trace: Pa
 
 
 def activities(
-    tests: Sequence[SuiteTest], row: Mapping[str, Any], seen: evaluate.Seen, trace: Path
+    tests: Sequence[SuiteTest], row: Mapping[str, Any], seen: evaluate.Seen, trace: Trace
 ) -> Iterator[tuple[str, Activity]]:
     """What the threads did in each test, by its slug."""
     try:
-        start_ns = int(record.header(trace)["provenance"]["started_monotonic_ns"])
-        tids = evaluate.threads_of(list(record.table(trace, "tasks")), seen.pids)[0]
+        start_ns = trace.provenance.started_monotonic_ns
+        tids = evaluate.threads_of(trace.table("tasks").rows(), seen.pids)[0]
         shifted = [
             (test.slug, [(begin - start_ns, end - start_ns) for begin, end in test.spans])
             for test in tests
             if test.spans
         ]
-        yield from cut(record.switches(trace), tids, shifted)
-    except (AiError, RuntimeError):
+        yield from cut(switches(trace), tids, shifted)
+    except TraceError:
         # What is missing is told by the row of the whole.
         return
 
 
 def cut(
-    switches: Iterable[Switch], tids: frozenset[int], tests: Sequence[tuple[str, Sequence[Interval]]]
+    rows: Iterable[Switch], tids: frozenset[int], tests: Sequence[tuple[str, Sequence[Interval]]]
 ) -> Iterator[tuple[str, Activity]]:
     """Parts switches among tests, which run one after the other, so that never more than one test's are in memory."""
     left = iter(tests)
     current = next(left, None)
-    rows: list[Switch] = []
-    for one in switches:
+    of_test: list[Switch] = []
+    for one in rows:
         while current is not None and one.at_ns >= current[1][-1][1]:
-            yield current[0], activity(rows, (), tids, current[1], current[1][-1][1])
-            rows = []
+            yield current[0], activity(of_test, (), tids, current[1], current[1][-1][1])
+            of_test = []
             current = next(left, None)
         if current is None:
             return
-        rows.append(one)
+        of_test.append(one)
     while current is not None:
-        yield current[0], activity(rows, (), tids, current[1], current[1][-1][1])
-        rows, current = [], next(left, None)
+        yield current[0], activity(of_test, (), tids, current[1], current[1][-1][1])
+        of_test, current = [], next(left, None)
 
 
 def row_of(test: SuiteTest, whole: Mapping[str, Any], model: str, found: Activity | None) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from .._trace import Trace
 
 
 class Switch(NamedTuple):
@@ -26,6 +28,14 @@ class Switch(NamedTuple):
     """Whether who left was still ready: an involuntary switch."""
     waited_ns: int | None
     """How long who came had been ready; `None` when that was not seen."""
+
+
+def switches(trace: Trace) -> list[Switch]:
+    """The switches of a Trace in order of time. Raises `TraceError` when it has none."""
+    columns: Any = trace.switches
+    runnable = (state == "runnable" for state in columns["prev_state"])
+    rows = zip(columns["at_ns"], columns["prev_tid"], columns["next_tid"], runnable, columns["waited_ns"])
+    return [Switch(*row) for row in rows]
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import _native
 from .._text import capitalised, table
 from .advice import money, of_work
 from .figures import estimate, of_difference
-from .tier_sets import UNTHROTTLED
 
 _HEADER = (
     "tier",
@@ -25,10 +26,6 @@ _HEADER = (
 _INSIDE = ("inside", "CPU ms", "measuring CPU ms", "switch ns", "mean")
 _HANDLER = ("swtch's own handler, in the same tiers", "switch ns", "mean")
 
-_LONG_MS = 10
-"""Shorter work is mostly the way to the function and back."""
-_DISTURBED = 0.25
-"""So much of unthrottled work's time without a CPU is worth a line."""
 _NOTHING_USD = 1e-13
 """What sums of alike prices differ by, and no price does."""
 
@@ -107,7 +104,7 @@ def _speed(study: Mapping[str, Any]) -> list[str]:
         one["function_cpu_ns"] * per_ms / 1e6 / one["iterations"]
         for one in study["invocations"]
         if one["function_cpu_ns"] and one["iterations"] and one["tier"] == calibration["tier"]
-        and one["outcome"] == "complete" and one["work_ms"] >= _LONG_MS
+        and one["outcome"] == "complete" and one["work_ms"] >= _native.LONG_MS
     ]  # fmt: skip
     said = [f"A millisecond of work is {per_ms:,.0f} iterations, in every tier and round."]
     speed = estimate(shares)
@@ -153,25 +150,13 @@ def _quotas(checks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _disturbed(study: Mapping[str, Any]) -> list[str]:
     """That other programs had the CPUs: work that nothing throttles takes no longer than its CPU time on an idle machine."""
-    waited = [
-        1 - one["group"]["cpu_ns"] / one["latency_ns"]
-        for one in study["invocations"]
-        if one["tier"] == UNTHROTTLED
-        and one["work_ms"] >= _LONG_MS
-        and one["outcome"] == "complete"
-        and _counted(one)
-    ]
-    share = estimate(waited) if study["function"]["kind"] == "handler" else None
-    if share is None or share["median"] < _DISTURBED:
+    share = _native.disturbed(json.dumps(study))
+    if share is None:
         return []
     return [
-        f"Unthrottled work waited for a CPU for {100 * share['median']:.0f} % of its time: other programs used this machine, "
+        f"Unthrottled work waited for a CPU for {100 * share:.0f} % of its time: other programs used this machine, "
         "and latencies and slow-downs are worse than they are without."
     ]
-
-
-def _counted(one: Mapping[str, Any]) -> bool:
-    return bool(one["group"] and one["group"]["cpu_ns"] is not None and one["latency_ns"])
 
 
 def _failures(study: Mapping[str, Any]) -> list[str]:

@@ -29,8 +29,10 @@ from run_host import (
 )
 from schema_check import faults
 
+import swtch
 from swtch import _cgroup as cgroup
 from swtch import _machine as host
+from swtch import _native
 from swtch.ai import one_run, overhead, record, result
 from swtch.ai.catalogue import find
 from swtch.ai.command import main
@@ -121,8 +123,7 @@ def test_pinning_holds(tmp_path, usable):
     needs_swtch(), needs_root()
     cpu = usable.cpus[-1]
     row = run_once(job_of(tmp_path, SLEEPER, pinned=str(cpu)), Plan(tmp_path, 0.2), usable)
-    cpus = {line["cpu"] for line in record.table(tmp_path / row["trace"], "switches")}
-    assert cpus == {str(cpu)}
+    assert set(swtch.Trace.load(tmp_path / row["trace"]).switches["cpu"]) == {cpu}
     assert os.sched_getaffinity(0) == set(usable.cpus)
 
 
@@ -147,7 +148,7 @@ def test_what_goes_wrong_is_told_in_one_line(tmp_path, usable, source, outcome, 
     # What was recorded until then is kept.
     assert (row["trace"] is not None) == (source in (KILLED, RAISING, LIAR, NEVER_DONE))
     if source in (KILLED, RAISING):
-        assert record.header(tmp_path / row["trace"])["provenance"]["ended"] == "target-gone"
+        assert swtch.Trace.load(tmp_path / row["trace"]).provenance.ended == "target-gone"
 
 
 def test_when_one_crashes_the_others_go_on(tmp_path):
@@ -175,14 +176,20 @@ def test_too_little_memory_is_predicted_before_anything_starts(tmp_path, usable,
     )
 
 
-def test_a_machine_that_records_nothing_is_told_of(tmp_path, usable, monkeypatch):
+@pytest.mark.parametrize("program", [False, True], ids=["here", "program"])
+def test_a_machine_that_records_nothing_is_told_of(tmp_path, usable, monkeypatch, program):
+    def refused(asking, progress):
+        raise swtch.RecordError("the kernel allows nothing")
+
+    monkeypatch.setattr(record, "_program_may_more", lambda: program)
     monkeypatch.setattr(record, "binary", lambda: Path("/bin/false"))
+    monkeypatch.setattr(_native, "record", refused)
     row = run_once(job_of(tmp_path, SLEEPER), Plan(tmp_path, 0.2), usable)
     assert row["outcome"] == "complete"
     assert (row["switches"], row["trace"], row["wait_share_of_latency"]) == (None, None, None)
     assert row["latency_ns"]["p50"] >= 2e6
     assert row["unavailable"][0]["what"] == "recording"
-    assert "swtch record could not begin" in row["unavailable"][0]["why"]
+    assert "the recording could not begin: " in row["unavailable"][0]["why"]
 
 
 def test_control_groups_are_removed_with_what_is_in_them():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import sys
 import time
@@ -13,10 +14,11 @@ from run_host import needs_root, needs_swtch
 from swtch import _program
 from swtch._errors import CommandError
 from swtch.ai import evaluate, record
+from swtch.ai.command import main
 from swtch.ai.errors import AiError
-from swtch.ai.record import Recorder
+from swtch.ai.record import recorder
 from swtch.ai.sampler import Sampler, descendants, machine
-from swtch.ai.timeline import Switch, activity
+from swtch.ai.timeline import Switch, activity, switches
 
 BUSY_THREADS = """
 import threading, time
@@ -30,24 +32,29 @@ time.sleep(1000)
 """
 
 
-@pytest.fixture
-def recorded(tmp_path):
+@pytest.fixture(params=["here", "program"])
+def recorded(tmp_path, request, monkeypatch):
     """A process with four threads, recorded for half a second, with its own counts of the same time."""
     needs_swtch(), needs_root()
+    monkeypatch.setattr(record, "_program_may_more", lambda: request.param == "program")
     process = subprocess.Popen([sys.executable, "-c", BUSY_THREADS])
     try:
         while len(os.listdir(f"/proc/{process.pid}/task")) < 4:
             time.sleep(0.01)
-        recorder = Recorder(tmp_path / "t.swtch", [process.pid])
-        recorder.wait_begun()
-        before, begin_ns = kernel_counts(process.pid), time.monotonic_ns()
-        time.sleep(0.5)
-        after, end_ns = kernel_counts(process.pid), time.monotonic_ns()
-        summary = recorder.stop()
+        with recorder(tmp_path / "t.swtch", [process.pid]) as running:
+            cpu_ns = running.cpu_ns()
+            before, begin_ns = kernel_counts(process.pid), time.monotonic_ns()
+            time.sleep(0.5)
+            after, end_ns = kernel_counts(process.pid), time.monotonic_ns()
+            assert running.cpu_ns() > cpu_ns > 0
+            assert running.cpu_beside_ns() == 0 or request.param == "program"
+            trace = running.stop()
+            assert running.cpu_ns() is None
     finally:
         process.kill()
         process.wait()
-    return process.pid, tmp_path / "t.swtch", summary, after - before, (begin_ns, end_ns)
+    assert trace.folder == tmp_path / "t.swtch"
+    return process.pid, trace, after - before, (begin_ns, end_ns)
 
 
 def kernel_counts(pid):
@@ -60,31 +67,54 @@ def kernel_counts(pid):
 
 
 def test_every_switch_is_seen_from_when_it_is_said_to_have_begun(recorded):
-    pid, trace, summary, by_kernel, (begin_ns, end_ns) = recorded
-    start_ns = record.header(trace)["provenance"]["started_monotonic_ns"]
-    tids = evaluate.threads_of(list(record.table(trace, "tasks")), [pid])[0]
+    pid, trace, by_kernel, (begin_ns, end_ns) = recorded
+    start_ns = trace.provenance.started_monotonic_ns
+    tasks = trace.table("tasks").rows()
+    tids = evaluate.threads_of(tasks, [pid])[0]
     assert len(tids) >= 3
     window = (begin_ns - start_ns, end_ns - start_ns)
-    found = activity(record.switches(trace), (), tids, [window], window[1])
+    found = activity(switches(trace), (), tids, [window], window[1])
     # The kernel's counts are read thread by thread, some tens of microseconds apart.
     assert by_kernel > 100
     assert found.voluntary == pytest.approx(by_kernel, abs=6)
-    whole = activity(record.switches(trace), (), tids, [(0, 1 << 62)], 1 << 62)
-    assert whole.voluntary == summary["context_switches"]["voluntary"]
+    whole = activity(switches(trace), (), tids, [(0, 1 << 62)], 1 << 62)
+    assert whole.voluntary == trace.totals.context_switches.voluntary
     # The recorder sums up waits by itself, switch by switch.
-    waited_ns = sum(
-        int(task["wait_ns"] or 0) for task in record.table(trace, "tasks") if int(task["tid"]) in tids
-    )
+    waited_ns = sum(task["wait_ns"] for task in tasks if task["tid"] in tids)
     assert waited_ns > 0
     assert whole.wait_ns == pytest.approx(waited_ns, rel=0.05)
 
 
-def test_a_recorder_without_a_target_says_why(tmp_path):
+@pytest.mark.parametrize("program", [False, True])
+def test_a_recorder_without_a_target_says_why(tmp_path, monkeypatch, program):
     needs_swtch()
+    monkeypatch.setattr(record, "_program_may_more", lambda: program)
     gone = subprocess.Popen(["true"])
     gone.wait()
     with pytest.raises(AiError, match=r"could not begin: .*\b" + str(gone.pid)):
-        Recorder(tmp_path / "t.swtch", [gone.pid]).wait_begun()
+        with recorder(tmp_path / "t.swtch", [gone.pid]):
+            pass
+    assert not (tmp_path / "t.swtch").exists()
+
+
+def test_a_program_with_capabilities_records_for_who_has_none(tmp_path, monkeypatch):
+    if os.geteuid() != 0:
+        pytest.skip("not root: a program cannot be given capabilities")
+    monkeypatch.setattr(record, "binary", lambda: tmp_path / "swtch")
+    (tmp_path / "swtch").write_text("")
+    # Revision 2 of the attribute, effective, with cap_bpf permitted (linux/capability.h).
+    os.setxattr(tmp_path / "swtch", "security.capability", struct.pack("<5I", 0x2000001, 0, 0, 1 << 7, 0))
+    assert not record._program_may_more()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert record._program_may_more()
+    os.removexattr(tmp_path / "swtch", "security.capability")
+    assert not record._program_may_more()
+
+
+def test_an_impossible_price_is_wrong_usage(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", "1", "--price", "cheap"])
+    assert "'cheap' is not a price; write 0.05/vcpu-hour" in capsys.readouterr().err
 
 
 def test_the_program_is_the_packages_or_the_variables_or_that_on_path(tmp_path, monkeypatch):
@@ -115,19 +145,17 @@ def test_who_began_too_late_is_found_out():
 
 
 def test_threads_belong_to_the_copy_whose_process_started_them():
-    def task(tid, pid, parent, scope="true", kernel="false", name="x"):
-        row = {
+    def task(tid, pid, parent, scope=True, kernel=False, name="x"):
+        return {
             "tid": tid,
             "pid": pid,
             "parent_pid": parent,
             "in_scope": scope,
             "kernel_thread": kernel,
             "comm": name,
-        }
-        return {key: str(value) for key, value in row.items()} | {
-            "voluntary": "2",
-            "involuntary": "",
-            "run_ns": "9",
+            "voluntary": 2,
+            "involuntary": 0,
+            "run_ns": 9,
         }
 
     rows = [
@@ -136,7 +164,7 @@ def test_threads_belong_to_the_copy_whose_process_started_them():
         task(20, 20, 1),
         task(30, 30, 20),
         task(31, 31, 30),
-        task(40, 40, 1, "false"),
+        task(40, 40, 1, False),
     ]
     assert evaluate.threads_of(rows, [10, 20]) == [frozenset([10, 11]), frozenset([20, 30, 31])]
     orphan = [*rows, task(50, 50, 1)]
@@ -145,8 +173,8 @@ def test_threads_belong_to_the_copy_whose_process_started_them():
     assert evaluate.threads_of(orphan, [10], machine=True) == [frozenset([10, 11])]
     driver = [
         *rows,
-        task(60, 60, 2, kernel="true", name="irq/129-nvidia"),
-        task(61, 61, 2, kernel="true", name="kworker/0:1"),
+        task(60, 60, 2, kernel=True, name="irq/129-nvidia"),
+        task(61, 61, 2, kernel=True, name="kworker/0:1"),
     ]
     assert evaluate.driver_threads(driver) == [
         {"name": "irq/129-nvidia", "voluntary": 2, "involuntary": 0, "run_ns": 9}

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from swtch._checks import Checks, Refused
+from swtch._machine import host, host_document
 from swtch.faas import study, summary
 from swtch.faas.advice import advise
 from swtch.faas.checks import check
@@ -20,6 +21,11 @@ from swtch.faas.rows import cells, quota_check, rows
 from swtch.faas.tier_sets import Tier, named
 
 GCF = find("gcf-1")
+FACTS = {
+    "provenance": {"swtch_version": "1.2.3", "created_at": "2026-01-01T00:00:00Z", "command": []},
+    "host": host_document(host()),
+    "machine_name": "here",
+}
 
 
 @pytest.mark.parametrize(
@@ -259,7 +265,7 @@ def test_a_tier_that_costs_hundreds_of_times_as_much_is_said_without_powers_of_t
 def test_work_that_is_faster_throttled_than_unthrottled_saves_no_money():
     """Other programs had the CPUs: the difference is not printed, and the reason is."""
     found = many(110, "128 MB", 8) + [line("unthrottled", 500, repeat) for repeat in range(8)]
-    facts = {"provenance": {}, "host": {"cpus": [0, 1]}, "machine_name": "here", "versions": {}}
+    facts = {**FACTS, "versions": {}}
     document = study.document(plan(), "python", found, facts, GCF, None, [])
     assert document["rows"][0]["extra_usd"] is None
     assert any(row["what"] == "rows.extra_usd of 128 MB" for row in document["unavailable"])
@@ -268,7 +274,7 @@ def test_work_that_is_faster_throttled_than_unthrottled_saves_no_money():
 def test_a_difference_of_bills_has_its_interval():
     found = [line("128 MB", 110 + 100 * (repeat % 3), repeat) for repeat in range(12)]
     found += many(10, "unthrottled", 12)
-    facts = {"provenance": {}, "host": {"cpus": [0, 1]}, "machine_name": "here", "versions": {}}
+    facts = {**FACTS, "versions": {}}
     document = study.document(plan(repeats=12), "python", found, facts, GCF, None, [])
     extra = document["rows"][0]["extra_usd"]["usd"]
     assert extra["mean_low"] < extra["mean"] < extra["mean_high"]
@@ -290,7 +296,7 @@ def test_the_sentence_and_the_table_judge_a_difference_by_one_interval():
 
 def whole():
     """A study that holds."""
-    facts = {"provenance": {}, "host": {"cpus": [0, 1]}, "machine_name": "here", "versions": {}}
+    facts = {**FACTS, "versions": {}}
     return json.loads(json.dumps(study.document(plan(), "python", lines(), facts, GCF, None, [])))
 
 
@@ -405,7 +411,7 @@ def test_figures_come_from_the_native_half():
 
 
 def test_the_text_of_a_study(capsys):
-    facts = {"provenance": {}, "host": {}, "machine_name": "here", "versions": {"128 MB": 1}}
+    facts = {**FACTS, "versions": {"128 MB": 1}}
     found = lines()
     found[0] = {**found[0], "outcome": "timeout", "why": "no answer within 1 s"}
     document = study.document(

@@ -14,7 +14,6 @@ use swtch_record::{Options, RecordError, Recording, Target, record};
 use swtch_report::recording::Summary;
 use swtch_report::terminal;
 use swtch_trace::Destination;
-use swtch_trace::model::Ended;
 
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let Some(target) = args.target() else {
@@ -49,7 +48,9 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let recorded = record(&options, &mut line);
     line.clear();
     let recording = match recorded {
-        Ok(recording) => Recording { folder: place(destination, &recording)?, ..recording },
+        Ok(recording) => {
+            Recording { folder: destination.settle(recording.header.provenance.ended)?, ..recording }
+        }
         Err(error) => {
             let status = error.shell_status();
             output::complain(&error.into());
@@ -82,16 +83,6 @@ fn check_json(args: &RecordArgs, target: &Target) -> anyhow::Result<()> {
         return Err(WrongUsage(problem.to_owned()).into());
     }
     Ok(args.json.file().map_or(Ok(()), file::check_writable)?)
-}
-
-/// Puts a whole Trace in the place of the one that it replaces. Of a full disk's, both stay.
-fn place(destination: Destination, recording: &Recording) -> anyhow::Result<PathBuf> {
-    let cut_short = matches!(recording.header.provenance.ended, Ended::DiskFull | Ended::Failed);
-    if destination.replaces.is_none() || cut_short {
-        return Ok(recording.folder.clone());
-    }
-    let folder = destination.take()?;
-    Ok(std::fs::canonicalize(&folder).unwrap_or(folder))
 }
 
 /// `make.swtch` for `/usr/bin/make`, `machine.swtch`, `pid-12.swtch`, `cgroup-web.swtch`, in this folder.
