@@ -64,7 +64,7 @@ fn sizes(list: Option<&[Bound<'_, PyAny>]>) -> PyResult<Option<Vec<u64>>> {
 }
 
 /// Bytes as a whole number, or as people write them: `64K`.
-pub(crate) pub(crate) fn size(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+pub(crate) fn size(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Ok(bytes) = value.extract() {
         return Ok(bytes);
     }
@@ -80,14 +80,6 @@ fn time_limit(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     }
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         UsageError::new_err(format!("a time limit of {value} s is no length of time; give for example 30"))
-    })
-}
-
-/// A length of time above zero.
-pub(crate) fn seconds(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
-    let given = number(what, value)?;
-    Duration::try_from_secs_f64(given).ok().filter(|time| !time.is_zero()).ok_or_else(|| {
-        UsageError::new_err(format!("{what} is {value} s; give seconds above 0, for example 10"))
     })
 }
 

@@ -2,8 +2,8 @@
 
 use crate::errors::{UsageError, record_error};
 use crate::listener::Listener;
-use crate::trace::Trace;
 use crate::overrides::{seconds, size};
+use crate::trace::Trace;
 use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use std::ffi::OsString;
