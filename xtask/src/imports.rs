@@ -9,7 +9,7 @@ const LEVELS: [(u8, &[&str]); 6] = [
     (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-report", "swtch-sched"]),
     (4, &["swtch-cost"]),
     (3, &["swtch-trace", "swtch-profile", "swtch-study", "swtch-faas"]),
-    (2, &["swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm"]),
+    (2, &["swtch-columns", "swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm"]),
     (1, &["swtch-units"]),
 ];
 

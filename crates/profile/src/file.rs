@@ -98,7 +98,7 @@ fn possible(profile: Profile, path: &Path) -> Result<Profile, FileError> {
 pub fn write(profile: &mut Profile, rows: &[Sample], path: &Path) -> Result<(), FileError> {
     write_both(
         profile,
-        Some(|sink: &mut fs::File| samples::write(rows, sink).map_err(io::Error::other)),
+        Some(|sink: &mut fs::File| samples::write(rows, sink)),
         path,
     )
 }

@@ -1,172 +1,68 @@
 //! The batches behind a Profile, as a Parquet table that DuckDB, pandas, Polars and Spark read.
 
-use parquet::basic::{ConvertedType, Repetition, Type as PhysicalType};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
-use std::io::Write;
-use std::sync::Arc;
+use std::io::{self, Write};
 
-/// One batch.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
-    /// Method, or the reference's name.
-    pub work: String,
-    /// `thread` or `process`.
-    pub tasks: String,
-    /// Tasks that took part.
-    pub count: u32,
-    /// Placement by name.
-    pub placement: String,
-    /// `normal` or `fifo`.
-    pub class: String,
-    /// Each task's array; 0 for none.
-    pub array_bytes: u64,
-    /// Stride; absent without an array.
-    pub stride_bytes: Option<u64>,
-    /// Access; absent without an array.
-    pub access: Option<String>,
-    /// Number of the fresh process within its condition.
-    pub launch: u32,
-    /// When it began, CLOCK_MONOTONIC, ns.
-    pub started_ns: u64,
-    /// Rounds in the batch.
-    pub rounds: u32,
-    /// Time of a round with switches, ns.
-    pub round_ns: f64,
-    /// Time of one baseline operation, ns.
-    pub baseline_ns: f64,
-    /// Baseline operations in a round.
-    pub baseline_per_round: f64,
-    /// Voluntary switches per round.
-    pub voluntary_per_round: f64,
-    /// Involuntary switches per round.
-    pub involuntary_per_round: f64,
-    /// Share of the batch in which none of its tasks ran; absent when they were on several processors.
-    pub off_cpu_share: Option<f64>,
-    /// Time of the fixed spin before it, ns.
-    pub spin_ns: f64,
-    /// Whether the leader changed processors.
-    pub migrated: bool,
-    /// Why it was left out; absent when it entered.
-    pub spoiled: Option<String>,
-}
-
-/// A column: how to get it from the rows.
-enum Column {
-    Text(fn(&Sample) -> Option<&str>),
-    Integer(fn(&Sample) -> Option<u64>),
-    Small(fn(&Sample) -> u32),
-    Real(fn(&Sample) -> Option<f64>),
-    Flag(fn(&Sample) -> bool),
-}
-
-/// The table's columns, in order.
-const COLUMNS: [(&str, Column); 20] = [
-    ("work", Column::Text(|row| Some(&row.work))),
-    ("tasks", Column::Text(|row| Some(&row.tasks))),
-    ("count", Column::Small(|row| row.count)),
-    ("placement", Column::Text(|row| Some(&row.placement))),
-    ("class", Column::Text(|row| Some(&row.class))),
-    ("array_bytes", Column::Integer(|row| Some(row.array_bytes))),
-    ("stride_bytes", Column::Integer(|row| row.stride_bytes)),
-    ("access", Column::Text(|row| row.access.as_deref())),
-    ("launch", Column::Small(|row| row.launch)),
-    ("started_ns", Column::Integer(|row| Some(row.started_ns))),
-    ("rounds", Column::Small(|row| row.rounds)),
-    ("round_ns", Column::Real(|row| Some(row.round_ns))),
-    ("baseline_ns", Column::Real(|row| Some(row.baseline_ns))),
-    ("baseline_per_round", Column::Real(|row| Some(row.baseline_per_round))),
-    ("voluntary_per_round", Column::Real(|row| Some(row.voluntary_per_round))),
-    ("involuntary_per_round", Column::Real(|row| Some(row.involuntary_per_round))),
-    ("off_cpu_share", Column::Real(|row| row.off_cpu_share)),
-    ("spin_ns", Column::Real(|row| Some(row.spin_ns))),
-    ("migrated", Column::Flag(|row| row.migrated)),
-    ("spoiled", Column::Text(|row| row.spoiled.as_deref())),
-];
-
-impl Column {
-    fn field(&self, name: &str) -> Result<Type, ParquetError> {
-        let (physical, converted, optional) = match self {
-            Self::Text(_) => (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8, true),
-            Self::Integer(_) => (PhysicalType::INT64, ConvertedType::NONE, true),
-            Self::Small(_) => (PhysicalType::INT32, ConvertedType::NONE, false),
-            Self::Real(_) => (PhysicalType::DOUBLE, ConvertedType::NONE, true),
-            Self::Flag(_) => (PhysicalType::BOOLEAN, ConvertedType::NONE, false),
-        };
-        Type::primitive_type_builder(name, physical)
-            .with_converted_type(converted)
-            .with_repetition(if optional { Repetition::OPTIONAL } else { Repetition::REQUIRED })
-            .build()
+swtch_columns::table! {
+    /// One batch.
+    pub struct Sample in "samples" of [crate::model::SCHEMA], nullable ["text", "u64", "f64"];
+    {
+        /// Method, or the reference's name.
+        pub work: String [none],
+        /// `thread` or `process`.
+        pub tasks: String [none],
+        /// Tasks that took part.
+        pub count: u32 [count],
+        /// Placement by name.
+        pub placement: String [none],
+        /// `normal` or `fifo`.
+        pub class: String [none],
+        /// Each task's array; 0 for none.
+        pub array_bytes: u64 [bytes],
+        /// Stride; absent without an array.
+        pub stride_bytes: Option<u64> [bytes],
+        /// Access; absent without an array.
+        pub access: Option<String> [none],
+        /// Number of the fresh process within its condition.
+        pub launch: u32 [id],
+        /// When it began, CLOCK_MONOTONIC, ns.
+        pub started_ns: u64 [ns],
+        /// Rounds in the batch.
+        pub rounds: u32 [count],
+        /// Time of a round with switches, ns.
+        pub round_ns: f64 [ns],
+        /// Time of one baseline operation, ns.
+        pub baseline_ns: f64 [ns],
+        /// Baseline operations in a round.
+        pub baseline_per_round: f64 [count],
+        /// Voluntary switches per round.
+        pub voluntary_per_round: f64 [count],
+        /// Involuntary switches per round.
+        pub involuntary_per_round: f64 [count],
+        /// Share of the batch in which none of its tasks ran; absent when they were on several processors.
+        pub off_cpu_share: Option<f64> [share],
+        /// Time of the fixed spin before it, ns.
+        pub spin_ns: f64 [ns],
+        /// Whether the leader changed processors.
+        pub migrated: bool [none],
+        /// Why it was left out; absent when it entered.
+        pub spoiled: Option<String> [none],
     }
-
-    fn write<W: Write + Send>(
-        &self,
-        rows: &[Sample],
-        group: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError> {
-        let mut column = group
-            .next_column()?
-            .ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))?;
-        match self {
-            Self::Text(get) => {
-                let values: Vec<ByteArray> = rows.iter().filter_map(get).map(ByteArray::from).collect();
-                let levels = levels(rows, |row| get(row).is_some());
-                column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None)?;
-            }
-            Self::Integer(get) => {
-                let values: Vec<i64> = rows.iter().filter_map(get).map(|value| value as i64).collect();
-                let levels = levels(rows, |row| get(row).is_some());
-                column.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
-            }
-            Self::Real(get) => {
-                let values: Vec<f64> = rows.iter().filter_map(get).collect();
-                let levels = levels(rows, |row| get(row).is_some());
-                column.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
-            }
-            Self::Small(get) => {
-                let values: Vec<i32> = rows.iter().map(|row| get(row) as i32).collect();
-                column.typed::<Int32Type>().write_batch(&values, None, None)?;
-            }
-            Self::Flag(get) => {
-                let values: Vec<bool> = rows.iter().map(get).collect();
-                column.typed::<BoolType>().write_batch(&values, None, None)?;
-            }
-        }
-        column.close()
-    }
-}
-
-fn levels(rows: &[Sample], present: impl Fn(&Sample) -> bool) -> Vec<i16> {
-    rows.iter().map(|row| i16::from(present(row))).collect()
 }
 
 /// Writes the table.
 ///
 /// # Errors
 /// When `sink` does not take it (a full disk).
-pub fn write<W: Write + Send>(rows: &[Sample], sink: W) -> Result<(), ParquetError> {
-    let fields = COLUMNS
-        .iter()
-        .map(|(name, column)| column.field(name).map(Arc::new))
-        .collect::<Result<Vec<_>, _>>()?;
-    let schema = Type::group_type_builder("samples").with_fields(fields).build()?;
-    let properties = Arc::new(WriterProperties::builder().set_created_by("swtch".to_owned()).build());
-    let mut writer = SerializedFileWriter::new(sink, Arc::new(schema), properties)?;
-    let mut group = writer.next_row_group()?;
-    for (_, column) in &COLUMNS {
-        column.write(rows, &mut group)?;
-    }
-    group.close()?;
-    writer.close().map(drop)
+pub fn write<W: Write + Send>(rows: &[Sample], sink: W) -> io::Result<()> {
+    swtch_columns::encode(rows, sink)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use parquet::basic::Repetition;
     use parquet::file::reader::{FileReader, SerializedFileReader};
+    use swtch_columns::TableFile;
 
     #[test]
     fn what_is_written_is_read_back() {
@@ -179,14 +75,49 @@ mod tests {
             },
             Sample { stride_bytes: Some(64), spoiled: Some("migrated".to_owned()), ..Sample::default() },
         ];
-        let mut file = Vec::new();
-        write(&rows, &mut file).unwrap();
-        let reader = SerializedFileReader::new(bytes::Bytes::from(file)).unwrap();
-        let read: Vec<String> =
-            reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
-        assert_eq!(read.len(), 2);
-        assert!(read[0].contains("work: \"pipe\"") && read[0].contains("round_ns: 2000.5"), "{}", read[0]);
-        assert!(read[0].contains("spoiled: null") && read[1].contains("spoiled: \"migrated\""));
-        assert!(read[1].contains("stride_bytes: 64") && read[1].contains("off_cpu_share: null"));
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write(&rows, file.as_file_mut()).unwrap();
+        let read = TableFile::<Sample>::open(file.path()).unwrap().rows().unwrap();
+        assert_eq!(read, rows);
+    }
+
+    /// Files of all versions can be put together: the columns have their names, types and nulls since the first.
+    #[test]
+    fn the_schema_is_what_it_was() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write(&[Sample::default()], file.as_file_mut()).unwrap();
+        let reader = SerializedFileReader::new(file.reopen().unwrap()).unwrap();
+        let schema = reader.metadata().file_metadata().schema().get_fields().to_vec();
+        let columns: Vec<String> = schema
+            .iter()
+            .map(|field| {
+                let required = field.get_basic_info().repetition() == Repetition::REQUIRED;
+                let kind = field.get_physical_type();
+                format!("{} {kind}{}", field.name(), if required { " required" } else { "" })
+            })
+            .collect();
+        let expected = [
+            "work BYTE_ARRAY",
+            "tasks BYTE_ARRAY",
+            "count INT32 required",
+            "placement BYTE_ARRAY",
+            "class BYTE_ARRAY",
+            "array_bytes INT64",
+            "stride_bytes INT64",
+            "access BYTE_ARRAY",
+            "launch INT32 required",
+            "started_ns INT64",
+            "rounds INT32 required",
+            "round_ns DOUBLE",
+            "baseline_ns DOUBLE",
+            "baseline_per_round DOUBLE",
+            "voluntary_per_round DOUBLE",
+            "involuntary_per_round DOUBLE",
+            "off_cpu_share DOUBLE",
+            "spin_ns DOUBLE",
+            "migrated BOOLEAN required",
+            "spoiled BYTE_ARRAY",
+        ];
+        assert_eq!(columns, expected);
     }
 }

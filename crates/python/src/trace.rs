@@ -141,11 +141,12 @@ impl<'py> Visitor for Lists<'py> {
                 match column.cell(row) {
                     None => values.append(self.0.None()),
                     Some(Cell::Number(number)) => values.append(number),
+                    Some(Cell::Real(number)) => values.append(number),
                     Some(Cell::Flag(flag)) => values.append(flag),
                     Some(Cell::Text(text)) => values.append(text),
                 }?;
             }
-            found.set_item(column.name(), values)
+            found.set_item(column.about().name, values)
         };
         Ok(R::columns().iter().try_for_each(|column| put(column.as_ref())).map(|()| found.clone()))
     }

@@ -97,7 +97,7 @@ pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recordin
     let tables = session.tables(end.monotonic_ns);
     let mut header = session.header;
     write_end(writer, &switches, &mut header, &tables, disk_full)?;
-    check(tables.parts(&header))
+    check(tables.view(&header))
         .map_err(|source| RecordError::Impossible { folder: folder.clone(), source })?;
     Ok(Recording { header, tables, folder })
 }

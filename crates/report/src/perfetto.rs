@@ -173,14 +173,9 @@ fn left_out(trace: &Trace) -> Vec<String> {
     if lost > 0 {
         left_out.push(format!("{lost} events that the recorder lost"));
     }
-    let tables = [
-        ("cpus", trace.cpus.len()),
-        ("cgroups", trace.cgroups.len()),
-        ("preemptions", trace.preemptions.len()),
-        ("interrupts", trace.interrupts.len()),
-        ("histograms", trace.histograms.len()),
-    ];
-    let tables: Vec<&str> = tables.iter().filter(|(_, rows)| *rows > 0).map(|(name, _)| *name).collect();
+    let shown = |name: &&str| ["tasks", "wakes", "intervals"].contains(name);
+    let tables = trace.tables.row_counts().into_iter().filter(|(_, rows)| *rows > 0).map(|(name, _)| name);
+    let tables: Vec<&str> = tables.filter(|name| !shown(name)).collect();
     if !tables.is_empty() {
         left_out.push(format!("the tables {} ('--to csv --table NAME' has them)", tables.join(", ")));
     }

@@ -4,11 +4,11 @@
 //! (CSV). Rows are streamed: memory does not grow with their number.
 
 mod csv;
-mod parquet;
 
 use crate::export::ExportError;
 use std::io::Write;
-use swtch_trace::tables::{Columns, SwitchRow};
+use swtch_columns::{Encoder, GROUP_ROWS, Layout};
+use swtch_trace::tables::{self, Columns, SwitchRow};
 use swtch_trace::{Trace, TraceError};
 
 /// The format of a table's file.
@@ -16,7 +16,7 @@ use swtch_trace::{Trace, TraceError};
 pub enum Form {
     /// Text: a line of names, then a line a row, divided by commas and quoted as RFC 4180 says; lines end in a line feed.
     Csv,
-    /// Parquet, uncompressed.
+    /// Parquet, uncompressed, with types that any reader takes: 64-bit integers, booleans, UTF-8.
     Parquet,
 }
 
@@ -40,24 +40,25 @@ pub trait Visitor {
 /// # Errors
 /// When there is no such table, the Trace is damaged, or the visitor fails.
 pub fn visit<V: Visitor>(trace: &Trace, name: &str, visitor: V) -> Result<V::Output, ExportError> {
-    fn small<R: Columns, V: Visitor>(table: &[R], visitor: V) -> Result<V::Output, ExportError> {
-        visitor.visit(table.iter().cloned().map(Ok))
+    if name != SwitchRow::TABLE {
+        let small = trace.tables.visit(name, Small(visitor));
+        return small.unwrap_or_else(|| Err(ExportError::NoTable { name: name.to_owned() }));
     }
-    match name {
-        SwitchRow::TABLE if trace.switch_rows().is_none() => {
-            let why = format!("{} does not see single switches", trace.header.provenance.recorder);
-            Err(ExportError::Absent { table: SwitchRow::TABLE, why })
-        }
-        SwitchRow::TABLE => visitor.visit(trace.switches()),
-        "tasks" => small(&trace.tasks, visitor),
-        "cpus" => small(&trace.cpus, visitor),
-        "cgroups" => small(&trace.cgroups, visitor),
-        "wakes" => small(&trace.wakes, visitor),
-        "preemptions" => small(&trace.preemptions, visitor),
-        "interrupts" => small(&trace.interrupts, visitor),
-        "intervals" => small(&trace.intervals, visitor),
-        "histograms" => small(&trace.histograms, visitor),
-        _ => Err(ExportError::NoTable { name: name.to_owned() }),
+    if trace.switch_rows().is_none() {
+        let why = format!("{} does not see single switches", trace.header.provenance.recorder);
+        return Err(ExportError::Absent { table: SwitchRow::TABLE, why });
+    }
+    visitor.visit(trace.switches())
+}
+
+/// Hands the rows of a small table on.
+struct Small<V>(V);
+
+impl<V: Visitor> tables::Visitor for Small<V> {
+    type Output = Result<V::Output, ExportError>;
+
+    fn visit<R: tables::Row>(self, rows: &[R]) -> Self::Output {
+        self.0.visit(rows.iter().cloned().map(Ok))
     }
 }
 
@@ -79,9 +80,27 @@ impl<W: Write + Send> Visitor for (Form, W) {
     ) -> Result<u64, ExportError> {
         match self.0 {
             Form::Csv => csv::write(rows, self.1),
-            Form::Parquet => parquet::write(rows, self.1),
+            Form::Parquet => parquet(rows, self.1),
         }
     }
+}
+
+fn parquet<R: Columns, W: Write + Send>(
+    mut rows: impl Iterator<Item = Result<R, TraceError>>,
+    sink: W,
+) -> Result<u64, ExportError> {
+    let mut encoder = Encoder::new(R::columns(), sink, Layout { wide: true, note: None })?;
+    let mut count = 0;
+    loop {
+        let group = rows.by_ref().take(GROUP_ROWS).collect::<Result<Vec<R>, _>>()?;
+        if group.is_empty() {
+            break;
+        }
+        count += group.len() as u64;
+        encoder.group(&group)?;
+    }
+    encoder.finish()?;
+    Ok(count)
 }
 
 /// What a reader of a single table should know is not in it.

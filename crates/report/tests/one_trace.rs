@@ -9,7 +9,7 @@ use swtch_report::prometheus::{Limits, of_trace};
 use swtch_report::recording::Summary;
 use swtch_report::tables::{self, Form};
 use swtch_report::terminal;
-use swtch_trace::{Trace, figures};
+use swtch_trace::{Tables, Trace, figures};
 use swtch_units::format_ns;
 
 /// The outputs of one Trace.
@@ -105,7 +105,7 @@ fn there_is_one_cpu_time() {
 #[test]
 fn there_is_one_median_and_one_longest_wait() {
     let out = Outputs::of("machine.swtch");
-    let Trace { tasks, histograms, .. } = &out.trace;
+    let Tables { tasks, histograms, .. } = &out.trace.tables;
     let at = |share| figures::quantile_ns(tasks, histograms, "wait", "all", share).unwrap();
     let longest = figures::longest_ns(tasks, "wait", "all").unwrap();
     assert_eq!(out.column("wait_max_ns").into_iter().max(), Some(longest));

@@ -6,7 +6,7 @@
 use crate::policies::fair_class_of;
 use crate::summary::{Durations, Summary};
 use serde::Serialize;
-use swtch_trace::Trace;
+use swtch_trace::{Tables, Trace};
 use swtch_trace::figures::{classes, longest_ns, quantile_ns};
 use swtch_trace::model::{Header, Origin};
 
@@ -109,7 +109,7 @@ fn percent(part: f64) -> String {
 impl Recorded {
     /// What a Trace says of itself: the figures that every output prints of it.
     pub fn of(trace: &Trace) -> Self {
-        let Trace { header, tasks, histograms, .. } = trace;
+        let (header, Tables { tasks, histograms, .. }) = (&trace.header, &trace.tables);
         let totals = &header.totals.context_switches;
         let moves = &header.totals.migrations;
         let migrations = [moves.same_l2, moves.same_l3, moves.across];

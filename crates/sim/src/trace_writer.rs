@@ -234,7 +234,7 @@ impl TraceWriter {
         writer.put(&tables.preemptions)?;
         writer.put(&tables.histograms)?;
         writer.put(&tables.intervals)?;
-        match check(tables.parts(&self.header)) {
+        match check(tables.view(&self.header)) {
             Ok(()) => writer.finish(&self.header),
             Err(source) => {
                 let path = writer.finish_refused(&self.header)?;

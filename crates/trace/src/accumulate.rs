@@ -11,7 +11,7 @@ mod task;
 mod tests;
 
 pub use late::Late;
-pub use rows::Tables;
+pub use crate::tables::Tables;
 pub use task::Migrations;
 
 use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};

@@ -11,10 +11,8 @@ mod tasks;
 mod times;
 
 use crate::fields;
-use crate::model::{Ended, Header, Origin};
-use crate::tables::{
-    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow,
-};
+use crate::model::{Ended, Origin};
+use crate::tables::{Tables, TraceView};
 use swtch_units::input_error::{Checks, Refused};
 
 /// No switch takes less, ns; the fastest that were measured took some 200.
@@ -24,74 +22,35 @@ const FEW: u64 = 1000;
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// A Trace's header and small tables, wherever they are.
-#[derive(Clone, Copy, Debug)]
-pub struct Parts<'a> {
-    /// What is known about the whole run.
-    pub header: &'a Header,
-    /// Threads.
-    pub tasks: &'a [TaskRow],
-    /// CPUs.
-    pub cpus: &'a [CpuRow],
-    /// Control groups.
-    pub cgroups: &'a [CgroupRow],
-    /// Who woke whom.
-    pub wakes: &'a [WakeRow],
-    /// Who preempted whom.
-    pub preemptions: &'a [PreemptionRow],
-    /// Interrupts.
-    pub interrupts: &'a [InterruptRow],
-    /// The run over time.
-    pub intervals: &'a [IntervalRow],
-    /// Distributions.
-    pub histograms: &'a [HistogramRow],
-}
-
-impl<'a> Parts<'a> {
-    /// A header without tables.
-    pub fn of(header: &'a Header) -> Self {
-        Self {
-            header,
-            tasks: &[],
-            cpus: &[],
-            cgroups: &[],
-            wakes: &[],
-            preemptions: &[],
-            interrupts: &[],
-            intervals: &[],
-            histograms: &[],
-        }
-    }
-}
-
 /// Refuses a Trace with a figure that cannot be true.
 ///
 /// ```
-/// use swtch_trace::check::{Parts, check};
+/// use swtch_trace::check::check;
 /// use swtch_trace::model::{Header, Provenance, Scope};
-/// use swtch_trace::tables::TaskRow;
+/// use swtch_trace::tables::{Tables, TaskRow};
 ///
 /// let header = Header { duration_ns: 12_000_000_000, ..Header::new(Provenance::default(), Default::default(), Scope::Machine) };
-/// let tasks = [TaskRow { tid: 7, in_scope: true, involuntary: (1 << 32) + 475, ..TaskRow::default() }];
-/// let refused = check(Parts { tasks: &tasks, ..Parts::of(&header) }).unwrap_err();
+/// let task = TaskRow { tid: 7, in_scope: true, involuntary: (1 << 32) + 475, ..TaskRow::default() };
+/// let tables = Tables { tasks: vec![task], ..Tables::default() };
+/// let refused = check(tables.view(&header)).unwrap_err();
 /// assert!(refused.to_string().starts_with("tasks.involuntary of tid 7"));
 /// ```
 ///
 /// # Errors
 /// [`Refused`], which names the first figure and what it contradicts.
-pub fn check(parts: Parts<'_>) -> Result<(), Refused> {
-    checks(parts).finish()
+pub fn check(trace: TraceView<'_>) -> Result<(), Refused> {
+    checks(trace).finish()
 }
 
 /// All checks of a Trace, made.
-pub fn checks(parts: Parts<'_>) -> Checks {
+pub fn checks(trace: TraceView<'_>) -> Checks {
     let mut checks = Checks::default();
-    let facts = Facts::of(parts);
-    tasks::check(parts, &facts, &mut checks);
-    times::check(parts, &facts, &mut checks);
-    histograms::check(parts, &facts, &mut checks);
+    let facts = Facts::of(trace);
+    tasks::check(trace, &facts, &mut checks);
+    times::check(trace, &facts, &mut checks);
+    histograms::check(trace, &facts, &mut checks);
     if facts.whole {
-        sums::check(parts, &facts, &mut checks);
+        sums::check(trace, &facts, &mut checks);
     }
     checks
 }
@@ -120,8 +79,9 @@ struct Facts {
 }
 
 impl Facts {
-    fn of(parts: Parts<'_>) -> Self {
-        let Parts { header, tasks, cpus, intervals, .. } = parts;
+    fn of(trace: TraceView<'_>) -> Self {
+        let TraceView { header, tables } = trace;
+        let Tables { tasks, cpus, intervals, .. } = tables;
         let whole = !matches!(header.provenance.ended, Ended::Recording | Ended::DiskFull | Ended::Failed);
         let ends = intervals.iter().map(|row| row.at_ns.saturating_add(row.length_ns));
         let seen_ns = tasks.iter().map(|row| row.last_ns).chain(ends).max().unwrap_or(0);

@@ -3,6 +3,7 @@
 use crate::model::SCHEMA;
 use std::io;
 use std::path::PathBuf;
+use swtch_columns::TableError;
 use swtch_units::input_error::Refused;
 
 /// Why a Trace could not be read or written. Every message is one line: what failed, the cause, the next step.
@@ -77,6 +78,16 @@ pub enum TraceError {
         /// The folder.
         path: PathBuf,
     },
+}
+
+impl From<TableError> for TraceError {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Read { path, source } => Self::Read { path, source },
+            TableError::Damaged { path, why } => Self::Damaged { path, why },
+            other => Self::Damaged { path: PathBuf::new(), why: other.to_string() },
+        }
+    }
 }
 
 impl TraceError {

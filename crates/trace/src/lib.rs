@@ -10,13 +10,11 @@
 
 pub mod accumulate;
 pub mod check;
-mod columns;
 mod error;
 pub mod event;
 pub mod fields;
 pub mod figures;
 mod files;
-pub mod growth;
 pub mod model;
 pub mod reader;
 mod source;
@@ -27,6 +25,8 @@ pub use error::TraceError;
 pub use model::Header;
 pub use reader::Trace;
 pub use source::{SourceInfo, SourceKind};
+pub use swtch_columns::growth;
+pub use tables::{Tables, TraceView};
 pub use writer::{Destination, Writer};
 
 /// The JSON Schema of the header, `swtch/trace/1`, generated from the types.

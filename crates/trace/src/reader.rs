@@ -4,16 +4,14 @@ mod switches;
 
 pub use switches::Switches;
 
-use crate::check::{Parts, check};
-use crate::columns::{Columns, decode::TableFile};
+use crate::check::check;
 use crate::error::TraceError;
 use crate::files::{self, HEADER};
 use crate::model::{Ended, Header, Table};
-use crate::tables::{
-    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, Row, SwitchRow, TaskRow,
-    WakeRow,
-};
+use crate::tables::{Columns, Row, SwitchRow, Tables, TraceView};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use swtch_columns::{TableError, TableFile};
 
 /// A Trace: the header and the small tables in memory, the switches streamed from the disk. A table that the header does not name
 /// is empty.
@@ -21,23 +19,17 @@ use std::path::{Path, PathBuf};
 pub struct Trace {
     /// What is known about the whole run.
     pub header: Header,
-    /// Threads.
-    pub tasks: Vec<TaskRow>,
-    /// Processors.
-    pub cpus: Vec<CpuRow>,
-    /// Control groups.
-    pub cgroups: Vec<CgroupRow>,
-    /// Who woke whom.
-    pub wakes: Vec<WakeRow>,
-    /// Who preempted whom.
-    pub preemptions: Vec<PreemptionRow>,
-    /// Interrupts.
-    pub interrupts: Vec<InterruptRow>,
-    /// The run over time.
-    pub intervals: Vec<IntervalRow>,
-    /// Distributions.
-    pub histograms: Vec<HistogramRow>,
+    /// The small tables.
+    pub tables: Tables,
     folder: PathBuf,
+}
+
+impl Deref for Trace {
+    type Target = Tables;
+
+    fn deref(&self) -> &Tables {
+        &self.tables
+    }
 }
 
 impl Trace {
@@ -49,7 +41,7 @@ impl Trace {
     /// [`Damaged`](TraceError::Damaged), [`Read`](TraceError::Read), or [`Impossible`](TraceError::Impossible) when a figure cannot be true.
     pub fn open(folder: &Path) -> Result<Self, TraceError> {
         let trace = Self::open_unchecked(folder)?;
-        check(trace.parts()).map_err(|source| TraceError::Impossible { path: folder.to_owned(), source })?;
+        check(trace.view()).map_err(|source| TraceError::Impossible { path: folder.to_owned(), source })?;
         Ok(trace)
     }
 
@@ -59,34 +51,13 @@ impl Trace {
     /// As [`open`](Self::open), but for [`Impossible`](TraceError::Impossible).
     pub fn open_unchecked(folder: &Path) -> Result<Self, TraceError> {
         let header = files::read_header(folder)?;
-        let place = Place { folder, header: &header };
-        Ok(Self {
-            tasks: place.rows()?,
-            cpus: place.rows()?,
-            cgroups: place.rows()?,
-            wakes: place.rows()?,
-            preemptions: place.rows()?,
-            interrupts: place.rows()?,
-            intervals: place.rows()?,
-            histograms: place.rows()?,
-            folder: folder.to_owned(),
-            header,
-        })
+        let tables = Tables::read_all(&Files { folder, header: &header })?;
+        Ok(Self { header, tables, folder: folder.to_owned() })
     }
 
     /// The header and the small tables.
-    pub fn parts(&self) -> Parts<'_> {
-        Parts {
-            header: &self.header,
-            tasks: &self.tasks,
-            cpus: &self.cpus,
-            cgroups: &self.cgroups,
-            wakes: &self.wakes,
-            preemptions: &self.preemptions,
-            interrupts: &self.interrupts,
-            intervals: &self.intervals,
-            histograms: &self.histograms,
-        }
+    pub fn view(&self) -> TraceView<'_> {
+        TraceView { header: &self.header, tables: &self.tables }
     }
 
     /// The folder it was read from.
@@ -102,7 +73,7 @@ impl Trace {
     /// The switches, in the order of their files and sorted by time within each. At most 65,536 are in memory at a time. After an
     /// error nothing follows.
     pub fn switches(&self) -> Switches<'_> {
-        Switches::new(Place { folder: &self.folder, header: &self.header })
+        Switches::new(Files { folder: &self.folder, header: &self.header })
     }
 
     /// How many switches there are; `None` when they were not recorded one by one.
@@ -113,12 +84,12 @@ impl Trace {
 
 /// A header and where its files are.
 #[derive(Clone, Copy, Debug)]
-struct Place<'a> {
+pub(crate) struct Files<'a> {
     folder: &'a Path,
     header: &'a Header,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Files<'a> {
     fn table(&self, name: &str) -> Option<&'a Table> {
         self.header.tables.iter().find(|table| table.name == name)
     }
@@ -128,22 +99,19 @@ impl<'a> Place<'a> {
             return self.damaged(format!("it names a file that table '{}' cannot have", R::TABLE));
         }
         TableFile::open(&self.folder.join(file)).map_err(|error| match error {
-            TraceError::Read { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
+            TableError::Read { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
                 TraceError::Damaged { path, why: "it is missing".to_owned() }
             }
-            other => other,
+            other => other.into(),
         })
     }
 
     /// All rows of a small table.
-    fn rows<R: Row>(&self) -> Result<Vec<R>, TraceError> {
+    pub(crate) fn rows<R: Row>(&self) -> Result<Vec<R>, TraceError> {
         let Some(table) = self.table(R::TABLE) else { return Ok(Vec::new()) };
         let mut rows = Vec::new();
         for file in &table.files {
-            let mut file = self.open::<R>(file)?;
-            while let Some(more) = file.next_group()? {
-                rows.extend(more);
-            }
+            rows.extend(self.open::<R>(file)?.rows()?);
         }
         // A table is written before the header that counts its rows; a killed recorder did not come to the second.
         if self.header.provenance.ended != Ended::Recording {

@@ -1,47 +1,142 @@
-//! The tables, one struct a row. Times are in nanoseconds and count from the start of the recording; `None` is unavailable.
+//! The tables, one struct a row, and [`Tables`], all small ones together. Times are in nanoseconds and count from the start of the
+//! recording; `None` is unavailable.
 
 mod cgroups;
 mod cpus;
 mod histograms;
 mod interrupts;
 mod intervals;
+mod merge;
 mod preemptions;
 mod switches;
 mod tasks;
 mod wakes;
 
-pub use crate::columns::{Cell, Column, Columns};
 pub use cgroups::CgroupRow;
 pub use cpus::CpuRow;
 pub use histograms::{CLASS_BITS, HistogramRow, TASK_CLASS_BITS};
 pub use interrupts::{InterruptKind, InterruptRow};
 pub use intervals::IntervalRow;
 pub use preemptions::PreemptionRow;
+pub use swtch_columns::rules::Merge;
+pub use swtch_columns::{Cell, Column, Columns};
 pub use switches::{PrevState, SwitchRow};
 pub use tasks::TaskRow;
 pub use wakes::WakeRow;
 
+use crate::error::TraceError;
+use crate::model::{Header, SCHEMA};
+use crate::reader::Files;
+use crate::writer::Writer;
+use std::ops::Deref;
+
+/// The formats of a Trace's tables, the latest first.
+const FORMATS: [&str; 1] = [SCHEMA];
+
 /// A row of a table that is small enough to be written and read whole: all but [`SwitchRow`]. Nothing else can implement it.
-pub trait Row: Columns {}
+pub trait Row: Merge {}
 
-impl Row for TaskRow {}
-impl Row for CpuRow {}
-impl Row for CgroupRow {}
-impl Row for WakeRow {}
-impl Row for PreemptionRow {}
-impl Row for InterruptRow {}
-impl Row for IntervalRow {}
-impl Row for HistogramRow {}
+/// What is done with a table of [`Tables`], whatever its rows.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
 
-/// The tables' names.
-pub const TABLES: [&str; 9] = [
-    SwitchRow::TABLE,
-    TaskRow::TABLE,
-    CpuRow::TABLE,
-    CgroupRow::TABLE,
-    WakeRow::TABLE,
-    PreemptionRow::TABLE,
-    InterruptRow::TABLE,
-    IntervalRow::TABLE,
-    HistogramRow::TABLE,
-];
+    /// Takes the rows of a table.
+    fn visit<R: Row>(self, rows: &[R]) -> Self::Output;
+}
+
+/// Declares [`Tables`], and what is done with each table in turn.
+macro_rules! tables {
+    ($($(#[$meaning:meta])* $name:ident: $row:ident,)+) => {
+        /// The small tables of a Trace. A table without rows is one that is not there.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Tables {
+            $($(#[$meaning])* pub $name: Vec<$row>,)+
+        }
+
+        $(impl Row for $row {})+
+
+        /// The tables' names.
+        pub const TABLES: &[&str] = &[SwitchRow::TABLE, $($row::TABLE),+];
+
+        impl Tables {
+            /// Writes all tables.
+            ///
+            /// # Errors
+            /// When one cannot be written; its older rows are then still there.
+            pub fn put_all(&self, writer: &mut Writer) -> Result<(), TraceError> {
+                $(writer.put(&self.$name)?;)+
+                Ok(())
+            }
+
+            /// Reads all tables.
+            pub(crate) fn read_all(files: &Files<'_>) -> Result<Self, TraceError> {
+                Ok(Self { $($name: files.rows()?,)+ })
+            }
+
+            /// Shows a table, by its name, to `visitor`; absent when no small table has this name.
+            pub fn visit<V: Visitor>(&self, name: &str, visitor: V) -> Option<V::Output> {
+                match name {
+                    $($row::TABLE => Some(visitor.visit(&self.$name)),)+
+                    _ => None,
+                }
+            }
+
+            /// The number of rows of each table.
+            pub fn row_counts(&self) -> Vec<(&'static str, usize)> {
+                vec![$(($row::TABLE, self.$name.len())),+]
+            }
+        }
+
+        /// The page that explains all columns, in Markdown.
+        pub fn reference() -> String {
+            [swtch_columns::reference::<SwitchRow>(), $(swtch_columns::reference::<$row>()),+].join("\n")
+        }
+    };
+}
+
+tables! {
+    /// Tasks.
+    tasks: TaskRow,
+    /// CPUs.
+    cpus: CpuRow,
+    /// Control groups.
+    cgroups: CgroupRow,
+    /// Who woke whom, the most frequent first.
+    wakes: WakeRow,
+    /// Who preempted whom, the most frequent first.
+    preemptions: PreemptionRow,
+    /// Interrupts.
+    interrupts: InterruptRow,
+    /// The run over time.
+    intervals: IntervalRow,
+    /// Distributions.
+    histograms: HistogramRow,
+}
+
+/// A header and the tables it is about, wherever they are.
+#[derive(Clone, Copy, Debug)]
+pub struct TraceView<'a> {
+    /// What is known about the whole run.
+    pub header: &'a Header,
+    /// The small tables.
+    pub tables: &'a Tables,
+}
+
+impl Tables {
+    /// These tables with their header.
+    pub fn view<'a>(&'a self, header: &'a Header) -> TraceView<'a> {
+        TraceView { header, tables: self }
+    }
+}
+
+impl Deref for TraceView<'_> {
+    type Target = Tables;
+
+    fn deref(&self) -> &Tables {
+        self.tables
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,21 +2,21 @@
 
 mod claim;
 
-use crate::columns::{Columns, GROUP_ROWS, encode::encode};
 use crate::error::TraceError;
 use crate::files::{self, HEADER, table_file};
 use crate::model::{Ended, Header, SCHEMA, Table};
-use crate::tables::{Row, SwitchRow};
+use crate::tables::{Columns, Row, SwitchRow};
 use claim::Place;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use swtch_columns::{GROUP_ROWS, encode};
 use tempfile::TempDir;
 
 /// Writes a Trace.
 ///
-/// Small tables are written whole, with [`put`](Self::put), as often as wanted. Switches are appended and go into files
+/// Small tables are written whole, with [`put`](Self::put) or [`Tables::put_all`](crate::tables::Tables::put_all), as often as wanted. Switches are appended and go into files
 /// (segments) of a million rows. [`flush`](Self::flush) and [`save`](Self::save) bring the folder up to date; until then a reader
 /// sees it as it was before. A writer that is dropped without [`finish`](Self::finish) leaves what a killed recorder leaves.
 ///

@@ -34,7 +34,7 @@ fn trace<R: Row>(folder: &Path, rows: &[R]) {
 fn read_all(folder: &Path) -> Result<(), TraceError> {
     let trace = Trace::open_unchecked(folder)?;
     // Figures that cannot be true may come out of it: the checks have to bear them.
-    drop(check(trace.parts()));
+    drop(check(trace.view()));
     trace.switches().try_for_each(|row| row.map(drop))
 }
 

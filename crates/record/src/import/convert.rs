@@ -239,7 +239,7 @@ impl Converter {
         Gathered::fill_lost(&self.lost, self.losses_without_number, format, &mut header);
         self.figures.fill_unavailable(&counts, format, self.tasks.processes_are_told, &mut header);
         self.figures.clean(&counts, &self.lost, &mut tables);
-        check(tables.parts(&header))
+        check(tables.view(&header))
             .map_err(|source| ImportError::Impossible { path: path.to_owned(), source })?;
         writer.put(&tables.tasks)?;
         writer.put(&tables.cpus)?;

@@ -10,7 +10,7 @@ pub(super) fn write<R: Columns>(
     mut sink: impl Write,
 ) -> Result<u64, ExportError> {
     let columns = R::columns();
-    let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+    let names: Vec<&str> = columns.iter().map(|column| column.about().name).collect();
     writeln!(sink, "{}", names.join(","))?;
     let mut count = 0;
     for row in rows {
@@ -29,6 +29,7 @@ fn line<R>(columns: &[Box<dyn Column<R>>], row: &R, sink: &mut impl Write) -> io
         match column.cell(row) {
             None => {}
             Some(Cell::Number(number)) => write!(sink, "{number}")?,
+            Some(Cell::Real(number)) => write!(sink, "{number}")?,
             Some(Cell::Flag(flag)) => write!(sink, "{flag}")?,
             Some(Cell::Text(text)) => write_text(text, sink)?,
         }

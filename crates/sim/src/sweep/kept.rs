@@ -1,6 +1,6 @@
 //! Runs that are done, in a file beside the table: a sweep that is killed goes on from there.
 
-use super::rows::Row;
+use super::rows::RunRow;
 use super::runs::{SweepError, file_error};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -51,7 +51,7 @@ impl Kept {
     }
 
     /// Keeps a run.
-    pub(super) fn add(&mut self, row: &Row, out: &Path) -> Result<(), SweepError> {
+    pub(super) fn add(&mut self, row: &RunRow, out: &Path) -> Result<(), SweepError> {
         // One call: whoever is killed leaves a whole line, or one without an end.
         let why =
             || file_error(format!("cannot keep a run for {}; what was done before is kept", out.display()));
@@ -63,13 +63,13 @@ impl Kept {
     }
 
     /// All that were kept, by their numbers.
-    pub(super) fn rows(&mut self) -> Result<Vec<Row>, SweepError> {
+    pub(super) fn rows(&mut self) -> Result<Vec<RunRow>, SweepError> {
         let why = || file_error(format!("cannot read {}", self.path.display()));
         self.file.seek(SeekFrom::Start(0)).map_err(why())?;
         let mut rows = Vec::with_capacity(self.done.len());
         for line in BufReader::new(&self.file).lines().skip(1) {
             let line = line.map_err(why())?;
-            rows.push(serde_json::from_str::<Row>(&line).map_err(io::Error::other).map_err(why())?);
+            rows.push(serde_json::from_str::<RunRow>(&line).map_err(io::Error::other).map_err(why())?);
         }
         rows.sort_by_key(|row| row.run);
         Ok(rows)
@@ -97,7 +97,7 @@ fn whole_lines(file: &File, identity: &str, done: &mut BTreeSet<u64>) -> io::Res
     loop {
         line.clear();
         reader.read_line(&mut line)?;
-        let Some(row) = line.strip_suffix('\n').and_then(|row| serde_json::from_str::<Row>(row).ok()) else {
+        let Some(row) = line.strip_suffix('\n').and_then(|row| serde_json::from_str::<RunRow>(row).ok()) else {
             return Ok(Some(whole));
         };
         whole += line.len() as u64;

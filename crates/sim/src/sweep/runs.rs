@@ -1,7 +1,7 @@
 //! Runs a sweep: several runs at once, each kept as it is done, one table at the end.
 
 use super::kept::Kept;
-use super::rows::{self, Figures, Row};
+use super::rows::{self, RunRow};
 use super::{Point, Sweep};
 use crate::disk::{Disk, PlanError};
 use crate::error::SimError;
@@ -177,7 +177,7 @@ fn all(
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let jobs = request.jobs.unwrap_or_else(cores);
     let next = AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::channel::<Result<Row, SweepError>>();
+    let (sender, receiver) = mpsc::channel::<Result<RunRow, SweepError>>();
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, missing.len().max(1)) {
             let (sender, next) = (sender.clone(), &next);
@@ -208,7 +208,7 @@ fn all(
 }
 
 /// One run; nothing when it was stopped. A workload that fails is a row that says so; one that cannot be is an error of the sweep.
-fn one(shared: &Shared<'_>, point: &Point<'_>) -> Result<Option<Row>, SweepError> {
+fn one(shared: &Shared<'_>, point: &Point<'_>) -> Result<Option<RunRow>, SweepError> {
     let overrides = shared.sweep.overrides(point);
     let work = Work::Named(point.workload);
     let plan = match Plan::of(work, shared.folder, &overrides, shared.profile, &mut Disk) {
@@ -220,7 +220,7 @@ fn one(shared: &Shared<'_>, point: &Point<'_>) -> Result<Option<Row>, SweepError
         Ok(run) => {
             let summary = Summary::of(&plan, point.policy, &run);
             let checked = summary.check(&run, &plan.setting);
-            checked.map(|()| Figures::of(&summary)).map_err(|refused| {
+            checked.map(|()| RunRow::figures(&summary)).map_err(|refused| {
                 format!(
                     "the simulation contradicts itself: {refused}; please report this defect with the sweep"
                 )
@@ -233,7 +233,7 @@ fn one(shared: &Shared<'_>, point: &Point<'_>) -> Result<Option<Row>, SweepError
     if shared.stop.load(Ordering::Relaxed) && found.is_err() {
         return Ok(None);
     }
-    Ok(Some(Row::new(point, found)))
+    Ok(Some(RunRow::new(point, found)))
 }
 
 struct Stopped<'a>(&'a AtomicBool);

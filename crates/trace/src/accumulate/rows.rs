@@ -3,54 +3,13 @@
 use super::distribution::Distribution;
 use super::task::{Group, Task};
 use super::{Accumulator, Edge};
-use crate::check::Parts;
-use crate::model::Header;
 use crate::tables::{
-    CLASS_BITS, CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TASK_CLASS_BITS,
-    TaskRow, WakeRow,
+    CLASS_BITS, CpuRow, HistogramRow, PreemptionRow, TASK_CLASS_BITS, Tables, TaskRow, WakeRow,
 };
 use std::collections::HashMap;
 
 /// Most tasks whose own histograms are kept in the table; the busiest ones.
 const TASK_HISTOGRAMS: usize = 100;
-
-/// The small tables of a Trace.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tables {
-    /// Tasks, by their number.
-    pub tasks: Vec<TaskRow>,
-    /// CPUs.
-    pub cpus: Vec<CpuRow>,
-    /// Control groups; sums of tasks, which the recording makes when the tasks are all there.
-    pub cgroups: Vec<CgroupRow>,
-    /// Who woke whom.
-    pub wakes: Vec<WakeRow>,
-    /// Who preempted whom.
-    pub preemptions: Vec<PreemptionRow>,
-    /// Distributions.
-    pub histograms: Vec<HistogramRow>,
-    /// Counts over time.
-    pub intervals: Vec<IntervalRow>,
-    /// Interrupts; not of events, so the source adds them.
-    pub interrupts: Vec<InterruptRow>,
-}
-
-impl Tables {
-    /// These tables with their header, to be checked.
-    pub fn parts<'a>(&'a self, header: &'a Header) -> Parts<'a> {
-        Parts {
-            header,
-            tasks: &self.tasks,
-            cpus: &self.cpus,
-            cgroups: &self.cgroups,
-            wakes: &self.wakes,
-            preemptions: &self.preemptions,
-            interrupts: &self.interrupts,
-            intervals: &self.intervals,
-            histograms: &self.histograms,
-        }
-    }
-}
 
 impl Accumulator {
     /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC). Tasks that run then have run until then. `group_name` names a control group
@@ -63,12 +22,12 @@ impl Accumulator {
         Tables {
             tasks,
             cpus: self.cpu_rows(),
-            cgroups: Vec::new(),
             wakes: self.wake_rows(),
             preemptions: self.preemption_rows(),
             histograms: self.histogram_rows(),
             intervals: self.intervals.rows(now_ns),
-            interrupts: Vec::new(),
+            // Control groups are sums of tasks, which the recording makes when the tasks are all there; interrupts are not of events.
+            ..Tables::default()
         }
     }
 

@@ -1,22 +1,23 @@
 //! Distributions against what they are distributions of.
 
-use super::{Facts, Parts, sum};
+use super::{Facts, sum};
 use crate::tables::{HistogramRow, TaskRow};
 use std::collections::HashMap;
+use crate::tables::TraceView;
 use swtch_units::input_error::Checks;
 
-pub(super) fn check(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
-    classes(parts, facts, checks);
+pub(super) fn check(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
+    classes(trace, facts, checks);
     if facts.whole {
-        of_all(parts, facts, checks);
-        of_tasks(parts, facts, checks);
+        of_all(trace, facts, checks);
+        of_tasks(trace, facts, checks);
     }
 }
 
 /// Classes have a width, a count, and, within one distribution, an order.
-fn classes(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
+fn classes(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     let mut before: Option<&HistogramRow> = None;
-    for row in parts.histograms {
+    for row in &trace.histograms {
         let figure = format!("histograms of {} of {} from {} ns", row.metric, row.of, row.from_ns);
         checks.require(row.from_ns < row.to_ns, &figure, || format!("it ends at {} ns", row.to_ns));
         if row.metric != "wait" || !facts.kernel_sums {
@@ -41,25 +42,25 @@ fn classes(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
 }
 
 /// The distribution of all waits has as many as the tasks had, and their sum lies between its classes' ends.
-fn of_all(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
-    let rows = |metric: &'static str| parts.histograms.iter().filter(move |row| row.metric == metric);
+fn of_all(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
+    let rows = |metric: &'static str| trace.histograms.iter().filter(move |row| row.metric == metric);
     let count = |rows: &mut dyn Iterator<Item = &HistogramRow>| {
         rows.map(|row| row.count).fold(0, u64::saturating_add)
     };
     let waits = count(&mut rows("wait").filter(|row| row.of == "all"));
-    let tasks_waits = sum(parts.tasks, |row| row.waits);
+    let tasks_waits = sum(&trace.tasks, |row| row.waits);
     let slack =
-        facts.slack(tasks_waits).saturating_add(if facts.gappy { parts.tasks.len() as u64 } else { 0 });
+        facts.slack(tasks_waits).saturating_add(if facts.gappy { trace.tasks.len() as u64 } else { 0 });
     let bound = tasks_waits.saturating_add(slack);
     checks.at_most("histograms of wait of all, counted", waits, bound, "the sum of tasks.waits");
     let least_ns = rows("wait")
         .filter(|row| row.of == "all")
         .map(|row| row.from_ns.saturating_mul(row.count))
         .fold(0, u64::saturating_add);
-    let waited_ns = sum(parts.tasks, |row| row.wait_ns);
+    let waited_ns = sum(&trace.tasks, |row| row.wait_ns);
     let bound = waited_ns.saturating_add(waited_ns / 50).saturating_add(facts.wall_ns() / 1000);
     checks.at_most("histograms of wait of all, in ns at least", least_ns, bound, "the sum of tasks.wait_ns");
-    let on_cpus = sum(parts.cpus, |row| row.switches.saturating_add(row.idle_switches));
+    let on_cpus = sum(&trace.cpus, |row| row.switches.saturating_add(row.idle_switches));
     let costs = count(&mut rows("cost").filter(|row| row.of.starts_with("kind ")));
     if on_cpus > 0 && facts.lost == 0 {
         let bound = on_cpus.saturating_add(on_cpus / 100).saturating_add(64);
@@ -73,18 +74,18 @@ fn of_all(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
 }
 
 /// A task's own distributions have no more than it had.
-fn of_tasks(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
+fn of_tasks(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     if facts.gappy {
         return;
     }
     let mut by_tid: HashMap<u32, (u64, u64)> = HashMap::new();
-    for TaskRow { tid, waits, voluntary, involuntary, .. } in parts.tasks.iter().filter(|row| row.in_scope) {
+    for TaskRow { tid, waits, voluntary, involuntary, .. } in &trace.tasks.iter().filter(|row| row.in_scope) {
         let sums = by_tid.entry(*tid).or_default();
         sums.0 = sums.0.saturating_add(*waits);
         sums.1 = sums.1.saturating_add(*voluntary).saturating_add(*involuntary);
     }
     let mut found: HashMap<(&str, &str), u64> = HashMap::new();
-    for row in parts.histograms {
+    for row in &trace.histograms {
         let sum = found.entry((&row.metric, &row.of)).or_default();
         *sum = sum.saturating_add(row.count);
     }

@@ -1,11 +1,11 @@
 //! What one task, or one CPU, can have done.
 
-use super::{Facts, Parts, SECOND};
-use crate::tables::{CpuRow, TaskRow};
+use super::{Facts, SECOND};
+use crate::tables::{CpuRow, TaskRow, TraceView};
 use swtch_units::input_error::Checks;
 
-pub(super) fn check(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
-    for row in parts.tasks {
+pub(super) fn check(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
+    for row in &trace.tasks {
         let named = |column: &str| format!("tasks.{column} of tid {} ({})", row.tid, row.comm);
         if row.in_scope {
             counts(row, &named, facts, checks);
@@ -22,8 +22,8 @@ pub(super) fn check(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
         }
         moments(row, &named, facts, checks);
     }
-    for row in parts.cpus {
-        cpu(row, parts, facts, checks);
+    for row in &trace.cpus {
+        cpu(row, trace, facts, checks);
     }
 }
 
@@ -116,10 +116,10 @@ fn moments(row: &TaskRow, named: &dyn Fn(&str) -> String, facts: &Facts, checks:
     checks.at_most(&named("last_ns"), row.last_ns, facts.wall_ns(), what);
 }
 
-fn cpu(row: &CpuRow, parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
+fn cpu(row: &CpuRow, trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     let named = |column: &str| format!("cpus.{column} of CPU {}", row.cpu);
     let wall = "the recording's length with its tolerance in ns";
-    let twice = parts.cpus.iter().filter(|other| other.cpu == row.cpu).count();
+    let twice = trace.cpus.iter().filter(|other| other.cpu == row.cpu).count();
     checks.require(twice == 1, &named("cpu"), || format!("it has {twice} rows"));
     checks.at_most(&named("run_ns"), row.run_ns, facts.run_wall_ns(), wall);
     let used = [row.user_ns, row.system_ns, row.irq_ns, row.softirq_ns];

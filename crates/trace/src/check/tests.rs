@@ -3,9 +3,11 @@
 use super::*;
 use crate::Trace;
 use crate::model::{
-    CpuTime, Lost, Pressure, Provenance, Reconciliation, Scope, SwitchTotals, Table, Throttled, Totals,
+    CpuTime, Header, Lost, Pressure, Provenance, Reconciliation, Scope, SwitchTotals, Table, Throttled, Totals,
     Unavailable,
 };
+use crate::tables::{CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow};
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use swtch_topology::Host;
 use swtch_topology::host::Cpu;
@@ -14,34 +16,31 @@ use swtch_topology::host::Cpu;
 #[derive(Clone, Debug)]
 struct Whole {
     header: Header,
-    tasks: Vec<TaskRow>,
-    cpus: Vec<CpuRow>,
-    cgroups: Vec<CgroupRow>,
-    wakes: Vec<WakeRow>,
-    preemptions: Vec<PreemptionRow>,
-    interrupts: Vec<InterruptRow>,
-    intervals: Vec<IntervalRow>,
-    histograms: Vec<HistogramRow>,
+    tables: Tables,
+}
+
+impl Deref for Whole {
+    type Target = Tables;
+
+    fn deref(&self) -> &Tables {
+        &self.tables
+    }
+}
+
+impl DerefMut for Whole {
+    fn deref_mut(&mut self) -> &mut Tables {
+        &mut self.tables
+    }
 }
 
 impl Whole {
-    fn parts(&self) -> Parts<'_> {
-        Parts {
-            header: &self.header,
-            tasks: &self.tasks,
-            cpus: &self.cpus,
-            cgroups: &self.cgroups,
-            wakes: &self.wakes,
-            preemptions: &self.preemptions,
-            interrupts: &self.interrupts,
-            intervals: &self.intervals,
-            histograms: &self.histograms,
-        }
+    fn view(&self) -> TraceView<'_> {
+        self.tables.view(&self.header)
     }
 
     /// The figures that are refused.
     fn refused(&self) -> Vec<String> {
-        let refused = check(self.parts()).err();
+        let refused = check(self.view()).err();
         refused.map_or(Vec::new(), |refused| refused.figures.into_iter().map(|one| one.figure).collect())
     }
 }
@@ -124,8 +123,7 @@ fn honest() -> Whole {
     };
     let interrupt =
         |cpu| InterruptRow { line: "LOC".to_owned(), cpu, ns: Some(MS), ..InterruptRow::default() };
-    Whole {
-        header: header(),
+    let tables = Tables {
         tasks: vec![
             task(10, 100, 20),
             task(11, 50, 30),
@@ -155,14 +153,15 @@ fn honest() -> Whole {
             class("wait", "task 10", 100, 128, 120),
             class("slice", "task 10", MS, 2 * MS, 120),
         ],
-    }
+    };
+    Whole { header: header(), tables }
 }
 
 #[test]
 fn an_honest_trace_passes_and_much_is_checked() {
     let whole = honest();
     assert_eq!(whole.refused(), [""; 0]);
-    assert!(checks(whole.parts()).made() > 100);
+    assert!(checks(whole.view()).made() > 100);
 }
 
 /// Requires that a change breaks these figures' checks and no others.
@@ -179,7 +178,7 @@ fn a_task_with_two_to_the_32_switches_in_twelve_seconds_is_refused() {
     whole.header.duration_ns = 12 * SECOND;
     whole.tasks[0].voluntary = (1 << 32) + 475;
     whole.header.totals.context_switches.voluntary = Some((1 << 32) + 475 + 50);
-    let refused = check(whole.parts()).unwrap_err();
+    let refused = check(whole.view()).unwrap_err();
     assert_eq!(
         refused.figures[0].to_string(),
         "tasks.voluntary of tid 10 (task10): 4294967771 is more than all that 12000000000 ns permit, 240001000"
@@ -641,7 +640,7 @@ fn the_recorded_fixtures_pass() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "swtch") {
             let trace = Trace::open_unchecked(&path).unwrap();
-            assert_eq!(check(trace.parts()), Ok(()), "{}", path.display());
+            assert_eq!(check(trace.view()), Ok(()), "{}", path.display());
             passed += 1;
         }
     }

@@ -1,21 +1,21 @@
 //! What the whole machine can have done in the time, and intervals in their order.
 
-use super::{Facts, Parts, SECOND, sum, sum_known};
-use crate::tables::IntervalRow;
+use super::{Facts, SECOND, sum, sum_known};
+use crate::tables::{IntervalRow, TraceView};
 use swtch_units::input_error::Checks;
 
-pub(super) fn check(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
-    intervals(parts, facts, checks);
-    interrupts(parts, facts, checks);
+pub(super) fn check(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
+    intervals(trace, facts, checks);
+    interrupts(trace, facts, checks);
     if facts.whole {
-        totals(parts, facts, checks);
-        machine(parts, facts, checks);
+        totals(trace, facts, checks);
+        machine(trace, facts, checks);
     }
 }
 
 /// Run time and cost against the wall time of all CPUs.
-fn totals(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
-    let totals = &parts.header.totals;
+fn totals(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
+    let totals = &trace.header.totals;
     let switches = &totals.context_switches;
     if facts.real {
         let most = facts.most().saturating_mul(facts.cpus.max(1));
@@ -34,7 +34,7 @@ fn totals(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
     if facts.cpus == 0 {
         return;
     }
-    let run_ns = sum(parts.tasks, |row| row.run_ns);
+    let run_ns = sum(&trace.tasks, |row| row.run_ns);
     let cost_ns = totals.switch_cost_ns.unwrap_or(0);
     let what = "the wall time of all CPUs with its tolerance in ns";
     let most = facts.run_wall_ns().saturating_mul(facts.cpus);
@@ -48,8 +48,8 @@ fn totals(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
 }
 
 /// The kernel's own counters of the machine.
-fn machine(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
-    let header = parts.header;
+fn machine(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
+    let header = trace.header;
     let cpu = &header.totals.cpu_ns;
     if facts.cpus > 0 {
         let used_ns = [cpu.user, cpu.system, cpu.irq, cpu.softirq];
@@ -83,9 +83,9 @@ fn machine(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
 }
 
 /// Intervals of the whole scope follow each other, and hold no more than their length permits.
-fn intervals(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
+fn intervals(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     let mut end_ns = 0;
-    for row in parts.intervals {
+    for row in &trace.intervals {
         let named = |column: &str| format!("intervals.{column} at {} ns", row.at_ns);
         if row.cpu.is_none() {
             checks.require(row.at_ns.saturating_add(1) >= end_ns, &named("at_ns"), || {
@@ -124,18 +124,18 @@ fn interval(row: &IntervalRow, named: &dyn Fn(&str) -> String, facts: &Facts, ch
     }
 }
 
-fn interrupts(parts: Parts<'_>, facts: &Facts, checks: &mut Checks) {
+fn interrupts(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     if facts.cpus == 0 {
         return;
     }
-    for row in parts.interrupts {
+    for row in &trace.interrupts {
         let cpus = if row.cpu.is_some() { 1 } else { facts.cpus };
         let figure = format!("interrupts.ns of {} {}", row.line, row.name);
         let most = facts.wall_ns().saturating_add(SECOND).saturating_mul(cpus);
         checks.at_most(&figure, row.ns.unwrap_or(0), most, "the time of its CPUs with its tolerance in ns");
     }
-    let of_cpus = sum_known(parts.interrupts, |row| row.ns.filter(|_| row.cpu.is_some()));
-    let in_all = sum_known(parts.interrupts, |row| row.ns.filter(|_| row.cpu.is_none()));
+    let of_cpus = sum_known(&trace.interrupts, |row| row.ns.filter(|_| row.cpu.is_some()));
+    let in_all = sum_known(&trace.interrupts, |row| row.ns.filter(|_| row.cpu.is_none()));
     if let (Some(of_cpus), Some(in_all)) = (of_cpus, in_all) {
         let most = in_all.saturating_add(in_all / 100).saturating_add(1_000_000);
         checks.at_most("interrupts.ns of all CPUs", of_cpus, most, "the sum over all lines in ns");

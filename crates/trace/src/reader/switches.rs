@@ -1,14 +1,14 @@
 //! Streams the switches.
 
-use super::Place;
-use crate::columns::{Columns, decode::TableFile};
+use super::Files;
 use crate::error::TraceError;
 use crate::model::{Ended, Table};
-use crate::tables::SwitchRow;
+use crate::tables::{Columns, SwitchRow};
+use swtch_columns::TableFile;
 
 /// The switches of a Trace, one by one; see [`Trace::switches`](super::Trace::switches).
 pub struct Switches<'a> {
-    place: Place<'a>,
+    files: Files<'a>,
     /// Absent when there is no such table, and after the end.
     table: Option<&'a Table>,
     next_file: usize,
@@ -18,9 +18,9 @@ pub struct Switches<'a> {
 }
 
 impl<'a> Switches<'a> {
-    pub(super) fn new(place: Place<'a>) -> Self {
-        let table = place.table(SwitchRow::TABLE);
-        Self { place, table, next_file: 0, file: None, rows: Vec::new().into_iter(), seen: 0 }
+    pub(super) fn new(files: Files<'a>) -> Self {
+        let table = files.table(SwitchRow::TABLE);
+        Self { files, table, next_file: 0, file: None, rows: Vec::new().into_iter(), seen: 0 }
     }
 
     /// Reads the next row group; false after the last.
@@ -36,13 +36,13 @@ impl<'a> Switches<'a> {
             }
             let Some(name) = table.files.get(self.next_file) else {
                 // A recorder that was killed between a segment and the header leaves more rows than the header counts.
-                let unfinished = self.place.header.provenance.ended == Ended::Recording;
+                let unfinished = self.files.header.provenance.ended == Ended::Recording;
                 if !(unfinished && self.seen > table.rows) {
-                    self.place.check_count(table, self.seen)?;
+                    self.files.check_count(table, self.seen)?;
                 }
                 return Ok(false);
             };
-            self.file = Some(self.place.open(name)?);
+            self.file = Some(self.files.open(name)?);
             self.next_file += 1;
         }
     }

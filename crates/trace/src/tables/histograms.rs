@@ -1,6 +1,8 @@
 //! Distributions.
 
-use crate::columns::table;
+use super::FORMATS;
+use serde::{Deserialize, Serialize};
+use swtch_columns::table;
 
 /// The layout of the classes of all values and of kinds of switches: 64 an octave, so that a quantile is off by 0.8 % at most. Those of the
 /// simulator's own histograms are the same ones.
@@ -10,18 +12,20 @@ pub const TASK_CLASS_BITS: u32 = 2;
 
 table! {
     /// A class of a histogram. Classes without a count are left out.
-    pub struct HistogramRow in "histograms" {
+    #[derive(Eq, Serialize, Deserialize)]
+    pub struct HistogramRow in "histograms" of FORMATS;
+    {
         /// What is distributed: `wait`, `slice` or `cost`.
-        pub metric: String,
+        pub metric: String [none, Key],
         /// Of what: `all`, `cpu 3`, `task 1234`, `kind thread`, `kind process`, `kind idle`, and `kind interrupted`: switches of
         /// any kind in which an interrupt was served.
-        pub of: String,
+        pub of: String [none, Key],
         /// Smallest value in the class, ns.
-        pub from_ns: u64,
+        pub from_ns: u64 [ns, Key],
         /// First value above the class, ns.
-        pub to_ns: u64,
+        pub to_ns: u64 [ns, Key],
         /// Values in it.
-        pub count: u64,
+        pub count: u64 [count, Sum],
     }
 }
 

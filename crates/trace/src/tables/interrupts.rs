@@ -1,31 +1,33 @@
 //! Interrupts.
 
-use crate::columns::{Cell, Scalar, table};
-use parquet::data_type::{ByteArray, ByteArrayType};
+use super::FORMATS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use swtch_columns::{Word, table};
 
 table! {
     /// An interrupt line or a kind of soft interrupt, on one processor or in all. Every line has a row for all, and in a recording one for each
     /// processor where it counted something: only one of the two kinds of rows may be summed.
-    pub struct InterruptRow in "interrupts" {
+    #[derive(Eq, Serialize, Deserialize)]
+    pub struct InterruptRow in "interrupts" of FORMATS;
+    {
         /// Hardware or software.
-        pub kind: InterruptKind,
+        pub kind: InterruptKind [none, Key],
         /// As `/proc/interrupts` or `/proc/softirqs` names it: `24`, `LOC`, `TIMER`.
-        pub line: String,
+        pub line: String [none, Key],
         /// What is behind it, such as the device.
-        pub name: String,
+        pub name: String [none, Last],
         /// The processor; absent for the sum over all.
-        pub cpu: Option<u32>,
+        pub cpu: Option<u32> [id, Key],
         /// How often.
-        pub count: u64,
+        pub count: u64 [count, Sum],
         /// Time in its handler, ns.
-        pub ns: Option<u64>,
+        pub ns: Option<u64> [ns, Sum],
     }
 }
 
 /// The kind of an interrupt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptKind {
     /// From hardware. Stored as `hard`.
@@ -35,32 +37,14 @@ pub enum InterruptKind {
     Soft,
 }
 
-impl InterruptKind {
-    fn name(self) -> &'static str {
+impl Word for InterruptKind {
+    const KIND: &'static str = "kind";
+    const ALL: &'static [Self] = &[Self::Hard, Self::Soft];
+
+    fn word(self) -> &'static str {
         match self {
             Self::Hard => "hard",
             Self::Soft => "soft",
-        }
-    }
-}
-
-impl Scalar for InterruptKind {
-    type Physical = ByteArrayType;
-    const KIND: &'static str = "kind";
-
-    fn to_stored(&self) -> Result<ByteArray, &'static str> {
-        Ok(ByteArray::from(self.name()))
-    }
-
-    fn to_cell(&self) -> Cell<'_> {
-        Cell::Text(self.name())
-    }
-
-    fn from_stored(stored: ByteArray) -> Result<Self, &'static str> {
-        match stored.data() {
-            b"hard" => Ok(Self::Hard),
-            b"soft" => Ok(Self::Soft),
-            _ => Err("a kind is neither hard nor soft"),
         }
     }
 }

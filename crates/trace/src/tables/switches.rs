@@ -1,46 +1,47 @@
 //! Context switches, one by one.
 
-use crate::columns::{Cell, Column, Columns, Scalar, column, table};
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
+use super::FORMATS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::LazyLock;
+use swtch_columns::{Cell, Column, Columns, Int32Type, Scalar, Word, column, table};
 
 table! {
     /// One context switch. Only a source that sees every event has this table; sorted by time within a file.
-    pub struct SwitchRow in "switches" earlier earlier {
+    #[derive(Eq, Serialize, Deserialize)]
+    pub struct SwitchRow in "switches" of FORMATS, earlier earlier;
+    {
         /// When, ns since the start.
-        pub at_ns: u64,
+        pub at_ns: u64 [ns],
         /// The processor.
-        pub cpu: u32,
+        pub cpu: u32 [id],
         /// The task that left it; 0 for the idle task.
-        pub prev_tid: u32,
+        pub prev_tid: u32 [id],
         /// The task that came; 0 for the idle task.
-        pub next_tid: u32,
+        pub next_tid: u32 [id],
         /// What the task that left does now.
-        pub prev_state: PrevState,
+        pub prev_state: PrevState [none],
         /// Time it was on the processor, ns; absent where its coming was not observed, and for the idle task.
-        pub ran_ns: Option<u64>,
+        pub ran_ns: Option<u64> [ns],
         /// Time the task that came had waited in the run queue, ns.
-        pub waited_ns: Option<u64>,
+        pub waited_ns: Option<u64> [ns],
         /// Direct cost of this switch, measured in place, ns.
-        pub cost_ns: Option<u32>,
+        pub cost_ns: Option<u32> [ns],
         /// The task that woke the one that came, when it was woken.
-        pub waker_tid: Option<u32>,
+        pub waker_tid: Option<u32> [id],
     }
 }
 
-/// In earlier files `ran_ns` is never absent, it is 0 where it was not known, and `prev_state` is a number.
+/// In earlier files `ran_ns` is never absent, it is 0 where it was not known, and `prev_state` is a number: its place among the words.
 fn earlier() -> Vec<Vec<Box<dyn Column<SwitchRow>>>> {
-    let columns = SwitchRow::columns().into_iter().map(|new| match new.name() {
+    let columns = SwitchRow::columns().into_iter().map(|new| match new.about().name {
         "ran_ns" => column::<SwitchRow, u64>(
-            "ran_ns",
+            ["ran_ns", "ns", "", ""],
             |row| row.ran_ns.as_ref().unwrap_or(&0),
             |row, ran_ns| row.ran_ns = (ran_ns > 0).then_some(ran_ns),
         ),
         "prev_state" => column::<SwitchRow, StateNumber>(
-            "prev_state",
-            |row| StateNumber::of(row.prev_state),
+            ["prev_state", "none", "", ""],
+            |row| &STATE_NUMBERS[row.prev_state as usize],
             |row, number| row.prev_state = number.0,
         ),
         _ => new,
@@ -64,15 +65,21 @@ pub enum PrevState {
 }
 
 impl PrevState {
-    /// All of them.
-    const ALL: [Self; 4] = [Self::Runnable, Self::Sleeping, Self::Uninterruptible, Self::Other];
-
     /// The word for it, as in JSON and in the table's file.
     ///
     /// ```
     /// assert_eq!(swtch_trace::tables::PrevState::Sleeping.name(), "sleeping");
     /// ```
     pub fn name(self) -> &'static str {
+        self.word()
+    }
+}
+
+impl Word for PrevState {
+    const KIND: &'static str = "word";
+    const ALL: &'static [Self] = &[Self::Runnable, Self::Sleeping, Self::Uninterruptible, Self::Other];
+
+    fn word(self) -> &'static str {
         match self {
             Self::Runnable => "runnable",
             Self::Sleeping => "sleeping",
@@ -82,47 +89,21 @@ impl PrevState {
     }
 }
 
-/// As the files have them: made once, because there is one for each switch.
-static WORDS: LazyLock<[ByteArray; 4]> =
-    LazyLock::new(|| PrevState::ALL.map(|state| ByteArray::from(state.name())));
-
-impl Scalar for PrevState {
-    type Physical = ByteArrayType;
-    const KIND: &'static str = "word";
-
-    fn to_stored(&self) -> Result<ByteArray, &'static str> {
-        Ok(WORDS[*self as usize].clone())
-    }
-
-    fn to_cell(&self) -> Cell<'_> {
-        Cell::Text(self.name())
-    }
-
-    fn from_stored(stored: ByteArray) -> Result<Self, &'static str> {
-        let named = Self::ALL.into_iter().find(|state| state.name().as_bytes() == stored.data());
-        named.ok_or("a state is not runnable, sleeping, uninterruptible or other")
-    }
-}
-
 /// A state in earlier files: its place in [`PrevState::ALL`].
 struct StateNumber(PrevState);
 
-impl StateNumber {
-    fn of(state: PrevState) -> &'static Self {
-        match state {
-            PrevState::Runnable => &Self(PrevState::Runnable),
-            PrevState::Sleeping => &Self(PrevState::Sleeping),
-            PrevState::Uninterruptible => &Self(PrevState::Uninterruptible),
-            PrevState::Other => &Self(PrevState::Other),
-        }
-    }
-}
+static STATE_NUMBERS: [StateNumber; 4] = [
+    StateNumber(PrevState::Runnable),
+    StateNumber(PrevState::Sleeping),
+    StateNumber(PrevState::Uninterruptible),
+    StateNumber(PrevState::Other),
+];
 
 impl Scalar for StateNumber {
     type Physical = Int32Type;
     const KIND: &'static str = "state";
 
-    fn to_stored(&self) -> Result<i32, &'static str> {
+    fn to_stored(&self) -> Result<i32, String> {
         Ok(self.0 as i32)
     }
 
@@ -130,9 +111,9 @@ impl Scalar for StateNumber {
         Cell::Text(self.0.name())
     }
 
-    fn from_stored(stored: i32) -> Result<Self, &'static str> {
+    fn from_stored(stored: i32) -> Result<Self, String> {
         let place = usize::try_from(stored).ok();
         let state = place.and_then(|place| PrevState::ALL.get(place));
-        state.map(|state| Self(*state)).ok_or("a state is not one of 0 to 3")
+        state.map(|state| Self(*state)).ok_or_else(|| "a state is not one of 0 to 3".to_owned())
     }
 }

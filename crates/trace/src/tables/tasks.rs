@@ -1,76 +1,80 @@
 //! Tasks: threads, and what each did and paid.
 
-use crate::columns::table;
+use super::FORMATS;
+use serde::{Deserialize, Serialize};
+use swtch_columns::table;
 
 table! {
     /// A thread over the whole run.
-    pub struct TaskRow in "tasks" {
+    #[derive(Eq, Serialize, Deserialize)]
+    pub struct TaskRow in "tasks" of FORMATS;
+    {
         /// The thread.
-        pub tid: u32,
+        pub tid: u32 [id, Key],
         /// Its process.
-        pub pid: u32,
+        pub pid: u32 [id, Last],
         /// The process that created that process.
-        pub parent_pid: Option<u32>,
+        pub parent_pid: Option<u32> [id, Last],
         /// Its name (`comm`), the last one it had.
-        pub comm: String,
+        pub comm: String [none, Last],
         /// Path of its control group, the last one it was in.
-        pub cgroup: Option<String>,
+        pub cgroup: Option<String> [none, Last],
         /// Whether it is a thread of the kernel.
-        pub kernel_thread: bool,
+        pub kernel_thread: bool [none, Last],
         /// Whether it was to be recorded. The others are here only to be named: they preempted or woke one that was, or ran
         /// before it while it waited. They have no figures.
-        pub in_scope: bool,
+        pub in_scope: bool [none, Last],
         /// When it was first seen, ns since the start.
-        pub first_ns: u64,
+        pub first_ns: u64 [ns, Key],
         /// When it was last seen, ns since the start.
-        pub last_ns: u64,
+        pub last_ns: u64 [ns, Max],
         /// Switches it asked for, by blocking or sleeping.
-        pub voluntary: u64,
+        pub voluntary: u64 [count, Sum],
         /// Switches it did not ask for.
-        pub involuntary: u64,
+        pub involuntary: u64 [count, Sum],
         /// Times it was woken.
-        pub wakeups: u64,
+        pub wakeups: u64 [count, Sum],
         /// Time on a processor, ns.
-        pub run_ns: u64,
+        pub run_ns: u64 [ns, Sum],
         /// Time in run queues, ns.
-        pub wait_ns: u64,
+        pub wait_ns: u64 [ns, Sum],
         /// Times it waited in a run queue.
-        pub waits: u64,
+        pub waits: u64 [count, Sum],
         /// Median of one wait, ns.
-        pub wait_p50_ns: Option<u64>,
+        pub wait_p50_ns: Option<u64> [ns, Quantile],
         /// Nine waits of ten were at most this long, ns.
-        pub wait_p90_ns: Option<u64>,
+        pub wait_p90_ns: Option<u64> [ns, Quantile],
         /// 99 waits of 100 were at most this long, ns.
-        pub wait_p99_ns: Option<u64>,
+        pub wait_p99_ns: Option<u64> [ns, Quantile],
         /// Longest wait, ns.
-        pub wait_max_ns: Option<u64>,
+        pub wait_max_ns: Option<u64> [ns, Max],
         /// Median time on a processor without a switch, ns.
-        pub slice_p50_ns: Option<u64>,
+        pub slice_p50_ns: Option<u64> [ns, Quantile],
         /// Longest time on a processor without a switch, ns.
-        pub slice_max_ns: Option<u64>,
+        pub slice_max_ns: Option<u64> [ns, Max],
         /// Moves to a processor that shares its level 2 cache.
-        pub migrations_same_l2: Option<u64>,
+        pub migrations_same_l2: Option<u64> [count, Sum],
         /// Moves to a processor that shares its level 3 cache, not level 2.
-        pub migrations_same_l3: Option<u64>,
+        pub migrations_same_l3: Option<u64> [count, Sum],
         /// Moves to a processor that shares neither.
-        pub migrations_across: Option<u64>,
+        pub migrations_across: Option<u64> [count, Sum],
         /// Times it came back to a CPU where another task had run meanwhile, or came to another CPU: only then can its caches be cold.
-        pub displaced: Option<u64>,
+        pub displaced: Option<u64> [count, Sum],
         /// Direct cost of the switches from this task, and of those from idle to it, measured in place and summed, ns.
-        pub switch_cost_ns: Option<u64>,
+        pub switch_cost_ns: Option<u64> [ns, Sum],
         /// Switches to it that changed the address space.
-        pub process_switches: Option<u64>,
+        pub process_switches: Option<u64> [count, Sum],
         /// Switches to it that did not.
-        pub thread_switches: Option<u64>,
+        pub thread_switches: Option<u64> [count, Sum],
         /// Time in its program, ns.
-        pub user_ns: Option<u64>,
+        pub user_ns: Option<u64> [ns, Sum],
         /// Time in the kernel for it, ns.
-        pub system_ns: Option<u64>,
+        pub system_ns: Option<u64> [ns, Sum],
         /// Memory that it uses between switches, as far as it could be estimated.
-        pub working_set_bytes: Option<u64>,
+        pub working_set_bytes: Option<u64> [bytes, Last],
         /// Instructions it executed.
-        pub instructions: Option<u64>,
+        pub instructions: Option<u64> [ns, Sum],
         /// Its misses in the last level of cache.
-        pub cache_misses: Option<u64>,
+        pub cache_misses: Option<u64> [count, Sum],
     }
 }

@@ -1,17 +1,21 @@
 //! Who woke whom.
 
-use crate::columns::table;
+use super::FORMATS;
+use serde::{Deserialize, Serialize};
+use swtch_columns::table;
 
 table! {
     /// A pair of threads of which one woke the other.
-    pub struct WakeRow in "wakes" {
+    #[derive(Eq, Serialize, Deserialize)]
+    pub struct WakeRow in "wakes" of FORMATS;
+    {
         /// The one that woke; 0 when it was done in an interrupt that found the processor idle.
-        pub waker_tid: u32,
+        pub waker_tid: u32 [id, Key],
         /// The one that was woken.
-        pub wakee_tid: u32,
+        pub wakee_tid: u32 [id, Key],
         /// How often.
-        pub count: u64,
+        pub count: u64 [count, Sum],
         /// Of those, how often the one that was woken then ran on the waker's processor.
-        pub same_cpu: Option<u64>,
+        pub same_cpu: Option<u64> [count, Sum],
     }
 }

@@ -66,8 +66,8 @@ impl NamedTrace {
 
     fn summary(&self) -> Summary<'_> {
         let Self { trace, bill, caveats, .. } = self;
-        let swtch_trace::Trace { header, tasks, preemptions, cgroups, interrupts, .. } = trace;
-        Summary { header, tasks, preemptions, cgroups, interrupts, bill, caveats, advice: None }
+        let swtch_trace::Tables { tasks, preemptions, cgroups, interrupts, .. } = &trace.tables;
+        Summary { header: &trace.header, tasks, preemptions, cgroups, interrupts, bill, caveats, advice: None }
     }
 
     /// Length of the run, at least one nanosecond.

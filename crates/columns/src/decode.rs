@@ -3,8 +3,8 @@
 //! The file's own schema is skipped, ours is used; ranges, counts and encodings are checked, so that no count makes more memory
 //! than a row group may take. The parquet crate still panics on some nonsense; that is caught and reported as damage.
 
-use super::{Column, Columns, GROUP_ROWS, SIGNATURE_KEY, schema, signature};
-use crate::error::TraceError;
+use super::encode::schema;
+use super::{Column, Columns, GROUP_ROWS, SIGNATURE_KEY, signature};
 use parquet::basic::{Compression, Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
@@ -18,8 +18,30 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Why a table could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}; check the path", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The file is damaged, or holds another table.
+    #[error("{} is damaged: {why}; write it again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is missing or wrong, and where.
+        why: String,
+    },
+}
+
 /// A table's file, read a row group at a time.
-pub(crate) struct TableFile<R> {
+pub struct TableFile<R> {
     path: PathBuf,
     reader: SerializedFileReader<File>,
     next_group: usize,
@@ -32,8 +54,8 @@ impl<R: Columns> TableFile<R> {
     ///
     /// # Errors
     /// When it cannot be read, or is not a file of this table.
-    pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
-        let fail = |source| TraceError::Read { path: path.to_owned(), source };
+    pub fn open(path: &Path) -> Result<Self, TableError> {
+        let fail = |source| TableError::Read { path: path.to_owned(), source };
         // Asked before opening: opening a named pipe would wait for a writer.
         if !std::fs::metadata(path).map_err(fail)?.is_file() {
             return Err(fail(io::Error::other("it is not a file")));
@@ -42,10 +64,11 @@ impl<R: Columns> TableFile<R> {
         let length = file.metadata().map_err(fail)?.len();
         let (reader, columns) = guarded(path, || {
             for columns in std::iter::once(R::columns()).chain(R::earlier()) {
-                let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema(&columns)?)));
+                let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema(&columns, false)?)));
                 let options = ReadOptionsBuilder::new().with_parquet_schema(schema).build();
                 let reader = SerializedFileReader::new_with_options(file.try_clone()?, options)?;
-                if is_signed(&reader, &signature(&columns)) {
+                let signed = pair(&reader, SIGNATURE_KEY);
+                if R::FORMATS.iter().any(|format| signed == Some(&signature(format, &columns))) {
                     check_footer(&reader, length)?;
                     return Ok((reader, columns));
                 }
@@ -59,7 +82,7 @@ impl<R: Columns> TableFile<R> {
     ///
     /// # Errors
     /// When they are damaged.
-    pub(crate) fn next_group(&mut self) -> Result<Option<Vec<R>>, TraceError> {
+    pub fn next_group(&mut self) -> Result<Option<Vec<R>>, TableError> {
         let index = self.next_group;
         if index >= self.reader.num_row_groups() {
             return Ok(None);
@@ -67,28 +90,44 @@ impl<R: Columns> TableFile<R> {
         self.next_group += 1;
         guarded(&self.path, || read_group(&self.reader, index, &self.columns)).map(Some)
     }
+
+    /// All rows that are left.
+    ///
+    /// # Errors
+    /// When they are damaged.
+    pub fn rows(mut self) -> Result<Vec<R>, TableError> {
+        let mut rows = Vec::new();
+        while let Some(more) = self.next_group()? {
+            rows.extend(more);
+        }
+        Ok(rows)
+    }
 }
 
 /// Runs `read`; what it finds wrong, by error or by panic, becomes damage of the file.
-fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, TraceError> {
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, TableError> {
     let why = match catch_unwind(AssertUnwindSafe(read)) {
         Ok(Ok(value)) => return Ok(value),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "its contents make no sense".to_owned(),
     };
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-    Err(TraceError::Damaged { path: path.to_owned(), why })
+    Err(TableError::Damaged { path: path.to_owned(), why })
 }
 
 fn damage<T>(why: impl Into<String>) -> Result<T, ParquetError> {
     Err(ParquetError::General(why.into()))
 }
 
-/// Whether the file says that it has these columns.
-fn is_signed(reader: &SerializedFileReader<File>, signature: &str) -> bool {
+/// A text that stands in the file.
+fn pair<'a>(reader: &'a SerializedFileReader<File>, key: &str) -> Option<&'a String> {
     let pairs = reader.metadata().file_metadata().key_value_metadata();
-    let found = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == SIGNATURE_KEY));
-    found.and_then(|pair| pair.value.as_deref()) == Some(signature)
+    pairs?.iter().find(|pair| pair.key == key)?.value.as_ref()
+}
+
+/// The text under `key` in any Parquet file; see [`Layout::note`](crate::Layout). Absent where the file has none, or is not Parquet.
+pub fn note(file: File, key: &str) -> Option<String> {
+    pair(&SerializedFileReader::new(file).ok()?, key).cloned()
 }
 
 fn check_footer(reader: &SerializedFileReader<File>, length: u64) -> Result<(), ParquetError> {
@@ -136,7 +175,7 @@ fn read_group<R: Columns>(
     for (index, column) in columns.iter().enumerate() {
         let pages = CheckedPages {
             pages: group.get_column_page_reader(index)?,
-            physical: column.physical(),
+            physical: column.about().physical,
             values_left: count,
             has_dictionary: false,
         };
@@ -160,7 +199,7 @@ impl CheckedPages {
         match page {
             Page::DictionaryPage { buf, num_values, .. } => {
                 let smallest_bytes = match self.physical {
-                    PhysicalType::INT64 => 8,
+                    PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
                     // A text has its length before it.
                     PhysicalType::INT32 | PhysicalType::BYTE_ARRAY => 4,
                     _ => return damage("a dictionary where none can be"),
@@ -179,7 +218,7 @@ impl CheckedPages {
                     return damage(format!("a page has the unexpected encoding {encoding}"));
                 }
             }
-            Page::DataPageV2 { .. } => return damage("a page of a kind that no Trace has"),
+            Page::DataPageV2 { .. } => return damage("a page of a kind that no table has"),
         }
         Ok(())
     }

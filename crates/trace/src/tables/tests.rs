@@ -1,11 +1,4 @@
-use super::decode::TableFile;
-use super::encode::encode;
 use super::*;
-use crate::error::TraceError;
-use crate::tables::{
-    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, PrevState, SwitchRow, TaskRow,
-    WakeRow,
-};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use proptest::prelude::*;
@@ -13,15 +6,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 use std::fmt::Debug;
 use std::fs;
+use swtch_columns::{GROUP_ROWS, Layout, TableError, TableFile, encode, encode_columns, signature};
 
 /// Makes any row from numbers, one a column, by what the column says of itself.
 fn row<R: Columns + DeserializeOwned>(numbers: &[u64]) -> R {
     let mut object = serde_json::Map::new();
     for (index, column) in R::columns().iter().enumerate() {
         let number = numbers[index % numbers.len()].rotate_left(index as u32);
-        let kind = column.kind();
-        let value = match kind.trim_end_matches('?') {
-            _ if kind.ends_with('?') && number.is_multiple_of(3) => Json::Null,
+        let about = column.about();
+        let value = match about.kind {
+            _ if about.optional && number.is_multiple_of(3) => Json::Null,
             "u64" => json!(number),
             "u32" => json!(number as u32),
             "bool" => json!(number.is_multiple_of(2)),
@@ -32,7 +26,7 @@ fn row<R: Columns + DeserializeOwned>(numbers: &[u64]) -> R {
             "kind" => json!(["hard", "soft"][number as usize % 2]),
             other => panic!("no value for {other}"),
         };
-        object.insert(column.name().to_owned(), value);
+        object.insert(about.name.to_owned(), value);
     }
     serde_json::from_value(Json::Object(object)).unwrap()
 }
@@ -43,13 +37,8 @@ fn written<R: Columns>(rows: &[R]) -> tempfile::NamedTempFile {
     file
 }
 
-fn read<R: Columns>(path: &std::path::Path) -> Result<Vec<R>, TraceError> {
-    let mut file = TableFile::open(path)?;
-    let mut rows = Vec::new();
-    while let Some(more) = file.next_group()? {
-        rows.extend(more);
-    }
-    Ok(rows)
+fn read<R: Columns>(path: &std::path::Path) -> Result<Vec<R>, TableError> {
+    TableFile::open(path)?.rows()
 }
 
 fn round_trip<R: Columns + DeserializeOwned + PartialEq + Debug>(numbers: &[Vec<u64>]) {
@@ -121,7 +110,7 @@ fn a_file_of_another_table_is_told_apart() {
     let error = read::<PreemptionRow>(file.path()).unwrap_err().to_string();
     assert!(error.contains("it does not have the columns of 'preemptions'"), "{error}");
     fs::write(file.path(), b"PAR1").unwrap();
-    assert!(matches!(read::<WakeRow>(file.path()), Err(TraceError::Damaged { .. })));
+    assert!(matches!(read::<WakeRow>(file.path()), Err(TableError::Damaged { .. })));
 }
 
 #[test]
@@ -134,7 +123,7 @@ fn what_is_no_file_is_not_opened() {
 #[test]
 fn the_columns_of_a_switch_are_what_they_were() {
     assert_eq!(
-        signature(&SwitchRow::columns()),
+        signature(SCHEMA, &SwitchRow::columns()),
         "swtch/trace/1 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:word ran_ns:u64? \
          waited_ns:u64? cost_ns:u32? waker_tid:u32?"
     );
@@ -164,7 +153,7 @@ fn switches_of_the_version_before_are_read_and_a_zero_is_unknown_there() {
     let rows = of_every_state();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let columns = SwitchRow::earlier().remove(0);
-    assert!(signature(&columns).contains("prev_state:state ran_ns:u64 waited_ns"), "{}", signature(&columns));
-    super::encode::encode_with(&columns, &rows, file.as_file_mut()).unwrap();
+    assert!(signature(SCHEMA, &columns).contains("prev_state:state ran_ns:u64 waited_ns"), "{}", signature(SCHEMA, &columns));
+    encode_columns(columns, &rows, file.as_file_mut(), Layout::default()).unwrap();
     assert_eq!(read::<SwitchRow>(file.path()).unwrap(), rows);
 }
