@@ -14,7 +14,7 @@ use swtch_report::recording::Summary;
 use swtch_report::terminal::{self, top};
 use swtch_stats::{class_quantile, order_statistic};
 use swtch_trace::model::{Header, Scope};
-use swtch_trace::{Trace, figures};
+use swtch_trace::{Tables, Trace, figures};
 use swtch_units::format_ns;
 
 /// A table as it was exported: names of columns, and rows.
@@ -125,7 +125,7 @@ const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 impl Figures {
     fn of(path: &Path) -> Self {
         let trace = Trace::open(path).unwrap();
-        let Trace { header, tasks, histograms, .. } = &trace;
+        let (header, Tables { tasks, histograms, .. }) = (&trace.header, &trace.tables);
         let switches = figures::switches(header).unwrap();
         let wait = |share| figures::quantile_ns(tasks, histograms, "wait", "all", share).unwrap();
         assert!(switches > 10, "{switches} switches show little");
@@ -242,7 +242,8 @@ fn row_has(row: &str, known: &Figures) {
 
 /// What `swtch record` prints of these tables, and `swtch top` of the same time.
 fn terminals_agree(known: &Figures) {
-    let Trace { header, tasks, preemptions, cgroups, interrupts, .. } = &known.trace;
+    let header = &known.trace.header;
+    let Tables { tasks, preemptions, cgroups, interrupts, .. } = &known.trace.tables;
     let bill = bill(Inputs::of(&known.trace, None, None));
     let summary =
         Summary { header, tasks, preemptions, cgroups, interrupts, bill: &bill, caveats: &[], advice: None };

@@ -5,7 +5,6 @@
 use crate::Columns;
 use crate::growth::Growth;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 /// How a column of type `T` merges.
 pub trait Rule<T> {
@@ -153,73 +152,58 @@ pub trait Merge: Columns + PartialEq {
     fn order(&self, other: &Self) -> Ordering;
 }
 
-/// A row by its key.
-struct Keyed<'a, R>(&'a R);
-
-impl<R: Merge> Ord for Keyed<'_, R> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.order(other.0)
+/// Pairs the rows of two tables by their keys, in the order of those; each of several with one key goes with one of the other table.
+fn join<'a, R: Merge>(earlier: &'a [R], later: &'a [R]) -> Vec<(Option<&'a R>, Option<&'a R>)> {
+    let sorted = |rows: &'a [R]| {
+        let mut sorted: Vec<&R> = rows.iter().collect();
+        sorted.sort_by(|one, other| one.order(other));
+        sorted.into_iter().peekable()
+    };
+    let (mut earlier, mut later) = (sorted(earlier), sorted(later));
+    let mut pairs = Vec::new();
+    loop {
+        let order = match (earlier.peek(), later.peek()) {
+            (Some(one), Some(other)) => one.order(other),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return pairs,
+        };
+        pairs.push((earlier.next_if(|_| order.is_le()), later.next_if(|_| order.is_ge())));
     }
-}
-
-impl<R: Merge> PartialOrd for Keyed<'_, R> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<R: Merge> PartialEq for Keyed<'_, R> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<R: Merge> Eq for Keyed<'_, R> {}
-
-/// The rows by their keys. Of several with one key the last counts: an earlier one is over.
-fn by_key<R: Merge>(rows: &[R]) -> BTreeMap<Keyed<'_, R>, usize> {
-    rows.iter().enumerate().map(|(index, row)| (Keyed(row), index)).collect()
 }
 
 /// Two parts of a table as one, in the order of the keys. `finish` gets each row that both parts had: merged, earlier, later.
 pub fn merge_rows<R: Merge>(earlier: &[R], later: &[R], finish: impl Fn(&mut R, &R, &R)) -> Vec<R> {
-    let mut known = by_key(earlier);
-    let mut rows = earlier.to_vec();
-    for row in later {
-        match known.remove(&Keyed(row)) {
-            Some(index) => {
-                rows[index].merge(row);
-                finish(&mut rows[index], &earlier[index], row);
-            }
-            None => rows.push(row.clone()),
+    let rows = join(earlier, later).into_iter().filter_map(|pair| match pair {
+        (Some(one), Some(other)) => {
+            let mut merged = one.clone();
+            merged.merge(other);
+            finish(&mut merged, one, other);
+            Some(merged)
         }
-    }
-    rows.sort_by(R::order);
-    rows
+        (one, other) => one.or(other).cloned(),
+    });
+    rows.collect()
 }
 
-/// What came between two snapshots of a table; a row that did not change is left out. `finish` gets each row that both have: the
-/// difference, earlier, later.
+/// What came between two snapshots of a table, in the order of the keys; a row that did not change is left out. `finish` gets each row that
+/// both have: the difference, earlier, later.
 pub fn delta_rows<R: Merge>(
     later: &[R],
     earlier: &[R],
     growth: &Growth,
     finish: impl Fn(&mut R, &R, &R),
 ) -> Vec<R> {
-    let mut known = by_key(earlier);
-    let mut rows = Vec::new();
-    for row in later {
-        match known.remove(&Keyed(row)).map(|index| &earlier[index]) {
-            Some(before) if before == row => {}
-            Some(before) => {
-                let mut delta = row.delta(before, growth);
-                finish(&mut delta, before, row);
-                rows.push(delta);
-            }
-            None => rows.push(row.clone()),
+    let rows = join(earlier, later).into_iter().filter_map(|pair| match pair {
+        (Some(one), Some(other)) if one == other => None,
+        (Some(one), Some(other)) => {
+            let mut delta = other.delta(one, growth);
+            finish(&mut delta, one, other);
+            Some(delta)
         }
-    }
-    rows
+        (_, other) => other.cloned(),
+    });
+    rows.collect()
 }
 
 /// Merges rows of one key within a table, in the order of the keys.

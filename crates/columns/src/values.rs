@@ -110,7 +110,7 @@ impl<S: Scalar> Value for Option<S> {
 
 /// Numbers and flags: stored as `$physical`, and shown as `$cell`.
 macro_rules! scalars {
-    ($($type:ty as $stored:ty in $physical:ident, $kind:literal, $cell:ident;)+) => {$(
+    ($($type:ty as $stored:ty, $physical:ident, $kind:literal, $cell:ident;)+) => {$(
         impl Scalar for $type {
             type Physical = $physical;
             const KIND: &'static str = $kind;
@@ -131,10 +131,10 @@ macro_rules! scalars {
 }
 
 scalars! {
-    u64 as i64 in Int64Type, "u64", Number;
-    u32 as i32 in Int32Type, "u32", Number;
-    f64 as f64 in DoubleType, "f64", Real;
-    bool as bool in BoolType, "bool", Flag;
+    u64 as i64, Int64Type, "u64", Number;
+    u32 as i32, Int32Type, "u32", Number;
+    f64 as f64, DoubleType, "f64", Real;
+    bool as bool, BoolType, "bool", Flag;
 }
 
 impl Scalar for String {

@@ -35,9 +35,9 @@ fn bare() -> Trace {
     let mut bare = trace("procfs");
     let fresh = bare.header.clone();
     bare.header = swtch_trace::Header::new(fresh.provenance, swtch_topology::Host::default(), fresh.scope);
-    bare.tasks.clear();
-    bare.intervals.clear();
-    bare.interrupts.clear();
+    bare.tables.tasks.clear();
+    bare.tables.intervals.clear();
+    bare.tables.interrupts.clear();
     bare
 }
 
@@ -133,7 +133,7 @@ fn tasks_beyond_the_table_are_summed() {
         switch_cost_ns: Some(u64::from(tid) * 100_000),
         ..TaskRow::default()
     };
-    many.tasks = (1..=1000).map(task).collect();
+    many.tables.tasks = (1..=1000).map(task).collect();
     let html = page(many);
     let text = visible(&html);
     assert!(text.contains("Tasks: the 200 dearest of 1,000"));
@@ -146,7 +146,7 @@ fn tasks_beyond_the_table_are_summed() {
 fn a_square_of_pairs_leaves_nothing_out() {
     let mut many = trace("machine");
     let wakes = (1..=40).flat_map(|waker| (1..=40).map(move |wakee| (waker, wakee)));
-    many.wakes = wakes
+    many.tables.wakes = wakes
         .map(|(waker_tid, wakee_tid)| WakeRow {
             waker_tid,
             wakee_tid,
@@ -167,7 +167,7 @@ fn a_square_of_pairs_leaves_nothing_out() {
 #[test]
 fn a_long_run_is_thinned_to_what_a_chart_can_show() {
     let mut long = trace("machine");
-    long.intervals = (0..5000_u64)
+    long.tables.intervals = (0..5000_u64)
         .map(|i| IntervalRow {
             at_ns: i * 1_000_000,
             length_ns: 1_000_000,
@@ -203,9 +203,9 @@ fn control_groups_have_a_table_when_there_are_several() {
         throttled_ns,
         ..CgroupRow::default()
     };
-    grouped.cgroups = vec![group("/web", 70, Some(450_000_000))];
+    grouped.tables.cgroups = vec![group("/web", 70, Some(450_000_000))];
     assert!(!page(grouped.clone()).contains("id=\"control-groups\""));
-    grouped.cgroups.extend((0..300).map(|number| group(&format!("/job{number}"), 2, None)));
+    grouped.tables.cgroups.extend((0..300).map(|number| group(&format!("/job{number}"), 2, None)));
     let html = page(grouped);
     let section = &html[html.find("id=\"control-groups\"").unwrap()..];
     let section = &section[..section.find("</section>").unwrap()];
@@ -220,7 +220,7 @@ fn interrupts_of_single_cpus_are_not_counted_again() {
     let before = page(single.clone());
     let of_cpus: Vec<InterruptRow> =
         single.interrupts.iter().map(|row| InterruptRow { cpu: Some(0), ..row.clone() }).collect();
-    single.interrupts.extend(of_cpus);
+    single.tables.interrupts.extend(of_cpus);
     assert_eq!(page(single), before);
 }
 
@@ -241,10 +241,10 @@ fn several_traces_stand_side_by_side() {
 fn texts_from_traces_cannot_become_markup() {
     let evil = "<script>alert(1)</script>\"'&";
     let mut named = trace("machine");
-    for task in &mut named.tasks {
+    for task in &mut named.tables.tasks {
         task.comm = evil.to_owned();
     }
-    for row in &mut named.interrupts {
+    for row in &mut named.tables.interrupts {
         row.name = evil.to_owned();
         row.line = evil.to_owned();
     }

@@ -45,6 +45,14 @@ pub trait Visitor {
     fn visit<R: Row>(self, rows: &[R]) -> Self::Output;
 }
 
+/// How the page of the columns begins.
+const PAGE: &str = "# Columns of a Trace
+
+The tables of a [Trace](formats.md), from the program's own list of their columns. Times are in nanoseconds and count from the start. What may be
+absent is unavailable then, with its reason in the header; it is never zero in that case. How two parts of one recording merge is in the last
+column: rows of one key become one row.
+";
+
 /// Declares [`Tables`], and what is done with each table in turn.
 macro_rules! tables {
     ($($(#[$meaning:meta])* $name:ident: $row:ident,)+) => {
@@ -90,7 +98,8 @@ macro_rules! tables {
 
         /// The page that explains all columns, in Markdown.
         pub fn reference() -> String {
-            [swtch_columns::reference::<SwitchRow>(), $(swtch_columns::reference::<$row>()),+].join("\n")
+            let tables = [swtch_columns::reference::<SwitchRow>(), $(swtch_columns::reference::<$row>()),+];
+            format!("{PAGE}\n{}", tables.join("\n"))
         }
     };
 }

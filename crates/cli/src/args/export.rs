@@ -59,5 +59,5 @@ impl Format {
 
 fn table(text: &str) -> Result<&'static str, String> {
     let unknown = || format!("unknown table '{text}'; the tables are {}", TABLES.join(", "));
-    TABLES.into_iter().find(|name| *name == text).ok_or_else(unknown)
+    TABLES.iter().copied().find(|name| *name == text).ok_or_else(unknown)
 }

@@ -79,7 +79,7 @@ fn of_tasks(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
         return;
     }
     let mut by_tid: HashMap<u32, (u64, u64)> = HashMap::new();
-    for TaskRow { tid, waits, voluntary, involuntary, .. } in &trace.tasks.iter().filter(|row| row.in_scope) {
+    for TaskRow { tid, waits, voluntary, involuntary, .. } in trace.tasks.iter().filter(|row| row.in_scope) {
         let sums = by_tid.entry(*tid).or_default();
         sums.0 = sums.0.saturating_add(*waits);
         sums.1 = sums.1.saturating_add(*voluntary).saturating_add(*involuntary);

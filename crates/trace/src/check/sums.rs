@@ -24,7 +24,7 @@ fn agree(checks: &mut Checks, figure: &str, value: u64, other: u64, slack: u64, 
 fn tasks(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     let totals = &trace.header.totals;
     let switches = &totals.context_switches;
-    let rows = trace.tasks;
+    let rows = &trace.tasks;
     // A task whose only event is a text's first one, or a simulation's, has no row: nothing is known of it.
     let rowless = if trace.header.provenance.origin == Origin::Recorded { 0 } else { rows.len() as u64 + 16 };
     let mut same = |figure: &str, total: Option<u64>, of: fn(&TaskRow) -> u64, what: &str| {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tables::TaskRow;
 use crate::model::{Provenance, Scope};
 use crate::writer::Writer;
 use std::fs;

@@ -73,7 +73,7 @@ table! {
         /// Memory that it uses between switches, as far as it could be estimated.
         pub working_set_bytes: Option<u64> [bytes, Last],
         /// Instructions it executed.
-        pub instructions: Option<u64> [ns, Sum],
+        pub instructions: Option<u64> [count, Sum],
         /// Its misses in the last level of cache.
         pub cache_misses: Option<u64> [count, Sum],
     }

@@ -3,17 +3,24 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
+use crate::growth::Growth;
 use serde_json::{Value as Json, json};
+use swtch_columns::rules::merge_equal;
 use std::fmt::Debug;
 use std::fs;
 use swtch_columns::{GROUP_ROWS, Layout, TableError, TableFile, encode, encode_columns, signature};
 
-/// Makes any row from numbers, one a column, by what the column says of itself.
-fn row<R: Columns + DeserializeOwned>(numbers: &[u64]) -> R {
+/// Makes any row from numbers, one a column, by what the column says of itself. Of a row that merges, keys are few and sums have room.
+fn row<R: Columns + DeserializeOwned>(numbers: &[u64], merges: bool) -> R {
     let mut object = serde_json::Map::new();
     for (index, column) in R::columns().iter().enumerate() {
         let number = numbers[index % numbers.len()].rotate_left(index as u32);
         let about = column.about();
+        let number = match about.rule {
+            "key" if merges => number % 3,
+            _ if merges => number % (1 << 30),
+            _ => number,
+        };
         let value = match about.kind {
             _ if about.optional && number.is_multiple_of(3) => Json::Null,
             "u64" => json!(number),
@@ -42,7 +49,7 @@ fn read<R: Columns>(path: &std::path::Path) -> Result<Vec<R>, TableError> {
 }
 
 fn round_trip<R: Columns + DeserializeOwned + PartialEq + Debug>(numbers: &[Vec<u64>]) {
-    let rows: Vec<R> = numbers.iter().map(|numbers| row(numbers)).collect();
+    let rows: Vec<R> = numbers.iter().map(|numbers| row(numbers, false)).collect();
     assert_eq!(read::<R>(written(&rows).path()).unwrap(), rows);
 }
 
@@ -156,4 +163,90 @@ fn switches_of_the_version_before_are_read_and_a_zero_is_unknown_there() {
     assert!(signature(SCHEMA, &columns).contains("prev_state:state ran_ns:u64 waited_ns"), "{}", signature(SCHEMA, &columns));
     encode_columns(columns, &rows, file.as_file_mut(), Layout::default()).unwrap();
     assert_eq!(read::<SwitchRow>(file.path()).unwrap(), rows);
+}
+
+/// A table of any rows that merge, at most one of a key.
+fn any_rows<R: Row + DeserializeOwned>(numbers: &[Vec<u64>]) -> Vec<R> {
+    let mut rows: Vec<R> = numbers.iter().map(|numbers| row(numbers, true)).collect();
+    rows.sort_by(R::order);
+    rows.dedup_by(|one, other| one.order(other).is_eq());
+    rows
+}
+
+/// Histograms of all tasks and of single ones, in the classes of either layout.
+fn any_histograms<const BITS: u32>(numbers: &[Vec<u64>]) -> Vec<HistogramRow> {
+    let mut rows = Vec::new();
+    for (index, numbers) in numbers.iter().enumerate() {
+        let mut histogram = swtch_stats::Histogram::<BITS>::default();
+        numbers.iter().for_each(|number| histogram.add(number % 100_000));
+        let metric = ["wait", "slice"][index % 2];
+        let of = ["all", "task 0", "task 1", "task 2"][index / 2 % 4];
+        rows.extend(HistogramRow::of(metric, of, histogram.classes()));
+    }
+    merge_equal(rows)
+}
+
+/// Any tables, each with a layout of histograms.
+fn any_tables() -> impl Strategy<Value = Tables> {
+    let numbers = || prop::collection::vec(prop::collection::vec(any::<u64>(), 1..40), 0..9);
+    (numbers(), numbers(), any::<bool>()).prop_map(|(rows, values, fine)| Tables {
+        tasks: any_rows(&rows),
+        cpus: any_rows(&rows),
+        cgroups: any_rows(&rows),
+        wakes: any_rows(&rows),
+        preemptions: any_rows(&rows),
+        interrupts: any_rows(&rows),
+        intervals: any_rows(&rows),
+        histograms: if fine {
+            any_histograms::<CLASS_BITS>(&values)
+        } else {
+            any_histograms::<TASK_CLASS_BITS>(&values)
+        },
+    })
+}
+
+proptest! {
+    /// For a snapshot and whatever came after it.
+    #[test]
+    fn a_snapshot_and_the_difference_to_a_later_one_make_the_later_one(earlier in any_tables(), part in any_tables()) {
+        let later = earlier.merge(&part);
+        let growth = Growth::default();
+        let delta = later.delta(&earlier, &growth);
+        prop_assert_eq!(earlier.merge(&delta), later);
+        prop_assert_eq!(growth.fell(), 0);
+    }
+
+    /// What a part does not know is not known of the whole, and never zero.
+    #[test]
+    fn a_cost_that_one_part_lacks_is_unknown(known in any::<u32>(), first in any::<bool>()) {
+        let with = |switch_cost_ns| TaskRow { switch_cost_ns, voluntary: 1, ..TaskRow::default() };
+        let tables = |row: TaskRow| Tables { tasks: vec![row], ..Tables::default() };
+        let (one, other) = (tables(with(Some(known.into()))), tables(with(None)));
+        let merged = if first { one.merge(&other) } else { other.merge(&one) };
+        prop_assert_eq!((merged.tasks[0].switch_cost_ns, merged.tasks[0].voluntary), (None, 2));
+    }
+}
+
+#[test]
+fn a_counter_that_fell_is_counted_and_came_to_nothing() {
+    let at = |run_ns, same_cpu| Tables {
+        tasks: vec![TaskRow { run_ns, ..TaskRow::default() }],
+        wakes: vec![WakeRow { same_cpu, ..WakeRow::default() }],
+        ..Tables::default()
+    };
+    let growth = Growth::default();
+    let delta = at(5, Some(1)).delta(&at(7, Some(2)), &growth);
+    assert_eq!((delta.tasks[0].run_ns, delta.wakes[0].same_cpu, growth.fell()), (0, Some(0), 2));
+}
+
+/// `docs/columns.md` is made of what the tables say of their columns.
+#[test]
+fn the_page_of_the_columns_is_what_the_tables_say() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/columns.md");
+    let page = reference();
+    if std::env::var_os("SWTCH_WRITE_PAGES").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let why = "SWTCH_WRITE_PAGES=1 cargo test --lib columns writes it";
+    assert!(fs::read_to_string(&path).unwrap_or_default() == page, "docs/columns.md is old: {why}\n{page}");
 }
