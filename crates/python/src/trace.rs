@@ -40,7 +40,8 @@ impl Trace {
         let inputs = Inputs::of(&self.0, model.as_ref(), price);
         let bill = bill(inputs);
         let (caveats, advice) = (caveats(inputs, &bill), advise(inputs, &bill));
-        let swtch_trace::Trace { header, tasks, preemptions, cgroups, interrupts, .. } = &self.0;
+        let header = &self.0.header;
+        let swtch_trace::Tables { tasks, preemptions, cgroups, interrupts, .. } = &self.0.tables;
         let (bill, caveats, advice) = (&bill, caveats.as_slice(), Some(advice.as_slice()));
         Ok(view(&Summary { header, tasks, preemptions, cgroups, interrupts, bill, caveats, advice }))
     }
