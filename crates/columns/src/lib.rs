@@ -319,8 +319,12 @@ macro_rules! docs {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! rule_meaning {
-    ($type:ty) => { "" };
-    ($type:ty, $rule:ident) => { <$crate::rules::$rule as $crate::rules::Rule<$type>>::MEANING };
+    ($type:ty) => {
+        ""
+    };
+    ($type:ty, $rule:ident) => {
+        <$crate::rules::$rule as $crate::rules::Rule<$type>>::MEANING
+    };
 }
 
 /// Merging by the columns' rules, for [`table!`]; nothing for a table without rules.

@@ -96,11 +96,7 @@ fn possible(profile: Profile, path: &Path) -> Result<Profile, FileError> {
 /// # Errors
 /// When the folder cannot be written to, or the disk is full. An older Profile at `path` is then untouched.
 pub fn write(profile: &mut Profile, rows: &[Sample], path: &Path) -> Result<(), FileError> {
-    write_both(
-        profile,
-        Some(|sink: &mut fs::File| samples::write(rows, sink)),
-        path,
-    )
+    write_both(profile, Some(|sink: &mut fs::File| samples::write(rows, sink)), path)
 }
 
 /// As [`write()`], from samples that are a table (Parquet) already, or without any.

@@ -55,6 +55,13 @@ impl PlanFiles for Disk {
         let recorded = Some(Recorded::of(&trace));
         let simulated = trace.header.provenance.origin == Origin::Simulated;
         let recorder = trace.header.provenance.recorder.clone();
-        Ok(Recording { host: trace.header.host, simulated, recorder, tasks: trace.tables.tasks, switches, recorded })
+        Ok(Recording {
+            host: trace.header.host,
+            simulated,
+            recorder,
+            tasks: trace.tables.tasks,
+            switches,
+            recorded,
+        })
     }
 }

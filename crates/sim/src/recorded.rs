@@ -6,9 +6,9 @@
 use crate::policies::fair_class_of;
 use crate::summary::{Durations, Summary};
 use serde::Serialize;
-use swtch_trace::{Tables, Trace};
 use swtch_trace::figures::{classes, longest_ns, quantile_ns};
 use swtch_trace::model::{Header, Origin};
+use swtch_trace::{Tables, Trace};
 
 /// Who writes simulated Traces, in [`Provenance`](swtch_trace::model::Provenance)'s `recorder`.
 pub const RECORDER: &str = "swtch simulate";

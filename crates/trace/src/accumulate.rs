@@ -10,8 +10,8 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use late::Late;
 pub use crate::tables::Tables;
+pub use late::Late;
 pub use task::Migrations;
 
 use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};

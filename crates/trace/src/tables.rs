@@ -18,9 +18,9 @@ pub use histograms::{CLASS_BITS, HistogramRow, TASK_CLASS_BITS};
 pub use interrupts::{InterruptKind, InterruptRow};
 pub use intervals::IntervalRow;
 pub use preemptions::PreemptionRow;
+pub use switches::{PrevState, SwitchRow};
 pub use swtch_columns::rules::Merge;
 pub use swtch_columns::{Cell, Column, Columns};
-pub use switches::{PrevState, SwitchRow};
 pub use tasks::TaskRow;
 pub use wakes::WakeRow;
 

@@ -76,6 +76,8 @@ fn a_switch_takes_few_bytes_and_little_time() {
     let begun = Instant::now();
     let texts: usize = rows.iter().map(|row| serde_json::to_string(row).unwrap().len()).sum();
     let text_ns = begun.elapsed().as_nanos() as f64 / rows.len() as f64;
-    println!("{bytes:.2} bytes a switch; {write_ns:.0} ns to write one, {read_ns:.0} ns to read one, {text_ns:.0} ns as text");
+    println!(
+        "{bytes:.2} bytes a switch; {write_ns:.0} ns to write one, {read_ns:.0} ns to read one, {text_ns:.0} ns as text"
+    );
     assert!(bytes < 20.0 && bytes < texts as f64 / rows.len() as f64 / 5.0, "{bytes} bytes a switch");
 }

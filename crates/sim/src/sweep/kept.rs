@@ -97,7 +97,8 @@ fn whole_lines(file: &File, identity: &str, done: &mut BTreeSet<u64>) -> io::Res
     loop {
         line.clear();
         reader.read_line(&mut line)?;
-        let Some(row) = line.strip_suffix('\n').and_then(|row| serde_json::from_str::<RunRow>(row).ok()) else {
+        let Some(row) = line.strip_suffix('\n').and_then(|row| serde_json::from_str::<RunRow>(row).ok())
+        else {
             return Ok(Some(whole));
         };
         whole += line.len() as u64;

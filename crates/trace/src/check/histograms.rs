@@ -1,9 +1,9 @@
 //! Distributions against what they are distributions of.
 
 use super::{Facts, sum};
+use crate::tables::TraceView;
 use crate::tables::{HistogramRow, TaskRow};
 use std::collections::HashMap;
-use crate::tables::TraceView;
 use swtch_units::input_error::Checks;
 
 pub(super) fn check(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {

@@ -3,10 +3,12 @@
 use super::*;
 use crate::Trace;
 use crate::model::{
-    CpuTime, Header, Lost, Pressure, Provenance, Reconciliation, Scope, SwitchTotals, Table, Throttled, Totals,
-    Unavailable,
+    CpuTime, Header, Lost, Pressure, Provenance, Reconciliation, Scope, SwitchTotals, Table, Throttled,
+    Totals, Unavailable,
 };
-use crate::tables::{CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow};
+use crate::tables::{
+    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, TaskRow, WakeRow,
+};
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use swtch_topology::Host;

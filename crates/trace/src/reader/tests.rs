@@ -1,6 +1,6 @@
 use super::*;
-use crate::tables::TaskRow;
 use crate::model::{Provenance, Scope};
+use crate::tables::TaskRow;
 use crate::writer::Writer;
 use std::fs;
 use swtch_topology::Host;

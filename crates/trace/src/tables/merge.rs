@@ -1,6 +1,6 @@
 //! Two parts of a Trace as one, and the difference between two snapshots of it, by the rules of the columns.
 
-use super::{HistogramRow, TaskRow, Tables};
+use super::{HistogramRow, Tables, TaskRow};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use swtch_columns::growth::Growth;
@@ -22,8 +22,7 @@ impl Tables {
             part.histograms.iter().filter(|row| !lacks(row)).cloned().collect()
         };
         let (before, after) = (of_both(self, later), of_both(later, self));
-        let histograms =
-            merge_rows(&aligned(before.clone(), &after), &aligned(after, &before), |_, _, _| {});
+        let histograms = merge_rows(&aligned(before.clone(), &after), &aligned(after, &before), |_, _, _| {});
         let quantiles = Quantiles {
             merged: classes(&histograms),
             parts: [classes(&self.histograms), classes(&later.histograms)],
@@ -117,7 +116,9 @@ impl Quantiles<'_> {
     /// Enters the quantiles of a task, where each of its two `parts` has its histogram or no waits.
     fn enter(&self, row: &mut TaskRow, parts: &[&TaskRow; 2]) {
         let of = format!("task {}", row.tid);
-        let has = |classes: &Classes<'_>| ["wait", "slice"].iter().any(|metric| classes.contains_key(&(*metric, &of)));
+        let has = |classes: &Classes<'_>| {
+            ["wait", "slice"].iter().any(|metric| classes.contains_key(&(*metric, &of)))
+        };
         if !self.parts.iter().zip(parts).all(|(classes, part)| part.waits == 0 || has(classes)) {
             return;
         }

@@ -1,13 +1,13 @@
 use super::*;
+use crate::growth::Growth;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
-use crate::growth::Growth;
 use serde_json::{Value as Json, json};
-use swtch_columns::rules::merge_equal;
 use std::fmt::Debug;
 use std::fs;
+use swtch_columns::rules::merge_equal;
 use swtch_columns::{GROUP_ROWS, Layout, TableError, TableFile, encode, encode_columns, signature};
 
 /// Makes any row from numbers, one a column, by what the column says of itself. Of a row that merges, keys are few and sums have room.
@@ -160,7 +160,11 @@ fn switches_of_the_version_before_are_read_and_a_zero_is_unknown_there() {
     let rows = of_every_state();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let columns = SwitchRow::earlier().remove(0);
-    assert!(signature(SCHEMA, &columns).contains("prev_state:state ran_ns:u64 waited_ns"), "{}", signature(SCHEMA, &columns));
+    assert!(
+        signature(SCHEMA, &columns).contains("prev_state:state ran_ns:u64 waited_ns"),
+        "{}",
+        signature(SCHEMA, &columns)
+    );
     encode_columns(columns, &rows, file.as_file_mut(), Layout::default()).unwrap();
     assert_eq!(read::<SwitchRow>(file.path()).unwrap(), rows);
 }

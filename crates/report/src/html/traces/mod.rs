@@ -67,7 +67,16 @@ impl NamedTrace {
     fn summary(&self) -> Summary<'_> {
         let Self { trace, bill, caveats, .. } = self;
         let swtch_trace::Tables { tasks, preemptions, cgroups, interrupts, .. } = &trace.tables;
-        Summary { header: &trace.header, tasks, preemptions, cgroups, interrupts, bill, caveats, advice: None }
+        Summary {
+            header: &trace.header,
+            tasks,
+            preemptions,
+            cgroups,
+            interrupts,
+            bill,
+            caveats,
+            advice: None,
+        }
     }
 
     /// Length of the run, at least one nanosecond.
