@@ -4,6 +4,9 @@
 //! `cargo bench -p swtch --bench overhead` runs every recorder 12 times in random order, each beside a run without one, and then says how long
 //! the kernel says that swtch's programs ran (`kernel.bpf_stats_enabled`, root only). Among the tests it runs one short launch.
 //! A recorder that is not there or not permitted is left out, and said so. It asserts nothing about time.
+//!
+//! `SWTCH_BEFORE=PATH` compares with another build of swtch instead: each recorder of both, one right after the other in random order, and the
+//! ratio of what a switch takes beside the two.
 #![allow(missing_docs, clippy::print_stdout)]
 
 mod common;
@@ -70,12 +73,51 @@ struct Launch {
     bytes_per_switch: f64,
 }
 
+/// Processor time of a switch beside this build over that beside another, recorder by recorder.
+fn compare(before: &'static str, launches: u32, round_trips: u32, cpu: &str, folder: &Path, rng: &mut Rng) {
+    println!("{:24} {:>34}", "recorder", "this build / the other (95 %)");
+    for recorder in &RECORDERS[..OWN] {
+        let words: Vec<&'static str> =
+            std::iter::once(before).chain(recorder.words[1..].iter().copied()).collect();
+        let other = Recorder { words: words.leak(), ..*recorder };
+        let mut ratios = Vec::new();
+        for _ in 0..launches {
+            let mut pair = [(0, recorder), (1, &other)];
+            rng.shuffle(&mut pair);
+            let mut found = [None, None];
+            for (index, recorder) in pair {
+                found[index] =
+                    beside(recorder, cpu, round_trips, folder).map(|launch| launch.cpu_ns_per_switch);
+            }
+            if let [Some(now), Some(before)] = found {
+                ratios.push(now / before);
+            }
+        }
+        if ratios.is_empty() {
+            println!("left out: {} does not run here", recorder.name);
+            continue;
+        }
+        let interval = bootstrap_interval(&ratios, median_in_place, 2000, 0.95, 1);
+        println!(
+            "{:24} {:>12.3} ({:>7.3} to {:>7.3}) in {} pairs",
+            recorder.name,
+            median(&ratios),
+            interval.low,
+            interval.high,
+            ratios.len()
+        );
+    }
+}
+
 fn main() {
     let full = std::env::args().any(|argument| argument == "--bench");
     let (launches, round_trips) = if full { (12, 300_000) } else { (1, 5_000) };
     let cpu = last_allowed_cpu();
     let folder = tempfile::tempdir().expect("a folder to record into");
     let mut rng = Rng::new(std::process::id().into());
+    if let Ok(before) = std::env::var("SWTCH_BEFORE") {
+        return compare(before.leak(), launches, round_trips, &cpu, folder.path(), &mut rng);
+    }
     let mut added: Vec<Vec<f64>> = RECORDERS.iter().map(|_| Vec::new()).collect();
     let mut ratios = added.clone();
     let mut sizes = added.clone();
