@@ -17,7 +17,7 @@ use crate::system::{CgroupCounters, Detail, Difference, Snapshot, difference};
 use deltas::Deltas;
 use groups::Groups;
 pub use guard::CHECKED;
-use guard::{Before, Bounds, Guard};
+use guard::{Bounds, Guard, KernelReading};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -57,23 +57,23 @@ struct Programs {
     groups: GroupNames,
     threads: u64,
     group_threads: BTreeMap<String, u64>,
-    seen: Seen,
+    findings: Findings,
 }
 
 /// What the last window saw besides its figures.
 #[derive(Debug, Default)]
-struct Seen {
+struct Findings {
     /// Readings in which a counter fell, of tasks and of processors.
     backwards: BTreeMap<&'static str, u64>,
-    /// See [`Since::quota_ns`].
+    /// See [`Delta::quota_ns`].
     quota_ns: BTreeMap<Option<String>, u64>,
     /// A task that waited for longer than it was watched.
     too_long: Option<String>,
 }
 
-/// What happened since the last time.
+/// What happened between two snapshots.
 #[derive(Clone, Debug)]
-pub struct Since {
+pub struct Delta {
     /// Totals and circumstances of this time only; `recorder.memory_bytes` is what the programs' maps take now.
     pub header: Header,
     /// Tasks that did something, processors, distributions (`cost` by kind, `wait` of all), interrupts: of this time only.
@@ -120,7 +120,7 @@ impl Meter {
     /// # Errors
     /// When the source that was asked for cannot be used, or the machine's facts cannot be read.
     pub fn begin(source: Option<SourceKind>) -> Result<Self, RecordError> {
-        let guard = Guard::begin(Before::read());
+        let guard = Guard::begin(KernelReading::read());
         let mode = Some(Mode::Counts);
         // Perf events are out of the question, so nothing is said of what would permit them.
         let facts = Facts { perf: Err(WITHOUT_BPF.to_owned()), ..Facts::of_machine() };
@@ -171,8 +171,8 @@ impl Meter {
     }
 
     /// What happened since this was last called, or since the beginning.
-    pub fn since(&mut self) -> Since {
-        let before = Before::read();
+    pub fn delta(&mut self) -> Delta {
+        let before = KernelReading::read();
         let mut header = self.header.clone();
         let mut tables = Tables::default();
         header.provenance.started_monotonic_ns = self.system.monotonic_ns;
@@ -197,9 +197,9 @@ impl Meter {
         let mut missing = Vec::new();
         let groups = self.groups.since(&mut missing);
         header.unavailable.append(&mut missing);
-        let seen = self.programs.as_mut().map(|programs| std::mem::take(&mut programs.seen));
+        let findings = self.programs.as_mut().map(|programs| std::mem::take(&mut programs.findings));
         let quotas = self.programs.as_ref().is_some_and(|programs| programs.counter.knows_quota());
-        let Seen { mut backwards, quota_ns, too_long } = seen.unwrap_or_default();
+        let Findings { mut backwards, quota_ns, too_long } = findings.unwrap_or_default();
         *backwards.entry("kernel").or_default() += system.fell + self.groups.take_fell();
         let ran = tables.cpus.iter().filter(|row| row.switches + row.idle_switches > 0).count();
         let bounds = Bounds {
@@ -210,7 +210,7 @@ impl Meter {
         };
         self.system = later;
         let programs = self.programs.as_ref();
-        let mut since = Since {
+        let mut delta = Delta {
             header,
             tables,
             cost_ns_by_kind,
@@ -222,8 +222,8 @@ impl Meter {
             backwards,
             checked: Ok(()),
         };
-        since.checked = self.guard.check(&since, &bounds, before);
-        since
+        delta.checked = self.guard.check(&delta, &bounds, before);
+        delta
     }
 }
 
@@ -241,7 +241,7 @@ impl Programs {
             groups,
             threads: 0,
             group_threads: BTreeMap::new(),
-            seen: Seen::default(),
+            findings: Findings::default(),
         })
     }
 
@@ -320,7 +320,7 @@ impl Programs {
         tables.histograms = self.cost_rows(&growth);
         tables.histograms.extend(HistogramRow::of("wait", "all", counted(&taken.waits)));
         tables.tasks = taken.rows;
-        self.seen = Seen {
+        self.findings = Findings {
             backwards: [("tasks", taken.backwards), ("cpus", growth.fell())].into(),
             quota_ns: taken.quota_ns,
             too_long: taken.too_long,

@@ -1,13 +1,12 @@
 //! A recording from its beginning to its end: a source, a list of collectors, and one loop.
 
+mod aggregate;
 mod bpf_counts;
 mod bpf_events;
 mod collectors;
 mod events_then_counts;
-mod folded;
 mod group_names;
 mod header;
-mod joined;
 mod members;
 mod perf_events;
 mod present;
@@ -20,6 +19,7 @@ use crate::options::{Options, Target};
 use crate::plan::{Facts, Plan, plan};
 use crate::system::{Cgroup, Detail, Snapshot};
 use crate::workload::Workload;
+pub(crate) use aggregate::aggregate;
 use bpf_counts::BpfCounts;
 use bpf_events::BpfEvents;
 use collectors::Collectors;

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use swtch_topology::Host;
 
+mod totals;
+
 pub use swtch_topology::{Field, Unavailable};
 
 /// The value of [`Header::schema`].

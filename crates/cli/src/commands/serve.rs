@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
-use swtch_record::meter::{CHECKED, Meter, Since};
+use swtch_record::meter::{CHECKED, Delta, Meter};
 use swtch_report::prometheus::{CONTENT_TYPE, GroupUse, Kernel, Ledger, Limits, Moment, Stretch};
 
 /// The dashboard.
@@ -141,18 +141,18 @@ impl Watch {
     /// Looks at everything and adds it to the sums.
     fn sample(&mut self) {
         let started = Instant::now();
-        let since = self.meter.since();
+        let delta = self.meter.delta();
         let now_ns = self.begun.elapsed().as_nanos() as u64;
-        self.add_checks(&since);
-        if since.checked.is_err() {
+        self.add_checks(&delta);
+        if delta.checked.is_err() {
             self.sampled = Instant::now();
             self.text = None;
             return;
         }
-        let uses: Vec<GroupUse> = since.groups.iter().map(group_use).collect();
+        let uses: Vec<GroupUse> = delta.groups.iter().map(group_use).collect();
         self.ledger.add_group_use(&uses, now_ns);
-        self.ledger.note_groups(since.group_threads.keys(), now_ns);
-        let Since { header, tables, .. } = &since;
+        self.ledger.note_groups(delta.group_threads.keys(), now_ns);
+        let Delta { header, tables, .. } = &delta;
         let stretch = Stretch {
             header,
             tasks: &tables.tasks,
@@ -160,21 +160,21 @@ impl Watch {
             cgroups: &[],
             interrupts: &tables.interrupts,
             histograms: &tables.histograms,
-            cost_ns_by_kind: since.cost_ns_by_kind,
-            quota_ns: since.quota_ns.as_ref(),
+            cost_ns_by_kind: delta.cost_ns_by_kind,
+            quota_ns: delta.quota_ns.as_ref(),
         };
         self.ledger.add(&stretch, self.model.as_ref(), now_ns);
-        let system = &since.system;
+        let system = &delta.system;
         self.ledger.add_kernel(&Kernel {
             context_switches: system.context_switches,
             interrupts: system.interrupts_total,
             forks: system.forks,
         });
         self.moment = Moment {
-            threads: since.threads,
+            threads: delta.threads,
             runnable: system.procs_running,
             blocked: system.procs_blocked,
-            group_threads: since.group_threads.clone(),
+            group_threads: delta.group_threads.clone(),
             memory_bytes: resident_bytes(),
             bpf_memory_bytes: header.recorder.memory_bytes,
             sample_ns: Some(started.elapsed().as_nanos() as u64),
@@ -184,19 +184,19 @@ impl Watch {
     }
 
     /// Counts what cannot be true, and says so once for each figure.
-    fn add_checks(&mut self, since: &Since) {
-        let refused = since.checked.as_ref().err();
+    fn add_checks(&mut self, delta: &Delta) {
+        let refused = delta.checked.as_ref().err();
         let figures: Vec<&str> =
             refused.iter().flat_map(|refused| &refused.figures).map(|it| it.figure.as_str()).collect();
         let why = refused.map(ToString::to_string);
-        self.ledger.add_checks(&CHECKED, &figures, why.as_deref(), &since.backwards);
+        self.ledger.add_checks(&CHECKED, &figures, why.as_deref(), &delta.backwards);
         if let Some(why) = why
             && figures.iter().any(|figure| self.complained.insert((*figure).to_owned()))
         {
             output::complain_text(&format!(
                 "swtch: left out the figures of {:.1} s, for they cannot be true: {why}; swtch_rejected_windows_total counts such times; \
                  please report this defect",
-                since.header.duration_ns as f64 / 1e9
+                delta.header.duration_ns as f64 / 1e9
             ));
         }
     }

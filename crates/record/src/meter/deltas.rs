@@ -1,7 +1,7 @@
-//! What tasks did since the last time. Sums of these never go back, whatever tasks come, go and move.
+//! What tasks did between two snapshots. Sums of these never go back, whatever tasks come, go and move.
 
-use crate::sources::counts::{CLASSES, TaskCounts};
-use std::collections::btree_map::Entry;
+use crate::session::aggregate;
+use crate::sources::counts::{CLASSES, TaskCounts, TaskKey};
 use std::collections::{BTreeMap, HashMap};
 use swtch_trace::growth::Growth;
 use swtch_trace::tables::TaskRow;
@@ -11,11 +11,8 @@ const MOST_ENDED: usize = 1_000;
 /// A task that is not told of so often in a row has ended, and its end was lost.
 const MISSED: u64 = 4;
 
-/// A thread of a process keeps both for its life; its number changes when it executes another program.
-type Key = (u64, u32);
-
-/// The figures of a task when it was last looked at.
-struct Seen {
+/// A task at the last reading.
+struct TaskSnapshot {
     counts: TaskCounts,
     round: u64,
     /// Time stopped by a quota that is not yet part of a wait: the two are not read at one moment.
@@ -24,11 +21,11 @@ struct Seen {
 
 /// What was seen of each task, and what came in addition since the last time.
 pub(super) struct Deltas {
-    seen: HashMap<Key, Seen>,
+    snapshots: HashMap<TaskKey, TaskSnapshot>,
     round: u64,
     rows: Vec<TaskRow>,
     ended: usize,
-    folded: BTreeMap<Option<String>, TaskRow>,
+    aggregates: BTreeMap<Option<String>, Option<TaskRow>>,
     waits: [u64; CLASSES],
     quota_ns: BTreeMap<Option<String>, u64>,
     backwards: u64,
@@ -36,7 +33,7 @@ pub(super) struct Deltas {
 }
 
 /// What happened since the last time.
-pub(super) struct Taken {
+pub(super) struct TaskDeltas {
     /// Of tasks that did something.
     pub(super) rows: Vec<TaskRow>,
     /// Waits of all, by class.
@@ -50,7 +47,7 @@ pub(super) struct Taken {
 }
 
 /// What a task did between two readings.
-struct Grown {
+struct TaskDelta {
     row: TaskRow,
     waits: [u64; CLASSES],
     quota_ns: u64,
@@ -61,11 +58,11 @@ struct Grown {
 impl Default for Deltas {
     fn default() -> Self {
         Self {
-            seen: HashMap::new(),
+            snapshots: HashMap::new(),
             round: 0,
             rows: Vec::new(),
             ended: 0,
-            folded: BTreeMap::new(),
+            aggregates: BTreeMap::new(),
             waits: [0; CLASSES],
             quota_ns: BTreeMap::new(),
             backwards: 0,
@@ -79,51 +76,51 @@ impl Deltas {
     pub(super) fn alive(&mut self, tasks: Vec<TaskCounts>, name: impl Fn(u64) -> Option<String>) {
         self.round += 1;
         for task in tasks {
-            let key = (task.first_ns, task.pid);
-            let before = self.seen.get(&key);
-            let grown = difference(before, &task);
-            if grown.fell {
+            let key = task.key();
+            let before = self.snapshots.get(&key);
+            let delta = difference(before, &task);
+            if delta.fell {
                 // The reading is older than the one before: the next one has all that is missing here.
                 self.backwards += 1;
-                if let Some(seen) = self.seen.get_mut(&key) {
+                if let Some(seen) = self.snapshots.get_mut(&key) {
                     seen.round = self.round;
                 }
                 continue;
             }
-            self.judge(before.map(|seen| seen.counts.arrivals), &task, &grown);
-            let row = &grown.row;
+            self.judge(before.map(|seen| seen.counts.arrivals), &task, &delta);
+            let row = &delta.row;
             if row.voluntary + row.involuntary + row.run_ns + row.wait_ns + row.waits > 0 {
-                let row = TaskRow { cgroup: name(task.group), ..grown.row };
-                self.add(row.cgroup.as_ref(), &grown.waits, grown.quota_ns);
+                let row = TaskRow { cgroup: name(task.group), ..delta.row };
+                self.add(row.cgroup.as_ref(), &delta.waits, delta.quota_ns);
                 self.rows.push(row);
             }
-            let seen = Seen { counts: task, round: self.round, quota_left_ns: grown.quota_left_ns };
-            self.seen.insert(key, seen);
+            let seen = TaskSnapshot { counts: task, round: self.round, quota_left_ns: delta.quota_left_ns };
+            self.snapshots.insert(key, seen);
         }
         let round = self.round;
-        self.seen.retain(|_, seen| round - seen.round < MISSED);
+        self.snapshots.retain(|_, seen| round - seen.round < MISSED);
     }
 
     /// A task of a control group that has ended, as it stood then.
     pub(super) fn ended(&mut self, task: &TaskCounts, cgroup: Option<String>) {
-        let before = self.seen.remove(&(task.first_ns, task.pid));
-        let grown = difference(before.as_ref(), task);
-        self.backwards += u64::from(grown.fell);
-        self.judge(before.map(|seen| seen.counts.arrivals), task, &grown);
-        self.add(cgroup.as_ref(), &grown.waits, grown.quota_ns);
-        let row = TaskRow { cgroup, ..grown.row };
+        let before = self.snapshots.remove(&task.key());
+        let delta = difference(before.as_ref(), task);
+        self.backwards += u64::from(delta.fell);
+        self.judge(before.map(|seen| seen.counts.arrivals), task, &delta);
+        self.add(cgroup.as_ref(), &delta.waits, delta.quota_ns);
+        let row = TaskRow { cgroup, ..delta.row };
         if self.ended < MOST_ENDED {
             self.ended += 1;
             self.rows.push(row);
         } else {
-            fold(self.folded.entry(row.cgroup.clone()), row);
+            aggregate(self.aggregates.entry(row.cgroup.clone()).or_default(), &row);
         }
     }
 
     /// A wait is counted when it ends. One of a task that came to a CPU before began after that, while the task was watched.
-    fn judge(&mut self, arrivals_before: Option<u64>, task: &TaskCounts, grown: &Grown) {
+    fn judge(&mut self, arrivals_before: Option<u64>, task: &TaskCounts, delta: &TaskDelta) {
         let watched_ns = task.last_ns.saturating_sub(task.first_ns);
-        let waited_ns = grown.row.wait_ns;
+        let waited_ns = delta.row.wait_ns;
         // The clocks of processors that are not quite the same differ by less.
         let most_ns = watched_ns + watched_ns / 100 + 1_000_000_000;
         if arrivals_before.is_some_and(|arrivals| arrivals > 0) && waited_ns > most_ns {
@@ -144,11 +141,11 @@ impl Deltas {
     }
 
     /// Everything since the last time.
-    pub(super) fn take(&mut self) -> Taken {
+    pub(super) fn take(&mut self) -> TaskDeltas {
         self.ended = 0;
         let mut rows = std::mem::take(&mut self.rows);
-        rows.extend(std::mem::take(&mut self.folded).into_values());
-        Taken {
+        rows.extend(std::mem::take(&mut self.aggregates).into_values().flatten());
+        TaskDeltas {
             rows,
             waits: std::mem::replace(&mut self.waits, [0; CLASSES]),
             quota_ns: std::mem::take(&mut self.quota_ns),
@@ -159,7 +156,7 @@ impl Deltas {
 }
 
 /// What a task did between two looks. Its own counts of classes are of 32 bits and begin anew when those are full.
-fn difference(seen: Option<&Seen>, now: &TaskCounts) -> Grown {
+fn difference(seen: Option<&TaskSnapshot>, now: &TaskCounts) -> TaskDelta {
     let none = TaskCounts::default();
     let before = seen.map_or(&none, |seen| &seen.counts);
     let growth = Growth::default();
@@ -195,37 +192,7 @@ fn difference(seen: Option<&Seen>, now: &TaskCounts) -> Grown {
     };
     let quota_ns = since(|task| task.quota_ns) + seen.map_or(0, |seen| seen.quota_left_ns);
     let part_ns = quota_ns.min(row.wait_ns);
-    Grown { waits, quota_ns: part_ns, quota_left_ns: quota_ns - part_ns, fell: growth.fell() > 0, row }
-}
-
-/// Adds a row to that of others of its control group.
-fn fold(entry: Entry<'_, Option<String>, TaskRow>, row: TaskRow) {
-    let mut sum = match entry {
-        Entry::Vacant(place) => {
-            place.insert(TaskRow { tid: 0, pid: 0, ..row });
-            return;
-        }
-        Entry::Occupied(place) => place,
-    };
-    let sum = sum.get_mut();
-    sum.voluntary += row.voluntary;
-    sum.involuntary += row.involuntary;
-    sum.run_ns += row.run_ns;
-    sum.wait_ns += row.wait_ns;
-    sum.waits += row.waits;
-    for (sum, more) in [
-        (&mut sum.migrations_same_l2, row.migrations_same_l2),
-        (&mut sum.migrations_same_l3, row.migrations_same_l3),
-        (&mut sum.migrations_across, row.migrations_across),
-        (&mut sum.displaced, row.displaced),
-        (&mut sum.process_switches, row.process_switches),
-        (&mut sum.thread_switches, row.thread_switches),
-    ] {
-        *sum = sum.zip(more).map(|(sum, more)| sum + more);
-    }
-    if let Some(more) = row.switch_cost_ns {
-        *sum.switch_cost_ns.get_or_insert(0) += more;
-    }
+    TaskDelta { waits, quota_ns: part_ns, quota_left_ns: quota_ns - part_ns, fell: growth.fell() > 0, row }
 }
 
 #[cfg(test)]
@@ -333,13 +300,13 @@ mod tests {
         for pid in 0..20_000 {
             deltas.ended(&task(pid, 1, 1), None);
         }
-        assert!(deltas.rows.len() <= MOST_ENDED && deltas.folded.len() == 1 && deltas.seen.is_empty());
+        assert!(deltas.rows.len() <= MOST_ENDED && deltas.aggregates.len() == 1 && deltas.snapshots.is_empty());
         assert_eq!(voluntary(&mut deltas), 20_000);
         // An end that was lost is not waited for for ever.
         deltas.alive(vec![task(1, 1, 1)], |_| None);
         for _ in 0..MISSED {
             deltas.alive(vec![], |_| None);
         }
-        assert!(deltas.seen.is_empty());
+        assert!(deltas.snapshots.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Whether what was counted in a window can be true, before it is added to sums that never go back.
 
-use super::Since;
+use super::Delta;
 use crate::system::Snapshot;
 use std::path::Path;
 use swtch_units::input_error::{Checks, Refused};
@@ -16,12 +16,12 @@ pub const CHECKED: [&str; 5] =
 
 /// What the kernel said before the tasks were read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Before {
+pub(super) struct KernelReading {
     pub(super) at_ns: u64,
     pub(super) switches: Option<u64>,
 }
 
-impl Before {
+impl KernelReading {
     /// To be read before the tasks are: then whatever they did since lies between it and a snapshot that is read after them.
     pub(super) fn read() -> Self {
         let snapshot = Snapshot::read(Path::new("/"), None, crate::system::Detail::Totals);
@@ -33,8 +33,8 @@ impl Before {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guard {
     begun_ns: u64,
-    /// Before the tasks were read the last time.
-    before: Before,
+    /// KernelReading the tasks were read the last time.
+    before: KernelReading,
     ran_ns: u64,
     /// A reading of the last window was too old: this one has what it lacked.
     behind: bool,
@@ -52,7 +52,7 @@ pub(super) struct Bounds {
 }
 
 impl Guard {
-    pub(super) fn begin(before: Before) -> Self {
+    pub(super) fn begin(before: KernelReading) -> Self {
         Self { begun_ns: before.at_ns, before, ran_ns: 0, behind: false }
     }
 
@@ -60,12 +60,12 @@ impl Guard {
     ///
     /// # Errors
     /// When a figure of it cannot be true.
-    pub(super) fn check(&mut self, since: &Since, bounds: &Bounds, next: Before) -> Result<(), Refused> {
+    pub(super) fn check(&mut self, delta: &Delta, bounds: &Bounds, next: KernelReading) -> Result<(), Refused> {
         let mut checks = Checks::default();
         let last = std::mem::replace(&mut self.before, next);
-        let fell = since.backwards.values().sum::<u64>() > 0;
+        let fell = delta.backwards.values().sum::<u64>() > 0;
         let behind = std::mem::replace(&mut self.behind, fell) || fell;
-        let switches = &since.header.totals.context_switches;
+        let switches = &delta.header.totals.context_switches;
         if let (Some(voluntary), Some(involuntary), Some(idle)) =
             (switches.voluntary, switches.involuntary, switches.idle)
             && let (Some(earlier), Some(later), false) = (last.switches, bounds.switches, behind)
@@ -79,9 +79,9 @@ impl Guard {
             bounds.cpus * (ns + ns / 100 + LATE_TICK_NS)
         };
         let what = "the time of all CPUs in ns";
-        let ran_ns = since.tables.tasks.iter().map(|row| row.run_ns).fold(self.ran_ns, u64::saturating_add);
+        let ran_ns = delta.tables.tasks.iter().map(|row| row.run_ns).fold(self.ran_ns, u64::saturating_add);
         checks.at_most("run_seconds", ran_ns, time_ns(self.begun_ns), what);
-        for group in &since.groups {
+        for group in &delta.groups {
             let throttled_ns = group.since.throttling.map(|throttling| throttling.throttled_ns);
             for (figure, ns) in
                 [("cgroup_cpu_seconds", group.since.usage_ns), ("cgroup_throttled_seconds", throttled_ns)]
@@ -122,7 +122,7 @@ mod tests {
             ..CgroupCounters::default()
         };
         let all =
-            Since { groups: vec![GroupUse { path: "/web".to_owned(), since }], ..window(1 << 50, 1 << 50) };
+            Delta { groups: vec![GroupUse { path: "/web".to_owned(), since }], ..window(1 << 50, 1 << 50) };
         let waited = Bounds { too_long: Some("task 1 waited".to_owned()), ..bounds(1, 9) };
         let mut figures = refused(guard.check(&all, &waited, before(1, 9)));
         figures.sort_unstable();
@@ -133,12 +133,12 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn window(switches: u64, run_ns: u64) -> Since {
+    fn window(switches: u64, run_ns: u64) -> Delta {
         let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
         header.totals.context_switches =
             SwitchTotals { voluntary: Some(switches), involuntary: Some(0), idle: Some(0) };
         let tasks = vec![TaskRow { run_ns, ..TaskRow::default() }];
-        Since {
+        Delta {
             header,
             tables: Tables { tasks, ..Tables::default() },
             cost_ns_by_kind: None,
@@ -152,8 +152,8 @@ mod tests {
         }
     }
 
-    fn before(seconds: u64, switches: u64) -> Before {
-        Before { at_ns: seconds * SECOND, switches: Some(switches) }
+    fn before(seconds: u64, switches: u64) -> KernelReading {
+        KernelReading { at_ns: seconds * SECOND, switches: Some(switches) }
     }
 
     fn bounds(seconds: u64, switches: u64) -> Bounds {
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn what_a_late_reading_lacked_may_come_with_the_next() {
         let mut guard = Guard::begin(before(0, 100));
-        let late = Since { backwards: [("tasks", 1)].into(), ..window(0, 0) };
+        let late = Delta { backwards: [("tasks", 1)].into(), ..window(0, 0) };
         assert_eq!(refused(guard.check(&late, &bounds(1, 600), before(1, 600))), [""; 0]);
         assert_eq!(refused(guard.check(&window(500, 0), &bounds(2, 601), before(2, 601))), [""; 0]);
         assert_eq!(
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_group_that_used_more_than_all_cpus_is_refused() {
         let mut guard = Guard::begin(before(0, 0));
-        let used = |seconds: u64| Since {
+        let used = |seconds: u64| Delta {
             groups: vec![GroupUse {
                 path: "/web".to_owned(),
                 since: CgroupCounters { usage_ns: Some(seconds * SECOND), ..CgroupCounters::default() },

@@ -1,6 +1,6 @@
 //! A recording by BPF programs that only count.
 
-use super::folded::{Folded, fold};
+use super::aggregate::{Aggregates, aggregate};
 use super::group_names::GroupNames;
 use super::members::Members;
 use super::present::Present;
@@ -14,9 +14,9 @@ use crate::task_info;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
-use swtch_trace::accumulate::{CacheGroups, Tables};
+use swtch_trace::accumulate::CacheGroups;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
-use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, SwitchRow, TaskRow};
+use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
 
 /// How often it is looked who has ended: their place is needed for others.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -35,14 +35,13 @@ pub(super) struct BpfCounts {
     alive: Present,
     /// With the numbers of their control groups.
     ended: Vec<(u64, TaskRow)>,
-    folded: Folded,
+    aggregates: Aggregates,
     groups: GroupNames,
     ended_histograms: Vec<TaskCounts>,
     intervals: Vec<IntervalRow>,
-    before: Before,
+    before: IntervalStart,
     start_ns: u64,
     peak: u64,
-    handover: Option<Handover>,
     asked: Cost,
     /// For one who asks without end: the tasks at the last question, and the sums of those that ended before it.
     last: HashMap<(u32, u64), TaskCounts>,
@@ -50,15 +49,9 @@ pub(super) struct BpfCounts {
     history: History,
 }
 
-/// What was counted before a recording was taken over, which is none of it.
-struct Handover {
-    tasks: HashMap<u32, TaskCounts>,
-    cpus: CpuCounts,
-}
-
 /// The sums at the end of the last interval.
 #[derive(Clone, Copy, Default)]
-struct Before {
+struct IntervalStart {
     at_ns: u64,
     voluntary: u64,
     involuntary: u64,
@@ -87,20 +80,19 @@ impl BpfCounts {
         }
         counter.attach()?;
         let start_ns = header.provenance.started_monotonic_ns;
-        let before = Before { at_ns: start_ns, ..Before::default() };
+        let before = IntervalStart { at_ns: start_ns, ..IntervalStart::default() };
         Ok(Self {
             counter,
             members,
             alive: Present::default(),
             ended: Vec::new(),
-            folded: Folded::default(),
+            aggregates: Aggregates::default(),
             groups,
             ended_histograms: Vec::new(),
             intervals: Vec::new(),
             before,
             start_ns,
             peak: 0,
-            handover: None,
             asked: options.cost,
             last: HashMap::new(),
             gone: None,
@@ -108,46 +100,23 @@ impl BpfCounts {
         })
     }
 
-    /// Counts only from now on, for before that it was recorded otherwise. Says when now is (CLOCK_MONOTONIC).
-    pub(super) fn take_over(&mut self, started: Option<u32>) -> u64 {
+    /// What was counted before another source is relieved, which is not part of what follows; and when that is (CLOCK_MONOTONIC).
+    pub(super) fn take_over(&mut self, started: Option<u32>, header: &mut Header) -> (u64, Tables) {
         if let Some(pid) = started {
             self.members.add(pid);
         }
-        drop(self.counter.ended());
-        let tasks = self.counter.tasks().unwrap_or_default();
+        self.take_ended();
+        self.ask();
+        self.intervals.clear();
         let cpus = self.counter.cpus();
-        self.handover = Some(Handover { tasks: by_tid(tasks), cpus });
-        self.before.at_ns = monotonic_ns();
-        self.before.at_ns
+        let histograms = self.histograms(&cpus, usize::MAX);
+        (self.before.at_ns, Tables { histograms, ..self.fill_but_histograms(&cpus, header) })
     }
 
     /// Counts these tasks, too.
     pub(super) fn follow(&self, tids: &[u32]) {
         for tid in tids {
             self.counter.follow(*tid);
-        }
-    }
-
-    fn tasks(&mut self) -> Option<Vec<TaskCounts>> {
-        // A reading that fails leaves the older figures; the next one, or the last, may do.
-        let tasks = self.counter.tasks().ok()?;
-        Some(tasks.into_iter().map(|task| self.since_handover(task)).collect())
-    }
-
-    fn since_handover(&self, task: TaskCounts) -> TaskCounts {
-        let before = self.handover.as_ref().and_then(|handover| handover.tasks.get(&task.tid));
-        // Its number may have been another's before.
-        match before.filter(|before| before.first_ns == task.first_ns) {
-            Some(before) => task.since(before),
-            None => task,
-        }
-    }
-
-    fn cpus(&self) -> CpuCounts {
-        let cpus = self.counter.cpus();
-        match &self.handover {
-            Some(handover) => cpus.since(&handover.cpus),
-            None => cpus,
         }
     }
 
@@ -206,7 +175,6 @@ impl BpfCounts {
         // Those that were there at the last reading would count twice.
         self.alive.remove(&ended);
         for task in ended {
-            let task = self.since_handover(task);
             self.add_ended(task);
         }
     }
@@ -219,14 +187,15 @@ impl BpfCounts {
             self.ended_histograms.push(task);
             keep_busiest(&mut self.ended_histograms);
         } else {
-            self.folded.add(task.group, &row);
+            self.aggregates.add(task.group, &row);
         }
     }
 
     /// Asks for all tasks.
     fn ask(&mut self) {
-        let cpus = self.cpus();
-        if let Some(mut listed) = self.tasks() {
+        let cpus = self.counter.cpus();
+        // A reading that fails leaves the older figures; the next one, or the last, may do.
+        if let Ok(mut listed) = self.counter.tasks() {
             let own_tid = task_info::own_tid();
             // Followed for a moment only, to start the command.
             listed.retain(|task| self.members.is_all() || task.tid != own_tid);
@@ -245,12 +214,9 @@ impl BpfCounts {
 
     /// Keeps nothing but the sums of the tasks that ended.
     fn forget_ended(&mut self) {
-        let (ended, folded) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.folded));
-        for row in ended.iter().map(|(_, row)| row).chain(folded.rows().map(|(_, row)| row)) {
-            match &mut self.gone {
-                Some(gone) => fold(gone, row),
-                None => self.gone = Some(row.clone()),
-            }
+        let (ended, aggregates) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.aggregates));
+        for row in ended.iter().map(|(_, row)| row).chain(aggregates.rows().map(|(_, row)| row)) {
+            aggregate(&mut self.gone, row);
         }
         self.ended_histograms.clear();
         self.last = self.alive.tasks().iter().map(|task| ((task.tid, task.first_ns), task.clone())).collect();
@@ -260,7 +226,7 @@ impl BpfCounts {
         let named = |number: u64, row: TaskRow| TaskRow { cgroup: self.groups.name(number), ..row };
         let mut rows: Vec<TaskRow> =
             self.ended.iter().map(|(number, row)| named(*number, row.clone())).collect();
-        rows.extend(self.folded.rows().map(|(number, row)| named(number, row.clone())));
+        rows.extend(self.aggregates.rows().map(|(number, row)| named(number, row.clone())));
         rows.extend(self.alive.tasks().iter().map(|task| named(task.group, self.row(task))));
         rows.sort_by_key(|row| (row.tid, row.first_ns));
         rows
@@ -268,7 +234,7 @@ impl BpfCounts {
 
     fn add_interval(&mut self, rows: &[TaskRow], cpus: &CpuCounts, processes: u64) {
         let sum = |of: fn(&TaskRow) -> u64| rows.iter().chain(&self.gone).map(of).sum::<u64>();
-        let now = Before {
+        let now = IntervalStart {
             at_ns: monotonic_ns(),
             voluntary: sum(|row| row.voluntary),
             involuntary: sum(|row| row.involuntary),
@@ -290,19 +256,20 @@ impl BpfCounts {
             ..IntervalRow::default()
         });
         if self.intervals.len() > MOST_INTERVALS {
-            self.intervals = self.intervals.chunks(2).map(joined).collect();
+            self.intervals = self.intervals.chunks(2).map(merged).collect();
         }
     }
 
     /// How many tasks of each control group have no row of their own.
     fn unlisted(&self) -> Vec<CgroupRow> {
-        let shared = self.folded.more_tasks().filter_map(|(number, tasks)| {
+        let shared = self.aggregates.more_tasks().filter_map(|(number, tasks)| {
             Some(CgroupRow { path: self.groups.name(number)?, tasks, ..CgroupRow::default() })
         });
         shared.collect()
     }
 
-    fn histograms(&self, cpus: &CpuCounts) -> Vec<HistogramRow> {
+    /// Distributions of all, and of the busiest tasks.
+    fn histograms(&self, cpus: &CpuCounts, most_tasks: usize) -> Vec<HistogramRow> {
         let mut rows = Vec::new();
         let mut put = |metric: &str, of: &str, classes: &Classes| {
             rows.extend(HistogramRow::of(metric, of, classes.rows()));
@@ -312,7 +279,7 @@ impl BpfCounts {
         }
         let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(self.alive.tasks()).collect();
         busiest.sort_by_key(|task| std::cmp::Reverse(task.arrivals));
-        for task in busiest.into_iter().take(TASK_HISTOGRAMS) {
+        for task in busiest.into_iter().take(most_tasks) {
             let of = format!("task {}", task.tid);
             put("wait", &of, &task.waits);
             put("slice", &of, &task.slices);
@@ -442,7 +409,7 @@ impl Source for BpfCounts {
     }
 
     fn status(&self) -> Status {
-        let cpus = self.cpus();
+        let cpus = self.counter.cpus();
         let progress = Progress {
             switches: Some(if self.members.is_all() {
                 cpus.switches.iter().sum()
@@ -470,11 +437,11 @@ impl Source for BpfCounts {
             self.ask();
             self.take_ended();
         }
-        let cpus = self.cpus();
+        let cpus = self.counter.cpus();
         let tables = self.fill_but_histograms(&cpus, header);
         if self.history == History::Whole {
             return Tables {
-                histograms: self.histograms(&cpus),
+                histograms: self.histograms(&cpus, TASK_HISTOGRAMS),
                 intervals: self.intervals.clone(),
                 ..tables
             };
@@ -482,10 +449,6 @@ impl Source for BpfCounts {
         self.forget_ended();
         tables
     }
-}
-
-fn by_tid(tasks: Vec<TaskCounts>) -> HashMap<u32, TaskCounts> {
-    tasks.into_iter().map(|task| (task.tid, task)).collect()
 }
 
 /// Times of a task, and the longest.
@@ -519,17 +482,11 @@ fn keep_busiest(tasks: &mut Vec<TaskCounts>) {
     }
 }
 
-fn joined(pair: &[IntervalRow]) -> IntervalRow {
+/// Two intervals as one, which begins with the first and shows the tasks at the end of the second.
+fn merged(pair: &[IntervalRow]) -> IntervalRow {
     let [one, other] = pair else { return pair[0].clone() };
-    let add = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
-    IntervalRow {
-        at_ns: one.at_ns,
-        length_ns: one.length_ns + other.length_ns,
-        voluntary: add(one.voluntary, other.voluntary),
-        involuntary: add(one.involuntary, other.involuntary),
-        idle_switches: add(one.idle_switches, other.idle_switches),
-        run_ns: add(one.run_ns, other.run_ns),
-        forks: add(one.forks, other.forks),
-        ..other.clone()
-    }
+    let mut row = one.clone();
+    row.merge(other);
+    row.length_ns = one.length_ns + other.length_ns;
+    row
 }

@@ -1,18 +1,21 @@
-//! A recording that lasts longer than single events are worth keeping: events at first, from then on counts.
+//! A recording that lasts longer than single events are worth keeping: a source of events, and then one of counts.
+//!
+//! The Trace is the tables of both, merged. The second source begins before the first one ends; what it counted until then is its base, and its
+//! part is the difference between a snapshot and that base.
 
 use super::bpf_counts::BpfCounts;
 use super::bpf_events::BpfEvents;
-use super::joined;
 use super::source::{History, Progress, Source, Status};
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::Options;
 use crate::system::Cgroup;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 use swtch_trace::SourceKind;
-use swtch_trace::accumulate::Tables;
-use swtch_trace::model::{Header, Unavailable};
-use swtch_trace::tables::SwitchRow;
+use swtch_trace::growth::Growth;
+use swtch_trace::model::{Field, Header, Totals};
+use swtch_trace::tables::{SwitchRow, Tables, TaskRow};
 
 pub(super) struct EventsThenCounts {
     options: Options,
@@ -22,21 +25,24 @@ pub(super) struct EventsThenCounts {
     events_for: Duration,
     /// The command, once it runs.
     pid: Option<u32>,
-    now: Part,
+    part: Part,
 }
 
 enum Part {
     Events(Box<BpfEvents>),
-    Counts(Box<Counting>),
+    Counts(Box<CountsPart>),
 }
 
-struct Counting {
-    run: BpfCounts,
-    /// What the events said, up to the handover.
-    tables: Tables,
+/// The second part, and what the first one left.
+struct CountsPart {
+    source: BpfCounts,
+    /// What was counted while events were still kept.
+    base: (Tables, Totals),
+    /// The part of events.
+    events: Tables,
     header: Header,
     handover_ns: u64,
-    before: Progress,
+    progress: Progress,
 }
 
 impl EventsThenCounts {
@@ -44,46 +50,69 @@ impl EventsThenCounts {
         options: &Options,
         events_for: Duration,
         group: Option<&Cgroup>,
-        header: &mut Header,
+        header: &Header,
     ) -> Result<Self, RecordError> {
-        let run = BpfEvents::begin(options, History::Whole, group, header)?;
+        let events = BpfEvents::begin(options, History::Whole, group, header)?;
         Ok(Self {
             options: options.clone(),
             group: group.cloned(),
             header: header.clone(),
             events_for,
             pid: None,
-            now: Part::Events(Box::new(run)),
+            part: Part::Events(Box::new(events)),
         })
     }
 
     /// The counting programs are there before those of events go: no switch is missed, and few are seen by both. Returns the last switches.
     fn hand_over(&mut self) -> Vec<SwitchRow> {
-        let Part::Events(events) = &mut self.now else { return Vec::new() };
+        let Part::Events(events) = &mut self.part else { return Vec::new() };
         let (group, members) = (self.group.as_ref(), events.members());
-        let Ok(mut counts) = BpfCounts::begin(&self.options, History::Whole, group, &members, &self.header)
+        let Ok(mut source) = BpfCounts::begin(&self.options, History::Whole, group, &members, &self.header)
         else {
             // Then events are kept on: what is asked for is to be recorded.
             self.events_for = Duration::MAX;
             return Vec::new();
         };
-        let now_ns = counts.take_over(self.pid);
+        let mut base = self.header.clone();
+        let (now_ns, counted) = source.take_over(self.pid, &mut base);
         let switches = events.finish(now_ns);
         // Those among them that were born meanwhile.
-        counts.follow(&events.members());
-        let before = events.status().progress;
+        source.follow(&events.members());
         let mut header = self.header.clone();
-        let tables = events.snapshot(now_ns, &mut header);
+        let mut tables = events.snapshot(now_ns, &mut header);
+        // Times of interrupts are those of this part alone; the kernel's counts, which are added later, are of both.
+        tables.interrupts.clear();
         let handover_ns = now_ns.saturating_sub(header.provenance.started_monotonic_ns);
-        self.now = Part::Counts(Box::new(Counting { run: counts, tables, header, handover_ns, before }));
+        if let Some(last) = tables.intervals.last_mut() {
+            // It was cut short there.
+            last.length_ns = last.length_ns.min(handover_ns.saturating_sub(last.at_ns)).max(1);
+        }
+        self.part = Part::Counts(Box::new(CountsPart {
+            base: (counted, base.totals),
+            events: tables,
+            header,
+            handover_ns,
+            progress: difference(events.status().progress, source.status().progress),
+            source,
+        }));
         switches
     }
 
     fn source(&mut self) -> &mut dyn Source {
-        match &mut self.now {
+        match &mut self.part {
             Part::Events(events) => events.as_mut(),
-            Part::Counts(counting) => &mut counting.run,
+            Part::Counts(counts) => &mut counts.source,
         }
+    }
+}
+
+/// What events saw beyond what was counted of the same time.
+fn difference(events: Progress, counts: Progress) -> Progress {
+    let less = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_sub(other?));
+    Progress {
+        switches: less(events.switches, counts.switches),
+        run_ns: less(events.run_ns, counts.run_ns),
+        ..events
     }
 }
 
@@ -105,10 +134,10 @@ impl Source for EventsThenCounts {
     }
 
     fn status(&self) -> Status {
-        match &self.now {
+        match &self.part {
             Part::Events(events) => events.status(),
-            Part::Counts(counting) => {
-                let (status, before) = (counting.run.status(), counting.before);
+            Part::Counts(counts) => {
+                let (status, before) = (counts.source.status(), counts.progress);
                 let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
                 let progress = Progress {
                     switches: sum(status.progress.switches, before.switches),
@@ -126,24 +155,34 @@ impl Source for EventsThenCounts {
     }
 
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        match &mut self.now {
+        match &mut self.part {
             Part::Events(events) => events.snapshot(now_ns, header),
-            Part::Counts(counting) => counting.fill(now_ns, header),
+            Part::Counts(counts) => counts.snapshot(now_ns, header),
         }
     }
 }
 
-impl Counting {
-    fn fill(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        let second = self.run.snapshot(now_ns, header);
-        joined::add_totals(&self.header.totals, &mut header.totals);
+impl CountsPart {
+    fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
+        header.totals = Totals::default();
+        let counted = self.source.snapshot(now_ns, header);
+        let growth = Growth::default();
+        header.totals = self.header.totals.merge(&header.totals.delta(&self.base.1, &growth));
         header.lost.extend(self.header.lost.iter().cloned());
         header.recorder.memory_bytes = header.recorder.memory_bytes.max(self.header.recorder.memory_bytes);
+        self.explain(header);
+        let (events, counts) =
+            aligned(&self.events, counted.delta(&self.base.0, &growth), self.handover_ns);
+        events.merge(&counts)
+    }
+
+    /// Says what is known of which part.
+    fn explain(&self, header: &mut Header) {
         let seconds = self.handover_ns as f64 / 1e9;
         SourceKind::BpfEventsThenCounts.info().name.clone_into(&mut header.provenance.recorder);
-        let why = format!("single events were kept for the first {seconds:.1} s; --events keeps all");
         header.provenance.why =
             format!("{}; events were kept for {seconds:.1} s, then counted", self.header.provenance.why);
+        let why = format!("single events were kept for the first {seconds:.1} s; --events keeps all");
         for row in &mut header.unavailable {
             if ["switches", "wakes", "preemptions", "intervals.wakeups", "intervals.migrations"]
                 .contains(&row.field.as_str())
@@ -152,17 +191,118 @@ impl Counting {
                 row.reason.clone_from(&why);
             }
         }
-        let what = "histograms of all tasks";
-        if !header.unavailable.iter().any(|one| one.field.as_str() == what) {
+        let field = Field::new("histograms of all tasks");
+        if !header.lacks(&field) {
             let why = format!(
                 "events were kept for {seconds:.1} s; then waits and slices are counted by task only"
             );
-            header.unavailable.push(Unavailable::new(what, why));
+            header.miss(field, why);
         }
         for (column, source) in &self.header.sources {
             let both = header.sources.get(column).map(|counts| format!("{source}; then {counts}"));
             header.sources.insert(column.clone(), both.unwrap_or_else(|| source.clone()));
         }
-        joined::tables(&self.tables, second, self.handover_ns)
+    }
+}
+
+/// Both parts, with one name for each task that was there at the handover: the second part saw it first at some other time. A task that events
+/// only named counts from then on.
+fn aligned(events: &Tables, mut counts: Tables, handover_ns: u64) -> (Tables, Tables) {
+    let mut events = events.clone();
+    // The last that had the number: the one that may have gone on.
+    let last: BTreeMap<u32, usize> =
+        events.tasks.iter().enumerate().map(|(index, row)| (row.tid, index)).collect();
+    let mut only_named = HashSet::new();
+    for after in &mut counts.tasks {
+        let Some(index) = last.get(&after.tid) else { continue };
+        let before: &mut TaskRow = &mut events.tasks[*index];
+        if after.first_ns > handover_ns || before.pid != after.pid {
+            continue;
+        }
+        if !before.in_scope {
+            only_named.insert(*index);
+            continue;
+        }
+        after.first_ns = before.first_ns;
+        // What was never measured of one part, because it never happened there, is nothing.
+        if before.switch_cost_ns.or(after.switch_cost_ns).is_some() {
+            before.switch_cost_ns.get_or_insert(0);
+            after.switch_cost_ns.get_or_insert(0);
+        }
+    }
+    let mut index = 0..;
+    events.tasks.retain(|_| index.next().is_some_and(|index: usize| !only_named.contains(&index)));
+    (events, counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(tid: u32, first_ns: u64, voluntary: u64) -> TaskRow {
+        TaskRow { tid, pid: tid, in_scope: true, first_ns, voluntary, ..TaskRow::default() }
+    }
+
+    fn merged(events: Vec<TaskRow>, counts: Vec<TaskRow>) -> Vec<TaskRow> {
+        let part = |tasks| Tables { tasks, ..Tables::default() };
+        let (events, counts) = aligned(&part(events), part(counts), 100);
+        events.merge(&counts).tasks
+    }
+
+    #[test]
+    fn a_task_that_went_on_is_one_row_and_one_that_took_its_number_is_another() {
+        let rows = merged(
+            vec![task(1, 0, 5), task(2, 0, 7)],
+            vec![task(1, 100, 3), task(2, 140, 1), task(3, 150, 2)],
+        );
+        let found: Vec<(u32, u64, u64)> =
+            rows.iter().map(|row| (row.tid, row.first_ns, row.voluntary)).collect();
+        assert_eq!(found, [(1, 0, 8), (2, 0, 7), (2, 140, 1), (3, 150, 2)]);
+    }
+
+    #[test]
+    fn a_task_that_was_only_named_before_counts_from_then_on() {
+        let named = TaskRow { in_scope: false, ..task(1, 0, 0) };
+        let rows = merged(vec![named], vec![task(1, 90, 3)]);
+        assert_eq!(rows.iter().map(|row| (row.in_scope, row.voluntary)).collect::<Vec<_>>(), [(true, 3)]);
+    }
+
+    #[test]
+    fn a_cost_that_one_part_measured_stays() {
+        let priced = TaskRow { switch_cost_ns: Some(30), ..task(1, 0, 5) };
+        let rows = merged(vec![priced, task(2, 0, 1)], vec![task(1, 90, 0), task(2, 90, 0)]);
+        assert_eq!(rows.iter().map(|row| row.switch_cost_ns).collect::<Vec<_>>(), [Some(30), None]);
+    }
+
+    /// Of 50 waits of 9 ns and 40 that only the second part counted, no percentile is known; nor of all tasks together.
+    #[test]
+    fn quantiles_of_one_part_are_not_those_of_the_whole() {
+        let class = |of: &str, from_ns, to_ns, count| swtch_trace::tables::HistogramRow {
+            metric: "wait".into(),
+            of: of.into(),
+            from_ns,
+            to_ns,
+            count,
+        };
+        let with_waits = |row: TaskRow, waits| TaskRow { waits, wait_p50_ns: Some(9), ..row };
+        let events = Tables {
+            tasks: vec![with_waits(task(1, 0, 5), 50)],
+            histograms: vec![class("all", 8, 10, 50), class("task 1", 8, 10, 50)],
+            ..Tables::default()
+        };
+        let counts = |waits, histograms| {
+            let tasks = vec![with_waits(task(1, 90, 3), waits)];
+            let (events, counts) = aligned(&events, Tables { tasks, histograms, ..Tables::default() }, 100);
+            events.merge(&counts)
+        };
+        let found = counts(40, vec![]);
+        assert_eq!((found.tasks[0].waits, found.tasks[0].wait_p50_ns), (90, None));
+        assert_eq!(found.histograms.iter().map(|row| row.of.as_str()).collect::<Vec<_>>(), ["task 1"]);
+        // A second part without a wait changes nothing.
+        let quiet = counts(0, vec![]);
+        assert_eq!((quiet.tasks[0].wait_p50_ns, quiet.histograms.len()), (Some(9), 2));
+        let both = counts(49, vec![class("task 1", 8, 12, 40), class("task 1", 1000, 1500, 9)]);
+        assert_eq!(both.histograms.iter().map(|row| row.count).collect::<Vec<_>>(), [90, 9]);
+        assert_eq!((both.tasks[0].wait_p50_ns, both.tasks[0].wait_p99_ns), (Some(10), Some(1250)));
     }
 }

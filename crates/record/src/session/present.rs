@@ -1,17 +1,10 @@
 //! The tasks that are counted and have not ended.
 
-use crate::sources::counts::TaskCounts;
+use crate::sources::counts::{TaskCounts, TaskKey};
 use std::collections::{HashMap, HashSet};
 
 /// Where ends were lost, a task that the kernel has not listed for so long has ended, ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
-
-/// A thread of a process keeps both for its life; its number changes when it executes another program.
-type Key = (u32, u64);
-
-fn key(task: &TaskCounts) -> Key {
-    (task.pid, task.first_ns)
-}
 
 /// The tasks as the kernel last listed them, and those that are on their way out. A task that exits is taken off the kernel's list when it is
 /// collected, and may then wait for a CPU to leave the last one for good, which is when its end is counted. Between the two it is as it was
@@ -20,7 +13,7 @@ fn key(task: &TaskCounts) -> Key {
 pub(super) struct Present {
     tasks: Vec<TaskCounts>,
     /// Tasks that are not listed any more, and since when, ns.
-    unlisted: HashMap<Key, u64>,
+    unlisted: HashMap<TaskKey, u64>,
 }
 
 impl Present {
@@ -35,16 +28,16 @@ impl Present {
         now_ns: u64,
         ends_were_lost: bool,
     ) -> Vec<TaskCounts> {
-        let keys: HashSet<Key> = listed.iter().map(key).collect();
+        let keys: HashSet<TaskKey> = listed.iter().map(TaskCounts::key).collect();
         let before = std::mem::replace(&mut self.tasks, listed);
         let since = std::mem::take(&mut self.unlisted);
         let mut over = Vec::new();
-        for task in before.into_iter().filter(|task| !keys.contains(&key(task))) {
-            let since_ns = since.get(&key(&task)).copied().unwrap_or(now_ns);
+        for task in before.into_iter().filter(|task| !keys.contains(&task.key())) {
+            let since_ns = since.get(&task.key()).copied().unwrap_or(now_ns);
             if ends_were_lost && now_ns.saturating_sub(since_ns) >= GIVEN_UP_NS {
                 over.push(task);
             } else {
-                self.unlisted.insert(key(&task), since_ns);
+                self.unlisted.insert(task.key(), since_ns);
                 self.tasks.push(task);
             }
         }
@@ -53,8 +46,8 @@ impl Present {
 
     /// Takes out tasks whose ends were counted.
     pub(super) fn remove(&mut self, ended: &[TaskCounts]) {
-        let gone: HashSet<Key> = ended.iter().map(key).collect();
-        self.tasks.retain(|task| !gone.contains(&key(task)));
+        let gone: HashSet<TaskKey> = ended.iter().map(TaskCounts::key).collect();
+        self.tasks.retain(|task| !gone.contains(&task.key()));
     }
 }
 

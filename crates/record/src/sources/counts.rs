@@ -151,59 +151,13 @@ pub(crate) struct CpuCounts {
     pub costs_by_kind: [Classes; 3],
 }
 
-impl TaskCounts {
-    /// What came after `earlier`, of the same task.
-    #[must_use]
-    pub(crate) fn since(mut self, earlier: &Self) -> Self {
-        for (now, before) in [
-            (&mut self.voluntary, earlier.voluntary),
-            (&mut self.involuntary, earlier.involuntary),
-            (&mut self.run_ns, earlier.run_ns),
-            (&mut self.wait_ns, earlier.wait_ns),
-            (&mut self.quota_ns, earlier.quota_ns),
-            (&mut self.arrivals, earlier.arrivals),
-            (&mut self.displaced, earlier.displaced),
-            (&mut self.process_switches, earlier.process_switches),
-            (&mut self.cost_ns, earlier.cost_ns),
-            (&mut self.costs, earlier.costs),
-        ] {
-            *now = now.saturating_sub(before);
-        }
-        for (now, before) in self.migrations.iter_mut().zip(earlier.migrations) {
-            *now = now.saturating_sub(before);
-        }
-        self.waits = self.waits.since(&earlier.waits);
-        self.slices = self.slices.since(&earlier.slices);
-        self
-    }
-}
+/// A thread of a process keeps both for its life, when it was first seen and its process; its number changes when it executes another program.
+pub(crate) type TaskKey = (u64, u32);
 
-impl CpuCounts {
-    /// What came after `earlier`.
-    #[must_use]
-    pub(crate) fn since(mut self, earlier: &Self) -> Self {
-        let of_cpus =
-            [(&mut self.switches, &earlier.switches), (&mut self.idle_switches, &earlier.idle_switches)];
-        for (now, before) in of_cpus {
-            now.iter_mut().zip(before).for_each(|(now, before)| *now = now.saturating_sub(*before));
-        }
-        for (now, before) in [
-            (&mut self.cost_ns, earlier.cost_ns),
-            (&mut self.costs, earlier.costs),
-            (&mut self.forks, earlier.forks),
-            (&mut self.threads, earlier.threads),
-            (&mut self.execs, earlier.execs),
-            (&mut self.exits, earlier.exits),
-        ] {
-            *now = now.saturating_sub(before);
-        }
-        for (now, before) in self.cost_ns_by_kind.iter_mut().zip(earlier.cost_ns_by_kind) {
-            *now = now.saturating_sub(before);
-        }
-        for (now, before) in self.costs_by_kind.iter_mut().zip(&earlier.costs_by_kind) {
-            *now = now.since(before);
-        }
-        self
+impl TaskCounts {
+    /// What identifies it.
+    pub(crate) fn key(&self) -> TaskKey {
+        (self.first_ns, self.pid)
     }
 }
 

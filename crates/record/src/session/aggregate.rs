@@ -1,0 +1,92 @@
+//! Ended tasks that are too many for rows of their own: aggregates of many tasks.
+
+use super::group_names::OTHERS;
+use std::collections::BTreeMap;
+use swtch_trace::tables::{Merge, TaskRow};
+
+/// So many rows at most; then tasks of one name share one, whatever their control group.
+const MOST: usize = 20_000;
+
+/// The tasks of one control group and name in one row, without a number.
+#[derive(Debug, Default)]
+pub(super) struct Aggregates(BTreeMap<(u64, String), (Option<TaskRow>, u64)>);
+
+impl Aggregates {
+    /// Adds a task's figures to those of others of its control group and name.
+    pub(super) fn add(&mut self, group: u64, row: &TaskRow) {
+        let mut key = (group, row.comm.clone());
+        if self.0.len() >= MOST && !self.0.contains_key(&key) {
+            key.0 = OTHERS;
+        }
+        let (sum, tasks) = self.0.entry(key).or_default();
+        *tasks += 1;
+        aggregate(sum, row);
+    }
+
+    /// The rows, with the numbers of their control groups.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (u64, &TaskRow)> {
+        self.0.iter().filter_map(|((group, _), (row, _))| Some((*group, row.as_ref()?)))
+    }
+
+    /// How many tasks there are beyond the rows, by control group.
+    pub(super) fn more_tasks(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().map(|((group, _), (_, tasks))| (*group, tasks - 1))
+    }
+}
+
+/// Adds a task's figures to those of many, which have no number. The cost of a task that never switched is nothing where that of others was
+/// measured.
+pub(crate) fn aggregate(sum: &mut Option<TaskRow>, row: &TaskRow) {
+    let mut row = TaskRow { tid: 0, pid: 0, parent_pid: None, ..row.clone() };
+    let Some(sum) = sum else {
+        *sum = Some(row);
+        return;
+    };
+    if sum.switch_cost_ns.or(row.switch_cost_ns).is_some() {
+        sum.switch_cost_ns.get_or_insert(0);
+        row.switch_cost_ns.get_or_insert(0);
+    }
+    sum.merge(&row);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(comm: &str, voluntary: u64) -> TaskRow {
+        TaskRow { tid: 9, comm: comm.into(), voluntary, wait_max_ns: Some(voluntary), ..TaskRow::default() }
+    }
+
+    #[test]
+    fn tasks_of_one_name_stay_in_their_groups() {
+        let mut aggregates = Aggregates::default();
+        for (group, comm, voluntary) in [(1, "sh", 5), (2, "sh", 6), (1, "sh", 7), (1, "cc", 8)] {
+            aggregates.add(group, &row(comm, voluntary));
+        }
+        let rows: Vec<(u64, &str, u64, u32)> =
+            aggregates.rows().map(|(group, row)| (group, row.comm.as_str(), row.voluntary, row.tid)).collect();
+        assert_eq!(rows, [(1, "cc", 8, 0), (1, "sh", 12, 0), (2, "sh", 6, 0)]);
+        assert_eq!(aggregates.more_tasks().collect::<Vec<_>>(), [(1, 0), (1, 1), (2, 0)]);
+    }
+
+    #[test]
+    fn of_very_many_groups_those_of_one_name_share_a_row() {
+        let mut aggregates = Aggregates::default();
+        let groups = 1..=MOST as u64 + 100;
+        groups.clone().for_each(|group| aggregates.add(group, &row("job", 1)));
+        assert_eq!(aggregates.rows().count(), MOST + 1);
+        assert_eq!(aggregates.rows().map(|(_, row)| row.voluntary).sum::<u64>(), groups.count() as u64);
+    }
+
+    #[test]
+    fn a_task_without_a_switch_does_not_hide_the_cost_of_others() {
+        let mut sum = None;
+        let cost = |switch_cost_ns| TaskRow { switch_cost_ns, wait_p50_ns: Some(3), ..row("sh", 1) };
+        for (ns, expected) in [(None, None), (Some(7), Some(7)), (None, Some(7)), (Some(1), Some(8))] {
+            aggregate(&mut sum, &cost(ns));
+            assert_eq!(sum.as_ref().unwrap().switch_cost_ns, expected);
+        }
+        let sum = sum.unwrap();
+        assert_eq!((sum.voluntary, sum.wait_p50_ns, sum.wait_max_ns), (4, None, Some(1)));
+    }
+}
