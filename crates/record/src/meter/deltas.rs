@@ -300,7 +300,9 @@ mod tests {
         for pid in 0..20_000 {
             deltas.ended(&task(pid, 1, 1), None);
         }
-        assert!(deltas.rows.len() <= MOST_ENDED && deltas.aggregates.len() == 1 && deltas.snapshots.is_empty());
+        assert!(
+            deltas.rows.len() <= MOST_ENDED && deltas.aggregates.len() == 1 && deltas.snapshots.is_empty()
+        );
         assert_eq!(voluntary(&mut deltas), 20_000);
         // An end that was lost is not waited for for ever.
         deltas.alive(vec![task(1, 1, 1)], |_| None);

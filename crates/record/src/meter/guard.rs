@@ -60,7 +60,12 @@ impl Guard {
     ///
     /// # Errors
     /// When a figure of it cannot be true.
-    pub(super) fn check(&mut self, delta: &Delta, bounds: &Bounds, next: KernelReading) -> Result<(), Refused> {
+    pub(super) fn check(
+        &mut self,
+        delta: &Delta,
+        bounds: &Bounds,
+        next: KernelReading,
+    ) -> Result<(), Refused> {
         let mut checks = Checks::default();
         let last = std::mem::replace(&mut self.before, next);
         let fell = delta.backwards.values().sum::<u64>() > 0;

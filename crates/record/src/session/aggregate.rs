@@ -63,8 +63,10 @@ mod tests {
         for (group, comm, voluntary) in [(1, "sh", 5), (2, "sh", 6), (1, "sh", 7), (1, "cc", 8)] {
             aggregates.add(group, &row(comm, voluntary));
         }
-        let rows: Vec<(u64, &str, u64, u32)> =
-            aggregates.rows().map(|(group, row)| (group, row.comm.as_str(), row.voluntary, row.tid)).collect();
+        let rows: Vec<(u64, &str, u64, u32)> = aggregates
+            .rows()
+            .map(|(group, row)| (group, row.comm.as_str(), row.voluntary, row.tid))
+            .collect();
         assert_eq!(rows, [(1, "cc", 8, 0), (1, "sh", 12, 0), (2, "sh", 6, 0)]);
         assert_eq!(aggregates.more_tasks().collect::<Vec<_>>(), [(1, 0), (1, 1), (2, 0)]);
     }

@@ -171,8 +171,7 @@ impl CountsPart {
         header.lost.extend(self.header.lost.iter().cloned());
         header.recorder.memory_bytes = header.recorder.memory_bytes.max(self.header.recorder.memory_bytes);
         self.explain(header);
-        let (events, counts) =
-            aligned(&self.events, counted.delta(&self.base.0, &growth), self.handover_ns);
+        let (events, counts) = aligned(&self.events, counted.delta(&self.base.0, &growth), self.handover_ns);
         events.merge(&counts)
     }
 

@@ -38,11 +38,12 @@ impl Totals {
             *sum = either(*sum, *other);
         }
         totals.processes.peak = self.processes.peak.max(other.processes.peak);
-        totals.throttled = self.throttled.as_ref().zip(other.throttled.as_ref()).map(|(one, other)| Throttled {
-            periods: of(one.periods, other.periods),
-            throttled_periods: of(one.throttled_periods, other.throttled_periods),
-            throttled_ns: of(one.throttled_ns, other.throttled_ns),
-        });
+        totals.throttled =
+            self.throttled.as_ref().zip(other.throttled.as_ref()).map(|(one, other)| Throttled {
+                periods: of(one.periods, other.periods),
+                throttled_periods: of(one.throttled_periods, other.throttled_periods),
+                throttled_ns: of(one.throttled_ns, other.throttled_ns),
+            });
         let pressure = |one: &Pressure| {
             let other = other.pressure.iter().find(|other| other.resource == one.resource)?;
             Some(Pressure {
