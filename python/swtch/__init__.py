@@ -55,6 +55,7 @@ from ._model import (
     Total,
     Unavailable,
 )
+from ._native import VERSION as __version__
 from ._profile import Profile, TableName
 from ._record import Recording, record, recording
 from ._report import report
@@ -110,6 +111,7 @@ from ._trace_model import (
 )
 
 __all__ = [
+    "__version__",
     "Advice",
     "ApplicationShare",
     "Assumption",

@@ -13,6 +13,7 @@ __all__ = [
     "SimulationError",
     "Trace",
     "TraceError",
+    "VERSION",
     "UsageError",
     "bill_schema",
     "compare",
@@ -23,12 +24,15 @@ __all__ = [
     "estimate",
     "load",
     "measure",
+    "median",
     "price",
     "profile_schema",
+    "quantiles",
     "rank_tests",
     "record",
     "report",
     "save",
+    "sched_status",
     "shares",
     "simulate",
     "summary",
@@ -36,6 +40,8 @@ __all__ = [
     "trace_schema",
 ]
 
+VERSION: Final[str]
+"""Of swtch."""
 LONG_MS: Final[float]
 """Shorter work of a function, in ms, is mostly the way to it and back."""
 
@@ -96,6 +102,8 @@ def sweep(
 ) -> tuple[int, int, list[str]]: ...
 def summary(profile: str) -> str: ...
 def estimate(values: Sequence[float], quantiles: Sequence[float]) -> str: ...
+def median(values: Sequence[float]) -> tuple[float, float, float, float] | None: ...
+def quantiles(values: Sequence[float], at: Sequence[float]) -> list[float]: ...
 def rank_tests(
     pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
 ) -> tuple[list[float], list[float]]: ...
@@ -104,3 +112,4 @@ def profile_schema() -> str: ...
 def comparison_schema() -> str: ...
 def doctor() -> str: ...
 def doctor_schema() -> str: ...
+def sched_status() -> str: ...

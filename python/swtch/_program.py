@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from . import __main__ as package
@@ -31,16 +29,3 @@ def binary() -> Path:
             f"the program swtch is not here, so nothing can be recorded; pip install swtch, or set {BINARY_VARIABLE}"
         )
     return Path(found)
-
-
-def swtch_version() -> str:
-    """Of this package, or where it is run from its sources, of the program that records; `unknown` when there is neither."""
-    try:
-        return version("swtch")
-    except PackageNotFoundError:
-        pass
-    try:
-        said = subprocess.run([str(binary()), "--version"], capture_output=True, text=True, timeout=10).stdout
-    except (CommandError, OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return said.split()[-1] if said.split() else "unknown"

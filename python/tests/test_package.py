@@ -23,6 +23,7 @@ def test_the_command_comes_along() -> None:
         [sys.executable, "-m", "swtch", "--version"], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, f"swtch {version('swtch')}\n"), done.stderr
+    assert swtch.__version__ == version("swtch")
 
 
 def test_its_status_is_passed_on() -> None:

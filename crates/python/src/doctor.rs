@@ -29,7 +29,13 @@ pub(crate) fn doctor(py: Python<'_>) -> PyResult<String> {
     })
 }
 
-/// The JSON Schema of that document.
+/// The state of sched_ext as JSON, as `swtch sched status --json` prints it.
+#[pyfunction]
+pub(crate) fn sched_status() -> PyResult<String> {
+    serde_json::to_string(&swtch_sched::Status::read(Path::new("/"))).map_err(mistake)
+}
+
+/// The JSON Schema of what `doctor` gives.
 #[pyfunction]
 pub(crate) fn doctor_schema() -> String {
     schemars::schema_for!(Doctor).to_value().to_string()

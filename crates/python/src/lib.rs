@@ -33,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SimulationError", py.get_type::<errors::SimulationError>())?;
     module.add("RecordError", py.get_type::<errors::RecordError>())?;
     module.add("TraceError", py.get_type::<errors::TraceError>())?;
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("LONG_MS", swtch_faas::tiers::LONG_MS)?;
     module.add_class::<trace::Trace>()?;
     module.add_function(wrap_pyfunction!(recording::record, module)?)?;
@@ -52,8 +53,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulating::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(sweeping::sweep, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::estimate, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::median, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::quantiles, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::rank_tests, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
     module.add_function(wrap_pyfunction!(doctor::doctor_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(doctor::sched_status, module)?)?;
     Ok(())
 }

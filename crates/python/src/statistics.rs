@@ -32,15 +32,37 @@ pub(crate) fn rank_tests(py: Python<'_>, pairs: Vec<(Vec<f64>, Vec<f64>)>) -> (V
     })
 }
 
+/// The median of numbers, both ends of its interval (with fewer than 6 values their range), and the probability with which that holds the median;
+/// None for no values.
+#[pyfunction]
+pub(crate) fn median(values: Vec<f64>) -> Option<(f64, f64, f64, f64)> {
+    let ordered = sorted(&values);
+    let (low, high, coverage) = interval(&ordered)?;
+    Some((quantile_sorted(&ordered, 0.5), low, high, coverage))
+}
+
+/// Quantiles of numbers, between neighbours where they fall between two; NaN for no values.
+#[pyfunction]
+pub(crate) fn quantiles(py: Python<'_>, values: Vec<f64>, at: Vec<f64>) -> Vec<f64> {
+    py.detach(|| {
+        let ordered = sorted(&values);
+        at.iter().map(|q| quantile_sorted(&ordered, *q)).collect()
+    })
+}
+
+/// The interval of the median and its coverage; absent for no values.
+fn interval(ordered: &[f64]) -> Option<(f64, f64, f64)> {
+    let (smallest, largest) = (ordered.first()?, ordered.last()?);
+    let found = median_interval_sorted(ordered, CONFIDENCE).map(|one| (one.low, one.high, one.coverage));
+    Some(found.unwrap_or((*smallest, *largest, range_coverage(ordered.len()))))
+}
+
 fn of(values: &[f64], quantiles: &[f64]) -> Value {
     let ordered = sorted(values);
-    let (Some(smallest), Some(largest)) = (ordered.first(), ordered.last()) else {
+    let Some((low, high, coverage)) = interval(&ordered) else {
         return Value::Null;
     };
-    let (low, high, confidence) = match median_interval_sorted(&ordered, CONFIDENCE) {
-        Some(interval) => (interval.low, interval.high, CONFIDENCE),
-        None => (*smallest, *largest, range_coverage(ordered.len())),
-    };
+    let (confidence, smallest) = (coverage.min(CONFIDENCE), ordered[0]);
     let of_mean = (ordered.len() >= ENOUGH_TO_RESAMPLE)
         .then(|| bootstrap_interval(values, |sample| mean(sample), RESAMPLES, CONFIDENCE, 1));
     let quantiles: Vec<Value> = quantiles

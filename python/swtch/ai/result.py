@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import _native
 from .._checks import Refused
 from .._files import make_folder, now, replace
-from .._program import swtch_version
 from . import checks
 from .errors import AiError
 
@@ -53,7 +53,7 @@ def begin(
         "schema": SCHEMA,
         "kind": "ai",
         "provenance": {
-            "swtch_version": swtch_version(),
+            "swtch_version": _native.VERSION,
             "created_at": now(),
             "command": list(command),
             "runtime": None if runtime is None else dict(runtime),

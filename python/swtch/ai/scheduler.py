@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .. import _cgroup as cgroup
-from .._errors import CommandError
+from .. import _native
 from .._program import binary
 from .errors import AiError
 
@@ -36,17 +36,14 @@ def why_not(name: str, whole_machine: bool = False) -> str | None:
     """
     if name == STOCK:
         return None
-    try:
-        status = _status()
-    except CommandError as error:
-        return str(error)
-    if not status.get("sched_ext"):
-        reasons = [row["why"] for row in status.get("unavailable", [])]
+    status = _status()
+    if not status["sched_ext"]:
+        reasons = [row["why"] for row in status["unavailable"]]
         return reasons[0] if reasons else "the kernel here has no sched_ext"
     if os.geteuid() != 0:
         return "loading a scheduler takes root"
-    if status.get("state") == "enabled":
-        return f"the scheduler {status.get('ops')} is loaded already; end it first"
+    if status["state"] == "enabled":
+        return f"the scheduler {status['ops']} is loaded already; end it first"
     try:
         program(name)
     except AiError as error:
@@ -75,10 +72,7 @@ def program(name: str) -> Path:
 
 def lacks_kernel() -> bool:
     """Whether no scheduler can be loaded because the kernel here has no sched_ext; a virtual machine's has."""
-    try:
-        return not _status().get("sched_ext")
-    except CommandError:
-        return False
+    return not _status()["sched_ext"]
 
 
 @contextlib.contextmanager
@@ -121,7 +115,7 @@ def _wait(process: subprocess.Popen[bytes], name: str, log: IO[str]) -> None:
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise AiError(f"the scheduler {name} ended before it was loaded: {_last_line(log)}")
-        if _status().get("state") == "enabled":
+        if _status()["state"] == "enabled":
             return
         time.sleep(0.05)
     raise AiError(
@@ -136,9 +130,5 @@ def _last_line(log: IO[str]) -> str:
 
 
 def _status() -> dict[str, Any]:
-    done = subprocess.run([str(binary()), "sched", "status", "--json"], capture_output=True, text=True)
-    try:
-        return dict(json.loads(done.stdout))
-    except ValueError:
-        lines = done.stderr.strip().splitlines()
-        raise AiError(f"swtch sched status failed: {lines[-1] if lines else 'it said nothing'}") from None
+    """As `swtch sched status --json` prints it."""
+    return dict(json.loads(_native.sched_status()))

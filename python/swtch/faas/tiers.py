@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import _cgroup as cgroup
+from .. import _native
 from .._checks import Refused
 from .._errors import CommandError, WrongUsage
 from .._files import make_folder, now
 from .._machine import host, host_document, usable
 from .._options import add_study, count, seconds
-from .._program import swtch_version
 from .._progress import left
 from . import study, summary
 from .checks import check as check_study
@@ -142,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
     )
     facts: dict[str, Any] = {
         "provenance": {
-            "swtch_version": swtch_version(),
+            "swtch_version": _native.VERSION,
             "created_at": journal.created_at,
             "command": options.words,
         },

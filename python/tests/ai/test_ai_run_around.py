@@ -9,14 +9,18 @@ import io
 import json
 import os
 import pkgutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from run_host import needs_swtch
 
 import swtch.ai
 from swtch import _cgroup as cgroup
+from swtch import _native
 from swtch import _progress as progress
+from swtch._program import binary
 from swtch.ai import evaluate, result, scheduler, summary, tune
 from swtch.ai.account import Sample
 from swtch.ai.command import main
@@ -27,11 +31,6 @@ from swtch.ai.settings import Settings
 
 # Loaded as long as it runs; `sched status` tells by a file.
 PROGRAM = """#!/bin/sh
-if [ "$2" = status ]; then
-  state=null; [ -e {folder}/loaded ] && state='"enabled"'
-  echo '{{"sched_ext": {sched_ext}, "state": '$state', "ops": "x", "unavailable": [{{"what": "sched_ext", "why": "no kernel for it"}}]}}'
-  exit 0
-fi
 echo "$@" > {folder}/said
 [ "$2" = broken ] && {{ echo 'the verifier refused it' >&2; exit 1; }}
 touch {folder}/loaded
@@ -44,11 +43,17 @@ while :; do sleep 0.02; done
 def loader(tmp_path, monkeypatch):
     """A program that loads schedulers, as far as can be told from outside."""
 
-    def make(sched_ext="true"):
+    def make(sched_ext=True):
+        def status():
+            state = "enabled" if (tmp_path / "loaded").exists() else None
+            why = [{"what": "sched_ext", "why": "no kernel for it"}]
+            return json.dumps({"sched_ext": sched_ext, "state": state, "ops": "x", "unavailable": why})
+
         path = tmp_path / "swtch"
-        path.write_text(PROGRAM.format(folder=tmp_path, sched_ext=sched_ext))
+        path.write_text(PROGRAM.format(folder=tmp_path))
         path.chmod(0o755)
         monkeypatch.setattr(scheduler, "binary", lambda: path)
+        monkeypatch.setattr(_native, "sched_status", status)
         return tmp_path
 
     return make
@@ -77,7 +82,7 @@ def test_a_scheduler_that_is_refused_says_why(loader):
 
 def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
     assert scheduler.why_not("stock") is None
-    loader("false")
+    loader(False)
     assert scheduler.why_not("flsched") == "no kernel for it"
     assert scheduler.lacks_kernel()
     folder = loader()
@@ -95,6 +100,14 @@ def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
     assert scheduler.why_not("flsched", whole_machine=True) is None
     (folder / "loaded").touch()
     assert "is loaded already" in scheduler.why_not("flsched")
+
+
+def test_the_state_of_sched_ext_is_what_the_command_prints():
+    needs_swtch()
+    command = [str(binary()), "sched", "status", "--json"]
+    printed = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
+    assert json.loads(_native.sched_status()).keys() == printed.keys()
+    assert json.loads(_native.sched_status())["sched_ext"] == printed["sched_ext"]
 
 
 class Terminal(io.StringIO):
