@@ -8,8 +8,8 @@ const LEVELS: [(u8, &[&str]); 6] = [
     (6, &["swtch", "swtch-python", "swtch-experiments"]),
     (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-report", "swtch-sched"]),
     (4, &["swtch-cost"]),
-    (3, &["swtch-trace", "swtch-profile", "swtch-study", "swtch-faas"]),
-    (2, &["swtch-columns", "swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm"]),
+    (3, &["swtch-trace", "swtch-profile", "swtch-study", "swtch-faas", "swtch-sched-ext"]),
+    (2, &["swtch-columns", "swtch-stats", "swtch-topology", "swtch-fairness", "swtch-vm", "swtch-http"]),
     (1, &["swtch-units"]),
 ];
 
@@ -17,8 +17,8 @@ const LEVELS: [(u8, &[&str]); 6] = [
 const SCHEDULERS: [&str; 3] = ["scx_flsched", "scx_fair", "scx_global_fifo"];
 /// What the schedulers share; it stands apart with them.
 const SHARED_BY_SCHEDULERS: &str = "swtch-scx";
-const USED_BY_SCHEDULERS: [&str; 4] =
-    ["swtch-fairness", "swtch-topology", "swtch-units", SHARED_BY_SCHEDULERS];
+const USED_BY_SCHEDULERS: [&str; 5] =
+    ["swtch-sched-ext", "swtch-fairness", "swtch-topology", "swtch-units", SHARED_BY_SCHEDULERS];
 
 /// External crates that only some crates may import. A trailing `*` stands for any ending.
 const CONFINED: [(&str, &[&str]); 4] = [

@@ -10,9 +10,10 @@ pub(crate) mod simulate;
 pub(crate) mod top;
 pub(crate) mod vm;
 
+pub(crate) use crate::output::JsonArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use swtch_cost::Price;
@@ -64,27 +65,6 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     #[command(external_subcommand)]
     External(Vec<OsString>),
-}
-
-/// Where a command's document goes: a part of every command that prints one.
-#[derive(Debug, Args)]
-pub(crate) struct JsonArgs {
-    /// Print JSON instead of text; =FILE writes it there (- is standard output)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    #[allow(clippy::option_option, reason = "clap's type of an option whose value may be absent")]
-    json: Option<Option<PathBuf>>,
-}
-
-impl JsonArgs {
-    /// Whether JSON is asked for.
-    pub(crate) fn asked(&self) -> bool {
-        self.json.is_some()
-    }
-
-    /// The file it goes to; `None` is standard output.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        self.json.as_ref()?.as_deref().filter(|path| *path != Path::new("-"))
-    }
 }
 
 #[derive(Debug, Args)]

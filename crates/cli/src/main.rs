@@ -3,13 +3,8 @@
 
 mod args;
 mod commands;
-mod http;
-mod interrupt;
-mod live_line;
+mod console;
 mod output;
-mod progress;
-mod progress_line;
-mod signals;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -1,11 +1,11 @@
-//! Output: standard output that survives a closed pipe, complaints of one line, prices.
+//! Output: standard output that survives a closed pipe, JSON documents, errors of one line.
 
-use crate::args::JsonArgs;
+use clap::Args;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use swtch_cost::CostModel;
 use swtch_profile::{FileError, file};
 
@@ -18,6 +18,27 @@ pub(crate) struct WrongUsage(pub(crate) String);
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Where a command's document goes: a part of every command that prints one.
+#[derive(Debug, Args)]
+pub(crate) struct JsonArgs {
+    /// Print JSON instead of text; =FILE writes it there (- is standard output)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[allow(clippy::option_option, reason = "clap's type of an option whose value may be absent")]
+    json: Option<Option<PathBuf>>,
+}
+
+impl JsonArgs {
+    /// Whether JSON is asked for.
+    pub(crate) fn asked(&self) -> bool {
+        self.json.is_some()
+    }
+
+    /// The file it goes to; `None` is standard output.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.json.as_ref()?.as_deref().filter(|path| *path != Path::new("-"))
+    }
 }
 
 /// A document as JSON: to the file that was named, or to standard output.
@@ -61,13 +82,10 @@ pub(crate) fn complain(error: &anyhow::Error) {
     complain_text(&format!("swtch: {line}"));
 }
 
-/// Prices by the Profile that was given, or by this machine's where there is one; nothing is measured for it.
+/// Prices by the Profile that was given, or by this machine's if it has been measured; nothing is measured for it.
 ///
 /// # Errors
 /// When the Profile cannot be read.
 pub(crate) fn prices(given: Option<&Path>) -> Result<Option<CostModel>, FileError> {
-    let profile = given.map_or_else(file::read_own, |path| file::read(path).map(Some))?;
-    Ok(profile.as_ref().map(CostModel::of))
+    Ok(file::prices(given)?.map(|(_, profile)| CostModel::of(&profile)))
 }
-
-pub(crate) use file::own_path as own_profile;

@@ -4,7 +4,8 @@
 //! beside it, are subtracted; the switches are counted. `docs/method.md` describes every step and its reason.
 //!
 //! ```no_run
-//! use swtch_measure::{Options, Preset, Silent, measure};
+//! use swtch_measure::{Options, Preset, measure};
+//! use swtch_units::Silent;
 //!
 //! let measurement = measure(&Options::preset(Preset::Quick), &mut Silent)?;
 //! for row in &measurement.profile.direct {
@@ -37,12 +38,13 @@ use swtch_profile::model::{Ended, Profile, Provenance, SCHEMA};
 use swtch_profile::samples::Sample;
 use swtch_stats::Rng;
 use swtch_topology::{Host, TopologyError};
+use swtch_units::Observer;
 
 pub use condition::{Class, Condition, Method, Reference, Tasks, Work};
 pub use launch::LaunchError;
 pub use options::{Options, OptionsError, Preset};
 pub use probe::probe;
-pub use run::{MeasureObserver, Progress, Silent};
+pub use run::Progress;
 pub use traversal::{Access, ELEMENT_BYTES, Pattern};
 
 /// Why there is no measurement.
@@ -80,7 +82,10 @@ const CLOSING: Duration = Duration::from_millis(150);
 /// # Errors
 /// A wish that cannot be met, or a machine on which nothing could be measured. Whatever single figure could not be measured is
 /// no error: it is in the Profile's `unavailable`.
-pub fn measure(options: &Options, observer: &mut dyn MeasureObserver) -> Result<Measurement, MeasureError> {
+pub fn measure(
+    options: &Options,
+    observer: &mut dyn Observer<Progress>,
+) -> Result<Measurement, MeasureError> {
     let started = Instant::now();
     let started_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     options.check(None)?;

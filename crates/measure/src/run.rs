@@ -2,13 +2,14 @@
 
 use crate::batch::Batch;
 use crate::clock::Clock;
-use crate::condition::{Condition, Work};
+use crate::condition::Work;
 use crate::estimate::{Collected, precise_enough};
 use crate::launch::{LaunchError, Size, launch};
 use crate::plan::{Plan, Planned, ProfilePart};
 use std::time::{Duration, Instant};
 use swtch_profile::model::{Ended, Unavailable};
 use swtch_stats::{self as stats, Rng};
+use swtch_units::Observer;
 
 /// Length of a batch of small rounds, ns: long against the clock and an interrupt, short against the host's moods.
 const BATCH_NS: f64 = 400_000.0;
@@ -27,35 +28,15 @@ const PILOT_ROUNDS: u32 = 16;
 const GUARD_FACTOR: f64 = 60.0;
 const SHORTEST_GUARD_S: u32 = 10;
 
-/// Told how the run goes, and asked whether to stop it.
-pub trait MeasureObserver {
-    /// Called before each launch.
-    fn progress(&mut self, progress: &Progress<'_>);
-    /// Asked about twenty times a second.
-    fn stop(&mut self) -> bool;
-}
-
-/// How far the run is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
+/// How far the run is; observed before each launch.
+#[derive(Clone, Debug)]
+pub struct Progress {
     /// From 0 to 1.
     pub fraction: f64,
     /// Time until the limit; the run may end sooner.
     pub at_most: Duration,
     /// What is measured next.
-    pub condition: &'a Condition,
-}
-
-/// An observer that wants to know nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
-
-impl MeasureObserver for Silent {
-    fn progress(&mut self, _: &Progress<'_>) {}
-
-    fn stop(&mut self) -> bool {
-        false
-    }
+    pub condition: String,
 }
 
 /// What a run gathered.
@@ -90,7 +71,7 @@ pub(crate) struct MeasureRun<'a> {
     started: Instant,
     deadline: Instant,
     counted: bool,
-    observer: &'a mut dyn MeasureObserver,
+    observer: &'a mut dyn Observer<Progress>,
     interrupted: bool,
     launches: u32,
 }
@@ -103,7 +84,7 @@ impl<'a> MeasureRun<'a> {
         passes: u32,
         limits: (Instant, Instant),
         counted: bool,
-        observer: &'a mut dyn MeasureObserver,
+        observer: &'a mut dyn Observer<Progress>,
     ) -> Self {
         let runs = plan.conditions.iter().cloned().map(ConditionRun::new).collect();
         let (started, deadline) = limits;
@@ -193,9 +174,9 @@ impl<'a> MeasureRun<'a> {
         let progress = Progress {
             fraction: (spent / total).min(1.0),
             at_most: self.deadline.saturating_duration_since(now),
-            condition: &condition_run.planned.condition,
+            condition: condition_run.planned.condition.to_string(),
         };
-        self.observer.progress(&progress);
+        self.observer.event(&progress);
         if condition_run.pair_ns == 0.0 {
             condition_run.pilot(self.clock, &mut || self.observer.stop());
         }

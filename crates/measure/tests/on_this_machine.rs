@@ -3,9 +3,10 @@
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use swtch_measure::{Class, MeasureObserver, Method, Options, Preset, Progress, Silent, measure};
+use swtch_measure::{Class, Method, Options, Preset, Progress, measure};
 use swtch_profile::model::{Direct, Ended, Profile};
 use swtch_topology::Placement;
+use swtch_units::{Observer, Silent};
 
 fn pipe_only(time_limit: Duration) -> Options {
     Options {
@@ -84,8 +85,8 @@ fn a_loaded_processor_is_noticed() {
 
 struct StopAfter(Duration, Instant);
 
-impl MeasureObserver for StopAfter {
-    fn progress(&mut self, progress: &Progress<'_>) {
+impl Observer<Progress> for StopAfter {
+    fn event(&mut self, progress: &Progress) {
         assert!((0.0..=1.0).contains(&progress.fraction));
     }
 

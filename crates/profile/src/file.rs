@@ -67,6 +67,17 @@ pub fn read_own() -> Result<Option<Profile>, FileError> {
     own_path().filter(|path| path.exists()).map(|path| read(&path)).transpose()
 }
 
+/// The Profile to price with, and its name for readers: the one that was given, or this machine's if it has one.
+///
+/// # Errors
+/// As [`read`].
+pub fn prices(given: Option<&Path>) -> Result<Option<(String, Profile)>, FileError> {
+    let Some(path) = given else {
+        return Ok(read_own()?.map(|profile| ("this machine’s Profile".to_owned(), profile)));
+    };
+    Ok(Some((format!("the Profile {}", path.display()), read(path)?)))
+}
+
 /// Reads a Profile.
 ///
 /// # Errors

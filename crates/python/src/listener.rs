@@ -2,7 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
-use swtch_measure::{MeasureObserver, Progress};
+use swtch_measure::Progress;
+use swtch_units::Observer;
 
 /// SIGTERM's number on Linux.
 const SIGTERM: i32 = 15;
@@ -66,8 +67,8 @@ impl Listener {
     }
 }
 
-impl swtch_record::Observer for Listener {
-    fn progress(&mut self, progress: &swtch_record::Progress) {
+impl Observer<swtch_record::Progress> for Listener {
+    fn event(&mut self, progress: &swtch_record::Progress) {
         let news = (progress.elapsed_ns as f64 / 1e9, progress.switches, progress.tasks, progress.lost);
         self.tell(|py, callback| callback.call1(py, news));
     }
@@ -78,20 +79,23 @@ impl swtch_record::Observer for Listener {
 
     fn signal(&mut self) -> Option<i32> {
         // Whoever stops recording a command has no other hold on it.
-        let first = swtch_record::Observer::stop(self) && !std::mem::replace(&mut self.told_command, true);
+        let first = Observer::<swtch_record::Progress>::stop(self)
+            && !std::mem::replace(&mut self.told_command, true);
         first.then_some(SIGTERM)
     }
 }
 
-impl swtch_sim::SimulationObserver for Listener {
-    fn goes_on(&mut self, _now_ns: u64, _events: u64) -> bool {
-        !self.stops()
+impl Observer<swtch_sim::Progress> for Listener {
+    fn event(&mut self, _: &swtch_sim::Progress) {}
+
+    fn stop(&mut self) -> bool {
+        self.stops()
     }
 }
 
-impl MeasureObserver for Listener {
-    fn progress(&mut self, progress: &Progress<'_>) {
-        let news = (progress.fraction, progress.at_most.as_secs_f64(), progress.condition.to_string());
+impl Observer<Progress> for Listener {
+    fn event(&mut self, progress: &Progress) {
+        let news = (progress.fraction, progress.at_most.as_secs_f64(), progress.condition.clone());
         self.tell(|py, callback| callback.call1(py, news));
     }
 

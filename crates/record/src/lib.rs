@@ -34,4 +34,4 @@ mod workload;
 
 pub use error::RecordError;
 pub use options::{Cost, Mode, Options, Target};
-pub use session::{Observer, Progress, Recording, record};
+pub use session::{Progress, Recording, record};

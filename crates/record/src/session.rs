@@ -38,23 +38,12 @@ use swtch_trace::check::check;
 use swtch_trace::model::{Ended, Header, Lost, Scope};
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{SourceKind, TraceError, Writer};
+use swtch_units::Observer;
 
 /// How often what is on the disk is brought up to date, ns.
 const SAVE_EVERY_NS: u64 = 2_000_000_000;
 /// A command that ended is waited for so long, so that its last switch is seen too.
 const SETTLE: Duration = Duration::from_millis(30);
-
-/// Told how a recording goes, and asked whether to end it.
-pub trait Observer {
-    /// Called some ten times a second.
-    fn progress(&mut self, progress: &Progress);
-    /// Whether to end now; asked as often.
-    fn stop(&mut self) -> bool;
-    /// A signal that came for the command, to be passed on to it.
-    fn signal(&mut self) -> Option<i32> {
-        None
-    }
-}
 
 /// A recording that has ended; the same is in the folder.
 #[derive(Clone, Debug)]
@@ -72,7 +61,7 @@ pub struct Recording {
 /// # Errors
 /// When the target is not there, the source cannot be used, or nothing can be written. A disk that becomes full ends the recording without an
 /// error: the Trace says so, and holds everything up to then. A Trace with a figure that cannot be true is an error and is kept.
-pub fn record(options: &Options, observer: &mut dyn Observer) -> Result<Recording, RecordError> {
+pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Result<Recording, RecordError> {
     let cpu_before_ns = process_cpu_ns();
     let (mut header, source, group) = prepare(options, &Facts::of(&options.target))?;
     let mut writer = Writer::create(&options.folder, &header)?;
@@ -181,7 +170,7 @@ impl Session {
     fn watch(
         &mut self,
         options: &Options,
-        observer: &mut dyn Observer,
+        observer: &mut dyn Observer<Progress>,
         workload: Option<&Workload>,
         writer: &mut Writer,
     ) -> Result<(Ended, bool), RecordError> {
@@ -205,7 +194,7 @@ impl Session {
             self.collectors.poll(now_ns);
             let status = self.source.status();
             period = status.period;
-            observer.progress(&Progress { elapsed_ns: now_ns - start_ns, ..status.progress });
+            observer.event(&Progress { elapsed_ns: now_ns - start_ns, ..status.progress });
             while let (Some(workload), Some(signal)) = (workload, observer.signal()) {
                 workload.signal(signal);
             }
@@ -248,7 +237,7 @@ impl Session {
 }
 
 /// Waits for the command and collects it.
-fn collect(workload: Workload, observer: &mut dyn Observer) -> Result<Option<i32>, RecordError> {
+fn collect(workload: Workload, observer: &mut dyn Observer<Progress>) -> Result<Option<i32>, RecordError> {
     while !workload.ends_within(Duration::from_millis(100)) {
         match observer.signal() {
             Some(signal) => workload.signal(signal),

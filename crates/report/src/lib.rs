@@ -15,3 +15,9 @@ pub mod tables;
 pub mod terminal;
 
 pub use caveats::comparison_json;
+
+use export::Exporter;
+
+/// The formats that a Trace is exported to. A new one is a module of this crate and a row here.
+pub static EXPORTERS: [Exporter; 4] =
+    [perfetto::EXPORTER, tables::PARQUET, tables::CSV, prometheus::EXPORTER];

@@ -18,7 +18,7 @@ mod names;
 mod proto;
 mod tasks;
 
-use crate::export::ExportError;
+use crate::export::{ExportError, Exported, Exporter};
 use events::Events;
 use names::Names;
 use proto::Message;
@@ -55,6 +55,29 @@ pub struct Written {
     /// What is in the Trace and has no place in this format, or not in this Trace although the format has a place; in words.
     pub left_out: Vec<String>,
 }
+
+/// The row of the table of formats.
+pub(crate) const EXPORTER: Exporter = Exporter {
+    name: "perfetto",
+    about: "Tracks of CPUs and threads, for Perfetto's viewer",
+    is_text: false,
+    has_table: false,
+    has_prices: false,
+    write: |trace, _, sink| {
+        let written = write(trace, sink)?;
+        let text = format!(
+            "{} switches, {} wake-ups, {} threads, {} counters; open it at https://ui.perfetto.dev",
+            written.switches, written.wakeups, written.threads, written.counters
+        );
+        let figures = [
+            ("switches", written.switches.into()),
+            ("wakeups", written.wakeups.into()),
+            ("threads", written.threads.into()),
+            ("counters", written.counters.into()),
+        ];
+        Ok(Exported::new(text, figures, written.left_out))
+    },
+};
 
 /// Writes `trace` to `sink`.
 ///

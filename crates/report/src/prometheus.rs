@@ -14,11 +14,33 @@ mod tests;
 pub use family::{Family, Kind, families, reference};
 pub use ledger::{GroupUse, Kernel, Ledger, Limits, Moment, Stretch};
 
+use crate::export::{Exported, Exporter};
+use crate::tables::left_out;
 use swtch_cost::CostModel;
 use swtch_trace::Trace;
 
 /// The name of the format, for `Content-Type`.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The row of the table of formats.
+pub(crate) const EXPORTER: Exporter = Exporter {
+    name: "prometheus",
+    about: "Totals as OpenMetrics text",
+    is_text: true,
+    has_table: false,
+    has_prices: true,
+    write: |trace, options, sink| {
+        let text = of_trace(trace, options.model, Limits::default());
+        sink.write_all(text.as_bytes())?;
+        sink.flush()?;
+        let samples = text.lines().filter(|line| !line.starts_with('#')).count();
+        Ok(Exported::new(
+            format!("{samples} samples of metrics"),
+            [("samples", samples.into())],
+            left_out(trace),
+        ))
+    },
+};
 
 /// The totals of a Trace as OpenMetrics text. Without prices, the estimate of the cost is missing.
 pub fn of_trace(trace: &Trace, model: Option<&CostModel>, limits: Limits) -> String {

@@ -5,7 +5,7 @@
 
 mod csv;
 
-use crate::export::ExportError;
+use crate::export::{ExportError, ExportOptions, Exported, Exporter, SendWrite};
 use std::io::Write;
 use swtch_columns::{Encoder, GROUP_ROWS, Layout};
 use swtch_trace::tables::{self, Columns, SwitchRow};
@@ -60,6 +60,39 @@ impl<V: Visitor> tables::Visitor for Small<V> {
     fn visit<R: tables::Row>(self, rows: &[R]) -> Self::Output {
         self.0.visit(rows.iter().cloned().map(Ok))
     }
+}
+
+/// The row of the table of formats.
+pub(crate) const PARQUET: Exporter = Exporter {
+    name: "parquet",
+    about: "A table with typed columns",
+    is_text: false,
+    has_table: true,
+    has_prices: false,
+    write: |trace, options, sink| export(trace, options, Form::Parquet, sink),
+};
+
+/// The row of the table of formats.
+pub(crate) const CSV: Exporter = Exporter {
+    name: "csv",
+    about: "A table as text",
+    is_text: true,
+    has_table: true,
+    has_prices: false,
+    write: |trace, options, sink| export(trace, options, Form::Csv, sink),
+};
+
+fn export(
+    trace: &Trace,
+    options: &ExportOptions<'_>,
+    form: Form,
+    sink: &mut SendWrite<'_>,
+) -> Result<Exported, ExportError> {
+    let table = options.table.unwrap_or(SwitchRow::TABLE);
+    let rows = write(trace, table, form, &mut *sink)?;
+    sink.flush()?;
+    let figures = [("table", table.into()), ("rows", rows.into())];
+    Ok(Exported::new(format!("{rows} rows of the table {table}"), figures, left_out(trace)))
 }
 
 /// Writes the table `name` of `trace` to `sink`; says how many rows it has.

@@ -16,21 +16,22 @@ pub use policy::Policy;
 pub use recorded::{BillFigures, Waits};
 pub use table::table;
 
-use crate::Observer;
-use crate::error::LiveError;
-use crate::find::Places;
+use crate::Progress;
+use crate::error::SchedError;
+use crate::find::SearchPath;
 use crate::lock::Lock;
 use crate::process::Scheduler;
-use crate::status::Status;
 use counted::Counted;
 use policy::Prepared;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use swtch_cost::CostModel;
+use swtch_sched_ext::{Refusal, Status};
+use swtch_units::Observer;
 
 /// What to compare on.
 #[derive(Clone, Debug)]
-pub struct Workload {
+pub struct ComparisonJob {
     /// The command, its program first.
     pub command: Vec<OsString>,
     /// The policies; figures are told relative to the first.
@@ -46,7 +47,7 @@ pub struct Workload {
     /// This program: it records, and ties schedulers to this process.
     pub program: PathBuf,
     /// Where schedulers are looked for.
-    pub places: Places,
+    pub search_path: SearchPath,
 }
 
 /// What one policy's runs gave so far.
@@ -69,12 +70,12 @@ enum Step {
 ///
 /// # Errors
 /// When this machine does not permit a policy, before anything is run; when a scheduler or the command fails.
-pub fn compare(workload: &Workload, observer: &mut dyn Observer) -> Result<Comparison, LiveError> {
-    check(workload)?;
+pub fn compare(job: &ComparisonJob, observer: &mut dyn Observer<Progress>) -> Result<Comparison, SchedError> {
+    check(job)?;
     let prepared: Vec<Prepared> =
-        workload.policies.iter().map(|policy| policy.prepare(&workload.places)).collect::<Result<_, _>>()?;
+        job.policies.iter().map(|policy| policy.prepare(&job.search_path)).collect::<Result<_, _>>()?;
     let lock = permit(&prepared)?;
-    let order = order(prepared.len(), workload.runs, workload.record);
+    let order = order(prepared.len(), job.runs, job.record);
     let mut collected: Vec<Collected> = prepared.iter().map(|_| Collected::default()).collect();
     let count = order.len();
     for (done, (index, step)) in order.into_iter().enumerate() {
@@ -84,16 +85,16 @@ pub fn compare(workload: &Workload, observer: &mut dyn Observer) -> Result<Compa
             Step::Counted => "counting",
             Step::Recorded => "recording",
         };
-        observer.step(done, count, &format!("{}: {doing}", one.name));
-        run_step(workload, one, step, &mut collected[index], observer)?;
+        observer.event(&Progress::Step { done, of: count, next: format!("{}: {doing}", one.name) });
+        run_step(job, one, step, &mut collected[index], observer)?;
     }
-    observer.step(count, count, "");
+    observer.event(&Progress::Step { done: count, of: count, next: String::new() });
     drop(lock);
-    Ok(figures::comparison(workload, &prepared, collected))
+    Ok(figures::comparison(job, &prepared, collected))
 }
 
 /// Whether this machine permits all of them; where one is a scheduler, no other `swtch sched` runs from now on.
-fn permit(prepared: &[Prepared]) -> Result<Option<Lock>, LiveError> {
+fn permit(prepared: &[Prepared]) -> Result<Option<Lock>, SchedError> {
     let status = Status::read(Path::new("/"));
     let is_root = rustix::process::geteuid().is_root();
     match prepared.iter().find(|one| one.found.is_some()) {
@@ -101,24 +102,27 @@ fn permit(prepared: &[Prepared]) -> Result<Option<Lock>, LiveError> {
             let permitted = status.permits(&scheduler.name, is_root);
             // Its lock says more than the kernel does.
             let lock = if is_root { Some(Lock::take(Path::new("/"), "compare")?) } else { None };
-            permitted.map(|()| lock)
+            permitted?;
+            Ok(lock)
         }
         // Under a scheduler that is loaded, stock would not be what its name says.
-        None if status.is_loaded() => Err(LiveError::AnotherLoaded { ops: status.ops.unwrap_or_default() }),
+        None if status.is_loaded() => {
+            Err(Refusal::AnotherLoaded { ops: status.ops.unwrap_or_default() }.into())
+        }
         None => Ok(None),
     }
 }
 
 /// Wishes that cannot be met.
-fn check(workload: &Workload) -> Result<(), LiveError> {
-    let wish = |text: &str| Err(LiveError::Wish(text.to_owned()));
-    if workload.command.is_empty() {
+fn check(job: &ComparisonJob) -> Result<(), SchedError> {
+    let wish = |text: &str| Err(SchedError::Wish(text.to_owned()));
+    if job.command.is_empty() {
         return wish("no command given; say what to run: swtch sched compare -- COMMAND");
     }
-    if workload.policies.is_empty() || workload.runs == 0 {
+    if job.policies.is_empty() || job.runs == 0 {
         return wish("there is nothing to compare; give at least one policy and one run");
     }
-    let names: Vec<String> = workload.policies.iter().map(Policy::to_string).collect();
+    let names: Vec<String> = job.policies.iter().map(Policy::to_string).collect();
     let twice = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name));
     match twice {
         Some((_, name)) => wish(&format!("{name} is given twice")),
@@ -137,27 +141,27 @@ fn order(policies: usize, runs: usize, record: bool) -> Vec<(usize, Step)> {
 }
 
 fn run_step(
-    workload: &Workload,
+    job: &ComparisonJob,
     one: &Prepared,
     step: Step,
     collected: &mut Collected,
-    observer: &dyn Observer,
-) -> Result<(), LiveError> {
-    let stop = || observer.stop();
+    observer: &mut dyn Observer<Progress>,
+) -> Result<(), SchedError> {
+    let mut stop = || observer.stop();
     let scheduler = match &one.found {
         None => None,
         Some(found) => {
-            let mut scheduler = Scheduler::start(found, &one.arguments, &workload.program)?;
-            collected.ops = Some(scheduler.wait_enabled(&stop)?);
+            let mut scheduler = Scheduler::start(found, &one.arguments, &job.program)?;
+            collected.ops = Some(scheduler.wait_enabled(&mut stop)?);
             Some(scheduler)
         }
     };
     match step {
         Step::WarmUp => {
-            counted::run(workload, one, &stop)?;
+            counted::run(job, one, &mut stop)?;
         }
-        Step::Counted => collected.counted.push(counted::run(workload, one, &stop)?),
-        Step::Recorded => collected.recorded = Some(recorded::run(workload, one, &stop)?),
+        Step::Counted => collected.counted.push(counted::run(job, one, &mut stop)?),
+        Step::Recorded => collected.recorded = Some(recorded::run(job, one, &mut stop)?),
     }
     if let Some(mut scheduler) = scheduler {
         scheduler.check()?;

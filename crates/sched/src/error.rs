@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// What went wrong, its likely cause, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum LiveError {
+pub enum SchedError {
     /// There is no such scheduler here.
     #[error("no scheduler scx_{name}: it is neither beside swtch nor on PATH; {}", have(found))]
     NotFound {
@@ -15,32 +15,9 @@ pub enum LiveError {
         /// Those that are here.
         found: Vec<String>,
     },
-    /// Loading needs root.
-    #[error(
-        "only root can load a scheduler; run it with sudo, or try it in a virtual machine: swtch vm --sched {name} -- COMMAND"
-    )]
-    NotRoot {
-        /// The scheduler.
-        name: String,
-    },
-    /// The kernel has no sched_ext.
-    #[error(
-        "the kernel here, {release}, has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 and later); try {name} in a virtual machine: swtch vm --sched {name} -- COMMAND, or swtch sched compare --vm -- COMMAND"
-    )]
-    NoSchedExt {
-        /// As `uname -r` has it.
-        release: String,
-        /// The scheduler.
-        name: String,
-    },
-    /// There can be only one.
-    #[error(
-        "another sched_ext scheduler is loaded, {ops}; end its program first, or write S to /proc/sysrq-trigger to have the kernel end it"
-    )]
-    AnotherLoaded {
-        /// As the kernel names it.
-        ops: String,
-    },
+    /// No scheduler can be loaded here.
+    #[error(transparent)]
+    Refusal(#[from] swtch_sched_ext::Refusal),
     /// Another `swtch sched` runs.
     #[error("another 'swtch sched' runs: {name}, process {pid}; end it first (kill {pid})")]
     AnotherRuns {
@@ -80,6 +57,9 @@ pub enum LiveError {
         /// What happened, with its last words.
         how: String,
     },
+    /// A Profile cannot be read.
+    #[error(transparent)]
+    Profile(#[from] swtch_profile::FileError),
     /// A recording cannot be read.
     #[error(transparent)]
     Trace(#[from] swtch_trace::TraceError),
@@ -115,7 +95,7 @@ pub enum LiveError {
     },
 }
 
-impl LiveError {
+impl SchedError {
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::System { doing, source }

@@ -1,6 +1,6 @@
 //! Which schedulers there are: programs `scx_NAME` beside this one and on PATH.
 
-use crate::error::LiveError;
+use crate::error::SchedError;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -30,9 +30,9 @@ pub struct Found {
 
 /// Where schedulers are looked for.
 #[derive(Clone, Debug)]
-pub struct Places(Vec<PathBuf>);
+pub struct SearchPath(Vec<PathBuf>);
 
-impl Places {
+impl SearchPath {
     /// The folder of this program, then those of PATH.
     pub fn new(program: &Path, path: &OsStr) -> Self {
         let beside = program.parent().map(Path::to_owned);
@@ -42,15 +42,15 @@ impl Places {
     /// `scx_NAME`; the name may be given with `scx_` too.
     ///
     /// # Errors
-    /// [`LiveError::NotFound`], which lists those that are here.
-    pub fn find(&self, name: &str) -> Result<Found, LiveError> {
+    /// [`SchedError::NotFound`], which lists those that are here.
+    pub fn find(&self, name: &str) -> Result<Found, SchedError> {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);
         let program = OsString::from(format!("{PREFIX}{name}"));
         // A name with a slash would lead out of these folders.
         let is_name = !name.is_empty() && !name.contains('/');
         let found =
             self.0.iter().map(|folder| folder.join(&program)).find(|path| is_name && is_executable(path));
-        found.map(|path| describe(name, path)).ok_or_else(|| LiveError::NotFound {
+        found.map(|path| describe(name, path)).ok_or_else(|| SchedError::NotFound {
             name: name.to_owned(),
             found: self.list().into_iter().map(|found| found.name).collect(),
         })
@@ -104,22 +104,22 @@ mod tests {
         let beside = folder(&["scx_global_fifo", "scx_flsched", "scx_flsched.d", "swtch"]);
         let other = folder(&["scx_flsched", "scx_bpfland", "ls"]);
         std::fs::write(other.path().join("scx_notes"), "no program").unwrap();
-        let places = Places::new(&beside.path().join("swtch"), other.path().as_os_str());
-        let list = places.list();
+        let search_path = SearchPath::new(&beside.path().join("swtch"), other.path().as_os_str());
+        let list = search_path.list();
         let names: Vec<(&str, bool)> = list.iter().map(|found| (found.name.as_str(), found.own)).collect();
         assert_eq!(names, [("flsched", true), ("global_fifo", true), ("bpfland", false)]);
         assert_eq!(list[0].path, beside.path().join("scx_flsched"));
-        assert_eq!(places.find("scx_bpfland").unwrap().path, other.path().join("scx_bpfland"));
+        assert_eq!(search_path.find("scx_bpfland").unwrap().path, other.path().join("scx_bpfland"));
     }
 
     #[test]
     fn what_is_not_here_is_answered_with_what_is() {
         let beside = folder(&["scx_flsched"]);
-        let places = Places::new(&beside.path().join("swtch"), OsStr::new(""));
-        let error = places.find("rusty").unwrap_err().to_string();
+        let search_path = SearchPath::new(&beside.path().join("swtch"), OsStr::new(""));
+        let error = search_path.find("rusty").unwrap_err().to_string();
         assert!(error.contains("scx_rusty") && error.ends_with("there are: flsched"), "{error}");
-        assert!(places.find("../scx_flsched").is_err() && places.find("").is_err());
-        let none = Places::new(Path::new("/nowhere/swtch"), OsStr::new("")).find("x").unwrap_err();
+        assert!(search_path.find("../scx_flsched").is_err() && search_path.find("").is_err());
+        let none = SearchPath::new(Path::new("/nowhere/swtch"), OsStr::new("")).find("x").unwrap_err();
         // Whoever installed a wheel has no source tree to build in: PATH comes first.
         let text = none.to_string();
         assert!(text.contains("neither with the Python package"), "{text}");

@@ -1,47 +1,45 @@
-//! Runs a sched_ext scheduler as a process of its own, says what the kernel says of it, and compares schedulers on a workload.
+//! Runs a sched_ext scheduler as a process of its own, and compares schedulers on a job.
 //!
-//! [`run()`] starts `scx_NAME`, watches it and tells why it ended. [`Status`] is what the kernel says. [`compare()`] runs a command under
+//! [`run()`] starts `scx_NAME`, watches it and reports why it ended. [`status`] is the kernel's view. [`compare()`] runs a command under
 //! several schedulers in turn; [`compare_in_vm`] does the same in a virtual machine. Schedulers are other programs, under another
-//! licence: nothing of them is linked in. They end with this process, whatever ends it (see [`tether`]).
+//! licence: none of their code is linked in. They die with this process (see [`die_with_parent`]).
 #![forbid(unsafe_code)]
 
 mod compare;
+pub mod die_with_parent;
 mod error;
-mod event;
 mod find;
 mod kernel_log;
+mod kernels;
 mod lock;
+mod message;
 mod process;
 mod run;
-mod status;
-pub mod tether;
 
 pub use compare::{
-    BillFigures, Comparison, Figure, Guest, Machine, Policy, PolicyRuns, Waits, Workload, compare,
+    BillFigures, Comparison, ComparisonJob, Figure, Guest, Machine, Policy, PolicyRuns, Waits, compare,
     compare_in_vm, table,
 };
-pub use error::{LiveError, NO_SCHEDULERS};
-pub use event::{Event, ExitInfo, Told, parse};
-pub use find::{Found, Places};
-pub use lock::{Holder, Lock};
+pub use error::{NO_SCHEDULERS, SchedError};
+pub use find::{Found, SearchPath};
+pub use kernels::{KernelRun, kernels_table, measures};
+pub use lock::{Lock, status};
+pub use message::SchedulerMessage;
 pub use process::Scheduler;
 pub use run::{Ended, Job, run};
-pub use status::Status;
 
-/// Watches what takes long.
-pub trait Observer {
-    /// A scheduler said something.
-    fn told(&mut self, told: &Told) {
-        let _ = told;
-    }
-
-    /// So many of so many steps are done, and this comes next.
-    fn step(&mut self, done: usize, of: usize, next: &str) {
-        let _ = (done, of, next);
-    }
-
-    /// Whether to stop; asked many times a second.
-    fn stop(&self) -> bool {
-        false
-    }
+/// What an observer of a scheduler or of a comparison sees.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// The scheduler printed a line.
+    Message(SchedulerMessage),
+    /// Steps of a comparison that are done.
+    Step {
+        /// How many.
+        done: usize,
+        /// Of how many.
+        of: usize,
+        /// The next one.
+        next: String,
+    },
 }

@@ -1,24 +1,26 @@
 //! One `swtch sched` at a time. The kernel refuses a second scheduler by itself, but only once it is loaded, and does not say whose the first is.
 
-use crate::error::LiveError;
+use crate::error::SchedError;
 use rustix::fs::{FlockOperation, flock};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use swtch_sched_ext::{Holder, Status};
 
 const FILE: &str = "run/swtch-sched.lock";
 
-/// Who has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
-    /// The scheduler's name.
-    pub name: String,
-    /// The process of `swtch sched`.
-    pub pid: u32,
-    /// Since when, seconds since 1970 (UTC).
-    pub since_unix: u64,
+/// The kernel's status, with the `swtch sched` that runs the scheduler.
+pub fn status(root: &Path) -> Status {
+    let mut status = Status::read(root);
+    status.holder = Lock::holder(root);
+    if status.is_loaded() && status.holder.is_none() {
+        status.miss(
+            "holder",
+            "it was not started by 'swtch sched', and the kernel does not say by whom or when",
+        );
+    }
+    status
 }
 
 /// Held until dropped, or until the process ends.
@@ -32,8 +34,8 @@ impl Lock {
     /// Takes it.
     ///
     /// # Errors
-    /// [`LiveError::AnotherRuns`] says who has it.
-    pub fn take(root: &Path, name: &str) -> Result<Self, LiveError> {
+    /// [`SchedError::AnotherRuns`] says who has it.
+    pub fn take(root: &Path, name: &str) -> Result<Self, SchedError> {
         let path = root.join(FILE);
         let _ = path.parent().map(fs::create_dir_all);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -41,7 +43,7 @@ impl Lock {
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             let holder = read(&mut file);
             let (name, pid) = holder.map_or(("unknown".to_owned(), 0), |holder| (holder.name, holder.pid));
-            return Err(LiveError::AnotherRuns { name, pid });
+            return Err(SchedError::AnotherRuns { name, pid });
         }
         let since_unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let holder = Holder { name: name.to_owned(), pid: std::process::id(), since_unix };
@@ -71,6 +73,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_scheduler_that_others_started_has_no_holder() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join(swtch_sched_ext::DIRECTORY);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("state"), "enabled\n").unwrap();
+        let found = status(root.path());
+        assert!(
+            found.holder.is_none()
+                && found.unavailable.iter().any(|missing| missing.field.as_str() == "holder")
+        );
+    }
+
+    #[test]
     fn the_second_is_told_who_is_first() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(Lock::holder(root.path()), None);
@@ -78,6 +93,7 @@ mod tests {
         let error = Lock::take(root.path(), "fair").unwrap_err().to_string();
         assert!(error.contains("flsched") && error.contains(&std::process::id().to_string()), "{error}");
         assert_eq!(Lock::holder(root.path()).unwrap().name, "flsched");
+        assert_eq!(status(root.path()).holder.unwrap().pid, std::process::id());
         drop(first);
         assert_eq!(Lock::holder(root.path()), None);
         assert!(Lock::take(root.path(), "fair").is_ok());

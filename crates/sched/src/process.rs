@@ -1,11 +1,10 @@
-//! A scheduler's process: started, tied to this one, listened to, asked to end.
+//! A scheduler's process: started, read from, asked to end. It dies with this one.
 
-use crate::error::LiveError;
-use crate::event::{Event, ExitInfo, Told, parse};
+use crate::die_with_parent;
+use crate::error::SchedError;
 use crate::find::Found;
 use crate::kernel_log::KernelLog;
-use crate::status::Status;
-use crate::tether;
+use crate::message::SchedulerMessage;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -15,6 +14,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
+use swtch_sched_ext::{ExitInfo, SchedulerEvent, Status};
 
 /// Loading and verifying takes seconds under emulation.
 const ENABLE_PATIENCE: Duration = Duration::from_secs(60);
@@ -30,7 +30,7 @@ const ROOT: &str = "/";
 pub struct Scheduler {
     found: Found,
     child: Child,
-    lines: Receiver<Told>,
+    lines: Receiver<SchedulerMessage>,
     log: KernelLog,
     /// The last complaints and texts, for what is said of an end.
     last: Vec<String>,
@@ -38,14 +38,14 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts it, tied to this process by `program`, which is to understand [`tether::COMMAND`].
+    /// Starts it through `program`, which implements [`die_with_parent::COMMAND`] and makes it die with this process.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn start(found: &Found, arguments: &[OsString], program: &Path) -> Result<Self, LiveError> {
+    pub fn start(found: &Found, arguments: &[OsString], program: &Path) -> Result<Self, SchedError> {
         let log = KernelLog::from_now();
         let mut command = Command::new(program);
-        command.args(tether::COMMAND).arg(std::process::id().to_string()).arg("--");
+        command.args(die_with_parent::COMMAND).arg(std::process::id().to_string()).arg("--");
         command.arg(&found.path).args(arguments);
         if found.own && !arguments.iter().any(|word| word == "--json") {
             command.arg("--json");
@@ -53,24 +53,26 @@ impl Scheduler {
         // In a group of its own: a terminal's Ctrl-C reaches it through this process, once.
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child =
-            command.spawn().map_err(LiveError::system(format!("starting {}", found.path.display())))?;
+            command.spawn().map_err(SchedError::system(format!("starting {}", found.path.display())))?;
         let (say, lines) = mpsc::channel();
         let own = found.own;
         if let Some(pipe) = child.stdout.take() {
-            let take = move |line: String| if own { parse(&line) } else { Told::Text(line) };
+            let take = move |line: String| {
+                if own { SchedulerMessage::parse(&line) } else { SchedulerMessage::Text(line) }
+            };
             listen(pipe, say.clone(), take);
         }
         if let Some(pipe) = child.stderr.take() {
-            listen(pipe, say, Told::Complaint);
+            listen(pipe, say, SchedulerMessage::Complaint);
         }
         Ok(Self { found: found.clone(), child, lines, log, last: Vec::new(), exit: None })
     }
 
-    /// Waits until the kernel says that it schedules; returns the name the kernel gives it.
+    /// Waits until the kernel has enabled it; returns the kernel's name for it.
     ///
     /// # Errors
     /// When it ends before, takes too long, or `stop` says so.
-    pub fn wait_enabled(&mut self, stop: &dyn Fn() -> bool) -> Result<String, LiveError> {
+    pub fn wait_enabled(&mut self, stop: &mut dyn FnMut() -> bool) -> Result<String, SchedError> {
         let began = Instant::now();
         loop {
             let status = Status::read(Path::new(ROOT));
@@ -78,16 +80,16 @@ impl Scheduler {
                 return Ok(ops);
             }
             if let Some(status) = self.ended() {
-                self.hear_the_rest();
+                self.read_rest();
                 return Err(self.failure(&format!("it ended ({status})")));
             }
             if stop() {
-                return Err(LiveError::Interrupted);
+                return Err(SchedError::Interrupted);
             }
             if began.elapsed() >= ENABLE_PATIENCE {
                 return Err(self.failure(&format!("the kernel did not enable it within {ENABLE_PATIENCE:?}")));
             }
-            self.hear(LOOK_EVERY);
+            self.next_message(LOOK_EVERY);
         }
     }
 
@@ -95,24 +97,24 @@ impl Scheduler {
     ///
     /// # Errors
     /// When it does not, with the kernel's words.
-    pub fn check(&mut self) -> Result<(), LiveError> {
+    pub fn check(&mut self) -> Result<(), SchedError> {
         let enabled = Status::read(Path::new(ROOT)).state.as_deref() == Some("enabled");
         let ended = self.ended();
         if enabled && ended.is_none() {
             return Ok(());
         }
         if ended.is_some() {
-            self.hear_the_rest();
+            self.read_rest();
         }
         Err(self.failure("the kernel's own scheduler took over while the command ran"))
     }
 
-    /// What it says next, within this time.
-    pub fn hear(&mut self, patience: Duration) -> Option<Told> {
+    /// Its next message, if one comes within this time.
+    pub fn next_message(&mut self, patience: Duration) -> Option<SchedulerMessage> {
         match self.lines.recv_timeout(patience) {
-            Ok(told) => {
-                self.remember(&told);
-                Some(told)
+            Ok(message) => {
+                self.remember(&message);
+                Some(message)
             }
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
@@ -140,7 +142,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// When it ended with a failure.
-    pub fn stop(mut self) -> Result<(), LiveError> {
+    pub fn stop(mut self) -> Result<(), SchedError> {
         self.ask_to_end(Signal::INT);
         let began = Instant::now();
         while self.ended().is_none() {
@@ -150,9 +152,9 @@ impl Scheduler {
                     self.failure(&format!("it did not end within {FAREWELL_PATIENCE:?} and was killed"))
                 );
             }
-            self.hear(LOOK_EVERY);
+            self.next_message(LOOK_EVERY);
         }
-        self.hear_the_rest();
+        self.read_rest();
         self.wait_released();
         if self.exit.as_ref().is_some_and(ExitInfo::is_error) {
             return Err(self.failure("it failed"));
@@ -173,30 +175,32 @@ impl Scheduler {
         self.exit.as_ref().map(ExitInfo::in_words).or_else(|| self.log.last_line())
     }
 
-    /// What it still says, until both its outputs have ended.
-    pub(crate) fn rest(&mut self) -> Vec<Told> {
+    /// Its last messages, until both its outputs are closed.
+    pub(crate) fn rest(&mut self) -> Vec<SchedulerMessage> {
         let began = Instant::now();
         let mut rest = Vec::new();
-        while let Ok(told) = self.lines.recv_timeout(LAST_WORDS.saturating_sub(began.elapsed())) {
-            self.remember(&told);
-            rest.push(told);
+        while let Ok(message) = self.lines.recv_timeout(LAST_WORDS.saturating_sub(began.elapsed())) {
+            self.remember(&message);
+            rest.push(message);
         }
         rest
     }
 
-    fn hear_the_rest(&mut self) {
+    fn read_rest(&mut self) {
         self.rest();
     }
 
-    fn remember(&mut self, told: &Told) {
-        match told {
-            Told::Event(Event::Ended { exit, .. }, _) => self.exit = Some(exit.clone()),
-            Told::Text(line) | Told::Complaint(line) => self.last.push(line.trim().to_owned()),
+    fn remember(&mut self, message: &SchedulerMessage) {
+        match message {
+            SchedulerMessage::Event(SchedulerEvent::Ended { exit, .. }, _) => self.exit = Some(exit.clone()),
+            SchedulerMessage::Text(line) | SchedulerMessage::Complaint(line) => {
+                self.last.push(line.trim().to_owned())
+            }
             _ => {}
         }
     }
 
-    fn failure(&self, what: &str) -> LiveError {
+    fn failure(&self, what: &str) -> SchedError {
         const LINES: usize = 3;
         let mut why = what.to_owned();
         if let Some(words) = self.exit_in_words() {
@@ -206,7 +210,7 @@ impl Scheduler {
         for line in &self.last[first..] {
             why.push_str(&format!("; {line}"));
         }
-        LiveError::scheduler(&self.found.name, why)
+        SchedError::scheduler(&self.found.name, why)
     }
 }
 
@@ -240,8 +244,8 @@ pub(crate) fn in_words(status: ExitStatus) -> String {
 
 fn listen(
     pipe: impl Read + Send + 'static,
-    say: Sender<Told>,
-    take: impl Fn(String) -> Told + Send + 'static,
+    say: Sender<SchedulerMessage>,
+    take: impl Fn(String) -> SchedulerMessage + Send + 'static,
 ) {
     thread::spawn(move || {
         let mut lines = BufReader::new(pipe);

@@ -1,17 +1,18 @@
 //! One scheduler from beginning to end, watched.
 
-use crate::Observer;
-use crate::error::LiveError;
-use crate::event::{Event, ExitInfo, Told};
+use crate::Progress;
+use crate::error::SchedError;
 use crate::find::Found;
 use crate::lock::Lock;
+use crate::message::SchedulerMessage;
 use crate::process::{Scheduler, in_words};
-use crate::status::Status;
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
+use swtch_sched_ext::{ExitInfo, SchedulerEvent, Status};
+use swtch_units::Observer;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Asked to end and did not: then it is killed, and the kernel takes over half a second later.
@@ -26,7 +27,7 @@ pub struct Job {
     pub arguments: Vec<OsString>,
     /// End it after this time. Of swtch's own schedulers, which do it themselves, this is among the arguments instead.
     pub duration: Option<Duration>,
-    /// The program that ties it to this process, see [`crate::tether`].
+    /// The program that makes it die with this process, see [`crate::die_with_parent`].
     pub program: PathBuf,
 }
 
@@ -61,7 +62,7 @@ impl Ended {
 ///
 /// # Errors
 /// When this machine does not permit it, or it cannot be started. That it fails later is told by [`Ended`].
-pub fn run(job: &Job, observer: &mut dyn Observer) -> Result<Ended, LiveError> {
+pub fn run(job: &Job, observer: &mut dyn Observer<Progress>) -> Result<Ended, SchedError> {
     let name = &job.found.name;
     let root = Path::new("/");
     let is_root = rustix::process::geteuid().is_root();
@@ -75,20 +76,20 @@ pub fn run(job: &Job, observer: &mut dyn Observer) -> Result<Ended, LiveError> {
     Ok(ended)
 }
 
-fn follow(job: &Job, scheduler: &mut Scheduler, observer: &mut dyn Observer) -> Ended {
+fn follow(job: &Job, scheduler: &mut Scheduler, observer: &mut dyn Observer<Progress>) -> Ended {
     // Time counts from when it schedules: loading takes a while.
     let mut enabled_at: Option<Instant> = None;
     let mut asked_at: Option<Instant> = None;
     let mut exit = None;
-    let mut hear = |told: &Told, observer: &mut dyn Observer| {
-        if let Told::Event(Event::Ended { exit: told, .. }, _) = told {
-            exit = Some(told.clone());
+    let mut pass_on = |message: SchedulerMessage, observer: &mut dyn Observer<Progress>| {
+        if let SchedulerMessage::Event(SchedulerEvent::Ended { exit: found, .. }, _) = &message {
+            exit = Some(found.clone());
         }
-        observer.told(told);
+        observer.event(&Progress::Message(message));
     };
     let status = loop {
-        if let Some(told) = scheduler.hear(LOOK_EVERY) {
-            hear(&told, observer);
+        if let Some(message) = scheduler.next_message(LOOK_EVERY) {
+            pass_on(message, observer);
         }
         if job.duration.is_some() && enabled_at.is_none() {
             let is_enabled = Status::read(Path::new("/")).state.as_deref() == Some("enabled");
@@ -106,8 +107,8 @@ fn follow(job: &Job, scheduler: &mut Scheduler, observer: &mut dyn Observer) -> 
             break status;
         }
     };
-    for told in scheduler.rest() {
-        hear(&told, observer);
+    for message in scheduler.rest() {
+        pass_on(message, observer);
     }
     let words = exit.is_none().then(|| last_words(job, scheduler, status)).flatten();
     Ended { status, exit, asked: asked_at.is_some(), words }

@@ -37,5 +37,5 @@ pub use assumption::Assumption;
 pub use engine::{Engine, EngineOutcome, Options};
 pub use error::SimError;
 pub use jitter::Jitter;
-pub use simulate::{SimulateError, SimulationObserver, simulate};
+pub use simulate::{Progress, SimulateError, simulate};
 pub use swtch_units::input_error::Refused;

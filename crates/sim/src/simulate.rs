@@ -11,18 +11,19 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use swtch_trace::TraceError;
+use swtch_units::Observer;
 use swtch_units::input_error::Refused;
 use thiserror::Error;
 
-/// Watches the runs of a plan, and may stop them.
-pub trait SimulationObserver {
-    /// The run under the next policy begins.
-    fn begins(&mut self, policy: &str) {
-        let _ = policy;
-    }
-
-    /// Asked now and then: simulated time so far, ns, and events. A run ends with [`SimError::Stopped`] when the answer is no.
-    fn goes_on(&mut self, now_ns: u64, events: u64) -> bool;
+/// How far a simulation is. A run that its observer stops ends with [`SimError::Stopped`].
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// The policy of the run.
+    pub policy: String,
+    /// Simulated time so far.
+    pub now_ns: u64,
+    /// Simulated events so far.
+    pub events: u64,
 }
 
 /// What can go wrong from a plan to its document.
@@ -77,7 +78,7 @@ fn kept_in(kept: Option<&Path>) -> String {
 pub fn simulate(
     plan: &Plan,
     traces: Option<&Path>,
-    observer: &mut dyn SimulationObserver,
+    observer: &mut dyn Observer<Progress>,
 ) -> Result<(SimulationDocument, Vec<PathBuf>), SimulateError> {
     if let Some(path) = traces {
         let fail = |source| SimulateError::Directory { path: path.to_owned(), source };
@@ -86,7 +87,6 @@ pub fn simulate(
     let mut document = SimulationDocument::new(plan);
     let mut written = Vec::new();
     for policy in &plan.policies {
-        observer.begins(policy);
         let folder = traces.map(|traces| traces.join(format!("{}.swtch", file_name(policy))));
         let summary = one(plan, policy, folder.as_deref(), observer).map_err(|error| match error {
             // The document so far is what a report of the defect needs.
@@ -116,13 +116,14 @@ fn one(
     plan: &Plan,
     policy: &str,
     trace: Option<&Path>,
-    observer: &mut dyn SimulationObserver,
+    observer: &mut dyn Observer<Progress>,
 ) -> Result<Summary, Failed> {
     let other = |error: TraceError| Failed::Other(error.into());
     let mut writer = trace.map(|trace| TraceWriter::begin(plan, policy, trace)).transpose().map_err(other)?;
     #[expect(clippy::disallowed_types, reason = "how long a run took is printed, and decides nothing")]
     let began = std::time::Instant::now();
-    let mut watched = Watched { observer, writer: writer.as_mut() };
+    let progress = Progress { policy: policy.to_owned(), ..Progress::default() };
+    let mut watched = Watched { observer, progress, writer: writer.as_mut() };
     // The sink borrows the writer, which is needed afterwards.
     let done = run(&plan.setting, policy, Any(&mut watched)).map(PolicyRun::without_sink);
     let run = match done {
@@ -175,7 +176,8 @@ fn file_name(policy: &str) -> String {
 
 /// A run's sink: the observer, and a Trace where one is wanted.
 struct Watched<'a> {
-    observer: &'a mut dyn SimulationObserver,
+    observer: &'a mut dyn Observer<Progress>,
+    progress: Progress,
     writer: Option<&'a mut TraceWriter>,
 }
 
@@ -207,7 +209,9 @@ impl Sink for Watched<'_> {
     fn goes_on(&mut self, now_ns: u64, events: u64) -> bool {
         // What cannot be written need not be simulated any further.
         let failed = self.writer.as_ref().is_some_and(|writer| writer.failed());
-        self.observer.goes_on(now_ns, events) && !failed
+        (self.progress.now_ns, self.progress.events) = (now_ns, events);
+        self.observer.event(&self.progress);
+        !failed && !self.observer.stop()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What runs came to, as data: the document `swtch/simulate/1`.
 
 mod check;
+mod text;
 
 use crate::assumption::Assumption;
 use crate::jitter::Jitter;

@@ -82,17 +82,6 @@ fn nanoseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S
     serializer.serialize_u64(time.as_nanos() as u64)
 }
 
-/// Watches a run.
-pub trait Observer {
-    /// Hears what happens.
-    fn event(&mut self, event: &Event);
-
-    /// Whether to stop; asked many times a second.
-    fn stop(&mut self) -> bool {
-        false
-    }
-}
-
 /// What is left of a run whose command has ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
@@ -106,4 +95,16 @@ pub struct Outcome {
     pub out_of_memory: Option<String>,
     /// A file that was to come back and did not, where the command failed: that is why.
     pub not_returned: Option<String>,
+}
+
+impl Outcome {
+    /// That the guest's kernel killed processes for want of memory, and what to do; `memory_mib` is what the guest had.
+    pub fn memory_warning(&self, memory_mib: u64) -> Option<String> {
+        let last = self.out_of_memory.as_ref()?;
+        let count = self.exited.oom_kills;
+        let killed = if count == 1 { "a process".to_owned() } else { format!("{count} processes") };
+        Some(format!(
+            "the guest's {memory_mib} MiB of memory were used up, so its kernel killed {killed}; give it more with --memory{last}"
+        ))
+    }
 }

@@ -1,6 +1,6 @@
 //! Boots a kernel in QEMU, runs a command in it, and returns its output and its status.
 //!
-//! [`run`] takes a [`Spec`] and tells an [`Observer`] what happens, as [`Event`]s. Programs travel with their libraries in an archive that the
+//! [`run`] takes a [`Spec`] and tells an [`Observer`](swtch_units::Observer) what happens, as [`Event`]s. Programs travel with their libraries in an archive that the
 //! kernel unpacks; the guest's first process is the same program that calls [`run`], which hands over to [`guest::run`] when
 //! [`guest::is_first_process`] says so. Guest and host speak in typed frames over a port of their own; the console is the kernel's alone.
 //! [`Spec::deterministic`] counts instructions instead of time: the same run then gives the same switches and the same times.
@@ -28,7 +28,7 @@ mod tail;
 mod turns;
 
 pub use error::VmError;
-pub use event::{Event, Observer, Outcome};
+pub use event::{Event, Outcome};
 pub use kernel::Kernel;
 pub use protocol::{Exited, FrameError, Stream};
 pub use qemu::{Accelerator, program_on_path};

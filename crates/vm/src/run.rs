@@ -2,7 +2,7 @@
 
 use crate::carry::{Item, Luggage};
 use crate::error::VmError;
-use crate::event::{Event, Observer, Outcome};
+use crate::event::{Event, Outcome};
 use crate::guest::Errand;
 use crate::initramfs;
 use crate::kernel::{self, Kernel};
@@ -18,6 +18,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use swtch_units::Observer;
 
 /// A working KVM boots a guest in a second or two; one that exists and hangs does not.
 const KVM_PATIENCE: Duration = Duration::from_secs(10);
@@ -29,19 +30,19 @@ const KVM_PATIENCE: Duration = Duration::from_secs(10);
 /// See [`VmError`]. A command that ends with a status other than 0 is no error.
 ///
 /// ```no_run
-/// use swtch_vm::{Event, Observer, Spec, run};
-///
-/// struct Quiet;
-/// impl Observer for Quiet {
-///     fn event(&mut self, _event: &Event) {}
-/// }
+/// use swtch_units::Silent;
+/// use swtch_vm::{Spec, run};
 ///
 /// let spec = Spec { deterministic: true, ..Spec::new(vec!["hackbench".into()]) };
-/// let outcome = run(&spec, &std::env::current_exe()?, &mut Quiet)?;
+/// let outcome = run(&spec, &std::env::current_exe()?, &mut Silent)?;
 /// println!("{} switches in {} ns", outcome.exited.context_switches, outcome.exited.elapsed_ns);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn run(spec: &Spec, first_process: &Path, observer: &mut dyn Observer) -> Result<Outcome, VmError> {
+pub fn run(
+    spec: &Spec,
+    first_process: &Path,
+    observer: &mut dyn Observer<Event>,
+) -> Result<Outcome, VmError> {
     spec.check()?;
     if env::consts::ARCH != "x86_64" {
         return Err(VmError::Architecture(env::consts::ARCH));
@@ -73,7 +74,7 @@ fn boot(
     kernel: &Kernel,
     folder: &Path,
     back: &Path,
-    observer: &mut dyn Observer,
+    observer: &mut dyn Observer<Event>,
 ) -> Result<Outcome, VmError> {
     let mark = qemu::kvm_mark();
     let failed_before = mark.as_ref().is_some_and(|mark| mark.exists());

@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::error::VmError;
-use crate::event::{Event, Observer, Outcome};
+use crate::event::{Event, Outcome};
 use crate::protocol::{Decoder, Exited, Message, Report, Trouble};
 use crate::qemu::{Accelerator, Files, Qemu};
 use crate::returned::Returned;
@@ -13,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+use swtch_units::Observer;
 
 /// How often the guest's words are looked for when there were none.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -83,14 +84,14 @@ impl<'a> Session<'a> {
     }
 
     /// Follows the guest to its end. QEMU is gone when this returns.
-    pub(crate) fn follow(mut self, observer: &mut dyn Observer) -> End {
+    pub(crate) fn follow(mut self, observer: &mut dyn Observer<Event>) -> End {
         match self.until_done(observer) {
             Ok(()) => self.outcome(),
             Err(error) => End::Failed { error, booted: self.kernel.is_some() },
         }
     }
 
-    fn until_done(&mut self, observer: &mut dyn Observer) -> Result<(), VmError> {
+    fn until_done(&mut self, observer: &mut dyn Observer<Event>) -> Result<(), VmError> {
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
             // Asked before the last look at what it has written, so that nothing written before the end is missed.
@@ -114,7 +115,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reads both channels once; whether there was anything.
-    fn listen(&mut self, buffer: &mut [u8], observer: &mut dyn Observer) -> Result<bool, VmError> {
+    fn listen(&mut self, buffer: &mut [u8], observer: &mut dyn Observer<Event>) -> Result<bool, VmError> {
         let fail = || VmError::system("reading what the guest wrote");
         let console_length = self.console_file.read(buffer).map_err(fail())?;
         for line in self.console.push(&buffer[..console_length]) {
@@ -131,7 +132,7 @@ impl<'a> Session<'a> {
         Ok(length + console_length > 0)
     }
 
-    fn message(&mut self, message: Message, observer: &mut dyn Observer) -> Result<(), VmError> {
+    fn message(&mut self, message: Message, observer: &mut dyn Observer<Event>) -> Result<(), VmError> {
         match message {
             Message::Output(stream, bytes) => observer.event(&Event::Output { stream, bytes }),
             Message::Piece(bytes) => self.returned.piece(&bytes)?,
@@ -140,7 +141,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn report(&mut self, report: Report, observer: &mut dyn Observer) -> Result<(), VmError> {
+    fn report(&mut self, report: Report, observer: &mut dyn Observer<Event>) -> Result<(), VmError> {
         match report {
             Report::Booted { kernel, cpus, .. } => {
                 self.kernel = Some(kernel.clone());
@@ -169,7 +170,7 @@ impl<'a> Session<'a> {
     }
 
     /// The first trouble is what is told at the end; files still come back before.
-    fn trouble(&mut self, trouble: Trouble, observer: &mut dyn Observer) {
+    fn trouble(&mut self, trouble: Trouble, observer: &mut dyn Observer<Event>) {
         let name = |words: &[std::ffi::OsString]| {
             words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()
         };

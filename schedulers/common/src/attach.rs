@@ -1,12 +1,12 @@
 //! From a compiled object to a scheduler that runs: open, set, load, attach, and the way back.
 
-use crate::counters::{self, CpuCounters};
+use crate::counters;
 use crate::error::SchedulerError;
-use crate::exit::{self, ExitInfo};
-use crate::kernel;
+use crate::exit;
+use crate::hotplug::hotplug_sequence;
 use crate::layout::{Layout, Place};
 use crate::program::Source;
-use crate::verifier::{self, Verified};
+use crate::verifier;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Enum, Enum64};
 use libbpf_rs::{
@@ -16,6 +16,7 @@ use libbpf_rs::{
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
+use swtch_sched_ext::{CpuCounters, ExitInfo, Verified};
 
 /// Bytes for the state of the queues that the kernel writes when an error ends a scheduler; the kernel's own default.
 const DUMP_BYTES: u32 = 32768;
@@ -56,7 +57,7 @@ impl Settings {
             .set_value_size(DUMP_BYTES)
             .map_err(SchedulerError::bpf("make room for the dump"))?;
         settings.set_ops("exit_dump_len", &DUMP_BYTES.to_ne_bytes())?;
-        let sequence = kernel::hotplug_sequence(Path::new("/"))?;
+        let sequence = hotplug_sequence(Path::new("/"))?;
         settings.set_ops("hotplug_seq", &sequence.to_ne_bytes())?;
         Ok(settings)
     }

@@ -1,21 +1,11 @@
 //! Counters that a scheduler keeps by CPU in its map `counters`.
 
 use crate::layout::Place;
-use serde::Serialize;
 use serde_json::{Map, Value};
+use swtch_sched_ext::CpuCounters;
 
 /// Counters are numbers of 64 bits.
 const WORD_BYTES: usize = 8;
-
-/// The counters of one CPU, by the names that the scheduler's source gives them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CpuCounters {
-    /// The CPU's number.
-    pub cpu: u32,
-    /// Counts since loading, in the source's order; an array where the source has one.
-    #[serde(flatten)]
-    pub counts: Map<String, Value>,
-}
 
 /// Takes the values of a per-CPU map apart.
 pub(crate) fn parse(fields: &[(String, Place)], values: &[Vec<u8>]) -> Vec<CpuCounters> {

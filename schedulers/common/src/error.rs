@@ -6,27 +6,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerError {
-    /// Loading needs root.
-    #[error(
-        "a scheduler can only be loaded by root; run it with sudo, or try it in a virtual machine: swtch vm"
-    )]
-    NotRoot,
-    /// The kernel has no sched_ext.
-    #[error(
-        "the kernel here, {release}, has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 and later); try it in a virtual machine: swtch vm"
-    )]
-    NoSchedExt {
-        /// As `uname -r` has it.
-        release: String,
-    },
-    /// There can be only one.
-    #[error(
-        "another sched_ext scheduler is loaded, {name}; end its program first (cat /sys/kernel/sched_ext/root/ops names it)"
-    )]
-    AnotherLoaded {
-        /// As the kernel names it.
-        name: String,
-    },
+    /// No scheduler can be loaded here.
+    #[error(transparent)]
+    Refusal(#[from] swtch_sched_ext::Refusal),
     /// libbpf or the kernel refused.
     #[error("cannot {what}: {source}")]
     Bpf {

@@ -1,37 +1,10 @@
-//! Why the kernel says that a scheduler ended.
+//! Reads the kernel's account of an end from the scheduler's memory.
 
 use crate::layout::Fields;
-use serde::Serialize;
 use std::collections::BTreeMap;
+use swtch_sched_ext::ExitInfo;
 
-/// The kernel's account of an end (`struct scx_exit_info`, Linux kernel/sched/ext).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ExitInfo {
-    /// What kind of end, as the kernel's `enum scx_exit_kind` names it, without `SCX_EXIT_` and in small letters: `unreg`, `error_stall`.
-    pub kind: String,
-    /// Its number.
-    pub kind_number: i32,
-    /// What the kernel says: `unregistered from user space`, `runnable task stall`.
-    pub reason: String,
-    /// More of it: which task, for how long.
-    pub message: String,
-    /// What the scheduler or the kernel handed along.
-    pub exit_code: i64,
-    /// The CPU where it began; `None` where the kernel does not say.
-    pub exit_cpu: Option<i32>,
-    /// The state of the queues when an error ended it.
-    pub dump: Option<String>,
-}
-
-impl ExitInfo {
-    /// Whether something went wrong: not an end that somebody asked for (`SCX_EXIT_ERROR` and above are errors).
-    pub fn is_error(&self) -> bool {
-        const SCX_EXIT_ERROR: i32 = 1024;
-        self.kind_number >= SCX_EXIT_ERROR
-    }
-}
-
-/// What has been recorded; `None` while the scheduler runs.
+/// The account; `None` while the scheduler runs.
 pub(crate) fn parse(
     fields: &Fields,
     record: &[u8],

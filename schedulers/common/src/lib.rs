@@ -1,30 +1,27 @@
-//! What the live schedulers share: loading a sched_ext scheduler, attaching it, watching it, ending it, and telling about it.
+//! What the live schedulers share: loading a sched_ext scheduler, attaching it, watching it, ending it, and reporting on it.
 //!
-//! A scheduler is a compiled BPF object, its own arguments, and possibly a [`Worker`] that does something every now and then while the
-//! scheduler runs. [`run`] does the rest: it refuses where a scheduler cannot run, loads and attaches, takes over the tasks that were asked
-//! for, prints counters, and ends when time is up, on a signal, or when the kernel ends the scheduler; then it says why.
+//! A scheduler is a compiled BPF object, its own arguments, and a [`Worker`] that may act every 50 ms while the scheduler runs. [`run`] does
+//! the rest: it checks that a scheduler can run here, loads and attaches it, takes over the tasks that were asked for, prints counters, and
+//! ends when time is up, on a signal, or when the kernel ends the scheduler; then it reports why.
 //!
-//! What is told are [`Event`]s: lines for people, or JSON, one object a line.
+//! Reports are [`SchedulerEvent`](swtch_sched_ext::SchedulerEvent)s: lines for people, or JSON, one object a line.
 
 mod attach;
 mod counters;
-mod duration;
 mod error;
-mod event;
 mod exit;
-mod kernel;
+mod hotplug;
 mod layout;
 mod options;
 mod partial;
 mod program;
+mod reporter;
 mod verifier;
 
 pub use attach::{Loaded, Running, Settings};
-pub use counters::{CpuCounters, total};
-pub use duration::parse_duration;
+pub use counters::total;
 pub use error::SchedulerError;
-pub use event::{Event, Reporter};
-pub use exit::ExitInfo;
-pub use options::Options;
+pub use options::{Options, parse_duration};
 pub use program::{Source, Worker, report_usage, run};
-pub use verifier::Verified;
+pub use reporter::Reporter;
+pub use swtch_sched_ext::SchedulerEvent;

@@ -1,6 +1,5 @@
 //! Options that every scheduler has.
 
-use crate::duration::parse_duration;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,5 +30,23 @@ impl Options {
     /// Whether only some tasks are to be scheduled.
     pub fn is_partial(&self) -> bool {
         self.only_pid.is_some() || self.only_cgroup.is_some()
+    }
+}
+
+/// Reads `60s`, `1.5s`, `20ms`, `100us`, `2m`.
+///
+/// # Errors
+/// When the text has no unit, or the duration is 0.
+///
+/// ```
+/// use std::time::Duration;
+/// assert_eq!(swtch_scx::parse_duration("20ms"), Ok(Duration::from_millis(20)));
+/// assert!(swtch_scx::parse_duration("20").is_err() && swtch_scx::parse_duration("0s").is_err());
+/// ```
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    match swtch_units::parse_ns(text) {
+        Ok(0) => Err(format!("'{text}' is 0; write 20ms, 1.5s, 250us or 5m")),
+        Ok(ns) => Ok(Duration::from_nanos(ns)),
+        Err(error) => Err(error.to_string()),
     }
 }

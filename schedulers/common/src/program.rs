@@ -3,22 +3,21 @@
 use crate::attach::{Running, Settings};
 use crate::counters::total;
 use crate::error::SchedulerError;
-use crate::event::{Event, Reporter};
-use crate::exit::ExitInfo;
-use crate::kernel;
 use crate::options::Options;
 use crate::partial::Members;
+use crate::reporter::Reporter;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use swtch_sched_ext::{EndCause, ExitInfo, SchedulerEvent, Status};
 
-/// How often it is looked whether the kernel has ended the scheduler, a signal came or time is up.
-const LOOK: Duration = Duration::from_millis(50);
-/// How often threads that joined the control group are looked for.
-const ADOPT: Duration = Duration::from_secs(1);
+/// How often the loop checks whether the kernel has ended the scheduler, a signal came or time is up.
+const CHECK_EVERY: Duration = Duration::from_millis(50);
+/// How often the loop looks for threads that joined the cgroup.
+const ADOPT_EVERY: Duration = Duration::from_secs(1);
 
 /// A scheduler's name and compiled object.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +51,7 @@ pub trait Worker {
     }
 }
 
-/// Loads the scheduler, runs it, and tells why it ended. Status 0 when somebody asked for the end, else 1.
+/// Loads the scheduler, runs it, and reports why it ended. Exit status 0 when the end was asked for, else 1.
 pub fn run(source: &Source, options: &Options, worker: &mut dyn Worker) -> ExitCode {
     let reporter = Reporter::new(source.name, options.json);
     match try_run(source, options, worker, &reporter) {
@@ -65,7 +64,7 @@ pub fn run(source: &Source, options: &Options, worker: &mut dyn Worker) -> ExitC
     }
 }
 
-/// Tells what is wrong with the arguments; status 2, or 0 when help was asked for.
+/// Prints what is wrong with the arguments; exit status 2, or 0 when help was asked for.
 pub fn report_usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
@@ -83,14 +82,14 @@ fn try_run(
     worker: &mut dyn Worker,
     reporter: &Reporter,
 ) -> Result<bool, SchedulerError> {
-    kernel::check(Path::new("/"), is_root())?;
+    Status::read(Path::new("/")).permits(source.name, is_root())?;
     let stop = signals()?;
     let members = Members::of(options)?;
     let mut settings = Settings::open(source)?;
-    let told = worker.configure(&mut settings)?;
+    let shown = worker.configure(&mut settings)?;
     if options.verify {
         for verified in settings.verify()? {
-            reporter.tell(&Event::Verified(verified));
+            reporter.report(&SchedulerEvent::Verified(verified));
         }
         return Ok(true);
     }
@@ -98,61 +97,61 @@ fn try_run(
         settings.set_partial()?;
     }
     let loaded = settings.load()?;
-    reporter.tell(&Event::Loaded { scheduler: source.name.to_owned(), settings: told });
-    let mut watch = Watch { running: loaded.attach()?, members, stop, start: Instant::now() };
-    let threads = watch.members.as_mut().map(Members::adopt).transpose()?;
-    reporter.tell(&Event::Enabled {
+    reporter.report(&SchedulerEvent::Loaded { scheduler: source.name.to_owned(), settings: shown });
+    let mut attached = Attached { running: loaded.attach()?, members, stop, start: Instant::now() };
+    let threads = attached.members.as_mut().map(Members::adopt).transpose()?;
+    reporter.report(&SchedulerEvent::Enabled {
         scheduler: source.name.to_owned(),
-        ops: kernel::loaded(Path::new("/")),
+        ops: Status::read(Path::new("/")).ops,
         partial: options.is_partial(),
         threads,
     });
-    let because = watch.until_the_end(options, worker, reporter);
-    watch.end(options, reporter, because)
+    let because = attached.until_the_end(options, worker, reporter);
+    attached.end(options, reporter, because)
 }
 
-/// A scheduler that runs and is watched.
-struct Watch {
+/// A scheduler that runs, and what ends it.
+struct Attached {
     running: Running,
     members: Option<Members>,
     stop: Arc<AtomicBool>,
     start: Instant,
 }
 
-impl Watch {
+impl Attached {
     /// What ended it.
     fn until_the_end(
         &mut self,
         options: &Options,
         worker: &mut dyn Worker,
         reporter: &Reporter,
-    ) -> Result<&'static str, SchedulerError> {
+    ) -> Result<EndCause, SchedulerError> {
         let every = options.stats.map(|seconds| Duration::from_secs(seconds.into()));
-        let (mut next_stats, mut next_adoption) = (every, ADOPT);
+        let (mut next_stats, mut next_adoption) = (every, ADOPT_EVERY);
         loop {
             let elapsed = self.start.elapsed();
             if self.running.exit_info()?.is_some() {
-                return Ok("kernel");
+                return Ok(EndCause::Kernel);
             }
             if self.stop.load(Ordering::Relaxed) {
-                return Ok("signal");
+                return Ok(EndCause::Signal);
             }
             if options.duration.is_some_and(|duration| elapsed >= duration) {
-                return Ok("time");
+                return Ok(EndCause::Time);
             }
             worker.work(&self.running, reporter, elapsed)?;
             if let (Some(next), Some(every)) = (next_stats, every)
                 && elapsed >= next
             {
-                self.tell_counters(reporter, elapsed)?;
+                self.report_counters(reporter, elapsed)?;
                 next_stats = Some(next + every);
             }
             if let (Some(members), true) = (&mut self.members, elapsed >= next_adoption) {
                 members.adopt()?;
-                next_adoption = elapsed + ADOPT;
+                next_adoption = elapsed + ADOPT_EVERY;
             }
-            let left = options.duration.map_or(LOOK, |duration| duration.saturating_sub(elapsed));
-            std::thread::sleep(left.min(LOOK));
+            let left = options.duration.map_or(CHECK_EVERY, |duration| duration.saturating_sub(elapsed));
+            std::thread::sleep(left.min(CHECK_EVERY));
         }
     }
 
@@ -161,27 +160,31 @@ impl Watch {
         mut self,
         options: &Options,
         reporter: &Reporter,
-        because: Result<&'static str, SchedulerError>,
+        because: Result<EndCause, SchedulerError>,
     ) -> Result<bool, SchedulerError> {
         let elapsed = self.start.elapsed();
         self.running.detach();
         drop(self.members.take());
         if options.stats.is_some() {
-            self.tell_counters(reporter, elapsed)?;
+            self.report_counters(reporter, elapsed)?;
         }
         let exit = self.running.exit_info()?.unwrap_or_else(|| ExitInfo {
             reason: "the kernel gave no account of the end".to_owned(),
             ..ExitInfo::default()
         });
         let is_error = exit.is_error();
-        let told = because.as_ref().copied().unwrap_or("failure");
-        reporter.tell(&Event::Ended { because: told, seconds: elapsed.as_secs_f64(), exit });
-        because.map(|because| because != "kernel" && !is_error)
+        let cause = because.as_ref().copied().unwrap_or(EndCause::Failure);
+        reporter.report(&SchedulerEvent::Ended { because: cause, seconds: elapsed.as_secs_f64(), exit });
+        because.map(|because| because != EndCause::Kernel && !is_error)
     }
 
-    fn tell_counters(&self, reporter: &Reporter, elapsed: Duration) -> Result<(), SchedulerError> {
+    fn report_counters(&self, reporter: &Reporter, elapsed: Duration) -> Result<(), SchedulerError> {
         let cpus = self.running.counters()?;
-        reporter.tell(&Event::Counters { seconds: elapsed.as_secs_f64(), total: total(&cpus), cpus });
+        reporter.report(&SchedulerEvent::Counters {
+            seconds: elapsed.as_secs_f64(),
+            total: total(&cpus),
+            cpus,
+        });
         Ok(())
     }
 }

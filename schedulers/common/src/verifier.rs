@@ -2,24 +2,11 @@
 
 use crate::error::SchedulerError;
 use libbpf_rs::{PrintLevel, set_print};
-use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
+use swtch_sched_ext::Verified;
 
 /// The verifier writes only its statistics (`BPF_LOG_STATS`, Linux include/linux/bpf_verifier.h).
 pub(crate) const STATISTICS_LEVEL: u32 = 4;
-
-/// What it took to verify one program.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Verified {
-    /// The program's name.
-    pub program: String,
-    /// Instructions that the verifier walked through; its limit is a million.
-    pub instructions: u64,
-    /// States that it looked at.
-    pub states: u64,
-    /// The most states that it remembered at once.
-    pub peak_states: u64,
-}
 
 /// What libbpf says while it loads; its callback has no place for anything of the caller's.
 static SAID: Mutex<String> = Mutex::new(String::new());

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use swtch_fairness::Policy;
-use swtch_scx::{Event, Reporter, Running, SchedulerError, Settings, Worker};
+use swtch_scx::{Reporter, Running, SchedulerError, SchedulerEvent, Settings, Worker};
 use swtch_units::CpuList;
 
 /// Shares and factors are parts of this in the BPF half.
@@ -288,7 +288,7 @@ impl Worker for Fair {
         if elapsed >= self.next {
             self.next = elapsed + self.plan.interval;
             let fields = self.control(running)?;
-            reporter.tell(&Event::Note {
+            reporter.report(&SchedulerEvent::Note {
                 seconds: elapsed.as_secs_f64(),
                 about: "shares".to_owned(),
                 fields,

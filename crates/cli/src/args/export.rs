@@ -1,8 +1,11 @@
 //! Arguments of `swtch export`.
 
 use super::JsonArgs;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
+use swtch_report::EXPORTERS;
+use swtch_report::export::Exporter;
 use swtch_trace::tables::TABLES;
 
 #[derive(Debug, Args)]
@@ -12,52 +15,33 @@ use swtch_trace::tables::TABLES;
     swtch export run.swtch --to csv --table tasks           to standard output\n  \
     swtch export run.swtch --to csv --table wakes -o wakes.csv --json\n  \
     swtch export run.swtch --to prometheus -o swtch.prom    totals, for node_exporter's textfile collector\n\n\
-    Tables: switches, tasks, cpus, cgroups, wakes, preemptions, interrupts, intervals, histograms.\n\
-    An older FILE is replaced when the new one is whole. Exit status: 0 done, 1 failed, 2 wrong usage.")]
+    FILE is replaced only when the export is complete. Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct ExportArgs {
     /// The Trace
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// The format
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) to: Format,
-    /// The table, for parquet and csv; the switches when not given
-    #[arg(long, value_name = "NAME", value_parser = table)]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub(crate) to: &'static Exporter,
+    /// The table, for formats of one table [default: switches]
+    #[arg(long, value_name = "NAME", value_parser = tables())]
     pub(crate) table: Option<&'static str>,
-    /// The file to write; for csv and prometheus standard output when not given, or -
+    /// The file to write; - is standard output, the default of text formats
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
-    /// With prometheus: price with this Profile instead of this machine's
+    /// Price with this Profile instead of this machine's, for formats with prices
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Tracks of CPUs and threads, for Perfetto's viewer
-    Perfetto,
-    /// A table with typed columns
-    Parquet,
-    /// A table as text
-    Csv,
-    /// Totals as OpenMetrics text
-    Prometheus,
+fn formats() -> impl TypedValueParser<Value = &'static Exporter> {
+    let values = EXPORTERS.iter().map(|exporter| PossibleValue::new(exporter.name).help(exporter.about));
+    PossibleValuesParser::new(values).try_map(|name| Exporter::named(&name).ok_or("not a format"))
 }
 
-impl Format {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Perfetto => "perfetto",
-            Self::Parquet => "parquet",
-            Self::Csv => "csv",
-            Self::Prometheus => "prometheus",
-        }
-    }
-}
-
-fn table(text: &str) -> Result<&'static str, String> {
-    let unknown = || format!("unknown table '{text}'; the tables are {}", TABLES.join(", "));
-    TABLES.iter().copied().find(|name| *name == text).ok_or_else(unknown)
+fn tables() -> impl TypedValueParser<Value = &'static str> {
+    let named = |name: String| TABLES.iter().copied().find(|table| *table == name).ok_or("not a table");
+    PossibleValuesParser::new(TABLES).try_map(named)
 }

@@ -38,15 +38,15 @@ pub(crate) enum SchedCommand {
     List(JsonArgs),
     /// A command under several schedulers in turn, in one table
     Compare(Box<CompareArgs>),
-    /// Ties a program to the process that starts it
+    /// Makes a program die with the process that starts it
     #[command(hide = true)]
-    Tether(TetherArgs),
+    DieWithParent(DieWithParentArgs),
     #[command(external_subcommand)]
     Run(Vec<OsString>),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TetherArgs {
+pub(crate) struct DieWithParentArgs {
     pub(crate) parent: u32,
     #[arg(last = true)]
     pub(crate) program: Vec<OsString>,

@@ -1,7 +1,7 @@
 //! `swtch import`.
 
 use crate::args::import::ImportArgs;
-use crate::interrupt::Interruptible;
+use crate::console::Interruptible;
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
 use serde_json::json;

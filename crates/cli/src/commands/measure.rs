@@ -1,17 +1,18 @@
 //! `swtch measure`.
 
 use crate::args::{JsonArgs, MeasureArgs};
+use crate::console::{Console, INTERRUPTS, ProgressLine};
 use crate::output::{self, WrongUsage};
-use crate::progress::Bar;
 use anyhow::Context;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use swtch_measure::{MeasureError, Measurement, Options, measure};
+use swtch_measure::{MeasureError, Measurement, Options, Progress, measure};
 use swtch_profile::check::check_with_samples;
 use swtch_profile::model::Ended;
 use swtch_profile::{Profile, compare, file};
 use swtch_report::terminal;
+use swtch_units::Observer;
 
 pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
     // Read first: a mistyped name should not cost a minute and a half of measuring.
@@ -21,9 +22,7 @@ pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let place = place(args)?;
-    let mut bar = Bar::new().context("cannot listen for Ctrl-C")?;
-    let measured = measure(&options(args), &mut bar);
-    bar.clear();
+    let measured = measure(&options(args), &mut measuring()?);
     let mut measurement = measured.map_err(|error| match error {
         MeasureError::Options(error) => anyhow::Error::new(WrongUsage(error.to_string())),
         other => other.into(),
@@ -43,6 +42,22 @@ pub(crate) fn run(args: &MeasureArgs) -> anyhow::Result<ExitCode> {
         _ => {}
     }
     Ok(if interrupted { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Steps of the progress bar.
+const STEPS: u64 = 1000;
+
+/// Shows the progress of a measurement; Ctrl-C ends it.
+pub(super) fn measuring() -> anyhow::Result<impl Observer<Progress>> {
+    let line =
+        ProgressLine::at_once("{bar:30} {percent:>3} %  at most {prefix} left  {wide_msg}", Some(STEPS));
+    Console::new(line, &INTERRUPTS, |line: &mut ProgressLine, progress: &Progress| {
+        line.show(|bar| {
+            bar.set_prefix(format!("{} s", progress.at_most.as_secs()));
+            bar.set_message(progress.condition.clone());
+            bar.set_position((progress.fraction * STEPS as f64) as u64);
+        });
+    })
 }
 
 fn options(args: &MeasureArgs) -> Options {
@@ -77,7 +92,7 @@ fn place(args: &MeasureArgs) -> anyhow::Result<Option<Place>> {
     if args.no_save || args.partial() {
         return Ok(None);
     }
-    Ok(output::own_profile().map(|path| Place { path, asked_for: false }))
+    Ok(file::own_path().map(|path| Place { path, asked_for: false }))
 }
 
 fn save(measurement: &mut Measurement, place: &Place) -> anyhow::Result<PathBuf> {

@@ -1,10 +1,12 @@
 //! `swtch record`.
 
+mod live_line;
+
+use super::measure::measuring;
 use crate::args::record::RecordArgs;
-use crate::live_line::LiveLine;
 use crate::output::{self, WrongUsage};
-use crate::progress::Bar;
 use anyhow::{Context, bail};
+use live_line::LiveLine;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use swtch_cost::{CostModel, Inputs, advise, bill, caveats};
@@ -46,7 +48,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     };
     let mut line = LiveLine::new(is_command, args.duration).context("cannot listen for Ctrl-C")?;
     let recorded = record(&options, &mut line);
-    line.clear();
+    drop(line);
     let recording = match recorded {
         Ok(recording) => {
             Recording { folder: destination.settle(recording.header.provenance.ended)?, ..recording }
@@ -99,14 +101,12 @@ fn folder(target: &Target) -> PathBuf {
 
 /// Prices of this machine: of its Profile, which is measured when there is none.
 fn own_model() -> anyhow::Result<Option<CostModel>> {
-    let Some(path) = output::own_profile() else { return Ok(None) };
-    if path.exists() {
-        return Ok(Some(CostModel::of(&file::read(&path)?)));
+    if let Some(model) = output::prices(None)? {
+        return Ok(Some(model));
     }
+    let Some(path) = file::own_path() else { return Ok(None) };
     output::complain_text("swtch: this machine has no Profile yet; measuring one takes ten seconds, once");
-    let mut bar = Bar::new().context("cannot listen for Ctrl-C")?;
-    let measured = measure(&MeasureOptions::preset(Preset::Quick), &mut bar);
-    bar.clear();
+    let measured = measure(&MeasureOptions::preset(Preset::Quick), &mut measuring()?);
     let mut measurement = match measured {
         Ok(measurement) => measurement,
         Err(error) => bail!("no Profile to price with: {error}; --no-profile does without"),

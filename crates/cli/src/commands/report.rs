@@ -132,23 +132,15 @@ fn functions(paths: &[PathBuf]) -> anyhow::Result<Vec<NamedFaas>> {
 
 /// Traces with their bills. Nothing is measured for them: without a Profile the bill says what it lacks.
 fn priced(paths: &[PathBuf], args: &ReportArgs) -> anyhow::Result<Vec<NamedTrace>> {
-    let prices = match (&args.profile, output::own_profile()) {
-        (Some(path), _) => {
-            Some(NamedProfile { name: format!("the Profile {}", path.display()), profile: file::read(path)? })
-        }
-        (None, Some(path)) if path.exists() => {
-            Some(NamedProfile { name: "this machine’s Profile".to_owned(), profile: file::read(&path)? })
-        }
-        _ => None,
-    };
+    let prices = file::prices(args.profile.as_deref())?.map(|(name, profile)| NamedProfile { name, profile });
     let priced =
         |path: &PathBuf| Ok(NamedTrace::new(name(path), Trace::open(path)?, prices.as_ref(), args.price));
     paths.iter().map(priced).collect()
 }
 
 fn own() -> anyhow::Result<PathBuf> {
-    let path = output::own_profile()
-        .context("no profile given, and no home folder to look for this machine's in")?;
+    let path =
+        file::own_path().context("no profile given, and no home folder to look for this machine's in")?;
     if !path.exists() {
         bail!("no profile given, and this machine has none yet; run 'swtch measure --quick' first");
     }

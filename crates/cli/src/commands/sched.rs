@@ -1,41 +1,44 @@
 //! `swtch sched`.
 
 mod compare;
-mod watch;
 
 use crate::args::JsonArgs;
-use crate::args::sched::{SchedArgs, SchedCommand, TetherArgs};
+use crate::args::sched::{DieWithParentArgs, SchedArgs, SchedCommand};
+use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
-use swtch_sched::{Found, Job, LiveError, Places, Status, tether};
+use swtch_sched::{Found, Job, Progress, SchedError, SchedulerMessage, SearchPath};
 use swtch_units::aligned;
-use watch::Watch;
 
 pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
     match &args.what {
         SchedCommand::Status(args) => status(args),
         SchedCommand::List(args) => list(args),
         SchedCommand::Compare(args) => compare::run(args),
-        SchedCommand::Tether(args) => tied(args),
+        SchedCommand::DieWithParent(args) => die_with_parent(args),
         SchedCommand::Run(words) => scheduler(words),
     }
 }
 
-/// This program, and where schedulers are looked for.
-fn places() -> anyhow::Result<(PathBuf, Places)> {
+/// What ends a scheduler, a terminal that goes away among it.
+const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// This program, and where schedulers are searched for.
+fn search_path() -> anyhow::Result<(PathBuf, SearchPath)> {
     let program = env::current_exe().context("cannot find this program")?;
-    let places = Places::new(&program, &env::var_os("PATH").unwrap_or_default());
-    Ok((program, places))
+    let search_path = SearchPath::new(&program, &env::var_os("PATH").unwrap_or_default());
+    Ok((program, search_path))
 }
 
 fn status(args: &JsonArgs) -> anyhow::Result<ExitCode> {
-    let status = Status::read(Path::new("/"));
+    let status = swtch_sched::status(Path::new("/"));
     if args.asked() {
         output::json(args, &status)?;
     } else {
@@ -45,7 +48,7 @@ fn status(args: &JsonArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn list(args: &JsonArgs) -> anyhow::Result<ExitCode> {
-    let found = places()?.1.list();
+    let found = search_path()?.1.list();
     if args.asked() {
         output::json(args, &found)?;
         return Ok(ExitCode::SUCCESS);
@@ -63,9 +66,10 @@ fn list(args: &JsonArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tied(args: &TetherArgs) -> anyhow::Result<ExitCode> {
+fn die_with_parent(args: &DieWithParentArgs) -> anyhow::Result<ExitCode> {
     let program = args.program.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    Err(tether::become_tied(args.parent, &args.program)).with_context(|| format!("cannot run {program}"))
+    Err(swtch_sched::die_with_parent::exec(args.parent, &args.program))
+        .with_context(|| format!("cannot run {program}"))
 }
 
 /// Runs one, with its own options.
@@ -73,8 +77,8 @@ fn scheduler(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let Some((name, arguments)) = words.split_first() else {
         return Err(WrongUsage("no scheduler given; see swtch sched list".to_owned()).into());
     };
-    let (program, places) = places()?;
-    let found = places.find(&name.to_string_lossy())?;
+    let (program, search_path) = search_path()?;
+    let found = search_path.find(&name.to_string_lossy())?;
     let asks = |words: &[&str]| arguments.iter().any(|word| words.iter().any(|asked| word == asked));
     if asks(&["--help", "-h", "--version", "-V"]) {
         let error = Command::new(&found.path).args(arguments).exec();
@@ -85,12 +89,30 @@ fn scheduler(words: &[OsString]) -> anyhow::Result<ExitCode> {
         for_others(&mut job)?;
     }
     let json = asks(&["--json"]);
-    let mut watch = Watch::new(&job.found.name, json).context("cannot listen for Ctrl-C")?;
-    let ended = swtch_sched::run(&job, &mut watch)?;
+    let name = job.found.name.clone();
+    let show = |_: &mut ProgressLine, progress: &Progress| {
+        if let Progress::Message(message) = progress {
+            pass_on(message, &name, json);
+        }
+    };
+    let mut console = Console::new(ProgressLine::new("", None), &ENDS, show)?;
+    let ended = swtch_sched::run(&job, &mut console)?;
     if let Some(words) = &ended.words {
         output::complain_text(&format!("swtch: {words}"));
     }
     Ok(ExitCode::from(ended.exit_code()))
+}
+
+/// Prints what the scheduler printed: events in words, or as they came.
+fn pass_on(message: &SchedulerMessage, name: &str, json: bool) {
+    use SchedulerMessage::{Complaint, Event, Text, Unknown};
+    match message {
+        Event(_, line) | Unknown(line) if json => output::print(&format!("{line}\n")),
+        Event(event, _) => output::print(&format!("{name}: {}\n", event.in_words())),
+        Unknown(line) | Text(line) if !json => output::print(&format!("{line}\n")),
+        // Standard output has JSON only; any other line goes to standard error.
+        Unknown(line) | Text(line) | Complaint(line) => output::complain_text(line),
+    }
 }
 
 /// What swtch does for schedulers that know nothing of it: it ends them after a time.
@@ -102,7 +124,7 @@ fn for_others(job: &mut Job) -> anyhow::Result<()> {
     for option in ["--only-pid", "--only-cgroup"] {
         if job.arguments.iter().any(|word| given(option, word)) {
             let name = job.found.name.clone();
-            let error = LiveError::Foreign { option: option.to_owned(), name };
+            let error = SchedError::Foreign { option: option.to_owned(), name };
             return Err(WrongUsage(error.to_string()).into());
         }
     }

@@ -1,9 +1,8 @@
 //! `swtch serve`.
 
 use crate::args::serve::ServeArgs;
-use crate::http::{Page, Server};
+use crate::console::interrupted_by;
 use crate::output;
-use crate::signals::ended_by;
 use anyhow::{Context, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeSet;
@@ -14,6 +13,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
+use swtch_http::{Content, Server};
 use swtch_record::meter::{CHECKED, Delta, Meter};
 use swtch_report::prometheus::{CONTENT_TYPE, GroupUse, Kernel, Ledger, Limits, Moment, Stretch};
 
@@ -35,14 +35,14 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     }
     // Before programs are loaded: a port that is taken should not cost that.
     let mut server = if args.once { None } else { Some(listen(args.listen)?) };
-    let ended = ended_by(&[SIGINT, SIGTERM, SIGHUP], &[SIGINT]).context("cannot listen for Ctrl-C")?;
+    let ended = interrupted_by(&[SIGINT, SIGTERM, SIGHUP]).context("cannot listen for Ctrl-C")?;
     let mut watch = Watch::begin(args)?;
     let Some(server) = &mut server else { return once(&mut watch, &ended) };
     announce(args, server.address()?, &watch)?;
     let mut looked = Instant::now();
     while !ended.load(Ordering::Relaxed) {
         let period = watch.meter.period();
-        server.turn(period.saturating_sub(looked.elapsed()), &mut |path| watch.page(path));
+        server.poll(period.saturating_sub(looked.elapsed()), &mut |path| watch.page(path));
         if looked.elapsed() >= period {
             looked = Instant::now();
             watch.meter.poll();
@@ -117,17 +117,17 @@ impl Watch {
         Ok(watch)
     }
 
-    fn page(&mut self, path: &str) -> Option<Page> {
+    fn page(&mut self, path: &str) -> Option<Content> {
         const PLAIN: &str = "text/plain; charset=utf-8";
         match path {
             "/metrics" => {
                 if self.sampled.elapsed() >= FRESH {
                     self.sample();
                 }
-                Some(Page { kind: CONTENT_TYPE, body: self.text() })
+                Some(Content { content_type: CONTENT_TYPE, body: self.text() })
             }
-            "/healthz" => Some(Page { kind: PLAIN, body: "ok\n".into() }),
-            "/" => Some(Page { kind: "text/html; charset=utf-8", body: INDEX.into() }),
+            "/healthz" => Some(Content { content_type: PLAIN, body: "ok\n".into() }),
+            "/" => Some(Content { content_type: "text/html; charset=utf-8", body: INDEX.into() }),
             _ => None,
         }
     }

@@ -1,37 +1,38 @@
 //! `swtch vm`.
 
-mod versus;
-mod watch;
-
 use crate::args::vm::VmArgs;
+use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use swtch_vm::{Outcome, Spec, VmError};
-use watch::Watch;
+use std::time::Duration;
+use swtch_profile::compare;
+use swtch_report::terminal;
+use swtch_sched::{KernelRun, SchedError, kernels_table, measures};
+use swtch_units::Observer;
+use swtch_vm::{Accelerator, Event, Spec, Stream};
+
+/// The spinner turns this often.
+const TICK: Duration = Duration::from_millis(120);
 
 pub(crate) fn run(args: &VmArgs) -> anyhow::Result<ExitCode> {
     let own = env::current_exe().context("cannot find this program, which the guest needs")?;
     let command = with_own_program(&args.command, &own);
     let specs = args.specs(&command);
-    // Told before the first guest boots.
+    // Before the first guest boots.
     for spec in &specs {
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
     }
-    let mut watch = Watch::new(args).context("cannot listen for Ctrl-C")?;
-    if let [spec] = &specs[..] {
-        let ran = swtch_vm::run(spec, &own, &mut watch);
-        watch.clear();
-        return Ok(finish(spec, ran));
-    }
-    versus::run(args, specs, &own, &mut watch)
+    if let [spec] = &specs[..] { one(args, spec, &own) } else { several(args, specs, &own) }
 }
 
-/// `swtch` is this program, wherever it lies.
-pub(crate) fn with_own_program(command: &[OsString], own: &std::path::Path) -> Vec<OsString> {
+/// `swtch` is this program, wherever it is installed.
+pub(crate) fn with_own_program(command: &[OsString], own: &Path) -> Vec<OsString> {
     let mut command = command.to_vec();
     if let Some(program) = command.first_mut()
         && program == "swtch"
@@ -41,30 +42,134 @@ pub(crate) fn with_own_program(command: &[OsString], own: &std::path::Path) -> V
     command
 }
 
-/// Says what went wrong, and passes the command's status on.
-fn finish(spec: &Spec, ran: Result<Outcome, VmError>) -> ExitCode {
-    match ran {
+/// One guest: the command's output and exit status pass through.
+fn one(args: &VmArgs, spec: &Spec, own: &Path) -> anyhow::Result<ExitCode> {
+    match swtch_vm::run(spec, own, &mut watching(args, String::new(), false)?) {
         Ok(outcome) => {
-            tell_of_memory(spec, &outcome);
-            if let Some(text) = &outcome.not_returned {
-                output::complain_text(&format!("swtch: {text}"));
+            let warnings = [outcome.memory_warning(spec.memory_mib), outcome.not_returned];
+            for warning in warnings.into_iter().flatten() {
+                output::complain_text(&format!("swtch: {warning}"));
             }
-            ExitCode::from(u8::try_from(outcome.exited.shell_status()).unwrap_or(1))
+            Ok(ExitCode::from(u8::try_from(outcome.exited.shell_status()).unwrap_or(1)))
         }
         Err(error) => {
             let status = error.shell_status();
             output::complain(&error.into());
-            ExitCode::from(status.unwrap_or(1))
+            Ok(ExitCode::from(status.unwrap_or(1)))
         }
     }
 }
 
-fn tell_of_memory(spec: &Spec, outcome: &Outcome) {
-    if let Some(last) = &outcome.out_of_memory {
-        let (memory, count) = (spec.memory_mib, outcome.exited.oom_kills);
-        let killed = if count == 1 { "a process".to_owned() } else { format!("{count} processes") };
-        output::complain_text(&format!(
-            "swtch: the guest's {memory} MiB of memory were used up, so its kernel killed {killed}; give it more with --memory{last}"
-        ));
+/// Several guests, the later ones compared with the first.
+fn several(args: &VmArgs, specs: Vec<Spec>, own: &Path) -> anyhow::Result<ExitCode> {
+    measures(&specs[0].command, own).map_err(|error| WrongUsage(error.to_string()))?;
+    let count = specs.len();
+    let mut runs = Vec::with_capacity(count);
+    for (index, spec) in specs.into_iter().enumerate() {
+        let (name, memory_mib) = (name(args, &spec), spec.memory_mib);
+        let mut console = watching(args, format!("{} of {count}: ", index + 1), true)?;
+        let run = KernelRun::of(spec, name, own, &mut console);
+        drop(console);
+        let run = run.map_err(|error| match error {
+            SchedError::Wish(text) => WrongUsage(text).into(),
+            error => anyhow::Error::from(error),
+        })?;
+        if let Some(warning) = run.outcome.memory_warning(memory_mib) {
+            output::complain_text(&format!("swtch: {warning}"));
+        }
+        runs.push(run);
     }
+    show(args, &runs)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How this guest differs from the others.
+fn name(args: &VmArgs, spec: &Spec) -> String {
+    let kernel = spec.kernel.as_deref().map(|path| path.display().to_string());
+    let mut parts: Vec<String> = kernel.filter(|_| args.kernel.len() > 1).into_iter().collect();
+    if args.append.len() > 1 {
+        let line = spec.append.trim();
+        parts.push(if line.is_empty() { "(nothing appended)".to_owned() } else { line.to_owned() });
+    }
+    parts.join(" ")
+}
+
+/// Every guest against the first.
+fn show(args: &VmArgs, runs: &[KernelRun]) -> anyhow::Result<()> {
+    let Some((first, others)) = runs.split_first() else { return Ok(()) };
+    let mut documents = Vec::new();
+    for other in others {
+        let (Some(old), Some(new)) = (&first.profile, &other.profile) else { continue };
+        let found = compare::compare(old, new);
+        found.check().context("the comparison is refused; please report this defect")?;
+        if args.json {
+            let comparison = swtch_report::comparison_json(old, new, &found);
+            documents.push(serde_json::json!({
+                "before": first.name, "after": other.name, "comparison": comparison
+            }));
+        } else {
+            let text = terminal::comparison(old, new, &found);
+            output::print(&format!("before: {}\nafter:  {}\n{text}\n", first.name, other.name));
+        }
+    }
+    if args.json {
+        let document = serde_json::json!({ "runs": runs, "comparisons": documents });
+        output::print(&(serde_json::to_string_pretty(&document)? + "\n"));
+    } else if first.profile.is_none() {
+        output::print(&kernels_table(runs));
+    }
+    Ok(())
+}
+
+/// Passes a guest's output on, and shows on a terminal that it boots. `which` of several guests it is stands before what is shown;
+/// `quiet` keeps its command's output back.
+fn watching(args: &VmArgs, which: String, quiet: bool) -> anyhow::Result<impl Observer<Event>> {
+    let (json, console) = (args.json && !quiet, args.console);
+    let line = ProgressLine::at_once("{spinner} {wide_msg}", None);
+    Console::new(line, &[SIGINT, SIGTERM, SIGHUP], move |line: &mut ProgressLine, event: &Event| {
+        let mut spin = |text: &str| {
+            line.show_always(|bar| {
+                bar.reset();
+                bar.enable_steady_tick(TICK);
+                bar.set_message(format!("{which}{text}"));
+            });
+        };
+        match event {
+            event if json => {
+                let text = serde_json::to_string(event).unwrap_or_default();
+                output::print(&(text + "\n"));
+            }
+            Event::Preparing { text } => spin(text),
+            Event::Booting { kernel, accelerator } => {
+                let how = match accelerator {
+                    Accelerator::Kvm => "with KVM",
+                    Accelerator::CountedInstructions => "counting its instructions",
+                    _ => "in emulation",
+                };
+                spin(&format!("booting {kernel} {how}"));
+            }
+            Event::Booted { .. } => spin("booted; starting the command"),
+            Event::Busy { percent } => output::complain_text(&format!(
+                "swtch: the guest's kernel was busy for {percent} % of its CPUs' time when the command started; times and counts contain that"
+            )),
+            Event::Started if quiet => spin("measuring"),
+            // From here on the terminal is the command's.
+            Event::Started => line.clear(),
+            Event::Output { stream, bytes } if !quiet => pass_on(*stream, bytes),
+            Event::Kernel { line } if console => output::complain_text(line),
+            _ => {}
+        }
+    })
+}
+
+/// A reader that has closed the pipe is not a failure.
+fn pass_on(stream: Stream, bytes: &[u8]) {
+    let written = match stream {
+        Stream::Stdout => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes).and_then(|()| out.flush())
+        }
+        Stream::Stderr => io::stderr().lock().write_all(bytes),
+    };
+    drop(written);
 }

@@ -1,5 +1,6 @@
 //! A Profile as text for a terminal: the answer first, then what it rests on.
 
+mod capabilities;
 mod comparison;
 mod flags;
 pub(crate) mod recording;
@@ -18,6 +19,7 @@ use swtch_profile::model::{Direct, Ended, Estimate, Knee, Ring, Total, Unavailab
 use swtch_units::{Bytes, format_ns};
 use table::Table;
 
+pub use capabilities::capabilities;
 pub use comparison::comparison;
 pub use recording::recording;
 pub use wrap::{WIDTH, paragraph};

@@ -1,8 +1,8 @@
 //! One run that nobody watches: time and switches.
 
-use super::Workload;
+use super::ComparisonJob;
 use super::policy::{CHRT, Prepared};
-use crate::error::LiveError;
+use crate::error::SchedError;
 use crate::process::in_words;
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -35,14 +35,14 @@ pub(super) struct Counted {
 }
 
 pub(super) fn run(
-    workload: &Workload,
+    job: &ComparisonJob,
     one: &Prepared,
-    stop: &dyn Fn() -> bool,
-) -> Result<Counted, LiveError> {
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Counted, SchedError> {
     let before = switches()?;
     let machine_before = machine_switches();
     let began = Instant::now();
-    under(one, &workload.command, stop)?;
+    under(one, &job.command, stop)?;
     let seconds = began.elapsed().as_secs_f64();
     let machine = machine_switches().zip(machine_before).map(|(after, before)| after - before);
     let after = switches()?;
@@ -55,7 +55,11 @@ pub(super) fn run(
 }
 
 /// Runs words under the policy, to a successful end.
-pub(super) fn under(one: &Prepared, words: &[OsString], stop: &dyn Fn() -> bool) -> Result<(), LiveError> {
+pub(super) fn under(
+    one: &Prepared,
+    words: &[OsString],
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<(), SchedError> {
     let prefixed: Vec<OsString> =
         one.prefix.iter().map(OsString::from).chain(words.iter().cloned()).collect();
     finish(one, &prefixed, words, stop)
@@ -66,16 +70,16 @@ pub(super) fn finish(
     one: &Prepared,
     words: &[OsString],
     shown: &[OsString],
-    stop: &dyn Fn() -> bool,
-) -> Result<(), LiveError> {
-    let failed = |how: String| LiveError::Command {
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<(), SchedError> {
+    let failed = |how: String| SchedError::Command {
         policy: one.name.clone(),
         command: shown.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default(),
         how,
     };
     let Some((program, arguments)) = words.split_first() else { return Err(failed("is no command".into())) };
-    let mut complaints = tempfile::tempfile().map_err(LiveError::system("making a file for complaints"))?;
-    let errors = complaints.try_clone().map_err(LiveError::system("making a file for complaints"))?;
+    let mut complaints = tempfile::tempfile().map_err(SchedError::system("making a file for complaints"))?;
+    let errors = complaints.try_clone().map_err(SchedError::system("making a file for complaints"))?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).process_group(0);
     let mut child = command.spawn().map_err(|error| {
@@ -104,9 +108,9 @@ pub(super) fn finish(
         (status, stopped)
     });
     if stopped || stop() {
-        return Err(LiveError::Interrupted);
+        return Err(SchedError::Interrupted);
     }
-    let status: ExitStatus = status.map_err(LiveError::system("waiting for the command"))?;
+    let status: ExitStatus = status.map_err(SchedError::system("waiting for the command"))?;
     if status.success() {
         return Ok(());
     }
@@ -123,9 +127,9 @@ fn last_words(complaints: &mut File) -> String {
 }
 
 /// Voluntary and involuntary, of all descendants that have been waited for.
-fn switches() -> Result<(u64, u64), LiveError> {
+fn switches() -> Result<(u64, u64), SchedError> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)
-        .map_err(|error| LiveError::system("asking for the switches of children")(error.into()))?;
+        .map_err(|error| SchedError::system("asking for the switches of children")(error.into()))?;
     Ok((usage.voluntary_context_switches() as u64, usage.involuntary_context_switches() as u64))
 }
 
@@ -138,12 +142,12 @@ fn machine_switches() -> Option<u64> {
 mod tests {
     use super::*;
     use crate::compare::Policy;
-    use crate::find::Places;
+    use crate::find::SearchPath;
     use std::ffi::OsStr;
     use std::path::Path;
 
     fn stock() -> Prepared {
-        Policy::Stock.prepare(&Places::new(Path::new("/"), OsStr::new(""))).unwrap()
+        Policy::Stock.prepare(&SearchPath::new(Path::new("/"), OsStr::new(""))).unwrap()
     }
 
     fn words(script: &str) -> Vec<OsString> {
@@ -153,24 +157,24 @@ mod tests {
     #[test]
     fn a_failure_has_the_commands_last_words() {
         let error =
-            under(&stock(), &words("echo no such table >&2; exit 3"), &|| false).unwrap_err().to_string();
+            under(&stock(), &words("echo no such table >&2; exit 3"), &mut || false).unwrap_err().to_string();
         assert_eq!(error, "under stock, sh ended with status 3 (no such table); there is nothing to compare");
-        let absent = under(&stock(), &["no-such-program".into()], &|| false).unwrap_err().to_string();
+        let absent = under(&stock(), &["no-such-program".into()], &mut || false).unwrap_err().to_string();
         assert!(absent.contains("cannot be started"), "{absent}");
     }
 
     #[test]
     fn a_command_that_goes_on_for_ever_can_be_stopped() {
         let began = Instant::now();
-        let error = under(&stock(), &words("sleep 1000"), &|| true).unwrap_err();
-        assert!(matches!(error, LiveError::Interrupted));
+        let error = under(&stock(), &words("sleep 1000"), &mut || true).unwrap_err();
+        assert!(matches!(error, SchedError::Interrupted));
         assert!(began.elapsed() < Duration::from_secs(60));
     }
 
     #[test]
     fn this_kernel_counts_switches() {
         let before = switches().unwrap();
-        under(&stock(), &words("sleep 0.01; sleep 0.01"), &|| false).unwrap();
+        under(&stock(), &words("sleep 0.01; sleep 0.01"), &mut || false).unwrap();
         let after = switches().unwrap();
         assert!(after.0 > before.0 && machine_switches().is_some());
     }

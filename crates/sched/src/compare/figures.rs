@@ -3,7 +3,7 @@
 use super::counted::Counted;
 use super::policy::Prepared;
 use super::recorded::{BillFigures, Waits};
-use super::{Collected, Workload};
+use super::{Collected, ComparisonJob};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use swtch_stats::{median_interval_sorted, quantile_sorted, sorted};
@@ -127,7 +127,7 @@ impl PolicyRuns {
 }
 
 pub(super) fn comparison(
-    workload: &Workload,
+    job: &ComparisonJob,
     prepared: &[Prepared],
     collected: Vec<Collected>,
 ) -> Comparison {
@@ -138,7 +138,7 @@ pub(super) fn comparison(
         vm: None,
     };
     let runs = prepared.iter().zip(collected).map(|(one, collected)| policy_runs(one, collected)).collect();
-    let command = workload.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = job.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     Comparison { command, machine, exact: false, runs }
 }
 

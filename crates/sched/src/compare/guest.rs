@@ -2,12 +2,13 @@
 
 use super::figures::Comparison;
 use super::policy::{CHRT, Policy};
-use super::{Workload, check};
-use crate::Observer;
-use crate::error::LiveError;
+use super::{ComparisonJob, check};
+use crate::Progress;
+use crate::error::SchedError;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
+use swtch_units::Observer;
 use swtch_vm::{Accelerator, Event, Spec, Stream, VmError};
 
 /// Where the guest keeps Traces, below the current folder.
@@ -26,34 +27,31 @@ pub struct Guest {
 /// # Errors
 /// When a guest, a scheduler or the command fails.
 pub fn compare_in_vm(
-    workload: &Workload,
+    job: &ComparisonJob,
     guest: &Guest,
-    observer: &mut dyn Observer,
-) -> Result<Comparison, LiveError> {
-    check(workload)?;
-    for policy in &workload.policies {
-        policy.prepare(&workload.places)?;
+    observer: &mut dyn Observer<Progress>,
+) -> Result<Comparison, SchedError> {
+    check(job)?;
+    for policy in &job.policies {
+        policy.prepare(&job.search_path)?;
     }
-    let boots: Vec<&[Policy]> = if guest.spec.deterministic {
-        workload.policies.chunks(1).collect()
-    } else {
-        vec![&workload.policies[..]]
-    };
+    let boots: Vec<&[Policy]> =
+        if guest.spec.deterministic { job.policies.chunks(1).collect() } else { vec![&job.policies[..]] };
     let count = boots.len();
     let mut whole: Option<Comparison> = None;
     for (done, policies) in boots.into_iter().enumerate() {
         let names: Vec<String> = policies.iter().map(Policy::to_string).collect();
         let names = names.join(", ");
-        let mut watch =
-            Watch { observer, done, count, names: &names, output: Vec::new(), errors: Vec::new() };
-        let part = boot(workload, guest, policies, &mut watch)?;
+        let mut printed =
+            GuestOutput { observer, done, count, names: &names, stdout: Vec::new(), stderr: Vec::new() };
+        let part = boot(job, guest, policies, &mut printed)?;
         match &mut whole {
             Some(whole) => whole.runs.extend(part.runs),
             None => whole = Some(part),
         }
     }
-    observer.step(count, count, "");
-    let mut whole = whole.ok_or_else(|| LiveError::Wish("there is nothing to compare".to_owned()))?;
+    observer.event(&Progress::Step { done: count, of: count, next: String::new() });
+    let mut whole = whole.ok_or_else(|| SchedError::Wish("there is nothing to compare".to_owned()))?;
     if guest.spec.deterministic {
         whole.exact = true;
         whole.runs = whole.runs.into_iter().map(super::PolicyRuns::exact).collect();
@@ -62,70 +60,71 @@ pub fn compare_in_vm(
 }
 
 fn boot(
-    workload: &Workload,
+    job: &ComparisonJob,
     guest: &Guest,
     policies: &[Policy],
-    watch: &mut Watch<'_>,
-) -> Result<Comparison, LiveError> {
-    let mut spec = Spec { command: command(workload, policies), ..guest.spec.clone() };
+    printed: &mut GuestOutput<'_>,
+) -> Result<Comparison, SchedError> {
+    let mut spec = Spec { command: command(job, policies), ..guest.spec.clone() };
     for policy in policies {
         match policy {
             Policy::Stock => {}
             Policy::Fifo | Policy::RoundRobin => spec.copy.extend(swtch_vm::program_on_path(CHRT)),
-            Policy::Scheduler { name, .. } => spec.copy.push(workload.places.find(name)?.path),
+            Policy::Scheduler { name, .. } => spec.copy.push(job.search_path.find(name)?.path),
         }
     }
-    if let Some(out) = &workload.out {
-        fs::create_dir_all(out).map_err(LiveError::system(format!("making the folder {}", out.display())))?;
+    if let Some(out) = &job.out {
+        fs::create_dir_all(out)
+            .map_err(SchedError::system(format!("making the folder {}", out.display())))?;
         spec.fetch = vec![TRACES.into()];
         spec.fetch_into = Some(out.clone());
     }
-    let names = watch.names.to_owned();
+    let names = printed.names.to_owned();
     let failed = |source: VmError| match source {
-        VmError::Interrupted => LiveError::Interrupted,
-        source => LiveError::Vm { policies: names.clone(), source: Box::new(source) },
+        VmError::Interrupted => SchedError::Interrupted,
+        source => SchedError::Vm { policies: names.clone(), source: Box::new(source) },
     };
-    let outcome = swtch_vm::run(&spec, &workload.program, watch).map_err(failed)?;
+    let outcome = swtch_vm::run(&spec, &job.program, printed).map_err(failed)?;
     if outcome.exited.shell_status() != 0 {
-        return Err(LiveError::InGuest(complaint(&names, outcome.exited.shell_status(), &watch.errors)));
+        return Err(SchedError::InGuest(complaint(&names, outcome.exited.shell_status(), &printed.stderr)));
     }
-    let mut part: Comparison = serde_json::from_slice(&watch.output).map_err(|error| {
-        LiveError::InGuest(format!("{names}: the guest's comparison cannot be read: {error}"))
+    let mut part: Comparison = serde_json::from_slice(&printed.stdout).map_err(|error| {
+        SchedError::InGuest(format!("{names}: the guest's comparison cannot be read: {error}"))
     })?;
-    part.command = workload.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    part.command = job.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     part.machine.vm = Some(name(outcome.accelerator).to_owned());
-    if let Some(out) = &workload.out {
+    if let Some(out) = &job.out {
         keep(&mut part, out)?;
     }
     Ok(part)
 }
 
 /// What the guest is to run: this program, for these policies.
-fn command(workload: &Workload, policies: &[Policy]) -> Vec<OsString> {
+fn command(job: &ComparisonJob, policies: &[Policy]) -> Vec<OsString> {
     let names: Vec<String> = policies.iter().map(Policy::to_string).collect();
-    let mut command: Vec<OsString> = vec![workload.program.clone().into()];
+    let mut command: Vec<OsString> = vec![job.program.clone().into()];
     command.extend(["sched", "compare", "--json", "--policies"].map(OsString::from));
     command.push(names.join(",").into());
-    command.extend(["--runs".into(), workload.runs.to_string().into()]);
-    if !workload.record {
+    command.extend(["--runs".into(), job.runs.to_string().into()]);
+    if !job.record {
         command.push("--no-record".into());
     }
-    if workload.out.is_some() {
+    if job.out.is_some() {
         command.extend(["--out", TRACES].map(OsString::from));
     }
     command.push("--".into());
-    command.extend(workload.command.iter().cloned());
+    command.extend(job.command.iter().cloned());
     command
 }
 
 /// Moves Traces to where they were asked for.
-fn keep(part: &mut Comparison, out: &Path) -> Result<(), LiveError> {
+fn keep(part: &mut Comparison, out: &Path) -> Result<(), SchedError> {
     let from = out.join(TRACES);
     for run in &mut part.runs {
         let Some(name) = run.trace.as_ref().and_then(|trace| trace.file_name()) else { continue };
         let place = out.join(name);
         fs::rename(from.join(name), &place)
-            .map_err(LiveError::system(format!("keeping the Trace {}", place.display())))?;
+            .map_err(SchedError::system(format!("keeping the Trace {}", place.display())))?;
         run.trace = Some(place);
     }
     // Empty by now.
@@ -149,27 +148,28 @@ fn name(accelerator: Accelerator) -> &'static str {
     }
 }
 
-/// Listens to one guest.
-struct Watch<'a> {
-    observer: &'a mut dyn Observer,
+/// What one guest prints, kept; its progress goes to the observer.
+struct GuestOutput<'a> {
+    observer: &'a mut dyn Observer<Progress>,
     done: usize,
     count: usize,
     names: &'a str,
-    output: Vec<u8>,
-    errors: Vec<u8>,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
 }
 
-impl swtch_vm::Observer for Watch<'_> {
+impl Observer<Event> for GuestOutput<'_> {
     fn event(&mut self, event: &Event) {
         let doing = match event {
-            Event::Output { stream: Stream::Stdout, bytes } => return self.output.extend(bytes),
-            Event::Output { stream: Stream::Stderr, bytes } => return self.errors.extend(bytes),
+            Event::Output { stream: Stream::Stdout, bytes } => return self.stdout.extend(bytes),
+            Event::Output { stream: Stream::Stderr, bytes } => return self.stderr.extend(bytes),
             Event::Preparing { text } => text.as_str(),
             Event::Booting { .. } => "booting",
             Event::Started => "running",
             _ => return,
         };
-        self.observer.step(self.done, self.count, &format!("{}: {doing}", self.names));
+        let next = format!("{}: {doing}", self.names);
+        self.observer.event(&Progress::Step { done: self.done, of: self.count, next });
     }
 
     fn stop(&mut self) -> bool {
@@ -180,12 +180,12 @@ impl swtch_vm::Observer for Watch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find::Places;
+    use crate::find::SearchPath;
     use std::ffi::OsStr;
 
     #[test]
     fn the_guest_runs_the_same_comparison() {
-        let workload = Workload {
+        let job = ComparisonJob {
             command: vec!["hackbench".into(), "-p".into()],
             policies: vec![],
             runs: 3,
@@ -193,11 +193,11 @@ mod tests {
             out: None,
             model: None,
             program: "/bin/swtch".into(),
-            places: Places::new(Path::new("/bin/swtch"), OsStr::new("")),
+            search_path: SearchPath::new(Path::new("/bin/swtch"), OsStr::new("")),
         };
         let policies: Vec<Policy> = ["stock", "flsched --slice 5ms"].map(|name| name.parse().unwrap()).into();
         let words: Vec<String> =
-            command(&workload, &policies).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            command(&job, &policies).iter().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(
             words.join("|"),
             "/bin/swtch|sched|compare|--json|--policies|stock,flsched --slice 5ms|--runs|3|--no-record|--|hackbench|-p"

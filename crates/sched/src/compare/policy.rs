@@ -1,7 +1,7 @@
 //! Policies by name.
 
-use crate::error::LiveError;
-use crate::find::{Found, Places};
+use crate::error::SchedError;
+use crate::find::{Found, SearchPath};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt;
@@ -79,7 +79,7 @@ pub(super) struct Prepared {
 }
 
 impl Policy {
-    pub(super) fn prepare(&self, places: &Places) -> Result<Prepared, LiveError> {
+    pub(super) fn prepare(&self, search_path: &SearchPath) -> Result<Prepared, SchedError> {
         let name = self.to_string();
         let prefix: &[&str] = match self {
             Self::Fifo => &[CHRT, "--fifo", "1"],
@@ -88,7 +88,7 @@ impl Policy {
         };
         let (found, arguments) = match self {
             Self::Scheduler { name, options } => {
-                (Some(places.find(name)?), options.iter().map(OsString::from).collect())
+                (Some(search_path.find(name)?), options.iter().map(OsString::from).collect())
             }
             _ => (None, Vec::new()),
         };

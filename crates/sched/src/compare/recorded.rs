@@ -1,8 +1,8 @@
 //! One run that is recorded: waits and the bill.
 
 use super::policy::Prepared;
-use super::{Workload, counted};
-use crate::error::LiveError;
+use super::{ComparisonJob, counted};
+use crate::error::SchedError;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,33 +48,33 @@ pub(super) struct Recorded {
 }
 
 pub(super) fn run(
-    workload: &Workload,
+    job: &ComparisonJob,
     one: &Prepared,
-    stop: &dyn Fn() -> bool,
-) -> Result<Recorded, LiveError> {
-    let scratch = tempfile::tempdir().map_err(LiveError::system("making a folder for a Trace"))?;
-    let folder = match &workload.out {
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Recorded, SchedError> {
+    let scratch = tempfile::tempdir().map_err(SchedError::system("making a folder for a Trace"))?;
+    let folder = match &job.out {
         Some(out) => {
             std::fs::create_dir_all(out)
-                .map_err(LiveError::system(format!("making the folder {}", out.display())))?;
+                .map_err(SchedError::system(format!("making the folder {}", out.display())))?;
             out.join(format!("{}.swtch", one.name.replace([' ', '/'], "_")))
         }
         None => scratch.path().join("run.swtch"),
     };
     // The recorder itself stays as it is; only the command gets the policy.
-    let mut words: Vec<OsString> = vec![workload.program.clone().into()];
+    let mut words: Vec<OsString> = vec![job.program.clone().into()];
     words.extend(["record", "--no-profile", "--json=/dev/null", "--force", "-o"].map(OsString::from));
     words.extend([folder.clone().into_os_string(), "--".into()]);
     words.extend(one.prefix.iter().map(OsString::from));
-    words.extend(workload.command.iter().cloned());
-    counted::finish(one, &words, &workload.command, stop)?;
-    let recorded = read(workload, &folder)?;
-    Ok(Recorded { trace: workload.out.is_some().then_some(folder), ..recorded })
+    words.extend(job.command.iter().cloned());
+    counted::finish(one, &words, &job.command, stop)?;
+    let recorded = read(job, &folder)?;
+    Ok(Recorded { trace: job.out.is_some().then_some(folder), ..recorded })
 }
 
-fn read(workload: &Workload, folder: &Path) -> Result<Recorded, LiveError> {
+fn read(job: &ComparisonJob, folder: &Path) -> Result<Recorded, SchedError> {
     let trace = Trace::open(folder)?;
-    let bill = bill(Inputs::of(&trace, workload.model.as_ref(), None));
+    let bill = bill(Inputs::of(&trace, job.model.as_ref(), None));
     let waits = waits(&trace.tasks, &trace.histograms);
     let unavailable = trace.header.unavailable.iter().find(|row| row.field.as_str().contains("wait"));
     let missing = waits.is_none().then(|| {

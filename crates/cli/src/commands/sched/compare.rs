@@ -1,12 +1,16 @@
 //! `swtch sched compare`.
 
-use super::{places, watch::Watch};
+use super::{ENDS, search_path};
 use crate::args::sched::CompareArgs;
 use crate::commands::vm::with_own_program;
+use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
-use anyhow::Context;
 use std::process::ExitCode;
-use swtch_sched::{Guest, LiveError, Workload, compare, compare_in_vm, table};
+use std::time::Duration;
+use swtch_sched::{ComparisonJob, Guest, Progress, SchedError, compare, compare_in_vm, table};
+
+/// The spinner turns this often while guests run; nothing is drawn while a command is measured on this machine.
+const TICK: Duration = Duration::from_millis(500);
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if args.command.is_empty() {
@@ -16,8 +20,8 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if args.runs() == 0 {
         return Err(WrongUsage("0 runs leave nothing to compare; give 1 or more".to_owned()).into());
     }
-    let (program, places) = places()?;
-    let workload = Workload {
+    let (program, search_path) = search_path()?;
+    let job = ComparisonJob {
         command: with_own_program(&args.command, &program),
         policies: args.policies.clone(),
         runs: args.runs(),
@@ -26,19 +30,32 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         // A guest is another machine: this one's prices are not its own.
         model: if args.vm || args.no_record { None } else { output::prices(None)? },
         program,
-        places,
+        search_path,
     };
-    let mut watch = Watch::with_bar(args.vm).context("cannot listen for Ctrl-C")?;
+    let mut line = ProgressLine::at_once("{spinner} {bar:20} {pos} of {len}  {elapsed}  {wide_msg}", Some(0));
+    if args.vm {
+        line.show_always(|bar| bar.enable_steady_tick(TICK));
+    }
+    let show = |line: &mut ProgressLine, progress: &Progress| {
+        if let Progress::Step { done, of, next } = progress {
+            line.show_always(|bar| {
+                bar.set_length(*of as u64);
+                bar.set_position(*done as u64);
+                bar.set_message(next.clone());
+            });
+        }
+    };
+    let mut console = Console::new(line, &ENDS, show)?;
     let compared = if args.vm {
         let spec = args.guest();
         spec.check().map_err(|error| WrongUsage(error.to_string()))?;
-        compare_in_vm(&workload, &Guest { spec }, &mut watch)
+        compare_in_vm(&job, &Guest { spec }, &mut console)
     } else {
-        compare(&workload, &mut watch)
+        compare(&job, &mut console)
     };
-    watch.clear();
+    drop(console);
     let compared = compared.map_err(|error| match error {
-        LiveError::Wish(text) => WrongUsage(text).into(),
+        SchedError::Wish(text) => WrongUsage(text).into(),
         error => anyhow::Error::from(error),
     })?;
     if args.json.asked() {

@@ -2,11 +2,11 @@
 
 use super::refused;
 use crate::args::simulate::SimulateArgs;
-use crate::output::{self, WrongUsage};
+use crate::output::WrongUsage;
 use anyhow::Context;
 use std::path::Path;
 use std::time::Duration;
-use swtch_profile::Profile;
+use swtch_profile::{Profile, file};
 use swtch_sim::disk::{Disk, PlanError};
 use swtch_sim::plan::{self, Overrides, Plan, Work};
 
@@ -64,9 +64,7 @@ fn overrides(args: &SimulateArgs) -> Overrides {
         duration_ns: ns(args.duration),
         limit_ns: ns(args.limit),
         every_tick: args.every_tick,
-        own_profile: output::own_profile()
-            .filter(|path| path.exists())
-            .map(|path| path.display().to_string()),
+        own_profile: file::own_path().filter(|path| path.exists()).map(|path| path.display().to_string()),
         jitter: args.jitter,
     }
 }

@@ -1,12 +1,10 @@
 //! `swtch simulate --sweep`: many runs at once, one row each.
 
 use crate::args::simulate::SimulateArgs;
+use crate::console::{INTERRUPTS, ProgressLine, interrupted_by};
 use crate::output::{self, WrongUsage};
-use crate::progress_line::ProgressLine;
-use crate::signals::interrupted_by;
 use anyhow::Context;
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,7 +19,7 @@ pub(super) fn run(args: &SimulateArgs, file: &Path) -> anyhow::Result<ExitCode> 
         part: args.shard.unwrap_or((1, 1)),
         jobs: args.jobs.map(|jobs| jobs as usize),
     };
-    let interrupted = interrupted_by(&[SIGINT, SIGTERM]).context("cannot listen for Ctrl-C")?;
+    let interrupted = interrupted_by(&INTERRUPTS).context("cannot listen for Ctrl-C")?;
     let mut line = ProgressLine::new("{wide_bar} {pos} of {len} runs, {eta} left", None);
     let swept = sweep(&request, &interrupted, &mut |done, all| {
         line.show(|bar| {

@@ -1,7 +1,7 @@
-//! Ties a program to the process that starts it: when that one ends, however it does, the program is asked to end too.
+//! Makes a program die with the process that starts it.
 //!
 //! The kernel does it (`PR_SET_PDEATHSIG`), but a process can ask it only for itself. So a scheduler is started through this program:
-//! `swtch sched tether PID -- PROGRAM ARGUMENTS` asks for it, and becomes the program.
+//! `swtch sched die-with-parent PID -- PROGRAM ARGUMENTS` asks for the signal and becomes the program.
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsString;
@@ -9,19 +9,19 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The hidden command's words, which stand between this program and the one to be tied.
-pub const COMMAND: [&str; 2] = ["sched", "tether"];
+/// The hidden command's words, before the parent's number and the program.
+pub const COMMAND: [&str; 2] = ["sched", "die-with-parent"];
 
-/// Becomes the program, tied to its parent, which must be `parent`. Returns only with the reason why it did not.
-pub fn become_tied(parent: u32, program: &[OsString]) -> io::Error {
+/// Becomes `program`, which the kernel ends when its parent, the process `parent`, ends. Returns only if that failed, with the reason.
+pub fn exec(parent: u32, program: &[OsString]) -> io::Error {
     let Some((program, arguments)) = program.split_first() else {
         return io::Error::other("no program given");
     };
-    // Asked to end, not killed: a scheduler gives tasks their policies back.
+    // SIGTERM, not SIGKILL: a scheduler gives tasks their policies back.
     if let Err(error) = set_parent_process_death_signal(Some(Signal::TERM)) {
         return error.into();
     }
-    // It may have ended before the kernel was asked.
+    // The parent may have ended before the signal was set.
     if getppid().map(Pid::as_raw_nonzero).is_none_or(|pid| pid.get() as u32 != parent) {
         return io::Error::other("its parent is gone");
     }

@@ -1,12 +1,13 @@
 //! The line that is shown while something is recorded, and the signals that end it.
 
-use crate::progress_line::ProgressLine;
+use crate::console::ProgressLine;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use swtch_record::{Observer, Progress};
+use swtch_record::Progress;
+use swtch_units::Observer;
 
 /// Draws on a terminal and listens for signals.
 pub(crate) struct LiveLine {
@@ -40,15 +41,10 @@ impl LiveLine {
         let line = ProgressLine::at_once("recording  {wide_msg}", None);
         Ok(Self { line, before: Progress::default(), duration, interrupted, passed_on, is_command })
     }
-
-    /// Takes the line off the terminal.
-    pub(crate) fn clear(&self) {
-        self.line.clear();
-    }
 }
 
-impl Observer for LiveLine {
-    fn progress(&mut self, progress: &Progress) {
+impl Observer<Progress> for LiveLine {
+    fn event(&mut self, progress: &Progress) {
         let (before, duration) = (&mut self.before, self.duration);
         self.line.show(|bar| {
             bar.set_message(message(before, progress, duration));

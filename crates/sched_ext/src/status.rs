@@ -1,13 +1,55 @@
 //! What the kernel says of sched_ext, read from sysfs under any root.
 
-use crate::error::LiveError;
-use crate::lock::{Holder, Lock};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use swtch_topology::Unavailable;
 
-const FOLDER: &str = "sys/kernel/sched_ext";
+/// Where the kernel says it, below the root directory.
+pub const DIRECTORY: &str = "sys/kernel/sched_ext";
+
+/// Why no scheduler can be loaded here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Loading needs root.
+    #[error(
+        "only root can load a scheduler; run it with sudo, or try it in a virtual machine: swtch vm --sched {name} -- COMMAND"
+    )]
+    NotRoot {
+        /// The scheduler.
+        name: String,
+    },
+    /// The kernel has no sched_ext.
+    #[error(
+        "the kernel here, {release}, has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 and later); try {name} in a virtual machine: swtch vm --sched {name} -- COMMAND, or swtch sched compare --vm -- COMMAND"
+    )]
+    NoSchedExt {
+        /// The kernel's release, as `uname -r` prints it.
+        release: String,
+        /// The scheduler.
+        name: String,
+    },
+    /// There can be only one.
+    #[error(
+        "another sched_ext scheduler is loaded, {ops}; end its program first, or write S to /proc/sysrq-trigger to have the kernel end it"
+    )]
+    AnotherLoaded {
+        /// The kernel's name for it.
+        ops: String,
+    },
+}
+
+/// The `swtch sched` that runs a scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The scheduler.
+    pub name: String,
+    /// The process.
+    pub pid: u32,
+    /// When it began, seconds since 1970.
+    pub since_unix: u64,
+}
 
 /// The state of sched_ext. What is `None` has its reason in [`Status::unavailable`], except where nothing is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -28,7 +70,7 @@ pub struct Status {
     pub enabled_count: Option<u64>,
     /// What happened since it was loaded, as the kernel counts it, by its names (`SCX_EV_...`).
     pub events: Option<BTreeMap<String, u64>>,
-    /// The `swtch sched` that runs it, and since when; the kernel itself does not say since when.
+    /// The `swtch sched` that runs it, and since when. The kernel does not say it, so whoever reads the status fills it in.
     pub holder: Option<Holder>,
     /// What cannot be said, and why.
     pub unavailable: Vec<Unavailable>,
@@ -38,8 +80,8 @@ impl Status {
     /// Reads it.
     pub fn read(root: &Path) -> Self {
         let kernel = read(root, "proc/sys/kernel/osrelease").unwrap_or_default();
-        let mut status = Self { kernel, holder: Lock::holder(root), ..Self::default() };
-        status.sched_ext = root.join(FOLDER).is_dir();
+        let mut status = Self { kernel, ..Self::default() };
+        status.sched_ext = root.join(DIRECTORY).is_dir();
         if !status.sched_ext {
             let why = format!(
                 "the kernel here, {}, has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12 and later); swtch vm boots one that has",
@@ -55,12 +97,6 @@ impl Status {
         if status.state.as_deref().is_some_and(|state| state != "disabled") {
             status.ops = status.word(root, "ops", "root/ops");
             status.events = status.word(root, "events", "root/events").map(|text| events(&text));
-            if status.holder.is_none() {
-                status.miss(
-                    "holder",
-                    "it was not started by 'swtch sched', and the kernel does not say by whom or when",
-                );
-            }
         }
         status
     }
@@ -68,16 +104,16 @@ impl Status {
     /// Whether a scheduler can be loaded here.
     ///
     /// # Errors
-    /// When not, with the reason; `name` is for the advice.
-    pub fn permits(&self, name: &str, is_root: bool) -> Result<(), LiveError> {
+    /// When not, with the reason; `name` is the scheduler's, for the advice.
+    pub fn permits(&self, name: &str, is_root: bool) -> Result<(), Refusal> {
         if !self.sched_ext {
-            return Err(LiveError::NoSchedExt { release: self.kernel.clone(), name: name.to_owned() });
+            return Err(Refusal::NoSchedExt { release: self.kernel.clone(), name: name.to_owned() });
         }
         if self.is_loaded() {
             let ops = self.ops.clone().unwrap_or_else(|| "of unknown name".to_owned());
-            return Err(LiveError::AnotherLoaded { ops });
+            return Err(Refusal::AnotherLoaded { ops });
         }
-        if is_root { Ok(()) } else { Err(LiveError::NotRoot { name: name.to_owned() }) }
+        if is_root { Ok(()) } else { Err(Refusal::NotRoot { name: name.to_owned() }) }
     }
 
     /// Whether a scheduler is loaded, or coming or going.
@@ -119,7 +155,7 @@ impl Status {
     }
 
     fn word(&mut self, root: &Path, what: &'static str, file: &str) -> Option<String> {
-        let path = format!("{FOLDER}/{file}");
+        let path = format!("{DIRECTORY}/{file}");
         match read(root, &path) {
             Ok(text) => Some(text),
             Err(error) => {
@@ -133,12 +169,13 @@ impl Status {
         let text = self.word(root, what, file)?;
         let number = text.parse().ok();
         if number.is_none() {
-            self.miss(what, format!("/{FOLDER}/{file} holds '{text}', which is no number"));
+            self.miss(what, format!("/{DIRECTORY}/{file} holds '{text}', which is not a number"));
         }
         number
     }
 
-    fn miss(&mut self, what: &'static str, why: impl Into<String>) {
+    /// Notes what cannot be said, and why.
+    pub fn miss(&mut self, what: &'static str, why: impl Into<String>) {
         self.unavailable.push(Unavailable::new(what, why));
     }
 }
@@ -183,8 +220,8 @@ mod tests {
     #[test]
     fn what_is_loaded_is_told() {
         let root = machine(&LOADED);
-        let _lock = Lock::take(root.path(), "flsched").unwrap();
-        let status = Status::read(root.path());
+        let mut status = Status::read(root.path());
+        status.holder = Some(Holder { name: "flsched".to_owned(), pid: 7, since_unix: 1 });
         assert_eq!(status.ops.as_deref(), Some("flsched_1.0_x86_64"));
         assert_eq!((status.switch_all, status.enabled_count), (Some(true), Some(3)));
         assert_eq!(status.events.as_ref().unwrap()["SCX_EV_DISPATCH_KEEP_LAST"], 12);
@@ -215,9 +252,9 @@ mod tests {
         let root = machine(&files);
         let status = Status::read(root.path());
         let missing: Vec<&str> = status.unavailable.iter().map(|missing| missing.field.as_str()).collect();
-        assert_eq!(missing, ["switch_all", "rejected", "enabled_count", "ops", "events", "holder"]);
+        assert_eq!(missing, ["switch_all", "rejected", "enabled_count", "ops", "events"]);
         assert!(status.in_words().contains("unknown"));
-        assert!(matches!(status.permits("x", true), Err(LiveError::AnotherLoaded { .. })));
+        assert!(matches!(status.permits("x", true), Err(Refusal::AnotherLoaded { .. })));
     }
 
     #[test]
@@ -225,6 +262,6 @@ mod tests {
         let root = machine(&[("sys/kernel/sched_ext/state", "disabled\n")]);
         let status = Status::read(root.path());
         assert!(status.permits("x", true).is_ok());
-        assert!(matches!(status.permits("x", false), Err(LiveError::NotRoot { .. })));
+        assert!(matches!(status.permits("x", false), Err(Refusal::NotRoot { .. })));
     }
 }

@@ -1,7 +1,8 @@
-//! A small HTTP server that nobody can stall: one thread, no reading or writing that waits, bounds on everything.
+//! A small HTTP server that no client can stall: one thread, no call that blocks, a limit on everything.
 //!
-//! It answers GET and HEAD of a few pages, each time on a connection of its own. A client has [`REQUEST`] to send its request and [`ANSWER`] to take
-//! the answer, [`REQUEST_BYTES`] for the request, and when there are [`CONNECTIONS`], the one that has been there longest gives way.
+//! It answers GET and HEAD requests for a few pages and closes the connection after each answer. A client has 5 s to send its request, of at
+//! most 8 KiB, and 10 s to take the answer. Beyond 128 connections, the one closest to its deadline is closed.
+#![forbid(unsafe_code)]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
@@ -11,108 +12,116 @@ use std::time::{Duration, Instant};
 
 /// Time for a request to arrive.
 const REQUEST: Duration = Duration::from_secs(5);
-/// Time for an answer to be taken.
+/// Time for a client to take the answer.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Time for the client to see the end; what it still sends is thrown away, since a connection that is closed before would take the answer with it.
+/// Time for the client to close. What it still sends is read and dropped: closing with unread data would reset the connection and lose the answer.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Bytes of a request at most.
+/// Most bytes of a request.
 const REQUEST_BYTES: usize = 8 << 10;
-/// Lines of a request's head at most.
+/// Most header lines of a request.
 const HEADERS: usize = 64;
-/// Connections at once.
+/// Most connections at a time.
 const CONNECTIONS: usize = 128;
-/// Connections that are taken in one turn, so that a flood leaves time for the others.
+/// Most connections accepted in one poll, so that a flood leaves time for the others.
 const AT_ONCE: usize = 64;
-/// How long nobody is let in after the system had no room for another.
+/// How long no connection is accepted after the system ran out of file descriptors or memory.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
-/// A page.
-#[derive(Clone)]
-pub(crate) struct Page {
-    /// `Content-Type`.
-    pub(crate) kind: &'static str,
-    /// What it holds.
-    pub(crate) body: Rc<str>,
+/// What is served under a path.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// The header `Content-Type`.
+    pub content_type: &'static str,
+    /// The body.
+    pub body: Rc<str>,
 }
 
-/// Listens, and answers in turns.
-pub(crate) struct Server {
+/// A listening socket and its connections.
+#[derive(Debug)]
+pub struct Server {
     listener: TcpListener,
     connections: Vec<Connection>,
     closed_until: Option<Instant>,
 }
 
+#[derive(Debug)]
 struct Connection {
     stream: TcpStream,
     deadline: Instant,
-    state: State,
+    phase: Phase,
 }
 
-enum State {
-    /// The request so far.
-    Asking(Vec<u8>),
-    /// The head of the answer and its body, and how much has gone.
-    Answering { head: Vec<u8>, body: Rc<str>, sent: usize },
+#[derive(Debug)]
+enum Phase {
+    /// Reads the request: what came so far.
+    Request(Vec<u8>),
+    /// Writes the head and the body, of which `sent` bytes have gone.
+    Response { head: Vec<u8>, body: Rc<str>, sent: usize },
     /// Waits for the client to close.
-    Leaving,
+    Closing,
 }
 
 impl Server {
+    /// Listens on `address`.
+    ///
     /// # Errors
-    /// When the address cannot be listened on.
-    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+    /// When the address is in use or is not this machine's.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         Ok(Self { listener, connections: Vec::new(), closed_until: None })
     }
 
-    /// Where it listens.
-    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
+    /// The address it listens on, with the port that the system chose for port 0.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Waits for at most `patience`, or a signal, and does what can be done without waiting. `page` gives the page of a path.
-    pub(crate) fn turn(&mut self, patience: Duration, page: &mut dyn FnMut(&str) -> Option<Page>) {
+    /// Waits for at most `timeout`, or until a signal, and does all work that does not block. `content` returns what a path serves.
+    pub fn poll(&mut self, timeout: Duration, content: &mut dyn FnMut(&str) -> Option<Content>) {
         let now = Instant::now();
         self.connections.retain(|connection| connection.deadline > now);
         if self.closed_until.is_some_and(|until| until <= now) {
             self.closed_until = None;
         }
         let open = self.closed_until.is_none();
-        let ready = self.ready(patience, open);
+        let ready = self.ready(timeout, open);
         // From the end, since one that is over is taken out.
         for index in (0..self.connections.len()).rev() {
-            if ready.get(index).is_some_and(|ready| *ready) && !self.connections[index].step(page) {
+            if ready.get(index).is_some_and(|ready| *ready) && !self.connections[index].step(content) {
                 self.connections.swap_remove(index);
             }
         }
         if open && ready.last().is_some_and(|ready| *ready) {
-            self.let_in();
+            self.accept();
         }
     }
 
     /// Which connections, and last the listener, have something to do.
-    fn ready(&self, patience: Duration, open: bool) -> Vec<bool> {
+    fn ready(&self, timeout: Duration, open: bool) -> Vec<bool> {
         let mut fds: Vec<PollFd<'_>> = self
             .connections
             .iter()
             .map(|connection| {
-                let answering = matches!(connection.state, State::Answering { .. });
-                PollFd::new(&connection.stream, if answering { PollFlags::OUT } else { PollFlags::IN })
+                let writes = matches!(connection.phase, Phase::Response { .. });
+                PollFd::new(&connection.stream, if writes { PollFlags::OUT } else { PollFlags::IN })
             })
             .collect();
         let wanted = if open { PollFlags::IN } else { PollFlags::empty() };
         fds.push(PollFd::new(&self.listener, wanted));
         let timeout =
-            Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
-        // A signal ends it early; the caller looks what it was.
+            Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
+        // A signal ends it early; the caller checks which.
         match poll(&mut fds, Some(&timeout)) {
             Ok(count) if count > 0 => fds.iter().map(|fd| !fd.revents().is_empty()).collect(),
             _ => Vec::new(),
         }
     }
 
-    fn let_in(&mut self) {
+    fn accept(&mut self) {
         for _ in 0..AT_ONCE {
             match self.listener.accept() {
                 Ok((stream, _)) => {
@@ -123,7 +132,7 @@ impl Server {
                         self.make_room();
                     }
                     let deadline = Instant::now() + REQUEST;
-                    self.connections.push(Connection { stream, deadline, state: State::Asking(Vec::new()) });
+                    self.connections.push(Connection { stream, deadline, phase: Phase::Request(Vec::new()) });
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -135,11 +144,11 @@ impl Server {
         }
     }
 
-    /// The one that would be closed first goes; one that is being answered only when all are.
+    /// Closes the connection closest to its deadline; one that is being answered only when all are.
     fn make_room(&mut self) {
-        let answering = |connection: &Connection| matches!(connection.state, State::Answering { .. });
+        let is_answered = |connection: &Connection| matches!(connection.phase, Phase::Response { .. });
         let found = self.connections.iter().enumerate();
-        let first = found.min_by_key(|(_, connection)| (answering(connection), connection.deadline));
+        let first = found.min_by_key(|(_, connection)| (is_answered(connection), connection.deadline));
         if let Some((index, _)) = first {
             self.connections.swap_remove(index);
         }
@@ -147,23 +156,23 @@ impl Server {
 }
 
 impl Connection {
-    /// Goes on as far as it does without waiting; whether there is more to come.
-    fn step(&mut self, page: &mut dyn FnMut(&str) -> Option<Page>) -> bool {
-        match &mut self.state {
-            State::Asking(request) => {
+    /// Does all work that does not block; returns whether the connection stays open.
+    fn step(&mut self, content: &mut dyn FnMut(&str) -> Option<Content>) -> bool {
+        match &mut self.phase {
+            Phase::Request(request) => {
                 let mut bytes = [0; 4096];
                 match self.stream.read(&mut bytes) {
                     Ok(0) => return false,
                     Ok(count) => request.extend_from_slice(&bytes[..count]),
-                    Err(error) => return is_for_later(&error),
+                    Err(error) => return would_block(&error),
                 }
-                let Some(answer) = answer(request, page) else { return true };
+                let Some((head, body)) = response(request, content) else { return true };
                 self.deadline = Instant::now() + ANSWER;
-                self.state = State::Answering { head: answer.0, body: answer.1, sent: 0 };
-                // It mostly fits at once.
-                self.step(page)
+                self.phase = Phase::Response { head, body, sent: 0 };
+                // Most answers fit into the socket's buffer.
+                self.step(content)
             }
-            State::Answering { head, body, sent } => {
+            Phase::Response { head, body, sent } => {
                 loop {
                     let rest = match sent.checked_sub(head.len()) {
                         None => &head[*sent..],
@@ -175,30 +184,30 @@ impl Connection {
                     match self.stream.write(rest) {
                         Ok(0) => return false,
                         Ok(count) => *sent += count,
-                        Err(error) => return is_for_later(&error),
+                        Err(error) => return would_block(&error),
                     }
                 }
-                self.state = State::Leaving;
+                self.phase = Phase::Closing;
                 self.deadline = Instant::now() + FAREWELL;
                 self.stream.shutdown(Shutdown::Write).is_ok()
             }
-            State::Leaving => {
+            Phase::Closing => {
                 let mut bytes = [0; 4096];
                 match self.stream.read(&mut bytes) {
                     Ok(count) => count > 0,
-                    Err(error) => is_for_later(&error),
+                    Err(error) => would_block(&error),
                 }
             }
         }
     }
 }
 
-fn is_for_later(error: &io::Error) -> bool {
+fn would_block(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Head and body of the answer, once the request is there or cannot become one any more.
-fn answer(request: &[u8], page: &mut dyn FnMut(&str) -> Option<Page>) -> Option<(Vec<u8>, Rc<str>)> {
+/// Head and body of the response, once the request is complete or cannot become valid any more.
+fn response(request: &[u8], content: &mut dyn FnMut(&str) -> Option<Content>) -> Option<(Vec<u8>, Rc<str>)> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let too_large = "431 Request Header Fields Too Large";
@@ -217,9 +226,9 @@ fn answer(request: &[u8], page: &mut dyn FnMut(&str) -> Option<Page>) -> Option<
         return Some(refusal("400 Bad Request"));
     };
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    Some(match (method, page(path)) {
-        ("GET", Some(page)) => (head("200 OK", page.kind, page.body.len()), page.body),
-        ("HEAD", Some(page)) => (head("200 OK", page.kind, page.body.len()), "".into()),
+    Some(match (method, content(path)) {
+        ("GET", Some(found)) => (head("200 OK", found.content_type, found.body.len()), found.body),
+        ("HEAD", Some(found)) => (head("200 OK", found.content_type, found.body.len()), "".into()),
         ("HEAD", None) => (refusal("404 Not Found").0, "".into()),
         ("GET", None) => refusal("404 Not Found"),
         _ => refusal("405 Method Not Allowed"),
@@ -231,10 +240,10 @@ fn refusal(status: &str) -> (Vec<u8>, Rc<str>) {
     (head(status, "text/plain; charset=utf-8", body.len()), body)
 }
 
-fn head(status: &str, kind: &str, length: usize) -> Vec<u8> {
+fn head(status: &str, content_type: &str, length: usize) -> Vec<u8> {
     let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
     format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\
          X-Content-Type-Options: nosniff\r\n{allow}Connection: close\r\n\r\n"
     )
     .into_bytes()
@@ -245,15 +254,16 @@ mod tests {
     use super::*;
 
     fn asked(request: &[u8]) -> Option<String> {
-        let mut page =
-            |path: &str| (path == "/metrics").then(|| Page { kind: "text/plain", body: "figures\n".into() });
-        answer(request, &mut page)
+        let mut content = |path: &str| {
+            (path == "/metrics").then(|| Content { content_type: "text/plain", body: "figures\n".into() })
+        };
+        response(request, &mut content)
             .map(|(head, body)| String::from_utf8(head).unwrap() + &body)
             .map(|text| text.replace('\r', ""))
     }
 
     #[test]
-    fn requests_have_the_answers_that_the_protocol_asks_for() {
+    fn requests_get_the_status_of_the_protocol() {
         for (request, status, body) in [
             ("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "200 OK", "figures\n"),
             ("GET /metrics?a=b HTTP/1.0\r\n\r\n", "200 OK", "figures\n"),
@@ -272,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_waited_for_and_has_an_end() {
+    fn a_partial_request_is_waited_for_and_is_limited_in_size() {
         let begun = b"GET /metrics HTTP/1.1\r\nHost: x\r\n";
         assert_eq!(asked(begun), None);
         let long = [begun.as_slice(), b"X: ", &vec![b'x'; REQUEST_BYTES]].concat();

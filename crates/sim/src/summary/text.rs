@@ -1,13 +1,13 @@
-//! Runs side by side, as text.
+//! The document as text: a row per policy.
 
-use swtch_sim::recorded::{Recorded, Verdict};
-use swtch_sim::summary::{Durations, SimulationDocument, Summary};
+use super::{Durations, SimulationDocument, Summary};
+use crate::recorded::{Recorded, Verdict};
 use swtch_units::{aligned, format_ns};
 
-/// A column: its title, and its cell in a run's row.
-type Column = (&'static str, fn(&Summary) -> String);
+/// A title, and the cell below it in the row of a run.
+type SummaryColumn = (&'static str, fn(&Summary) -> String);
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [SummaryColumn; 8] = [
     ("policy", |run| run.policy.clone()),
     ("makespan", |run| ns(run.makespan_ns) + if run.complete { "" } else { "*" }),
     ("voluntary", |run| run.voluntary.to_string()),
@@ -18,8 +18,16 @@ const COLUMNS: [Column; 8] = [
     ("p99", |run| maybe(run.wait_ns.p99)),
 ];
 
-/// The comparison, with the recording's row first where there is one.
-pub(super) fn runs(document: &SimulationDocument) -> String {
+impl SimulationDocument {
+    /// The document for a terminal; `with_hooks` adds the calls of the scheduling class's hooks.
+    pub fn text(&self, with_hooks: bool) -> String {
+        let hooks = if with_hooks { hooks(self) } else { String::new() };
+        runs(self) + &hooks + &assumptions(self)
+    }
+}
+
+/// The comparison; the recording is the first row, if there is one.
+fn runs(document: &SimulationDocument) -> String {
     let (machine, workload) = (&document.machine, &document.workload);
     let recorded = document.recorded.as_ref();
     let mut text = document.verdict.as_ref().map_or_else(String::new, undecided);
@@ -47,7 +55,7 @@ pub(super) fn runs(document: &SimulationDocument) -> String {
     text
 }
 
-/// That the replays decide nothing, and why: what a reader sees first.
+/// That the replays do not decide between the policies, and why: the first lines.
 fn undecided(verdict: &Verdict) -> String {
     if verdict.decides {
         return String::new();
@@ -74,7 +82,7 @@ fn recorded_row(recorded: &Recorded) -> Vec<String> {
     ]
 }
 
-/// Where the CPUs' time went. A use that no run has is left out.
+/// CPU time by use. A use that no run has is left out.
 fn shares(document: &SimulationDocument) -> String {
     let used = |place: &usize| document.runs.iter().any(|run| run.cpu_ns.parts()[*place].1 > 0);
     let Some(first) = document.runs.first() else { return String::new() };
@@ -109,7 +117,7 @@ fn fairness(document: &SimulationDocument) -> String {
     let found: Vec<_> = document.runs.iter().filter_map(|run| Some((run, run.fairness.as_ref()?))).collect();
     let Some((_, first)) = found.first() else { return String::new() };
     let mut titles = ["applications", "throughput", "min fairness", "uniformity"].map(str::to_owned).to_vec();
-    // More than a screen's width holds are in the JSON.
+    // More columns than a terminal is wide stay in the JSON.
     let shown = first.applications.len().min(8);
     titles.extend(first.applications[..shown].iter().map(|application| application.name.clone()));
     let mut rows = vec![titles];
@@ -133,8 +141,8 @@ fn fairness(document: &SimulationDocument) -> String {
     )
 }
 
-/// Calls of the hooks.
-pub(super) fn hooks(document: &SimulationDocument) -> String {
+/// Calls of the hooks, and their time.
+fn hooks(document: &SimulationDocument) -> String {
     let mut rows = vec![
         ["hook", "policy", "calls", "time", "of that spinning", "mean", "basis"].map(str::to_owned).to_vec(),
     ];
@@ -158,8 +166,8 @@ pub(super) fn hooks(document: &SimulationDocument) -> String {
     format!("\n{}", aligned(&rows, |column| column > 0))
 }
 
-/// What nobody measured.
-pub(super) fn assumptions(document: &SimulationDocument) -> String {
+/// The figures that were assumed, not measured.
+fn assumptions(document: &SimulationDocument) -> String {
     if document.assumptions.is_empty() {
         return String::new();
     }
