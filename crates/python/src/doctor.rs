@@ -32,7 +32,7 @@ pub(crate) fn doctor(py: Python<'_>) -> PyResult<String> {
 /// The state of sched_ext as JSON, as `swtch sched status --json` prints it.
 #[pyfunction]
 pub(crate) fn sched_status() -> PyResult<String> {
-    serde_json::to_string(&swtch_sched::Status::read(Path::new("/"))).map_err(mistake)
+    serde_json::to_string(&swtch_sched::status(Path::new("/"))).map_err(mistake)
 }
 
 /// The JSON Schema of what `doctor` gives.
