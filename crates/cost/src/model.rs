@@ -21,6 +21,11 @@ impl Range {
         Self { low: value, high: value }
     }
 
+    /// One figure to sort by.
+    pub fn middle(self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+
     /// Both ends times a factor of at least zero.
     #[must_use]
     pub fn times(self, factor: f64) -> Self {

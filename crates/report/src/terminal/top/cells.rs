@@ -65,7 +65,7 @@ pub(super) fn time_range(range: Option<Range>) -> String {
 
 fn middle(range: Option<Range>, text: impl Fn(f64) -> String) -> String {
     let Some(range) = range else { return UNKNOWN.to_owned() };
-    let known = text(f64::midpoint(range.low, range.high));
+    let known = text(range.middle());
     if text(range.low) == text(range.high) { known } else { format!("~{known}") }
 }
 

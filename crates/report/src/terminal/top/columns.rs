@@ -2,7 +2,7 @@
 
 use super::cells::{UNKNOWN, percent, percent_range, printable, rate, some_time, time_range};
 use super::groups::Grouping;
-use super::rates::{Row, RowKey};
+use super::rates::{Rates, Row, RowKey};
 use super::window::CpuRates;
 use std::cmp::Ordering;
 use std::str::FromStr;
@@ -23,129 +23,130 @@ impl Line {
     }
 }
 
-/// A column of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Column {
-    /// Number of the task or the process.
-    Pid,
-    /// Name, or path.
-    Name,
-    /// Direct cost of its switches, percent of a processor.
-    Cost,
-    /// Direct cost of one switch.
-    CostEach,
-    /// Switches a second.
-    Switches,
-    /// Voluntary switches a second.
-    Voluntary,
-    /// Involuntary switches a second.
-    Involuntary,
-    /// Time in run queues, ms a second.
-    Wait,
-    /// 99 waits of 100 in the window were at most so long.
-    WaitP99,
-    /// The longest wait in the window.
-    WaitMax,
-    /// Share of a processor.
-    Cpu,
-    /// Wake-ups a second.
-    Wakeups,
-    /// Moves between processors a second.
-    Migrations,
-    /// Tasks in it.
-    Tasks,
-    /// Who preempted it most.
-    PreemptedBy,
-    /// Its control group.
-    Cgroup,
-    /// Number of the processor.
-    CpuNumber,
-    /// Switches from idle a second.
-    FromIdle,
-    /// Percent in programs.
-    User,
-    /// Percent in the kernel.
-    System,
-    /// Percent in hardware interrupts.
-    Irq,
-    /// Percent in soft interrupts.
-    SoftIrq,
-    /// Percent given to others by the hypervisor.
-    Steal,
-    /// Percent idle while a task waited for a device.
-    IoWait,
-    /// Percent idle.
-    Idle,
-    /// Events lost in the window.
-    Lost,
+/// What a column takes from a line, and how it says it.
+#[derive(Clone, Copy)]
+pub(super) enum Shown {
+    /// A figure of a row, and its words.
+    Row(fn(&Row) -> Option<f64>, fn(Option<f64>) -> String),
+    /// A figure of a processor, and its words.
+    Cpu(fn(&CpuRates) -> Option<f64>, fn(Option<f64>) -> String),
+    /// A figure of either, and its words.
+    Both(fn(&Row) -> Option<f64>, fn(&CpuRates) -> Option<f64>, fn(Option<f64>) -> String),
+    /// A figure of a row to sort by; its words say more.
+    Worded(fn(&Row) -> Option<f64>, fn(&Row) -> String),
+    /// Text of a row, flush left. With a figure lines are sorted by that, and with the largest last where others have it first.
+    Text(Option<fn(&Row) -> Option<f64>>, fn(&Row) -> String),
 }
 
-use Column as C;
+/// How a column looks.
+pub(super) struct Shape {
+    /// As `--sort` calls it.
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) width: u16,
+    /// The smaller, the longer it stays when there is little room.
+    pub(super) rank: u8,
+    pub(super) help: &'static str,
+    shown: Shown,
+    /// Text: to the left, and from A to Z. Everything else has the largest first.
+    pub(super) is_text: bool,
+}
 
-const TASKS: [Column; 15] = [
-    C::Pid,
-    C::Name,
-    C::Cost,
-    C::CostEach,
-    C::Switches,
-    C::Voluntary,
-    C::Involuntary,
-    C::Wait,
-    C::WaitP99,
-    C::WaitMax,
-    C::Cpu,
-    C::Wakeups,
-    C::Migrations,
-    C::PreemptedBy,
-    C::Cgroup,
-];
-const PROCESSES: [Column; 16] = [
-    C::Pid,
-    C::Name,
-    C::Tasks,
-    C::Cost,
-    C::CostEach,
-    C::Switches,
-    C::Voluntary,
-    C::Involuntary,
-    C::Wait,
-    C::WaitP99,
-    C::WaitMax,
-    C::Cpu,
-    C::Wakeups,
-    C::Migrations,
-    C::PreemptedBy,
-    C::Cgroup,
-];
-const CGROUPS: [Column; 14] = [
-    C::Tasks,
-    C::Cost,
-    C::CostEach,
-    C::Switches,
-    C::Voluntary,
-    C::Involuntary,
-    C::Wait,
-    C::WaitP99,
-    C::WaitMax,
-    C::Cpu,
-    C::Wakeups,
-    C::Migrations,
-    C::Name,
-    C::PreemptedBy,
-];
-const CPUS: [Column; 11] = [
-    C::CpuNumber,
-    C::Switches,
-    C::FromIdle,
-    C::User,
-    C::System,
-    C::Irq,
-    C::SoftIrq,
-    C::Steal,
-    C::IoWait,
-    C::Idle,
-    C::Lost,
-];
+macro_rules! columns {
+    ($($column:ident: $name:literal $title:literal $width:literal $rank:literal $help:literal $shown:expr;)* --
+     $($lines:ident = $($of:ident)*;)*) => {
+        /// A column of the table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Column {
+            $(#[doc = $help] $column,)*
+        }
+
+        impl Column {
+            pub(super) fn shape(self) -> Shape {
+                let (name, title, width, rank, help, shown) = match self {
+                    $(Self::$column => ($name, $title, $width, $rank, $help, $shown),)*
+                };
+                Shape { name, title, width, rank, help, shown, is_text: matches!(shown, Shown::Text(..)) }
+            }
+        }
+
+        $(const $lines: &[Column] = &[$(Column::$of),*];)*
+    };
+}
+
+columns! {
+    Pid: "pid" "PID" 7 3 "number of the task or the process" Shown::Row(|row| row.tid.or(row.pid).map(f64::from), identifier);
+    Name: "name" "NAME" 15 0 "its name; of a control group its path" Shown::Text(None, name);
+    Tasks: "tasks" "TASKS" 5 4 "tasks in it" Shown::Row(|row| Some(row.tasks as f64), whole);
+    Cost: "cost" "COST%" 6 1 "time in its switches, % of one CPU"
+        Shown::Worded(|row| Some(row.rates.cost_share?.middle()), |row| percent_range(row.rates.cost_share));
+    CostEach: "cost-each" "COST/SW" 8 7 "time of one switch" Shown::Worded(|row| Some(row.rates.cost_ns?.middle()), cost_each);
+    Switches: "switches" "SW/s" 8 2 "switches a second"
+        Shown::Both(|row| Some(row.rates.switches_per_s()), |cpu| cpu.switches_per_s, rate);
+    Voluntary: "voluntary" "VOL/s" 8 10 "of those, it blocked or slept" Shown::Row(|row| Some(row.rates.voluntary_per_s), rate);
+    Involuntary: "involuntary" "INV/s" 8 8 "of those, it was preempted" Shown::Row(|row| Some(row.rates.involuntary_per_s), rate);
+    Wait: "wait" "WAITms/s" 8 4 "time ready without a CPU, or throttled, ms a second"
+        Shown::Row(|row| row.rates.wait_share, |share| rate(share.map(|share| 1000.0 * share)));
+    WaitP99: "p99" "WAITp99" 8 6 "99 of 100 waits since the last look took at most this"
+        Shown::Worded(|row| row.rates.wait_p99_ns.map(|ns| ns as f64), wait_p99);
+    WaitMax: "max" "WAITmax" 7 9 "the longest wait since the last look"
+        Shown::Worded(|row| row.rates.wait_max_ns.map(|ns| ns as f64), |row| some_time(row.rates.wait_max_ns, unmeasured(row)));
+    Cpu: "cpu" "CPU%" 6 3 "time it ran, % of one CPU" Shown::Row(|row| Some(row.rates.cpu_share), percent);
+    Wakeups: "wakeups" "WAKE/s" 8 11 "wake-ups a second" Shown::Row(|row| row.rates.wakeups_per_s, rate);
+    Migrations: "migrations" "MIG/s" 7 12 "moves to another CPU a second" Shown::Row(|row| row.rates.migrations_per_s, rate);
+    PreemptedBy: "preempted" "PREEMPTED BY" 14 5 "who took the CPU from it most, how often a second"
+        Shown::Text(Some(|row| row.preempted_by.as_ref().map(|by| by.iter().map(|pair| pair.per_s).sum())), preempted_by);
+    Cgroup: "cgroup" "CGROUP" 20 11 "its control group"
+        Shown::Text(None, |row| row.cgroup.as_deref().map_or_else(|| "?".to_owned(), printable));
+    CpuNumber: "cpu-number" "CPU" 5 0 "number of the processor" Shown::Cpu(|cpu| Some(f64::from(cpu.cpu)), whole);
+    FromIdle: "from-idle" "IDLE/s" 8 3 "switches from idle a second" Shown::Cpu(|cpu| cpu.idle_switches_per_s, rate);
+    User: "user" "USER%" 6 2 "in programs" Shown::Cpu(|cpu| cpu.shares.user, percent);
+    System: "system" "SYS%" 6 2 "in the kernel" Shown::Cpu(|cpu| cpu.shares.system, percent);
+    Irq: "irq" "IRQ%" 6 4 "in hardware interrupts" Shown::Cpu(|cpu| cpu.shares.irq, percent);
+    SoftIrq: "softirq" "SOFT%" 6 3 "in soft interrupts" Shown::Cpu(|cpu| cpu.shares.softirq, percent);
+    Steal: "steal" "STEAL%" 6 3 "given to others by the hypervisor" Shown::Cpu(|cpu| cpu.shares.steal, percent);
+    IoWait: "iowait" "IOW%" 6 5 "idle while a task waited for a device" Shown::Cpu(|cpu| cpu.shares.iowait, percent);
+    Idle: "idle" "IDLE%" 6 3 "idle" Shown::Cpu(|cpu| cpu.shares.idle, percent);
+    Lost: "lost" "LOST" 7 6 "events lost since the last look" Shown::Cpu(|cpu| Some(cpu.lost as f64), whole);
+    --
+    TASKS = Pid Name Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;
+    PROCESSES = Pid Name Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;
+    CGROUPS = Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations Name PreemptedBy;
+    CPUS = CpuNumber Switches FromIdle User System Irq SoftIrq Steal IoWait Idle Lost;
+}
+
+fn whole(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| format!("{value:.0}"))
+}
+
+/// The number of a task; 0 is none.
+fn identifier(value: Option<f64>) -> String {
+    whole(value.filter(|value| *value > 0.0))
+}
+
+fn name(row: &Row) -> String {
+    format!("{}{}", printable(&row.name), if row.ended { " (ended)" } else { "" })
+}
+
+fn cost_each(row: &Row) -> String {
+    let Rates { cost_ns, cost_share, .. } = row.rates;
+    if cost_ns.is_none() && cost_share.is_some() { "-".to_owned() } else { time_range(cost_ns) }
+}
+
+fn wait_p99(row: &Row) -> String {
+    let ns = row.rates.wait_p99_ns;
+    // Of several tasks the largest of theirs bounds it.
+    let bound = if row.tasks > 1 && ns.is_some() { "<=" } else { "" };
+    format!("{bound}{}", some_time(ns, unmeasured(row)))
+}
+
+fn preempted_by(row: &Row) -> String {
+    match row.preempted_by.as_deref() {
+        None => UNKNOWN.to_owned(),
+        Some([]) => String::new(),
+        Some([first, ..]) => format!("{} {}/s", printable(&first.comm), rate(Some(first.per_s))),
+    }
+}
 
 /// Not a column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -163,33 +164,20 @@ impl FromStr for Column {
     type Err = ParseColumnError;
 
     fn from_str(text: &str) -> Result<Self, ParseColumnError> {
-        let all = PROCESSES.iter().chain(&CPUS);
+        let all = PROCESSES.iter().chain(CPUS);
         let found = all.copied().find(|column| column.shape().name.eq_ignore_ascii_case(text.trim()));
         found.ok_or_else(|| ParseColumnError { wish: text.to_owned() })
     }
-}
-
-/// How a column looks.
-pub(super) struct Shape {
-    /// As `--sort` calls it.
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    pub(super) width: u16,
-    /// The smaller, the longer it stays when there is little room.
-    pub(super) rank: u8,
-    /// Text: to the left, and from A to Z. Everything else has the largest first.
-    pub(super) is_text: bool,
-    pub(super) help: &'static str,
 }
 
 impl Column {
     /// The columns of a kind of line, from left to right.
     pub(super) fn all(grouping: Grouping) -> &'static [Self] {
         match grouping {
-            Grouping::Tasks => &TASKS,
-            Grouping::Processes => &PROCESSES,
-            Grouping::Cpus => &CPUS,
-            Grouping::Cgroups => &CGROUPS,
+            Grouping::Tasks => TASKS,
+            Grouping::Processes => PROCESSES,
+            Grouping::Cpus => CPUS,
+            Grouping::Cgroups => CGROUPS,
         }
     }
 
@@ -207,145 +195,22 @@ impl Column {
         self.shape().is_text || matches!(self, Self::Pid | Self::CpuNumber)
     }
 
-    pub(super) fn shape(self) -> Shape {
-        let figure =
-            |name, title, width, rank, help| Shape { name, title, width, rank, is_text: false, help };
-        let text = |name, title, width, rank, help| Shape { name, title, width, rank, is_text: true, help };
-        match self {
-            Self::Pid => figure("pid", "PID", 7, 3, "number of the task or the process"),
-            Self::Name => text("name", "NAME", 15, 0, "its name; of a control group its path"),
-            Self::Cost => figure("cost", "COST%", 6, 1, "time in its switches, % of one CPU"),
-            Self::CostEach => figure("cost-each", "COST/SW", 8, 7, "time of one switch"),
-            Self::Switches => figure("switches", "SW/s", 8, 2, "switches a second"),
-            Self::Voluntary => figure("voluntary", "VOL/s", 8, 10, "of those, it blocked or slept"),
-            Self::Involuntary => figure("involuntary", "INV/s", 8, 8, "of those, it was preempted"),
-            Self::Wait => {
-                figure("wait", "WAITms/s", 8, 4, "time ready without a CPU, or throttled, ms a second")
-            }
-            Self::WaitP99 => {
-                figure("p99", "WAITp99", 8, 6, "99 of 100 waits since the last look took at most this")
-            }
-            Self::WaitMax => figure("max", "WAITmax", 7, 9, "the longest wait since the last look"),
-            Self::Cpu => figure("cpu", "CPU%", 6, 3, "time it ran, % of one CPU"),
-            Self::Wakeups => figure("wakeups", "WAKE/s", 8, 11, "wake-ups a second"),
-            Self::Migrations => figure("migrations", "MIG/s", 7, 12, "moves to another CPU a second"),
-            Self::Tasks => figure("tasks", "TASKS", 5, 4, "tasks in it"),
-            Self::PreemptedBy => {
-                text("preempted", "PREEMPTED BY", 14, 5, "who took the CPU from it most, how often a second")
-            }
-            Self::Cgroup => text("cgroup", "CGROUP", 20, 11, "its control group"),
-            Self::CpuNumber => figure("cpu-number", "CPU", 5, 0, "number of the processor"),
-            Self::FromIdle => figure("from-idle", "IDLE/s", 8, 3, "switches from idle a second"),
-            Self::User => figure("user", "USER%", 6, 2, "in programs"),
-            Self::System => figure("system", "SYS%", 6, 2, "in the kernel"),
-            Self::Irq => figure("irq", "IRQ%", 6, 4, "in hardware interrupts"),
-            Self::SoftIrq => figure("softirq", "SOFT%", 6, 3, "in soft interrupts"),
-            Self::Steal => figure("steal", "STEAL%", 6, 3, "given to others by the hypervisor"),
-            Self::IoWait => figure("iowait", "IOW%", 6, 5, "idle while a task waited for a device"),
-            Self::Idle => figure("idle", "IDLE%", 6, 3, "idle"),
-            Self::Lost => figure("lost", "LOST", 7, 6, "events lost since the last look"),
-        }
-    }
-
     /// What stands in a line.
     pub(super) fn text(self, line: &Line) -> String {
-        match line {
-            Line::Row(row) => self.text_of(row),
-            Line::Cpu(cpu) => self.text_of_cpu(cpu),
-        }
-    }
-
-    fn text_of(self, row: &Row) -> String {
-        let rates = &row.rates;
-        match self {
-            Self::Pid => {
-                row.tid.or(row.pid).filter(|id| *id != 0).map_or_else(String::new, |id| id.to_string())
-            }
-            Self::Name if row.ended => format!("{} (ended)", printable(&row.name)),
-            Self::Name => printable(&row.name),
-            Self::Cost => percent_range(rates.cost_share),
-            Self::CostEach if rates.cost_ns.is_none() && rates.cost_share.is_some() => "-".to_owned(),
-            Self::CostEach => time_range(rates.cost_ns),
-            Self::Switches => rate(Some(rates.switches_per_s())),
-            Self::Voluntary => rate(Some(rates.voluntary_per_s)),
-            Self::Involuntary => rate(Some(rates.involuntary_per_s)),
-            Self::Wait => rate(rates.wait_share.map(|share| 1000.0 * share)),
-            // Of several tasks the largest of theirs bounds it.
-            Self::WaitP99 if row.tasks > 1 && rates.wait_p99_ns.is_some() => {
-                format!("<={}", some_time(rates.wait_p99_ns, ""))
-            }
-            Self::WaitP99 => some_time(rates.wait_p99_ns, unmeasured(row)),
-            Self::WaitMax => some_time(rates.wait_max_ns, unmeasured(row)),
-            Self::Cpu => percent(Some(rates.cpu_share)),
-            Self::Wakeups => rate(rates.wakeups_per_s),
-            Self::Migrations => rate(rates.migrations_per_s),
-            Self::Tasks => row.tasks.to_string(),
-            Self::PreemptedBy => match row.preempted_by.as_deref() {
-                None => UNKNOWN.to_owned(),
-                Some([]) => String::new(),
-                Some([first, ..]) => format!("{} {}/s", printable(&first.comm), rate(Some(first.per_s))),
-            },
-            Self::Cgroup => row.cgroup.as_deref().map_or_else(|| "?".to_owned(), printable),
+        match (self.shape().shown, line) {
+            (Shown::Row(of, words) | Shown::Both(of, _, words), Line::Row(row)) => words(of(row)),
+            (Shown::Cpu(of, words) | Shown::Both(_, of, words), Line::Cpu(cpu)) => words(of(cpu)),
+            (Shown::Worded(_, words) | Shown::Text(_, words), Line::Row(row)) => words(row),
             _ => String::new(),
         }
     }
 
-    fn text_of_cpu(self, cpu: &CpuRates) -> String {
-        let shares = &cpu.shares;
-        match self {
-            Self::CpuNumber => cpu.cpu.to_string(),
-            Self::Switches => rate(cpu.switches_per_s),
-            Self::FromIdle => rate(cpu.idle_switches_per_s),
-            Self::Lost => cpu.lost.to_string(),
-            _ => percent(self.share(shares)),
-        }
-    }
-
-    fn share(self, shares: &super::window::CpuShares) -> Option<f64> {
-        match self {
-            Self::User => shares.user,
-            Self::System => shares.system,
-            Self::Irq => shares.irq,
-            Self::SoftIrq => shares.softirq,
-            Self::Steal => shares.steal,
-            Self::IoWait => shares.iowait,
-            Self::Idle => shares.idle,
-            _ => None,
-        }
-    }
-
     fn figure(self, line: &Line) -> Option<f64> {
-        match line {
-            Line::Cpu(cpu) => match self {
-                Self::CpuNumber => Some(f64::from(cpu.cpu)),
-                Self::Switches => cpu.switches_per_s,
-                Self::FromIdle => cpu.idle_switches_per_s,
-                Self::Lost => Some(cpu.lost as f64),
-                _ => self.share(&cpu.shares),
-            },
-            Line::Row(row) => {
-                let rates = &row.rates;
-                match self {
-                    Self::Pid => row.tid.or(row.pid).map(f64::from),
-                    Self::Cost => rates.cost_middle(),
-                    Self::CostEach => rates.cost_ns.map(|range| f64::midpoint(range.low, range.high)),
-                    Self::Switches => Some(rates.switches_per_s()),
-                    Self::Voluntary => Some(rates.voluntary_per_s),
-                    Self::Involuntary => Some(rates.involuntary_per_s),
-                    Self::Wait => rates.wait_share,
-                    Self::WaitP99 => rates.wait_p99_ns.map(|ns| ns as f64),
-                    Self::WaitMax => rates.wait_max_ns.map(|ns| ns as f64),
-                    Self::Cpu => Some(rates.cpu_share),
-                    Self::Wakeups => rates.wakeups_per_s,
-                    Self::Migrations => rates.migrations_per_s,
-                    Self::Tasks => Some(row.tasks as f64),
-                    // Who suffers most comes first, not whose tormentor has the first name.
-                    Self::PreemptedBy => {
-                        row.preempted_by.as_ref().map(|by| by.iter().map(|pair| pair.per_s).sum())
-                    }
-                    _ => None,
-                }
-            }
+        match (self.shape().shown, line) {
+            (Shown::Row(of, _) | Shown::Both(of, ..) | Shown::Worded(of, _), Line::Row(row)) => of(row),
+            (Shown::Cpu(of, _) | Shown::Both(_, of, _), Line::Cpu(cpu)) => of(cpu),
+            (Shown::Text(Some(of), _), Line::Row(row)) => of(row),
+            _ => None,
         }
     }
 

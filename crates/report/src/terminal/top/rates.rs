@@ -39,11 +39,6 @@ impl Rates {
         self.voluntary_per_s + self.involuntary_per_s
     }
 
-    /// Cost as one figure to sort by: its middle.
-    pub(super) fn cost_middle(&self) -> Option<f64> {
-        self.cost_share.map(|range| f64::midpoint(range.low, range.high))
-    }
-
     /// Both together.
     pub(super) fn plus(&self, other: &Self) -> Self {
         let add = |one: Option<f64>, other: Option<f64>| Some(one? + other?);

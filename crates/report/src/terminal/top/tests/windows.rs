@@ -150,7 +150,7 @@ proptest! {
         let rows = window.tasks.iter().cloned().chain(window.processes()).chain(window.cgroups());
         for Row { rates, .. } in rows {
             prop_assert!([rates.voluntary_per_s, rates.involuntary_per_s, rates.cpu_share].into_iter().all(fine));
-            let some = [rates.wait_share, rates.wakeups_per_s, rates.migrations_per_s, rates.cost_middle()];
+            let some = [rates.wait_share, rates.wakeups_per_s, rates.migrations_per_s, rates.cost_share.map(Range::middle)];
             prop_assert!(some.into_iter().flatten().all(fine));
             prop_assert!(rates.cost_ns.is_none_or(|cost| fine(cost.low) && cost.low <= cost.high));
         }
