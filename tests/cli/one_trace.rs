@@ -251,7 +251,7 @@ fn terminals_agree(known: &Figures) {
     assert!(text.contains(&format!("; {:.0} a second over", known.rate)), "{text}");
     summary_agrees(&summary.json(), known);
 
-    let moment = |at_ns: u64, header: Header, tasks: Vec<_>| top::Moment {
+    let snapshot = |at_ns: u64, header: Header, tasks: Vec<_>| top::Snapshot {
         at_ns,
         unix_ns: at_ns,
         header,
@@ -261,8 +261,8 @@ fn terminals_agree(known: &Figures) {
         preemptions: Vec::new(),
     };
     let nothing = Header::new(header.provenance.clone(), header.host.clone(), Scope::Machine);
-    let before = moment(0, nothing, Vec::new());
-    let after = moment(header.duration_ns, header.clone(), tasks.clone());
+    let before = snapshot(0, nothing, Vec::new());
+    let after = snapshot(header.duration_ns, header.clone(), tasks.clone());
     let window = top::Window::between(&before, &after, None);
     near(window.switches_per_s().unwrap(), known.rate, "the rate of swtch top");
     for row in &window.tasks {

@@ -31,8 +31,6 @@ pub struct Estimate {
     pub confidence: Option<f64>,
     /// The mean, which a quota raises where it leaves the median alone.
     pub mean: Option<f64>,
-    /// The least value.
-    pub minimum: Option<f64>,
     /// The coefficient of variation.
     pub cov: Option<f64>,
     /// How many values.

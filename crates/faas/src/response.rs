@@ -37,8 +37,6 @@ pub struct Response {
     pub throttling: Option<Throttling>,
     /// A fixed amount of work, where it was asked for.
     pub work: Option<Work>,
-    /// What the whole invocation took.
-    pub usage: Option<Usage>,
     /// What is missing, and why.
     #[serde(default)]
     pub unavailable: Vec<Unavailable>,
@@ -64,8 +62,6 @@ pub struct Handler {
 pub struct Platform {
     /// `lambda`, `gcf`, `knative`, `openfaas` or `local`.
     pub name: String,
-    /// What the platform calls the function.
-    pub function: Option<String>,
     /// Its memory tier, MB.
     pub memory_mb: Option<u64>,
     /// Processors that the platform says it has.
@@ -81,10 +77,6 @@ pub struct Invocation {
     pub number: u64,
     /// Whether it was the first.
     pub cold: bool,
-    /// What the platform calls it.
-    pub id: Option<String>,
-    /// How long the process had been there.
-    pub process_age_ns: Option<u64>,
 }
 
 /// The machine, as the function sees it.
@@ -115,8 +107,6 @@ pub struct Measurement {
     pub tasks: String,
     /// How many.
     pub task_count: u32,
-    /// What was subtracted, in words.
-    pub baseline: Option<String>,
     /// Whether the tasks were bound to one CPU.
     pub pinned: bool,
     /// Which.
@@ -146,14 +136,6 @@ pub struct Measurement {
 /// Switches really made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Switches {
-    /// That the method should have made.
-    pub expected: u64,
-    /// Voluntary ones, as the kernel counts.
-    pub voluntary: Option<u64>,
-    /// Involuntary ones.
-    pub involuntary: Option<u64>,
-    /// What counted.
-    pub counted_by: Option<String>,
     /// Counted for each that was expected.
     pub per_expected: Option<f64>,
 }
@@ -161,10 +143,6 @@ pub struct Switches {
 /// A test for normality.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Normality {
-    /// `shapiro-wilk`.
-    pub test: String,
-    /// Its statistic.
-    pub w: f64,
     /// Its p-value.
     pub p: f64,
     /// Whether normality was not rejected.
@@ -229,61 +207,26 @@ pub struct Inferred {
     pub quota_ns: Option<f64>,
     /// Quota to period.
     pub cpus: Option<f64>,
-    /// Time in gaps.
-    pub throttled_ns: u64,
-    /// Gaps.
-    pub gaps: u64,
-    /// Periods between the first refill and the last.
-    pub periods: u64,
-    /// What it was inferred from, in words.
-    pub from: Option<String>,
 }
 
 /// The platform's own counters.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Counters {
-    /// Of control groups: 1 or 2.
-    pub version: Option<u32>,
     /// The period that is set.
     pub period_ns: Option<u64>,
     /// The quota that is set.
     pub quota_ns: Option<u64>,
-    /// Periods in which something ran.
-    pub periods: Option<u64>,
-    /// Of those, throttled ones.
-    pub periods_throttled: Option<u64>,
-    /// Time throttled.
-    pub throttled_ns: Option<u64>,
-    /// Where that stands.
-    pub source: Option<String>,
 }
 
 /// A fixed amount of work.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Work {
-    /// CPU time that was asked for, ms.
-    pub asked_ms: f64,
     /// How long it took.
     pub wall_ns: u64,
     /// The CPU time that it took.
     pub cpu_ns: u64,
     /// Its iterations: two processes calibrate differently, so only the same number can be compared.
     pub iterations: Option<u64>,
-}
-
-/// What the whole invocation took.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Usage {
-    /// Time on the clock.
-    pub wall_ns: u64,
-    /// CPU time.
-    pub cpu_ns: u64,
-    /// Voluntary switches.
-    pub voluntary: Option<u64>,
-    /// Involuntary switches.
-    pub involuntary: Option<u64>,
-    /// The most memory that was resident.
-    pub max_rss_bytes: Option<u64>,
 }
 
 impl Response {

@@ -36,8 +36,6 @@ pub struct Tiers {
     pub machine_name: String,
     /// What was invoked.
     pub function: Function,
-    /// How much work a millisecond is; `None` where a function brings its own work.
-    pub calibration: Option<Calibration>,
     /// Where the tiers come from.
     pub tier_set: TierSet,
     /// The tiers.
@@ -81,17 +79,6 @@ pub struct Function {
     pub deployed: bool,
 }
 
-/// How much work a millisecond is, in every tier and round.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Calibration {
-    /// Iterations in a millisecond of CPU time.
-    pub iterations_per_ms: f64,
-    /// Where that was found, or [`UNTHROTTLED`].
-    pub tier: String,
-    /// The number of runs that it is the median of.
-    pub runs: u32,
-}
-
 /// Where tiers come from.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TierSet {
@@ -116,8 +103,6 @@ pub struct Tier {
     pub period_us: Option<f64>,
     /// Of control groups: 1 or 2.
     pub cgroup_version: Option<u32>,
-    /// The limit that was set.
-    pub memory_limit_bytes: Option<u64>,
     /// What it costs.
     pub price: Option<Price>,
 }
@@ -131,8 +116,6 @@ pub struct Price {
     pub usd_per_second: f64,
     /// Time is rounded up to a multiple of this.
     pub rounding_ms: Option<f64>,
-    /// The fee for the requests of a million invocations, where it is known; it is in the bills.
-    pub usd_per_million_requests: Option<f64>,
     /// When it was looked up.
     pub dated: String,
     /// Where.
@@ -242,8 +225,6 @@ pub struct Row {
 pub struct SwitchCost {
     /// How it was measured: `pipe`.
     pub method: String,
-    /// Which function made the switches: `the function`, or `swtch handler` beside a function of one's own.
-    pub measured_in: Option<String>,
     /// Of the invocations' medians.
     pub median: Option<Estimate>,
     /// Of their means, which hold the time stopped.
@@ -283,17 +264,8 @@ pub struct QuotaCheck {
 /// Which tier to take.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Advice {
-    /// `cheapest` or `meets target`.
-    pub what: String,
     /// In a sentence.
     pub text: String,
-    /// For how much work, ms.
-    pub work_ms: Option<f64>,
-    /// The tier.
-    pub tier: Option<String>,
-    /// Figures behind it.
-    #[serde(default)]
-    pub evidence: Value,
 }
 
 impl Invocation {
@@ -355,11 +327,6 @@ impl Tiers {
     /// Whether the switches were made by swtch's own handler beside a function of one's own.
     pub fn switches_are_the_handlers(&self) -> bool {
         self.function.kind == "own"
-    }
-
-    /// The tier of a name.
-    pub fn tier(&self, name: &str) -> Option<&Tier> {
-        self.tiers.iter().find(|tier| tier.name == name)
     }
 
     /// The row of a tier and an amount of work.

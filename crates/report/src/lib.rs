@@ -4,7 +4,6 @@
 //! without a network, without a script and on paper. [`perfetto`] and [`tables`] put a Trace into other programs' formats.
 #![forbid(unsafe_code)]
 
-mod caveats;
 pub mod export;
 pub mod html;
 pub mod perfetto;
@@ -13,8 +12,9 @@ pub mod recording;
 pub mod shares;
 pub mod tables;
 pub mod terminal;
+mod wording;
 
-pub use caveats::comparison_json;
+pub use wording::caveats::comparison_json;
 
 use export::Exporter;
 

@@ -1,18 +1,18 @@
 //! Metrics for Prometheus: the OpenMetrics text of a machine that is watched, or of a Trace's totals.
 //!
-//! A [`Ledger`] adds up stretches of time, in the types of a Trace; what it counts never goes back. [`reference()`] is the list of all metrics, and
+//! A [`Counters`] adds up stretches of time, in the types of a Trace; what it counts never goes back. [`reference()`] is the list of all metrics, and
 //! `docs/metrics.md` holds it. The number of series is bounded: the busiest control groups and interrupt lines have their own, the others
 //! share one with the label `other`.
 
+mod counters;
+mod exposition;
 mod family;
-mod ledger;
-mod page;
-mod shown;
+mod series_limiter;
 #[cfg(test)]
 mod tests;
 
-pub use family::{Family, Kind, families, reference};
-pub use ledger::{GroupUse, Kernel, Ledger, Limits, Moment, Stretch};
+pub use counters::{Counters, GroupUse, KernelCounts, Limits, Snapshot, Stretch};
+pub use family::{Family, MetricKind, families, reference};
 
 use crate::export::{Exported, Exporter};
 use crate::tables::left_out;
@@ -44,11 +44,11 @@ pub(crate) const EXPORTER: Exporter = Exporter {
 
 /// The totals of a Trace as OpenMetrics text. Without prices, the estimate of the cost is missing.
 pub fn of_trace(trace: &Trace, model: Option<&CostModel>, limits: Limits) -> String {
-    let mut ledger = Ledger::new(limits);
+    let mut counters = Counters::new(limits);
     // Whatever has most comes first where there are more than may be shown.
     let mut cgroups = trace.cgroups.clone();
     cgroups.sort_by_key(|group| std::cmp::Reverse(group.voluntary + group.involuntary));
-    ledger.add(
+    counters.add(
         &Stretch {
             header: &trace.header,
             tasks: &trace.tasks,
@@ -66,10 +66,10 @@ pub fn of_trace(trace: &Trace, model: Option<&CostModel>, limits: Limits) -> Str
         let row = trace.header.reconciliation.iter().find(|row| row.source == source);
         row.map(|row| row.kernel)
     };
-    ledger.add_kernel(&Kernel {
+    counters.add_kernel(&KernelCounts {
         context_switches: kernel("/proc/stat ctxt"),
         interrupts: kernel("/proc/stat intr"),
         forks: None,
     });
-    ledger.text(&Moment::default())
+    counters.text(&Snapshot::default())
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_http::{Content, Server};
 use swtch_record::meter::{CHECKED, Delta, Meter};
-use swtch_report::prometheus::{CONTENT_TYPE, GroupUse, Kernel, Ledger, Limits, Moment, Stretch};
+use swtch_report::prometheus::{CONTENT_TYPE, GroupUse, KernelCounts, Counters, Limits, Snapshot, Stretch};
 
 /// The dashboard.
 const DASHBOARD: &str = include_str!("../../../../web/grafana/swtch.json");
@@ -89,11 +89,11 @@ fn announce(args: &ServeArgs, address: SocketAddr, watch: &Watch) -> anyhow::Res
 /// The sums since the beginning, brought up to date when asked.
 struct Watch {
     meter: Meter,
-    ledger: Ledger,
+    counters: Counters,
     model: Option<CostModel>,
     begun: Instant,
     sampled: Instant,
-    moment: Moment,
+    snapshot: Snapshot,
     /// The text of the last look, once somebody asked for it.
     text: Option<Rc<str>>,
     /// Figures that were complained of.
@@ -105,11 +105,11 @@ impl Watch {
         let model = if args.no_profile { None } else { output::prices(args.profile.as_deref())? };
         let mut watch = Self {
             meter: Meter::begin(args.source)?,
-            ledger: Ledger::new(Limits { cgroups: args.max_cgroups, irqs: args.max_irqs }),
+            counters: Counters::new(Limits { cgroups: args.max_cgroups, irqs: args.max_irqs }),
             model,
             begun: Instant::now(),
             sampled: Instant::now(),
-            moment: Moment::default(),
+            snapshot: Snapshot::default(),
             text: None,
             complained: BTreeSet::new(),
         };
@@ -133,7 +133,7 @@ impl Watch {
     }
 
     fn text(&mut self) -> Rc<str> {
-        let text = self.text.take().unwrap_or_else(|| self.ledger.text(&self.moment).into());
+        let text = self.text.take().unwrap_or_else(|| self.counters.text(&self.snapshot).into());
         self.text = Some(Rc::clone(&text));
         text
     }
@@ -150,8 +150,8 @@ impl Watch {
             return;
         }
         let uses: Vec<GroupUse> = delta.groups.iter().map(group_use).collect();
-        self.ledger.add_group_use(&uses, now_ns);
-        self.ledger.note_groups(delta.group_threads.keys(), now_ns);
+        self.counters.add_group_use(&uses, now_ns);
+        self.counters.note_groups(delta.group_threads.keys(), now_ns);
         let Delta { header, tables, .. } = &delta;
         let stretch = Stretch {
             header,
@@ -163,14 +163,14 @@ impl Watch {
             cost_ns_by_kind: delta.cost_ns_by_kind,
             quota_ns: delta.quota_ns.as_ref(),
         };
-        self.ledger.add(&stretch, self.model.as_ref(), now_ns);
+        self.counters.add(&stretch, self.model.as_ref(), now_ns);
         let system = &delta.system;
-        self.ledger.add_kernel(&Kernel {
+        self.counters.add_kernel(&KernelCounts {
             context_switches: system.context_switches,
             interrupts: system.interrupts_total,
             forks: system.forks,
         });
-        self.moment = Moment {
+        self.snapshot = Snapshot {
             threads: delta.threads,
             runnable: system.procs_running,
             blocked: system.procs_blocked,
@@ -189,7 +189,7 @@ impl Watch {
         let figures: Vec<&str> =
             refused.iter().flat_map(|refused| &refused.figures).map(|it| it.figure.as_str()).collect();
         let why = refused.map(ToString::to_string);
-        self.ledger.add_checks(&CHECKED, &figures, why.as_deref(), &delta.backwards);
+        self.counters.add_checks(&CHECKED, &figures, why.as_deref(), &delta.backwards);
         if let Some(why) = why
             && figures.iter().any(|figure| self.complained.insert((*figure).to_owned()))
         {

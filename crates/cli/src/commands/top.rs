@@ -2,9 +2,9 @@
 
 mod full_screen;
 mod looking;
-mod moment;
 mod screen;
 mod signals;
+mod snapshot;
 
 use crate::args::top::TopArgs;
 use crate::output::{self, WrongUsage};
@@ -85,7 +85,7 @@ fn print(looking: &mut Looking, state: &mut State, args: &TopArgs, signals: &Sig
         let printed = if args.json {
             format!("{}\n", json(&window))
         } else {
-            let clock = moment::clock(window.unix_ns);
+            let clock = snapshot::clock(window.unix_ns);
             state.take(window);
             let more = if left == Some(1) { "" } else { "\n" };
             format!("{}{more}", text(state, &host, &clock))

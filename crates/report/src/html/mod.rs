@@ -3,19 +3,18 @@
 //! [`render`] turns profiles into the page, [`render_traces`] Traces. Their texts (names, kernel versions, reasons) are
 //! untrusted and are escaped, in the page by the template engine and in the pictures by `svg`.
 
-pub(crate) mod answer;
+mod answer;
 mod charts;
 mod faas;
-pub(crate) mod naming;
 mod page;
 mod scale;
 mod sections;
 mod study;
 mod subjects;
 mod svg;
-pub(crate) mod text;
 mod traces;
 
+use crate::wording::{naming, text};
 use minijinja::Environment;
 use minijinja::value::Serde;
 use thiserror::Error;

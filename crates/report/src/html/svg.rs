@@ -11,34 +11,22 @@ pub(super) struct Svg {
 impl Svg {
     /// A straight line.
     pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
-        self.put(format_args!(
-            r#"<line x1="{}" y1="{}" x2="{}" y2="{}" class="{class}"/>"#,
-            num(from.0),
-            num(from.1),
-            num(to.0),
-            num(to.1)
-        ));
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(num);
+        self.put(format_args!(r#"<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" class="{class}"/>"#));
     }
 
     /// A rectangle by its upper left corner and its size.
     pub(super) fn rect(&mut self, at: (f64, f64), size: (f64, f64), class: &str) {
+        let [x, y, width, height] = [at.0, at.1, size.0.max(0.0), size.1.max(0.0)].map(num);
         self.put(format_args!(
-            r#"<rect x="{}" y="{}" width="{}" height="{}" class="{class}"/>"#,
-            num(at.0),
-            num(at.1),
-            num(size.0.max(0.0)),
-            num(size.1.max(0.0))
+            r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" class="{class}"/>"#
         ));
     }
 
     /// A circle.
     pub(super) fn circle(&mut self, at: (f64, f64), radius: f64, class: &str) {
-        self.put(format_args!(
-            r#"<circle cx="{}" cy="{}" r="{}" class="{class}"/>"#,
-            num(at.0),
-            num(at.1),
-            num(radius)
-        ));
+        let [x, y, radius] = [at.0, at.1, radius].map(num);
+        self.put(format_args!(r#"<circle cx="{x}" cy="{y}" r="{radius}" class="{class}"/>"#));
     }
 
     /// Straight lines through points; `closed` makes it an area.
@@ -55,44 +43,32 @@ impl Svg {
 
     /// A line of text; the class says how it is anchored (`end`, `mid`, start by default).
     pub(super) fn text(&mut self, at: (f64, f64), class: &str, text: &str) {
-        self.put(format_args!(
-            r#"<text x="{}" y="{}" class="{class}">{}</text>"#,
-            num(at.0),
-            num(at.1),
-            escape(text)
-        ));
+        let ([x, y], text) = ([at.0, at.1].map(num), escape(text));
+        self.put(format_args!(r#"<text x="{x}" y="{y}" class="{class}">{text}</text>"#));
     }
 
     /// A mark that stands for a figure: `tip` names it, line by line. The point is where a pointer looks for it.
     pub(super) fn mark(&mut self, at: (f64, f64), class: &str, tip: &[String], draw: impl FnOnce(&mut Self)) {
-        self.put(format_args!(
-            r#"<g class="mark {class}" data-x="{}" data-y="{}"><title>{}</title>"#,
-            num(at.0),
-            num(at.1),
-            escape(&tip.join("\n"))
-        ));
+        let ([x, y], tip) = ([at.0, at.1].map(num), escape(&tip.join("\n")));
+        self.put(format_args!(r#"<g class="mark {class}" data-x="{x}" data-y="{y}"><title>{tip}</title>"#));
         draw(self);
         self.body.push_str("</g>");
     }
 
     /// The whole picture. `label` is its accessible name.
     pub(super) fn finish(self, size: (f64, f64), class: &str, label: &str) -> String {
-        format!(
-            r#"<svg class="{class}" viewBox="0 0 {} {}" width="{0}" height="{1}" role="img" aria-label="{}">{}</svg>"#,
-            num(size.0),
-            num(size.1),
-            escape(label),
-            self.body
-        )
+        self.picture(size, class, &format!(r#"role="img" aria-label="{}""#, escape(label)))
     }
 
     /// The picture as a decoration beside a text that says the same.
     pub(super) fn finish_decoration(self, size: (f64, f64)) -> String {
+        self.picture(size, "sign", r#"aria-hidden="true""#)
+    }
+
+    fn picture(self, size: (f64, f64), class: &str, attributes: &str) -> String {
+        let ([width, height], body) = ([size.0, size.1].map(num), self.body);
         format!(
-            r#"<svg class="sign" viewBox="0 0 {} {}" width="{0}" height="{1}" aria-hidden="true">{}</svg>"#,
-            num(size.0),
-            num(size.1),
-            self.body
+            r#"<svg class="{class}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" {attributes}>{body}</svg>"#
         )
     }
 

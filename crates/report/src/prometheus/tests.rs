@@ -67,9 +67,9 @@ fn the_text_is_what_the_format_asks_for() {
     let mut header = header();
     header.totals.context_switches = SwitchTotals { voluntary: Some(3), involuntary: None, idle: Some(0) };
     header.duration_ns = 1_500_000_000;
-    let mut ledger = Ledger::new(Limits::default());
-    ledger.add(&stretch(&header), None, 0);
-    let text = ledger.text(&Moment { threads: Some(4), ..Moment::default() });
+    let mut counters = Counters::new(Limits::default());
+    counters.add(&stretch(&header), None, 0);
+    let text = counters.text(&Snapshot { threads: Some(4), ..Snapshot::default() });
     assert!(text.ends_with("\n# EOF\n"), "{text}");
     for line in [
         "# TYPE swtch_context_switches counter",
@@ -92,9 +92,9 @@ fn labels_are_escaped_bounded_and_stay_apart() {
     let hostile = "/a\"b\\c\nd\u{7}\u{85}";
     let long = |end: char| format!("/{}{end}", "é".repeat(3000));
     let tasks = [task(hostile, 1, 1), task(&long('x'), 2, 1), task(&long('y'), 3, 1), task("other", 4, 1)];
-    let mut ledger = Ledger::new(Limits::default());
-    ledger.add(&Stretch { tasks: &tasks, ..stretch(&header) }, None, 0);
-    let text = ledger.text(&Moment::default());
+    let mut counters = Counters::new(Limits::default());
+    counters.add(&Stretch { tasks: &tasks, ..stretch(&header) }, None, 0);
+    let text = counters.text(&Snapshot::default());
     let switches = |group: &str| {
         format!("swtch_cgroup_context_switches_total{{cgroup=\"{group}\",kind=\"voluntary\"}} ")
     };
@@ -122,7 +122,7 @@ fn labels_are_escaped_bounded_and_stay_apart() {
 #[test]
 fn no_sum_goes_back_and_nothing_is_counted_twice_while_groups_come_and_go() {
     let header = header();
-    let mut ledger = Ledger::new(Limits { cgroups: 5, irqs: 5 });
+    let mut counters = Counters::new(Limits { cgroups: 5, irqs: 5 });
     let mut before: BTreeMap<String, f64> = BTreeMap::new();
     let mut state = 12_345_u64;
     let mut random = |below: u64| {
@@ -150,12 +150,12 @@ fn no_sum_goes_back_and_nothing_is_counted_twice_while_groups_come_and_go() {
                 ..InterruptRow::default()
             })
             .collect();
-        ledger.add(
+        counters.add(
             &Stretch { tasks: &tasks, interrupts: &interrupts, ..stretch(&header) },
             None,
             minute * 60_000_000_000,
         );
-        let now = samples(&ledger.text(&Moment::default()));
+        let now = samples(&counters.text(&Snapshot::default()));
         let gained = |family: &str| -> f64 {
             let gain = |(name, value): (&String, &f64)| {
                 let earlier = before.get(name).copied().unwrap_or(0.0);
@@ -196,13 +196,13 @@ fn distributions_are_coarser_and_lose_nothing() {
         row("wait", "all", 3 << 30, 1 << 32, 5),
         row("wait", "task 7", 0, 1, 99),
     ];
-    let mut ledger = Ledger::new(Limits::default());
+    let mut counters = Counters::new(Limits::default());
     for _ in 0..2 {
         let stretch =
             Stretch { histograms: &histograms, cost_ns_by_kind: Some([500, 0, 0]), ..stretch(&header) };
-        ledger.add(&stretch, None, 0);
+        counters.add(&stretch, None, 0);
     }
-    let found = samples(&ledger.text(&Moment::default()));
+    let found = samples(&counters.text(&Snapshot::default()));
     let bucket =
         |le: &str| of(&found, &format!("swtch_switch_cost_seconds_bucket{{le=\"{le}\",kind=\"thread\"}}"));
     assert_eq!((bucket("1.28e-7"), bucket("2.56e-7"), bucket("+Inf")), (6.0, 14.0, 30.0));
@@ -221,10 +221,10 @@ fn losses_and_groups_of_a_table_are_summed() {
     ];
     let cgroups =
         [CgroupRow { path: "/web".into(), voluntary: 9, throttled_periods: Some(4), ..CgroupRow::default() }];
-    let mut ledger = Ledger::new(Limits { cgroups: 0, irqs: 0 });
-    ledger.add(&Stretch { cgroups: &cgroups, tasks: &[task("/web", 9, 1)], ..stretch(&header) }, None, 0);
+    let mut counters = Counters::new(Limits { cgroups: 0, irqs: 0 });
+    counters.add(&Stretch { cgroups: &cgroups, tasks: &[task("/web", 9, 1)], ..stretch(&header) }, None, 0);
     let found = samples(
-        &ledger.text(&Moment { group_threads: [("/web".to_owned(), 3)].into(), ..Moment::default() }),
+        &counters.text(&Snapshot { group_threads: [("/web".to_owned(), 3)].into(), ..Snapshot::default() }),
     );
     assert_eq!(of(&found, "swtch_lost_events_total{what=\"switches\"}"), 5.0);
     assert_eq!(of(&found, "swtch_cgroup_context_switches_total{cgroup=\"other\",kind=\"voluntary\"}"), 9.0);
@@ -237,9 +237,9 @@ fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
     let header = header();
     let tasks = [task("/throttled", 1, 1), task("/waits", 1, 1), task("/throttled", 2, 1)];
     let quota_ns = [(Some("/throttled".to_owned()), 13_000), (None, 500)].into();
-    let mut ledger = Ledger::new(Limits::default());
-    ledger.add(&Stretch { tasks: &tasks, quota_ns: Some(&quota_ns), ..stretch(&header) }, None, 0);
-    let text = ledger.text(&Moment::default());
+    let mut counters = Counters::new(Limits::default());
+    counters.add(&Stretch { tasks: &tasks, quota_ns: Some(&quota_ns), ..stretch(&header) }, None, 0);
+    let text = counters.text(&Snapshot::default());
     let found = samples(&text);
     let wait = |labels: &str| of(&found, &format!("swtch_cgroup_wait_seconds_total{{{labels}}}"));
     assert_eq!(wait("cgroup=\"/throttled\",cause=\"quota\""), 13e-6);
@@ -250,9 +250,9 @@ fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
     assert_eq!(of(&found, "swtch_wait_seconds_total{cause=\"cpu\"}"), 7.5e-6);
     assert!(!text.contains("cause=\"unknown\"") && !text.contains("what=\"tasks.quota_ns\""), "{text}");
     // Where nothing tells the two apart, the figure is neither of them.
-    let mut ledger = Ledger::new(Limits::default());
-    ledger.add(&Stretch { tasks: &tasks, ..stretch(&header) }, None, 0);
-    let text = ledger.text(&Moment::default());
+    let mut counters = Counters::new(Limits::default());
+    counters.add(&Stretch { tasks: &tasks, ..stretch(&header) }, None, 0);
+    let text = counters.text(&Snapshot::default());
     assert_eq!(
         of(&samples(&text), "swtch_cgroup_wait_seconds_total{cgroup=\"/throttled\",cause=\"unknown\"}"),
         14e-6
@@ -265,7 +265,7 @@ fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
 #[test]
 fn a_group_without_an_account_has_switches_and_no_time() {
     let header = header();
-    let mut ledger = Ledger::new(Limits::default());
+    let mut counters = Counters::new(Limits::default());
     let used = |cpu_ns: Option<u64>| {
         ["/known", "/unknown"].map(|path| GroupUse {
             path: path.to_owned(),
@@ -275,9 +275,9 @@ fn a_group_without_an_account_has_switches_and_no_time() {
     };
     let time = |text: &str| text.matches("swtch_cgroup_cpu_seconds_total{").count();
     for (cpu_ns, series) in [(Some(9), 2), (None, 1), (Some(4), 2)] {
-        ledger.add_group_use(&used(cpu_ns), 0);
-        ledger.add(&Stretch { tasks: &[task("/busy", 1, 1)], ..stretch(&header) }, None, 0);
-        let text = ledger.text(&Moment::default());
+        counters.add_group_use(&used(cpu_ns), 0);
+        counters.add(&Stretch { tasks: &[task("/busy", 1, 1)], ..stretch(&header) }, None, 0);
+        let text = counters.text(&Snapshot::default());
         assert_eq!(time(&text), series, "{text}");
         for group in ["/known", "/unknown", "/busy"] {
             let switches =
@@ -286,10 +286,10 @@ fn a_group_without_an_account_has_switches_and_no_time() {
         }
     }
     // Without counted tasks a zero would be made up.
-    let mut ledger = Ledger::new(Limits::default());
-    ledger.add_group_use(&used(Some(9)), 0);
-    ledger.add(&stretch(&header), None, 0);
-    assert!(!ledger.text(&Moment::default()).contains("swtch_cgroup_context_switches"));
+    let mut counters = Counters::new(Limits::default());
+    counters.add_group_use(&used(Some(9)), 0);
+    counters.add(&stretch(&header), None, 0);
+    assert!(!counters.text(&Snapshot::default()).contains("swtch_cgroup_context_switches"));
 }
 
 #[test]
@@ -302,9 +302,9 @@ fn reasons_keep_their_remedies_whole() {
         .map(|(field, reason)| swtch_trace::model::Unavailable::new(field, reason.clone()))
         .into();
     header.provenance.why = long.clone();
-    let mut ledger = Ledger::new(Limits::default());
-    ledger.add(&stretch(&header), None, 0);
-    let text = ledger.text(&Moment::default()).replace("\\\"", "\"");
+    let mut counters = Counters::new(Limits::default());
+    counters.add(&stretch(&header), None, 0);
+    let text = counters.text(&Snapshot::default()).replace("\\\"", "\"");
     assert!(text.contains(&format!("what=\"long\",why=\"{long}\"}}")), "{text}");
     assert!(text.contains(&format!("recorder=\"\",why=\"{long}\"}}")), "{text}");
     assert!(text.contains(&format!("why=\"it failed; {remedy}; more: swtch doctor\"}}")), "{text}");
@@ -312,20 +312,20 @@ fn reasons_keep_their_remedies_whole() {
 
 #[test]
 fn what_was_found_wrong_is_counted_and_says_why() {
-    let mut ledger = Ledger::new(Limits::default());
-    let count = |ledger: &Ledger, name: &str| of(&samples(&ledger.text(&Moment::default())), name);
+    let mut counters = Counters::new(Limits::default());
+    let count = |counters: &Counters, name: &str| of(&samples(&counters.text(&Snapshot::default())), name);
     let rejected = "swtch_rejected_windows_total{figure=\"run_seconds\"}";
-    ledger.add_checks(&["run_seconds", "wait_seconds"], &[], None, &[("tasks", 0)].into());
-    assert_eq!(count(&ledger, rejected), 0.0);
-    ledger.add_checks(
+    counters.add_checks(&["run_seconds", "wait_seconds"], &[], None, &[("tasks", 0)].into());
+    assert_eq!(count(&counters, rejected), 0.0);
+    counters.add_checks(
         &["run_seconds", "wait_seconds"],
         &["run_seconds", "run_seconds"],
         Some("run_seconds: 3 is more than the time of all CPUs in ns, 2"),
         &[("tasks", 2)].into(),
     );
-    assert_eq!(count(&ledger, rejected), 1.0);
-    assert_eq!(count(&ledger, "swtch_rejected_windows_total{figure=\"wait_seconds\"}"), 0.0);
-    assert_eq!(count(&ledger, "swtch_backward_counters_total{of=\"tasks\"}"), 2.0);
-    let text = ledger.text(&Moment::default());
+    assert_eq!(count(&counters, rejected), 1.0);
+    assert_eq!(count(&counters, "swtch_rejected_windows_total{figure=\"wait_seconds\"}"), 0.0);
+    assert_eq!(count(&counters, "swtch_backward_counters_total{of=\"tasks\"}"), 2.0);
+    let text = counters.text(&Snapshot::default());
     assert!(text.contains("swtch_unavailable_info{what=\"window\",why=\"run_seconds: 3 is more"), "{text}");
 }

@@ -1,6 +1,6 @@
 //! The capabilities of a machine, as `swtch doctor` prints them, in at most [`super::WIDTH`] columns.
 
-use super::wrap::paragraph;
+use super::paragraph;
 use swtch_topology::Host;
 use swtch_topology::capability::{Capability, State};
 

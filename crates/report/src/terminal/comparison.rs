@@ -2,7 +2,7 @@
 
 use super::paragraph;
 use super::table::Table;
-use crate::caveats;
+use crate::wording::caveats;
 use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
 use swtch_profile::compare::{Change, Comparison};

@@ -1,7 +1,7 @@
 //! Warnings as letters: a row stays within its line, and what the letter stands for is said once, beneath the table.
 
-use super::wrap::paragraph;
-use crate::html::naming::flag_meaning;
+use super::paragraph;
+use crate::wording::naming::flag_meaning;
 
 /// The flags of one table, in the order in which they were met.
 #[derive(Default)]

@@ -3,15 +3,14 @@
 mod capabilities;
 mod comparison;
 mod flags;
-pub(crate) mod recording;
+mod recording;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 pub mod top;
-mod wrap;
 
-use crate::caveats;
-use crate::html::naming::region_name;
+use crate::wording::naming::region_name;
+use crate::wording::{caveats, headline, text};
 use flags::Flags;
 use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
@@ -20,13 +19,13 @@ use swtch_units::{Bytes, format_ns};
 use table::Table;
 
 pub use capabilities::capabilities;
+pub use crate::wording::wrap::{WIDTH, paragraph};
 pub use comparison::comparison;
 pub use recording::recording;
-pub use wrap::{WIDTH, paragraph};
 
 /// The whole Profile as lines of at most [`WIDTH`] columns; the answer is the first paragraph.
 pub fn profile(profile: &Profile) -> String {
-    let mut text = paragraph("", &crate::html::answer::sentence(profile), 0);
+    let mut text = paragraph("", &headline::sentence(profile), 0);
     text.push_str(&caveats::notes(&profile_caveats(profile), "the Profile"));
     for section in
         [direct(profile), total(profile), ring(&profile.ring), messages(profile), references(profile)]
@@ -43,11 +42,7 @@ pub fn profile(profile: &Profile) -> String {
 
 /// `1.63 to 1.64 µs`; both units where they differ.
 fn plus_minus(estimate: &Estimate) -> String {
-    let (low, high) = (format_ns(estimate.ci_low), format_ns(estimate.ci_high));
-    match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
-    }
+    text::range(&format_ns(estimate.ci_low), &format_ns(estimate.ci_high), ' ')
 }
 
 /// Rows of one placement under its name.

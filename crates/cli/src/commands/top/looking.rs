@@ -1,11 +1,11 @@
 //! Looking again and again.
 
-use super::moment::moment;
 use super::signals::Signals;
+use super::snapshot::snapshot;
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_record::live::Live;
-use swtch_report::terminal::top::{Moment, Window};
+use swtch_report::terminal::top::{Snapshot, Window};
 use swtch_trace::SourceKind;
 
 /// How waiting for the next window ended.
@@ -18,10 +18,10 @@ pub(super) enum Waited {
     Signal(i32),
 }
 
-/// A live recording and the moment before.
+/// A live recording and the snapshot before.
 pub(super) struct Looking {
     live: Live,
-    before: Moment,
+    before: Snapshot,
     model: Option<CostModel>,
     looked: Instant,
     /// Samples of `/proc` cost as much as a whole look.
@@ -30,7 +30,7 @@ pub(super) struct Looking {
 
 impl Looking {
     pub(super) fn begin(mut live: Live, model: Option<CostModel>) -> Self {
-        let before = moment(live.snapshot());
+        let before = snapshot(live.snapshot());
         let by_samples = before.header.provenance.source().is_some_and(SourceKind::is_sampled);
         Self { live, before, model, looked: Instant::now(), by_samples }
     }
@@ -56,7 +56,7 @@ impl Looking {
 
     /// What happened since the last window.
     pub(super) fn window(&mut self) -> Window {
-        let now = moment(self.live.snapshot());
+        let now = snapshot(self.live.snapshot());
         self.looked = Instant::now();
         let window = Window::between(&self.before, &now, self.model.as_ref());
         self.before = now;

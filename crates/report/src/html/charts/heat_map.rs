@@ -92,18 +92,30 @@ fn cell_of(
     size: (f64, f64),
     look: &dyn Fn(&HeatCell) -> (String, String),
 ) {
-    let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
-    let inner = (size.0 - 2.0, size.1 - 2.0);
     let Some(cell) = cell else {
-        svg.rect((at.0 + 1.0, at.1 + 1.0), inner, "cell missing");
+        svg.rect((at.0 + 1.0, at.1 + 1.0), (size.0 - 2.0, size.1 - 2.0), "cell missing");
+        let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
         svg.text((middle.0, middle.1 + 4.0), "cell-text mid muted", "–");
         return;
     };
     let (shade, figure) = look(cell);
-    svg.mark(middle, "area", &cell.tip, |svg| {
-        svg.rect((at.0 + 1.0, at.1 + 1.0), inner, &format!("cell {shade}"));
-        let class = if size.0 < NARROWEST_WITH_UNIT { "cell-text small mid" } else { "cell-text mid" };
-        svg.text((middle.0, middle.1 + 4.0), &format!("{class} t{shade}"), &figure);
+    draw_cell(svg, at, size, &shade, (size.0 < NARROWEST_WITH_UNIT, &figure), &cell.tip);
+}
+
+/// A cell with its figure, small or not.
+pub(super) fn draw_cell(
+    svg: &mut Svg,
+    at: (f64, f64),
+    size: (f64, f64),
+    shade: &str,
+    (small, figure): (bool, &str),
+    tip: &[String],
+) {
+    let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
+    svg.mark(middle, "area", tip, |svg| {
+        svg.rect((at.0 + 1.0, at.1 + 1.0), (size.0 - 2.0, size.1 - 2.0), &format!("cell {shade}"));
+        let class = if small { "cell-text small mid" } else { "cell-text mid" };
+        svg.text((middle.0, middle.1 + 4.0), &format!("{class} t{shade}"), figure);
     });
 }
 

@@ -3,7 +3,7 @@
 use super::super::svg::Svg;
 use super::super::text;
 use super::Size;
-use super::heat_map::shade;
+use super::heat_map::{draw_cell, shade};
 
 /// One count.
 pub(in crate::html) struct Cell {
@@ -52,8 +52,14 @@ impl Matrix {
             svg.text((0.0, y), "row-name", &text::shortened(name, letters));
             for (place, column) in columns.iter().enumerate() {
                 let at = (left + place as f64 * cell_width, TOP + i as f64 * cell_height);
-                let cell = self.cells.iter().find(|cell| cell.row == i && cell.column == *column);
-                draw_cell(&mut svg, cell, at, (cell_width, cell_height), span);
+                let size = (cell_width, cell_height);
+                let Some(cell) = self.cells.iter().find(|cell| cell.row == i && cell.column == *column)
+                else {
+                    svg.rect((at.0 + 1.0, at.1 + 1.0), (size.0 - 2.0, size.1 - 2.0), "cell");
+                    continue;
+                };
+                let count = cell.count as f64;
+                draw_cell(&mut svg, at, size, &shade(count, span), (true, &text::compact(count)), &cell.tip);
             }
         }
         let height = TOP + self.names.len() as f64 * cell_height + 2.0;
@@ -65,19 +71,4 @@ impl Matrix {
         let rest = index + 1 == self.names.len() && self.names[index].ends_with("others");
         if rest { "…".to_owned() } else { (index + 1).to_string() }
     }
-}
-
-fn draw_cell(svg: &mut Svg, cell: Option<&Cell>, at: (f64, f64), size: (f64, f64), span: (f64, f64)) {
-    let inner = (size.0 - 2.0, size.1 - 2.0);
-    let Some(cell) = cell else {
-        svg.rect((at.0 + 1.0, at.1 + 1.0), inner, "cell");
-        return;
-    };
-    let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
-    let shade = shade(cell.count as f64, span);
-    svg.mark(middle, "area", &cell.tip, |svg| {
-        svg.rect((at.0 + 1.0, at.1 + 1.0), inner, &format!("cell {shade}"));
-        let class = format!("cell-text small mid t{shade}");
-        svg.text((middle.0, middle.1 + 4.0), &class, &text::compact(cell.count as f64));
-    });
 }

@@ -9,6 +9,7 @@ pub(super) mod histogram;
 pub(super) mod lines;
 pub(super) mod markers;
 pub(super) mod matrix;
+mod rows;
 pub(super) mod size_curve;
 pub(super) mod small_multiples;
 pub(super) mod stack;

@@ -3,7 +3,7 @@
 use super::super::scale::Linear;
 use super::super::svg::Svg;
 use super::super::text;
-use super::Size;
+use super::{Size, rows};
 
 /// A part of a bar.
 pub(in crate::html) struct StackPart {
@@ -20,46 +20,20 @@ pub(in crate::html) struct Stack {
     pub(in crate::html) parts: Vec<StackPart>,
 }
 
-const BAR: f64 = 20.0;
-const NAME: f64 = 18.0;
-const AXIS: f64 = 24.0;
-
 /// The chart as SVG.
 pub(in crate::html) fn draw(stacks: &[Stack], label: &str, size: Size) -> String {
-    let left = size.pick(150.0, 1.0);
-    let x = Linear::new((0.0, 1.0), (left, size.width() - 24.0));
-    let row = size.pick(BAR + 7.0, NAME + BAR + 8.0);
-    let bottom = AXIS + stacks.len() as f64 * row;
-    let mut svg = Svg::default();
-    for quarter in 0..=4u32 {
-        let share = f64::from(quarter) / 4.0;
-        let at = x.at(share);
-        svg.line((at, AXIS - 6.0), (at, bottom), "grid");
-        // On a phone the axis begins at the border, where a centred label would be cut.
-        let anchor = if at < 12.0 { "tick" } else { "tick mid" };
-        svg.text((at, AXIS - 11.0), anchor, &text::percent_tick(share));
-    }
-    for (i, stack) in stacks.iter().enumerate() {
-        let top = AXIS + i as f64 * row;
-        let bar_top = match size {
-            Size::Wide => {
-                let name = text::shortened(&stack.label, 20);
-                svg.text((left - 12.0, top + BAR / 2.0 + 4.0), "row-name end", &name);
-                top
-            }
-            Size::Narrow => {
-                svg.text((0.0, top + 13.0), "row-name halo", &text::shortened(&stack.label, 44));
-                top + NAME
-            }
-        };
+    let x = Linear::new((0.0, 1.0), (rows::left(size), size.width() - 24.0));
+    let quarters = (0..=4u32).map(|quarter| f64::from(quarter) / 4.0);
+    let ticks: Vec<_> = quarters.map(|share| (x.at(share), text::percent_tick(share))).collect();
+    let bar = |svg: &mut Svg, stack: &Stack, top: f64| {
         let mut before = 0.0;
         for part in stack.parts.iter().filter(|part| part.share > 0.0) {
             let (from, to) = (x.at(before), x.at(before + part.share));
             before += part.share;
-            svg.mark((from.midpoint(to), bar_top), "area", &part.tip, |svg| {
-                svg.rect((from, bar_top), (to - from, BAR), &format!("part {}", part.class));
+            svg.mark((from.midpoint(to), top), "area", &part.tip, |svg| {
+                svg.rect((from, top), (to - from, rows::BAR), &format!("part {}", part.class));
             });
         }
-    }
-    svg.finish((size.width(), bottom + 4.0), size.class(), label)
+    };
+    rows::draw(stacks, &ticks, (size.pick(7.0, 8.0), size), |stack| &stack.label, bar, label)
 }

@@ -4,6 +4,7 @@ use super::super::scale::Linear;
 use super::super::svg::Svg;
 use super::super::text;
 use super::Size;
+use super::rows::{self, BAR};
 use super::time_series::time_ticks;
 
 /// A stretch in which nothing ran, ns since the beginning.
@@ -24,11 +25,6 @@ pub(in crate::html) struct Lane {
     pub(in crate::html) gaps: Vec<Gap>,
 }
 
-const BAR: f64 = 20.0;
-const NAME: f64 = 18.0;
-const AXIS: f64 = 24.0;
-/// Letters a label has room for, wide and narrow.
-const LETTERS: (usize, usize) = (20, 44);
 /// Pixels that stretches need to be told apart.
 const APART: f64 = 3.0;
 /// Pixels that a pointer needs to meet something.
@@ -37,34 +33,10 @@ const MEETS: f64 = 4.0;
 /// The chart as SVG.
 pub(in crate::html) fn draw(lanes: &[Lane], label: &str, size: Size) -> String {
     let end = lanes.iter().map(|lane| lane.length).fold(0.0, f64::max);
-    let left = size.pick(150.0, 1.0);
-    let x = Linear::new((0.0, end), (left, size.width() - 24.0));
-    let row = size.pick(BAR + 9.0, NAME + BAR + 9.0);
-    let bottom = AXIS + lanes.len() as f64 * row;
-    let mut svg = Svg::default();
-    for (value, label) in time_ticks(end, size.pick(8, 4)) {
-        let at = x.at(value);
-        svg.line((at, AXIS - 6.0), (at, bottom), "grid");
-        // On a phone the axis begins at the border, where a centred label would be cut.
-        let anchor = if at < 12.0 { "tick" } else { "tick mid" };
-        svg.text((at, AXIS - 11.0), anchor, &label);
-    }
-    for (i, lane) in lanes.iter().enumerate() {
-        let top = AXIS + i as f64 * row;
-        let bar_top = match size {
-            Size::Wide => {
-                let name = text::shortened(&lane.label, LETTERS.0);
-                svg.text((left - 12.0, top + BAR / 2.0 + 4.0), "row-name end", &name);
-                top
-            }
-            Size::Narrow => {
-                svg.text((0.0, top + 13.0), "row-name halo", &text::shortened(&lane.label, LETTERS.1));
-                top + NAME
-            }
-        };
-        lane.draw(&mut svg, &x, bar_top);
-    }
-    svg.finish((size.width(), bottom + 4.0), size.class(), label)
+    let x = Linear::new((0.0, end), (rows::left(size), size.width() - 24.0));
+    let ticks = time_ticks(end, size.pick(8, 4)).into_iter().map(|(value, label)| (x.at(value), label));
+    let bar = |svg: &mut Svg, lane: &Lane, top| lane.draw(svg, &x, top);
+    rows::draw(lanes, &ticks.collect::<Vec<_>>(), (9.0, size), |lane| &lane.label, bar, label)
 }
 
 impl Lane {

@@ -93,7 +93,7 @@ pub(super) fn interval(estimate: &Estimate, words: fn(f64) -> String) -> String 
     if estimate.ci_low == estimate.ci_high {
         return "–".to_owned();
     }
-    let range = text::range(&words(estimate.ci_low), &words(estimate.ci_high));
+    let range = text::range(&words(estimate.ci_low), &words(estimate.ci_high), text::NO_BREAK);
     match estimate.confidence {
         Some(confidence) if (confidence - 0.95).abs() > 0.02 => {
             format!("{range} ({} sure)", text::percent(confidence))

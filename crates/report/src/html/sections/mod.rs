@@ -9,7 +9,7 @@ mod noise;
 mod references;
 mod ring;
 mod stride;
-pub(super) mod total;
+mod total;
 
 use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
@@ -19,7 +19,7 @@ use swtch_profile::model::{Estimate, Unavailable};
 use super::page::{Block, Cell, Section};
 use super::subjects::{KeyFigure, Subject, Subjects};
 use super::{ReportError, answer, text};
-use crate::caveats;
+use crate::wording::{caveats, headline};
 
 /// A profile and the name it goes by on the page.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ impl Subject for NamedProfile {
     }
 
     fn answer(&self, _alone: bool) -> Vec<String> {
-        vec![answer::sentence(&self.profile)]
+        vec![headline::sentence(&self.profile)]
     }
 
     fn written(&self) -> String {

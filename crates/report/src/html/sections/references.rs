@@ -4,12 +4,12 @@ use swtch_profile::Profile;
 use swtch_profile::fields::Part;
 use swtch_profile::model::Estimate;
 
-use super::super::answer;
 use super::super::charts::bars::{self, Bar, Operation};
 use super::super::naming;
 use super::super::page::{Figure, Section};
 use super::super::text;
 use super::{Profiles, estimate_cells, tip};
+use crate::wording::headline;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
@@ -39,7 +39,7 @@ fn entries_of(profile: &Profile) -> Vec<(String, bool, &Estimate)> {
     let references = &profile.references;
     let mut found: Vec<(String, bool, &Estimate)> = Vec::new();
     found.extend(references.syscall_ns.as_ref().map(|e| ("system call".to_owned(), false, e)));
-    for row in [answer::headline_row(profile), answer::cross_cpu_row(profile)].into_iter().flatten() {
+    for row in [headline::headline_row(profile), headline::cross_cpu_row(profile)].into_iter().flatten() {
         let what = if row.placement == "same-cpu" { "switch" } else { "wake-up" };
         let label = format!("{what}, {}", naming::placement_short(&row.placement));
         // A profile without a same-CPU row may have one and the same row for both.

@@ -11,9 +11,7 @@ use super::super::naming;
 use super::super::page::{Cell, Figure, LegendItem, Section, Table};
 use super::super::text;
 use super::{Profiles, estimate_cells, switches_cell, tip};
-
-/// An element's size: at this stride the array is walked from end to end.
-pub(in crate::html) const SEQUENTIAL: u64 = 8;
+use crate::wording::headline::SEQUENTIAL;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {

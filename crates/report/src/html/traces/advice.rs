@@ -2,14 +2,13 @@
 
 use super::super::page::{Block, Definition, Section};
 use super::{NamedTrace, Traces};
-use crate::terminal::recording;
+use crate::wording::bill;
 use swtch_cost::Advice;
 
 /// The section; nothing where nothing stands out.
 pub(super) fn section(subjects: Traces<'_>) -> Option<Section> {
     let of = |(index, named): (usize, &NamedTrace)| {
-        let item =
-            |one: &Advice| Definition::new(subjects.prefixed(index, &one.what), recording::reasons(one));
+        let item = |one: &Advice| Definition::new(subjects.prefixed(index, &one.what), bill::reasons(one));
         named.advice.iter().map(item).collect::<Vec<_>>()
     };
     let items: Vec<Definition> = subjects.iter().flat_map(of).collect();

@@ -6,15 +6,15 @@ use swtch_trace::figures;
 use super::super::subjects::{KeyFigure, known};
 use super::super::text;
 use super::{NamedTrace, distributions};
-use crate::terminal::recording;
+use crate::wording::bill;
 
 /// Causes named beside the bill.
 const CAUSES: usize = 2;
 
 /// As the terminal words it, so that the two never say different things.
 pub(super) fn sentence(named: &NamedTrace) -> String {
-    let mut words = recording::answer(&named.summary());
-    let causes: Vec<String> = named.bill.causes.iter().take(CAUSES).map(recording::cause_text).collect();
+    let mut words = bill::answer(&named.summary());
+    let causes: Vec<String> = named.bill.causes.iter().take(CAUSES).map(bill::cause_text).collect();
     if !causes.is_empty() {
         words.push_str(&format!("{}.", text::capitalised(&causes.join("; "))));
     }

@@ -5,7 +5,7 @@ use swtch_cost::Range;
 use super::super::page::Section;
 use super::super::text;
 use super::{NamedTrace, Traces, answer, scope_phrase};
-use crate::terminal::recording::percent_range;
+use crate::wording::bill::percent_range;
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {

@@ -9,12 +9,12 @@ use std::str::FromStr;
 
 /// A line of the table: what a column takes its figure from.
 #[derive(Clone, Debug)]
-pub(super) enum Line {
+pub(super) enum TableLine {
     Row(Row),
     Cpu(CpuRates),
 }
 
-impl Line {
+impl TableLine {
     pub(super) fn key(&self) -> RowKey {
         match self {
             Self::Row(row) => row.key(),
@@ -25,7 +25,7 @@ impl Line {
 
 /// What a column takes from a line, and how it says it.
 #[derive(Clone, Copy)]
-pub(super) enum Shown {
+pub(super) enum Content {
     /// A figure of a row, and its words.
     Row(fn(&Row) -> Option<f64>, fn(Option<f64>) -> String),
     /// A figure of a processor, and its words.
@@ -47,13 +47,13 @@ pub(super) struct Shape {
     /// The smaller, the longer it stays when there is little room.
     pub(super) rank: u8,
     pub(super) help: &'static str,
-    shown: Shown,
+    content: Content,
     /// Text: to the left, and from A to Z. Everything else has the largest first.
     pub(super) is_text: bool,
 }
 
 macro_rules! columns {
-    ($($column:ident: $name:literal $title:literal $width:literal $rank:literal $help:literal $shown:expr;)* --
+    ($($column:ident: $name:literal $title:literal $width:literal $rank:literal $help:literal $content:expr;)* --
      $($lines:ident = $($of:ident)*;)*) => {
         /// A column of the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +63,10 @@ macro_rules! columns {
 
         impl Column {
             pub(super) fn shape(self) -> Shape {
-                let (name, title, width, rank, help, shown) = match self {
-                    $(Self::$column => ($name, $title, $width, $rank, $help, $shown),)*
+                let (name, title, width, rank, help, content) = match self {
+                    $(Self::$column => ($name, $title, $width, $rank, $help, $content),)*
                 };
-                Shape { name, title, width, rank, help, shown, is_text: matches!(shown, Shown::Text(..)) }
+                Shape { name, title, width, rank, help, content, is_text: matches!(content, Content::Text(..)) }
             }
         }
 
@@ -75,39 +75,39 @@ macro_rules! columns {
 }
 
 columns! {
-    Pid: "pid" "PID" 7 3 "number of the task or the process" Shown::Row(|row| row.tid.or(row.pid).map(f64::from), identifier);
-    Name: "name" "NAME" 15 0 "its name; of a control group its path" Shown::Text(None, name);
-    Tasks: "tasks" "TASKS" 5 4 "tasks in it" Shown::Row(|row| Some(row.tasks as f64), whole);
+    Pid: "pid" "PID" 7 3 "number of the task or the process" Content::Row(|row| row.tid.or(row.pid).map(f64::from), identifier);
+    Name: "name" "NAME" 15 0 "its name; of a control group its path" Content::Text(None, name);
+    Tasks: "tasks" "TASKS" 5 4 "tasks in it" Content::Row(|row| Some(row.tasks as f64), whole);
     Cost: "cost" "COST%" 6 1 "time in its switches, % of one CPU"
-        Shown::Worded(|row| Some(row.rates.cost_share?.middle()), |row| percent_range(row.rates.cost_share));
-    CostEach: "cost-each" "COST/SW" 8 7 "time of one switch" Shown::Worded(|row| Some(row.rates.cost_ns?.middle()), cost_each);
+        Content::Worded(|row| Some(row.rates.cost_share?.middle()), |row| percent_range(row.rates.cost_share));
+    CostEach: "cost-each" "COST/SW" 8 7 "time of one switch" Content::Worded(|row| Some(row.rates.cost_ns?.middle()), cost_each);
     Switches: "switches" "SW/s" 8 2 "switches a second"
-        Shown::Both(|row| Some(row.rates.switches_per_s()), |cpu| cpu.switches_per_s, rate);
-    Voluntary: "voluntary" "VOL/s" 8 10 "of those, it blocked or slept" Shown::Row(|row| Some(row.rates.voluntary_per_s), rate);
-    Involuntary: "involuntary" "INV/s" 8 8 "of those, it was preempted" Shown::Row(|row| Some(row.rates.involuntary_per_s), rate);
+        Content::Both(|row| Some(row.rates.switches_per_s()), |cpu| cpu.switches_per_s, rate);
+    Voluntary: "voluntary" "VOL/s" 8 10 "of those, it blocked or slept" Content::Row(|row| Some(row.rates.voluntary_per_s), rate);
+    Involuntary: "involuntary" "INV/s" 8 8 "of those, it was preempted" Content::Row(|row| Some(row.rates.involuntary_per_s), rate);
     Wait: "wait" "WAITms/s" 8 4 "time ready without a CPU, or throttled, ms a second"
-        Shown::Row(|row| row.rates.wait_share, |share| rate(share.map(|share| 1000.0 * share)));
+        Content::Row(|row| row.rates.wait_share, |share| rate(share.map(|share| 1000.0 * share)));
     WaitP99: "p99" "WAITp99" 8 6 "99 of 100 waits since the last look took at most this"
-        Shown::Worded(|row| row.rates.wait_p99_ns.map(|ns| ns as f64), wait_p99);
+        Content::Worded(|row| row.rates.wait_p99_ns.map(|ns| ns as f64), wait_p99);
     WaitMax: "max" "WAITmax" 7 9 "the longest wait since the last look"
-        Shown::Worded(|row| row.rates.wait_max_ns.map(|ns| ns as f64), |row| some_time(row.rates.wait_max_ns, unmeasured(row)));
-    Cpu: "cpu" "CPU%" 6 3 "time it ran, % of one CPU" Shown::Row(|row| Some(row.rates.cpu_share), percent);
-    Wakeups: "wakeups" "WAKE/s" 8 11 "wake-ups a second" Shown::Row(|row| row.rates.wakeups_per_s, rate);
-    Migrations: "migrations" "MIG/s" 7 12 "moves to another CPU a second" Shown::Row(|row| row.rates.migrations_per_s, rate);
+        Content::Worded(|row| row.rates.wait_max_ns.map(|ns| ns as f64), |row| some_time(row.rates.wait_max_ns, unmeasured(row)));
+    Cpu: "cpu" "CPU%" 6 3 "time it ran, % of one CPU" Content::Row(|row| Some(row.rates.cpu_share), percent);
+    Wakeups: "wakeups" "WAKE/s" 8 11 "wake-ups a second" Content::Row(|row| row.rates.wakeups_per_s, rate);
+    Migrations: "migrations" "MIG/s" 7 12 "moves to another CPU a second" Content::Row(|row| row.rates.migrations_per_s, rate);
     PreemptedBy: "preempted" "PREEMPTED BY" 14 5 "who took the CPU from it most, how often a second"
-        Shown::Text(Some(|row| row.preempted_by.as_ref().map(|by| by.iter().map(|pair| pair.per_s).sum())), preempted_by);
+        Content::Text(Some(|row| row.preempted_by.as_ref().map(|by| by.iter().map(|pair| pair.per_s).sum())), preempted_by);
     Cgroup: "cgroup" "CGROUP" 20 11 "its control group"
-        Shown::Text(None, |row| row.cgroup.as_deref().map_or_else(|| "?".to_owned(), printable));
-    CpuNumber: "cpu-number" "CPU" 5 0 "number of the processor" Shown::Cpu(|cpu| Some(f64::from(cpu.cpu)), whole);
-    FromIdle: "from-idle" "IDLE/s" 8 3 "switches from idle a second" Shown::Cpu(|cpu| cpu.idle_switches_per_s, rate);
-    User: "user" "USER%" 6 2 "in programs" Shown::Cpu(|cpu| cpu.shares.user, percent);
-    System: "system" "SYS%" 6 2 "in the kernel" Shown::Cpu(|cpu| cpu.shares.system, percent);
-    Irq: "irq" "IRQ%" 6 4 "in hardware interrupts" Shown::Cpu(|cpu| cpu.shares.irq, percent);
-    SoftIrq: "softirq" "SOFT%" 6 3 "in soft interrupts" Shown::Cpu(|cpu| cpu.shares.softirq, percent);
-    Steal: "steal" "STEAL%" 6 3 "given to others by the hypervisor" Shown::Cpu(|cpu| cpu.shares.steal, percent);
-    IoWait: "iowait" "IOW%" 6 5 "idle while a task waited for a device" Shown::Cpu(|cpu| cpu.shares.iowait, percent);
-    Idle: "idle" "IDLE%" 6 3 "idle" Shown::Cpu(|cpu| cpu.shares.idle, percent);
-    Lost: "lost" "LOST" 7 6 "events lost since the last look" Shown::Cpu(|cpu| Some(cpu.lost as f64), whole);
+        Content::Text(None, |row| row.cgroup.as_deref().map_or_else(|| "?".to_owned(), printable));
+    CpuNumber: "cpu-number" "CPU" 5 0 "number of the processor" Content::Cpu(|cpu| Some(f64::from(cpu.cpu)), whole);
+    FromIdle: "from-idle" "IDLE/s" 8 3 "switches from idle a second" Content::Cpu(|cpu| cpu.idle_switches_per_s, rate);
+    User: "user" "USER%" 6 2 "in programs" Content::Cpu(|cpu| cpu.shares.user, percent);
+    System: "system" "SYS%" 6 2 "in the kernel" Content::Cpu(|cpu| cpu.shares.system, percent);
+    Irq: "irq" "IRQ%" 6 4 "in hardware interrupts" Content::Cpu(|cpu| cpu.shares.irq, percent);
+    SoftIrq: "softirq" "SOFT%" 6 3 "in soft interrupts" Content::Cpu(|cpu| cpu.shares.softirq, percent);
+    Steal: "steal" "STEAL%" 6 3 "given to others by the hypervisor" Content::Cpu(|cpu| cpu.shares.steal, percent);
+    IoWait: "iowait" "IOW%" 6 5 "idle while a task waited for a device" Content::Cpu(|cpu| cpu.shares.iowait, percent);
+    Idle: "idle" "IDLE%" 6 3 "idle" Content::Cpu(|cpu| cpu.shares.idle, percent);
+    Lost: "lost" "LOST" 7 6 "events lost since the last look" Content::Cpu(|cpu| Some(cpu.lost as f64), whole);
     --
     TASKS = Pid Name Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;
     PROCESSES = Pid Name Tasks Cost CostEach Switches Voluntary Involuntary Wait WaitP99 WaitMax Cpu Wakeups Migrations PreemptedBy Cgroup;
@@ -196,27 +196,29 @@ impl Column {
     }
 
     /// What stands in a line.
-    pub(super) fn text(self, line: &Line) -> String {
-        match (self.shape().shown, line) {
-            (Shown::Row(of, words) | Shown::Both(of, _, words), Line::Row(row)) => words(of(row)),
-            (Shown::Cpu(of, words) | Shown::Both(_, of, words), Line::Cpu(cpu)) => words(of(cpu)),
-            (Shown::Worded(_, words) | Shown::Text(_, words), Line::Row(row)) => words(row),
+    pub(super) fn text(self, line: &TableLine) -> String {
+        match (self.shape().content, line) {
+            (Content::Row(of, words) | Content::Both(of, _, words), TableLine::Row(row)) => words(of(row)),
+            (Content::Cpu(of, words) | Content::Both(_, of, words), TableLine::Cpu(cpu)) => words(of(cpu)),
+            (Content::Worded(_, words) | Content::Text(_, words), TableLine::Row(row)) => words(row),
             _ => String::new(),
         }
     }
 
-    fn figure(self, line: &Line) -> Option<f64> {
-        match (self.shape().shown, line) {
-            (Shown::Row(of, _) | Shown::Both(of, ..) | Shown::Worded(of, _), Line::Row(row)) => of(row),
-            (Shown::Cpu(of, _) | Shown::Both(_, of, _), Line::Cpu(cpu)) => of(cpu),
-            (Shown::Text(Some(of), _), Line::Row(row)) => of(row),
+    fn figure(self, line: &TableLine) -> Option<f64> {
+        match (self.shape().content, line) {
+            (Content::Row(of, _) | Content::Both(of, ..) | Content::Worded(of, _), TableLine::Row(row)) => {
+                of(row)
+            }
+            (Content::Cpu(of, _) | Content::Both(_, of, _), TableLine::Cpu(cpu)) => of(cpu),
+            (Content::Text(Some(of), _), TableLine::Row(row)) => of(row),
             _ => None,
         }
     }
 
     /// Which of two lines comes first. What is not known comes last either way, and equals are told apart by their numbers, so that lines do
     /// not jump about.
-    pub(super) fn order(self, one: &Line, other: &Line, reverse: bool) -> Ordering {
+    pub(super) fn order(self, one: &TableLine, other: &TableLine, reverse: bool) -> Ordering {
         let turned = |order: Ordering| if reverse == self.ascends() { order.reverse() } else { order };
         let found = if self.shape().is_text && self != Self::PreemptedBy {
             turned(self.text(one).cmp(&self.text(other)))
@@ -242,10 +244,10 @@ fn unmeasured(row: &Row) -> &'static str {
     if row.preempted_by.is_none() && row.rates.migrations_per_s.is_none() { UNKNOWN } else { "-" }
 }
 
-fn number(line: &Line) -> (u32, String) {
+fn number(line: &TableLine) -> (u32, String) {
     match line {
-        Line::Row(row) => (row.tid.or(row.pid).unwrap_or(0), row.name.clone()),
-        Line::Cpu(cpu) => (cpu.cpu, String::new()),
+        TableLine::Row(row) => (row.tid.or(row.pid).unwrap_or(0), row.name.clone()),
+        TableLine::Cpu(cpu) => (cpu.cpu, String::new()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `swtch top`: what happened since the last look, as rates; what of it is shown, in which order; and how, on a screen or as text.
 //!
-//! [`Moment`] is what a live recording knows at a moment, [`Window`] what happened between two of them. [`State`] is what the one who looks
+//! [`Snapshot`] is what a live recording knows at a moment, [`Window`] what happened between two of them. [`State`] is what the one who looks
 //! has chosen, moved by [`Key`]s; [`draw`] puts both on a screen of any size, [`text()`] and [`json()`] print a window. All of it is pure: no
 //! clock, no terminal.
 
@@ -11,9 +11,9 @@ mod groups;
 mod header;
 mod json;
 mod keys;
-mod moment;
 mod rates;
 mod screen;
+mod snapshot;
 mod state;
 mod text;
 mod window;
@@ -25,9 +25,9 @@ pub use columns::{Column, ParseColumnError};
 pub use groups::Grouping;
 pub use json::json;
 pub use keys::{Action, Key};
-pub use moment::Moment;
 pub use rates::{Pair, Rates, Row};
 pub use screen::{Look, draw};
+pub use snapshot::Snapshot;
 pub use state::{Settings, State};
 pub use text::text;
 pub use window::{CostSource, CpuRates, Totals, Window};

@@ -124,7 +124,7 @@ pub(super) enum RowKey {
     Cpu(u32),
 }
 
-/// What a task did between two moments, its sums. Nothing is ever negative: sums that fell began anew.
+/// What a task did between two snapshots, its sums. Nothing is ever negative: sums that fell began anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Grown {
     pub(super) voluntary: u64,

@@ -1,6 +1,6 @@
 //! A window on a screen.
 
-use super::columns::{Column, Line, fitting};
+use super::columns::{Column, TableLine, fitting};
 use super::details::details;
 use super::groups::Grouping;
 use super::header::{self, Pieces, Tone};
@@ -28,36 +28,36 @@ pub struct Look<'a> {
 /// Puts what is to be seen on a screen of any size.
 pub fn draw(frame: &mut Frame<'_>, state: &mut State, look: &Look<'_>) {
     let area = frame.area();
-    let mut page = Page { buffer: frame.buffer_mut(), area, y: area.y, colour: look.colour };
+    let mut screen = Screen { buffer: frame.buffer_mut(), area, y: area.y, colour: look.colour };
     if area.width < LEAST.0 || area.height < LEAST.1 {
         let text = format!("{}x{} is too small; {}x{} is needed", area.width, area.height, LEAST.0, LEAST.1);
-        page.line(&vec![(text, Tone::Warning)]);
+        screen.line(&vec![(text, Tone::Warning)]);
         return;
     }
     let Some(window) = state.window.clone() else {
-        page.line(&vec![("swtch top".to_owned(), Tone::Strong), ("looking ...".to_owned(), Tone::Plain)]);
+        screen.line(&vec![("swtch top".to_owned(), Tone::Strong), ("looking ...".to_owned(), Tone::Plain)]);
         return;
     };
-    page.heading(&window, state, look);
+    screen.heading(&window, state, look);
     let bottom = area.bottom() - 1;
     match &state.front {
-        Front::Help => page.lines(&help(state.grouping), bottom),
-        Front::Details(row) => page.lines(&details(row, &window), bottom),
-        Front::Table => page.table(state, bottom),
+        Front::Help => screen.lines(&help(state.grouping), bottom),
+        Front::Details(row) => screen.lines(&details(row, &window), bottom),
+        Front::Table => screen.table(state, bottom),
     }
-    page.y = bottom;
-    page.line(&footer(state));
+    screen.y = bottom;
+    screen.line(&footer(state));
 }
 
 /// A screen that is written from top to bottom.
-struct Page<'a> {
+struct Screen<'a> {
     buffer: &'a mut Buffer,
     area: Rect,
     y: u16,
     colour: bool,
 }
 
-impl Page<'_> {
+impl Screen<'_> {
     fn style(&self, tone: Tone) -> Style {
         let style = match tone {
             Tone::Strong | Tone::Warning => Style::new().add_modifier(Modifier::BOLD),
@@ -183,7 +183,7 @@ impl Page<'_> {
         self.y += 1;
     }
 
-    fn row(&mut self, line: &Line, columns: &[(Column, u16)], selected: bool, sorted: Column) {
+    fn row(&mut self, line: &TableLine, columns: &[(Column, u16)], selected: bool, sorted: Column) {
         let base = if selected { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
         if selected {
             self.buffer.set_string(self.area.x, self.y, ">", base);

@@ -1,6 +1,6 @@
 //! What the one who looks has chosen.
 
-use super::columns::{Column, Line};
+use super::columns::{Column, TableLine};
 use super::groups::Grouping;
 use super::keys::{Action, Key};
 use super::rates::{Row, RowKey};
@@ -115,21 +115,21 @@ impl State {
     }
 
     /// The lines that are shown, in order.
-    pub(super) fn lines(&self) -> Vec<Line> {
+    pub(super) fn lines(&self) -> Vec<TableLine> {
         let Some(window) = &self.window else { return Vec::new() };
         let rows = match self.grouping {
             Grouping::Tasks => window.tasks.clone(),
             Grouping::Processes => window.processes(),
             Grouping::Cgroups => window.cgroups(),
             Grouping::Cpus => {
-                let mut lines: Vec<Line> = window.cpus.iter().copied().map(Line::Cpu).collect();
+                let mut lines: Vec<TableLine> = window.cpus.iter().copied().map(TableLine::Cpu).collect();
                 lines.sort_by(|a, b| self.sorted().order(a, b, self.reverse));
                 return lines;
             }
         };
         let wish = self.filter.to_lowercase();
         let shown = |row: &Row| (self.kernel_threads || !row.kernel_thread) && matches(row, &wish);
-        let mut lines: Vec<Line> = rows.into_iter().filter(shown).map(Line::Row).collect();
+        let mut lines: Vec<TableLine> = rows.into_iter().filter(shown).map(TableLine::Row).collect();
         let sorted = self.sorted();
         lines.sort_by(|a, b| sorted.order(a, b, self.reverse));
         lines
@@ -137,7 +137,7 @@ impl State {
 
     /// Where the selected line is among `lines`, with the first one to show when `page` fit. A line that is gone leaves its place to the one that
     /// came there.
-    pub(super) fn scroll(&mut self, lines: &[Line], page: usize) -> Option<usize> {
+    pub(super) fn scroll(&mut self, lines: &[TableLine], page: usize) -> Option<usize> {
         self.page = page.max(1);
         let last = lines.len().checked_sub(1)?;
         let place = match &self.selected {
@@ -153,7 +153,7 @@ impl State {
     }
 
     /// The line that is selected.
-    pub(super) fn selected_line(&mut self) -> Option<Line> {
+    pub(super) fn selected_line(&mut self) -> Option<TableLine> {
         let mut lines = self.lines();
         let place = self.scroll(&lines, self.page)?;
         Some(lines.swap_remove(place))
@@ -261,7 +261,7 @@ impl State {
     }
 
     fn show_details(&mut self) {
-        if let Some(Line::Row(row)) = self.selected_line() {
+        if let Some(TableLine::Row(row)) = self.selected_line() {
             self.front = Front::Details(Box::new(row));
         }
     }

@@ -4,7 +4,7 @@ mod keys;
 mod screens;
 mod windows;
 
-use super::{Moment, Window};
+use super::{Snapshot, Window};
 use swtch_topology::Host;
 use swtch_trace::fields;
 use swtch_trace::model::{Header, Pressure, Provenance, Scope, SwitchTotals, Unavailable};
@@ -16,8 +16,8 @@ fn header(recorder: &str) -> Header {
     Header::new(provenance, Host::default(), Scope::Machine)
 }
 
-fn moment(at_s: u64, recorder: &str, tasks: Vec<TaskRow>) -> Moment {
-    Moment {
+fn snapshot(at_s: u64, recorder: &str, tasks: Vec<TaskRow>) -> Snapshot {
+    Snapshot {
         at_ns: at_s * 1_000_000_000,
         unix_ns: at_s * 1_000_000_000,
         header: header(recorder),
@@ -70,7 +70,7 @@ fn cpu(cpu: u32, switches: u64, user_ms: u64, system_ms: u64, idle_ms: u64) -> C
 
 /// Two seconds of a small machine, as BPF sees it.
 fn machine() -> Window {
-    let mut before = moment(
+    let mut before = snapshot(
         10,
         "bpf-events",
         vec![
@@ -80,7 +80,7 @@ fn machine() -> Window {
             task(300, 300, "batch", 10, 400),
         ],
     );
-    let mut after = moment(
+    let mut after = snapshot(
         12,
         "bpf-events",
         vec![
@@ -95,8 +95,8 @@ fn machine() -> Window {
     after.cpus = (0..4)
         .map(|number| cpu(number, 2000, 600 + 200 * u64::from(number), 200, 1200 - 200 * u64::from(number)))
         .collect();
-    for (moment, scale) in [(&mut before, 0), (&mut after, 1)] {
-        let totals = &mut moment.header.totals;
+    for (snapshot, scale) in [(&mut before, 0), (&mut after, 1)] {
+        let totals = &mut snapshot.header.totals;
         totals.context_switches = SwitchTotals {
             voluntary: Some(6023 * scale),
             involuntary: Some(1801 * scale),
@@ -107,7 +107,7 @@ fn machine() -> Window {
         totals.processes.forked = Some(scale);
         totals.pressure =
             vec![Pressure { resource: "cpu".to_owned(), some_ns: Some(300_000_000 * scale), full_ns: None }];
-        moment.header.recorder.cpu_ns = Some(8_000_000 * scale);
+        snapshot.header.recorder.cpu_ns = Some(8_000_000 * scale);
     }
     after.preemptions = vec![
         PreemptionRow { by_tid: 200, of_tid: 300, count: 500, ns: Some(100_000_000) },
@@ -131,8 +131,8 @@ fn sampled() -> Window {
         switch_cost_ns: None,
         ..row
     };
-    let before = moment(10, "procfs", vec![bare(task(200, 200, "web", 0, 0))]);
-    let mut after = moment(12, "procfs", vec![bare(task(200, 200, "web", 4000, 200))]);
+    let before = snapshot(10, "procfs", vec![bare(task(200, 200, "web", 0, 0))]);
+    let mut after = snapshot(12, "procfs", vec![bare(task(200, 200, "web", 4000, 200))]);
     for field in [fields::PREEMPTIONS, fields::WAKES, fields::TASKS_WAKEUPS] {
         after.header.unavailable.push(Unavailable::new(field, "samples do not see it"));
     }

@@ -1,6 +1,6 @@
 //! A window as text, for pipes and files.
 
-use super::columns::{Column, Line};
+use super::columns::{Column, TableLine};
 use super::header::{self, Pieces};
 use super::state::State;
 
@@ -19,11 +19,11 @@ pub fn text(state: &State, host: &str, clock: &str) -> String {
         text.push_str(&joined(pieces));
         text.push('\n');
     }
-    let active = |line: &Line| match line {
-        Line::Row(row) => row.is_active(),
-        Line::Cpu(_) => true,
+    let active = |line: &TableLine| match line {
+        TableLine::Row(row) => row.is_active(),
+        TableLine::Cpu(_) => true,
     };
-    let lines: Vec<Line> = state.lines().into_iter().filter(active).collect();
+    let lines: Vec<TableLine> = state.lines().into_iter().filter(active).collect();
     let columns = Column::all(state.grouping);
     let mut table: Vec<Vec<String>> =
         vec![columns.iter().map(|column| column.shape().title.to_owned()).collect()];

@@ -1,7 +1,7 @@
-//! What happened between two moments.
+//! What happened between two snapshots.
 
-use super::moment::Moment;
 use super::rates::{Grown, Pair, Rates, Row};
+use super::snapshot::Snapshot;
 use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
@@ -25,7 +25,7 @@ pub enum CostSource {
     Unknown,
 }
 
-/// What happened between two moments, as rates.
+/// What happened between two snapshots, as rates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Window {
     /// When it ended, ns since 1970.
@@ -122,7 +122,7 @@ impl Window {
     ///
     /// No rate is ever negative: a task or processor that is new counts from nothing, one that is gone not at all, and a number that was given
     /// again is another task.
-    pub fn between(earlier: &Moment, later: &Moment, model: Option<&CostModel>) -> Self {
+    pub fn between(earlier: &Snapshot, later: &Snapshot, model: Option<&CostModel>) -> Self {
         let length_ns = later.at_ns.saturating_sub(earlier.at_ns).max(1);
         let cost_source = match (later.header.totals.switch_cost_ns, model.and_then(CostModel::any_switch_ns))
         {
@@ -155,8 +155,8 @@ impl Window {
 
 struct Maker<'a> {
     length_ns: u64,
-    earlier: &'a Moment,
-    later: &'a Moment,
+    earlier: &'a Snapshot,
+    later: &'a Snapshot,
     model: Option<&'a CostModel>,
     cost_source: CostSource,
 }
@@ -252,7 +252,7 @@ impl Maker<'_> {
             let moves = &header.migrations;
             Some(moves.same_l2? + moves.same_l3? + moves.across?)
         };
-        let lost = |moment: &Moment| moment.header.lost.iter().map(|lost| lost.events).sum::<u64>();
+        let lost = |snapshot: &Snapshot| snapshot.header.lost.iter().map(|lost| lost.events).sum::<u64>();
         let cpus = self.later.cpus.len().max(1) as f64;
         let machine_ns = self.length_ns as f64 * cpus;
         let cost_ns = match self.cost_source {
@@ -303,8 +303,8 @@ impl Maker<'_> {
     }
 
     fn machine_shares(&self) -> CpuShares {
-        let times = |moment: &Moment| {
-            let cpu = &moment.header.totals.cpu_ns;
+        let times = |snapshot: &Snapshot| {
+            let cpu = &snapshot.header.totals.cpu_ns;
             [cpu.user, cpu.system, cpu.irq, cpu.softirq, cpu.steal, cpu.iowait, cpu.idle]
         };
         shares(times(self.earlier), times(self.later))

@@ -1,4 +1,4 @@
-use super::super::columns::Line;
+use super::super::columns::TableLine;
 use super::super::state::Front;
 use super::super::{Action, Column, Grouping, Key, Settings, State};
 use super::*;
@@ -13,8 +13,8 @@ pub(super) fn state() -> State {
 
 fn names(state: &State) -> Vec<String> {
     let name = |line| match line {
-        Line::Row(row) => row.name,
-        Line::Cpu(cpu) => cpu.cpu.to_string(),
+        TableLine::Row(row) => row.name,
+        TableLine::Cpu(cpu) => cpu.cpu.to_string(),
     };
     state.lines().into_iter().map(name).collect()
 }
@@ -111,7 +111,7 @@ fn the_selection_follows_its_task_and_the_top_follows_nobody() {
     state.press(Key::Down);
     state.press(Key::Down);
     let chosen = |state: &mut State| match state.selected_line() {
-        Some(Line::Row(row)) => row.name,
+        Some(TableLine::Row(row)) => row.name,
         other => panic!("{other:?}"),
     };
     assert_eq!(chosen(&mut state), "batch");

@@ -69,7 +69,8 @@ fn a_profile_prices_what_was_not_measured() {
         ..CostModel::default()
     };
     let unpriced = |voluntary| TaskRow { switch_cost_ns: None, ..task(200, 200, "web", voluntary, 0) };
-    let (before, after) = (moment(1, "procfs", vec![unpriced(0)]), moment(2, "procfs", vec![unpriced(100)]));
+    let (before, after) =
+        (snapshot(1, "procfs", vec![unpriced(0)]), snapshot(2, "procfs", vec![unpriced(100)]));
     let window = Window::between(&before, &after, Some(&model));
     assert_eq!(window.cost_source, CostSource::Profile);
     assert_eq!(window.tasks[0].rates.cost_ns, Some(Range { low: 1000.0, high: 2400.0 }));
@@ -79,7 +80,7 @@ fn a_profile_prices_what_was_not_measured() {
         ..row
     };
     let (before, after) =
-        (moment(1, "procfs", vec![kinds(unpriced(0))]), moment(2, "procfs", vec![kinds(unpriced(100))]));
+        (snapshot(1, "procfs", vec![kinds(unpriced(0))]), snapshot(2, "procfs", vec![kinds(unpriced(100))]));
     let window = Window::between(&before, &after, Some(&model));
     assert_eq!(window.tasks[0].rates.cost_ns, Some(Range { low: 1500.0, high: 1800.0 }));
 }
@@ -88,8 +89,8 @@ fn a_profile_prices_what_was_not_measured() {
 fn a_number_given_again_is_another_task() {
     let old = task(7, 7, "old", 900, 90);
     let new = TaskRow { first_ns: 5, ..task(7, 7, "new", 10, 0) };
-    let before = moment(1, "bpf-events", vec![old.clone()]);
-    let mut after = moment(2, "bpf-events", vec![TaskRow { voluntary: 901, ..old }, new]);
+    let before = snapshot(1, "bpf-events", vec![old.clone()]);
+    let mut after = snapshot(2, "bpf-events", vec![TaskRow { voluntary: 901, ..old }, new]);
     after.preemptions = vec![PreemptionRow { by_tid: 9, of_tid: 7, count: 4, ns: None }];
     let window = Window::between(&before, &after, None);
     let (old, new) = (row(&window.tasks, "old"), row(&window.tasks, "new"));
@@ -101,7 +102,8 @@ fn a_number_given_again_is_another_task() {
 
 #[test]
 fn processors_that_come_and_go_make_no_figures_up() {
-    let (mut before, mut after) = (moment(1, "bpf-events", Vec::new()), moment(2, "bpf-events", Vec::new()));
+    let (mut before, mut after) =
+        (snapshot(1, "bpf-events", Vec::new()), snapshot(2, "bpf-events", Vec::new()));
     before.cpus = vec![cpu(0, 1000, 500, 0, 500), cpu(1, 9000, 100, 0, 100)];
     after.cpus = vec![cpu(0, 1500, 900, 0, 900), cpu(2, 50, 100_000, 0, 0)];
     let window = Window::between(&before, &after, None);
@@ -126,25 +128,25 @@ fn any_task() -> impl Strategy<Value = TaskRow> {
     )
 }
 
-fn any_moment(at: std::ops::Range<u64>) -> impl Strategy<Value = Moment> {
+fn any_snapshot(at: std::ops::Range<u64>) -> impl Strategy<Value = Snapshot> {
     let totals =
         (prop::option::of(0_u64..9000), prop::option::of(0_u64..9000), prop::option::of(0_u64..9000));
     let cpus = prop::collection::vec((0_u32..5, 0_u64..9000, 0_u64..9000, 0_u64..9000), 0..5);
     (at, prop::collection::vec(any_task(), 0..12), totals, cpus).prop_map(|(at, tasks, totals, cpus)| {
-        let mut moment = moment(at, "bpf-events", tasks);
-        moment.header.totals.context_switches.voluntary = totals.0;
-        moment.header.totals.switch_cost_ns = totals.1;
-        moment.header.recorder.cpu_ns = totals.2;
-        moment.cpus =
+        let mut later = snapshot(at, "bpf-events", tasks);
+        later.header.totals.context_switches.voluntary = totals.0;
+        later.header.totals.switch_cost_ns = totals.1;
+        later.header.recorder.cpu_ns = totals.2;
+        later.cpus =
             cpus.into_iter().map(|(number, one, two, three)| cpu(number, one, two, three, one)).collect();
-        moment
+        later
     })
 }
 
 proptest! {
     /// Whatever ends, comes, begins anew or gets another's number.
     #[test]
-    fn nothing_is_ever_negative(before in any_moment(0..9), after in any_moment(0..9)) {
+    fn nothing_is_ever_negative(before in any_snapshot(0..9), after in any_snapshot(0..9)) {
         let window = Window::between(&before, &after, None);
         let fine = |value: f64| value.is_finite() && value >= 0.0;
         let rows = window.tasks.iter().cloned().chain(window.processes()).chain(window.cgroups());
@@ -169,11 +171,11 @@ proptest! {
     #[test]
     fn windows_of_one_task_add_up(steps in prop::collection::vec((1_u64..5, 0_u64..1000), 1..20)) {
         let (mut at, mut count, mut seen) = (1, 0, 0.0);
-        let mut before = moment(at, "bpf-events", vec![task(5, 5, "one", 0, 0)]);
+        let mut before = snapshot(at, "bpf-events", vec![task(5, 5, "one", 0, 0)]);
         for (seconds, more) in steps {
             at += seconds;
             count += more;
-            let after = moment(at, "bpf-events", vec![task(5, 5, "one", count, 0)]);
+            let after = snapshot(at, "bpf-events", vec![task(5, 5, "one", count, 0)]);
             let window = Window::between(&before, &after, None);
             seen += window.tasks[0].rates.voluntary_per_s * window.length_ns as f64 / 1e9;
             before = after;

@@ -1,15 +1,14 @@
 //! From what was recorded to what is shown.
 
 use std::time::{SystemTime, UNIX_EPOCH};
-use swtch_record::live;
-use swtch_record::system::Snapshot;
-use swtch_report::terminal::top::Moment;
+use swtch_record::{live, system};
+use swtch_report::terminal::top::Snapshot;
 use swtch_trace::model::{CpuTime, Pressure};
 use swtch_trace::tables::CpuRow;
 
 /// What a live recording knows, with the system's own counters in the places where a Trace has them.
-pub(super) fn moment(snapshot: live::Snapshot) -> Moment {
-    let live::Snapshot { mut header, tables, system } = snapshot;
+pub(super) fn snapshot(recorded: live::Snapshot) -> Snapshot {
+    let live::Snapshot { mut header, tables, system } = recorded;
     let unix = SystemTime::now().duration_since(UNIX_EPOCH);
     header.totals.cpu_ns = CpuTime {
         user: system.total.user_ns,
@@ -31,7 +30,7 @@ pub(super) fn moment(snapshot: live::Snapshot) -> Moment {
         .collect();
     header.unavailable.extend(system.unavailable.iter().cloned());
     let cpus = cpus(&system, &tables.cpus);
-    Moment {
+    Snapshot {
         at_ns: system.monotonic_ns,
         unix_ns: unix.map_or(0, |since| since.as_nanos() as u64),
         header,
@@ -43,7 +42,7 @@ pub(super) fn moment(snapshot: live::Snapshot) -> Moment {
 }
 
 /// Processors that are on; all that had a switch where the system does not say which those are.
-fn cpus(system: &Snapshot, counted: &[CpuRow]) -> Vec<CpuRow> {
+fn cpus(system: &system::Snapshot, counted: &[CpuRow]) -> Vec<CpuRow> {
     if system.cpus.is_empty() {
         return counted.to_vec();
     }
@@ -74,7 +73,7 @@ mod tests {
 
     #[test]
     fn processors_that_are_on_have_their_times_and_their_switches() {
-        let mut system = Snapshot::default();
+        let mut system = system::Snapshot::default();
         system.cpus.insert(0, CpuTimes { user_ns: Some(5), ..CpuTimes::default() });
         system.cpus.insert(2, CpuTimes::default());
         let counted = [
@@ -84,7 +83,7 @@ mod tests {
         let found = cpus(&system, &counted);
         let figures: Vec<_> = found.iter().map(|row| (row.cpu, row.switches, row.user_ns)).collect();
         assert_eq!(figures, [(0, 0, Some(5)), (2, 9, None)]);
-        assert_eq!(cpus(&Snapshot::default(), &counted).len(), 2);
+        assert_eq!(cpus(&system::Snapshot::default(), &counted).len(), 2);
     }
 
     #[test]

@@ -26,7 +26,7 @@ struct Entry {
 
 /// The names.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
+pub(super) struct SeriesLimiter {
     most: usize,
     /// Those that are not there for a while lose their series, though nobody needs it.
     come_and_go: bool,
@@ -36,7 +36,7 @@ pub(super) struct Shown {
     reviewed_ns: Option<u64>,
 }
 
-impl Shown {
+impl SeriesLimiter {
     pub(super) fn new(most: usize, come_and_go: bool) -> Self {
         Self { most, come_and_go, entries: HashMap::new(), count: 0, reviewed_ns: None }
     }
@@ -140,18 +140,18 @@ mod tests {
 
     #[test]
     fn there_are_never_more_than_asked_for() {
-        let mut shown = Shown::new(2, true);
+        let mut shown = SeriesLimiter::new(2, true);
         let given: Vec<bool> = ["/a", "/b", "/c"].iter().map(|name| shown.note(name, 1, 0)).collect();
         assert_eq!(given, [true, true, false]);
         assert!(shown.note("/a", 1, SECOND) && !shown.note("/c", 100, SECOND));
         assert_eq!(shown.review(SECOND), Vec::<String>::new());
-        assert!(!Shown::new(0, true).note("/a", 1, 0));
+        assert!(!SeriesLimiter::new(0, true).note("/a", 1, 0));
     }
 
     #[test]
     fn a_busier_one_takes_the_place_after_it_stood_still() {
-        let mut shown = Shown::new(2, true);
-        let work = |shown: &mut Shown, now_ns: u64, weights: [u64; 3]| {
+        let mut shown = SeriesLimiter::new(2, true);
+        let work = |shown: &mut SeriesLimiter, now_ns: u64, weights: [u64; 3]| {
             let mut given = Vec::new();
             for (name, weight) in ["/a", "/b", "/c"].into_iter().zip(weights) {
                 given.push(shown.note(name, weight, now_ns));
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn who_is_gone_leaves_its_place_and_no_trace() {
-        let mut shown = Shown::new(1, true);
+        let mut shown = SeriesLimiter::new(1, true);
         assert!(shown.note("/gone", 5, 0));
         assert!(!shown.note("/next", 1, 0));
         shown.review(0);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_does_not_come_and_go_keeps_its_series_while_it_is_quiet() {
-        let mut shown = Shown::new(1, false);
+        let mut shown = SeriesLimiter::new(1, false);
         assert!(shown.note("quiet", 5, 0));
         shown.review(0);
         assert_eq!(shown.review(STILL_NS), Vec::<String>::new());

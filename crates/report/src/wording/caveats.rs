@@ -1,6 +1,6 @@
 //! What a reader has to know before the figures, in words: the same ones in the terminal and on the page.
 
-use crate::terminal::paragraph;
+use super::wrap::paragraph;
 use serde_json::{Value, json};
 use swtch_cost::{Caveat, profile_caveats};
 use swtch_profile::Profile;

@@ -4,12 +4,12 @@ use swtch_profile::model::Estimate;
 use swtch_units::{Bytes, format_ns};
 
 /// What stands for a figure that is not known.
-pub(super) const DASH: &str = "–";
+pub(crate) const DASH: &str = "–";
 /// Between a number and its unit, so that a line never breaks there.
-const NO_BREAK: char = '\u{a0}';
+pub(crate) const NO_BREAK: char = '\u{a0}';
 
 /// `1.21 µs`, with a real minus sign and a space that does not break.
-pub(super) fn ns(value: f64) -> String {
+pub(crate) fn ns(value: f64) -> String {
     typeset(&format_ns(value))
 }
 
@@ -18,20 +18,20 @@ fn typeset(text: &str) -> String {
 }
 
 /// Both ends of an interval: `1.20 to 1.22 µs`, or `980 ns to 1.02 µs`.
-pub(super) fn ns_range(low: f64, high: f64) -> String {
-    range(&ns(low), &ns(high))
+pub(crate) fn ns_range(low: f64, high: f64) -> String {
+    range(&ns(low), &ns(high), NO_BREAK)
 }
 
 /// From one figure to another, a unit that both have once.
-pub(super) fn range(low: &str, high: &str) -> String {
-    match (low.split_once(NO_BREAK), high.split_once(NO_BREAK)) {
+pub(crate) fn range(low: &str, high: &str, blank: char) -> String {
+    match (low.split_once(blank), high.split_once(blank)) {
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),
     }
 }
 
 /// `1.21 µs ± 0.01`: the wider half of the interval, in the median's unit.
-pub(super) fn ns_plus_minus(estimate: &Estimate) -> String {
+pub(crate) fn ns_plus_minus(estimate: &Estimate) -> String {
     let median = ns(estimate.median);
     let half = (estimate.ci_high - estimate.median).max(estimate.median - estimate.ci_low);
     let scale = match median.rsplit(NO_BREAK).next() {
@@ -52,7 +52,7 @@ pub(super) fn ns_plus_minus(estimate: &Estimate) -> String {
 }
 
 /// A tick of a time axis: `500 ns`, `1 µs`, `0.2 ns`.
-pub(super) fn ns_tick(value: f64) -> String {
+pub(crate) fn ns_tick(value: f64) -> String {
     let (scaled, unit) = match value {
         v if v < 999.0 => (v, "ns"),
         v if v < 999e3 => (v / 1e3, "µs"),
@@ -64,12 +64,12 @@ pub(super) fn ns_tick(value: f64) -> String {
 }
 
 /// `48 KiB`.
-pub(super) fn bytes(value: u64) -> String {
+pub(crate) fn bytes(value: u64) -> String {
     typeset(&Bytes::new(value).to_string())
 }
 
 /// `2.1 %`.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let digits = usize::from(share.abs() < 0.0995);
     let small = share > 0.0 && share < 0.0005;
     if small {
@@ -80,7 +80,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// A relative error, with its sign: `+0.3 %`, `−1.2 %`.
-pub(super) fn percent_signed(share: f64) -> String {
+pub(crate) fn percent_signed(share: f64) -> String {
     let size = format!("{:.1}", share.abs() * 100.0);
     let sign = match share {
         _ if size == "0.0" => "",
@@ -91,7 +91,7 @@ pub(super) fn percent_signed(share: f64) -> String {
 }
 
 /// A tick of an axis of shares: `0 %`, `2 %`, `0.5 %`.
-pub(super) fn percent_tick(share: f64) -> String {
+pub(crate) fn percent_tick(share: f64) -> String {
     // Rounding removes what powers of ten leave behind.
     format!("{}{NO_BREAK}%", (share * 1e6).round() / 1e4)
 }
@@ -110,7 +110,7 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// `950`, `1.2k`, `34k`, `5.6M`: for axes and cells.
-pub(super) fn compact(value: f64) -> String {
+pub(crate) fn compact(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         v if v < 999.5 => (value, ""),
         v if v < 999.5e3 => (value / 1e3, "k"),
@@ -122,7 +122,7 @@ pub(super) fn compact(value: f64) -> String {
 }
 
 /// A frequency or a mean, without digits that mean nothing: `0.25`, `3.1`, `12,345`.
-pub(super) fn amount(value: f64) -> String {
+pub(crate) fn amount(value: f64) -> String {
     match value.abs() {
         v if v < 0.005 => "0".to_owned(),
         v if v < 0.995 => format!("{value:.2}"),
@@ -132,7 +132,7 @@ pub(super) fn amount(value: f64) -> String {
 }
 
 /// Money in three digits: `$0.0231`, `$4.20`, `$12,300`.
-pub(super) fn dollars(value: f64) -> String {
+pub(crate) fn dollars(value: f64) -> String {
     let size = value.abs();
     let sign = if value < 0.0 { "−" } else { "" };
     if size >= 999.5 {
@@ -147,7 +147,7 @@ pub(super) fn dollars(value: f64) -> String {
 }
 
 /// A tick of an axis of money: `$0.02`, `$5`, `$20k`.
-pub(super) fn dollars_tick(value: f64) -> String {
+pub(crate) fn dollars_tick(value: f64) -> String {
     if value >= 999.5 {
         return format!("${}", compact(value));
     }
@@ -157,7 +157,7 @@ pub(super) fn dollars_tick(value: f64) -> String {
 }
 
 /// How many times as much: `12×`, `1.3×`.
-pub(super) fn times(ratio: f64) -> String {
+pub(crate) fn times(ratio: f64) -> String {
     let digits = match ratio.abs() {
         r if r < 1.995 => 2,
         r if r < 9.95 => 1,
@@ -167,12 +167,12 @@ pub(super) fn times(ratio: f64) -> String {
 }
 
 /// A tick of an axis of ratios: `0.5×`, `20×`.
-pub(super) fn times_tick(ratio: f64) -> String {
+pub(crate) fn times_tick(ratio: f64) -> String {
     format!("{}×", (ratio * 1e6).round() / 1e6)
 }
 
 /// A moment of a run: `0.35 s`, `2 min 5.0 s`.
-pub(super) fn moment(ns: f64) -> String {
+pub(crate) fn moment(ns: f64) -> String {
     let seconds = ns / 1e9;
     if seconds < 60.0 {
         return format!("{seconds:.2}{NO_BREAK}s");
@@ -182,7 +182,7 @@ pub(super) fn moment(ns: f64) -> String {
 }
 
 /// A text made for a terminal, with typographic apostrophes and with spaces before units that do not break a line.
-pub(super) fn flowing(text: &str) -> String {
+pub(crate) fn flowing(text: &str) -> String {
     // A space at the end, so that a unit there is one, too.
     let mut text = format!("{} ", text.trim_end().replace('\n', " ").replace('\'', "’"));
     for unit in ["ns", "µs", "ms", "s", "%"] {
@@ -194,7 +194,7 @@ pub(super) fn flowing(text: &str) -> String {
 }
 
 /// `21 November 2025, 04:02 UTC`.
-pub(super) fn date(unix_s: u64) -> String {
+pub(crate) fn date(unix_s: u64) -> String {
     const MONTHS: [&str; 12] = [
         "January",
         "February",
@@ -223,7 +223,7 @@ pub(super) fn date(unix_s: u64) -> String {
 }
 
 /// `47 s`, `3 min 20 s`.
-pub(super) fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     if value < 9.95 {
         return format!("{value:.1}{NO_BREAK}s");
     }
@@ -236,7 +236,7 @@ pub(super) fn seconds(value: f64) -> String {
 }
 
 /// At most `most` characters, the last an ellipsis when something was cut: charts have no room for any name.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -245,7 +245,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(super) fn joined(parts: &[String]) -> String {
+pub(crate) fn joined(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         [one] => one.clone(),
@@ -254,7 +254,7 @@ pub(super) fn joined(parts: &[String]) -> String {
 }
 
 /// A text with its first letter raised.
-pub(super) fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

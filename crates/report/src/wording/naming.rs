@@ -5,16 +5,16 @@ use swtch_topology::host::{Cache, CacheKind, Host};
 
 /// From the plainest method to the one that says least about a switch.
 const METHODS: [&str; 7] = ["pipe", "eventfd", "futex", "condvar", "ring", "pid-sum-ring", "yield"];
-/// From near to far.
-const PLACEMENTS: [&str; 8] = [
-    "same-cpu",
-    "smt-sibling",
-    "shared-l2",
-    "shared-l3",
-    "same-package",
-    "other-package",
-    "other-core-kind",
-    "unpinned",
+/// From near to far: the term, as a heading, inside a sentence ("a switch between two threads ...") and as part of a label.
+const PLACEMENTS: [(&str, &str, &str, &str); 8] = [
+    ("same-cpu", "Same CPU", "on one CPU", "same CPU"),
+    ("smt-sibling", "SMT siblings of one core", "on two SMT siblings of one core", "SMT sibling"),
+    ("shared-l2", "Two cores that share an L2", "on two cores that share an L2", "shared L2"),
+    ("shared-l3", "Two cores that share an L3", "on two cores that share an L3", "shared L3"),
+    ("same-package", "Two cores of one package", "on two cores of one package", "same package"),
+    ("other-package", "Two packages", "on two packages", "other package"),
+    ("other-core-kind", "Two kinds of core", "on two kinds of core", "other core kind"),
+    ("unpinned", "Unpinned", "left unpinned", "unpinned"),
 ];
 const TASKS: [&str; 2] = ["thread", "process"];
 const CLASSES: [&str; 2] = ["normal", "fifo"];
@@ -25,73 +25,52 @@ fn rank(order: &[&str], term: &str) -> usize {
 }
 
 /// Position among the methods; unknown ones come last.
-pub(super) fn method_rank(term: &str) -> usize {
+pub(crate) fn method_rank(term: &str) -> usize {
     rank(&METHODS, term)
 }
 
 /// Position among the placements.
-pub(super) fn placement_rank(term: &str) -> usize {
-    rank(&PLACEMENTS, term)
+pub(crate) fn placement_rank(term: &str) -> usize {
+    PLACEMENTS.iter().position(|(known, ..)| *known == term).unwrap_or(PLACEMENTS.len())
 }
 
 /// Threads before processes.
-pub(super) fn tasks_rank(term: &str) -> usize {
+pub(crate) fn tasks_rank(term: &str) -> usize {
     rank(&TASKS, term)
 }
 
 /// Normal before FIFO.
-pub(super) fn class_rank(term: &str) -> usize {
+pub(crate) fn class_rank(term: &str) -> usize {
     rank(&CLASSES, term)
 }
 
 /// Reads before writes before both.
-pub(super) fn access_rank(term: &str) -> usize {
+pub(crate) fn access_rank(term: &str) -> usize {
     rank(&ACCESSES, term)
 }
 
+fn placement(term: &str) -> Option<&'static (&'static str, &'static str, &'static str, &'static str)> {
+    PLACEMENTS.iter().find(|(known, ..)| *known == term)
+}
+
 /// A placement as a heading.
-pub(super) fn placement_title(term: &str) -> String {
-    match term {
-        "same-cpu" => "Same CPU".to_owned(),
-        "smt-sibling" => "SMT siblings of one core".to_owned(),
-        "shared-l2" => "Two cores that share an L2".to_owned(),
-        "shared-l3" => "Two cores that share an L3".to_owned(),
-        "same-package" => "Two cores of one package".to_owned(),
-        "other-package" => "Two packages".to_owned(),
-        "other-core-kind" => "Two kinds of core".to_owned(),
-        "unpinned" => "Unpinned".to_owned(),
-        other => other.to_owned(),
-    }
+pub(crate) fn placement_title(term: &str) -> String {
+    placement(term).map_or(term, |(_, title, ..)| title).to_owned()
 }
 
 /// A placement as part of a label.
-pub(super) fn placement_short(term: &str) -> String {
-    match term {
-        "same-cpu" => "same CPU".to_owned(),
-        "smt-sibling" => "SMT sibling".to_owned(),
-        "shared-l2" => "shared L2".to_owned(),
-        "shared-l3" => "shared L3".to_owned(),
-        other => super::text::shortened(&other.replace('-', " "), 16),
-    }
+pub(crate) fn placement_short(term: &str) -> String {
+    let other = || super::text::shortened(&term.replace('-', " "), 16);
+    placement(term).map_or_else(other, |(.., short)| (*short).to_owned())
 }
 
-/// A placement inside a sentence: "a switch between two threads ...".
-pub(super) fn placement_phrase(term: &str) -> String {
-    match term {
-        "same-cpu" => "on one CPU".to_owned(),
-        "smt-sibling" => "on two SMT siblings of one core".to_owned(),
-        "shared-l2" => "on two cores that share an L2".to_owned(),
-        "shared-l3" => "on two cores that share an L3".to_owned(),
-        "same-package" => "on two cores of one package".to_owned(),
-        "other-package" => "on two packages".to_owned(),
-        "other-core-kind" => "on two kinds of core".to_owned(),
-        "unpinned" => "left unpinned".to_owned(),
-        other => format!("placed '{other}'"),
-    }
+/// A placement inside a sentence.
+pub(crate) fn placement_phrase(term: &str) -> String {
+    placement(term).map_or_else(|| format!("placed '{term}'"), |(_, _, phrase, _)| (*phrase).to_owned())
 }
 
 /// `thread`, `process, FIFO`.
-pub(super) fn tasks_and_class(row: &Direct) -> String {
+pub(crate) fn tasks_and_class(row: &Direct) -> String {
     match row.class.as_str() {
         "normal" => row.tasks.clone(),
         "fifo" => format!("{}, FIFO", row.tasks),
@@ -100,7 +79,7 @@ pub(super) fn tasks_and_class(row: &Direct) -> String {
 }
 
 /// `threads`, `processes`.
-pub(super) fn plural(tasks: &str) -> String {
+pub(crate) fn plural(tasks: &str) -> String {
     match tasks {
         "thread" => "threads".to_owned(),
         "process" => "processes".to_owned(),
@@ -133,7 +112,7 @@ pub(crate) fn flag_meaning(flag: &str) -> &'static str {
 }
 
 /// Why batches were left out.
-pub(super) fn reason_meaning(reason: &str) -> String {
+pub(crate) fn reason_meaning(reason: &str) -> String {
     match reason {
         "foreign-cpu-time" => "another task ran on the processor".to_owned(),
         "slow-clock" => "the spin loop ran slow".to_owned(),
@@ -144,7 +123,7 @@ pub(super) fn reason_meaning(reason: &str) -> String {
 }
 
 /// `L1d`, `L2`.
-pub(super) fn cache_name(cache: &Cache) -> String {
+pub(crate) fn cache_name(cache: &Cache) -> String {
     match cache.kind {
         CacheKind::Data => format!("L{}d", cache.level),
         CacheKind::Instruction => format!("L{}i", cache.level),
@@ -153,7 +132,7 @@ pub(super) fn cache_name(cache: &Cache) -> String {
 }
 
 /// The caches that hold data, each name and size once, nearest first.
-pub(super) fn data_caches(host: &Host) -> Vec<&Cache> {
+pub(crate) fn data_caches(host: &Host) -> Vec<&Cache> {
     let mut found: Vec<&Cache> = Vec::new();
     for cache in host.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction && cache.bytes > 0) {
         if !found.iter().any(|known| known.level == cache.level && known.bytes == cache.bytes) {

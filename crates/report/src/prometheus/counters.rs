@@ -1,5 +1,6 @@
 //! Sums over all stretches of time so far.
 
+use super::exposition::{Distribution, Exposition};
 use super::family::{
     BACKWARDS, BLOCKED, BUILD, CGROUP_CPU, CGROUP_PERIODS, CGROUP_PRESSURE, CGROUP_RUN, CGROUP_SWITCHES,
     CGROUP_THREADS, CGROUP_THROTTLED, CGROUP_THROTTLED_PERIODS, CGROUP_WAIT, COST, CPU_SWITCHES, CPU_TIME,
@@ -8,8 +9,7 @@ use super::family::{
     RECORDER_MEMORY, RECORDER_SAMPLE, REJECTED, RUN, RUNNABLE, SOFTIRQ_TIME, SOFTIRQS, SWITCHES, THREADS,
     THREADS_CREATED, UNAVAILABLE, WAIT, WAITS,
 };
-use super::page::{Distribution, Page};
-use super::shown::{OTHER, Shown};
+use super::series_limiter::{OTHER, SeriesLimiter};
 use std::collections::BTreeMap;
 use swtch_cost::{CostModel, Inputs, bill};
 use swtch_stats::middle_of_class;
@@ -80,7 +80,7 @@ pub struct GroupUse {
 
 /// What the kernel itself counted in a stretch of time.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Kernel {
+pub struct KernelCounts {
     /// Context switches.
     pub context_switches: Option<u64>,
     /// Hardware interrupts.
@@ -89,9 +89,9 @@ pub struct Kernel {
     pub forks: Option<u64>,
 }
 
-/// Figures of the moment. Absent ones are not shown.
+/// Figures of the snapshot. Absent ones are not shown.
 #[derive(Clone, Debug, Default)]
-pub struct Moment {
+pub struct Snapshot {
     /// Threads that exist.
     pub threads: Option<u64>,
     /// Threads that run or wait to run.
@@ -110,17 +110,17 @@ pub struct Moment {
 
 /// Sums that never go back.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct Counters {
     counters: BTreeMap<&'static str, BTreeMap<Vec<String>, u64>>,
     distributions: BTreeMap<(&'static str, Vec<String>), Distribution>,
     build: Vec<String>,
     unavailable: BTreeMap<String, String>,
     rejected: Option<String>,
-    cgroups: Shown,
-    irqs: Shown,
+    cgroups: SeriesLimiter,
+    irqs: SeriesLimiter,
 }
 
-impl Ledger {
+impl Counters {
     /// Nothing yet.
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -129,8 +129,8 @@ impl Ledger {
             build: Vec::new(),
             unavailable: BTreeMap::new(),
             rejected: None,
-            cgroups: Shown::new(limits.cgroups, true),
-            irqs: Shown::new(limits.irqs, false),
+            cgroups: SeriesLimiter::new(limits.cgroups, true),
+            irqs: SeriesLimiter::new(limits.irqs, false),
         }
     }
 
@@ -153,7 +153,7 @@ impl Ledger {
     }
 
     /// Adds what the kernel counted.
-    pub fn add_kernel(&mut self, kernel: &Kernel) {
+    pub fn add_kernel(&mut self, kernel: &KernelCounts) {
         self.sum(&KERNEL_SWITCHES, &[], kernel.context_switches);
         self.sum(&KERNEL_INTERRUPTS, &[], kernel.interrupts);
         self.sum(&KERNEL_FORKS, &[], kernel.forks);
@@ -210,30 +210,30 @@ impl Ledger {
     }
 
     /// Everything as OpenMetrics text.
-    pub fn text(&self, moment: &Moment) -> String {
-        let mut page = Page::new(&self.counters, &self.distributions);
-        page.gauge(&BUILD, &self.build, (!self.build.is_empty()).then_some(1.0));
+    pub fn text(&self, snapshot: &Snapshot) -> String {
+        let mut exposition = Exposition::new(&self.counters, &self.distributions);
+        exposition.gauge(&BUILD, &self.build, (!self.build.is_empty()).then_some(1.0));
         let rejected = self.rejected.iter().map(|why| ("window".to_owned(), why.clone()));
         for (what, why) in self.unavailable.clone().into_iter().chain(rejected) {
-            page.gauge(&UNAVAILABLE, &[what, why], Some(1.0));
+            exposition.gauge(&UNAVAILABLE, &[what, why], Some(1.0));
         }
         let number = |value: Option<u64>| value.map(|value| value as f64);
-        page.gauge(&THREADS, &[], number(moment.threads));
-        page.gauge(&RUNNABLE, &[], number(moment.runnable));
-        page.gauge(&BLOCKED, &[], number(moment.blocked));
-        page.gauge(&RECORDER_MEMORY, &[], number(moment.memory_bytes));
-        page.gauge(&RECORDER_BPF_MEMORY, &[], number(moment.bpf_memory_bytes));
-        page.gauge(&RECORDER_SAMPLE, &[], moment.sample_ns.map(|ns| ns as f64 / 1e9));
+        exposition.gauge(&THREADS, &[], number(snapshot.threads));
+        exposition.gauge(&RUNNABLE, &[], number(snapshot.runnable));
+        exposition.gauge(&BLOCKED, &[], number(snapshot.blocked));
+        exposition.gauge(&RECORDER_MEMORY, &[], number(snapshot.memory_bytes));
+        exposition.gauge(&RECORDER_BPF_MEMORY, &[], number(snapshot.bpf_memory_bytes));
+        exposition.gauge(&RECORDER_SAMPLE, &[], snapshot.sample_ns.map(|ns| ns as f64 / 1e9));
         let mut threads: BTreeMap<String, u64> = BTreeMap::new();
-        for (path, count) in &moment.group_threads {
+        for (path, count) in &snapshot.group_threads {
             let label = cgroup_label(path).filter(|path| self.cgroups.has(path));
             let name = label.unwrap_or_else(|| OTHER.to_owned());
             *threads.entry(name).or_default() += count;
         }
         for (name, count) in threads {
-            page.gauge(&CGROUP_THREADS, &[name], Some(count as f64));
+            exposition.gauge(&CGROUP_THREADS, &[name], Some(count as f64));
         }
-        page.text()
+        exposition.text()
     }
 
     /// The label under which what a control group did is counted.

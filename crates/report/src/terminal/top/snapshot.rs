@@ -1,4 +1,4 @@
-//! What a live recording knows at a moment.
+//! What a live recording knows at a snapshot.
 
 use swtch_trace::model::Header;
 use swtch_trace::tables::{CpuRow, PreemptionRow, TaskRow, WakeRow};
@@ -8,7 +8,7 @@ use swtch_trace::tables::{CpuRow, PreemptionRow, TaskRow, WakeRow};
 /// Figures are sums since the recording began, and those of the system since the machine was started. Only quantiles, longest times and pairs
 /// are of the time since the moment before.
 #[derive(Clone, Debug)]
-pub struct Moment {
+pub struct Snapshot {
     /// When, ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// When, ns since 1970.

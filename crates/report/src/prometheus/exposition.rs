@@ -1,6 +1,6 @@
 //! From sums to text, by the OpenMetrics library.
 
-use super::family::{Family, Kind, families};
+use super::family::{Family, MetricKind, families};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeLabel, EncodeLabelSet, LabelSetEncoder, MetricEncoder,
@@ -39,7 +39,7 @@ impl Distribution {
 }
 
 #[derive(Clone, Debug)]
-enum Value {
+enum SeriesValue {
     Count(u64),
     Number(f64),
     Distribution(Distribution),
@@ -48,7 +48,7 @@ enum Value {
 /// What comes with a sample in other programs.
 type NoExemplar = [(&'static str, &'static str); 0];
 
-impl Value {
+impl SeriesValue {
     fn encode(&self, family: &Family, metric: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
         match self {
             Self::Count(ns) if family.unit == Some("seconds") => {
@@ -69,32 +69,32 @@ impl Value {
 
 /// All series, as they are to be written.
 #[derive(Debug, Default)]
-pub(super) struct Page {
-    series: HashMap<&'static str, Vec<(Vec<String>, Value)>>,
+pub(super) struct Exposition {
+    series: HashMap<&'static str, Vec<(Vec<String>, SeriesValue)>>,
 }
 
-impl Page {
+impl Exposition {
     pub(super) fn new(
         counters: &BTreeMap<&'static str, BTreeMap<Vec<String>, u64>>,
         distributions: &BTreeMap<(&'static str, Vec<String>), Distribution>,
     ) -> Self {
-        let mut page = Self::default();
+        let mut exposition = Self::default();
         for (stem, series) in counters {
-            let values = series.iter().map(|(labels, value)| (labels.clone(), Value::Count(*value)));
-            page.series.insert(stem, values.collect());
+            let values = series.iter().map(|(labels, value)| (labels.clone(), SeriesValue::Count(*value)));
+            exposition.series.insert(stem, values.collect());
         }
         for ((stem, labels), distribution) in distributions {
-            let value = Value::Distribution(distribution.clone());
-            page.series.entry(stem).or_default().push((labels.clone(), value));
+            let value = SeriesValue::Distribution(distribution.clone());
+            exposition.series.entry(stem).or_default().push((labels.clone(), value));
         }
-        page
+        exposition
     }
 
     /// A figure of the moment; nothing when it is absent.
     pub(super) fn gauge(&mut self, family: &'static Family, labels: &[String], value: Option<f64>) {
         if let Some(value) = value {
             let series = self.series.entry(family.stem).or_default();
-            series.push((labels.to_vec(), Value::Number(value)));
+            series.push((labels.to_vec(), SeriesValue::Number(value)));
         }
     }
 
@@ -109,16 +109,16 @@ impl Page {
     }
 }
 
-impl Collector for Page {
+impl Collector for Exposition {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for family in families() {
             let Some(series) = self.series.get(family.stem).filter(|series| !series.is_empty()) else {
                 continue;
             };
             let kind = match family.kind {
-                Kind::Counter => MetricType::Counter,
-                Kind::Gauge => MetricType::Gauge,
-                Kind::Histogram => MetricType::Histogram,
+                MetricKind::Counter => MetricType::Counter,
+                MetricKind::Gauge => MetricType::Gauge,
+                MetricKind::Histogram => MetricType::Histogram,
             };
             let unit = family.unit.map(|unit| Unit::Other(unit.to_owned()));
             let mut metric = encoder.encode_descriptor(family.stem, family.help, unit.as_ref(), kind)?;
