@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_http::{Content, Server};
 use swtch_record::meter::{CHECKED, Delta, Meter};
-use swtch_report::prometheus::{CONTENT_TYPE, GroupUse, KernelCounts, Counters, Limits, Snapshot, Stretch};
+use swtch_report::prometheus::{CONTENT_TYPE, Counters, GroupUse, KernelCounts, Limits, Snapshot, Stretch};
 
 /// The dashboard.
 const DASHBOARD: &str = include_str!("../../../../web/grafana/swtch.json");

@@ -18,8 +18,8 @@ use swtch_profile::model::{Direct, Ended, Estimate, Knee, Ring, Total, Unavailab
 use swtch_units::{Bytes, format_ns};
 use table::Table;
 
-pub use capabilities::capabilities;
 pub use crate::wording::wrap::{WIDTH, paragraph};
+pub use capabilities::capabilities;
 pub use comparison::comparison;
 pub use recording::recording;
 
