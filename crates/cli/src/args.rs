@@ -9,6 +9,7 @@ pub(crate) mod shares;
 pub(crate) mod simulate;
 pub(crate) mod top;
 pub(crate) mod vm;
+mod words;
 
 pub(crate) use crate::output::JsonArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -20,6 +21,7 @@ use swtch_cost::Price;
 use swtch_measure::{Access, Class, Method, Preset};
 use swtch_topology::Placement;
 use swtch_units::Bytes;
+use words::word;
 
 /// What context switches cost: on this machine, in this workload, in money.
 #[derive(Debug, Parser)]
@@ -92,8 +94,8 @@ pub(crate) struct MeasureArgs {
     /// At most 15 minutes: every stride and access at every size
     #[arg(long)]
     pub(crate) full: bool,
-    /// Methods: pipe, condvar, futex, eventfd, ring, pid-sum-ring, yield
-    #[arg(long, value_delimiter = ',', value_name = "METHOD,...")]
+    /// How the tasks hand the CPU to each other
+    #[arg(long, value_delimiter = ',', value_name = "METHOD,...", value_parser = word::<Method>())]
     pub(crate) method: Option<Vec<Method>>,
     /// Array sizes of the total cost, e.g. 64K,1M
     #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size)]
@@ -101,14 +103,14 @@ pub(crate) struct MeasureArgs {
     /// Strides of the total cost, e.g. 8,64,4K
     #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size)]
     pub(crate) strides: Option<Vec<u64>>,
-    /// Accesses: read, write, read-modify-write
-    #[arg(long, value_delimiter = ',', value_name = "ACCESS,...")]
+    /// What the tasks do with each element of an array
+    #[arg(long, value_delimiter = ',', value_name = "ACCESS,...", value_parser = word::<Access>())]
     pub(crate) access: Option<Vec<Access>>,
-    /// Placements: same-cpu, smt-sibling, shared-l2, shared-l3, same-package, other-package, other-core-kind, unpinned
-    #[arg(long, value_delimiter = ',', value_name = "PLACE,...")]
+    /// Where the tasks run
+    #[arg(long, value_delimiter = ',', value_name = "PLACE,...", value_parser = word::<Placement>())]
     pub(crate) placement: Option<Vec<Placement>>,
-    /// Scheduling classes: normal, fifo
-    #[arg(long, value_delimiter = ',', value_name = "CLASS,...")]
+    /// Scheduling classes
+    #[arg(long, value_delimiter = ',', value_name = "CLASS,...", value_parser = word::<Class>())]
     pub(crate) class: Option<Vec<Class>>,
     /// Stop a condition when its 95 % interval is within this of the median, e.g. 1%
     #[arg(long, value_name = "SHARE", value_parser = share)]

@@ -4,7 +4,8 @@ use crate::refill;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_profile::model::{Direct, Noise, Profile};
-use swtch_topology::Host;
+use swtch_profile::vocabulary::{Class, HandOff, Method, Tasks};
+use swtch_topology::{Host, Placement};
 
 /// From the least to the most it can be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,48 +97,45 @@ pub struct Refill {
     pub refill_ns: f64,
 }
 
-/// Methods whose tasks sleep until they are woken, two switches a round trip.
-const SLEEPING: [&str; 4] = ["pipe", "eventfd", "futex", "condvar"];
-
 impl CostModel {
     /// The price list of a machine: c1 of the method `pipe` on one CPU, in the normal class, between its undisturbed figure and the upper end
     /// of its interval; and the curve c2 - c1 at the upper end of its intervals, of all strides and accesses.
     pub fn of(profile: &Profile) -> Self {
-        let direct = |tasks: &str| {
-            let fits =
-                |row: &&Direct| row.tasks == tasks && row.placement == "same-cpu" && row.class == "normal";
+        let on_one_cpu = |row: &Direct| row.placement == Placement::SameCpu && row.class == Class::Normal;
+        let direct = |tasks: Tasks| {
+            let fits = |row: &&Direct| row.tasks == tasks && on_one_cpu(row);
             let rows = || profile.direct.iter().filter(fits);
-            let row = rows().find(|row| row.method == "pipe").or_else(|| rows().next())?;
+            let row = rows().find(|row| row.method == Method::Pipe).or_else(|| rows().next())?;
             let cost = &row.switch_cost_ns;
             let low = cost.low.min(cost.ci_low).max(0.0);
             Some(Range { low, high: cost.ci_high.max(low) })
         };
         let across = |row: &&Direct| {
-            let apart = !["same-cpu", "unpinned"].contains(&row.placement.as_str());
-            apart && row.method == "pipe" && row.class == "normal"
+            let apart = ![Placement::SameCpu, Placement::Unpinned].contains(&row.placement);
+            apart && row.method == Method::Pipe && row.class == Class::Normal
         };
         let furthest = profile.direct.iter().filter(across).map(|row| row.switch_cost_ns.ci_high);
-        let near = [direct("thread"), direct("process")].into_iter().flatten().map(|range| range.high);
+        let near =
+            [direct(Tasks::Thread), direct(Tasks::Process)].into_iter().flatten().map(|range| range.high);
         let other_cpu_ns = furthest
             .reduce(f64::max)
             .zip(near.reduce(f64::max))
             .map(|(furthest, near)| (furthest - near).max(0.0));
         let dearest = |apart: bool| {
             let fits = |row: &&Direct| {
-                SLEEPING.contains(&row.method.as_str())
-                    && row.class == "normal"
-                    && row.placement != "unpinned"
-                    && (row.placement != "same-cpu") == apart
+                row.method.facts().hand_off == HandOff::Pair
+                    && row.class == Class::Normal
+                    && row.placement != Placement::Unpinned
+                    && (row.placement != Placement::SameCpu) == apart
             };
             let rows = profile.direct.iter().filter(fits);
             rows.map(|row| row.round_trip_ns.ci_high).reduce(f64::max)
         };
         let hand_over =
             dearest(false).map(|ns| HandOver { same_cpu_ns: ns / 2.0, other_cpu_ns: dearest(true) });
-        let least = |methods: &[&str]| {
-            let rows = profile.direct.iter().filter(|row| {
-                methods.contains(&row.method.as_str()) && row.placement == "same-cpu" && row.class == "normal"
-            });
+        let least = |hand_off: HandOff| {
+            let rows = profile.direct.iter();
+            let rows = rows.filter(|row| row.method.facts().hand_off == hand_off && on_one_cpu(row));
             let low = |row: &Direct| row.switch_cost_ns.low.min(row.switch_cost_ns.ci_low).max(0.0);
             rows.map(low).reduce(f64::min)
         };
@@ -152,10 +150,10 @@ impl CostModel {
         refills.sort_by(|a, b| a.work_ns.total_cmp(&b.work_ns));
         let cache_bytes = profile.host.last_level_cache_bytes();
         Self {
-            thread_switch_ns: direct("thread"),
-            process_switch_ns: direct("process"),
-            least_sleep_ns: least(&SLEEPING),
-            least_yield_ns: least(&["yield"]),
+            thread_switch_ns: direct(Tasks::Thread),
+            process_switch_ns: direct(Tasks::Process),
+            least_sleep_ns: least(HandOff::Pair),
+            least_yield_ns: least(HandOff::Yield),
             other_cpu_ns,
             miss_ns: cache_bytes.and_then(|bytes| refill::miss_ns(&refills, bytes)),
             refills,

@@ -2,129 +2,8 @@
 
 use crate::traversal::Pattern;
 use std::fmt;
-use std::str::FromStr;
+use swtch_profile::vocabulary::{Carrier, Class, HandOff, Method, Tasks};
 use swtch_topology::Placement;
-
-/// How two or more tasks hand the processor to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Method {
-    /// Two pipes, one byte (Ousterhout 1990; Li, Ding, Shen 2007).
-    Pipe,
-    /// A flag, a mutex and a condition variable (Bendersky 2018).
-    Condvar,
-    /// Two futex words.
-    Futex,
-    /// Two eventfds.
-    Eventfd,
-    /// A token round a ring of pipes (McVoy & Staelin 1996, `lat_ctx`).
-    Ring,
-    /// The ring whose token is a running sum of process ids, checked (Yao 2022).
-    PidSumRing,
-    /// Two tasks that yield to each other.
-    Yield,
-}
-
-impl Method {
-    /// Every method.
-    pub const ALL: [Self; 7] =
-        [Self::Pipe, Self::Condvar, Self::Futex, Self::Eventfd, Self::Ring, Self::PidSumRing, Self::Yield];
-
-    /// The name in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pipe => "pipe",
-            Self::Condvar => "condvar",
-            Self::Futex => "futex",
-            Self::Eventfd => "eventfd",
-            Self::Ring => "ring",
-            Self::PidSumRing => "pid-sum-ring",
-            Self::Yield => "yield",
-        }
-    }
-
-    /// The kinds of task it is defined for.
-    pub fn tasks(self) -> &'static [Tasks] {
-        match self {
-            Self::Condvar => &[Tasks::Thread],
-            Self::PidSumRing => &[Tasks::Process],
-            _ => &[Tasks::Thread, Tasks::Process],
-        }
-    }
-
-    /// Whether it means anything with the tasks on this placement.
-    pub fn works_on(self, placement: Placement) -> bool {
-        self != Self::Yield || placement == Placement::SameCpu
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Method {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|method| method.name()).collect();
-            format!("unknown method '{text}'; the methods are {}", names.join(", "))
-        })
-    }
-}
-
-/// What is switched between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tasks {
-    /// Threads of one process: the address space stays.
-    Thread,
-    /// Processes: the address space changes.
-    Process,
-}
-
-impl Tasks {
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Thread => "thread",
-            Self::Process => "process",
-        }
-    }
-}
-
-/// The scheduling class of the tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// `SCHED_OTHER`.
-    Normal,
-    /// `SCHED_FIFO`.
-    Fifo,
-}
-
-impl Class {
-    /// Every class.
-    pub const ALL: [Self; 2] = [Self::Normal, Self::Fifo];
-
-    /// The name in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::Fifo => "fifo",
-        }
-    }
-}
-
-impl FromStr for Class {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|class| class.name() == text)
-            .ok_or_else(|| format!("unknown class '{text}'; write normal or fifo"))
-    }
-}
 
 /// An operation measured for scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,28 +14,6 @@ pub enum Reference {
     Fork,
     /// Thread create and join.
     ThreadCreate,
-}
-
-/// What messages go through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Carrier {
-    /// A pipe.
-    Pipe,
-    /// A stream socket of the family `AF_UNIX`.
-    Socket,
-}
-
-impl Carrier {
-    /// Each of them.
-    pub const ALL: [Self; 2] = [Self::Pipe, Self::Socket];
-
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pipe => "pipe",
-            Self::Socket => "socket",
-        }
-    }
 }
 
 /// The work of a condition.
@@ -203,7 +60,6 @@ impl Condition {
     /// Switches per round (round trip or lap) that the method makes when nothing disturbs it.
     pub fn expected_switches_per_round(&self) -> f64 {
         match self.work {
-            Work::Switch { method: Method::Yield, .. } => 2.0,
             Work::Switch { count, .. } => f64::from(count),
             Work::Messages { .. } | Work::Reference(_) => 0.0,
         }
@@ -212,7 +68,7 @@ impl Condition {
     /// Runs of the baseline's operation that one round contains.
     pub fn baseline_operations_per_round(&self) -> f64 {
         match self.work {
-            Work::Switch { method: Method::Ring | Method::PidSumRing, .. } => 1.0,
+            Work::Switch { method, .. } if method.facts().hand_off == HandOff::Ring => 1.0,
             Work::Switch { .. } => 2.0,
             Work::Messages { .. } if self.cpus.len() > 1 => 1.0,
             Work::Messages { .. } | Work::Reference(_) => 0.0,
@@ -240,11 +96,7 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.work {
             Work::Switch { method, tasks, count, pattern } => {
-                let plural = match tasks {
-                    Tasks::Thread => "threads",
-                    Tasks::Process => "processes",
-                };
-                write!(f, "{method}, {count} {plural}")?;
+                write!(f, "{method}, {count} {}", tasks.plural())?;
                 if pattern.array_bytes > 0 {
                     write!(
                         f,

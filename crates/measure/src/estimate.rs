@@ -2,9 +2,10 @@
 
 use crate::batch::Batch;
 use crate::condition::Condition;
-use crate::noise::{Rejection, Usual, rejection};
+use crate::noise::{Usual, rejection};
 use swtch_profile::check::{UNEXPECTED_SWITCHES_SHARE, is_unexpected};
 use swtch_profile::model::{Ended, Estimate};
+use swtch_profile::vocabulary::{Flag, Rejection};
 use swtch_stats as stats;
 
 /// Confidence of every interval.
@@ -142,7 +143,7 @@ impl AcceptedBatches<'_> {
         let mut estimate = self.estimate(low, |batch| batch.net_ns(self.divisor(batch)));
         let expected = self.condition.expected_switches_per_round();
         if is_unexpected(switches, expected, estimate.batch_length) {
-            estimate.flags.push("unexpected-switch-count".to_owned());
+            estimate.flags.push(Flag::UnexpectedSwitchCount);
         }
         estimate
     }
@@ -180,13 +181,13 @@ impl AcceptedBatches<'_> {
         let lengths: Vec<f64> = self.batches.iter().map(|(_, batch)| f64::from(batch.rounds)).collect();
         let mut flags = Vec::new();
         if median < 0.0 || low < 0.0 {
-            flags.push("negative".to_owned());
+            flags.push(Flag::Negative);
         }
         if self.noisy_host {
-            flags.push("noisy-host".to_owned());
+            flags.push(Flag::NoisyHost);
         }
         if values.len() < FEWEST_BATCHES {
-            flags.push("few-batches".to_owned());
+            flags.push(Flag::FewBatches);
         }
         let launch_medians = self.launch_medians(&value);
         Estimate {

@@ -28,6 +28,7 @@ mod probe;
 mod profile;
 mod regions;
 mod run;
+mod spin;
 mod sys;
 mod traversal;
 
@@ -40,12 +41,13 @@ use swtch_stats::Rng;
 use swtch_topology::{Host, TopologyError};
 use swtch_units::Observer;
 
-pub use condition::{Class, Condition, Method, Reference, Tasks, Work};
+pub use condition::{Condition, Reference, Work};
 pub use launch::LaunchError;
 pub use options::{Options, OptionsError, Preset};
 pub use probe::probe;
 pub use run::Progress;
-pub use traversal::{Access, ELEMENT_BYTES, Pattern};
+pub use swtch_profile::vocabulary::{Access, Class, Method, Tasks};
+pub use traversal::{ELEMENT_BYTES, Pattern};
 
 /// Why there is no measurement.
 #[derive(Debug, thiserror::Error)]

@@ -1,53 +1,7 @@
 //! What disturbs a batch, and which batches are left out for it.
 
 use crate::batch::Batch;
-use crate::clock::Clock;
-
-/// Turns of the fixed spin: about 10 µs on a 3 GHz processor.
-const SPIN_TURNS: u32 = 8_000;
-
-/// A fixed piece of work of known length that touches no memory: when it takes longer, the processor was slower (frequency,
-/// a busy sibling, a hypervisor), and so was everything measured beside it. Returns ticks.
-#[inline(never)]
-pub(crate) fn spin(clock: Clock) -> u64 {
-    let start = clock.start();
-    let mut value = 1u64;
-    for _ in 0..SPIN_TURNS {
-        // Each turn needs the one before; black_box keeps the chain from being computed at compile time.
-        value = std::hint::black_box(value).wrapping_mul(3);
-    }
-    std::hint::black_box(value);
-    clock.stop() - start
-}
-
-/// Why a batch is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rejection {
-    /// Other tasks, interrupts, the hypervisor or a quota had the processor for part of it.
-    ForeignCpuTime,
-    /// The processor ran slower than before and after.
-    SlowClock,
-    /// The leader changed processors.
-    Migrated,
-    /// The tasks switched more or less often than in the other batches.
-    SwitchCount,
-}
-
-impl Rejection {
-    /// Every reason.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::ForeignCpuTime, Self::SlowClock, Self::Migrated, Self::SwitchCount];
-
-    /// The name in files.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::ForeignCpuTime => "foreign-cpu-time",
-            Self::SlowClock => "slow-clock",
-            Self::Migrated => "migrated",
-            Self::SwitchCount => "switch-count",
-        }
-    }
-}
+use swtch_profile::vocabulary::Rejection;
 
 /// A batch whose tasks were off the processor for longer than this share is spoiled.
 const MOST_OFF_CPU_SHARE: f64 = 0.03;

@@ -1,8 +1,8 @@
 //! What the caller asks for.
 
-use crate::condition::{Class, Method};
-use crate::traversal::{Access, ELEMENT_BYTES};
+use crate::traversal::ELEMENT_BYTES;
 use std::time::Duration;
+use swtch_profile::vocabulary::{Access, Class, Method};
 use swtch_topology::Placement;
 
 /// First array size of the sweep.

@@ -1,10 +1,11 @@
 //! From wishes and facts to conditions: what will be measured, what cannot be, and why.
 
-use crate::condition::{Carrier, Class, Condition, Method, Reference, Tasks, Work};
+use crate::condition::{Condition, Reference, Work};
 use crate::options::{Options, OptionsError, Preset, SMALLEST_ARRAY_BYTES};
-use crate::traversal::{Access, ELEMENT_BYTES, Pattern};
+use crate::traversal::{ELEMENT_BYTES, Pattern};
 use swtch_profile::fields;
 use swtch_profile::model::{Field, Unavailable};
+use swtch_profile::vocabulary::{Access, Carrier, Class, HandOff, Method, Tasks};
 use swtch_topology::Placement;
 use swtch_topology::capability::Probes;
 use swtch_topology::host::Host;
@@ -154,7 +155,7 @@ impl Plan {
         let methods = options.methods.clone().unwrap_or_else(|| Method::ALL.to_vec());
         let mut one_processor_only = false;
         for method in methods {
-            for tasks in method.tasks() {
+            for tasks in method.facts().tasks {
                 for (placement, cpus) in places {
                     if !method.works_on(*placement) {
                         one_processor_only = true;
@@ -169,10 +170,8 @@ impl Plan {
                         if quick && !wanted {
                             continue;
                         }
-                        let count = match method {
-                            Method::Ring | Method::PidSumRing => DIRECT_RING_TASKS,
-                            _ => 2,
-                        };
+                        let is_ring = method.facts().hand_off == HandOff::Ring;
+                        let count = if is_ring { DIRECT_RING_TASKS } else { 2 };
                         let headline = method == Method::Pipe && home && *class == Class::Normal;
                         self.conditions.push(Planned {
                             part: ProfilePart::Direct,

@@ -1,10 +1,11 @@
 //! Tries for real what permission bits do not tell: seccomp filters, sandboxes and security modules say no behind them.
 
-use crate::condition::{Class, Condition, Method, Tasks, Work};
+use crate::condition::{Condition, Work};
 use crate::launch::{Size, launch};
 use crate::sys::{self, Mask};
 use crate::traversal::Pattern;
 use std::mem;
+use swtch_profile::vocabulary::{Class, Method, Tasks};
 use swtch_topology::Placement;
 use swtch_topology::capability::{Probe, Probes};
 

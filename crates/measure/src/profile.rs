@@ -3,17 +3,17 @@
 use crate::condition::{Condition, Reference, Work};
 use crate::estimate::{AcceptedBatches, Collected};
 use crate::kernels::messages::MESSAGE_BYTES;
-use crate::noise::Rejection;
 use crate::plan::ProfilePart;
 use crate::regions;
 use crate::run::Gathered;
-use crate::traversal::{Access, ELEMENT_BYTES};
+use crate::traversal::ELEMENT_BYTES;
 use swtch_profile::fields;
 use swtch_profile::model::{
     Direct, Estimate, Indirect, Knee, Message, Noise, NoiseReason, References, Region, Ring, Total,
     Unavailable,
 };
 use swtch_profile::samples::Sample;
+use swtch_profile::vocabulary::{Access, Rejection};
 use swtch_stats as stats;
 use swtch_topology::Host;
 
@@ -74,11 +74,11 @@ fn direct(condition: &Condition, kept: &AcceptedBatches<'_>) -> Direct {
         unreachable!("a direct cost is of switches")
     };
     Direct {
-        method: method.name().to_owned(),
-        tasks: tasks.name().to_owned(),
-        placement: condition.placement.to_string(),
+        method,
+        tasks,
+        placement: condition.placement,
         cpus: condition.cpus.clone(),
-        class: condition.class.name().to_owned(),
+        class: condition.class,
         switch_cost_ns: kept.net(),
         round_trip_ns: kept.gross(),
         switches_per_round_trip: kept.switches_per_round(),
@@ -105,8 +105,8 @@ fn message(condition: &Condition, kept: &AcceptedBatches<'_>) -> Message {
     };
     let per_round = condition.messages_per_round();
     Message {
-        carrier: carrier.name().to_owned(),
-        placement: condition.placement.to_string(),
+        carrier,
+        placement: condition.placement,
         cpus: condition.cpus.clone(),
         channels,
         depth,
@@ -128,14 +128,9 @@ fn reference(references: &mut References, condition: &Condition, kept: &Accepted
 
 impl ProfileFigures {
     fn add_total(&mut self, gathered: &Gathered, spin_ns: f64, counted: bool) {
-        let is_c1 = |row: &&Direct| {
-            row.method == "pipe"
-                && row.tasks == "process"
-                && row.placement == "same-cpu"
-                && row.class == "normal"
-        };
         let totals = || gathered.conditions.iter().filter(|(part, _)| *part == ProfilePart::Total);
-        let Some(c1) = self.direct.iter().find(is_c1).map(|row| row.switch_cost_ns.clone()) else {
+        let Some(c1) = self.direct.iter().find(|row| row.is_c1()).map(|row| row.switch_cost_ns.clone())
+        else {
             if totals().next().is_some() {
                 let why = "c1 of the pipe between processes is missing, and c2 - c1 needs it".to_owned();
                 self.unavailable.push(Unavailable::new(fields::TOTAL, why));
@@ -146,14 +141,18 @@ impl ProfileFigures {
             self.total.push(total(collected, &collected.keep(spin_ns, counted), &c1));
         }
         self.total.sort_by(|a, b| {
-            (a.array_bytes, a.stride_bytes, &a.access).cmp(&(b.array_bytes, b.stride_bytes, &b.access))
+            (a.array_bytes, a.stride_bytes, a.access.name()).cmp(&(
+                b.array_bytes,
+                b.stride_bytes,
+                b.access.name(),
+            ))
         });
         self.ring.sort_by_key(|row| (row.array_bytes, row.processes));
     }
 
     /// The regions of the sequential curve, of the access with the most points.
     fn add_regions(&mut self, host: &Host) {
-        let curve = |access: &str| -> Vec<regions::Point> {
+        let curve = |access: Access| -> Vec<regions::Point> {
             self.total
                 .iter()
                 .filter(|row| row.access == access && row.stride_bytes == ELEMENT_BYTES)
@@ -163,8 +162,7 @@ impl ProfileFigures {
                 })
                 .collect()
         };
-        let Some(points) = Access::ALL.iter().rev().map(|access| curve(access.name())).max_by_key(Vec::len)
-        else {
+        let Some(points) = Access::ALL.iter().rev().map(|access| curve(*access)).max_by_key(Vec::len) else {
             return;
         };
         let cpu = self.direct.iter().find_map(|row| row.cpus.first()).copied().unwrap_or(0);
@@ -183,7 +181,7 @@ fn total(collected: &Collected, kept: &AcceptedBatches<'_>, c1: &Estimate) -> To
     Total {
         array_bytes: pattern.array_bytes,
         stride_bytes: pattern.stride_bytes,
-        access: pattern.access.name().to_owned(),
+        access: pattern.access,
         indirect_cost_ns: indirect(&c2, c1),
         total_cost_ns: c2,
         baseline_ns: kept.baseline_operation_ns(),
@@ -227,7 +225,7 @@ fn noise(gathered: &Gathered, spin_ns: f64, counted: bool) -> Noise {
             .iter()
             .zip(&reasons)
             .filter(|(_, batches)| **batches > 0)
-            .map(|(reason, batches)| NoiseReason { reason: reason.name().to_owned(), batches: *batches })
+            .map(|(reason, batches)| NoiseReason { reason: *reason, batches: *batches })
             .collect(),
         steal_share: None,
         foreign_share: (switching_ns > 0.0).then(|| (off_cpu_ns / switching_ns).max(0.0)),

@@ -191,6 +191,9 @@ pub(crate) fn fork() -> Result<Forked, i32> {
     }
 }
 
+/// Exit status of a worker whose system calls failed in the middle.
+pub(crate) const EXIT_BROKEN: i32 = 81;
+
 /// Ends this process at once: no destructors, no buffers flushed twice.
 pub(crate) fn exit_now(status: i32) -> ! {
     // SAFETY: ends the process; nothing runs after it.

@@ -4,57 +4,11 @@
 //! a memset, and both arms of a measurement run this same code (a trap of measurement.md).
 
 use crate::sys;
-use std::fmt;
 use std::ptr;
-use std::str::FromStr;
+use swtch_profile::vocabulary::Access;
 
 /// Size of an element, bytes.
 pub const ELEMENT_BYTES: u64 = 8;
-
-/// What a pass does with each element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
-    /// Loads it and adds it to a sum.
-    Read,
-    /// Stores to it.
-    Write,
-    /// Loads it, adds one, stores it.
-    ReadModifyWrite,
-}
-
-impl Access {
-    /// Every access.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::ReadModifyWrite];
-
-    /// The name in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::ReadModifyWrite => "read-modify-write",
-        }
-    }
-}
-
-impl fmt::Display for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Access {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "rmw" => Ok(Self::ReadModifyWrite),
-            _ => Self::ALL
-                .into_iter()
-                .find(|access| access.name() == text)
-                .ok_or_else(|| format!("unknown access '{text}'; write read, write or read-modify-write")),
-        }
-    }
-}
 
 /// How a task goes through its array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use swtch_measure::{Class, Method, Options, Preset, Progress, measure};
+use swtch_measure::{Class, Method, Options, Preset, Progress, Tasks, measure};
 use swtch_profile::model::{Direct, Ended, Profile};
 use swtch_topology::Placement;
 use swtch_units::{Observer, Silent};
@@ -20,7 +20,7 @@ fn pipe_only(time_limit: Duration) -> Options {
     }
 }
 
-fn row<'a>(profile: &'a Profile, tasks: &str) -> &'a Direct {
+fn row(profile: &Profile, tasks: Tasks) -> &Direct {
     profile.direct.iter().find(|row| row.tasks == tasks).unwrap()
 }
 
@@ -36,7 +36,7 @@ fn a_small_run_answers_every_question_it_was_asked() {
     let _alone = alone();
     let measurement = measure(&pipe_only(Duration::from_secs(3)), &mut Silent).unwrap();
     let profile = &measurement.profile;
-    for tasks in ["thread", "process"] {
+    for tasks in Tasks::ALL {
         let row = row(profile, tasks);
         let cost = &row.switch_cost_ns;
         assert!(cost.median > 0.0 && cost.ci_low <= cost.median && cost.median <= cost.ci_high);
@@ -47,7 +47,7 @@ fn a_small_run_answers_every_question_it_was_asked() {
         }
     }
     // Two tasks cannot take less than the system calls they make.
-    let process = row(profile, "process");
+    let process = row(profile, Tasks::Process);
     assert!(process.round_trip_ns.median > 2.0 * process.baseline_ns);
     // The trap of a cost below zero at 64 KiB, which a baseline measured first and once gives.
     let total = &profile.total[0];
@@ -64,7 +64,7 @@ fn a_small_run_answers_every_question_it_was_asked() {
 fn a_loaded_processor_is_noticed() {
     let _alone = alone();
     let quiet = measure(&pipe_only(Duration::from_secs(2)), &mut Silent).unwrap().profile;
-    let cpu = row(&quiet, "thread").cpus[0].to_string();
+    let cpu = row(&quiet, Tasks::Thread).cpus[0].to_string();
     let Ok(mut busy) = Command::new("taskset")
         .args(["-c", &cpu, "sh", "-c", "while :; do :; done"])
         .stdin(Stdio::null())

@@ -2,6 +2,7 @@
 
 use crate::model::{Direct, Estimate, Knee, Profile, Region};
 use crate::samples::Sample;
+use crate::vocabulary::Flag;
 use swtch_units::input_error::{Checks, Refused};
 
 /// Two figures that are computed from the same numbers differ by rounding only.
@@ -15,7 +16,7 @@ const MEASURED: &str = "measured";
 
 /// Whether an estimate may be below zero.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum Sign {
     /// Of times as they were measured.
     Gross,
     /// Of times less a baseline. `low` is then a difference of two quantiles, and has no order with the batches' differences.
@@ -44,7 +45,7 @@ pub fn check(profile: &Profile) -> Result<(), Refused> {
     ring(&mut checks, profile, measured);
     for row in &profile.messages {
         let name = row.name();
-        estimate(&mut checks, &name, &row.message_ns, Kind::Gross);
+        estimate(&mut checks, &name, &row.message_ns, Sign::Gross);
         let counts = row.channels > 0 && row.depth > 0 && row.message_bytes > 0;
         checks.require(counts, &name, || "no message in a round".to_owned());
         if let Some(ns) = row.one_cpu_ns {
@@ -59,7 +60,7 @@ pub fn check(profile: &Profile) -> Result<(), Refused> {
     ];
     for (name, found) in named {
         if let Some(found) = found {
-            estimate(&mut checks, name, found, Kind::Gross);
+            estimate(&mut checks, name, found, Sign::Gross);
         }
     }
     regions(&mut checks, &profile.regions);
@@ -132,7 +133,7 @@ fn circumstances(checks: &mut Checks, profile: &Profile) {
     }
 }
 
-fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Kind) {
+fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Sign) {
     let numbers = [
         ("median", found.median),
         ("ci_low", found.ci_low),
@@ -153,7 +154,7 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Kind) {
     ordered(("ci_low", found.ci_low), ("median", found.median));
     ordered(("median", found.median), ("ci_high", found.ci_high));
     ordered(("min", found.min), ("ci_low", found.ci_low));
-    if kind == Kind::Gross {
+    if kind == Sign::Gross {
         ordered(("min", found.min), ("low", found.low));
         ordered(("low", found.low), ("median", found.median));
         ordered(("0", 0.0), ("min", found.min));
@@ -182,7 +183,7 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Kind) {
     checks.require((-1.0..=1.0).contains(&lag1), &format!("{name} lag1_autocorrelation"), || {
         format!("{lag1} is not between -1 and 1")
     });
-    let flagged = found.flags.iter().any(|flag| flag == "negative");
+    let flagged = found.flags.contains(&Flag::Negative);
     checks.require(flagged || found.median.min(found.low) >= 0.0, &format!("{name} flags"), || {
         format!("median {} or low {} is below 0 without the flag `negative`", found.median, found.low)
     });
@@ -202,7 +203,7 @@ fn switches(
     if !measured || !is_positive(counted) || !is_positive(expected) {
         return;
     }
-    let flagged = found.flags.iter().any(|flag| flag == "unexpected-switch-count");
+    let flagged = found.flags.contains(&Flag::UnexpectedSwitchCount);
     checks.require(flagged || !is_unexpected(counted, expected, found.batch_length), name, || {
         format!(
             "{counted} switches where {expected} are expected, without the flag `unexpected-switch-count`"
@@ -211,8 +212,8 @@ fn switches(
 }
 
 fn direct(checks: &mut Checks, name: &str, row: &Direct, measured: bool) {
-    estimate(checks, &format!("{name} switch_cost_ns"), &row.switch_cost_ns, Kind::Net);
-    estimate(checks, &format!("{name} round_trip_ns"), &row.round_trip_ns, Kind::Gross);
+    estimate(checks, &format!("{name} switch_cost_ns"), &row.switch_cost_ns, Sign::Net);
+    estimate(checks, &format!("{name} round_trip_ns"), &row.round_trip_ns, Sign::Gross);
     checks.finite(&format!("{name} baseline_ns"), row.baseline_ns);
     share(checks, &format!("{name} involuntary_share"), row.involuntary_share);
     let expected = row.expected_switches_per_round_trip;
@@ -223,14 +224,10 @@ fn direct(checks: &mut Checks, name: &str, row: &Direct, measured: bool) {
 }
 
 fn total(checks: &mut Checks, profile: &Profile, measured: bool) {
-    let is_c1 = |row: &&Direct| {
-        (row.method.as_str(), row.tasks.as_str(), row.placement.as_str(), row.class.as_str())
-            == ("pipe", "process", "same-cpu", "normal")
-    };
-    let c1 = profile.direct.iter().find(is_c1).map(|row| row.switch_cost_ns.median);
+    let c1 = profile.direct.iter().find(|row| row.is_c1()).map(|row| row.switch_cost_ns.median);
     for row in &profile.total {
         let name = format!("total {} B stride {} {}", row.array_bytes, row.stride_bytes, row.access);
-        estimate(checks, &format!("{name} total_cost_ns"), &row.total_cost_ns, Kind::Net);
+        estimate(checks, &format!("{name} total_cost_ns"), &row.total_cost_ns, Sign::Net);
         checks.finite(&format!("{name} baseline_ns"), row.baseline_ns);
         let within = 0 < row.stride_bytes && row.stride_bytes <= row.array_bytes;
         checks.require(within, &format!("{name} stride_bytes"), || "it leaves the array at once".to_owned());
@@ -256,7 +253,7 @@ fn total(checks: &mut Checks, profile: &Profile, measured: bool) {
 fn ring(checks: &mut Checks, profile: &Profile, measured: bool) {
     for row in &profile.ring {
         let name = format!("ring of {} with {} B", row.processes, row.array_bytes);
-        estimate(checks, &format!("{name} switch_cost_ns"), &row.switch_cost_ns, Kind::Net);
+        estimate(checks, &format!("{name} switch_cost_ns"), &row.switch_cost_ns, Sign::Net);
         checks.finite(&format!("{name} baseline_ns"), row.baseline_ns);
         checks.require(row.processes > 1, &name, || "one process is no ring".to_owned());
         let per_lap = row.switches_per_hop.map(|hop| hop * f64::from(row.processes));

@@ -1,8 +1,10 @@
 //! The types of `swtch/profile/1`.
 
+use crate::vocabulary::{Access, Carrier, Class, Flag, Method, Rejection, Tasks};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_topology::Host;
+use swtch_topology::Placement;
 use swtch_topology::host::CoreKind;
 
 pub use swtch_topology::{Field, Unavailable};
@@ -45,6 +47,17 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The direct cost of a method between tasks of a kind, on a placement, in a class.
+    pub fn direct_cost(
+        &self,
+        method: Method,
+        tasks: Tasks,
+        placement: Placement,
+        class: Class,
+    ) -> Option<&Direct> {
+        self.direct.iter().find(|row| row.is_of(method, tasks, placement, class))
+    }
+
     /// `performance core` or `efficiency core`: the kind of core that a direct cost on one processor is of, where the machine has
     /// several kinds.
     pub fn core_of(&self, row: &Direct) -> Option<&'static str> {
@@ -148,22 +161,22 @@ pub struct Estimate {
     /// What ended the repetitions.
     pub ended: Ended,
     /// Warnings about this figure: `negative`, `noisy-host`, `unexpected-switch-count`, `few-batches`.
-    pub flags: Vec<String>,
+    pub flags: Vec<Flag>,
 }
 
 /// Direct cost c1: the same work with and without switches, per switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Direct {
-    /// `pipe`, `condvar`, `futex`, `eventfd`, `ring`, `pid-sum-ring` or `yield`.
-    pub method: String,
+    /// How the tasks hand the CPU to each other: `pipe`, `futex`, ...; `swtch measure --help` lists the methods.
+    pub method: Method,
     /// `thread` or `process`.
-    pub tasks: String,
+    pub tasks: Tasks,
     /// `same-cpu`, `smt-sibling`, `shared-l2`, `shared-l3`, `same-package`, `other-package`, `other-core-kind` or `unpinned`.
-    pub placement: String,
+    pub placement: Placement,
     /// Processors the tasks were pinned to; empty when unpinned.
     pub cpus: Vec<u32>,
     /// `normal` or `fifo`.
-    pub class: String,
+    pub class: Class,
     /// c1: time per switch with the baseline subtracted.
     pub switch_cost_ns: Estimate,
     /// Time of one round trip, nothing subtracted.
@@ -178,6 +191,17 @@ pub struct Direct {
     pub baseline_ns: f64,
 }
 
+impl Direct {
+    fn is_of(&self, method: Method, tasks: Tasks, placement: Placement, class: Class) -> bool {
+        (self.method, self.tasks, self.placement, self.class) == (method, tasks, placement, class)
+    }
+
+    /// Whether it is the c1 that c2 is compared with: of the pipe between processes on one CPU.
+    pub fn is_c1(&self) -> bool {
+        self.is_of(Method::Pipe, Tasks::Process, Placement::SameCpu, Class::Normal)
+    }
+}
+
 /// Total cost c2 at one array size, stride and access.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Total {
@@ -186,7 +210,7 @@ pub struct Total {
     /// Step between elements; equal to the element (8) for sequential.
     pub stride_bytes: u64,
     /// `read`, `write` or `read-modify-write`.
-    pub access: String,
+    pub access: Access,
     /// c2: time per switch, with one task's traversal of one array subtracted.
     pub total_cost_ns: Estimate,
     /// c2 - c1.
@@ -270,9 +294,9 @@ pub struct Knee {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     /// `pipe` or `socket`.
-    pub carrier: String,
+    pub carrier: Carrier,
     /// Where the writer and the reader run: `same-cpu` (one task does both), `shared-l3`, ...
-    pub placement: String,
+    pub placement: Placement,
     /// The processors, of the writer and of the reader.
     pub cpus: Vec<u32>,
     /// Pipes or sockets that are written before the first is read.
@@ -340,7 +364,7 @@ impl Noise {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseReason {
     /// `foreign-cpu-time`, `slow-clock`, `migrated` or `switch-count`.
-    pub reason: String,
+    pub reason: Rejection,
     /// How many.
     pub batches: u32,
 }

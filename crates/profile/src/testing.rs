@@ -3,7 +3,8 @@
 use crate::model::{
     Clock, Direct, Ended, Estimate, Noise, Profile, Provenance, References, SCHEMA, Unavailable,
 };
-use swtch_topology::Host;
+use crate::vocabulary::{Class, Method, Tasks};
+use swtch_topology::{Host, Placement};
 
 /// An estimate around `median` whose launches differ by one per cent.
 pub(crate) fn estimate(median: f64) -> Estimate {
@@ -53,11 +54,11 @@ pub(crate) fn profile_with(median: f64) -> Profile {
             fallback_why: None,
         },
         direct: vec![Direct {
-            method: "pipe".to_owned(),
-            tasks: "thread".to_owned(),
-            placement: "same-cpu".to_owned(),
+            method: Method::Pipe,
+            tasks: Tasks::Thread,
+            placement: Placement::SameCpu,
             cpus: vec![1],
-            class: "normal".to_owned(),
+            class: Class::Normal,
             switch_cost_ns: estimate(median),
             round_trip_ns: estimate(median * 3.0),
             switches_per_round_trip: Some(2.0),

@@ -8,7 +8,7 @@ pub(crate) mod facts;
 mod host;
 mod presets;
 
-pub use presets::{MOST_CPUS, NAMES, named};
+pub use presets::{MACHINES, MOST_CPUS, MachineRow, named};
 
 use crate::assumption::Assumption;
 use std::ops::Range;

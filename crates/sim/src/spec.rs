@@ -62,7 +62,7 @@ use crate::error::SimError;
 use crate::jitter::Jitter;
 use crate::machine::Machine;
 use crate::workload::Workload;
-use crate::workloads::Named;
+use crate::workloads::{Named, WORKLOADS};
 use costs::CostsTable;
 use machine::MachineChoice;
 use serde::de::Error as _;
@@ -202,8 +202,8 @@ impl Spec {
     /// When there is no such workload, or it has no such parameter.
     pub fn of_name(text: &str) -> Result<Self, SimError> {
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-        if !crate::workloads::NAMES.iter().any(|(known, _)| *known == name) {
-            let known: Vec<_> = crate::workloads::NAMES.iter().map(|(known, _)| *known).collect();
+        if !WORKLOADS.iter().any(|row| row.name == name) {
+            let known: Vec<_> = WORKLOADS.iter().map(|row| row.name).collect();
             return Err(SimError::UnknownWorkload { name: name.to_owned(), known: known.join(", ") });
         }
         let mut lines = format!("[workload.{name}]\n");

@@ -25,53 +25,55 @@ use crate::machine::Machine;
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 
-/// The names of workloads, with what each is.
-pub const NAMES: [(&str, &str); 6] = [
-    ("hackbench", "groups of senders and receivers (perf bench sched messaging)"),
-    ("schbench", "message threads that hand requests to workers"),
-    ("ping-pong", "pairs that send a message back and forth (perf bench sched pipe)"),
-    ("npb", "a NAS Parallel Benchmark: threads that meet at barriers"),
-    ("mix", "applications with speeds of their own on each kind of core"),
-    ("spin", "tasks that only compute"),
-];
-
 /// The most tasks that a workload by name may have.
 pub const MOST_TASKS: u64 = 1_000_000;
 
-/// A workload by name, with its parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Named {
-    /// [`Hackbench`].
-    Hackbench(Hackbench),
-    /// [`Schbench`].
-    Schbench(Schbench),
-    /// [`PingPong`].
-    PingPong(PingPong),
-    /// [`Npb`].
-    Npb(Npb),
-    /// [`Mix`].
-    Mix(Mix),
-    /// [`Spin`].
-    Spin(Spin),
+/// A workload's name and what it is, in one line.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadRow {
+    /// The name.
+    pub name: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
 }
 
-impl Named {
-    /// The workload. `machine` is the one it will run on: the speeds of applications must match its kinds of core.
-    ///
-    /// # Errors
-    /// When a parameter is out of range.
-    pub fn build(&self, machine: &Machine) -> Result<Workload, SimError> {
-        match self {
-            Self::Hackbench(hackbench) => hackbench.build(),
-            Self::Schbench(schbench) => schbench.build(),
-            Self::PingPong(ping_pong) => ping_pong.build(),
-            Self::Npb(npb) => npb.build(),
-            Self::Mix(mix) => mix.build(machine),
-            Self::Spin(spin) => spin.build(),
+/// The table: a name, what it is, the type of its parameters, and how it is built from them for a machine.
+macro_rules! workloads {
+    ($($name:literal, $meaning:literal, $Parameters:ident => $build:expr;)+) => {
+        /// All workloads by name.
+        pub const WORKLOADS: &[WorkloadRow] = &[$(WorkloadRow { name: $name, meaning: $meaning }),+];
+
+        /// A workload by name, with its parameters.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum Named {
+            $(#[doc = $meaning] #[serde(rename = $name)] $Parameters($Parameters),)+
         }
-    }
+
+        impl Named {
+            /// The workload. `machine` is the one it will run on: the speeds of applications must match its kinds of core.
+            ///
+            /// # Errors
+            /// When a parameter is out of range.
+            pub fn build(&self, machine: &Machine) -> Result<Workload, SimError> {
+                match self {
+                    $(Self::$Parameters(parameters) => {
+                        let build: fn(&$Parameters, &Machine) -> Result<Workload, SimError> = $build;
+                        build(parameters, machine)
+                    })+
+                }
+            }
+        }
+    };
+}
+
+workloads! {
+    "hackbench", "groups of senders and receivers (perf bench sched messaging)", Hackbench => |own, _| own.build();
+    "schbench", "message threads that hand requests to workers", Schbench => |own, _| own.build();
+    "ping-pong", "pairs that send a message back and forth (perf bench sched pipe)", PingPong => |own, _| own.build();
+    "npb", "a NAS Parallel Benchmark: threads that meet at barriers", Npb => |own, _| own.build();
+    "mix", "applications with speeds of their own on each kind of core", Mix => Mix::build;
+    "spin", "tasks that only compute", Spin => |own, _| own.build();
 }
 
 /// How tasks that work together share memory.

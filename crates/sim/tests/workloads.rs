@@ -1,6 +1,7 @@
 //! Workloads on the engine: each runs to its end under every policy, and a machine with measured costs takes the measured time.
 
 use swtch_profile::Profile;
+use swtch_profile::vocabulary::{self, Class, Method};
 use swtch_sim::costs::Costs;
 use swtch_sim::machine::{Machine, named};
 use swtch_sim::policies::policies;
@@ -10,7 +11,7 @@ use swtch_sim::spec::Spec;
 use swtch_sim::workload::Workload;
 use swtch_sim::workloads::{PingPong, Tasks, Transport};
 use swtch_sim::{Options, SimError};
-use swtch_topology::Host;
+use swtch_topology::{Host, Placement};
 
 fn server() -> Profile {
     serde_json::from_str(include_str!("../../../fixtures/profiles/server.json")).expect("a Profile")
@@ -104,16 +105,14 @@ fn round_trip_ns(tasks: Tasks, policy: &str, cpus: [u32; 2]) -> f64 {
 fn a_round_trip_takes_what_the_profile_measured() {
     let profile = server();
     for (tasks, policy, placement, class, cpus) in [
-        (Tasks::Threads, "eevdf", "same-cpu", "normal", [0, 0]),
-        (Tasks::Processes, "eevdf", "same-cpu", "normal", [0, 0]),
-        (Tasks::Threads, "fifo", "same-cpu", "fifo", [0, 0]),
-        (Tasks::Threads, "eevdf", "shared-l3", "normal", [0, 1]),
+        (Tasks::Threads, "eevdf", Placement::SameCpu, Class::Normal, [0, 0]),
+        (Tasks::Processes, "eevdf", Placement::SameCpu, Class::Normal, [0, 0]),
+        (Tasks::Threads, "fifo", Placement::SameCpu, Class::Fifo, [0, 0]),
+        (Tasks::Threads, "eevdf", Placement::SharedL3, Class::Normal, [0, 1]),
     ] {
-        let name = if tasks == Tasks::Threads { "thread" } else { "process" };
-        let fits = |row: &&swtch_profile::model::Direct| {
-            row.method == "pipe" && row.tasks == name && row.placement == placement && row.class == class
-        };
-        let row = profile.direct.iter().find(fits).expect("it was measured");
+        let name =
+            if tasks == Tasks::Threads { vocabulary::Tasks::Thread } else { vocabulary::Tasks::Process };
+        let row = profile.direct_cost(Method::Pipe, name, placement, class).expect("it was measured");
         let measured_ns = 2.0 * (row.switch_cost_ns.median + row.baseline_ns);
         let simulated_ns = round_trip_ns(tasks, policy, cpus);
         let error = simulated_ns / measured_ns - 1.0;

@@ -37,5 +37,5 @@ mod virtualisation;
 
 pub use error::TopologyError;
 pub use host::Host;
-pub use placement::{ParsePlacementError, Placement};
+pub use placement::Placement;
 pub use unavailable::{Field, Unavailable};

@@ -1,84 +1,28 @@
 //! Where the two tasks of a measurement run.
 
-use std::fmt;
-use std::str::FromStr;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use swtch_units::CpuId;
-use thiserror::Error;
+use swtch_units::{CpuId, words};
 
 use crate::host::{Cache, CacheKind, CoreKind, Cpu, Host};
 
-/// Where the tasks of a measurement run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Placement {
-    /// Both on one logical processor: each hand-over is a context switch.
-    SameCpu,
-    /// On two threads of one core.
-    SmtSibling,
-    /// On two cores that share a level-2 cache.
-    SharedL2,
-    /// On two cores that share a level-3 cache but no level-2 cache.
-    SharedL3,
-    /// On two cores of one package that share neither.
-    SamePackage,
-    /// On two packages (sockets).
-    OtherPackage,
-    /// On a faster and a slower core.
-    OtherCoreKind,
-    /// Wherever the scheduler puts them.
-    Unpinned,
-}
-
-/// A text that names no placement.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is not a placement; there are {}", Placement::ALL.map(Placement::name).join(", "))]
-pub struct ParsePlacementError {
-    text: String,
-}
-
-impl Placement {
-    /// All of them, nearest first.
-    pub const ALL: [Self; 8] = [
-        Self::SameCpu,
-        Self::SmtSibling,
-        Self::SharedL2,
-        Self::SharedL3,
-        Self::SamePackage,
-        Self::OtherPackage,
-        Self::OtherCoreKind,
-        Self::Unpinned,
-    ];
-
-    /// The stable name, in kebab case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SameCpu => "same-cpu",
-            Self::SmtSibling => "smt-sibling",
-            Self::SharedL2 => "shared-l2",
-            Self::SharedL3 => "shared-l3",
-            Self::SamePackage => "same-package",
-            Self::OtherPackage => "other-package",
-            Self::OtherCoreKind => "other-core-kind",
-            Self::Unpinned => "unpinned",
-        }
-    }
-}
-
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Placement {
-    type Err = ParsePlacementError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || ParsePlacementError { text: text.to_owned() };
-        Self::ALL.into_iter().find(|placement| placement.name() == text.trim()).ok_or_else(wrong)
+words! {
+    /// Where the tasks of a measurement run, nearest first.
+    pub enum Placement("placement") {
+        /// Both on one CPU: each hand-over is a context switch.
+        SameCpu = "same-cpu",
+        /// On two threads of one core.
+        SmtSibling = "smt-sibling",
+        /// On two cores that share a level-2 cache.
+        SharedL2 = "shared-l2",
+        /// On two cores that share a level-3 cache but no level-2 cache.
+        SharedL3 = "shared-l3",
+        /// On two cores of one package that share neither.
+        SamePackage = "same-package",
+        /// On two packages (sockets).
+        OtherPackage = "other-package",
+        /// On a faster and a slower core.
+        OtherCoreKind = "other-core-kind",
+        /// Wherever the scheduler puts them.
+        Unpinned = "unpinned",
     }
 }
 

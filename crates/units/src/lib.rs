@@ -1,6 +1,6 @@
 //! Quantities with the notations people type and read: [`Bytes`], [`CpuId`], [`CpuList`], times ([`parse_ns`], [`format_ns`]),
-//! text in columns ([`aligned`]), JSON documents
-//! that name their schema ([`input_error`]), and the [`Observer`] of what takes long.
+//! text in columns ([`aligned`]), closed vocabularies ([`words!`]), JSON documents that name their schema ([`input_error`]), and the
+//! [`Observer`] of what takes long.
 //!
 //! Fields are private, so that a number cannot lose its unit by accident. A document that stores a
 //! quantity writes the primitive under a name that ends in its unit (`array_bytes`, `switch_cost_ns`).
@@ -12,9 +12,11 @@ pub mod input_error;
 mod observer;
 mod table;
 mod time;
+mod words;
 
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpu::{CpuId, CpuList, ParseCpuListError};
 pub use observer::{Observer, Silent};
 pub use table::aligned;
 pub use time::{ParseTimeError, format_ns, parse_ns};
+pub use words::{UnknownWord, Word, parse_word};

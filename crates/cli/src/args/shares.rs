@@ -1,9 +1,11 @@
 //! Arguments of `swtch shares`.
 
 use super::JsonArgs;
+use super::words::{Named, NamesOf};
 use clap::Args;
+use clap::builder::TypedValueParser;
 use std::path::PathBuf;
-use swtch_fairness::{Ddof, FairnessError, Parameters, Policy, Variant};
+use swtch_fairness::{Ddof, FairnessError, POLICIES, Parameters, Policy, Variant};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -11,8 +13,6 @@ use swtch_fairness::{Ddof, FairnessError, Parameters, Policy, Variant};
     swtch shares --fast 1 --slow 2 --speedups 3,2.9,1.5 --policy similar-min-fair --similarity 0.2\n  \
     swtch shares --fast 2 --slow 4 --speedups 3,2.5,2,1.5 --policy guaranteed --threshold 0.85 --json\n  \
     swtch shares --types kinds.json --min-fairness 0.85\n\n\
-    Policies: max-fair, max-perf, min-fair, similar-min-fair, uni-fair, r-fair, guaranteed, scaled-load,\n\
-    equal-speedup, equal-slowdown.\n\
     A share is the part of an application's own CPU time on fast cores; performance is relative to max-fair.\n\
     The file of --types: {\"types\": [{\"name\": \"big\", \"cores\": 1}, ...], \"speeds\": [[3, 2, 1], ...]}\n\
     with a row of speeds for each application.\n\
@@ -28,7 +28,7 @@ pub(crate) struct SharesArgs {
     #[arg(long, value_name = "S,...", value_delimiter = ',', required_unless_present = "types")]
     pub(crate) speedups: Vec<f64>,
     /// How the fast cores are shared
-    #[arg(long, value_name = "POLICY", default_value = "min-fair", value_parser = policy)]
+    #[arg(long, value_name = "POLICY", default_value = "min-fair", value_parser = NamesOf(policies).try_map(|name| Policy::from_name(&name)))]
     pub(crate) policy: Policy,
     /// What each keeps of its performance under max-fair (min-fair, similar-min-fair, uni-fair); 0.85 when not given, for uni-fair 0
     #[arg(long, value_name = "M")]
@@ -84,8 +84,8 @@ impl SharesArgs {
     }
 }
 
-fn policy(name: &str) -> Result<Policy, String> {
-    Policy::from_name(name).map_err(|error| error.to_string())
+fn policies() -> Vec<Named> {
+    POLICIES.iter().map(|row| (row.name, row.meaning)).collect()
 }
 
 fn variant(name: &str) -> Result<Variant, String> {

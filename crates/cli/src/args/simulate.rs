@@ -1,10 +1,14 @@
 //! Arguments of `swtch simulate`.
 
 use super::JsonArgs;
+use super::words::{Named, NamesOf};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use swtch_sim::Jitter;
+use swtch_sim::machine::MACHINES;
+use swtch_sim::policies::policies;
+use swtch_sim::workloads::WORKLOADS;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -15,28 +19,26 @@ use swtch_sim::Jitter;
     swtch simulate pipeline.toml --out traces\n  \
     swtch simulate replay run.swtch --policy eevdf,cfs\n  \
     swtch simulate --sweep grid.toml --out grid.parquet\n\n\
-    SPEC: hackbench, schbench, ping-pong, npb, mix or spin, with parameters as options or as NAME:KEY=VALUE,...;\n\
-    a specification FILE.toml, or - for one from standard input; FILE.json of rt-app; or replay and a Trace.\n\
-    Policies: eevdf, cfs, fifo, rr, flsched, FILE.bpf.c (a sched_ext scheduler), and for cores of several kinds\n\
-    max-fair, max-perf, min-fair, similar-min-fair, uni-fair, r-fair, guaranteed, scaled-load, equal-speedup,\n\
-    equal-slowdown; parameters stand behind a colon, as in min-fair:min-fairness=0.9.\n\
-    Machines: host, 2f4s, odroid-xu3, xeon-phi-31s1p, or a number of CPUs. Times: 250us, 2ms, 1.5s.\n\
+    SPEC: a workload by name, with parameters as options or as NAME:KEY=VALUE,...; a specification FILE.toml, or -\n\
+    for one from standard input; FILE.json of rt-app; or replay and a Trace.\n\
+    Policies: by name, or FILE.bpf.c (a sched_ext scheduler); parameters follow a colon, as in\n\
+    min-fair:min-fairness=0.9. Times: 250us, 2ms, 1.5s.\n\
     Exit status: 0 done, 1 failed or interrupted, 2 wrong usage or a specification that cannot be.")]
 pub(crate) struct SimulateArgs {
     /// What runs: a workload's name, FILE.toml, - for standard input, FILE.json of rt-app, or replay
-    #[arg(value_name = "SPEC", required_unless_present = "sweep")]
+    #[arg(value_name = "SPEC", required_unless_present = "sweep", value_parser = NamesOf(workloads))]
     pub(crate) spec: Option<String>,
     /// With replay: the Trace whose work is run again
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
     /// The machine by name, or a number of CPUs; this machine (replay: the recording's) when nothing says which
-    #[arg(long, value_name = "NAME|N")]
+    #[arg(long, value_name = "NAME|N", value_parser = NamesOf(machines))]
     pub(crate) machine: Option<String>,
     /// Take what the kernel's work costs from this Profile
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
     /// Policies to compare; eevdf when nothing says which
-    #[arg(long, value_name = "POLICY,...")]
+    #[arg(long, value_name = "POLICY,...", value_parser = NamesOf(all_policies))]
     pub(crate) policy: Option<String>,
     /// Seed of everything random; 1 when not given
     #[arg(long, value_name = "N")]
@@ -241,6 +243,19 @@ fn letter(place: usize) -> String {
         Ok(place @ 0..26) => char::from(b'a' + place).to_string(),
         _ => place.to_string(),
     }
+}
+
+fn workloads() -> Vec<Named> {
+    let replay = ("replay", "the work of a recorded Trace");
+    WORKLOADS.iter().map(|row| (row.name, row.meaning)).chain([replay]).collect()
+}
+
+fn machines() -> Vec<Named> {
+    MACHINES.iter().map(|row| (row.name, row.meaning)).collect()
+}
+
+fn all_policies() -> Vec<Named> {
+    policies().map(|row| (row.name, row.meaning)).collect()
 }
 
 fn jitter(text: &str) -> Result<Jitter, String> {

@@ -1,6 +1,7 @@
 use super::*;
-use crate::condition::{Class, Method, Tasks, Work};
+use crate::condition::{Condition, Work};
 use crate::traversal::Pattern;
+use swtch_profile::vocabulary::{Class, Method, Tasks};
 use swtch_stats::Rng;
 use swtch_topology::Placement;
 
@@ -50,7 +51,7 @@ fn more_switches_than_expected_are_divided_out_and_flagged() {
     let collected = collected(vec![vec![busy; 10]; 3]);
     let kept = collected.keep(1000.0, true);
     assert_eq!(kept.net().median, 500.0);
-    assert!(kept.net().flags.contains(&"unexpected-switch-count".to_owned()));
+    assert!(kept.net().flags.contains(&Flag::UnexpectedSwitchCount));
     assert_eq!(kept.involuntary_share(), Some(0.25));
 }
 
@@ -77,7 +78,7 @@ fn a_negative_cost_is_flagged_and_not_clamped() {
     let odd = Batch { baseline_ns: 1300.0, ..batch() };
     let net = collected(vec![vec![odd; 10]; 3]).keep(1000.0, true).net();
     assert_eq!(net.median, -100.0);
-    assert!(net.flags.contains(&"negative".to_owned()));
+    assert!(net.flags.contains(&Flag::Negative));
 }
 
 /// Under a quota the median of short batches hides throttling: the mean of all batches must not.
@@ -98,7 +99,7 @@ fn a_host_that_spoils_most_batches_is_called_noisy_and_nothing_is_left_out() {
     launch.extend(vec![spoiled; 17]);
     let net = collected(vec![launch]).keep(1000.0, true).net();
     assert_eq!((net.batches, net.rejected), (20, 0));
-    assert!(net.flags.contains(&"noisy-host".to_owned()));
+    assert!(net.flags.contains(&Flag::NoisyHost));
 }
 
 /// One-sided noise that hits both arms: a low quantile of differences is biased low, a difference of low quantiles is not.

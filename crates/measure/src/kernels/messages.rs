@@ -4,13 +4,13 @@
 //! the way of the kernel's lines from cache to cache.
 
 use super::{SwitchLoop, broken};
-use crate::condition::Carrier;
 use crate::sys;
 use crate::traversal::Array;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering};
+use swtch_profile::vocabulary::Carrier;
 
 /// Length of a message: that of hackbench.
 pub(crate) const MESSAGE_BYTES: usize = 100;

@@ -3,16 +3,50 @@
 //! Nothing in `lead`, `follow` or `baseline` allocates, formats or calls a library: the system calls are made by rustix's
 //! inline assembly (on the architectures that have it), and the condition variable's library calls are what its method measures.
 
-pub(crate) mod condvar;
-pub(crate) mod eventfd;
-pub(crate) mod futex;
+mod condvar;
+mod eventfd;
+mod futex;
 pub(crate) mod messages;
-pub(crate) mod pipe;
+mod pipe;
 pub(crate) mod reference;
-pub(crate) mod ring;
+mod ring;
 pub(crate) mod yielding;
 
+use crate::sys;
 use crate::traversal::Array;
+use condvar::Condvar;
+use eventfd::EventfdPair;
+use futex::FutexPair;
+use pipe::PipePair;
+use ring::PipeRing;
+use swtch_profile::vocabulary::{Method, Tasks};
+use yielding::Yielding;
+
+/// Runs the loop of a method once it is set up.
+pub(crate) trait RunLoop {
+    /// Tasks that wake each other.
+    fn switch<K: SwitchLoop>(self, tasks: &K);
+    /// Tasks that yield to each other.
+    fn yields(self, tasks: &Yielding);
+}
+
+/// Sets up the loop of `method` for `count` tasks of a kind, and runs it.
+///
+/// # Errors
+/// The system's error number, when pipes and the like cannot be made.
+pub(crate) fn with_method(method: Method, tasks: Tasks, count: usize, run: impl RunLoop) -> Result<(), i32> {
+    match method {
+        Method::Pipe => run.switch(&PipePair::new()?),
+        Method::Eventfd => run.switch(&EventfdPair::new()?),
+        Method::Futex => run.switch(&FutexPair::new(tasks == Tasks::Process)?),
+        Method::Condvar => run.switch(&Condvar::new()),
+        Method::Ring | Method::PidSumRing => {
+            run.switch(&PipeRing::new(count, method == Method::PidSumRing)?);
+        }
+        Method::Yield => run.yields(&Yielding::new()?),
+    }
+    Ok(())
+}
 
 /// Tasks that hand the processor to each other: task 0 leads, the others follow.
 pub(crate) trait SwitchLoop: Sync {
@@ -116,5 +150,5 @@ impl<S: Signal> SwitchLoop for S {
 /// reports the condition as unavailable.
 #[cold]
 pub(crate) fn broken() -> ! {
-    crate::sys::exit_now(crate::launch::EXIT_BROKEN)
+    sys::exit_now(sys::EXIT_BROKEN)
 }

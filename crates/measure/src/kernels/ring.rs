@@ -2,7 +2,7 @@
 //! ids, checked by the leader. The baseline sends it through a second set of as many pipes in one process, hot.
 
 use super::{SwitchLoop, broken};
-use crate::sys::Pipe;
+use crate::sys::{self, Pipe};
 use crate::traversal::Array;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +16,7 @@ pub(crate) struct PipeRing {
 impl PipeRing {
     /// A ring of `tasks`; `sum_pids` has every task add its process id to the token.
     pub(crate) fn new(tasks: usize, sum_pids: bool) -> Result<Self, i32> {
+        sys::raise_open_files();
         let pipes = |count| (0..count).map(|_| Pipe::new()).collect::<Result<Vec<_>, _>>();
         Ok(Self { pipes: pipes(tasks)?, own_pipes: pipes(tasks)?, sum_pids, returned: AtomicU64::new(0) })
     }

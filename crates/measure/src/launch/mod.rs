@@ -9,28 +9,11 @@ use crate::batch::Batch;
 use crate::clock::Clock;
 use crate::condition::{Condition, Work};
 use crate::sys::{self, Forked, Pipe};
-use region::{Region, Stage};
-
-pub(crate) use region::{FollowerSlot, LeaderSlot};
+use region::{FollowerSlot, LeaderSlot, Region, Stage};
 use rustix::fd::AsFd;
+use swtch_profile::vocabulary::HandOff;
 
-/// Exit status of a worker whose system calls failed in the middle.
-pub(crate) const EXIT_BROKEN: i32 = 81;
-/// Exit status of a worker that could not be set up; the region says why.
-const EXIT_SETUP: i32 = 82;
-
-/// How much one launch does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size {
-    /// Batches, each paired with a batch of the baseline.
-    pub(crate) batches: u32,
-    /// Rounds in a batch.
-    pub(crate) rounds: u32,
-    /// Untimed rounds before each batch.
-    pub(crate) warm_up_rounds: u32,
-    /// Seconds after which the kernel ends the worker.
-    pub(crate) guard_s: u32,
-}
+pub(crate) use region::Size;
 
 /// Why a launch gave nothing (or less than it should).
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -105,11 +88,45 @@ pub(crate) fn launch(
     }
     let batches: Vec<Batch> = region
         .finished()
-        .map(|(leader, followers)| Batch::new(condition, size, clock, &leader, &followers))
+        .map(|(leader, followers)| batch(condition, size, clock, &leader, &followers))
         .collect();
     match judge(status, hung, size.guard_s, &region) {
         Some(error) => Err(error),
         None => Ok(batches),
+    }
+}
+
+/// What was recorded of a batch, in nanoseconds and by the round.
+fn batch(
+    condition: &Condition,
+    size: Size,
+    clock: Clock,
+    leader: &LeaderSlot,
+    followers: &FollowerSlot,
+) -> Batch {
+    let rounds = f64::from(size.rounds);
+    let switch_ns = clock.ns(leader.switch_ticks);
+    let baseline_ns = clock.ns(leader.baseline_ticks);
+    let yields =
+        matches!(condition.work, Work::Switch { method, .. } if method.facts().hand_off == HandOff::Yield);
+    let one_cpu = condition.cpus.len() == 1;
+    let off = |wall_ns: f64, cpu_ns: u64| if wall_ns > 0.0 { 1.0 - cpu_ns as f64 / wall_ns } else { 0.0 };
+    Batch {
+        started_ns: leader.started_ns,
+        rounds: size.rounds,
+        round_ns: switch_ns / rounds,
+        baseline_ns: baseline_ns / rounds,
+        baseline_per_round: if yields {
+            (rounds + leader.follower_yields as f64) / rounds
+        } else {
+            condition.baseline_operations_per_round()
+        },
+        voluntary_per_round: (leader.voluntary + followers.voluntary) as f64 / rounds,
+        involuntary_per_round: (leader.involuntary + followers.involuntary) as f64 / rounds,
+        off_cpu_share: one_cpu.then(|| off(switch_ns, leader.switch_cpu_ns + followers.cpu_ns)),
+        baseline_off_cpu_share: off(baseline_ns, leader.baseline_cpu_ns),
+        spin_ns: clock.ns(leader.spin_ticks),
+        migrated: leader.cpu_before != leader.cpu_after,
     }
 }
 

@@ -6,6 +6,22 @@ use std::ffi::c_void;
 use std::mem;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
+/// Exit status of a worker that could not be set up; the region says why.
+pub(super) const EXIT_SETUP: i32 = 82;
+
+/// How much one launch does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Batches, each paired with a batch of the baseline.
+    pub(crate) batches: u32,
+    /// Rounds in a batch.
+    pub(crate) rounds: u32,
+    /// Untimed rounds before each batch.
+    pub(crate) warm_up_rounds: u32,
+    /// Seconds after which the kernel ends the worker.
+    pub(crate) guard_s: u32,
+}
+
 /// How far a worker got, for the message when it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

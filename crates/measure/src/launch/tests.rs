@@ -1,9 +1,10 @@
 //! On the real kernel: every method switches as it should, and a launch that goes wrong ends and leaves nothing behind.
 
 use super::*;
-use crate::condition::{Carrier, Class, Method, Reference, Tasks};
-use crate::traversal::{Access, Pattern};
+use crate::condition::{Condition, Reference, Work};
+use crate::traversal::Pattern;
 use std::time::{Duration, Instant};
+use swtch_profile::vocabulary::{Access, Carrier, Class, Method, Tasks};
 use swtch_topology::Placement;
 
 const SIZE: Size = Size { batches: 4, rounds: 200, warm_up_rounds: 5, guard_s: 30 };
@@ -40,8 +41,8 @@ fn every_method_switches_at_least_as_often_as_it_claims() {
         );
     }
     for method in Method::ALL {
-        for tasks in method.tasks() {
-            let condition = condition(method, *tasks);
+        for tasks in method.facts().tasks.iter().copied() {
+            let condition = condition(method, tasks);
             let batches = run(&condition, SIZE).unwrap();
             assert_eq!(batches.len(), 4, "{condition}");
             let counted: Vec<f64> = batches.iter().map(Batch::switches_per_round).collect();

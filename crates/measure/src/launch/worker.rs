@@ -1,24 +1,19 @@
 //! The measuring process: sets itself up, starts the other tasks, runs the batches. Everything here runs after a fork, so it
 //! allocates only before the other tasks start and never unwinds into the parent's code.
 
-use super::region::{FollowerSlot, LeaderSlot, Region, Stage};
-use super::{EXIT_BROKEN, EXIT_SETUP, Size};
+use super::region::{EXIT_SETUP, FollowerSlot, LeaderSlot, Region, Size, Stage};
 use crate::clock::{Clock, monotonic_ns};
-use crate::condition::{Class, Condition, Method, Reference, Tasks, Work};
-use crate::kernels::condvar::Condvar;
-use crate::kernels::eventfd::EventfdPair;
-use crate::kernels::futex::FutexPair;
+use crate::condition::{Condition, Reference, Work};
 use crate::kernels::messages::Messages;
-use crate::kernels::pipe::PipePair;
-use crate::kernels::ring::PipeRing;
 use crate::kernels::yielding::{Yielding, yield_cpu};
-use crate::kernels::{SwitchLoop, reference};
-use crate::noise::spin;
+use crate::kernels::{RunLoop, SwitchLoop, reference, with_method};
+use crate::spin::spin;
 use crate::sys::{self, Forked, Mask, SwitchCounts};
 use crate::traversal::{Array, Pattern};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use swtch_profile::vocabulary::{Class, Tasks};
 
 /// The life of the worker process.
 pub(super) fn run(condition: &Condition, size: Size, clock: Clock, region: &Region, parent: i32) -> ! {
@@ -38,7 +33,7 @@ pub(super) fn run(condition: &Condition, size: Size, clock: Clock, region: &Regi
             region.fail(stage, error);
             sys::exit_now(EXIT_SETUP)
         }
-        Err(_) => sys::exit_now(EXIT_BROKEN),
+        Err(_) => sys::exit_now(sys::EXIT_BROKEN),
     }
 }
 
@@ -73,24 +68,8 @@ impl Setup<'_> {
                 Ok(())
             }
             Work::Switch { method, tasks, count, pattern } => {
-                let pipes = |error| (Stage::MakingPipes, error);
-                let count = count as usize;
-                match method {
-                    Method::Pipe => self.switch(tasks, 2, pattern, &PipePair::new().map_err(pipes)?),
-                    Method::Eventfd => self.switch(tasks, 2, pattern, &EventfdPair::new().map_err(pipes)?),
-                    Method::Futex => {
-                        let pair = FutexPair::new(tasks == Tasks::Process).map_err(pipes)?;
-                        self.switch(tasks, 2, pattern, &pair);
-                    }
-                    Method::Condvar => self.switch(tasks, 2, pattern, &Condvar::new()),
-                    Method::Ring | Method::PidSumRing => {
-                        sys::raise_open_files();
-                        let ring = PipeRing::new(count, method == Method::PidSumRing).map_err(pipes)?;
-                        self.switch(tasks, count, pattern, &ring);
-                    }
-                    Method::Yield => self.measure_yield(tasks, &Yielding::new().map_err(pipes)?),
-                }
-                Ok(())
+                let run = MethodRun { setup: self, tasks, count: count as usize, pattern };
+                with_method(method, tasks, count as usize, run).map_err(|error| (Stage::MakingPipes, error))
             }
         }
     }
@@ -241,6 +220,24 @@ impl Setup<'_> {
             record.add(&operations, None);
             self.region.record_leader(batch, record.end());
         }
+    }
+}
+
+/// The tasks of a method that switch, and what each of them works on.
+struct MethodRun<'a> {
+    setup: &'a Setup<'a>,
+    tasks: Tasks,
+    count: usize,
+    pattern: Pattern,
+}
+
+impl RunLoop for MethodRun<'_> {
+    fn switch<K: SwitchLoop>(self, tasks: &K) {
+        self.setup.switch(self.tasks, self.count, self.pattern, tasks);
+    }
+
+    fn yields(self, tasks: &Yielding) {
+        self.setup.measure_yield(self.tasks, tasks);
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::model::{Indirect, NoiseReason, RegionKind, Ring, Total};
 use crate::testing::{estimate as estimate_of, profile as small};
+use crate::vocabulary::{Access, Rejection, Tasks};
 use std::path::Path;
 
 /// A Profile with a row of every kind.
@@ -8,13 +9,13 @@ fn whole() -> Profile {
     let mut profile = small();
     profile.noise.batches = 2_000;
     let row = &mut profile.direct[0];
-    row.tasks = "process".to_owned();
+    row.tasks = Tasks::Process;
     let mut c2 = estimate_of(1_500.0);
     c2.low = 1_400.0;
     profile.total.push(Total {
         array_bytes: 4096,
         stride_bytes: 8,
-        access: "read".to_owned(),
+        access: Access::Read,
         total_cost_ns: c2,
         indirect_cost_ns: Indirect { median: 500.0, ci_low: 480.0, ci_high: 520.0, low: 480.0 },
         baseline_ns: 900.0,
@@ -155,7 +156,7 @@ fn violations_of_rows() -> Vec<Violation> {
         ),
         (|p| p.noise.rejected = 3, "noise.rejected".to_owned(), "3 is not the sum of its reasons, 0"),
         (
-            |p| p.noise.reasons = vec![NoiseReason { reason: "migrated".to_owned(), batches: 1 }],
+            |p| p.noise.reasons = vec![NoiseReason { reason: Rejection::Migrated, batches: 1 }],
             "noise.rejected".to_owned(),
             "0 is not the sum of its reasons, 1",
         ),
@@ -186,11 +187,11 @@ fn a_flag_says_that_a_deviation_is_known() {
     let mut profile = whole();
     let row = &mut profile.direct[0];
     row.switches_per_round_trip = Some(2.2);
-    row.switch_cost_ns.flags.push("unexpected-switch-count".to_owned());
+    row.switch_cost_ns.flags.push(Flag::UnexpectedSwitchCount);
     assert_eq!(check(&profile), Ok(()));
     let cost = &mut profile.direct[0].switch_cost_ns;
     cost.low = -3.0;
-    cost.flags.push("negative".to_owned());
+    cost.flags.push(Flag::Negative);
     assert_eq!(check(&profile), Ok(()));
     // One stray switch in a batch of ten rounds is no deviation.
     assert!(!is_unexpected(2.14, 2.0, 10) && is_unexpected(2.16, 2.0, 10) && is_unexpected(2.2, 2.0, 1000));

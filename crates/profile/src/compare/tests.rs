@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::Direct;
+use crate::model::Ring;
 use crate::testing::profile_with;
 use swtch_topology::host::{CoreKind, Cpu};
 
@@ -27,7 +27,7 @@ fn too_few_processes_cannot_be_judged() {
 fn figures_of_one_side_and_circumstances_are_named() {
     let old = profile_with(1000.0);
     let mut new = profile_with(1000.0);
-    new.direct[0].class = "fifo".to_owned();
+    new.direct[0].class = crate::vocabulary::Class::Fifo;
     new.host.kernel.release = "6.18".to_owned();
     new.clock.source = "clock_gettime".to_owned();
     let found = compare(&old, &new);
@@ -80,10 +80,16 @@ fn a_figure_that_may_be_zero_is_not_divided_by() {
 fn what_is_claimed_of_many_figures_is_corrected_for_their_number() {
     let many = |changed_ns: f64| {
         let mut profile = profile_with(1000.0);
-        let row = profile.direct[0].clone();
-        profile.direct =
-            (0..100).map(|number| Direct { method: format!("m{number}"), ..row.clone() }).collect();
-        profile.direct[7].switch_cost_ns = crate::testing::estimate(changed_ns);
+        let row = |processes| Ring {
+            processes,
+            array_bytes: 0,
+            switch_cost_ns: crate::testing::estimate(1000.0),
+            baseline_ns: 100.0,
+            switches_per_hop: None,
+        };
+        profile.direct.clear();
+        profile.ring = (2..102).map(row).collect();
+        profile.ring[7].switch_cost_ns = crate::testing::estimate(changed_ns);
         profile
     };
     let verdict = |new_ns: f64| {

@@ -37,7 +37,7 @@ fn undisturbed(estimate: &Estimate) -> String {
 
 fn measured_row(row: &Direct) -> (String, String) {
     let estimate = &row.switch_cost_ns;
-    let place = naming::placement_phrase(&row.placement);
+    let place = naming::placement_phrase(row.placement);
     let detail =
         format!("{}; {}, {}, {place}", undisturbed(estimate), row.method, naming::tasks_and_class(row));
     (text::ns(estimate.median), detail)

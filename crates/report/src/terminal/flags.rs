@@ -1,21 +1,21 @@
 //! Warnings as letters: a row stays within its line, and what the letter stands for is said once, beneath the table.
 
 use super::paragraph;
-use crate::wording::naming::flag_meaning;
+use swtch_profile::vocabulary::Flag;
 
 /// The flags of one table, in the order in which they were met.
 #[derive(Default)]
-pub(super) struct Flags(Vec<String>);
+pub(super) struct Flags(Vec<Flag>);
 
 impl Flags {
     /// The letters of a row's flags; nothing when it has none.
-    pub(super) fn letters(&mut self, flags: &[String]) -> String {
-        flags.iter().map(|flag| self.letter(flag)).collect()
+    pub(super) fn letters(&mut self, flags: &[Flag]) -> String {
+        flags.iter().map(|flag| self.letter(*flag)).collect()
     }
 
-    fn letter(&mut self, flag: &String) -> char {
-        let known = self.0.iter().position(|known| known == flag).unwrap_or_else(|| {
-            self.0.push(flag.clone());
+    fn letter(&mut self, flag: Flag) -> char {
+        let known = self.0.iter().position(|known| *known == flag).unwrap_or_else(|| {
+            self.0.push(flag);
             self.0.len() - 1
         });
         ('a'..='z').cycle().nth(known).unwrap_or('?')
@@ -27,8 +27,8 @@ impl Flags {
         flags
             .iter()
             .map(|flag| {
-                let head = format!("  {}: ", self.letter(flag));
-                paragraph(&head, &format!("{flag}, {}", flag_meaning(flag)), head.len())
+                let head = format!("  {}: ", self.letter(*flag));
+                paragraph(&head, &format!("{flag}, {}", flag.meaning()), head.len())
             })
             .collect()
     }

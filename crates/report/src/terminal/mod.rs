@@ -15,6 +15,8 @@ use flags::Flags;
 use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
 use swtch_profile::model::{Direct, Ended, Estimate, Knee, Ring, Total, Unavailable};
+use swtch_profile::vocabulary::Access;
+use swtch_topology::Placement;
 use swtch_units::{Bytes, format_ns};
 use table::Table;
 
@@ -50,23 +52,23 @@ fn direct(profile: &Profile) -> String {
     let titles = ["method", "tasks", "class", "median", "95 % interval", "low", "mean", "switches", ""];
     let mut table = Table::new(&titles);
     let mut flags = Flags::default();
-    let mut places: Vec<(&str, &[u32])> = Vec::new();
+    let mut places: Vec<(Placement, &[u32])> = Vec::new();
     for row in &profile.direct {
-        if !places.contains(&(&row.placement, &row.cpus)) {
-            places.push((&row.placement, &row.cpus));
+        if !places.contains(&(row.placement, &row.cpus)) {
+            places.push((row.placement, &row.cpus));
         }
     }
     for place in places {
-        let rows = || profile.direct.iter().filter(|row| (row.placement.as_str(), &row.cpus[..]) == place);
+        let rows = || profile.direct.iter().filter(|row| (row.placement, &row.cpus[..]) == place);
         table.heading(rows().next().map(|row| place_name(profile, row)).unwrap_or_default());
         for row in rows() {
             let cost = &row.switch_cost_ns;
             let switches =
                 row.switches_per_round_trip.map_or_else(|| "n/a".to_owned(), |count| format!("{count:.2}"));
             table.row([
-                row.method.clone(),
-                row.tasks.clone(),
-                row.class.clone(),
+                row.method.to_string(),
+                row.tasks.to_string(),
+                row.class.to_string(),
                 format_ns(cost.median),
                 plus_minus(cost),
                 format_ns(cost.low),
@@ -86,7 +88,7 @@ fn direct(profile: &Profile) -> String {
 fn place_name(profile: &Profile, row: &Direct) -> String {
     let cpus: Vec<String> = row.cpus.iter().map(ToString::to_string).collect();
     let mut name = match cpus.len() {
-        0 => row.placement.clone(),
+        0 => row.placement.to_string(),
         1 => format!("{}, CPU {}", row.placement, cpus[0]),
         _ => format!("{}, CPUs {}", row.placement, cpus.join(" and ")),
     };
@@ -105,7 +107,7 @@ fn total(profile: &Profile) -> String {
         table.row([
             Bytes::new(row.array_bytes).to_string(),
             Bytes::new(row.stride_bytes).to_string(),
-            row.access.clone(),
+            row.access.to_string(),
             format_ns(cost.median),
             plus_minus(cost),
             format_ns(row.indirect_cost_ns.median),
@@ -128,7 +130,7 @@ fn total(profile: &Profile) -> String {
 
 /// The region that begins with this row of the sequential curve.
 fn region(profile: &Profile, row: &Total) -> &'static str {
-    let sequential = row.stride_bytes == 8 && row.access == "read-modify-write";
+    let sequential = row.stride_bytes == 8 && row.access == Access::ReadModifyWrite;
     let begins = profile.regions.iter().find(|region| sequential && region.from_bytes == row.array_bytes);
     begins.map_or("", |region| region_name(region.kind))
 }
@@ -158,7 +160,7 @@ fn ring(rows: &[Ring]) -> String {
     let mut text = table.render(heading, &right);
     if flagged {
         let mut kinds: Vec<&str> =
-            rows.iter().flat_map(|row| &row.switch_cost_ns.flags).map(String::as_str).collect();
+            rows.iter().flat_map(|row| &row.switch_cost_ns.flags).map(|flag| flag.name()).collect();
         kinds.sort_unstable();
         kinds.dedup();
         text.push_str(&paragraph("  *: ", &kinds.join(" or "), 5));
@@ -205,8 +207,8 @@ fn messages(profile: &Profile) -> String {
     let mut flags = Flags::default();
     for row in &profile.messages {
         table.row([
-            row.carrier.clone(),
-            row.placement.clone(),
+            row.carrier.to_string(),
+            row.placement.to_string(),
             row.channels.to_string(),
             row.depth.to_string(),
             format_ns(row.message_ns.median),

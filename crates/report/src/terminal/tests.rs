@@ -3,6 +3,7 @@
 use super::*;
 use std::path::Path;
 use swtch_profile::compare::compare;
+use swtch_profile::vocabulary::{Flag, Method, Tasks};
 use swtch_topology::host::{CoreKind, Cpu};
 
 fn fixture(name: &str) -> Profile {
@@ -13,11 +14,11 @@ fn fixture(name: &str) -> Profile {
 /// The longest words that a row can have, and the flags that can meet on a figure.
 fn widest() -> Profile {
     let mut profile = fixture("vm.json");
-    let all = ["negative", "noisy-host", "unexpected-switch-count", "few-batches"].map(str::to_owned);
+    let all = Flag::ALL;
     for row in &mut profile.direct {
-        "pid-sum-ring".clone_into(&mut row.method);
-        "process".clone_into(&mut row.tasks);
-        "other-core-kind".clone_into(&mut row.placement);
+        row.method = Method::PidSumRing;
+        row.tasks = Tasks::Process;
+        row.placement = Placement::OtherCoreKind;
         row.cpus = vec![1000, 2000];
         row.switch_cost_ns.ci_low = -998.0;
         row.switch_cost_ns.flags = all[1..].to_vec();

@@ -3,6 +3,8 @@
 use super::{naming, text};
 use swtch_profile::Profile;
 use swtch_profile::model::{Direct, Total};
+use swtch_profile::vocabulary::{Class, Flag, Method, Tasks};
+use swtch_topology::Placement;
 use swtch_topology::host::Cache;
 
 /// An element's size: at this stride the array is walked from end to end.
@@ -17,25 +19,21 @@ pub(crate) fn headline_row(profile: &Profile) -> Option<&Direct> {
 /// The cost of waking a task on another CPU, the nearest one that was measured.
 pub(crate) fn cross_cpu_row(profile: &Profile) -> Option<&Direct> {
     best(profile, |row| {
-        row.placement != "same-cpu" && row.placement != "smt-sibling" && row.placement != "unpinned"
+        ![Placement::SameCpu, Placement::SmtSibling, Placement::Unpinned].contains(&row.placement)
     })
-    .or_else(|| best(profile, |row| row.placement == "smt-sibling"))
+    .or_else(|| best(profile, |row| row.placement == Placement::SmtSibling))
 }
 
 pub(crate) fn process_row(profile: &Profile) -> Option<&Direct> {
-    best(profile, |row| row.tasks == "process" && row.placement == "same-cpu")
+    best(profile, |row| row.tasks == Tasks::Process && row.placement == Placement::SameCpu)
 }
 
 fn best(profile: &Profile, wanted: impl Fn(&Direct) -> bool) -> Option<&Direct> {
-    profile.direct.iter().filter(|row| wanted(row)).min_by_key(|row| {
-        (
-            row.switch_cost_ns.median <= 0.0,
-            naming::placement_rank(&row.placement),
-            naming::class_rank(&row.class),
-            naming::method_rank(&row.method),
-            naming::tasks_rank(&row.tasks),
-        )
-    })
+    profile
+        .direct
+        .iter()
+        .filter(|row| wanted(row))
+        .min_by_key(|row| (row.switch_cost_ns.median <= 0.0, row.placement, row.class, row.method, row.tasks))
 }
 
 /// The row of c2 whose arrays come nearest to the L2's size, read from end to end, and that L2.
@@ -45,7 +43,7 @@ pub(crate) fn at_l2(profile: &Profile) -> Option<(&Total, &Cache)> {
     let row =
         profile.total.iter().filter(|row| row.stride_bytes == SEQUENTIAL && row.array_bytes > 0).min_by(
             |a, b| {
-                let by_access = naming::access_rank(&a.access).cmp(&naming::access_rank(&b.access));
+                let by_access = a.access.cmp(&b.access);
                 distance(a).total_cmp(&distance(b)).then(by_access)
             },
         )?;
@@ -60,17 +58,16 @@ pub(crate) fn sentence(profile: &Profile) -> String {
             .to_owned();
     };
     let estimate = &row.switch_cost_ns;
-    let method = if row.method == "pipe" { String::new() } else { format!(" (method {})", row.method) };
-    let class = match row.class.as_str() {
-        "normal" => String::new(),
-        "fifo" => ", in the real-time FIFO class,".to_owned(),
-        other => format!(", in class {other},"),
+    let method = if row.method == Method::Pipe { String::new() } else { format!(" (method {})", row.method) };
+    let class = match row.class {
+        Class::Normal => "",
+        Class::Fifo => ", in the real-time FIFO class,",
     };
     let core = profile.core_of(row).map(|core| format!(" ({core})")).unwrap_or_default();
     let who = format!(
         "A switch between two {} {}{core}{class}{method}",
-        naming::plural(&row.tasks),
-        naming::placement_phrase(&row.placement)
+        row.tasks.plural(),
+        naming::placement_phrase(row.placement)
     );
     if estimate.median <= 0.0 {
         return format!(
@@ -82,7 +79,7 @@ pub(crate) fn sentence(profile: &Profile) -> String {
     let flagged = if estimate.flags.is_empty() {
         String::new()
     } else {
-        format!(" (flagged: {})", estimate.flags.join(", "))
+        format!(" (flagged: {})", Flag::list(&estimate.flags))
     };
     let costs = format!(
         "{who} costs {} (median, 95\u{a0}%), {} undisturbed{flagged}",
@@ -90,7 +87,7 @@ pub(crate) fn sentence(profile: &Profile) -> String {
         text::ns(estimate.low)
     );
     let wake_up = cross_cpu_row(profile)
-        .filter(|cross| row.placement == "same-cpu" && cross.switch_cost_ns.median > 0.0)
+        .filter(|cross| row.placement == Placement::SameCpu && cross.switch_cost_ns.median > 0.0)
         .map(|cross| format!("; to wake one on another CPU costs {}", text::ns(cross.switch_cost_ns.median)));
     let refill = at_l2(profile).filter(|(total, _)| total.indirect_cost_ns.median > 0.0).map(|(total, _)| {
         format!(
@@ -111,11 +108,11 @@ pub(crate) fn sentence(profile: &Profile) -> String {
 /// What a switch between processes costs more than `row`'s between threads; nothing where the difference is within the intervals.
 fn address_space(profile: &Profile, row: &Direct) -> Option<String> {
     let alike = |other: &&Direct| {
-        other.tasks == "process"
-            && (&other.method, &other.placement, &other.class, &other.cpus)
-                == (&row.method, &row.placement, &row.class, &row.cpus)
+        other.tasks == Tasks::Process
+            && (other.method, other.placement, other.class, &other.cpus)
+                == (row.method, row.placement, row.class, &row.cpus)
     };
-    let processes = &profile.direct.iter().find(alike).filter(|_| row.tasks == "thread")?.switch_cost_ns;
+    let processes = &profile.direct.iter().find(alike).filter(|_| row.tasks == Tasks::Thread)?.switch_cost_ns;
     let threads = &row.switch_cost_ns;
     (processes.ci_low > threads.ci_high).then(|| {
         format!(

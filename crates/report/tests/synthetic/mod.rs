@@ -6,7 +6,9 @@ use swtch_profile::model::{
     Clock, Direct, Ended, Estimate, Indirect, Knee, Noise, NoiseReason, Provenance, References, Region,
     RegionKind, Ring, SCHEMA, Total, Unavailable,
 };
+use swtch_profile::vocabulary::{Access, Class, Flag, Method, Rejection, Tasks};
 use swtch_topology::Host;
+use swtch_topology::Placement;
 use swtch_topology::host::{Cache, CacheKind, Cpu, Kernel, Limits, NumaNode, Virtualisation};
 
 const KIB: u64 = 1024;
@@ -78,19 +80,19 @@ pub(crate) fn estimate(ns: f64) -> Estimate {
     }
 }
 
-fn direct_row(method: &str, tasks: &str, placement: &str, class: &str, ns: f64) -> Direct {
+fn direct_row(method: Method, tasks: Tasks, placement: Placement, class: Class, ns: f64) -> Direct {
     let cpus = match placement {
-        "same-cpu" => vec![1],
-        "unpinned" => vec![],
+        Placement::SameCpu => vec![1],
+        Placement::Unpinned => vec![],
         _ => vec![0, 1],
     };
-    let condvar = if method == "condvar" { 3.4 } else { 2.0 };
+    let condvar = if method == Method::Condvar { 3.4 } else { 2.0 };
     Direct {
-        method: method.to_owned(),
-        tasks: tasks.to_owned(),
-        placement: placement.to_owned(),
+        method,
+        tasks,
+        placement,
         cpus,
-        class: class.to_owned(),
+        class,
         switch_cost_ns: estimate(ns),
         round_trip_ns: estimate(2.0 * ns + 1400.0),
         switches_per_round_trip: Some(condvar),
@@ -101,36 +103,47 @@ fn direct_row(method: &str, tasks: &str, placement: &str, class: &str, ns: f64) 
 }
 
 fn direct(machine: Machine) -> Vec<Direct> {
-    let methods = [("pipe", 1.0), ("eventfd", 0.93), ("futex", 0.81), ("condvar", 1.22), ("yield", 0.47)];
-    let classes: &[(&str, f64)] =
-        if machine.realtime { &[("normal", 1.0), ("fifo", 0.94)] } else { &[("normal", 1.0)] };
-    let placements: &[(&str, f64)] = if machine.realtime {
-        &[("same-cpu", 1.0), ("smt-sibling", 1.7), ("shared-l3", 1.0), ("unpinned", 1.3)]
+    let methods = [
+        (Method::Pipe, 1.0),
+        (Method::Eventfd, 0.93),
+        (Method::Futex, 0.81),
+        (Method::Condvar, 1.22),
+        (Method::Yield, 0.47),
+    ];
+    let classes: &[(Class, f64)] =
+        if machine.realtime { &[(Class::Normal, 1.0), (Class::Fifo, 0.94)] } else { &[(Class::Normal, 1.0)] };
+    let placements: &[(Placement, f64)] = if machine.realtime {
+        &[
+            (Placement::SameCpu, 1.0),
+            (Placement::SmtSibling, 1.7),
+            (Placement::SharedL3, 1.0),
+            (Placement::Unpinned, 1.3),
+        ]
     } else {
-        &[("same-cpu", 1.0), ("shared-l3", 1.0), ("unpinned", 1.3)]
+        &[(Placement::SameCpu, 1.0), (Placement::SharedL3, 1.0), (Placement::Unpinned, 1.3)]
     };
     let mut rows = Vec::new();
     for (placement, far) in placements {
         for (method, factor) in methods {
-            let apart = !matches!(*placement, "same-cpu");
-            if method == "yield" && apart {
+            let apart = *placement != Placement::SameCpu;
+            if method == Method::Yield && apart {
                 continue;
             }
-            for tasks in ["thread", "process"] {
-                if method == "condvar" && tasks == "process" {
+            for tasks in Tasks::ALL {
+                if method == Method::Condvar && tasks == Tasks::Process {
                     continue;
                 }
                 let base = match *placement {
-                    "same-cpu" | "smt-sibling" => machine.switch_ns,
+                    Placement::SameCpu | Placement::SmtSibling => machine.switch_ns,
                     _ => machine.wake_up_ns,
                 };
-                let space = if tasks == "process" { 1.19 } else { 1.0 };
+                let space = if tasks == Tasks::Process { 1.19 } else { 1.0 };
                 for (class, urgency) in classes {
                     rows.push(direct_row(
                         method,
                         tasks,
-                        placement,
-                        class,
+                        *placement,
+                        *class,
                         base * factor * far * space * urgency,
                     ));
                 }
@@ -149,11 +162,11 @@ fn indirect_ns(machine: Machine, bytes: u64, access: f64) -> f64 {
     (refill(machine.l1, 1.1) + refill(machine.l2, 3.8)) * access
 }
 
-fn total_row(machine: Machine, array_bytes: u64, stride_bytes: u64, access: &str) -> Total {
+fn total_row(machine: Machine, array_bytes: u64, stride_bytes: u64, access: Access) -> Total {
     let by_access = match access {
-        "read" => 1.0,
-        "write" => 1.45,
-        _ => 1.7,
+        Access::Read => 1.0,
+        Access::Write => 1.45,
+        Access::ReadModifyWrite => 1.7,
     };
     let by_stride = (stride_bytes as f64 / 8.0).powf(0.33);
     let wobble = 3.0 * ((array_bytes as f64).ln() * 7.0 + by_access * 5.0).sin();
@@ -163,7 +176,7 @@ fn total_row(machine: Machine, array_bytes: u64, stride_bytes: u64, access: &str
     Total {
         array_bytes,
         stride_bytes,
-        access: access.to_owned(),
+        access,
         indirect_cost_ns: Indirect {
             median: indirect,
             ci_low: indirect - width,
@@ -178,14 +191,14 @@ fn total_row(machine: Machine, array_bytes: u64, stride_bytes: u64, access: &str
 
 fn totals(machine: Machine) -> Vec<Total> {
     let mut rows = Vec::new();
-    for access in ["read", "write", "read-modify-write"] {
+    for access in Access::ALL {
         for exponent in 0..15 {
             rows.push(total_row(machine, KIB << exponent, 8, access));
         }
     }
     for array in [64 * KIB, 512 * KIB, 4 * MIB] {
         for stride in [64, 128, 512, 4096] {
-            rows.push(total_row(machine, array, stride, "read"));
+            rows.push(total_row(machine, array, stride, Access::Read));
         }
     }
     rows
@@ -331,8 +344,8 @@ pub(crate) fn full(machine: Machine) -> Profile {
             batches: 23_540,
             rejected: 412,
             reasons: vec![
-                NoiseReason { reason: "foreign-cpu-time".to_owned(), batches: 231 },
-                NoiseReason { reason: "slow-clock".to_owned(), batches: 181 },
+                NoiseReason { reason: Rejection::ForeignCpuTime, batches: 231 },
+                NoiseReason { reason: Rejection::SlowClock, batches: 181 },
             ],
             steal_share: machine.virtualised.then_some(0.0021),
             foreign_share: Some(0.0008),
@@ -342,7 +355,7 @@ pub(crate) fn full(machine: Machine) -> Profile {
         ..bare(machine)
     };
     if machine.realtime {
-        profile.direct[0].switch_cost_ns.flags.push("noisy-host".to_owned());
+        profile.direct[0].switch_cost_ns.flags.push(Flag::NoisyHost);
     } else {
         profile.unavailable.push(unavailable(
             "direct, class fifo",

@@ -3,13 +3,22 @@
 use super::Costs;
 use crate::assumption::Assumption;
 use crate::policy::{Family, Hook};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use swtch_profile::model::{Direct, Estimate, Profile};
+use swtch_profile::vocabulary::{Access, Class, Method, Tasks};
+use swtch_topology::Placement;
 use swtch_topology::host::Kernel;
 
 /// Placements on two CPUs, the likeliest distance of a wake-up first.
-pub(super) const APART: [&str; 6] =
-    ["shared-l3", "same-package", "shared-l2", "other-package", "other-core-kind", "smt-sibling"];
+pub(super) const APART: [Placement; 6] = [
+    Placement::SharedL3,
+    Placement::SamePackage,
+    Placement::SharedL2,
+    Placement::OtherPackage,
+    Placement::OtherCoreKind,
+    Placement::SmtSibling,
+];
 /// The hooks on the way of a task that is woken, runs and sleeps: those in a measured switch.
 const IN_A_SWITCH: [Hook; 6] =
     [Hook::SelectCpu, Hook::Enqueue, Hook::Dequeue, Hook::PickNext, Hook::PutPrev, Hook::WakeupPreempt];
@@ -49,9 +58,9 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// The switch proper, wake-ups and hooks.
     fn switches(&mut self) {
-        let same = |tasks| self.direct("pipe", tasks, "same-cpu", "normal");
+        let same = |tasks| self.profile.direct_cost(Method::Pipe, tasks, Placement::SameCpu, Class::Normal);
         let c1 = |row: &Direct| whole_ns(row.switch_cost_ns.median);
-        let (thread, process) = (same("thread").map(c1), same("process").map(c1));
+        let (thread, process) = (same(Tasks::Thread).map(c1), same(Tasks::Process).map(c1));
         let typical = Costs::typical();
         let extra_ns = typical.process_switch_ns - typical.thread_switch_ns;
         let thread_ns = match (thread, process) {
@@ -104,7 +113,7 @@ impl Reading<'_> {
 
     /// What the hooks of FIFO and RR take less than those of the fair class, by the class `fifo`.
     fn real_time(&mut self, fair_ns: u64) {
-        let row = self.direct("pipe", "thread", "same-cpu", "fifo");
+        let row = self.profile.direct_cost(Method::Pipe, Tasks::Thread, Placement::SameCpu, Class::Fifo);
         let Some(fifo_ns) = row.map(|row| whole_ns(row.switch_cost_ns.median)) else {
             let why = "the class fifo was not measured; hooks of the usual proportion to the fair ones";
             self.assume("hooks of real-time classes", "about two thirds", why);
@@ -135,10 +144,11 @@ impl Reading<'_> {
     /// way out of idleness and the switch from the idle task. A task that waits in the simulator has done its call's work before, so that
     /// the reader's call, which is not in c1, is part of the way as well.
     fn other_cpus(&mut self) {
-        let rows = APART.iter().filter_map(|placement| self.direct("pipe", "thread", placement, "normal"));
-        let processes =
-            APART.iter().filter_map(|placement| self.direct("pipe", "process", placement, "normal"));
-        let Some(row) = rows.chain(processes).next() else {
+        let apart = |tasks| {
+            let of = |place| self.profile.direct_cost(Method::Pipe, tasks, place, Class::Normal);
+            APART.into_iter().find_map(of)
+        };
+        let Some(row) = apart(Tasks::Thread).or_else(|| apart(Tasks::Process)) else {
             let value = format!("{} ns", self.costs.ipi_ns + self.costs.idle_exit_ns);
             self.assume(
                 "wake-up on another CPU",
@@ -150,7 +160,7 @@ impl Reading<'_> {
         let hooks = [Hook::SelectCpu, Hook::Enqueue, Hook::PickNext];
         let fair_ns: u64 = hooks.iter().map(|hook| self.costs.hook_ns(Family::Fair, *hook)).sum();
         let known_ns = self.costs.wake_ns + fair_ns + self.costs.idle_switch_ns;
-        let (placement, c1_ns) = (row.placement.clone(), whole_ns(row.switch_cost_ns.median));
+        let (placement, c1_ns) = (row.placement, whole_ns(row.switch_cost_ns.median));
         // The writer's call, on a pipe that the other side used last, is in c1 but for its baseline.
         let there_ns = (c1_ns + self.costs.pipe_ns).saturating_sub(known_ns + self.costs.pipe_lines_ns);
         // In the proportion that the two have on an ordinary server.
@@ -166,17 +176,17 @@ impl Reading<'_> {
     /// System calls.
     fn calls(&mut self) {
         // A Profile's baseline is of one write and one read, per switch.
-        match self.any_of("pipe").map(|row| row.baseline_ns) {
+        match self.any_of(Method::Pipe).map(|row| row.baseline_ns) {
             Some(both_ns) => self.costs.pipe_ns = whole_ns(both_ns / 2.0),
             None => self.assume("pipe_ns", self.costs.pipe_ns, "no pipe was measured"),
         }
         self.assumed.extend(super::messages::set(&mut self.costs, self.profile));
         self.assume("byte_ps", self.costs.byte_ps, "copying is not measured; 10 bytes a ns");
-        match self.any_of("futex").map(|row| row.baseline_ns) {
+        match self.any_of(Method::Futex).map(|row| row.baseline_ns) {
             Some(both_ns) => self.costs.futex_ns = whole_ns(both_ns / 2.0),
             None => self.assume("futex_ns", self.costs.futex_ns, "no futex was measured"),
         }
-        match self.any_of("yield").map(|row| row.baseline_ns) {
+        match self.any_of(Method::Yield).map(|row| row.baseline_ns) {
             Some(ns) => self.costs.yield_ns = whole_ns(ns),
             None => self.assume("yield_ns", self.costs.yield_ns, "sched_yield was not measured"),
         }
@@ -203,9 +213,7 @@ impl Reading<'_> {
 
     /// The curve of the indirect cost: sequential, read-modify-write, or what is nearest to it.
     fn refills(&mut self) {
-        let access =
-            |name: &str| ["read-modify-write", "write", "read"].iter().position(|known| *known == name);
-        let kind = |row: &swtch_profile::model::Total| (row.stride_bytes, access(&row.access).unwrap_or(3));
+        let kind = |row: &swtch_profile::model::Total| (row.stride_bytes, Reverse(row.access));
         let Some(best) = self.profile.total.iter().map(kind).min() else {
             self.assume("refill", "that of an ordinary server", "no total cost was measured");
             return;
@@ -214,7 +222,7 @@ impl Reading<'_> {
         let points: BTreeMap<u64, u64> =
             rows.map(|row| (row.array_bytes, whole_ns(row.indirect_cost_ns.median))).collect();
         self.costs.refill = points.into_iter().collect();
-        if best != (8, 0) {
+        if best != (8, Reverse(Access::ReadModifyWrite)) {
             let value = format!("stride {} bytes", best.0);
             self.assume("refill", value, "no sequential read-modify-write was measured");
         }
@@ -253,16 +261,10 @@ impl Reading<'_> {
         self.assume("barrier_look_ns", costs.barrier_look_ns, why);
     }
 
-    fn direct(&self, method: &str, tasks: &str, placement: &str, class: &str) -> Option<&Direct> {
-        self.profile.direct.iter().find(|row| {
-            row.method == method && row.tasks == tasks && row.placement == placement && row.class == class
-        })
-    }
-
     /// A row of the method on one CPU, between threads if there is one.
-    fn any_of(&self, method: &str) -> Option<&Direct> {
-        let of = |tasks| self.direct(method, tasks, "same-cpu", "normal");
-        of("thread").or_else(|| of("process"))
+    fn any_of(&self, method: Method) -> Option<&Direct> {
+        let of = |tasks| self.profile.direct_cost(method, tasks, Placement::SameCpu, Class::Normal);
+        of(Tasks::Thread).or_else(|| of(Tasks::Process))
     }
 
     #[allow(clippy::needless_pass_by_value)] // Numbers and texts alike, made where they are handed over.
@@ -355,7 +357,7 @@ mod tests {
         assert_eq!(costs.refill_ns(65_536), 955);
         assert_eq!(costs.refill_ns(1 << 30), 212_637);
         let mut reads = server();
-        reads.total.retain(|row| row.access == "read" && row.stride_bytes == 64);
+        reads.total.retain(|row| row.access == Access::Read && row.stride_bytes == 64);
         let (costs, assumed) = Costs::of(&reads);
         assert!(names(&assumed).contains(&"refill"));
         assert_eq!(costs.refill[0], (65_536, 1_121));
@@ -383,7 +385,7 @@ mod tests {
             assert!(names(&assumed).contains(&what), "{what}");
         }
         let mut threads_only = server();
-        threads_only.direct.retain(|row| row.tasks == "thread" && row.class == "normal");
+        threads_only.direct.retain(|row| row.tasks == Tasks::Thread && row.class == Class::Normal);
         let (costs, assumed) = Costs::of(&threads_only);
         assert!(names(&assumed).contains(&"process_switch_ns"));
         assert!(names(&assumed).contains(&"hooks of real-time classes"));

@@ -4,6 +4,7 @@ use super::Costs;
 use super::measured::{APART, whole_ns};
 use crate::assumption::Assumption;
 use swtch_profile::model::{Message, Profile};
+use swtch_profile::vocabulary::Carrier;
 
 /// Sets what calls on pipes and sockets take beside `pipe_ns`, and tells what had to be assumed.
 ///
@@ -13,9 +14,9 @@ use swtch_profile::model::{Message, Profile};
 ///   go there and back once for all messages that wait in a pipe. One message and many give both.
 pub(super) fn set(costs: &mut Costs, profile: &Profile) -> Vec<Assumption> {
     let mut assumed = Vec::new();
-    for carrier in ["pipe", "socket"] {
+    for carrier in Carrier::ALL {
         let rows = || profile.messages.iter().filter(|row| row.carrier == carrier);
-        let is_socket = carrier == "socket";
+        let is_socket = carrier == Carrier::Socket;
         let one_cpu =
             |wanted: fn(&&Message) -> bool| rows().filter(|row| row.one_cpu_ns.is_none()).find(wanted);
         let alone_ns = one_cpu(|row| row.channels == 1).map(|row| row.message_ns.median);
@@ -80,10 +81,11 @@ fn between<'a>(rows: impl Iterator<Item = &'a Message>) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
     use swtch_profile::model::Estimate;
+    use swtch_topology::Placement;
 
     fn row(
-        carrier: &str,
-        placement: &str,
+        carrier: Carrier,
+        placement: Placement,
         size: (u32, u32),
         message_ns: f64,
         one_cpu_ns: Option<f64>,
@@ -92,8 +94,8 @@ mod tests {
         let profile: Profile = serde_json::from_str(text).expect("a Profile");
         let any = profile.direct[0].switch_cost_ns.clone();
         Message {
-            carrier: carrier.to_owned(),
-            placement: placement.to_owned(),
+            carrier,
+            placement,
             cpus: vec![0],
             channels: size.0,
             depth: size.1,
@@ -115,10 +117,10 @@ mod tests {
     fn lines_and_data_come_from_one_message_and_many() {
         // 300 ns of lines for each round of a pipe, 200 ns of data for each message: 500 more with one, 220 with 15.
         let (costs, assumed) = costs_of(vec![
-            row("pipe", "same-cpu", (1, 1), 560.0, None),
-            row("pipe", "same-cpu", (200, 20), 640.0, None),
-            row("pipe", "shared-l3", (16, 1), 1_060.0, Some(560.0)),
-            row("pipe", "shared-l3", (16, 15), 720.0, Some(500.0)),
+            row(Carrier::Pipe, Placement::SameCpu, (1, 1), 560.0, None),
+            row(Carrier::Pipe, Placement::SameCpu, (200, 20), 640.0, None),
+            row(Carrier::Pipe, Placement::SharedL3, (16, 1), 1_060.0, Some(560.0)),
+            row(Carrier::Pipe, Placement::SharedL3, (16, 15), 720.0, Some(500.0)),
         ]);
         assert_eq!((costs.pipe_lines_ns, costs.pipe_data_ns, costs.cold_pipe_ns), (150, 200, 40));
         assert_eq!(assumed, ["socket_ns", "cold_socket_ns", "socket_lines_ns and socket_data_ns"]);
@@ -127,10 +129,10 @@ mod tests {
     #[test]
     fn a_socket_is_half_of_a_message_less_its_bytes_and_nothing_is_negative() {
         let (costs, assumed) = costs_of(vec![
-            row("socket", "same-cpu", (1, 1), 1_620.0, None),
-            row("socket", "same-cpu", (200, 20), 1_500.0, None),
-            row("socket", "other-package", (16, 1), 2_600.0, Some(1_600.0)),
-            row("socket", "other-package", (16, 16), 2_900.0, Some(1_600.0)),
+            row(Carrier::Socket, Placement::SameCpu, (1, 1), 1_620.0, None),
+            row(Carrier::Socket, Placement::SameCpu, (200, 20), 1_500.0, None),
+            row(Carrier::Socket, Placement::OtherPackage, (16, 1), 2_600.0, Some(1_600.0)),
+            row(Carrier::Socket, Placement::OtherPackage, (16, 16), 2_900.0, Some(1_600.0)),
         ]);
         assert_eq!((costs.socket_ns, costs.cold_socket_ns), (800, 0));
         // Dearer when deep: no lines, all of it data.

@@ -4,15 +4,47 @@ use super::{CoreType, Machine, MachineCpu, REFERENCE_SPEED, host};
 use crate::error::SimError;
 use swtch_topology::Host;
 
-/// The names of machines, with what each is.
-pub const NAMES: [(&str, &str); 6] = [
-    ("host", "this machine: its CPUs, kinds of core, caches and NUMA nodes"),
-    ("2f4s", "2 fast cores of 2.8 GHz and 4 slow ones of 0.8 GHz"),
-    ("odroid-xu3", "4 Cortex-A15 of 2.0 GHz and 4 Cortex-A7 of 1.4 GHz"),
-    ("xeon-phi-31s1p", "57 cores of 4 threads, 1.1 GHz"),
-    ("uniform:N", "N alike cores, 16 to a level 3 cache and 128 to a NUMA node; N alone does as well"),
-    ("emulated:N", "N CPUs that take turns on one processor, as in swtch vm --deterministic"),
+/// A machine by name.
+#[derive(Clone, Copy, Debug)]
+pub struct MachineRow {
+    /// Its name; one that ends in `:N` stands for names with a number of CPUs there.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub meaning: &'static str,
+    make: fn(&str, &Host) -> Result<Machine, SimError>,
+}
+
+/// All machines that have a name.
+pub const MACHINES: [MachineRow; 6] = [
+    row("host", "this machine: its CPUs, kinds of core, caches and NUMA nodes", |_, host| {
+        host::machine(host)
+    }),
+    row("2f4s", "2 fast cores of 2.8 GHz and 4 slow ones of 0.8 GHz", |_, _| Ok(two_fast_four_slow())),
+    row("odroid-xu3", "4 Cortex-A15 of 2.0 GHz and 4 Cortex-A7 of 1.4 GHz", |_, _| Ok(odroid_xu3())),
+    row("xeon-phi-31s1p", "57 cores of 4 threads, 1.1 GHz", |_, _| Ok(xeon_phi_31s1p())),
+    row(
+        "uniform:N",
+        "N alike cores, 16 to a level 3 cache and 128 to a NUMA node; N alone does as well",
+        |name, _| alike(name),
+    ),
+    row("emulated:N", "N CPUs that take turns on one CPU, as in swtch vm --deterministic", |name, _| {
+        emulated(name)
+    }),
 ];
+
+const fn row(
+    name: &'static str,
+    meaning: &'static str,
+    make: fn(&str, &Host) -> Result<Machine, SimError>,
+) -> MachineRow {
+    MachineRow { name, meaning, make }
+}
+
+impl MachineRow {
+    fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.name.strip_suffix('N').is_some_and(|prefix| name.starts_with(prefix))
+    }
+}
 
 /// The most CPUs of `uniform:N`.
 pub const MOST_CPUS: u32 = 10_000;
@@ -30,22 +62,14 @@ pub const MOST_CPUS: u32 = 10_000;
 /// # Errors
 /// When there is no such machine, or `host` has no CPU online.
 pub fn named(name: &str, host: &Host) -> Result<Machine, SimError> {
-    match name {
-        "host" => host::machine(host),
-        "2f4s" => Ok(two_fast_four_slow()),
-        "odroid-xu3" => Ok(odroid_xu3()),
-        "xeon-phi-31s1p" => Ok(xeon_phi_31s1p()),
-        _ => match name.strip_prefix("emulated:") {
-            Some(count) => emulated(name, count),
-            None => alike(name),
-        },
-    }
+    let row = MACHINES.iter().find(|row| row.is_named(name));
+    row.map_or_else(|| alike(name), |row| (row.make)(name, host))
 }
 
 /// CPUs of one emulator's thread under a clock that counts everybody's instructions: while n are busy, each gets an nth of the time.
 /// How long a turn takes is left out.
-fn emulated(name: &str, count: &str) -> Result<Machine, SimError> {
-    let mut machine = alike(count)?;
+fn emulated(name: &str) -> Result<Machine, SimError> {
+    let mut machine = alike(name.strip_prefix("emulated:").unwrap_or(name))?;
     let cpus = machine.cpus.len() as u32;
     machine.smt_speed = (1..=cpus).map(|busy| (REFERENCE_SPEED / busy).max(1)).collect();
     machine.takes_turns = true;
@@ -85,8 +109,8 @@ fn xeon_phi_31s1p() -> Machine {
 /// `uniform:N` or `N`.
 fn alike(name: &str) -> Result<Machine, SimError> {
     let Ok(count) = name.strip_prefix("uniform:").unwrap_or(name).parse::<u32>() else {
-        let known: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
-        return Err(SimError::UnknownMachine { name: name.to_owned(), known: known.join(", ") });
+        let known = MACHINES.map(|row| row.name).join(", ");
+        return Err(SimError::UnknownMachine { name: name.to_owned(), known });
     };
     if !(1..=MOST_CPUS).contains(&count) {
         let problem = format!("{count} CPUs; expected 1 to {MOST_CPUS}");

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use swtch_profile::fields::Part;
 use swtch_profile::model::Direct;
+use swtch_profile::vocabulary::{Class, Tasks};
 
 use super::super::charts::dots::{self, Dot, Facet, MethodRows};
 use super::super::charts::markers::{Look, Shape, hollow_item, interval_item, shape_item};
@@ -35,16 +36,12 @@ fn rows(subjects: Profiles<'_>) -> Vec<(usize, &Direct)> {
     rows.sort_by(|(i, a), (j, b)| {
         let key = |index: usize, row: &Direct| {
             (
-                naming::placement_rank(&row.placement),
-                row.placement.clone(),
+                row.placement,
                 // The performance cores first.
                 Reverse(core(subjects, index, row)),
-                naming::method_rank(&row.method),
-                row.method.clone(),
-                naming::tasks_rank(&row.tasks),
-                row.tasks.clone(),
-                naming::class_rank(&row.class),
-                row.class.clone(),
+                row.method,
+                row.tasks,
+                row.class,
             )
         };
         key(*i, a).cmp(&key(*j, b)).then(i.cmp(j))
@@ -57,7 +54,7 @@ fn core(subjects: Profiles<'_>, index: usize, row: &Direct) -> Option<&'static s
 }
 
 fn kind(row: &Direct) -> usize {
-    (naming::tasks_rank(&row.tasks).min(1)) + 2 * naming::class_rank(&row.class).min(1)
+    usize::from(row.tasks == Tasks::Process) + 2 * usize::from(row.class == Class::Fifo)
 }
 
 fn look(subjects: Profiles<'_>, index: usize, row: &Direct) -> Look {
@@ -65,7 +62,7 @@ fn look(subjects: Profiles<'_>, index: usize, row: &Direct) -> Look {
 }
 
 fn name(row: &Direct) -> String {
-    format!("{}, {}, {}", row.method, naming::tasks_and_class(row), naming::placement_phrase(&row.placement))
+    format!("{}, {}, {}", row.method, naming::tasks_and_class(row), naming::placement_phrase(row.placement))
 }
 
 fn figure(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Figure {
@@ -116,14 +113,14 @@ fn facets(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Vec<Facet> {
     by_placement
         .map(|rows| Facet {
             title: match core(subjects, rows[0].0, rows[0].1) {
-                Some(core) => format!("{}, {core}", naming::placement_title(&rows[0].1.placement)),
-                None => naming::placement_title(&rows[0].1.placement),
+                Some(core) => format!("{}, {core}", naming::placement_title(rows[0].1.placement)),
+                None => naming::placement_title(rows[0].1.placement).to_owned(),
             },
             detail: cpus(subjects, rows),
             groups: rows
                 .chunk_by(|(_, a), (_, b)| a.method == b.method)
                 .map(|rows| MethodRows {
-                    label: text::shortened(&rows[0].1.method, 16),
+                    label: text::shortened(rows[0].1.method.name(), 16),
                     dots: dots(subjects, rows),
                 })
                 .collect(),
@@ -168,9 +165,9 @@ fn table(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Table {
         let cpus: Vec<String> = row.cpus.iter().map(u32::to_string).collect();
         let involuntary = row.involuntary_share.map_or_else(|| "not counted".to_owned(), text::percent);
         let mut cells = vec![
-            Cell::text("Tasks", &row.tasks),
-            Cell::text("Class", &row.class),
-            Cell::text("Placement", &row.placement),
+            Cell::text("Tasks", row.tasks.name()),
+            Cell::text("Class", row.class.name()),
+            Cell::text("Placement", row.placement.name()),
             Cell::text("CPUs", if cpus.is_empty() { "any".to_owned() } else { cpus.join(", ") }),
         ];
         cells.extend(estimate_cells(&row.switch_cost_ns));
@@ -181,7 +178,7 @@ fn table(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Table {
             Cell::number("Expected", format!("{:.2}", row.expected_switches_per_round_trip)),
             Cell::number("Involuntary", involuntary),
         ]);
-        (*index, row.method.clone(), cells)
+        (*index, row.method.to_string(), cells)
     });
     subjects.table("Direct cost c1 per switch", "Method", rows)
 }

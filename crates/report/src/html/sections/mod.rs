@@ -15,6 +15,7 @@ use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
 use swtch_profile::fields::Part;
 use swtch_profile::model::{Estimate, Unavailable};
+use swtch_profile::vocabulary::Flag;
 
 use super::page::{Block, Cell, Section};
 use super::subjects::{KeyFigure, Subject, Subjects};
@@ -122,7 +123,7 @@ fn tip(subjects: Profiles<'_>, index: usize, name: &str, estimate: &Estimate) ->
         format!("{} batches from {} launches", text::count(estimate.batches.into()), estimate.launches),
     ];
     if !estimate.flags.is_empty() {
-        lines.push(format!("flagged: {}", estimate.flags.join(", ")));
+        lines.push(format!("flagged: {}", Flag::list(&estimate.flags)));
     }
     lines
 }
@@ -136,7 +137,7 @@ fn estimate_cells(estimate: &Estimate) -> Vec<Cell> {
         Cell::number("Mean", text::ns(estimate.mean)),
         Cell::number("Variation", text::percent(estimate.cov)),
         Cell::number("Batches (left out)", format!("{} ({})", estimate.batches, estimate.rejected)),
-        Cell::text("Flags", estimate.flags.join(", ")),
+        Cell::text("Flags", Flag::list(&estimate.flags)),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use swtch_profile::Profile;
 use swtch_profile::model::{Ended, Estimate};
+use swtch_profile::vocabulary::Flag;
 
 use super::super::naming;
 use super::super::page::{Block, Cell, Definition, Section, Table};
@@ -33,9 +34,10 @@ fn summary(profile: &Profile) -> String {
     if noise.rejected == 0 {
         return format!("{measured} batches were measured; none was left out.");
     }
-    let reasons = noise.reasons.iter().map(|reason| {
-        format!("{} because {}", text::count(reason.batches.into()), naming::reason_meaning(&reason.reason))
-    });
+    let reasons = noise
+        .reasons
+        .iter()
+        .map(|reason| format!("{} because {}", text::count(reason.batches.into()), reason.reason.meaning()));
     let reasons = text::joined(&reasons.collect::<Vec<_>>());
     let why = if reasons.is_empty() { String::new() } else { format!(": {reasons}") };
     format!(
@@ -129,7 +131,7 @@ fn estimates(profile: &Profile) -> Vec<(String, &Estimate)> {
 }
 
 fn flags(subjects: Profiles<'_>) -> Vec<Block> {
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: Vec<Flag> = Vec::new();
     let flagged = subjects.iter().flat_map(|(index, named)| {
         let flagged =
             estimates(&named.profile).into_iter().filter(|(_, estimate)| !estimate.flags.is_empty());
@@ -138,16 +140,16 @@ fn flags(subjects: Profiles<'_>) -> Vec<Block> {
     let rows = flagged.map(|(index, name, estimate)| {
         for flag in &estimate.flags {
             if !seen.contains(flag) {
-                seen.push(flag.clone());
+                seen.push(*flag);
             }
         }
         let median = Cell::number("Median", text::ns(estimate.median));
-        (index, name, vec![median, Cell::text("Flags", estimate.flags.join(", "))])
+        (index, name, vec![median, Cell::text("Flags", Flag::list(&estimate.flags))])
     });
     let table = subjects.table("Figures that carry a warning", "Figure", rows);
     if table.rows.is_empty() {
         return vec![Block::paragraph("No figure carries a warning.")];
     }
-    let items = seen.iter().map(|flag| Definition::new(flag, naming::flag_meaning(flag))).collect();
+    let items = seen.iter().map(|flag| Definition::new(flag.name(), flag.meaning())).collect();
     vec![Block::Definitions { items }, Block::Table(table)]
 }

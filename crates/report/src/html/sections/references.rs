@@ -3,6 +3,7 @@
 use swtch_profile::Profile;
 use swtch_profile::fields::Part;
 use swtch_profile::model::Estimate;
+use swtch_topology::Placement;
 
 use super::super::charts::bars::{self, Bar, Operation};
 use super::super::naming;
@@ -40,8 +41,8 @@ fn entries_of(profile: &Profile) -> Vec<(String, bool, &Estimate)> {
     let mut found: Vec<(String, bool, &Estimate)> = Vec::new();
     found.extend(references.syscall_ns.as_ref().map(|e| ("system call".to_owned(), false, e)));
     for row in [headline::headline_row(profile), headline::cross_cpu_row(profile)].into_iter().flatten() {
-        let what = if row.placement == "same-cpu" { "switch" } else { "wake-up" };
-        let label = format!("{what}, {}", naming::placement_short(&row.placement));
+        let what = if row.placement == Placement::SameCpu { "switch" } else { "wake-up" };
+        let label = format!("{what}, {}", naming::placement_short(row.placement));
         // A profile without a same-CPU row may have one and the same row for both.
         if !found.iter().any(|(known, _, _)| *known == label) {
             found.push((label, true, &row.switch_cost_ns));
@@ -50,7 +51,7 @@ fn entries_of(profile: &Profile) -> Vec<(String, bool, &Estimate)> {
     // One message of few: the deep queues are in the Profile, for the simulator.
     let few = profile.messages.iter().filter(|row| row.depth == 1);
     found.extend(few.map(|row| {
-        let where_it_goes = naming::placement_short(&row.placement);
+        let where_it_goes = naming::placement_short(row.placement);
         (format!("message by {}, {where_it_goes}", row.carrier), false, &row.message_ns)
     }));
     found.extend(

@@ -2,10 +2,10 @@
 
 use swtch_profile::fields::Part;
 use swtch_profile::model::Total;
+use swtch_profile::vocabulary::Access;
 
 use super::super::charts::lines::{Point, Series};
 use super::super::charts::small_multiples::{Multiple, OFF_AXIS, SmallMultiples};
-use super::super::naming;
 use super::super::page::{Cell, Figure, Section, Table};
 use super::super::subjects::gathered;
 use super::super::text;
@@ -30,9 +30,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
 fn strided(rows: &[Total]) -> Vec<Vec<&Total>> {
     let mut rows: Vec<&Total> = rows.iter().collect();
     rows.sort_by(|a, b| {
-        let key = |row: &Total| {
-            (row.array_bytes, naming::access_rank(&row.access), row.access.clone(), row.stride_bytes)
-        };
+        let key = |row: &Total| (row.array_bytes, row.access, row.stride_bytes);
         key(a).cmp(&key(b))
     });
     let same = |a: &&Total, b: &&Total| a.array_bytes == b.array_bytes && a.access == b.access;
@@ -41,12 +39,12 @@ fn strided(rows: &[Total]) -> Vec<Vec<&Total>> {
 
 fn figure(subjects: Profiles<'_>) -> Figure {
     let mut plots: Vec<(u64, Vec<Series>)> = Vec::new();
-    let mut accesses: Vec<&str> = Vec::new();
+    let mut accesses: Vec<Access> = Vec::new();
     let mut strides: Vec<u64> = Vec::new();
     for (index, named) in subjects.iter() {
         for rows in strided(&named.profile.total) {
             strides.extend(rows.iter().map(|row| row.stride_bytes));
-            accesses.push(&rows[0].access);
+            accesses.push(rows[0].access);
             gathered(&mut plots, rows[0].array_bytes).push(series(subjects, index, &rows));
         }
     }
@@ -76,9 +74,9 @@ fn series(subjects: Profiles<'_>, index: usize, rows: &[&Total]) -> Series {
         let cost = &row.total_cost_ns;
         Point::new(row.stride_bytes as f64, cost, tip(subjects, index, &name, cost))
     };
-    let access = &rows[0].access;
-    let look = subjects.look(index, naming::access_rank(access));
-    Series { look, label: access.clone(), points: rows.iter().map(point).collect() }
+    let access = rows[0].access;
+    let look = subjects.look(index, access as usize);
+    Series { look, label: access.to_string(), points: rows.iter().map(point).collect() }
 }
 
 fn table(subjects: Profiles<'_>) -> Table {

@@ -2,6 +2,7 @@
 
 use swtch_profile::fields::Part;
 use swtch_profile::model::{RegionKind, Total};
+use swtch_profile::vocabulary::Access;
 
 use super::super::charts::caches::Lane;
 use super::super::charts::lines::{Point, Series, any_off_axis};
@@ -31,7 +32,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
 fn by_access(rows: &[Total]) -> Vec<Vec<&Total>> {
     let mut rows: Vec<&Total> = rows.iter().filter(|row| row.stride_bytes == SEQUENTIAL).collect();
     rows.sort_by(|a, b| {
-        let key = |row: &Total| (naming::access_rank(&row.access), row.access.clone(), row.array_bytes);
+        let key = |row: &Total| (row.access, row.array_bytes);
         key(a).cmp(&key(b))
     });
     rows.chunk_by(|a, b| a.access == b.access).map(<[&Total]>::to_vec).collect()
@@ -104,10 +105,10 @@ fn curve(subjects: Profiles<'_>) -> SizeCurve {
 }
 
 fn series(subjects: Profiles<'_>, index: usize, rows: &[&Total], indirect: bool) -> Series {
-    let access = &rows[0].access;
-    let look = subjects.look(index, naming::access_rank(access));
+    let access = rows[0].access;
+    let look = subjects.look(index, access as usize);
     let points = rows.iter().map(|row| point(subjects, index, row, indirect)).collect();
-    Series { look, label: text::shortened(access, 18), points }
+    Series { look, label: text::shortened(access.name(), 18), points }
 }
 
 fn point(subjects: Profiles<'_>, index: usize, row: &Total, indirect: bool) -> Point {
@@ -130,7 +131,7 @@ fn point(subjects: Profiles<'_>, index: usize, row: &Total, indirect: bool) -> P
 fn legend(subjects: Profiles<'_>, off_axis: bool) -> Vec<LegendItem> {
     let mut items = subjects.legend();
     let curves = subjects.iter().flat_map(|(_, named)| by_access(&named.profile.total));
-    items.extend(access_legend(subjects, curves.map(|rows| rows[0].access.as_str()).collect()));
+    items.extend(access_legend(subjects, curves.map(|rows| rows[0].access).collect()));
     let regions = || subjects.iter().flat_map(|(_, named)| &named.profile.regions);
     for (kind, meaning) in [
         (RegionKind::Fits, "fits: both arrays stay in the cache"),
@@ -148,15 +149,15 @@ fn legend(subjects: Profiles<'_>, off_axis: bool) -> Vec<LegendItem> {
 }
 
 /// A sign for each access that there is.
-pub(super) fn access_legend(subjects: Profiles<'_>, mut accesses: Vec<&str>) -> Vec<LegendItem> {
-    accesses.sort_by_key(|access| (naming::access_rank(access), *access));
+pub(super) fn access_legend(subjects: Profiles<'_>, mut accesses: Vec<Access>) -> Vec<LegendItem> {
+    accesses.sort_unstable();
     accesses.dedup();
-    let item = |access: &str| {
-        let rank = naming::access_rank(access);
+    let item = |access: Access| {
+        let rank = access as usize;
         if subjects.several() {
-            shape_item(Shape::nth(rank), rank, access)
+            shape_item(Shape::nth(rank), rank, access.name())
         } else {
-            line_item(subjects.look(0, rank), access)
+            line_item(subjects.look(0, rank), access.name())
         }
     };
     accesses.into_iter().map(item).collect()
@@ -194,7 +195,7 @@ fn table(subjects: Profiles<'_>) -> Table {
 /// The cells of one row of c2, the access first.
 pub(super) fn row_cells(row: &Total) -> Vec<Cell> {
     let indirect = &row.indirect_cost_ns;
-    let mut cells = vec![Cell::text("Access", &row.access)];
+    let mut cells = vec![Cell::text("Access", row.access.name())];
     cells.extend(estimate_cells(&row.total_cost_ns));
     cells.extend([
         Cell::number("Indirect", text::ns(indirect.median)),
