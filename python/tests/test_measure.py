@@ -184,7 +184,7 @@ def test_a_handler_of_the_callers_decides_what_is_raised() -> None:
 @pytest.mark.parametrize(
     ("wish", "message"),
     [
-        ({"methods": "pip"}, "unknown method 'pip'; the methods are pipe, "),
+        ({"methods": "pip"}, "unknown method 'pip'; expected pipe, "),
         ({"methods": []}, "the list of methods is empty"),
         ({"methods": 3}, "unknown method '3'"),
         ({"sizes": 0}, "array size 0 B is smaller than one element"),
@@ -193,7 +193,7 @@ def test_a_handler_of_the_callers_decides_what_is_raised() -> None:
         ({"sizes": ["1K"], "strides": ["4K"]}, "stride 4 KiB is larger than an array of 1 KiB"),
         ({"strides": 12}, "stride 12 B is not a multiple of the element"),
         ({"accesses": "peek"}, "unknown access 'peek'"),
-        ({"placements": "moon"}, "'moon' is not a placement; there are same-cpu, "),
+        ({"placements": "moon"}, "unknown placement 'moon'; expected same-cpu, "),
         ({"classes": "first"}, "unknown class 'first'"),
         ({"precision": 0}, "precision 0 is not a fraction"),
         ({"precision": float("nan")}, "precision NaN is not a fraction"),

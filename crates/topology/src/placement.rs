@@ -202,7 +202,7 @@ mod tests {
         let message = "shared-l9".parse::<Placement>().unwrap_err().to_string();
         assert_eq!(
             message,
-            "'shared-l9' is not a placement; there are same-cpu, smt-sibling, shared-l2, shared-l3, same-package, \
+            "unknown placement 'shared-l9'; expected same-cpu, smt-sibling, shared-l2, shared-l3, same-package, \
              other-package, other-core-kind, unpinned"
         );
     }
