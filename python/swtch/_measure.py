@@ -34,7 +34,7 @@ def measure(
     they do on the processors being measured disturbs the figures and is flagged in them. What is left out, or `None`, is
     what the preset has.
 
-    methods: how the tasks hand over: `pipe`, `condvar`, `futex`, `eventfd`, `ring`, `pid-sum-ring`, `yield`.
+    methods: how the tasks hand over, such as `pipe`; `swtch measure --help` lists the methods.
     sizes: array sizes of the total cost, in bytes or as text: `65536`, `"64K"`, `["64K", "1M"]`.
     strides: steps between the elements touched, in bytes or as text; multiples of 8.
     accesses: `read`, `write`, `read-modify-write`.

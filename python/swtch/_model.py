@@ -105,7 +105,7 @@ class Direct:
     """Direct cost c1: the same work with and without switches, per switch."""
 
     method: str
-    """`pipe`, `condvar`, `futex`, `eventfd`, `ring`, `pid-sum-ring` or `yield`."""
+    """How the tasks hand the CPU to each other: `pipe`, `futex`, ...; `swtch measure --help` lists the methods."""
     tasks: str
     """`thread` or `process`."""
     placement: str

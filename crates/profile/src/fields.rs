@@ -1,5 +1,6 @@
 //! What a Profile may lack, by the names that stand in its `unavailable`, and which part of it each is about.
 
+use crate::vocabulary::Method;
 use swtch_topology::Field;
 
 /// What is measured on one processor in the normal class only.
@@ -43,7 +44,7 @@ pub enum Part {
 }
 
 /// How a name begins, and the parts that it is about; the first that fits counts.
-const PARTS: [(&str, &[Part]); 23] = [
+const PARTS: [(&str, &[Part]); 17] = [
     ("total cost, ring and references", &[Part::Total, Part::Regions, Part::Ring, Part::References]),
     ("total cost", &[Part::Total, Part::Regions]),
     ("strides", &[Part::Total]),
@@ -61,12 +62,6 @@ const PARTS: [(&str, &[Part]); 23] = [
     ("class", &[Part::Direct]),
     ("placement", &[Part::Direct]),
     ("method", &[Part::Direct]),
-    ("pid-sum-ring", &[Part::Direct]),
-    ("pipe", &[Part::Direct]),
-    ("condvar", &[Part::Direct]),
-    ("futex", &[Part::Direct]),
-    ("eventfd", &[Part::Direct]),
-    ("yield", &[Part::Direct]),
 ];
 
 impl Part {
@@ -82,6 +77,11 @@ impl Part {
         if name.contains(" each (") && !name.starts_with("ring") {
             return &[Self::Total];
         }
-        PARTS.iter().find(|(begin, _)| name.starts_with(begin)).map_or(&[], |(_, parts)| parts)
+        match PARTS.iter().find(|(begin, _)| name.starts_with(begin)) {
+            Some((_, parts)) => parts,
+            // A condition of c1 is called by its method.
+            None if Method::ALL.iter().any(|method| name.starts_with(method.name())) => &[Self::Direct],
+            None => &[],
+        }
     }
 }
