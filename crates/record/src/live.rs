@@ -7,12 +7,12 @@ use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Mode, Options, Target};
 use crate::plan::Facts;
-use crate::session::{self, CgroupSums, Collector, History, Source};
+use crate::session::{self, CgroupSums, Collector, Source};
 use crate::system::{self, Cgroup, Detail};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_trace::SourceKind;
-use swtch_trace::accumulate::Tables;
+use swtch_trace::accumulate::{History, Tables};
 use swtch_trace::model::Header;
 
 /// A watch without end: a recording that is not written. Programs in the kernel are detached when it is dropped.
@@ -29,12 +29,12 @@ pub struct Live {
 /// time since the last snapshot. Histograms, intervals and single interrupts are left out.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Totals and circumstances; what the system counts is in `system` only.
+    /// When, ns of CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// Totals and circumstances. CPU times and pressure are the kernel's own counters, since the machine was started.
     pub header: Header,
-    /// The small tables.
+    /// The small tables; CPUs are those that are on, with their times since the machine was started.
     pub tables: Tables,
-    /// The kernel's own counters as they stand now, since the machine was started.
-    pub system: system::Snapshot,
 }
 
 impl std::fmt::Debug for Live {
@@ -60,9 +60,13 @@ impl Live {
         Ok(Self { source, header, group, cgroups })
     }
 
-    /// When to poll again, at the latest.
-    pub fn period(&self) -> Duration {
-        self.source.status().period
+    /// When to poll again, at the latest, where a snapshot is taken at each `interval`.
+    pub fn period(&self, interval: Duration) -> Duration {
+        let period = self.source.status().period;
+        // A sample of all tasks costs as much as a snapshot: two an interval find most threads that come and go, and the kernel keeps the counts
+        // of all others.
+        let sampled = self.header.provenance.source().is_some_and(SourceKind::is_sampled);
+        if sampled { period.max(interval / 2) } else { period }
     }
 
     /// Takes in what happened since the last time.
@@ -84,6 +88,8 @@ impl Live {
         self.cgroups.add(&mut self.header, &mut tables);
         self.header.duration_ns = now_ns.saturating_sub(self.header.provenance.started_monotonic_ns);
         let system = system::Snapshot::read(Path::new("/"), self.group.as_ref(), Detail::Totals);
-        Snapshot { header: self.header.clone(), tables, system }
+        let mut header = self.header.clone();
+        session::add_machine_state(&system, &mut header, &mut tables);
+        Snapshot { at_ns: system.monotonic_ns, header, tables }
     }
 }

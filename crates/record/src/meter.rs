@@ -1,6 +1,6 @@
 //! The whole machine for as long as one likes: what happened since the last time, in the types of a Trace.
 //!
-//! A recording has sums since its beginning, of each task. Whoever reads a machine for days wants sums that never go back and memory that does
+//! A recording has sums since its beginning, of each task. A watch of days needs sums that never go back and memory that does
 //! not grow: a [`Meter`] gives differences and forgets tasks that ended.
 
 mod deltas;
@@ -262,7 +262,7 @@ impl Programs {
 
     /// What was counted since the last time; the cost by kind where it is measured.
     fn fill(&mut self, header: &mut Header, tables: &mut Tables) -> Option<[u64; 3]> {
-        // First those that exist, then those that ended: who ends between the two is told of by both, which does no harm.
+        // First those that exist, then those that ended: a task that ends between the two is in both, which does no harm.
         if let Ok(alive) = self.counter.tasks() {
             self.threads = alive.len() as u64;
             for task in &alive {

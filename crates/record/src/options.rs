@@ -56,7 +56,7 @@ pub enum Cost {
 }
 
 impl Cost {
-    /// What somebody who asks for a name gets.
+    /// The value of this name.
     ///
     /// ```
     /// use swtch_record::Cost;

@@ -18,22 +18,22 @@ use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::plan::{Facts, Plan, plan};
 use crate::system::{Cgroup, Detail, Snapshot};
-use crate::workload::Workload;
+use crate::workload::ChildCommand;
 pub(crate) use aggregate::aggregate;
 use bpf_counts::BpfCounts;
 use bpf_events::BpfEvents;
 use collectors::Collectors;
-pub(crate) use collectors::{CgroupSums, Collector, add_machine_counters};
+pub(crate) use collectors::{CgroupSums, Collector, add_machine_counters, add_machine_state};
 use events_then_counts::EventsThenCounts;
 pub(crate) use group_names::GroupNames;
 use perf_events::PerfEvents;
 use procfs_samples::ProcfsSamples;
 pub use source::Progress;
-pub(crate) use source::{History, Source};
+pub(crate) use source::Source;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_topology::Host;
-use swtch_trace::accumulate::Tables;
+use swtch_trace::accumulate::{History, Tables};
 use swtch_trace::check::check;
 use swtch_trace::model::{Ended, Header, Lost, Scope};
 use swtch_trace::tables::SwitchRow;
@@ -68,11 +68,11 @@ pub fn record(options: &Options, observer: &mut dyn Observer<Progress>) -> Resul
     let folder = writer.folder().to_owned();
     let mut collectors = Collectors::begin(options, group.as_ref());
     let (source, workload) = begin(options, source, group.as_ref(), &mut header).inspect_err(|_| {
-        // A folder with nothing in it helps nobody.
+        // An empty Trace is of no use.
         let _ = std::fs::remove_dir_all(&folder);
     })?;
     let start_ns = header.provenance.started_monotonic_ns;
-    collectors.start(&options.target, group.as_ref(), workload.as_ref().map(Workload::pid), start_ns);
+    collectors.start(&options.target, group.as_ref(), workload.as_ref().map(ChildCommand::pid), start_ns);
     let mut session = Session { source, collectors, header, saved_ns: start_ns, cpu_before_ns };
     let (ended, disk_full) = session.watch(options, observer, workload.as_ref(), &mut writer)?;
     session.header.provenance.ended = ended;
@@ -117,7 +117,7 @@ fn begin(
     source: SourceKind,
     group: Option<&Cgroup>,
     header: &mut Header,
-) -> Result<(Box<dyn Source>, Option<Workload>), RecordError> {
+) -> Result<(Box<dyn Source>, Option<ChildCommand>), RecordError> {
     let mut source = match (source, options.events_for) {
         (SourceKind::BpfEvents | SourceKind::BpfEventsThenCounts, Some(time)) => {
             Box::new(EventsThenCounts::begin(options, time, group, header)?) as Box<dyn Source>
@@ -127,7 +127,7 @@ fn begin(
     let Target::Command(command) = &options.target else { return Ok((source, None)) };
     let mut workload = None;
     source.launch(&mut || {
-        let started = workload.insert(Workload::start(command)?);
+        let started = workload.insert(ChildCommand::start(command)?);
         Ok(started.pid())
     })?;
     if let (Scope::Command { pid, .. }, Some(workload)) = (&mut header.scope, &workload) {
@@ -171,7 +171,7 @@ impl Session {
         &mut self,
         options: &Options,
         observer: &mut dyn Observer<Progress>,
-        workload: Option<&Workload>,
+        workload: Option<&ChildCommand>,
         writer: &mut Writer,
     ) -> Result<(Ended, bool), RecordError> {
         let start_ns = self.header.provenance.started_monotonic_ns;
@@ -218,7 +218,7 @@ impl Session {
             self.saved_ns = now_ns;
             self.header.duration_ns = now_ns - self.header.provenance.started_monotonic_ns;
             let tables = self.tables(now_ns);
-            put(writer, &tables)?;
+            tables.put_all(writer)?;
             writer.flush()?;
             writer.save(&self.header)?;
         }
@@ -237,7 +237,7 @@ impl Session {
 }
 
 /// Waits for the command and collects it.
-fn collect(workload: Workload, observer: &mut dyn Observer<Progress>) -> Result<Option<i32>, RecordError> {
+fn collect(workload: ChildCommand, observer: &mut dyn Observer<Progress>) -> Result<Option<i32>, RecordError> {
     while !workload.ends_within(Duration::from_millis(100)) {
         match observer.signal() {
             Some(signal) => workload.signal(signal),
@@ -250,17 +250,6 @@ fn collect(workload: Workload, observer: &mut dyn Observer<Progress>) -> Result<
     status.map(Some).map_err(|source| RecordError::System { doing: "waiting for the command", source })
 }
 
-fn put(writer: &mut Writer, tables: &Tables) -> Result<(), TraceError> {
-    writer.put(&tables.tasks)?;
-    writer.put(&tables.cpus)?;
-    writer.put(&tables.cgroups)?;
-    writer.put(&tables.wakes)?;
-    writer.put(&tables.preemptions)?;
-    writer.put(&tables.histograms)?;
-    writer.put(&tables.intervals)?;
-    writer.put(&tables.interrupts)
-}
-
 /// Writes what is left. On a full disk, what does not fit is counted as lost.
 fn write_end(
     mut writer: Writer,
@@ -270,14 +259,14 @@ fn write_end(
     disk_full: bool,
 ) -> Result<(), RecordError> {
     let written =
-        if disk_full { Ok(()) } else { writer.append_switches(rest).and_then(|()| put(&mut writer, tables)) };
+        if disk_full { Ok(()) } else { writer.append_switches(rest).and_then(|()| tables.put_all(&mut writer)) };
     let full = disk_full || written.as_ref().is_err_and(TraceError::is_disk_full);
     if full {
         let events = writer.abandon_unwritten() + if disk_full { rest.len() as u64 } else { 0 };
         header.provenance.ended = Ended::DiskFull;
         header.lost.push(Lost { cpu: None, events, what: "switches, because the disk was full".to_owned() });
         // The header may not fit either; the older one is then still there.
-        let _ = put(&mut writer, tables);
+        let _ = tables.put_all(&mut writer);
         let _ = writer.finish(header);
         return Ok(());
     }

@@ -67,7 +67,7 @@ pub(crate) fn is_there(tid: u32) -> bool {
     Path::new(&format!("/proc/{tid}")).exists()
 }
 
-/// Whether a process is there and has not ended; one that nobody collected yet has.
+/// Whether a process is there and has not ended; one that waits to be collected has ended.
 pub(crate) fn exists(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))

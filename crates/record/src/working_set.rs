@@ -30,7 +30,7 @@ const LOOK_NS: u64 = 100_000;
 const LOOK_NS_PER_PAGE: u64 = 150;
 /// Of more processes nothing is kept.
 const MOST_KEPT: usize = 4096;
-/// Between two questions whether anybody is due.
+/// The pause between two checks for processes that are due.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Fewer ticks do not say how time was divided between program and kernel.
 const LEAST_TICKS: u64 = 10;

@@ -13,12 +13,12 @@ use std::time::Duration;
 
 /// A running command. Dropped before its end, it runs on.
 #[derive(Debug)]
-pub(crate) struct Workload {
+pub(crate) struct ChildCommand {
     child: Child,
     handle: OwnedFd,
 }
 
-impl Workload {
+impl ChildCommand {
     /// Starts it with our input and output.
     pub(crate) fn start(command: &[OsString]) -> Result<Self, RecordError> {
         let (program, arguments) = command.split_first().ok_or(RecordError::NoCommand)?;
@@ -38,7 +38,7 @@ impl Workload {
         let mut handles = [PollFd::new(&self.handle, PollFlags::IN)];
         let timeout = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
         match poll(&mut handles, Some(&timeout)) {
-            // A signal came; whoever handles it is asked next.
+            // A signal came; its handler is asked next.
             Err(_) | Ok(0) => false,
             Ok(_) => {
                 let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
@@ -75,8 +75,8 @@ pub(crate) fn shell_status(status: ExitStatus) -> i32 {
 mod tests {
     use super::*;
 
-    fn start(script: &str) -> Workload {
-        Workload::start(&["sh".into(), "-c".into(), script.into()]).unwrap()
+    fn start(script: &str) -> ChildCommand {
+        ChildCommand::start(&["sh".into(), "-c".into(), script.into()]).unwrap()
     }
 
     #[test]
@@ -86,10 +86,10 @@ mod tests {
             while !workload.ends_within(Duration::from_secs(5)) {}
             assert_eq!(workload.collect().unwrap(), status, "{script}");
         }
-        let missing = Workload::start(&["/no/such/program".into()]).unwrap_err();
+        let missing = ChildCommand::start(&["/no/such/program".into()]).unwrap_err();
         assert_eq!(missing.shell_status(), Some(127));
-        assert_eq!(Workload::start(&["/".into()]).unwrap_err().shell_status(), Some(126));
-        assert!(matches!(Workload::start(&[]), Err(RecordError::NoCommand)));
+        assert_eq!(ChildCommand::start(&["/".into()]).unwrap_err().shell_status(), Some(126));
+        assert!(matches!(ChildCommand::start(&[]), Err(RecordError::NoCommand)));
     }
 
     #[test]

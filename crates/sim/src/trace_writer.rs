@@ -11,7 +11,7 @@ use crate::stats::RunStats;
 use crate::workload::TaskSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use swtch_trace::accumulate::{Accumulator, Sums, Tables, TaskInfo};
+use swtch_trace::accumulate::{Accumulator, History, Sums, Tables, TaskInfo};
 use swtch_trace::check::check;
 use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use swtch_trace::model::{CpuTime, Ended, Header, Origin, Provenance, Scope, Unavailable};
@@ -222,7 +222,7 @@ impl TraceWriter {
             return Err(failure);
         }
         let sums = self.accumulator.sums();
-        let mut tables = self.accumulator.tables(run.makespan_ns, &|_| None);
+        let mut tables = self.accumulator.snapshot(run.makespan_ns, History::Whole, &|_| None);
         name_all(&mut tables, &run.tasks);
         add_cpu_times(&mut tables, machine, &run.stats);
         self.header.provenance.ended = if run.complete { Ended::Complete } else { Ended::Duration };

@@ -58,6 +58,16 @@ impl CacheGroups {
     }
 }
 
+/// What is kept of what is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum History {
+    /// Everything, for a recording.
+    Whole,
+    /// As little as possible, for a watch without end: a task that ended is in one snapshot and then forgotten; quantiles, longest times and
+    /// pairs are of the time since the last snapshot; histograms and intervals are left out. Sums are since the beginning, as in a recording.
+    Recent,
+}
+
 /// What is known of a task that was there before the recording began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskInfo {

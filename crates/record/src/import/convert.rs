@@ -9,14 +9,14 @@ use super::tasks::Tasks;
 use super::{Counts, Format};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use swtch_trace::accumulate::{Accumulator, CacheGroups, TaskInfo};
+use swtch_trace::accumulate::{Accumulator, CacheGroups, History, TaskInfo};
 use swtch_trace::check::check;
 use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
 
-/// Longest time a text may tell of. What is further from its first event is a damaged number, and sums of such times would not fit.
+/// Longest time that a text may cover. What is further from its first event is a damaged number, and sums of such times would not fit.
 const LONGEST_NS: u64 = 366 * 86_400 * 1_000_000_000;
 /// So many switches go to the writer at once.
 const BATCH: usize = 4096;
@@ -155,7 +155,7 @@ impl Converter {
                     at_ns: line.at_ns,
                     cpu: line.cpu,
                     wakee_tid: task.tid,
-                    // Who an interrupt came upon has woken nobody, and the idle task never does.
+                    // A task that an interrupt interrupted has woken no other, and the idle task never does.
                     waker_tid: (!line.in_interrupt && line.tid != 0).then_some(line.tid),
                     new: matches!(record, ParsedRecord::WakeupNew(_)),
                 }))
@@ -233,11 +233,11 @@ impl Converter {
         accumulator.end(&mut self.rows);
         writer.append_switches(&self.rows)?;
         let sums = accumulator.sums();
-        let mut tables = accumulator.tables(self.figures.last_ns(), &|_| None);
+        let mut tables = accumulator.snapshot(self.figures.last_ns(), History::Whole, &|_| None);
         let mut header = self.figures.header(format, path);
         self.figures.fill_totals(sums, &counts, &mut header);
         Gathered::fill_lost(&self.lost, self.losses_without_number, format, &mut header);
-        self.figures.fill_unavailable(&counts, format, self.tasks.processes_are_told, &mut header);
+        self.figures.fill_unavailable(&counts, format, self.tasks.names_processes, &mut header);
         self.figures.clean(&counts, &self.lost, &mut tables);
         check(tables.view(&header))
             .map_err(|source| ImportError::Impossible { path: path.to_owned(), source })?;

@@ -9,7 +9,7 @@ use swtch_trace::accumulate::TaskInfo;
 pub(super) struct Tasks {
     tasks: HashMap<u32, ImportedTask>,
     /// Whether any line named a process beside a thread.
-    pub(super) processes_are_told: bool,
+    pub(super) names_processes: bool,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Tasks {
         if tid == 0 {
             return None;
         }
-        self.processes_are_told |= pid.is_some();
+        self.names_processes |= pid.is_some();
         let task = self.tasks.entry(tid).or_default();
         let news = pid.is_some() && pid != task.pid;
         task.pid = pid.or(task.pid);
@@ -91,7 +91,7 @@ impl Tasks {
         self.tasks.entry(tid).or_default().waking = true;
     }
 
-    /// A wake-up is done; whether its beginning was told.
+    /// A wake-up is done; whether its beginning was seen.
     pub(super) fn woken(&mut self, tid: u32) -> bool {
         self.tasks.get_mut(&tid).is_some_and(|task| std::mem::take(&mut task.waking))
     }

@@ -4,7 +4,7 @@ use super::aggregate::{Aggregates, aggregate};
 use super::group_names::GroupNames;
 use super::members::Members;
 use super::present::Present;
-use super::source::{History, Progress, Source, Status};
+use super::source::{Progress, Source, Status};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
@@ -14,7 +14,7 @@ use crate::task_info;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
-use swtch_trace::accumulate::CacheGroups;
+use swtch_trace::accumulate::{CacheGroups, History};
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
 

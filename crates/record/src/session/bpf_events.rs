@@ -2,7 +2,7 @@
 
 use super::group_names::GroupNames;
 use super::members::Members;
-use super::source::{History, PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period};
+use super::source::{PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
@@ -11,7 +11,7 @@ use crate::system::Cgroup;
 use crate::task_info;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
-use swtch_trace::accumulate::{Accumulator, CacheGroups, Tables, TaskInfo};
+use swtch_trace::accumulate::{Accumulator, CacheGroups, History, Tables, TaskInfo};
 use swtch_trace::event::{Event, Life, PrevState, Switch};
 use swtch_trace::model::{Header, Lost, RecorderCost};
 use swtch_trace::tables::{InterruptKind, InterruptRow, SwitchRow};
@@ -155,7 +155,7 @@ impl BpfEvents {
             if let Event::Life(Life { group: Some(number), .. }) = &event {
                 self.groups.note(*number);
             }
-            // Births, names and ends are kept: whoever is followed since then must be known. A switch without the wake-ups beside it would
+            // Births, names and ends are kept: a task that is followed since then must be known. A switch without the wake-ups beside it would
             // be a sleep that nothing ended.
             if event.at_ns() < self.attached_ns && !matches!(event, Event::Life(_)) {
                 continue;
@@ -320,11 +320,9 @@ impl Source for BpfEvents {
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
         self.fill_header(header);
         let name = |number| self.groups.name(number);
-        let mut tables = match self.history {
-            History::Whole => self.accumulator.tables(now_ns, &name),
-            // What runs at the horizon has run until then: later events are still to come.
-            History::Recent => self.accumulator.recent(self.horizon_ns, &name),
-        };
+        // What runs at the horizon has run until then, where later events are still to come.
+        let at_ns = if self.history == History::Whole { now_ns } else { self.horizon_ns };
+        let mut tables = self.accumulator.snapshot(at_ns, self.history, &name);
         self.add_lost_rows(&mut tables);
         match self.history {
             History::Whole => tables.interrupts = self.interrupt_rows(),

@@ -14,7 +14,7 @@ pub(crate) use cgroups::CgroupSums;
 pub(crate) use collector::Collector;
 use hardware_counters::HardwareCounters;
 use machine_counters::MachineCounters;
-pub(crate) use machine_counters::add_machine_counters;
+pub(crate) use machine_counters::{add_machine_counters, add_machine_state};
 use std::path::Path;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;

@@ -5,7 +5,7 @@
 
 use super::bpf_counts::BpfCounts;
 use super::bpf_events::BpfEvents;
-use super::source::{History, Progress, Source, Status};
+use super::source::{Progress, Source, Status};
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::Options;
@@ -13,6 +13,7 @@ use crate::system::Cgroup;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 use swtch_trace::SourceKind;
+use swtch_trace::accumulate::History;
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Field, Header, Totals};
 use swtch_trace::tables::{SwitchRow, Tables, TaskRow};

@@ -13,7 +13,7 @@ const MOST: usize = 65_536;
 /// Stands for many groups.
 pub(crate) const OTHERS: u64 = u64::MAX;
 
-/// The groups that are there, and those that were when somebody looked.
+/// The groups that exist, and those that existed at an earlier walk.
 #[derive(Debug)]
 pub(crate) struct GroupNames {
     hierarchy: Option<Hierarchy>,
@@ -84,7 +84,7 @@ impl GroupNames {
         self.missing.extend(self.wanted.drain().filter(|number| !paths.contains_key(number)));
     }
 
-    /// What a group is called, also one that was gone before anybody looked; nothing for no group.
+    /// The name of a group, also of one that was removed before any walk; nothing for no group.
     pub(crate) fn name(&self, number: u64) -> Option<String> {
         match (number, self.paths.get(&number)) {
             (0, _) => None,

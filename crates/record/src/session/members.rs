@@ -53,7 +53,7 @@ impl Members {
         }
     }
 
-    /// Numbers of the tasks that moved into the control group since this was last called: no event tells of that.
+    /// Numbers of the tasks that moved into the control group since this was last called: no event reports that.
     pub(super) fn newcomers(&mut self, now_ns: u64) -> Vec<u32> {
         let MemberScope::Group(folder) = &self.kind else { return Vec::new() };
         if self.looked_ns > 0 && now_ns.saturating_sub(self.looked_ns) < LOOK_EVERY_NS {

@@ -1,7 +1,7 @@
 //! A recording by the kernel's perf events.
 
 use super::members::Members;
-use super::source::{History, PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period};
+use super::source::{PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Options, Target};
@@ -14,7 +14,7 @@ use crate::task_info;
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
-use swtch_trace::accumulate::{Accumulator, CacheGroups, Tables};
+use swtch_trace::accumulate::{Accumulator, CacheGroups, History, Tables};
 use swtch_trace::model::{Header, Lost, RecorderCost};
 use swtch_trace::tables::SwitchRow;
 
@@ -209,12 +209,12 @@ impl PerfEvents {
     fn fill_gaps(&self, header: &mut Header) {
         header.unavailable.clear();
         let mut miss = |what: &'static str, why: &str| header.miss(what, why);
-        let why = "perf events do not tell of wake-ups; BPF does";
+        let why = "perf events do not report wake-ups; BPF does";
         for what in ["wakes", "totals.wakeups", "intervals.wakeups"] {
             miss(what, why);
         }
         let why =
-            "perf events tell of no wake-up, so that only waits after a preemption are known; BPF sees all";
+            "perf events do not report wake-ups, so only waits after a preemption are known; BPF sees all";
         for what in [
             "tasks.wait_ns",
             "tasks.wait_p50_ns",
@@ -226,9 +226,9 @@ impl PerfEvents {
         }
         miss(
             "tasks.switch_cost_ns",
-            "perf events do not tell what a switch took; the Profile gives the cost",
+            "perf events do not measure a switch; the Profile gives the cost",
         );
-        miss("tasks.working_set_bytes", "perf events do not tell of memory");
+        miss("tasks.working_set_bytes", "perf events do not report memory");
         if !self.whole {
             let why = "perf events of a task tell that it left and that it came, not who came or left instead; \
                 those of the whole machine (-a), and BPF, do";
@@ -363,10 +363,8 @@ impl Source for PerfEvents {
 
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
         self.fill_header(header);
-        let mut tables = match self.history {
-            History::Whole => self.accumulator.tables(now_ns, &|_| None),
-            History::Recent => self.accumulator.recent(self.horizon_ns, &|_| None),
-        };
+        let at_ns = if self.history == History::Whole { now_ns } else { self.horizon_ns };
+        let mut tables = self.accumulator.snapshot(at_ns, self.history, &|_| None);
         self.clear_gaps(header, &mut tables);
         let lost = self.perf.lost();
         for row in &mut tables.cpus {
@@ -407,7 +405,7 @@ mod tests {
         }
         let sums = accumulator.sums();
         assert_eq!((sums.voluntary, sums.involuntary, sums.run_ns), (1, 1, 700));
-        let row = &accumulator.tables(1000, &|_| None).tasks[0];
+        let row = &accumulator.snapshot(1000, History::Whole, &|_| None).tasks[0];
         assert_eq!((row.wait_ns, row.waits, row.slice_max_ns), (100, 1, Some(400)));
     }
 }

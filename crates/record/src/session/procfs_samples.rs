@@ -1,6 +1,6 @@
 //! A recording by samples of `/proc`, for those who may do nothing else.
 
-use super::source::{History, Progress, Source, Status};
+use super::source::{Progress, Source, Status};
 use crate::clock::process_cpu_ns;
 use crate::error::RecordError;
 use crate::options::Target;
@@ -8,7 +8,7 @@ use crate::sources::procfs::{self, Collected, Interval, ProcfsError, Sampled, Sa
 use crate::system::Cgroup;
 use std::path::Path;
 use std::time::Duration;
-use swtch_trace::accumulate::Tables;
+use swtch_trace::accumulate::{History, Tables};
 use swtch_trace::model::{Header, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{IntervalRow, SwitchRow, TaskRow};
 
@@ -32,9 +32,9 @@ impl ProcfsSamples {
     ) -> Result<Self, RecordError> {
         let target = match target {
             Target::Command(_) => None,
-            Target::Processes(pids) => Some(procfs::Target::Processes(pids.clone())),
-            Target::Cgroup(_) => group.cloned().map(procfs::Target::Cgroup),
-            Target::Machine => Some(procfs::Target::Machine),
+            Target::Processes(pids) => Some(procfs::SampleTarget::Processes(pids.clone())),
+            Target::Cgroup(_) => group.cloned().map(procfs::SampleTarget::Cgroup),
+            Target::Machine => Some(procfs::SampleTarget::Machine),
         };
         let mut new = Self {
             sampler: target.map(|target| Sampler::new(Path::new("/"), target)).transpose()?,
@@ -51,7 +51,7 @@ impl ProcfsSamples {
 
 impl Source for ProcfsSamples {
     fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
-        let target = procfs::Target::Descendants { pid: start()?, since_birth: true };
+        let target = procfs::SampleTarget::Descendants { pid: start()?, since_birth: true };
         match Sampler::new(Path::new("/"), target) {
             Ok(sampler) => self.sampler = Some(sampler),
             // It was over before the first sample.
@@ -132,7 +132,7 @@ fn fill_totals(collected: &Collected, gone: (u64, u64), header: &mut Header) {
         involuntary: sum(|thread| thread.involuntary).map(|sum| sum + gone.1),
         idle: None,
     };
-    // Of which kind they were, nobody says.
+    // The kernel does not say of which kind they were.
     header.totals.migrations = MigrationTotals::default();
     header.totals.processes =
         ProcessTotals { peak: Some(collected.processes_peak), ..ProcessTotals::default() };

@@ -36,16 +36,6 @@ pub(crate) struct Status {
     pub(crate) progress: Progress,
 }
 
-/// What a source keeps of what is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum History {
-    /// Everything, for a recording.
-    Whole,
-    /// As little as possible, for a watch without end: a task that ended is in one snapshot and then forgotten; quantiles, longest times and
-    /// pairs are of the time since the last snapshot; histograms and intervals are left out. Sums are since the beginning, as in a recording.
-    Recent,
-}
-
 /// What sees switches: it observes events, or it reads counters.
 pub(crate) trait Source {
     /// Starts the command by `start`, which returns its process, so that not even its first switch is missed.
@@ -56,7 +46,7 @@ pub(crate) trait Source {
     fn status(&self) -> Status;
     /// Polls for the last time. What came after `end_ns` is no part of the recording: detaching programs may take long.
     fn finish(&mut self, end_ns: u64) -> Vec<SwitchRow>;
-    /// Everything from the beginning to `now_ns`, as far as its [`History`] reaches.
+    /// Everything from the beginning to `now_ns`, as far as its [`History`](swtch_trace::accumulate::History) reaches.
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables;
 }
 

@@ -56,7 +56,7 @@ pub enum BpfError {
 pub(crate) struct LoadOptions {
     /// Bytes of the ring of events of each CPU; rounded down to a power of two.
     pub buffer_bytes: u64,
-    /// Only the tasks told to [`Bpf::follow`] and their descendants are recorded.
+    /// Only the tasks given to [`Bpf::follow`] and their descendants are recorded.
     pub scoped: bool,
     /// A task's control group is that of the cpu controller's own hierarchy (version 1), not of the common one (version 2).
     pub cpu_hierarchy: bool,
@@ -137,7 +137,7 @@ impl std::fmt::Debug for Bpf {
 }
 
 impl Bpf {
-    /// Loads the programs without attaching them: nothing is seen yet, and tasks can be told to [`follow`](Self::follow).
+    /// Loads the programs without attaching them: nothing is seen yet, and tasks can be given to [`follow`](Self::follow).
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.

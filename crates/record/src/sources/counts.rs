@@ -145,7 +145,7 @@ pub(crate) struct CpuCounts {
     pub exits: u64,
     /// Times a task could not be counted, because the kernel gave no memory for it.
     pub refused: u64,
-    /// Tasks whose end came when nobody read.
+    /// Tasks whose end was lost, because too many ended between two readings.
     pub ended_lost: u64,
     /// Costs between threads, between processes, from or to idle.
     pub costs_by_kind: [Classes; 3],

@@ -1,7 +1,7 @@
 //! Records that the kernel writes of switches, forks, names and ends (perf_event_open(2)): every switch, where BPF is not permitted.
 //!
 //! Of the whole machine a record says who left and who came. Of single tasks, which an ordinary user may watch, it says that the task left or
-//! came, and not in whose favour. Wake-ups it does not tell of.
+//! came, and not in whose favour. Wake-ups are not reported.
 //!
 //! A task's event is inherited by all that it makes. An inherited event writes into the ring of a CPU only, so a task has one event a CPU.
 
@@ -158,7 +158,7 @@ pub(crate) struct Perf {
     rings: Vec<CpuRing>,
     /// With the index of the ring that they write to.
     events: Vec<(usize, PerfEvent)>,
-    /// The kernel tells of each event how many of its records were lost.
+    /// The kernel counts the lost records of each event.
     exact_losses: bool,
     bytes_per_ring: usize,
     order: Order,
@@ -216,7 +216,7 @@ impl Perf {
         self.bytes_per_ring
     }
 
-    /// Watches every CPU, whoever runs there.
+    /// Watches every CPU, whichever task runs there.
     pub(crate) fn watch_machine(&mut self) -> Result<(), PerfError> {
         self.watch(0, EventScope::Everyone)
     }
@@ -285,7 +285,7 @@ impl Perf {
     pub(crate) fn lost(&self) -> Vec<(u32, u64)> {
         let mut lost: Vec<(u32, u64)> = self.rings.iter().map(|one| (one.cpu, one.lost)).collect();
         if self.exact_losses {
-            // A record in the ring tells of losses only when there is place for it again: perhaps never.
+            // A record in the ring reports losses only when there is room for it again: perhaps never.
             let mut exact = vec![0; self.rings.len()];
             for (index, event) in &self.events {
                 exact[*index] += event.read::<2>().map_or(0, |[_, lost]| lost);

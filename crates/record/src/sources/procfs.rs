@@ -28,7 +28,7 @@ use thiserror::Error;
 
 /// Whose threads to sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum SampleTarget {
     /// A process and all that descend from it. A process whose parent died before any sample saw it is missed.
     Descendants {
         /// The process.

@@ -125,7 +125,7 @@ pub(super) fn judged(text: Result<String, String>, tick_ns: u64, unavailable: &m
         ("machine.context_switches", "ctxt", &mut stat.context_switches),
         ("machine.interrupts", "intr", &mut stat.interrupts),
         ("machine.forks", "processes", &mut stat.forks),
-        // Whoever reads the file is running.
+        // The reader of the file is running.
         ("machine.procs_running", "procs_running", &mut stat.running),
     ] {
         match value {

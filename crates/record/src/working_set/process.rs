@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 const WALK_NS: u64 = 100;
 const FAULT_NS: u64 = 1_500;
 
-/// What one window told.
+/// The result of one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     /// For how long the process ran in it at least, ns.

@@ -1,28 +1,11 @@
-//! For one who asks again and again, without end: what happened lately, and nothing of what is over.
+//! What a watch without end forgets, so that memory stays bounded by what exists.
 
-use super::{Accumulator, Edge, Tables};
+use super::{Accumulator, Edge};
 use std::collections::HashMap;
 
 impl Accumulator {
-    /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC), for one who asks without end: memory stays bounded by what exists.
-    ///
-    /// Figures of tasks are sums since the beginning; their medians, quantiles and longest times are of the time since this was last called,
-    /// and so are the pairs. Tasks that have ended are there once. Histograms and intervals are left out.
-    ///
-    /// ```
-    /// use swtch_trace::accumulate::{Accumulator, CacheGroups};
-    /// let mut accumulator = Accumulator::new(0, CacheGroups::default(), false);
-    /// assert!(accumulator.recent(1, &|_| None).tasks.is_empty());
-    /// ```
-    pub fn recent(&mut self, now_ns: u64, group_name: &dyn Fn(u64) -> Option<String>) -> Tables {
-        self.arrive_until(now_ns);
-        let tables = Tables {
-            tasks: self.task_rows(now_ns, group_name),
-            cpus: self.cpu_rows(),
-            wakes: self.wake_rows(),
-            preemptions: self.preemption_rows(),
-            ..Tables::default()
-        };
+    /// Keeps sums, and nothing of what is over.
+    pub(super) fn forget_past(&mut self) {
         self.ended.clear();
         for task in self.tasks.values_mut() {
             task.waits.begin_anew();
@@ -30,7 +13,6 @@ impl Accumulator {
         }
         begin_anew(&mut self.wakes);
         begin_anew(&mut self.preemptions);
-        tables
     }
 
     /// Forgets tasks without an event since `since_ns` (CLOCK_MONOTONIC) that do not exist any more: the event of their end was lost.

@@ -2,7 +2,7 @@
 
 use super::distribution::Distribution;
 use super::task::{Group, Task};
-use super::{Accumulator, Edge};
+use super::{Accumulator, Edge, History};
 use crate::tables::{
     CLASS_BITS, CpuRow, HistogramRow, PreemptionRow, TASK_CLASS_BITS, Tables, TaskRow, WakeRow,
 };
@@ -12,23 +12,39 @@ use std::collections::HashMap;
 const TASK_HISTOGRAMS: usize = 100;
 
 impl Accumulator {
-    /// The tables as they stand at `now_ns` (CLOCK_MONOTONIC). Tasks that run then have run until then. `group_name` names a control group
-    /// of which events gave a number.
-    pub fn tables(&mut self, now_ns: u64, group_name: &dyn Fn(u64) -> Option<String>) -> Tables {
+    /// Everything from the beginning to `now_ns` (CLOCK_MONOTONIC), as far as `history` reaches. Tasks that run then have run until then.
+    /// `group_name` names a control group of which events gave a number.
+    ///
+    /// ```
+    /// use swtch_trace::accumulate::{Accumulator, CacheGroups, History};
+    /// let mut accumulator = Accumulator::new(0, CacheGroups::default(), false);
+    /// assert!(accumulator.snapshot(1, History::Whole, &|_| None).tasks.is_empty());
+    /// ```
+    pub fn snapshot(
+        &mut self,
+        now_ns: u64,
+        history: History,
+        group_name: &dyn Fn(u64) -> Option<String>,
+    ) -> Tables {
         self.arrive_until(now_ns);
-        let tasks = self.task_rows(now_ns, group_name);
-        // The intervals reach until now, also where nothing happened any more.
-        self.intervals.at(now_ns.saturating_sub(1));
-        Tables {
-            tasks,
+        let mut tables = Tables {
+            tasks: self.task_rows(now_ns, group_name),
             cpus: self.cpu_rows(),
             wakes: self.wake_rows(),
             preemptions: self.preemption_rows(),
-            histograms: self.histogram_rows(),
-            intervals: self.intervals.rows(now_ns),
             // Control groups are sums of tasks, which the recording makes when the tasks are all there; interrupts are not of events.
             ..Tables::default()
+        };
+        match history {
+            History::Whole => {
+                // The intervals reach until now, also where nothing happened any more.
+                self.intervals.at(now_ns.saturating_sub(1));
+                tables.histograms = self.histogram_rows();
+                tables.intervals = self.intervals.rows(now_ns);
+            }
+            History::Recent => self.forget_past(),
         }
+        tables
     }
 
     /// Tasks by their number, those of the scope with their figures.

@@ -65,7 +65,7 @@ fn waits_runs_and_preemptions_are_told_apart() {
     );
     assert_eq!((rows[2].waited_ns, rows[2].waker_tid), (Some(50), Some(8)));
     assert_eq!(rows[3].waited_ns, Some(200), "who was preempted waits from then on");
-    let tables = accumulator.tables(2000, &|_| None);
+    let tables = accumulator.snapshot(2000, History::Whole, &|_| None);
     let [seven, eight] = &tables.tasks[..] else { panic!("{:?}", tables.tasks) };
     assert_eq!((seven.run_ns, seven.voluntary, seven.involuntary, seven.wait_ns), (280, 2, 0, 50));
     assert_eq!((eight.run_ns, eight.voluntary, eight.involuntary, eight.wait_max_ns), (180, 1, 1, Some(200)));
@@ -84,11 +84,11 @@ fn only_the_scope_counts_and_the_rest_is_named() {
     let (mut accumulator, _) = two_tasks(true, &[8]);
     let sums = accumulator.sums();
     assert_eq!((sums.voluntary, sums.involuntary, sums.idle, sums.wakeups), (1, 1, 0, 0));
-    let tables = accumulator.tables(2000, &|_| None);
+    let tables = accumulator.snapshot(2000, History::Whole, &|_| None);
     assert_eq!(tables.preemptions[0].by_tid, 7);
     assert_eq!(accumulator.nameless(), [7]);
     accumulator.name(&known(7));
-    let tables = accumulator.tables(2000, &|_| None);
+    let tables = accumulator.snapshot(2000, History::Whole, &|_| None);
     let rows: Vec<_> = tables.tasks.iter().map(|row| (row.comm.as_str(), row.in_scope, row.run_ns)).collect();
     assert_eq!(rows, [("task7", false, 0), ("task8", true, 180)]);
 }
@@ -130,7 +130,7 @@ fn a_number_given_again_is_another_task() {
     let sums = accumulator.sums();
     assert_eq!((sums.forked, sums.exited, sums.processes_peak), (2, 2, 2));
     accumulator.regroup(5, "/moved".into());
-    let tables = accumulator.tables(2000, &|number| Some(format!("/number{number}")));
+    let tables = accumulator.snapshot(2000, History::Whole, &|number| Some(format!("/number{number}")));
     let groups = |tid: u32| tables.tasks.iter().filter(move |row| row.tid == tid && row.in_scope);
     assert!(groups(7).count() == 2 && groups(7).all(|row| row.cgroup.as_deref() == Some("/number9")));
     assert!(groups(5).all(|row| row.cgroup.as_deref() == Some("/moved")));
@@ -182,7 +182,7 @@ proptest! {
         for event in &events {
             accumulator.take(event, &mut Vec::new());
         }
-        let tables = accumulator.tables(u64::MAX >> 20, &|_| None);
+        let tables = accumulator.snapshot(u64::MAX >> 20, History::Whole, &|_| None);
         prop_assert!(tables.tasks.iter().all(|row| row.tid != 0));
     }
 }
@@ -210,7 +210,7 @@ fn what_ended_is_told_once_and_memory_is_bounded_by_what_exists() {
         accumulator.take(&switch(at_ns + 20, 0, 5, PrevState::Runnable, tid), &mut Vec::new());
         accumulator.take(&switch(at_ns + 30, 0, tid, PrevState::Dead, 5), &mut Vec::new());
         if round % 10 == 9 {
-            let tables = accumulator.recent(at_ns + 40, &|_| None);
+            let tables = accumulator.snapshot(at_ns + 40, History::Recent, &|_| None);
             let ended = tables.tasks.iter().filter(|row| row.comm == "child");
             told += ended.map(|row| row.voluntary).sum::<u64>();
             assert_eq!(tables.preemptions.iter().map(|row| row.count).sum::<u64>(), 10);
@@ -226,14 +226,14 @@ fn a_wait_that_ends_in_the_next_window_is_with_its_pair() {
     let mut accumulator = Accumulator::new(0, caches(), false);
     accumulator.take(&switch(100, 0, 0, PrevState::Runnable, 8), &mut Vec::new());
     accumulator.take(&switch(200, 0, 8, PrevState::Runnable, 7), &mut Vec::new());
-    assert_eq!(accumulator.recent(250, &|_| None).preemptions[0].count, 1);
+    assert_eq!(accumulator.snapshot(250, History::Recent, &|_| None).preemptions[0].count, 1);
     accumulator.take(&switch(300, 0, 7, PrevState::Sleeping, 8), &mut Vec::new());
-    let tables = accumulator.recent(350, &|_| None);
+    let tables = accumulator.snapshot(350, History::Recent, &|_| None);
     let [pair] = &tables.preemptions[..] else { panic!("{:?}", tables.preemptions) };
     assert_eq!((pair.by_tid, pair.of_tid, pair.count, pair.ns), (7, 8, 0, Some(100)));
     let eight = tables.tasks.iter().find(|row| row.tid == 8).unwrap();
     assert_eq!((eight.wait_ns, eight.wait_max_ns), (100, Some(100)));
-    let later = accumulator.recent(400, &|_| None);
+    let later = accumulator.snapshot(400, History::Recent, &|_| None);
     assert!(later.preemptions.is_empty());
     let eight = later.tasks.iter().find(|row| row.tid == 8).unwrap();
     assert_eq!((eight.wait_ns, eight.wait_max_ns), (100, None), "sums stay, the longest is of the window");
@@ -263,11 +263,11 @@ proptest! {
             asked.take(&event, &mut Vec::new());
             never.take(&event, &mut Vec::new());
             if ask {
-                pairs += asked.recent(at_ns, &|_| None).preemptions.iter().map(|row| row.count).sum::<u64>();
+                pairs += asked.snapshot(at_ns, History::Recent, &|_| None).preemptions.iter().map(|row| row.count).sum::<u64>();
             }
         }
-        pairs += asked.recent(at_ns, &|_| None).preemptions.iter().map(|row| row.count).sum::<u64>();
-        let whole = never.tables(at_ns, &|_| None);
+        pairs += asked.snapshot(at_ns, History::Recent, &|_| None).preemptions.iter().map(|row| row.count).sum::<u64>();
+        let whole = never.snapshot(at_ns, History::Whole, &|_| None);
         prop_assert_eq!(pairs, whole.preemptions.iter().map(|row| row.count).sum::<u64>());
         prop_assert_eq!(asked.sums(), never.sums());
     }
@@ -312,7 +312,12 @@ fn a_task_that_comes_out_of_a_stolen_switch_comes_at_its_end() {
     }
     accumulator.end(&mut rows);
     assert_eq!(rows.iter().map(|row| row.at_ns).collect::<Vec<_>>(), [1_000, 2_000, 5_000, 1_102_000]);
-    let seven = accumulator.tables(2_000_000, &|_| None).tasks.into_iter().find(|row| row.tid == 7).unwrap();
+    let seven = accumulator
+        .snapshot(2_000_000, History::Whole, &|_| None)
+        .tasks
+        .into_iter()
+        .find(|row| row.tid == 7)
+        .unwrap();
     assert_eq!((seven.run_ns, seven.voluntary), (3_990 + 100_000, 2));
     assert_eq!(accumulator.late().all(), 0);
 }
@@ -331,7 +336,7 @@ fn an_event_that_comes_late_is_counted_and_changes_no_time() {
     }
     accumulator.end(&mut rows);
     assert_eq!((rows.len(), accumulator.late().by_cpu.get(&1)), (2, Some(&1)));
-    let seven = &accumulator.tables(10_000, &|_| None).tasks[0];
+    let seven = &accumulator.snapshot(10_000, History::Whole, &|_| None).tasks[0];
     assert_eq!((seven.run_ns, seven.voluntary, seven.involuntary), (7_990, 1, 1));
 }
 
@@ -348,7 +353,7 @@ fn a_task_that_left_without_an_event_does_not_run_until_the_end() {
         accumulator.take(&event, &mut rows);
     }
     accumulator.end(&mut rows);
-    let tables = accumulator.tables(9000, &|_| None);
+    let tables = accumulator.snapshot(9000, History::Whole, &|_| None);
     let run_ns: u64 = tables.tasks.iter().map(|task| task.run_ns).sum();
     assert!(run_ns <= 100, "7 is not known to have run, and 8 ran for at most 100 ns: {run_ns}");
 }

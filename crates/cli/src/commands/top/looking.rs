@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_record::live::Live;
 use swtch_report::terminal::top::{Snapshot, Window};
-use swtch_trace::SourceKind;
 
 /// How waiting for the next window ended.
 pub(super) enum Waited {
@@ -24,22 +23,17 @@ pub(super) struct Looking {
     before: Snapshot,
     model: Option<CostModel>,
     looked: Instant,
-    /// Samples of `/proc` cost as much as a whole look.
-    by_samples: bool,
 }
 
 impl Looking {
     pub(super) fn begin(mut live: Live, model: Option<CostModel>) -> Self {
         let before = snapshot(live.snapshot());
-        let by_samples = before.header.provenance.source().is_some_and(SourceKind::is_sampled);
-        Self { live, before, model, looked: Instant::now(), by_samples }
+        Self { live, before, model, looked: Instant::now() }
     }
 
     /// When to look at the latest, if a window takes so long.
     pub(super) fn next_look(&self, interval: Duration) -> Instant {
-        let period = self.live.period();
-        // Two samples a window find most threads that come and go; the kernel keeps the counts of all others.
-        self.looked + if self.by_samples { period.max(interval / 2) } else { period }
+        self.looked + self.live.period(interval)
     }
 
     /// Takes in what happened, if it is time.

@@ -3,9 +3,11 @@
 use super::collector::Collector;
 use super::interrupts;
 use crate::options::Target;
-use crate::system::{Difference, Snapshot, difference};
+use crate::system::{self, CpuTimes, Difference, Resource, Snapshot, difference};
+use std::collections::BTreeMap;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::{CpuTime, Header, Pressure, Reconciliation, Throttled};
+use swtch_trace::tables::CpuRow;
 
 /// The counters at the beginning and, once it is there, at the end.
 pub(super) struct MachineCounters {
@@ -33,6 +35,50 @@ impl Collector for MachineCounters {
     }
 }
 
+/// Enters the kernel's counters as they stand, since the machine was started, into tables that are sums since the beginning of a watch. CPUs are
+/// those that are on, where the kernel says which.
+pub(crate) fn add_machine_state(system: &Snapshot, header: &mut Header, tables: &mut Tables) {
+    enter_totals(&system.total, &system.pressure, header);
+    header.unavailable.extend(system.unavailable.iter().cloned());
+    if system.cpus.is_empty() {
+        return;
+    }
+    let mut counted: BTreeMap<u32, CpuRow> = tables.cpus.drain(..).map(|row| (row.cpu, row)).collect();
+    tables.cpus.extend(system.cpus.iter().map(|(cpu, times)| {
+        let mut row = counted.remove(cpu).unwrap_or(CpuRow { cpu: *cpu, ..CpuRow::default() });
+        enter_times(times, &mut row);
+        row
+    }));
+}
+
+fn enter_totals(times: &CpuTimes, pressure: &BTreeMap<Resource, system::Pressure>, header: &mut Header) {
+    header.totals.cpu_ns = CpuTime {
+        user: times.user_ns,
+        system: times.system_ns,
+        irq: times.irq_ns,
+        softirq: times.softirq_ns,
+        idle: times.idle_ns,
+        steal: times.steal_ns,
+        iowait: times.iowait_ns,
+    };
+    let row = |(resource, pressure): (&Resource, &system::Pressure)| Pressure {
+        resource: resource.name().to_owned(),
+        some_ns: pressure.some_ns,
+        full_ns: pressure.full_ns,
+    };
+    header.totals.pressure = pressure.iter().map(row).collect();
+}
+
+fn enter_times(times: &CpuTimes, row: &mut CpuRow) {
+    row.user_ns = times.user_ns;
+    row.system_ns = times.system_ns;
+    row.irq_ns = times.irq_ns;
+    row.softirq_ns = times.softirq_ns;
+    row.steal_ns = times.steal_ns;
+    row.iowait_ns = times.iowait_ns;
+    row.idle_ns = times.idle_ns.unwrap_or(0);
+}
+
 /// The kernel's own counters over the same time.
 pub(crate) fn add_machine_counters(
     system: &Difference,
@@ -40,24 +86,11 @@ pub(crate) fn add_machine_counters(
     header: &mut Header,
     tables: &mut Tables,
 ) {
-    header.totals.cpu_ns = CpuTime {
-        user: system.total.user_ns,
-        system: system.total.system_ns,
-        irq: system.total.irq_ns,
-        softirq: system.total.softirq_ns,
-        idle: system.total.idle_ns,
-        steal: system.total.steal_ns,
-        iowait: system.total.iowait_ns,
-    };
+    enter_totals(&system.total, &system.pressure, header);
     for row in &mut tables.cpus {
-        let Some(cpu) = system.cpus.get(&row.cpu) else { continue };
-        row.user_ns = cpu.user_ns;
-        row.system_ns = cpu.system_ns;
-        row.irq_ns = cpu.irq_ns;
-        row.softirq_ns = cpu.softirq_ns;
-        row.steal_ns = cpu.steal_ns;
-        row.iowait_ns = cpu.iowait_ns;
-        row.idle_ns = cpu.idle_ns.unwrap_or(0);
+        if let Some(times) = system.cpus.get(&row.cpu) {
+            enter_times(times, row);
+        }
     }
     for what in ["totals.cpu_ns", "cpus.user_ns", "cpus.system_ns", "cpus.idle_ns", "cpus.steal_ns"] {
         header.set_source(what, "/proc/stat, the whole machine");
@@ -73,15 +106,6 @@ pub(crate) fn add_machine_counters(
         throttled_periods: throttling.throttled_periods,
         throttled_ns: throttling.throttled_ns,
     });
-    header.totals.pressure = system
-        .pressure
-        .iter()
-        .map(|(resource, pressure)| Pressure {
-            resource: resource.name().to_owned(),
-            some_ns: pressure.some_ns,
-            full_ns: pressure.full_ns,
-        })
-        .collect();
     header.unavailable.extend(system.unavailable.iter().cloned());
 }
 
@@ -99,4 +123,32 @@ fn reconcile(system: &Difference, header: &mut Header) {
         kernel,
         source: "/proc/stat ctxt".to_owned(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use swtch_topology::Host;
+    use swtch_trace::model::{Provenance, Scope};
+
+    #[test]
+    fn cpus_that_are_on_have_their_times_and_their_switches() {
+        let mut system = Snapshot::default();
+        system.cpus.insert(0, CpuTimes { user_ns: Some(5), ..CpuTimes::default() });
+        system.cpus.insert(2, CpuTimes::default());
+        let counted = vec![
+            CpuRow { cpu: 1, switches: 7, ..CpuRow::default() },
+            CpuRow { cpu: 2, switches: 9, ..CpuRow::default() },
+        ];
+        let found = |system: &Snapshot| {
+            let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
+            let mut tables = Tables { cpus: counted.clone(), ..Tables::default() };
+            add_machine_state(system, &mut header, &mut tables);
+            tables.cpus
+        };
+        let figures: Vec<_> =
+            found(&system).iter().map(|row| (row.cpu, row.switches, row.user_ns)).collect();
+        assert_eq!(figures, [(0, 0, Some(5)), (2, 9, None)]);
+        assert_eq!(found(&Snapshot::default()), counted);
+    }
 }

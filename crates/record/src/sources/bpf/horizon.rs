@@ -1,6 +1,6 @@
 //! Up to when all events are known. Pure: what the recorder read goes in, a moment comes out.
 //!
-//! An event reaches the recorder later than the moment that it tells of, and nothing bounds how much later: a hypervisor may take the CPU away
+//! An event reaches the recorder later than the moment that it reports, and nothing bounds how much later: a hypervisor may take the CPU away
 //! between the two for seconds. So the recorder does not wait for a time, it looks at what each CPU has announced. In every round it reads, in
 //! this order: the clock; then of each CPU `entered_ns`, then the heads of its rings, whose complete places it takes.
 //!
@@ -13,7 +13,7 @@
 //! A store becomes visible to other CPUs a little later than it is made. That time is the hardware's: a CPU that is stolen or interrupted does not
 //! keep its stores back. [`SLACK_NS`] is thousands of times longer than it, and than the difference between the clocks of two CPUs.
 //!
-//! Only one wait has no end: a task that has just been made and is never interrupted, on a kernel that does not tell of its first switch. After
+//! Only one wait has no end: a task that has just been made and is never interrupted, on a kernel that does not report its first switch. After
 //! [`PATIENCE_NS`] the order goes on without such a CPU; what it gives then is counted as late.
 
 use super::shared::ENTERING;

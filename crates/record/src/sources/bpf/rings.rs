@@ -128,7 +128,7 @@ fn event(cpu: u32, raw: RawEvent) -> Option<Event> {
             at_ns: raw.at_ns,
             cpu,
             wakee_tid: raw.tid,
-            // An interrupt wakes in nobody's name, whoever it interrupted.
+            // An interrupt wakes in no task's name, whichever it interrupted.
             waker_tid: (!has(FLAG_INTERRUPT)).then_some(raw.other),
             new: has(FLAG_NEW),
         })),

@@ -57,7 +57,7 @@ pub(super) struct RawRing {
     pub(super) pad1: [u64; 14],
 }
 
-/// What is told of a task when it is made, renamed by exec, or gone.
+/// A task when it is made, renamed by exec, or gone.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct RawInfo {

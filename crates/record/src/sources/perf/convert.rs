@@ -26,12 +26,12 @@ pub(crate) struct Converter {
     leaving: HashSet<u32>,
     /// Those that were preempted after their number was taken from them: they come once more, nameless. With the CPU.
     nameless: Vec<(u32, u32)>,
-    cpus: HashMap<u32, CpuState>,
+    cpus: HashMap<u32, Occupant>,
 }
 
 /// Who runs on a CPU, and whose address space it has.
 #[derive(Clone, Copy, Debug, Default)]
-struct CpuState {
+struct Occupant {
     tid: u32,
     space_pid: u32,
 }
@@ -49,7 +49,7 @@ impl Converter {
         }
     }
 
-    /// A task that was there before, or that nobody told of.
+    /// A task that was there before, or that no event named.
     pub(crate) fn know(&mut self, known: TaskInfo) {
         self.tasks.insert(known.tid, known);
     }
@@ -109,7 +109,7 @@ impl Converter {
                 if self.whole {
                     self.leaving.insert(*tid);
                 } else {
-                    // Its event ends before it: what comes is its last switch, which nobody will tell of.
+                    // Its event ends before it: what comes is its last switch, which no event will report.
                     emit(SampleRecord::Event(Event::Switch(half(record, *tid, 0, PrevState::Dead))));
                 }
             }
@@ -125,7 +125,7 @@ impl Converter {
         })
     }
 
-    /// Who left has told of this already; but some kernels (seen with 6.18, on a CPU that had been off) do not tell of the idle task.
+    /// The task that left has reported this already; but some kernels (seen with 6.18, on a CPU that had been off) do not report the idle task.
     fn missing_idle(&mut self, record: &Record) -> Option<Event> {
         let was_idle = self.cpus.get(&record.cpu).is_some_and(|cpu| cpu.tid == 0);
         let named = record.tid != 0 && record.tid != u32::MAX;
@@ -166,7 +166,7 @@ impl Converter {
         })
     }
 
-    /// Process and number of a nameless task that comes to this CPU: most likely the one that left it. The idle task's when nobody knows.
+    /// Process and number of a nameless task that comes to this CPU: most likely the one that left it. The idle task's when that is not known.
     fn nameless_comes(&mut self, cpu: u32) -> (u32, u32) {
         let place = self.nameless.iter().position(|(left, _)| *left == cpu);
         let Some(place) = place.or(self.nameless.len().checked_sub(1)) else { return (0, 0) };
@@ -176,7 +176,7 @@ impl Converter {
     }
 }
 
-/// What one record of one task says of a switch. 0 stands for whoever was the other one.
+/// What one record of one task says of a switch. 0 stands for the other task.
 fn half(record: &Record, prev_tid: u32, next_tid: u32, prev_state: PrevState) -> Switch {
     Switch {
         at_ns: record.at_ns,

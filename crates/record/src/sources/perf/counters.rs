@@ -61,8 +61,8 @@ struct Counted {
     /// In the order of the columns.
     events: [PerfEvent; 2],
     ids: [u64; 2],
-    /// Sum of the values that records told of.
-    told: [u64; 2],
+    /// Sum of the values that records reported.
+    recorded: [u64; 2],
 }
 
 /// Open counters, and what was read of them.
@@ -117,13 +117,13 @@ impl Counters {
     pub(crate) fn poll(&mut self) {
         let (ended, lost) = (&mut self.ended, &mut self.lost);
         for counted in &mut self.roots {
-            let (ids, told) = (counted.ids, &mut counted.told);
+            let (ids, recorded) = (counted.ids, &mut counted.recorded);
             let (_, malformed) = counted.ring.drain(|record| match record.what {
                 What::Read { tid, id, value, enabled_ns, running_ns } => {
                     let Some(column) = ids.iter().position(|known| *known == id) else { return };
-                    told[column] += value;
+                    recorded[column] += value;
                     let of_number = ended.entry(tid).or_default();
-                    // Both counters of a task tell of it at nearly the same time: the second joins the first.
+                    // Both counters of a task report it at nearly the same time: the second joins the first.
                     let last = of_number.last_entry().filter(|last| last.get()[column].is_none());
                     let place = match last {
                         Some(last) => last.into_mut(),
@@ -215,14 +215,14 @@ impl Counted {
         if root != Root::Started {
             events.iter().try_for_each(PerfEvent::enable)?;
         }
-        Ok(Self { root, _holder: holder, ring, events, ids, told: [0; 2] })
+        Ok(Self { root, _holder: holder, ring, events, ids, recorded: [0; 2] })
     }
 
-    /// What no record has told of.
+    /// What no record has reported.
     fn rest(&self) -> [Option<u64>; 2] {
         std::array::from_fn(|column| {
             let [value, enabled_ns, running_ns, _] = self.events[column].read::<4>().ok()?;
-            scaled(value.saturating_sub(self.told[column]), enabled_ns, running_ns)
+            scaled(value.saturating_sub(self.recorded[column]), enabled_ns, running_ns)
         })
     }
 }

@@ -6,7 +6,7 @@
 //! than that. The kernel announces no record that it is about to write, so this is the limit: a CPU that was silent and is then stolen for longer
 //! than [`SILENT_NS`] between a record's time and its place writes it too late. Such records are counted.
 
-/// A ring that is silent holds the order up for so long, ns. The time is only memory: nobody waits for the records.
+/// A ring that is silent holds the order up for so long, ns. The time costs memory only: no task waits for the records.
 pub(crate) const SILENT_NS: u64 = 1_000_000_000;
 
 /// Up to when all records are known.

@@ -1,7 +1,7 @@
 //! Who belongs to the target at this moment.
 
 use super::reading::Reader;
-use super::{ProcfsError, Target, parse};
+use super::{ProcfsError, SampleTarget, parse};
 use crate::system::Cgroup;
 use std::collections::HashSet;
 use std::fs;
@@ -30,22 +30,22 @@ pub(super) enum TargetMembers {
 impl TargetMembers {
     /// # Errors
     /// When the target is not there.
-    pub(super) fn new(root: &Path, target: &Target, reader: &mut Reader) -> Result<Self, ProcfsError> {
+    pub(super) fn new(root: &Path, target: &SampleTarget, reader: &mut Reader) -> Result<Self, ProcfsError> {
         let mut check = |pid: u32| match parent(reader, pid) {
             Some(_) => Ok(pid),
             None => Err(ProcfsError::NoProcess { pid }),
         };
         Ok(match target {
-            Target::Machine => Self::Machine,
-            Target::Descendants { pid, .. } => Self::Descendants {
+            SampleTarget::Machine => Self::Machine,
+            SampleTarget::Descendants { pid, .. } => Self::Descendants {
                 members: HashSet::from([check(*pid)?]),
                 strangers: HashSet::new(),
                 samples: 0,
             },
-            Target::Processes(pids) => {
+            SampleTarget::Processes(pids) => {
                 Self::Processes(pids.iter().map(|pid| check(*pid)).collect::<Result<_, _>>()?)
             }
-            Target::Cgroup(group) => {
+            SampleTarget::Cgroup(group) => {
                 let folder = group.located(root);
                 threads_of(&folder, group.threads_file(), &mut Vec::new())
                     .map_err(|source| ProcfsError::NoGroup { group: group.folder.clone(), source })?;

@@ -7,7 +7,7 @@ use super::members::{Listed, TargetMembers};
 use super::reading::Reader;
 use super::tracked::{Counters, Present, Tracked};
 use super::verdict::{Evidence, Verdict};
-use super::{ProcfsError, Target};
+use super::{ProcfsError, SampleTarget};
 use crate::clock;
 use crate::system::Hierarchy;
 use std::collections::{HashMap, HashSet};
@@ -38,7 +38,7 @@ pub(crate) struct Sampled {
 #[derive(Debug)]
 pub(crate) struct Sampler {
     root: PathBuf,
-    target: Target,
+    target: SampleTarget,
     members: TargetMembers,
     reader: Reader,
     present: Present,
@@ -80,13 +80,13 @@ impl Sampler {
     ///
     /// # Errors
     /// When there is no procfs or the target is not there.
-    pub(crate) fn new(root: &Path, target: Target) -> Result<Self, ProcfsError> {
+    pub(crate) fn new(root: &Path, target: SampleTarget) -> Result<Self, ProcfsError> {
         let tick_ns = clock::tick_ns();
         Self::begun_at(root, target, clock::boot_ns() / tick_ns)
     }
 
     /// As [`Sampler::new`]: threads born at `begin_ticks` or later count from their birth.
-    pub(super) fn begun_at(root: &Path, target: Target, begin_ticks: u64) -> Result<Self, ProcfsError> {
+    pub(super) fn begun_at(root: &Path, target: SampleTarget, begin_ticks: u64) -> Result<Self, ProcfsError> {
         let mut reader =
             Reader::new(root).map_err(|source| ProcfsError::NoProcfs { path: root.join("proc"), source })?;
         let members = TargetMembers::new(root, &target, &mut reader)?;
@@ -265,8 +265,8 @@ fn period_for(cost_ns: u64) -> u64 {
 }
 
 /// Processes and threads created on the machine; nothing for a smaller target, of which the kernel keeps no such count.
-fn forks(root: &Path, target: &Target) -> Option<u64> {
-    let whole = matches!(target, Target::Machine);
+fn forks(root: &Path, target: &SampleTarget) -> Option<u64> {
+    let whole = matches!(target, SampleTarget::Machine);
     let snapshot = || crate::system::Snapshot::read(root, None, crate::system::Detail::Totals);
     whole.then(snapshot).and_then(|snapshot| snapshot.forks)
 }

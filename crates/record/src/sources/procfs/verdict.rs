@@ -2,7 +2,7 @@
 
 use super::collected::{Interval, Thread};
 use super::tracked::{Counters, Presence, Present};
-use super::{Target, parse};
+use super::{SampleTarget, parse};
 use crate::files;
 use std::path::Path;
 use swtch_trace::model::Unavailable;
@@ -47,7 +47,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn new(root: &Path, target: &Target, present: Present, evidence: &Evidence) -> Self {
+    pub(super) fn new(root: &Path, target: &SampleTarget, present: Present, evidence: &Evidence) -> Self {
         let mut verdict = Self::default();
         verdict.switches(root, present, evidence);
         verdict.schedstat(present, evidence);
@@ -62,7 +62,7 @@ impl Verdict {
             let why = format!("{} readings of threads were refused or not understood", evidence.refused);
             verdict.row("tasks", why);
         }
-        if matches!(target, Target::Machine) {
+        if matches!(target, SampleTarget::Machine) {
             verdict.visibility(root);
         }
         verdict
@@ -133,9 +133,9 @@ impl Verdict {
     }
 
     /// Says what no sample can have seen.
-    pub(super) fn unseen(&mut self, target: &Target, has_created: bool, period_ns: u64) {
+    pub(super) fn unseen(&mut self, target: &SampleTarget, has_created: bool, period_ns: u64) {
         let counted = match target {
-            Target::Machine if has_created => "threads_unseen says how many",
+            SampleTarget::Machine if has_created => "threads_unseen says how many",
             _ => "how many there were is not known",
         };
         self.row(

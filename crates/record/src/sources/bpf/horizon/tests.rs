@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use swtch_trace::accumulate::{Accumulator, CacheGroups, Tables, TaskInfo};
+use swtch_trace::accumulate::{Accumulator, CacheGroups, History, Tables, TaskInfo};
 use swtch_trace::event::{Counts, Event, PrevState, Switch, Wake};
 use swtch_trace::tables::SwitchRow;
 
@@ -238,7 +238,7 @@ impl Reader {
     fn finished(mut self, end_ns: u64) -> (Tables, Vec<SwitchRow>, u64) {
         self.take(u64::MAX);
         self.accumulator.end(&mut self.rows);
-        (self.accumulator.tables(end_ns, &|_| None), self.rows, self.accumulator.late().all())
+        (self.accumulator.snapshot(end_ns, History::Whole, &|_| None), self.rows, self.accumulator.late().all())
     }
 }
 

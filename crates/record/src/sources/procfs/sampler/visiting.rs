@@ -3,7 +3,7 @@
 use super::{SampleCounters, Sampler};
 use crate::sources::procfs::members::TargetMembers;
 use crate::sources::procfs::tracked::{Counters, Tracked, Unread};
-use crate::sources::procfs::{Target, parse};
+use crate::sources::procfs::{SampleTarget, parse};
 
 impl Sampler {
     /// All threads of a process.
@@ -52,7 +52,7 @@ impl Sampler {
         match outcome {
             Ok(mut delta) => {
                 if is_new {
-                    let whole_life = matches!(self.target, Target::Descendants { since_birth: true, .. });
+                    let whole_life = matches!(self.target, SampleTarget::Descendants { since_birth: true, .. });
                     thread.since_birth =
                         (whole_life || thread.started_ticks >= self.begin_ticks) && !self.left.contains(&tid);
                     thread.first = if thread.since_birth { Counters::ZERO } else { thread.last };

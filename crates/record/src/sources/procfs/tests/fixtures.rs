@@ -1,6 +1,6 @@
 //! A `proc` of files in a temporary folder.
 
-use super::super::{Sampler, Target};
+use super::super::{Sampler, SampleTarget};
 use std::fs;
 use std::path::Path;
 
@@ -105,7 +105,7 @@ impl FakeMachine {
         fs::remove_dir_all(self.root.path().join(format!("proc/{tid}"))).unwrap();
     }
 
-    pub(super) fn sampler(&self, target: Target) -> Sampler {
+    pub(super) fn sampler(&self, target: SampleTarget) -> Sampler {
         Sampler::begun_at(self.path(), target, BEGIN).unwrap()
     }
 }

@@ -1,6 +1,6 @@
 //! On this machine: children of known behaviour. Counts and orders only, since others may be using it.
 
-use super::super::{Collected, Sampled, Sampler, Target, Thread};
+use super::super::{Collected, Sampled, Sampler, SampleTarget, Thread};
 use crate::clock;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -95,7 +95,7 @@ fn sum(collected: &Collected, of: impl Fn(&Thread) -> Option<u64>) -> Option<u64
 #[test]
 fn fifty_sleeps_are_fifty_voluntary_switches() {
     let mut helper = Helper::start("sleep");
-    let target = Target::Descendants { pid: helper.pid(), since_birth: true };
+    let target = SampleTarget::Descendants { pid: helper.pid(), since_birth: true };
     let mut sampler = Sampler::new(Path::new("/"), target).unwrap();
     assert!(sampler.sample().alive);
     helper.begin();
@@ -138,7 +138,7 @@ fn two_that_share_a_processor_are_preempted_and_wait() {
 fn preempted_pair() -> Result<bool, String> {
     let mut pair = [Helper::start("spin"), Helper::start("spin")];
     let pids = pair.each_ref().map(Helper::pid);
-    let mut sampler = Sampler::new(Path::new("/"), Target::Processes(pids.to_vec())).unwrap();
+    let mut sampler = Sampler::new(Path::new("/"), SampleTarget::Processes(pids.to_vec())).unwrap();
     sampler.sample();
     pair.iter_mut().for_each(Helper::begin);
     pair.iter_mut().for_each(Helper::wait_until_done);
@@ -165,7 +165,7 @@ fn many_sleeping_threads_are_sampled_cheaply() {
     let mut helper = Helper::start("threads");
     helper.begin();
     helper.wait_until_done();
-    let mut sampler = Sampler::new(Path::new("/"), Target::Processes(vec![helper.pid()])).unwrap();
+    let mut sampler = Sampler::new(Path::new("/"), SampleTarget::Processes(vec![helper.pid()])).unwrap();
     for _ in 0..30 {
         assert!(sampler.sample().threads >= 200);
     }
@@ -180,7 +180,7 @@ fn many_sleeping_threads_are_sampled_cheaply() {
 
 #[test]
 fn the_whole_machine_has_this_thread_in_it() {
-    let mut sampler = Sampler::new(Path::new("/"), Target::Machine).unwrap();
+    let mut sampler = Sampler::new(Path::new("/"), SampleTarget::Machine).unwrap();
     sampler.sample();
     for _ in 0..20 {
         std::thread::sleep(Duration::from_millis(1));
@@ -204,6 +204,6 @@ fn a_process_that_is_gone_is_named() {
     let pid = helper.pid();
     helper.end();
     helper.child.wait().unwrap();
-    let error = Sampler::new(Path::new("/"), Target::Processes(vec![pid])).unwrap_err().to_string();
+    let error = Sampler::new(Path::new("/"), SampleTarget::Processes(vec![pid])).unwrap_err().to_string();
     assert!(error.contains(&format!("no process {pid}")), "{error}");
 }

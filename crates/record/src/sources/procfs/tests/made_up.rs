@@ -1,6 +1,6 @@
 //! What is counted from when to when, and what is not believed.
 
-use super::super::{Collected, Target, Thread};
+use super::super::{Collected, SampleTarget, Thread};
 use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
 
 fn thread(collected: &Collected, tid: u32) -> &Thread {
@@ -30,7 +30,7 @@ fn later(shown: FakeThread) -> FakeThread {
 fn an_old_thread_counts_from_the_first_sample_and_a_young_one_from_birth() {
     let machine = FakeMachine::new();
     machine.show(7, 7, OLD);
-    let mut sampler = machine.sampler(Target::Processes(vec![7]));
+    let mut sampler = machine.sampler(SampleTarget::Processes(vec![7]));
     sampler.sample();
     machine.show(7, 7, later(OLD));
     machine.show(7, 8, YOUNG);
@@ -60,7 +60,7 @@ fn a_thread_that_ends_keeps_its_last_sample() {
     let machine = FakeMachine::new();
     machine.show(7, 7, OLD);
     machine.show(7, 8, OLD);
-    let mut sampler = machine.sampler(Target::Processes(vec![7]));
+    let mut sampler = machine.sampler(SampleTarget::Processes(vec![7]));
     sampler.sample();
     machine.show(7, 8, later(OLD));
     sampler.sample();
@@ -80,7 +80,7 @@ fn a_thread_that_ends_keeps_its_last_sample() {
 fn a_number_that_is_used_again_is_another_thread() {
     let machine = FakeMachine::new();
     machine.show(7, 7, OLD);
-    let mut sampler = machine.sampler(Target::Machine);
+    let mut sampler = machine.sampler(SampleTarget::Machine);
     sampler.sample();
     machine.show(7, 7, FakeThread { timeslices: 1, voluntary: 1, ..YOUNG });
     sampler.sample();
@@ -95,7 +95,7 @@ fn a_number_that_is_used_again_is_another_thread() {
 fn a_thread_that_ended_and_was_not_collected_counts_to_its_end() {
     let machine = FakeMachine::new();
     machine.show(7, 7, YOUNG);
-    let mut sampler = machine.sampler(Target::Descendants { pid: 7, since_birth: true });
+    let mut sampler = machine.sampler(SampleTarget::Descendants { pid: 7, since_birth: true });
     sampler.sample();
     machine.show(7, 7, FakeThread { state: 'Z', ..later(YOUNG) });
     let sampled = sampler.sample();
@@ -109,7 +109,7 @@ fn a_thread_that_ended_and_was_not_collected_counts_to_its_end() {
 fn a_sleeper_is_read_again_only_when_it_has_run() {
     let machine = FakeMachine::new();
     machine.show(7, 7, OLD);
-    let mut sampler = machine.sampler(Target::Machine);
+    let mut sampler = machine.sampler(SampleTarget::Machine);
     sampler.sample();
     // On its way to sleep at the first sample: the switch is counted though no turn is.
     machine.show(7, 7, FakeThread { voluntary: 31, ..OLD });
@@ -127,7 +127,7 @@ fn a_sleeper_is_read_again_only_when_it_has_run() {
 fn without_sched_the_switches_come_from_status_and_migrations_are_a_lower_bound() {
     let machine = FakeMachine { sched: false, ..FakeMachine::new() };
     machine.show(7, 7, OLD);
-    let mut sampler = machine.sampler(Target::Machine);
+    let mut sampler = machine.sampler(SampleTarget::Machine);
     sampler.sample();
     machine.show(7, 7, later(OLD));
     let collected = sampler.finish();
@@ -145,7 +145,7 @@ fn a_sandbox_that_counts_nothing_is_unavailable_and_never_zero() {
         machine.write("proc/stat", "cpu  0 0 0 0\nctxt 0\nprocesses 0\n");
         let silent = FakeThread { voluntary: 0, involuntary: 0, ..OLD };
         machine.show(7, 7, silent);
-        let mut sampler = machine.sampler(Target::Machine);
+        let mut sampler = machine.sampler(SampleTarget::Machine);
         sampler.sample();
         machine.show(7, 7, FakeThread { ticks: 200, ..silent });
         let collected = sampler.finish();
@@ -170,7 +170,7 @@ fn a_sandbox_may_count_voluntary_switches_only() {
     let machine = FakeMachine { schedstat: false, sched: false, ..FakeMachine::new() };
     machine.write("proc/stat", "ctxt 0\n");
     machine.show(7, 7, FakeThread { involuntary: 0, ..OLD });
-    let mut sampler = machine.sampler(Target::Machine);
+    let mut sampler = machine.sampler(SampleTarget::Machine);
     sampler.sample();
     machine.show(7, 7, FakeThread { involuntary: 0, ticks: 300, voluntary: 33, ..OLD });
     let collected = sampler.finish();
@@ -184,7 +184,7 @@ fn a_zero_of_a_kernel_that_counts_is_a_zero() {
     machine.write("proc/stat", "ctxt 1234\n");
     let alone = FakeThread { voluntary: 0, involuntary: 0, ..YOUNG };
     machine.show(7, 7, alone);
-    let mut sampler = machine.sampler(Target::Machine);
+    let mut sampler = machine.sampler(SampleTarget::Machine);
     sampler.sample();
     machine.show(7, 7, FakeThread { run_ns: 9_000_000, ..alone });
     let collected = sampler.finish();
@@ -197,7 +197,7 @@ fn garbage_is_counted_as_refused() {
     machine.show(7, 7, OLD);
     machine.write("proc/8/task/8/stat", "8 (x");
     machine.write("proc/9/task/9/stat", "");
-    let mut sampler = machine.sampler(Target::Machine);
+    let mut sampler = machine.sampler(SampleTarget::Machine);
     sampler.sample();
     let collected = sampler.finish();
     assert_eq!(collected.threads.len(), 1);

@@ -1,6 +1,6 @@
 //! Who belongs to a target.
 
-use super::super::{Collected, Sampler, Target};
+use super::super::{Collected, Sampler, SampleTarget};
 use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
 use crate::system::Cgroup;
 
@@ -20,7 +20,7 @@ fn descendants_are_found_whatever_their_numbers() {
     machine.show(5, 5, child_of(100));
     machine.show(3, 3, child_of(5));
     machine.show(4, 4, child_of(1));
-    let mut sampler = machine.sampler(Target::Descendants { pid: 100, since_birth: false });
+    let mut sampler = machine.sampler(SampleTarget::Descendants { pid: 100, since_birth: false });
     let sampled = sampler.sample();
     assert_eq!((sampled.processes, sampled.threads), (3, 4));
     // An orphan stays a descendant, and so do its children.
@@ -42,7 +42,7 @@ fn a_list_of_processes_is_without_children() {
     machine.show(100, 100, child_of(1));
     machine.show(7, 7, child_of(100));
     machine.show(8, 8, child_of(100));
-    let mut sampler = machine.sampler(Target::Processes(vec![100, 8]));
+    let mut sampler = machine.sampler(SampleTarget::Processes(vec![100, 8]));
     sampler.sample();
     assert_eq!(tids(&sampler.finish()), [8, 100]);
 }
@@ -59,7 +59,7 @@ fn control_groups_of_both_versions_with_those_below() {
         machine.write(&format!("cg/web/below/deep/{file}"), "9\n");
         machine.write(&format!("cg/web/below/{file}"), "");
         let group = Cgroup { version, folder: "/cg/web".to_owned(), cpuacct_folder: None };
-        let mut sampler = machine.sampler(Target::Cgroup(group));
+        let mut sampler = machine.sampler(SampleTarget::Cgroup(group));
         let sampled = sampler.sample();
         assert_eq!((sampled.threads, sampled.processes), (2, 2));
         machine.show(7, 8, FakeThread { voluntary: 35, timeslices: 50, ..OLD });
@@ -80,7 +80,7 @@ fn of_a_machine_the_unseen_are_counted() {
     let machine = FakeMachine::new();
     machine.write("proc/stat", "ctxt 5\nprocesses 1000\n");
     machine.show(7, 7, OLD);
-    let mut sampler = machine.sampler(Target::Machine);
+    let mut sampler = machine.sampler(SampleTarget::Machine);
     sampler.sample();
     machine.show(8, 8, YOUNG);
     machine.write("proc/stat", "ctxt 9\nprocesses 1042\n");
@@ -94,7 +94,7 @@ fn what_a_container_or_a_mount_option_hides_is_said() {
     let machine = FakeMachine::new();
     machine.show(7, 7, FakeThread { state: 'R', ..OLD });
     let collected = |machine: &FakeMachine| {
-        let mut sampler = machine.sampler(Target::Machine);
+        let mut sampler = machine.sampler(SampleTarget::Machine);
         assert_eq!(sampler.sample().runnable, 1);
         let whys =
             sampler.finish().unavailable.into_iter().filter(|row| row.field.as_str() == "machine.tasks");
@@ -113,14 +113,14 @@ fn what_is_not_there_is_named_in_one_line() {
     let machine = FakeMachine::new();
     let group = Cgroup { version: 2, folder: "/cg/gone".to_owned(), cpuacct_folder: None };
     for (target, name) in [
-        (Target::Processes(vec![77]), "77"),
-        (Target::Descendants { pid: 78, since_birth: true }, "78"),
-        (Target::Cgroup(group), "/cg/gone"),
+        (SampleTarget::Processes(vec![77]), "77"),
+        (SampleTarget::Descendants { pid: 78, since_birth: true }, "78"),
+        (SampleTarget::Cgroup(group), "/cg/gone"),
     ] {
         let error = Sampler::new(machine.path(), target).unwrap_err().to_string();
         assert!(error.contains(name) && !error.contains('\n'), "{error}");
     }
     let nowhere = machine.path().join("nowhere");
-    let error = Sampler::new(&nowhere, Target::Machine).unwrap_err().to_string();
+    let error = Sampler::new(&nowhere, SampleTarget::Machine).unwrap_err().to_string();
     assert!(error.contains("nowhere/proc"), "{error}");
 }
