@@ -7,7 +7,7 @@ use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Mode, Options, Target};
 use crate::plan::Facts;
-use crate::session::{self, CgroupSums, Collector, Source};
+use crate::session::{self, CgroupSums, Collector, Source, Status};
 use crate::system::{self, Cgroup, Detail};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +18,8 @@ use swtch_trace::model::Header;
 /// A watch without end: a recording that is not written. Programs in the kernel are detached when it is dropped.
 pub struct Live {
     source: Box<dyn Source>,
+    /// As it was at the last poll.
+    status: Status,
     header: Header,
     group: Option<Cgroup>,
     cgroups: CgroupSums,
@@ -57,12 +59,13 @@ impl Live {
         let (mut header, source, group) = session::prepare(&options, &Facts::of(&options.target))?;
         let cgroups = CgroupSums::begin();
         let source = session::open(&options, History::Recent, source, group.as_ref(), &mut header)?;
-        Ok(Self { source, header, group, cgroups })
+        let status = source.status();
+        Ok(Self { source, status, header, group, cgroups })
     }
 
     /// When to poll again, at the latest, where a snapshot is taken at each `interval`.
     pub fn period(&self, interval: Duration) -> Duration {
-        let period = self.source.status().period;
+        let period = self.status.period;
         // A sample of all tasks costs as much as a snapshot: two an interval find most threads that come and go, and the kernel keeps the counts
         // of all others.
         let sampled = self.header.provenance.source().is_some_and(SourceKind::is_sampled);
@@ -73,11 +76,12 @@ impl Live {
     pub fn poll(&mut self) {
         // Single switches are for a recording that is written.
         drop(self.source.poll());
+        self.status = self.source.status();
     }
 
-    /// Whether what is watched is still there.
+    /// Whether what is watched was still there at the last poll.
     pub fn alive(&self) -> bool {
-        self.source.status().alive
+        self.status.alive
     }
 
     /// Everything so far.

@@ -29,7 +29,7 @@ pub(crate) use group_names::GroupNames;
 use perf_events::PerfEvents;
 use procfs_samples::ProcfsSamples;
 pub use source::Progress;
-pub(crate) use source::Source;
+pub(crate) use source::{Source, Status};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_topology::Host;
@@ -237,7 +237,10 @@ impl Session {
 }
 
 /// Waits for the command and collects it.
-fn collect(workload: ChildCommand, observer: &mut dyn Observer<Progress>) -> Result<Option<i32>, RecordError> {
+fn collect(
+    workload: ChildCommand,
+    observer: &mut dyn Observer<Progress>,
+) -> Result<Option<i32>, RecordError> {
     while !workload.ends_within(Duration::from_millis(100)) {
         match observer.signal() {
             Some(signal) => workload.signal(signal),
@@ -258,8 +261,11 @@ fn write_end(
     tables: &Tables,
     disk_full: bool,
 ) -> Result<(), RecordError> {
-    let written =
-        if disk_full { Ok(()) } else { writer.append_switches(rest).and_then(|()| tables.put_all(&mut writer)) };
+    let written = if disk_full {
+        Ok(())
+    } else {
+        writer.append_switches(rest).and_then(|()| tables.put_all(&mut writer))
+    };
     let full = disk_full || written.as_ref().is_err_and(TraceError::is_disk_full);
     if full {
         let events = writer.abandon_unwritten() + if disk_full { rest.len() as u64 } else { 0 };

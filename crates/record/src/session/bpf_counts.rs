@@ -101,10 +101,7 @@ impl BpfCounts {
     }
 
     /// What was counted before another source is relieved, which is not part of what follows; and when that is (CLOCK_MONOTONIC).
-    pub(super) fn take_over(&mut self, started: Option<u32>, header: &mut Header) -> (u64, Tables) {
-        if let Some(pid) = started {
-            self.members.add(pid);
-        }
+    pub(super) fn take_over(&mut self, header: &mut Header) -> (u64, Tables) {
         self.take_ended();
         self.ask();
         self.intervals.clear();
@@ -388,10 +385,9 @@ impl Source for BpfCounts {
     fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
         let own_tid = task_info::own_tid();
         self.counter.follow(own_tid);
-        let pid = start();
+        let started = start();
         self.counter.unfollow(own_tid);
-        self.members.add(pid?);
-        Ok(())
+        started.map(drop)
     }
 
     fn poll(&mut self) -> Vec<SwitchRow> {

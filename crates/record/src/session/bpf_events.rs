@@ -248,10 +248,9 @@ impl Source for BpfEvents {
         // The programs follow the children of those they follow: for a moment, of this thread.
         let own_tid = task_info::own_tid();
         self.bpf.follow(own_tid);
-        let pid = start();
+        let started = start();
         self.bpf.unfollow(own_tid);
-        self.members.add(pid?);
-        Ok(())
+        started.map(drop)
     }
 
     fn poll(&mut self) -> Vec<SwitchRow> {

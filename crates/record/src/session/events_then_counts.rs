@@ -24,8 +24,6 @@ pub(super) struct EventsThenCounts {
     /// As it was at the beginning: the counting part begins from it.
     header: Header,
     events_for: Duration,
-    /// The command, once it runs.
-    pid: Option<u32>,
     part: Part,
 }
 
@@ -59,7 +57,6 @@ impl EventsThenCounts {
             group: group.cloned(),
             header: header.clone(),
             events_for,
-            pid: None,
             part: Part::Events(Box::new(events)),
         })
     }
@@ -75,7 +72,7 @@ impl EventsThenCounts {
             return Vec::new();
         };
         let mut base = self.header.clone();
-        let (now_ns, counted) = source.take_over(self.pid, &mut base);
+        let (now_ns, counted) = source.take_over(&mut base);
         let switches = events.finish(now_ns);
         // Those among them that were born meanwhile.
         source.follow(&events.members());
@@ -119,10 +116,7 @@ fn difference(events: Progress, counts: Progress) -> Progress {
 
 impl Source for EventsThenCounts {
     fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
-        let mut started = None;
-        self.source().launch(&mut || Ok(*started.insert(start()?)))?;
-        self.pid = started;
-        Ok(())
+        self.source().launch(start)
     }
 
     fn poll(&mut self) -> Vec<SwitchRow> {

@@ -37,13 +37,6 @@ impl Members {
         Self { kind, found: HashSet::new(), looked_ns: 0 }
     }
 
-    /// A process that was started since.
-    pub(super) fn add(&mut self, pid: u32) {
-        if let MemberScope::Processes(pids) = &mut self.kind {
-            pids.push(pid);
-        }
-    }
-
     /// Numbers of the tasks that are there now, at the beginning.
     pub(super) fn tids(&mut self) -> Vec<u32> {
         match &self.kind {
@@ -70,7 +63,7 @@ impl Members {
         matches!(self.kind, MemberScope::All)
     }
 
-    /// Whether there is still something to record.
+    /// Whether there is still something to record; of a command, its caller knows.
     pub(super) fn alive(&self) -> bool {
         match &self.kind {
             MemberScope::All => true,

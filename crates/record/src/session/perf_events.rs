@@ -224,10 +224,7 @@ impl PerfEvents {
         ] {
             miss(what, why);
         }
-        miss(
-            "tasks.switch_cost_ns",
-            "perf events do not measure a switch; the Profile gives the cost",
-        );
+        miss("tasks.switch_cost_ns", "perf events do not measure a switch; the Profile gives the cost");
         miss("tasks.working_set_bytes", "perf events do not report memory");
         if !self.whole {
             let why = "perf events of a task tell that it left and that it came, not who came or left instead; \
@@ -324,8 +321,7 @@ impl Extend<SwitchRow> for KeptRows {
 
 impl Source for PerfEvents {
     fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
-        self.members.add(start()?);
-        Ok(())
+        start().map(drop)
     }
 
     fn poll(&mut self) -> Vec<SwitchRow> {

@@ -30,7 +30,7 @@ pub struct Progress {
 pub(crate) struct Status {
     /// When to poll again, at the latest.
     pub(crate) period: Duration,
-    /// What is recorded is still there.
+    /// What is recorded is still there; of a command, its caller knows.
     pub(crate) alive: bool,
     /// How far it is; the time that passed is filled in by the caller.
     pub(crate) progress: Progress,

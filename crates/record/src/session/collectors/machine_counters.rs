@@ -146,8 +146,7 @@ mod tests {
             add_machine_state(system, &mut header, &mut tables);
             tables.cpus
         };
-        let figures: Vec<_> =
-            found(&system).iter().map(|row| (row.cpu, row.switches, row.user_ns)).collect();
+        let figures: Vec<_> = found(&system).iter().map(|row| (row.cpu, row.switches, row.user_ns)).collect();
         assert_eq!(figures, [(0, 0, Some(5)), (2, 9, None)]);
         assert_eq!(found(&Snapshot::default()), counted);
     }

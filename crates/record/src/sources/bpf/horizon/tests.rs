@@ -238,7 +238,11 @@ impl Reader {
     fn finished(mut self, end_ns: u64) -> (Tables, Vec<SwitchRow>, u64) {
         self.take(u64::MAX);
         self.accumulator.end(&mut self.rows);
-        (self.accumulator.snapshot(end_ns, History::Whole, &|_| None), self.rows, self.accumulator.late().all())
+        (
+            self.accumulator.snapshot(end_ns, History::Whole, &|_| None),
+            self.rows,
+            self.accumulator.late().all(),
+        )
     }
 }
 

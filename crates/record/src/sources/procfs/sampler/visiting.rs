@@ -52,7 +52,8 @@ impl Sampler {
         match outcome {
             Ok(mut delta) => {
                 if is_new {
-                    let whole_life = matches!(self.target, SampleTarget::Descendants { since_birth: true, .. });
+                    let whole_life =
+                        matches!(self.target, SampleTarget::Descendants { since_birth: true, .. });
                     thread.since_birth =
                         (whole_life || thread.started_ticks >= self.begin_ticks) && !self.left.contains(&tid);
                     thread.first = if thread.since_birth { Counters::ZERO } else { thread.last };

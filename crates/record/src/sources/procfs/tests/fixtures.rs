@@ -1,6 +1,6 @@
 //! A `proc` of files in a temporary folder.
 
-use super::super::{Sampler, SampleTarget};
+use super::super::{SampleTarget, Sampler};
 use std::fs;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! On this machine: children of known behaviour. Counts and orders only, since others may be using it.
 
-use super::super::{Collected, Sampled, Sampler, SampleTarget, Thread};
+use super::super::{Collected, SampleTarget, Sampled, Sampler, Thread};
 use crate::clock;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

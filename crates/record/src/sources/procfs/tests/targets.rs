@@ -1,6 +1,6 @@
 //! Who belongs to a target.
 
-use super::super::{Collected, Sampler, SampleTarget};
+use super::super::{Collected, SampleTarget, Sampler};
 use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
 use crate::system::Cgroup;
 
