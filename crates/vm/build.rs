@@ -1,8 +1,8 @@
-//! Compiles the library that is preloaded into a QEMU that counts instructions (src/turns.c).
+//! Compiles the library that is preloaded into a QEMU that counts instructions (src/icount_barrier.c).
 
 use std::path::PathBuf;
 
-const SOURCE: &str = "src/turns.c";
+const SOURCE: &str = "src/icount_barrier.c";
 
 fn main() {
     println!("cargo:rerun-if-changed={SOURCE}");
@@ -17,7 +17,7 @@ fn main() {
     let mut command = compiler.to_command();
     command
         .args(["-std=gnu17", "-shared", "-pthread", "-o"])
-        .arg(out.join("turns.so"))
+        .arg(out.join("icount_barrier.so"))
         .arg(SOURCE)
         .arg("-ldl");
     let status = command.status().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));

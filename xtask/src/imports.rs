@@ -3,7 +3,7 @@
 use crate::metadata::Package;
 use std::collections::BTreeSet;
 
-/// The levels of the workspace; a crate imports lower levels only.
+/// The levels of the workspace; a crate imports lower levels only. [`table`] prints them, and ARCHITECTURE.md holds what it prints.
 const LEVELS: [(u8, &[&str]); 6] = [
     (6, &["swtch", "swtch-python", "swtch-experiments"]),
     (5, &["swtch-measure", "swtch-record", "swtch-sim", "swtch-report", "swtch-sched"]),
@@ -14,7 +14,7 @@ const LEVELS: [(u8, &[&str]); 6] = [
 ];
 
 /// Programs that stand apart: they may use only a little, and nothing may import them.
-const SCHEDULERS: [&str; 3] = ["scx_flsched", "scx_fair", "scx_global_fifo"];
+const SCHEDULERS: &str = "scx_*";
 /// What the schedulers share; it stands apart with them.
 const SHARED_BY_SCHEDULERS: &str = "swtch-scx";
 const USED_BY_SCHEDULERS: [&str; 5] =
@@ -22,11 +22,29 @@ const USED_BY_SCHEDULERS: [&str; 5] =
 
 /// External crates that only some crates may import. A trailing `*` stands for any ending.
 const CONFINED: [(&str, &[&str]); 4] = [
-    ("clap*", &["swtch", "scx_flsched", "scx_fair", "scx_global_fifo", SHARED_BY_SCHEDULERS]),
+    ("clap*", &["swtch", SCHEDULERS, SHARED_BY_SCHEDULERS]),
     ("pyo3*", &["swtch-python"]),
-    ("libbpf*", &["swtch-record", "scx_fair", SHARED_BY_SCHEDULERS]),
-    ("scx_*", &SCHEDULERS),
+    ("libbpf*", &["swtch-record", SCHEDULERS, SHARED_BY_SCHEDULERS]),
+    ("scx_*", &[SCHEDULERS]),
 ];
+
+/// The table of levels, for people: a line per level, the crates by the names of their directories.
+pub(crate) fn table() -> String {
+    let line = |(level, names): &(u8, &[&str])| {
+        let names: Vec<&str> = names.iter().map(|name| directory(name)).collect();
+        format!("{level}  {}\n", names.join("  "))
+    };
+    LEVELS.iter().map(line).collect()
+}
+
+/// The directory of a crate below `crates/`.
+fn directory(name: &str) -> &str {
+    match name {
+        "swtch" => "cli",
+        "swtch-sched-ext" => "sched_ext",
+        name => name.strip_prefix("swtch-").unwrap_or(name),
+    }
+}
 
 /// Where a crate of the workspace stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +61,7 @@ fn place(name: &str) -> Option<Place> {
     if name == "xtask" {
         return Some(Place::Chores);
     }
-    if SCHEDULERS.contains(&name) {
+    if matches(SCHEDULERS, name) {
         return Some(Place::Scheduler);
     }
     if name == SHARED_BY_SCHEDULERS {
@@ -54,7 +72,7 @@ fn place(name: &str) -> Option<Place> {
 
 /// Whether it is a live scheduler, or what they share.
 pub(crate) fn is_scheduler(name: &str) -> bool {
-    SCHEDULERS.contains(&name) || name == SHARED_BY_SCHEDULERS
+    matches(SCHEDULERS, name) || name == SHARED_BY_SCHEDULERS
 }
 
 /// Every import that points up or sideways, every confined crate that got out, every crate without a place.
@@ -70,8 +88,9 @@ pub(crate) fn complaints(packages: &[Package]) -> Vec<String> {
         };
         let unique: BTreeSet<&str> = dependencies.iter().map(String::as_str).collect();
         for imported in unique {
-            let ours =
-                members.contains(imported) || place(imported).is_some() || imported.starts_with("swtch-");
+            // Not every crate called scx_ is a scheduler: scx_cargo compiles them.
+            let level = matches!(place(imported), Some(Place::Level(_) | Place::Shared | Place::Chores));
+            let ours = members.contains(imported) || level || imported.starts_with("swtch-");
             complaints.extend(if ours { import(name, importer, imported) } else { confined(name, imported) });
         }
     }
@@ -106,12 +125,14 @@ fn import(name: &str, importer: Place, imported: &str) -> Option<String> {
 }
 
 fn confined(name: &str, imported: &str) -> Option<String> {
-    let matches = |pattern: &str| match pattern.strip_suffix('*') {
-        Some(start) => imported.starts_with(start),
-        None => imported == pattern,
-    };
-    let (_, allowed) = CONFINED.iter().find(|(pattern, _)| matches(pattern))?;
-    (!allowed.contains(&name)).then(|| format!("{name} imports {imported}; only {} may", allowed.join(", ")))
+    let (_, allowed) = CONFINED.iter().find(|(pattern, _)| matches(pattern, imported))?;
+    let may = allowed.iter().any(|pattern| matches(pattern, name));
+    (!may).then(|| format!("{name} imports {imported}; only {} may", allowed.join(", ")))
+}
+
+/// Whether a crate's name is the pattern, in which a trailing `*` stands for any ending.
+fn matches(pattern: &str, name: &str) -> bool {
+    pattern.strip_suffix('*').map_or(name == pattern, |start| name.starts_with(start))
 }
 
 #[cfg(test)]
@@ -153,6 +174,17 @@ mod tests {
     }
 
     #[test]
+    fn the_architecture_holds_the_table_of_levels() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../ARCHITECTURE.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(
+            text.contains(&table()),
+            "ARCHITECTURE.md lacks what `cargo xtask levels` prints:\n{}",
+            table()
+        );
+    }
+
+    #[test]
     fn an_arrow_up_fails() {
         let found = complaints_of(&[("swtch-stats", &["swtch-measure"]), ("swtch-measure", &[])]);
         assert_eq!(found, ["swtch-stats (level 2) imports swtch-measure (level 5); imports go down only"]);
@@ -178,7 +210,7 @@ mod tests {
     fn schedulers_and_chores_stand_apart() {
         assert_eq!(complaints_of(&[("swtch-sched", &["scx_fair"])]).len(), 1);
         assert_eq!(complaints_of(&[("scx_fair", &["swtch-sim"])]).len(), 1);
-        assert_eq!(complaints_of(&[("scx_fair", &["scx_flsched"])]).len(), 1);
+        assert_eq!(complaints_of(&[("scx_fair", &["scx_flsched"]), ("scx_flsched", &[])]).len(), 1);
         assert_eq!(complaints_of(&[("swtch", &["swtch-scx"])]).len(), 1);
         assert_eq!(complaints_of(&[("swtch-scx", &["scx_fair"])]).len(), 1);
         assert_eq!(complaints_of(&[("swtch-record", &["scx_utils"])]).len(), 1);

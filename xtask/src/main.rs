@@ -29,6 +29,7 @@ cargo xtask test [STEP...]   every check and test, or those named, with one clos
 cargo xtask check            what is run before every commit: formats, lints, unit tests, quick tests of the command
 cargo xtask bench            the full benchmarks
 cargo xtask wheel            the Python wheel, into target/wheels
+cargo xtask levels           the table of levels: a crate imports crates of lower levels only
 
 Steps: ";
 
@@ -55,6 +56,10 @@ fn run() -> Result<bool> {
         "check" => Ok(steps::check()),
         "bench" => bench::bench(),
         "wheel" => wheel::wheel(),
+        "levels" => {
+            print!("{}", imports::table());
+            Ok(true)
+        }
         "help" | "-h" | "--help" => {
             println!("{HELP}{}", steps::names().join(" "));
             Ok(true)

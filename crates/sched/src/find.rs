@@ -7,11 +7,34 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Swtch's own, and what each is for.
-const OWN: [(&str, &str); 3] = [
-    ("flsched", "few switches for tasks that pass messages or wait for each other; bad for latency"),
-    ("fair", "shares of fast and slow cores, by the published fair policies"),
-    ("global_fifo", "one queue for all CPUs, to compare others with"),
+/// One of swtch's own schedulers, `schedulers/NAME`.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnScheduler {
+    /// Without `scx_`.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// Whether `swtch sched compare` runs it by default.
+    pub compared: bool,
+}
+
+/// Swtch's own schedulers. Help, lists and defaults come from this table; a new scheduler is a crate in `schedulers/` and a row here.
+pub static SCHEDULERS: [OwnScheduler; 3] = [
+    OwnScheduler {
+        name: "flsched",
+        about: "few switches for tasks that pass messages or wait for each other; bad for latency",
+        compared: true,
+    },
+    OwnScheduler {
+        name: "fair",
+        about: "shares of fast and slow cores, by the published fair policies",
+        compared: false,
+    },
+    OwnScheduler {
+        name: "global_fifo",
+        about: "one queue for all CPUs, to compare others with",
+        compared: true,
+    },
 ];
 const PREFIX: &str = "scx_";
 
@@ -70,15 +93,17 @@ impl SearchPath {
             }
         }
         let mut found: Vec<Found> = names.iter().filter_map(|name| self.find(name).ok()).collect();
-        let rank = |found: &Found| OWN.iter().position(|(name, _)| *name == found.name).unwrap_or(OWN.len());
+        let rank = |found: &Found| {
+            SCHEDULERS.iter().position(|own| own.name == found.name).unwrap_or(SCHEDULERS.len())
+        };
         found.sort_by_key(rank);
         found
     }
 }
 
 fn describe(name: &str, path: PathBuf) -> Found {
-    let own = OWN.iter().find(|(own, _)| *own == name);
-    Found { name: name.to_owned(), path, own: own.is_some(), about: own.map(|(_, about)| *about) }
+    let own = SCHEDULERS.iter().find(|own| own.name == name);
+    Found { name: name.to_owned(), path, own: own.is_some(), about: own.map(|own| own.about) }
 }
 
 fn is_executable(path: &Path) -> bool {

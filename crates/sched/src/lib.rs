@@ -21,7 +21,7 @@ pub use compare::{
     compare_in_vm, table,
 };
 pub use error::{NO_SCHEDULERS, SchedError};
-pub use find::{Found, SearchPath};
+pub use find::{Found, OwnScheduler, SCHEDULERS, SearchPath};
 pub use kernels::{KernelRun, kernels_table, measures};
 pub use lock::{Lock, status};
 pub use message::SchedulerMessage;

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Where the first process lies in the guest.
 pub(crate) const FIRST_PROCESS: &str = "/.swtch/init";
 /// What it is to do.
-pub(crate) const ERRAND_FILE: &str = "/.swtch/errand.json";
+pub(crate) const JOB_FILE: &str = "/.swtch/job.json";
 /// The name of the channel's port; the host gives it to QEMU.
 pub(crate) const PORT: &str = "swtch";
 /// How often the guest says that it lives, in its own time.
@@ -32,7 +32,7 @@ const PORT_LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What the guest is to do.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Errand {
+pub(crate) struct GuestJob {
     pub(crate) command: Vec<OsString>,
     /// The command's program, found by the host.
     pub(crate) program: OsString,
@@ -43,7 +43,7 @@ pub(crate) struct Errand {
     pub(crate) fetch: Vec<OsString>,
 }
 
-impl Errand {
+impl GuestJob {
     pub(crate) fn folder(&self) -> PathBuf {
         PathBuf::from(&self.working_folder)
     }
@@ -81,7 +81,7 @@ pub fn is_first_process() -> bool {
 pub fn run() -> io::Result<()> {
     let missing = mounts::all();
     let channel = Channel(Arc::new(Mutex::new(port()?)));
-    let errand: Errand = serde_json::from_slice(&fs::read(ERRAND_FILE)?)?;
+    let job: GuestJob = serde_json::from_slice(&fs::read(JOB_FILE)?)?;
     let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
     channel.report(Report::Booted { kernel, cpus, uptime_ns: uptime_ns() });
@@ -95,10 +95,10 @@ pub fn run() -> io::Result<()> {
             heartbeat.report(Report::Alive { uptime_ns: uptime_ns() });
         }
     })?;
-    if let Err(trouble) = command::run(&errand, &channel) {
+    if let Err(trouble) = command::run(&job, &channel) {
         channel.trouble(trouble);
     }
-    files::send(&errand, &channel);
+    files::send(&job, &channel);
     channel.report(Report::Done);
     reboot(RebootCommand::PowerOff)?;
     Ok(())

@@ -1,10 +1,10 @@
 //! The guest's first file system: what travels, and `swtch` as its first process.
 
-use crate::carry::Item;
 use crate::cpio::Archive;
 use crate::elf;
 use crate::error::VmError;
-use crate::guest::{ERRAND_FILE, Errand, FIRST_PROCESS};
+use crate::file_closure::GuestEntry;
+use crate::guest::{FIRST_PROCESS, GuestJob, JOB_FILE};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -27,9 +27,9 @@ const CONSOLE: (u32, u32) = (5, 1);
 /// the first process is among them.
 pub(crate) fn write(
     to: &Path,
-    items: &BTreeMap<PathBuf, Item>,
+    items: &BTreeMap<PathBuf, GuestEntry>,
     first_process: &Path,
-    errand: &Errand,
+    job: &GuestJob,
     memory_bytes: u64,
 ) -> Result<u64, VmError> {
     let doing = || VmError::system(format!("writing the guest's file system to {}", to.display()));
@@ -37,7 +37,7 @@ pub(crate) fn write(
     let links = merged_folders(Path::new("/"));
     let items = placed(items, &links);
     let mut archive = Archive::new(BufWriter::new(File::create(to).map_err(doing())?));
-    for folder in folders(&items, &errand.folder()) {
+    for folder in folders(&items, &job.folder()) {
         let mode = if folder == Path::new("/tmp") { 0o1777 } else { 0o755 };
         archive.folder(&folder, mode).map_err(doing())?;
     }
@@ -51,10 +51,10 @@ pub(crate) fn write(
         }
     }
     archive.link(Path::new(FIRST_PROCESS), first_process).map_err(doing())?;
-    let text = serde_json::to_vec(errand).map_err(io::Error::from).map_err(doing())?;
-    archive.file(Path::new(ERRAND_FILE), 0o644, &text).map_err(doing())?;
+    let text = serde_json::to_vec(job).map_err(io::Error::from).map_err(doing())?;
+    archive.file(Path::new(JOB_FILE), 0o644, &text).map_err(doing())?;
     for (path, item) in &items {
-        let Item::File { from, mode } = item else { continue };
+        let GuestEntry::File { from, mode } = item else { continue };
         // Asked before it is read: it may be larger than this machine's memory.
         let size = fs::metadata(from).map_or(0, |found| found.len());
         let bytes = archive.bytes + size;
@@ -86,7 +86,10 @@ fn merged_folders(root: &Path) -> BTreeMap<PathBuf, PathBuf> {
 }
 
 /// Items where they lie once the links are followed.
-fn placed(items: &BTreeMap<PathBuf, Item>, links: &BTreeMap<PathBuf, PathBuf>) -> BTreeMap<PathBuf, Item> {
+fn placed(
+    items: &BTreeMap<PathBuf, GuestEntry>,
+    links: &BTreeMap<PathBuf, PathBuf>,
+) -> BTreeMap<PathBuf, GuestEntry> {
     let place = |path: &PathBuf| {
         let link = links.iter().find_map(|(link, target)| Some((target, path.strip_prefix(link).ok()?)));
         link.map_or_else(|| path.clone(), |(target, below)| Path::new("/").join(target).join(below))
@@ -95,7 +98,7 @@ fn placed(items: &BTreeMap<PathBuf, Item>, links: &BTreeMap<PathBuf, PathBuf>) -
 }
 
 /// Every folder that has to be made, parents first.
-fn folders(items: &BTreeMap<PathBuf, Item>, working: &Path) -> BTreeSet<PathBuf> {
+fn folders(items: &BTreeMap<PathBuf, GuestEntry>, working: &Path) -> BTreeSet<PathBuf> {
     let mut folders: BTreeSet<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
     let mut add = |path: &Path| folders.extend(path.ancestors().map(Path::to_owned));
     add(working);
@@ -105,7 +108,7 @@ fn folders(items: &BTreeMap<PathBuf, Item>, working: &Path) -> BTreeSet<PathBuf>
         add(Path::new(path));
     }
     for (path, item) in items {
-        let folder = if *item == Item::Folder { Some(path.as_path()) } else { path.parent() };
+        let folder = if *item == GuestEntry::Folder { Some(path.as_path()) } else { path.parent() };
         add(folder.unwrap_or(Path::new("/")));
     }
     folders.remove(Path::new("/"));
@@ -115,10 +118,10 @@ fn folders(items: &BTreeMap<PathBuf, Item>, working: &Path) -> BTreeSet<PathBuf>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::carry::Luggage;
+    use crate::file_closure::GuestFiles;
 
-    fn file(from: &str) -> Item {
-        Item::File { from: from.into(), mode: 0o755 }
+    fn file(from: &str) -> GuestEntry {
+        GuestEntry::File { from: from.into(), mode: 0o755 }
     }
 
     #[test]
@@ -139,8 +142,10 @@ mod tests {
 
     #[test]
     fn parents_come_first() {
-        let items =
-            BTreeMap::from([(PathBuf::from("/a/b/c"), file("/c")), (PathBuf::from("/a/d"), Item::Folder)]);
+        let items = BTreeMap::from([
+            (PathBuf::from("/a/b/c"), file("/c")),
+            (PathBuf::from("/a/d"), GuestEntry::Folder),
+        ]);
         let folders: Vec<_> = folders(&items, Path::new("/work/here")).into_iter().collect();
         let at = |path: &str| folders.iter().position(|folder| folder == Path::new(path)).unwrap();
         assert!(at("/a") < at("/a/b") && at("/work") < at("/work/here"));
@@ -151,10 +156,10 @@ mod tests {
     fn too_much_is_refused_with_its_size() {
         let folder = tempfile::tempdir().unwrap();
         let own = std::env::current_exe().unwrap();
-        let errand = Errand::default();
-        let mut luggage = Luggage::new(Vec::new(), folder.path().to_owned());
-        luggage.program(&own).unwrap();
-        let error = write(&folder.path().join("i.cpio"), &luggage.items, &own, &errand, 4096).unwrap_err();
+        let job = GuestJob::default();
+        let mut files = GuestFiles::new(Vec::new(), folder.path().to_owned());
+        files.program(&own).unwrap();
+        let error = write(&folder.path().join("i.cpio"), &files.items, &own, &job, 4096).unwrap_err();
         assert!(error.to_string().contains("--memory"), "{error}");
     }
 }

@@ -9,23 +9,23 @@
 
 pub mod guest;
 
-mod carry;
 mod console;
 mod cpio;
 mod elf;
 mod error;
 mod event;
+mod file_closure;
+mod guest_paths;
+mod guest_result;
+mod icount_barrier;
 mod initramfs;
 mod kernel;
-mod places;
 mod protocol;
 mod qemu;
-mod returned;
 mod run;
 mod session;
 mod spec;
 mod tail;
-mod turns;
 
 pub use error::VmError;
 pub use event::{Event, Outcome};

@@ -2,8 +2,8 @@
 
 use crate::error::VmError;
 use crate::guest::{FIRST_PROCESS, PORT};
+use crate::icount_barrier::{self, IcountBarrier};
 use crate::spec::Spec;
-use crate::turns::{self, Turns};
 use serde::Serialize;
 use std::env;
 use std::ffi::OsString;
@@ -81,7 +81,7 @@ pub(crate) struct Files {
     pub(crate) console: PathBuf,
     pub(crate) complaints: PathBuf,
     /// Where instructions are counted.
-    pub(crate) turns: Option<Turns>,
+    pub(crate) icount_barrier: Option<IcountBarrier>,
 }
 
 /// QEMU's arguments.
@@ -90,8 +90,8 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-M", "pc"]);
     add(accelerator.arguments());
-    if files.turns.is_some() {
-        add(&turns::QEMU_ARGUMENTS);
+    if files.icount_barrier.is_some() {
+        add(&icount_barrier::QEMU_ARGUMENTS);
     }
     add(&["-smp", &spec.cpus.to_string(), "-m", &format!("{}M", spec.memory_mib)]);
     // Files take what is written at once, so nothing that this process does or does not can delay the guest. Without ioeventfd the
@@ -137,8 +137,8 @@ impl Qemu {
     pub(crate) fn start(spec: &Spec, accelerator: Accelerator, files: &Files) -> Result<Self, VmError> {
         let program = program_on_path(PROGRAM).ok_or(VmError::NoQemu { program: PROGRAM })?;
         let mut command = tied(&program, std::process::id());
-        if let Some(turns) = &files.turns {
-            turns.load_into(&mut command);
+        if let Some(icount_barrier) = &files.icount_barrier {
+            icount_barrier.load_into(&mut command);
         }
         let complaints =
             File::create(&files.complaints).map_err(VmError::system("making a file for QEMU's messages"))?;
@@ -199,7 +199,7 @@ mod tests {
             channel: place("channel"),
             console: place("console"),
             complaints: place("complaints"),
-            turns: None,
+            icount_barrier: None,
         }
     }
 

@@ -1,17 +1,17 @@
 //! One run: everything is prepared, the guest boots, its messages are followed to the end.
 
-use crate::carry::{Item, Luggage};
 use crate::error::VmError;
 use crate::event::{Event, Outcome};
-use crate::guest::Errand;
+use crate::file_closure::{GuestEntry, GuestFiles};
+use crate::guest::GuestJob;
+use crate::guest_paths::{GuestPaths, USUAL_PATH};
+use crate::guest_result::GuestResult;
+use crate::icount_barrier::IcountBarrier;
 use crate::initramfs;
 use crate::kernel::{self, Kernel};
-use crate::places::{Places, USUAL_PATH};
 use crate::qemu::{self, Accelerator, Files};
-use crate::returned::Returned;
 use crate::session::{End, Session};
 use crate::spec::Spec;
-use crate::turns::Turns;
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -54,7 +54,7 @@ pub fn run(
     // Before anything is fetched or booted: a mistyped name should not cost a minute.
     let packed = pack(spec, first_process, &here)?;
     let back = spec.fetch_into.clone().unwrap_or_else(|| here.clone());
-    Returned::new(&spec.fetch, &back)?;
+    GuestResult::new(&spec.fetch, &back)?;
     let kernel = kernel::choose(spec.kernel.as_deref(), !spec.scheduler.is_empty(), spec.update, |text| {
         observer.event(&Event::Preparing { text: text.to_owned() });
     })?;
@@ -63,8 +63,8 @@ pub fn run(
         .tempdir()
         .map_err(VmError::system("making a folder for the guest's files"))?;
     let initramfs = folder.path().join("initramfs.cpio");
-    let Packed { items, first_process, errand } = packed;
-    initramfs::write(&initramfs, &items, &first_process, &errand, spec.memory_mib << 20)?;
+    let Packed { items, first_process, job } = packed;
+    initramfs::write(&initramfs, &items, &first_process, &job, spec.memory_mib << 20)?;
     boot(spec, &kernel, folder.path(), &back, observer)
 }
 
@@ -86,15 +86,15 @@ fn boot(
             channel: folder.join(format!("channel-{accelerator:?}")),
             console: folder.join(format!("console-{accelerator:?}")),
             complaints: folder.join(format!("complaints-{accelerator:?}")),
-            turns: (accelerator == Accelerator::CountedInstructions)
-                .then(|| Turns::prepare(folder))
+            icount_barrier: (accelerator == Accelerator::CountedInstructions)
+                .then(|| IcountBarrier::prepare(folder))
                 .transpose()?,
         };
         observer.event(&Event::Booting { kernel: kernel.name.clone(), accelerator });
         let is_trial = accelerator == Accelerator::Kvm;
         let boot_timeout = if is_trial { KVM_PATIENCE.min(spec.boot_timeout) } else { spec.boot_timeout };
-        let returned = Returned::new(&spec.fetch, back)?;
-        let session = Session::start(spec, accelerator, &files, boot_timeout, returned)?;
+        let result = GuestResult::new(&spec.fetch, back)?;
+        let session = Session::start(spec, accelerator, &files, boot_timeout, result)?;
         match session.follow(observer) {
             End::Done(outcome) => return Ok(outcome),
             End::Failed { error: VmError::Interrupted, .. } => return Err(VmError::Interrupted),
@@ -116,33 +116,33 @@ fn boot(
 
 /// What travels, by its place in the guest, and what the guest is to do with it.
 struct Packed {
-    items: BTreeMap<PathBuf, Item>,
+    items: BTreeMap<PathBuf, GuestEntry>,
     first_process: PathBuf,
-    errand: Errand,
+    job: GuestJob,
 }
 
 fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<Packed, VmError> {
     let path = env::var_os("PATH").filter(|path| !path.is_empty()).unwrap_or_else(|| USUAL_PATH.into());
-    let mut luggage = Luggage::new(env::split_paths(&path).collect(), here.to_owned());
-    let program = luggage.command(&spec.command)?;
-    luggage.program(first_process)?;
+    let mut guest_files = GuestFiles::new(env::split_paths(&path).collect(), here.to_owned());
+    let program = guest_files.command(&spec.command)?;
+    guest_files.program(first_process)?;
     for file in &spec.copy {
-        luggage.copy(file)?;
+        guest_files.copy(file)?;
     }
     let scheduler = match spec.scheduler.split_first() {
         Some((name, options)) => {
-            let found = scheduler_program(&luggage, name, first_process)?;
-            luggage.program(&found)?;
+            let found = scheduler_program(&guest_files, name, first_process)?;
+            guest_files.program(&found)?;
             Some((found, options))
         }
         None => None,
     };
-    let places = if spec.deterministic {
-        Places::fixed(&luggage, here, first_process, &words(spec))
+    let paths = if spec.deterministic {
+        GuestPaths::fixed(&guest_files, here, first_process, &words(spec))
     } else {
-        Places::default()
+        GuestPaths::default()
     };
-    let path = places.path(&path, &luggage.items);
+    let path = paths.path(&path, &guest_files.items);
     let environment: [(&str, &OsStr); 5] = [
         ("PATH", &path),
         ("HOME", OsStr::new("/root")),
@@ -150,21 +150,21 @@ fn pack(spec: &Spec, first_process: &Path, here: &Path) -> Result<Packed, VmErro
         ("LANG", OsStr::new("C.UTF-8")),
         ("TERM", OsStr::new("dumb")),
     ];
-    let program = places.of(&program).into_os_string();
-    let arguments = spec.command.iter().skip(1).map(|word| places.word(word));
-    let errand = Errand {
+    let program = paths.of(&program).into_os_string();
+    let arguments = spec.command.iter().skip(1).map(|word| paths.word(word));
+    let job = GuestJob {
         command: std::iter::once(program.clone()).chain(arguments).collect(),
         program,
-        working_folder: places.working_folder(here).into_os_string(),
+        working_folder: paths.working_folder(here).into_os_string(),
         // The same for everybody: what the host's shell happens to have set would change a deterministic run.
         environment: environment.map(|(name, value)| (name.into(), value.to_owned())).to_vec(),
         scheduler: scheduler.map_or_else(Vec::new, |(found, options)| {
-            std::iter::once(places.of(&found).into_os_string()).chain(options.iter().cloned()).collect()
+            std::iter::once(paths.of(&found).into_os_string()).chain(options.iter().cloned()).collect()
         }),
-        fetch: spec.fetch.iter().map(|path| places.word(path.as_os_str())).collect(),
+        fetch: spec.fetch.iter().map(|path| paths.word(path.as_os_str())).collect(),
     };
-    let first_process = places.of(&luggage.absolute(first_process));
-    Ok(Packed { items: places.items(&luggage.items), first_process, errand })
+    let first_process = paths.of(&guest_files.absolute(first_process));
+    Ok(Packed { items: paths.items(&guest_files.items), first_process, job })
 }
 
 /// The words that may name files.
@@ -174,11 +174,15 @@ fn words(spec: &Spec) -> Vec<OsString> {
 }
 
 /// `scx_NAME` on PATH, or beside this program.
-fn scheduler_program(luggage: &Luggage, name: &OsStr, first_process: &Path) -> Result<PathBuf, VmError> {
+fn scheduler_program(
+    guest_files: &GuestFiles,
+    name: &OsStr,
+    first_process: &Path,
+) -> Result<PathBuf, VmError> {
     let mut program = OsString::from("scx_");
     program.push(name);
     let beside = first_process.with_file_name(&program);
-    luggage
+    guest_files
         .find(&program)
         .or_else(|| beside.is_file().then_some(beside))
         .ok_or_else(|| VmError::NoScheduler { name: name.to_string_lossy().into_owned() })

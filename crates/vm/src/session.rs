@@ -3,12 +3,12 @@
 use crate::console::Console;
 use crate::error::VmError;
 use crate::event::{Event, Outcome};
+use crate::guest_result::GuestResult;
+use crate::icount_barrier::IcountBarrier;
 use crate::protocol::{Decoder, Exited, Message, Report, Trouble};
 use crate::qemu::{Accelerator, Files, Qemu};
-use crate::returned::Returned;
 use crate::spec::Spec;
 use crate::tail::Tail;
-use crate::turns::Turns;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -33,13 +33,13 @@ pub(crate) struct Session<'a> {
     accelerator: Accelerator,
     qemu: Qemu,
     complaints: PathBuf,
-    turns: Option<Turns>,
+    icount_barrier: Option<IcountBarrier>,
     boot_timeout: Duration,
     channel: Tail,
     console_file: Tail,
     console: Console,
     decoder: Decoder,
-    returned: Returned,
+    result: GuestResult,
     began: Instant,
     heard: Instant,
     started: Option<Instant>,
@@ -55,7 +55,7 @@ impl<'a> Session<'a> {
         accelerator: Accelerator,
         files: &Files,
         boot_timeout: Duration,
-        returned: Returned,
+        result: GuestResult,
     ) -> Result<Self, VmError> {
         let tail =
             |path: &Path| Tail::create(path).map_err(VmError::system(format!("making {}", path.display())));
@@ -66,13 +66,13 @@ impl<'a> Session<'a> {
             accelerator,
             qemu: Qemu::start(spec, accelerator, files)?,
             complaints: files.complaints.clone(),
-            turns: files.turns.clone(),
+            icount_barrier: files.icount_barrier.clone(),
             boot_timeout,
             channel,
             console_file,
             console: Console::default(),
             decoder: Decoder::default(),
-            returned,
+            result,
             began,
             heard: began,
             started: None,
@@ -135,7 +135,7 @@ impl<'a> Session<'a> {
     fn message(&mut self, message: Message, observer: &mut dyn Observer<Event>) -> Result<(), VmError> {
         match message {
             Message::Output(stream, bytes) => observer.event(&Event::Output { stream, bytes }),
-            Message::Piece(bytes) => self.returned.piece(&bytes)?,
+            Message::Piece(bytes) => self.result.piece(&bytes)?,
             Message::Report(report) => self.report(report, observer)?,
         }
         Ok(())
@@ -145,8 +145,8 @@ impl<'a> Session<'a> {
         match report {
             Report::Booted { kernel, cpus, .. } => {
                 self.kernel = Some(kernel.clone());
-                if let Some(turns) = &self.turns {
-                    turns.check()?;
+                if let Some(icount_barrier) = &self.icount_barrier {
+                    icount_barrier.check()?;
                 }
                 observer.event(&Event::Booted { kernel, cpus, after: self.began.elapsed() });
             }
@@ -160,8 +160,8 @@ impl<'a> Session<'a> {
                 self.exited = Some(exited.clone());
                 observer.event(&Event::Exited(exited));
             }
-            Report::File(head) => self.returned.head(&head)?,
-            Report::FileEnd => observer.event(&Event::Returned { path: self.returned.end()? }),
+            Report::File(head) => self.result.head(&head)?,
+            Report::FileEnd => observer.event(&Event::Returned { path: self.result.end()? }),
             Report::Trouble(trouble) => self.trouble(trouble, observer),
             Report::Done => self.done = true,
             Report::Alive { .. } => {}

@@ -4,16 +4,37 @@ use super::{JsonArgs, size};
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use swtch_sched::Policy;
+use std::sync::LazyLock;
+use swtch_sched::{Policy, SCHEDULERS};
+use swtch_units::aligned;
 use swtch_vm::Spec;
 
 /// Runs of each policy, where nothing else is said; exact figures need one.
 const RUNS: usize = 5;
 
+/// What `swtch sched compare` compares by default.
+static DEFAULT_POLICIES: LazyLock<String> = LazyLock::new(|| {
+    let own = SCHEDULERS.iter().filter(|one| one.compared).map(|one| one.name);
+    ["stock", "fifo", "rr"].into_iter().chain(own).collect::<Vec<_>>().join(",")
+});
+
 #[derive(Debug, Args)]
 #[command(subcommand_help_heading = "Commands, and any scx_NAME that 'swtch sched list' shows")]
 #[command(override_usage = "swtch sched NAME [OPTIONS OF scx_NAME]\n       swtch sched <COMMAND>")]
-#[command(after_help = "Examples:\n  \
+#[command(after_help = scheduler_help())]
+pub(crate) struct SchedArgs {
+    #[command(subcommand)]
+    pub(crate) what: SchedCommand,
+}
+
+/// What the help of `swtch sched` ends with.
+fn scheduler_help() -> String {
+    let rows: Vec<Vec<String>> =
+        SCHEDULERS.iter().map(|one| vec![format!("  {}", one.name), one.about.to_owned()]).collect();
+    format!("Schedulers of swtch:\n{}\n{EXAMPLES}", aligned(&rows, |_| false))
+}
+
+const EXAMPLES: &str = "Examples:\n  \
     swtch sched list\n  \
     swtch sched status\n  \
     swtch sched flsched --for 60s                     the whole machine, for a minute\n  \
@@ -24,11 +45,7 @@ const RUNS: usize = 5;
     Whatever ends swtch ends the scheduler too, and the kernel's own is back.\n\
     Options of swtch's own schedulers: --for TIME, --only-pid PID, --only-cgroup PATH,\n\
     --stats SECONDS, --json, and what their --help says. Of others: --for TIME, and their own.\n\
-    Exit status: 0 ended as asked, 1 failed or ended by the kernel, 2 wrong usage.")]
-pub(crate) struct SchedArgs {
-    #[command(subcommand)]
-    pub(crate) what: SchedCommand,
-}
+    Exit status: 0 ended as asked, 1 failed or ended by the kernel, 2 wrong usage.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedCommand {
@@ -66,7 +83,7 @@ pub(crate) struct CompareArgs {
         long,
         value_name = "NAME,...",
         value_delimiter = ',',
-        default_value = "stock,fifo,rr,flsched,global_fifo"
+        default_value = DEFAULT_POLICIES.as_str()
     )]
     pub(crate) policies: Vec<Policy>,
     /// Counted runs of each policy; 5, or 1 with --deterministic

@@ -1,6 +1,6 @@
 //! Runs the scheduler and the command, and counts what happens meanwhile.
 
-use super::{Channel, Errand, settle::settle, uptime_ns};
+use super::{Channel, GuestJob, settle::settle, uptime_ns};
 use crate::protocol::{Exited, Message, PIECE_BYTES, Report, Stream, Trouble};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use std::ffi::OsStr;
@@ -22,8 +22,8 @@ const OUTPUT_PATIENCE: Duration = Duration::from_secs(1);
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the command under its scheduler.
-pub(super) fn run(errand: &Errand, channel: &Channel) -> Result<(), Trouble> {
-    let scheduler = Scheduler::load(errand, channel)?;
+pub(super) fn run(job: &GuestJob, channel: &Channel) -> Result<(), Trouble> {
+    let scheduler = Scheduler::load(job, channel)?;
     if let Some(busy_percent) = settle() {
         channel.report(Report::Busy { percent: busy_percent });
     }
@@ -31,8 +31,8 @@ pub(super) fn run(errand: &Errand, channel: &Channel) -> Result<(), Trouble> {
     let cannot = |error: io::Error| Trouble::Command { why: error.to_string() };
     channel.report(Report::Started);
     let began_ns = uptime_ns();
-    let arguments = errand.command.iter().skip(1);
-    let mut child = command(&errand.program, errand).args(arguments).spawn().map_err(cannot)?;
+    let arguments = job.command.iter().skip(1);
+    let mut child = command(&job.program, job).args(arguments).spawn().map_err(cannot)?;
     let outputs = pump(&mut child, channel);
     let status = loop {
         match wait(WaitOptions::empty()) {
@@ -61,12 +61,12 @@ fn is(pid: Pid, child: &Child) -> bool {
 }
 
 /// With its input and outputs as every command of the guest has them.
-fn command(program: &OsStr, errand: &Errand) -> Command {
+fn command(program: &OsStr, job: &GuestJob) -> Command {
     let mut command = Command::new(program);
     command
-        .current_dir(errand.folder())
+        .current_dir(job.folder())
         .env_clear()
-        .envs(errand.environment.iter().map(|(name, value)| (name, value)))
+        .envs(job.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -138,14 +138,14 @@ struct Scheduler {
 
 impl Scheduler {
     /// Starts it and waits until the kernel says that it schedules; nothing when none was asked for.
-    fn load(errand: &Errand, channel: &Channel) -> Result<Option<Self>, Trouble> {
-        let Some((program, arguments)) = errand.scheduler.split_first() else { return Ok(None) };
+    fn load(job: &GuestJob, channel: &Channel) -> Result<Option<Self>, Trouble> {
+        let Some((program, arguments)) = job.scheduler.split_first() else { return Ok(None) };
         let trouble = |why: String| Trouble::Scheduler { why };
         if state().is_none() {
             return Err(trouble("the guest's kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT)".to_owned()));
         }
         let mut child =
-            command(program, errand).args(arguments).spawn().map_err(|error| trouble(error.to_string()))?;
+            command(program, job).args(arguments).spawn().map_err(|error| trouble(error.to_string()))?;
         let said = listen(&mut child);
         let mut scheduler = Self { child, said };
         let began = Instant::now();

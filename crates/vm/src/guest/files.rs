@@ -1,6 +1,6 @@
 //! Sends the files back that the host asked for.
 
-use super::{Channel, Errand};
+use super::{Channel, GuestJob};
 use crate::protocol::{FileHead, Kind, Message, PIECE_BYTES, Report, Trouble};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,9 +8,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-pub(super) fn send(errand: &Errand, channel: &Channel) {
-    for (wish, path) in errand.fetch.iter().enumerate() {
-        let place = errand.folder().join(path);
+pub(super) fn send(job: &GuestJob, channel: &Channel) {
+    for (wish, path) in job.fetch.iter().enumerate() {
+        let place = job.folder().join(path);
         if let Err(error) = send_below(wish, &place, Path::new(""), channel) {
             channel.trouble(Trouble::Fetch { path: path.clone(), why: error.to_string() });
         }

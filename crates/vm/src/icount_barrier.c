@@ -33,7 +33,7 @@
 /* What QEMU calls the thread that runs all CPUs, when it is told to name its threads (accel/tcg/tcg-accel-ops-rr.c). */
 static const char cpus_name[] = "ALL CPUs/TCG";
 /* A file of this name is made once that thread is known: whoever has started QEMU then knows that turns are kept. */
-static const char mark_variable[] = "SWTCH_TURNS";
+static const char mark_variable[] = "SWTCH_ICOUNT_BARRIER";
 /* A guest that powers off may leave its CPUs spinning, and only the main loop can end QEMU then. */
 static const int patience_s = 5;
 

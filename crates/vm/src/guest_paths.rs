@@ -3,7 +3,7 @@
 //! The current folder is always `/here` there, swtch and its schedulers lie in a folder of their own, and PATH is the usual one. What else
 //! travels keeps its place: programs find their libraries and files by it.
 
-use crate::carry::{Item, Luggage};
+use crate::file_closure::{GuestEntry, GuestFiles};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -21,9 +21,9 @@ pub(crate) const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/u
 /// Folders that programs and libraries expect under their names.
 const SYSTEM_FOLDERS: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/var"];
 
-/// Places of the host, and what they are in the guest. By default all are the same.
+/// Paths of the host, and what they are in the guest. By default all are the same.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct GuestPaths {
     /// The current folder, where it is moved.
     here: Option<PathBuf>,
     /// This program, where it is moved.
@@ -32,15 +32,15 @@ pub(crate) struct Places {
     named: BTreeSet<PathBuf>,
 }
 
-impl Places {
+impl GuestPaths {
     /// The same on every host, as far as the command permits.
-    pub(crate) fn fixed(luggage: &Luggage, here: &Path, own: &Path, words: &[OsString]) -> Self {
+    pub(crate) fn fixed(files: &GuestFiles, here: &Path, own: &Path, words: &[OsString]) -> Self {
         let keeps_its_name = leads_out(words)
             || (is_of_the_system(here) && words.iter().any(|word| names_a_file_in(here, word)));
         Self {
             here: (!keeps_its_name).then(|| here.to_owned()),
-            own: Some(luggage.absolute(own)),
-            named: luggage.named.clone(),
+            own: Some(files.absolute(own)),
+            named: files.named.clone(),
         }
     }
 
@@ -77,7 +77,7 @@ impl Places {
     }
 
     /// Everything that travels, where it lies in the guest.
-    pub(crate) fn items(&self, items: &BTreeMap<PathBuf, Item>) -> BTreeMap<PathBuf, Item> {
+    pub(crate) fn items(&self, items: &BTreeMap<PathBuf, GuestEntry>) -> BTreeMap<PathBuf, GuestEntry> {
         let mut moved = BTreeMap::new();
         for (path, item) in items {
             moved.insert(self.of(path), item.clone());
@@ -112,7 +112,7 @@ impl Places {
     }
 
     /// PATH in the guest. `searched` is the host's: of it, those unusual folders stay that programs were taken from.
-    pub(crate) fn path(&self, searched: &OsStr, items: &BTreeMap<PathBuf, Item>) -> OsString {
+    pub(crate) fn path(&self, searched: &OsStr, items: &BTreeMap<PathBuf, GuestEntry>) -> OsString {
         if self.own.is_none() {
             return searched.to_owned();
         }
@@ -168,14 +168,14 @@ fn continues_a_path(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn places(here: &str, words: &[&str]) -> Places {
-        let luggage = Luggage::new(Vec::new(), here.into());
+    fn places(here: &str, words: &[&str]) -> GuestPaths {
+        let files = GuestFiles::new(Vec::new(), here.into());
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        Places::fixed(&luggage, Path::new(here), Path::new("/opt/s/swtch"), &words)
+        GuestPaths::fixed(&files, Path::new(here), Path::new("/opt/s/swtch"), &words)
     }
 
-    fn file(from: &str) -> Item {
-        Item::File { from: from.into(), mode: 0o755 }
+    fn file(from: &str) -> GuestEntry {
+        GuestEntry::File { from: from.into(), mode: 0o755 }
     }
 
     #[test]
@@ -214,9 +214,9 @@ mod tests {
 
     #[test]
     fn what_an_argument_names_is_there_too() {
-        let mut luggage = Luggage::new(Vec::new(), "/home/me".into());
-        luggage.named.insert("/home/me/swtch".into());
-        let places = Places::fixed(&luggage, Path::new("/home/me"), Path::new("/home/me/swtch"), &[]);
+        let mut files = GuestFiles::new(Vec::new(), "/home/me".into());
+        files.named.insert("/home/me/swtch".into());
+        let places = GuestPaths::fixed(&files, Path::new("/home/me"), Path::new("/home/me/swtch"), &[]);
         let items = BTreeMap::from([(PathBuf::from("/home/me/swtch"), file("/home/me/swtch"))]);
         let moved: Vec<PathBuf> = places.items(&items).into_keys().collect();
         assert_eq!(moved, [Path::new("/.swtch/bin/swtch"), Path::new("/here/swtch")]);
@@ -233,7 +233,7 @@ mod tests {
         let usual = format!("/.swtch/bin:{USUAL_PATH}");
         assert_eq!(path("/opt/s:/usr/games:/bin:/usr/bin"), usual);
         assert_eq!(path("/bin:/home/me/bin:/nowhere"), format!("/here/bin:{usual}"));
-        let same = Places::default();
+        let same = GuestPaths::default();
         assert_eq!(same.path(OsStr::new("/bin:/x"), &items), "/bin:/x");
     }
 }

@@ -10,14 +10,14 @@ use tempfile::NamedTempFile;
 
 /// Takes files in.
 #[derive(Debug)]
-pub(crate) struct Returned {
+pub(crate) struct GuestResult {
     /// Where each wish goes.
     destinations: Vec<PathBuf>,
     /// The file that is being written: whole under its name, or not there.
     open: Option<(NamedTempFile, PathBuf, u32)>,
 }
 
-impl Returned {
+impl GuestResult {
     /// Each path comes back to the same place relative to `here`; an absolute one, or one that leads out, under its last name.
     pub(crate) fn new(wishes: &[PathBuf], here: &Path) -> Result<Self, VmError> {
         let destination = |wish: &PathBuf| {
@@ -84,8 +84,8 @@ mod tests {
         FileHead { wish, below: below.into(), kind, mode: 0o640 }
     }
 
-    fn returned(wishes: &[&str], here: &Path) -> Returned {
-        Returned::new(&wishes.iter().map(PathBuf::from).collect::<Vec<_>>(), here).unwrap()
+    fn returned(wishes: &[&str], here: &Path) -> GuestResult {
+        GuestResult::new(&wishes.iter().map(PathBuf::from).collect::<Vec<_>>(), here).unwrap()
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         let returned = returned(&["../x/y", "./z"], here);
         assert_eq!(returned.destinations, [Path::new("/here/y"), Path::new("/here/./z")]);
         for bad in ["/", "..", "a/.."] {
-            assert!(Returned::new(&[bad.into()], here).is_err(), "{bad}");
+            assert!(GuestResult::new(&[bad.into()], here).is_err(), "{bad}");
         }
     }
 }

@@ -31,7 +31,7 @@ const LARGEST_INTERPRETER_DEPTH: usize = 5;
 
 /// A file as it will be in the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
+pub(crate) enum GuestEntry {
     /// Copied from here, with these permissions.
     File {
         from: PathBuf,
@@ -42,8 +42,8 @@ pub(crate) enum Item {
 
 /// What travels, by its place in the guest: absolute, without `.` and `..`.
 #[derive(Debug, Default)]
-pub(crate) struct Luggage {
-    pub(crate) items: BTreeMap<PathBuf, Item>,
+pub(crate) struct GuestFiles {
+    pub(crate) items: BTreeMap<PathBuf, GuestEntry>,
     /// Programs and libraries whose needs were looked at.
     seen: BTreeSet<PathBuf>,
     /// Programs and files that an argument of the command names.
@@ -52,7 +52,7 @@ pub(crate) struct Luggage {
     here: PathBuf,
 }
 
-impl Luggage {
+impl GuestFiles {
     /// Of a host on which `searched` is searched for programs (PATH), and relative paths begin at `here`.
     pub(crate) fn new(searched: Vec<PathBuf>, here: PathBuf) -> Self {
         Self { searched, here, ..Self::default() }
@@ -112,7 +112,7 @@ impl Luggage {
         if !metadata.is_dir() {
             return Err(fail(io::Error::other("neither a file nor a folder")));
         }
-        self.items.insert(path.clone(), Item::Folder);
+        self.items.insert(path.clone(), GuestEntry::Folder);
         let mut inside: Vec<PathBuf> = fs::read_dir(&path)
             .map_err(fail)?
             .map(|entry| Ok(entry?.path()))
@@ -144,7 +144,7 @@ impl Luggage {
         let fail = |source| VmError::Copy { path: path.clone(), source };
         let mode = fs::metadata(&path).map_err(fail)?.permissions().mode() & 0o777;
         let bytes = program_bytes(&path).map_err(fail)?;
-        self.items.insert(path.clone(), Item::File { from: path.clone(), mode });
+        self.items.insert(path.clone(), GuestEntry::File { from: path.clone(), mode });
         if elf::is_elf(&bytes) {
             return self.libraries_of(&path, &bytes);
         }
@@ -277,9 +277,9 @@ fn configured_folders(file: &Path, depth: usize) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    fn luggage(here: &Path) -> Luggage {
+    fn files(here: &Path) -> GuestFiles {
         let searched = vec![here.join("bin"), "/usr/bin".into(), "/bin".into()];
-        Luggage::new(searched, here.to_owned())
+        GuestFiles::new(searched, here.to_owned())
     }
 
     fn write(path: &Path, text: &str, mode: u32) {
@@ -292,25 +292,25 @@ mod tests {
         words.iter().map(OsString::from).collect()
     }
 
-    fn holds(luggage: &Luggage, name: &str) -> bool {
-        luggage.items.keys().any(|path| path.file_name() == Some(OsStr::new(name)))
+    fn holds(files: &GuestFiles, name: &str) -> bool {
+        files.items.keys().any(|path| path.file_name() == Some(OsStr::new(name)))
     }
 
     #[test]
     fn a_program_brings_its_loader_and_libraries() {
         let folder = tempfile::tempdir().unwrap();
-        let mut luggage = luggage(folder.path());
-        let program = luggage.command(&words(&["sh"])).unwrap();
+        let mut files = files(folder.path());
+        let program = files.command(&words(&["sh"])).unwrap();
         assert!(program.ends_with("bin/sh"), "{program:?}");
         assert!(
-            holds(&luggage, "libc.so.6") && holds(&luggage, "ld-linux-x86-64.so.2"),
+            holds(&files, "libc.so.6") && holds(&files, "ld-linux-x86-64.so.2"),
             "{:?}",
-            luggage.items.keys()
+            files.items.keys()
         );
         // Every place is one that the host's own loader finds as well.
-        for (path, item) in &luggage.items {
+        for (path, item) in &files.items {
             assert!(path.is_absolute());
-            assert!(*item == Item::Folder || path.is_file(), "{path:?}");
+            assert!(*item == GuestEntry::Folder || path.is_file(), "{path:?}");
         }
     }
 
@@ -319,13 +319,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(&folder.path().join("bin/run"), "#!/usr/bin/env sh\necho\n", 0o755);
         write(&folder.path().join("data/input.txt"), "1", 0o640);
-        let mut luggage = luggage(folder.path());
-        luggage.command(&words(&["run", "--input", "data/input.txt", "nothing"])).unwrap();
+        let mut files = files(folder.path());
+        files.command(&words(&["run", "--input", "data/input.txt", "nothing"])).unwrap();
         for name in ["run", "env", "sh", "input.txt"] {
-            assert!(holds(&luggage, name), "{name}: {:?}", luggage.items.keys());
+            assert!(holds(&files, name), "{name}: {:?}", files.items.keys());
         }
-        let input = &luggage.items[&folder.path().join("data/input.txt")];
-        assert!(matches!(input, Item::File { mode: 0o640, .. }), "{input:?}");
+        let input = &files.items[&folder.path().join("data/input.txt")];
+        assert!(matches!(input, GuestEntry::File { mode: 0o640, .. }), "{input:?}");
     }
 
     #[test]
@@ -333,22 +333,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write(&folder.path().join("bin/inner"), "", 0o755);
         write(&folder.path().join("bin/data"), "", 0o644);
-        let mut luggage = luggage(folder.path());
-        luggage.command(&words(&["sh", "-c", "(inner;data)>/dev/null"])).unwrap();
-        assert!(holds(&luggage, "inner"));
-        assert!(!holds(&luggage, "data") && !holds(&luggage, "null"));
+        let mut files = files(folder.path());
+        files.command(&words(&["sh", "-c", "(inner;data)>/dev/null"])).unwrap();
+        assert!(holds(&files, "inner"));
+        assert!(!holds(&files, "data") && !holds(&files, "null"));
     }
 
     #[test]
     fn what_is_missing_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let mut luggage = luggage(folder.path());
+        let mut files = files(folder.path());
         for command in ["no-such-program", "./here", "/etc"] {
-            let error = luggage.command(&words(&[command])).unwrap_err();
+            let error = files.command(&words(&[command])).unwrap_err();
             assert!(error.to_string().contains(command), "{error}");
         }
-        assert!(matches!(luggage.command(&[]), Err(VmError::NoCommand)));
-        let error = luggage.copy(Path::new("missing")).unwrap_err();
+        assert!(matches!(files.command(&[]), Err(VmError::NoCommand)));
+        let error = files.copy(Path::new("missing")).unwrap_err();
         assert!(error.to_string().contains("missing"), "{error}");
     }
 
@@ -358,10 +358,10 @@ mod tests {
         write(&folder.path().join("set/one/a"), "a", 0o644);
         std::os::unix::fs::symlink("..", folder.path().join("set/one/up")).unwrap();
         std::os::unix::fs::symlink("nowhere", folder.path().join("set/broken")).unwrap();
-        let mut luggage = luggage(folder.path());
-        luggage.copy(Path::new("set/../set")).unwrap();
+        let mut files = files(folder.path());
+        files.copy(Path::new("set/../set")).unwrap();
         let names: Vec<_> =
-            luggage.items.keys().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
+            files.items.keys().map(|path| path.strip_prefix(folder.path()).unwrap()).collect();
         assert_eq!(names, [Path::new("set"), Path::new("set/one"), Path::new("set/one/a")]);
     }
 }
