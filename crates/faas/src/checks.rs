@@ -1,6 +1,4 @@
-//! What must hold in every study of tiers: figures that cannot be true are refused before anything is printed.
-//!
-//! `python/swtch/faas/checks.py` makes the same checks of what it writes.
+//! What must hold in every study of tiers: figures that cannot be true are refused before anything is written or printed.
 
 use crate::Estimate;
 use crate::tiers::{Group, Invocation, Outcome, Row, Tier, Tiers};
@@ -77,7 +75,13 @@ fn invocation(checks: &mut Checks, one: &Invocation, cpus: Option<f64>, stopped_
             "the periods and one",
         );
     }
-    for (name, value) in [("throttled_ns", throttled_ns), ("cpu_ns", cpu_ns), ("periods", periods)] {
+    let counters = [
+        ("throttled_ns", throttled_ns),
+        ("cpu_ns", cpu_ns),
+        ("periods", periods),
+        ("periods_throttled", periods_throttled),
+    ];
+    for (name, value) in counters {
         let figure = format!("invocations.group.{name}");
         checks.require(value.is_none_or(|value| value >= 0), &figure, || {
             format!("{} at {place}: the counter went backwards", value.unwrap_or_default())

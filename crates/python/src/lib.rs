@@ -18,8 +18,8 @@ mod recording;
 mod sharing;
 mod simulating;
 mod statistics;
+mod studies;
 mod sweeping;
-mod tiers;
 mod trace;
 
 use pyo3::prelude::*;
@@ -40,7 +40,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_schema, module)?)?;
     module.add_function(wrap_pyfunction!(trace::bill_schema, module)?)?;
     module.add_function(wrap_pyfunction!(trace::price, module)?)?;
-    module.add_function(wrap_pyfunction!(tiers::disturbed, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::check_tiers, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::check_study, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::check_run, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::disturbed, module)?)?;
     module.add_function(wrap_pyfunction!(measuring::measure, module)?)?;
     module.add_function(wrap_pyfunction!(files::load, module)?)?;
     module.add_function(wrap_pyfunction!(files::save, module)?)?;

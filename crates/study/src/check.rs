@@ -1,4 +1,4 @@
-//! Figures of a study that cannot be true: the same checks as `python/swtch/ai/checks.py` makes before a study is written.
+//! Figures of a study that cannot be true. They are refused before a study is written, and when one is read.
 
 use crate::model::{Cpu, Estimate, Outcome, Run, SCHEMA, Study, Summary};
 use swtch_units::input_error::Checks;
@@ -12,15 +12,7 @@ const PERIODS_NS: f64 = 200e6;
 #[must_use]
 pub fn check(study: &Study) -> Checks {
     let mut checks = Checks::default();
-    for run in study.runs.iter().filter(|run| run.outcome == Outcome::Complete) {
-        latency(&mut checks, run);
-        switches(&mut checks, run);
-        waits(&mut checks, run);
-        if let Some(of_cpus) = &run.cpu {
-            cpu(&mut checks, run, of_cpus);
-        }
-        over_time(&mut checks, run);
-    }
+    study.runs.iter().for_each(|one| run(&mut checks, one));
     for of in &study.summaries {
         summary(&mut checks, study, of);
     }
@@ -42,8 +34,33 @@ pub fn check(study: &Study) -> Checks {
     }
     if let Some(overhead) = &study.recording_overhead {
         interval(&mut checks, "recording_overhead.throughput_ratio", &overhead.throughput_ratio);
+        if let Some(ratio) = &overhead.cpu_ratio {
+            interval(&mut checks, "recording_overhead.cpu_ratio", ratio);
+        }
+        share(&mut checks, "recording_overhead.recorder_cpu_share", overhead.recorder_cpu_share);
     }
     checks
+}
+
+/// The checks of one run; none are made of one that did not end well.
+#[must_use]
+pub fn check_run(of: &Run) -> Checks {
+    let mut checks = Checks::default();
+    run(&mut checks, of);
+    checks
+}
+
+fn run(checks: &mut Checks, run: &Run) {
+    if run.outcome != Outcome::Complete {
+        return;
+    }
+    latency(checks, run);
+    switches(checks, run);
+    waits(checks, run);
+    if let Some(of_cpus) = &run.cpu {
+        cpu(checks, run, of_cpus);
+    }
+    over_time(checks, run);
 }
 
 fn latency(checks: &mut Checks, run: &Run) {
@@ -106,8 +123,10 @@ fn cpu(checks: &mut Checks, run: &Run, cpu: &Cpu) {
         return;
     };
     let parts = [cpu.own_ns, cpu.measuring_ns, cpu.foreign_ns, cpu.idle_ns, cpu.steal_ns];
-    for part in parts.into_iter().flatten() {
-        checks.at_most(&name(""), part, capacity_ns + tolerance_ns, "the time of the CPUs in ns");
+    let names = [".own_ns", ".measuring_ns", ".foreign_ns", ".idle_ns", ".steal_ns"];
+    for (part, of) in parts.into_iter().zip(names) {
+        let Some(part) = part else { continue };
+        checks.at_most(&name(of), part, capacity_ns + tolerance_ns, "the time of the CPUs in ns");
     }
     if let [Some(own), measuring, Some(foreign), Some(idle), Some(steal)] = parts {
         let total_ns = own + measuring.unwrap_or(0) + foreign + idle + steal;

@@ -8,6 +8,6 @@ pub mod check;
 pub mod file;
 pub mod model;
 
-pub use check::check;
+pub use check::{check, check_run};
 pub use file::{StudyError, is_study, read};
-pub use model::Study;
+pub use model::{Run, Study};

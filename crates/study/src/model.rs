@@ -419,6 +419,12 @@ pub struct Tuned {
 pub struct Overhead {
     /// Throughput with the recorder to throughput without.
     pub throughput_ratio: Estimate,
+    /// CPU time of an inference with the recorder to that without.
+    #[serde(default)]
+    pub cpu_ratio: Option<Estimate>,
+    /// What the recorder's process took of the CPUs.
+    #[serde(default)]
+    pub recorder_cpu_share: Option<f64>,
     /// Pairs of runs.
     pub pairs: u32,
 }

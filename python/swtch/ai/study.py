@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import _cgroup as cgroup
-from .._checks import Refused
+from .. import _native
+from .._checks import Refused, refuse
 from .._machine import Usable, host, host_document, usable
 from .._progress import Progress, left
-from . import checks, evaluate, result
+from . import evaluate, result
 from .advice import advise, undecided
 from .errors import MissingRuntime
 from .one_run import PROGRAM, Job, Plan, run_once
@@ -107,7 +108,7 @@ class Study:
 
     def _checked(self, row: dict[str, Any]) -> dict[str, Any]:
         try:
-            checks.of_run(row).finish()
+            refuse(_native.check_run, row)
             return row
         except Refused as refused:
             why = refused

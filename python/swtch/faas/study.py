@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import _native
+from .._checks import refuse
 from .._errors import CommandError
 from .._files import replace
 from .advice import advise
-from .checks import check as check_study
 from .journal import Line
 from .plan import QUOTA, SWITCHES, WORK, Plan
 from .price import Price
@@ -93,7 +94,7 @@ def read(path: Path) -> dict[str, Any]:
         )
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise CommandError(f"{place} is no study of tiers")
-    check_study(found)
+    refuse(_native.check_tiers, found)
     return found
 
 

@@ -13,14 +13,13 @@ from typing import Any
 
 from .. import _cgroup as cgroup
 from .. import _native
-from .._checks import Refused
+from .._checks import Refused, refuse
 from .._errors import CommandError, WrongUsage
 from .._files import make_folder, now
 from .._machine import host, host_document, usable
 from .._options import add_study, count, seconds
 from .._progress import left
 from . import study, summary
-from .checks import check as check_study
 from .folders import LANGUAGES
 from .invoke import check, invoke
 from .journal import FILE, Journal
@@ -192,7 +191,7 @@ def _write(folder: Path, documents: dict[str, dict[str, Any]], checked: bool = F
         place = folder if len(documents) == 1 else folder / subject
         place.mkdir(exist_ok=True)
         try:
-            check_study(document)
+            refuse(_native.check_tiers, document)
         except Refused as refused:
             kept = study.write(place, document, study.REFUSED)
             if checked:

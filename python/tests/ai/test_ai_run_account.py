@@ -13,7 +13,9 @@ from run_host import BUSY, program
 
 from swtch import _cgroup as cgroup
 from swtch import _machine as host
-from swtch.ai import checks, evaluate, result
+from swtch import _native
+from swtch._checks import Refused, refuse
+from swtch.ai import evaluate, result
 from swtch.ai.account import Sample, account, between, tolerance_ns
 from swtch.ai.errors import AiError
 from swtch.ai.one_run import Job, Plan, run_once
@@ -129,7 +131,7 @@ def test_short_runs_beside_a_neighbour_do_not_exceed_the_cpus(tmp_path):
         neighbour.kill()
         neighbour.wait()
     cpu = row["cpu"]
-    assert checks.of_run(row).impossible == []
+    assert impossible(row) == []
     if cpu["foreign_ns"] is None:
         pytest.skip(f"the kernel's own account does not add up at the moment: {row['unavailable']}")
     assert cpu["own_ns"] + cpu["foreign_ns"] <= cpu["window_ns"] * cpu["cpu_count"] + cpu["tolerance_ns"]
@@ -200,12 +202,14 @@ def fresh():
     return row
 
 
+TYPE = "the document:"
+"""What is refused with the document's own type: a count below zero."""
 WRONG = {
     "percentiles that fall": ("latency_ns", "p99", 8e7, "latency_ns"),
     "a mean above the largest": ("latency_ns", "mean", 2e8, "latency_ns.mean"),
     "inferences that do not fit": (None, "inferences", 20, "inferences"),
     "switches that are not their rate": ("per_second", "voluntary", 21.0, "per_second.voluntary"),
-    "switches that went backwards": ("switches", "involuntary", -5, "switches.involuntary"),
+    "switches that went backwards": ("switches", "involuntary", -5, TYPE),
     "2^32 switches": ("switches", "voluntary", 4_294_970_917, "per_inference.voluntary"),
     "a share above 1": (None, "wait_share_of_latency", 1.2, "wait_share_of_latency"),
     "bounds that do not bound": ("wait_share_bounds", "low", 0.25, "wait_share_bounds"),
@@ -213,19 +217,31 @@ WRONG = {
     "more than both CPUs": ("cpu", "own_ns", 3 * SECOND, "cpu.own_ns"),
     "use above 1": ("cpu", "utilisation", 1.1, "cpu.utilisation"),
     "times that go backwards": ("over_time", "at_ms", [400.0, 200.0], "over_time.at_ms"),
-    "lists of different length": ("over_time", "at_ms", [400.0], "over_time"),
+    "lists of different length": ("over_time", "at_ms", [400.0], "over_time.at_ms"),
     "more threads than the most": ("over_time", "threads", [2, 3], "over_time.threads"),
-    "no number": (None, "images_per_second", float("nan"), "images_per_second"),
+    "below nothing": (None, "images_per_second", -1.0, "images_per_second"),
 }
 
 
+def impossible(row):
+    """The figures of a run that cannot be true, with what each contradicts."""
+    return _native.check_run(json.dumps(row))
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(Refused, match="no finite number"):
+        refuse(_native.check_run, {**fresh(), "images_per_second": float("nan")})
+    with pytest.raises(Refused, match="^x.t1: images_per_second: -1 is not a number from 0 on$"):
+        refuse(_native.check_run, {**fresh(), "images_per_second": -1.0})
+    with pytest.raises(Refused, match=r"^x.t1: inferences: 1800000000 is more than .* \(and \d more\)$"):
+        refuse(_native.check_run, {**fresh(), "inferences": 20})
+
+
 def test_figures_that_agree_are_not_refused():
-    whole = checks.of_run(fresh())
-    assert whole.impossible == []
-    unknown = checks.of_run({**fresh(), "latency_ns": None, "cpu": None, "over_time": None, "switches": None})
-    assert unknown.impossible == []
-    assert 0 < unknown.made < whole.made
-    assert checks.of_run({**fresh(), "outcome": "crashed"}).made == 0
+    assert impossible(fresh()) == []
+    unknown = {**fresh(), "latency_ns": None, "cpu": None, "over_time": None, "switches": None}
+    assert impossible(unknown) == []
+    assert impossible({**fresh(), "inferences": 20, "outcome": "crashed"}) == []
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -233,14 +249,16 @@ def test_figures_that_contradict_each_other_are_refused(case):
     part, key, value, figure = WRONG[case]
     row = fresh()
     (row if part is None else row[part])[key] = value
-    found = checks.of_run(row).impossible
-    assert any(f"{name}:".startswith(f"x.t1: {figure}:") for name, _ in found), found
+    found = impossible(row)
+    assert any(
+        f"{name}:".startswith(figure if figure == TYPE else f"x.t1: {figure}:") for name, _ in found
+    ), found
 
 
 def test_a_quota_bounds_the_workloads_time():
     row = fresh()
     row["settings"]["cpu_quota"] = 0.5
-    assert any("the quota's time" in reason for _, reason in checks.of_run(row).impossible)
+    assert any("the quota's time" in reason for _, reason in impossible(row))
 
 
 def test_a_run_that_cannot_be_is_kept_and_shows_no_figure(tmp_path):
@@ -256,7 +274,7 @@ def test_a_run_that_cannot_be_is_kept_and_shows_no_figure(tmp_path):
 
 
 def test_a_study_that_cannot_be_does_not_replace_one_that_can(tmp_path):
-    document = result.begin({}, "here", ["x"], None, None)
+    document = result.begin(host.host_document(host.host()), "here", ["x"], None, None)
     result.write(tmp_path, document)
     wrong = {**document, "runs": [{**fresh(), "inferences": 20}]}
     with pytest.raises(AiError, match="this is a defect of swtch"):

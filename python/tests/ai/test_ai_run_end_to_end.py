@@ -393,7 +393,7 @@ def test_a_study_that_is_none_is_refused(tmp_path):
     (tmp_path / "study.json").write_text("{")
     with pytest.raises(AiError, match="is no JSON"):
         result.read(tmp_path)
-    document = result.begin({}, "here", ["x"], None, None)
+    document = result.begin(host.host_document(host.host()), "here", ["x"], None, None)
     for wrong, words in [
         ([], "an object was expected"),
         ({**document, "schema": "swtch/study/9"}, "its schema is"),

@@ -1,0 +1,45 @@
+//! Studies, of functions and of AI workloads: what Python writes, checked and read by the same code that reads their files.
+
+use crate::errors::mistake;
+use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
+use swtch_faas::Tiers;
+use swtch_study::{Run, Study};
+use swtch_units::input_error::Refused;
+
+/// The figures of a study of tiers (JSON, `swtch/faas-tiers/2`) that cannot be true, each with what it contradicts.
+#[pyfunction]
+pub(crate) fn check_tiers(study: &str) -> Vec<(String, String)> {
+    impossible(study, Tiers::check)
+}
+
+/// Likewise of a study of AI workloads (JSON, `swtch/study/2`).
+#[pyfunction]
+pub(crate) fn check_study(study: &str) -> Vec<(String, String)> {
+    impossible(study, |study: &Study| swtch_study::check(study).finish())
+}
+
+/// Likewise of one of its runs (JSON).
+#[pyfunction]
+pub(crate) fn check_run(run: &str) -> Vec<(String, String)> {
+    impossible(run, |run: &Run| swtch_study::check_run(run).finish())
+}
+
+/// What the document's own type refuses, such as a count below zero, is refused too.
+fn impossible<T: DeserializeOwned>(
+    document: &str,
+    check: impl Fn(&T) -> Result<(), Refused>,
+) -> Vec<(String, String)> {
+    match serde_json::from_str(document).map(|document| check(&document)) {
+        Ok(Ok(())) => Vec::new(),
+        Ok(Err(refused)) => refused.figures.into_iter().map(|one| (one.figure, one.reason)).collect(),
+        Err(error) => vec![("the document".to_owned(), error.to_string())],
+    }
+}
+
+/// The part of its time that unthrottled work of a study of tiers (JSON) waited for a CPU, and None where other programs need not explain it.
+#[pyfunction]
+pub(crate) fn disturbed(study: &str) -> PyResult<Option<f64>> {
+    let study: Tiers = serde_json::from_str(study).map_err(mistake)?;
+    Ok(study.disturbed())
+}
