@@ -242,11 +242,10 @@ fn row_has(row: &str, known: &Figures) {
 
 /// What `swtch record` prints of these tables, and `swtch top` of the same time.
 fn terminals_agree(known: &Figures) {
-    let header = &known.trace.header;
-    let Tables { tasks, preemptions, cgroups, interrupts, .. } = &known.trace.tables;
-    let bill = bill(Inputs::of(&known.trace, None, None));
+    let (header, tasks) = (&known.trace.header, &known.trace.tasks);
+    let bill = bill(Inputs { trace: known.trace.view(), model: None, price: None });
     let summary =
-        Summary { header, tasks, preemptions, cgroups, interrupts, bill: &bill, caveats: &[], advice: None };
+        Summary { trace: known.trace.view(), bill: &bill, caveats: &[], advice: None };
     let text = terminal::recording(&summary);
     assert!(text.contains(&format!("; {:.0} a second over", known.rate)), "{text}");
     summary_agrees(&summary.json(), known);

@@ -44,7 +44,7 @@ const HAND_OVER_SAVING: &str =
 
 /// What stands out, with the most switches concerned first.
 pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
-    let tasks: Vec<&TaskRow> = inputs.tasks.iter().filter(|task| task.in_scope).collect();
+    let tasks: Vec<&TaskRow> = inputs.trace.tasks.iter().filter(|task| task.in_scope).collect();
     let switches: u64 = tasks.iter().map(|task| task.voluntary + task.involuntary).sum();
     if switches == 0 {
         return Vec::new();
@@ -111,12 +111,12 @@ impl Case<'_> {
     }
 
     fn cpus(&self) -> f64 {
-        let online = self.inputs.header.host.cpus.iter().filter(|cpu| cpu.online).count();
+        let online = self.inputs.trace.header.host.cpus.iter().filter(|cpu| cpu.online).count();
         (online as f64).max(1.0)
     }
 
     fn name(&self, tid: u32) -> String {
-        let named = self.inputs.tasks.iter().find(|task| task.tid == tid);
+        let named = self.inputs.trace.tasks.iter().find(|task| task.tid == tid);
         named.map_or_else(|| format!("tid {tid}"), |task| format!("{} ({tid})", task.comm))
     }
 
@@ -124,7 +124,7 @@ impl Case<'_> {
     fn others_in_front(&self) -> Option<Advice> {
         let front = self.front.as_ref().filter(|front| front.mostly_others())?;
         let (run_ns, wait_ns) = (self.run_ns(), self.wait_ns());
-        let duration_ns = self.inputs.header.duration_ns as f64;
+        let duration_ns = self.inputs.trace.header.duration_ns as f64;
         if wait_ns < LEAST_WAIT_PER_RUN * run_ns || wait_ns < LEAST_WAIT_OF_DURATION * duration_ns {
             return None;
         }
@@ -158,7 +158,7 @@ impl Case<'_> {
         let involuntary: u64 = self.tasks.iter().map(|task| task.involuntary).sum();
         let (run_ns, wait_ns) = (self.run_ns(), self.wait_ns());
         let often = involuntary as f64 > LEAST_SHARE_OF_SWITCHES * self.switches;
-        let duration_ns = (self.inputs.header.duration_ns as f64).max(1.0);
+        let duration_ns = (self.inputs.trace.header.duration_ns as f64).max(1.0);
         let runnable = (run_ns + wait_ns) / duration_ns;
         if !often || wait_ns < LEAST_WAIT_PER_RUN * run_ns || runnable < LEAST_RUNNABLE_PER_CPU * self.cpus()
         {
@@ -189,8 +189,8 @@ impl Case<'_> {
     /// The two tasks that wake each other most, mostly on two CPUs (`apart`) or mostly on one.
     fn pair(&self, apart: bool) -> Option<WakingPair> {
         let counts: HashMap<(u32, u32), &WakeRow> =
-            self.inputs.wakes.iter().map(|wake| ((wake.waker_tid, wake.wakee_tid), wake)).collect();
-        let pairs = self.inputs.wakes.iter().filter(|wake| wake.waker_tid < wake.wakee_tid);
+            self.inputs.trace.wakes.iter().map(|wake| ((wake.waker_tid, wake.wakee_tid), wake)).collect();
+        let pairs = self.inputs.trace.wakes.iter().filter(|wake| wake.waker_tid < wake.wakee_tid);
         let pairs = pairs.filter_map(|there| {
             let back = counts.get(&(there.wakee_tid, there.waker_tid))?;
             let wakes = there.count + back.count;
@@ -237,7 +237,7 @@ impl Case<'_> {
     fn handed_round(&self) -> Option<Advice> {
         let pid: HashMap<u32, u32> = self.tasks.iter().map(|task| (task.tid, task.pid)).collect();
         let mut by_process: HashMap<u32, Round> = HashMap::new();
-        for wake in self.inputs.wakes {
+        for wake in &self.inputs.trace.wakes {
             let (Some(waker), Some(wakee)) = (pid.get(&wake.waker_tid), pid.get(&wake.wakee_tid)) else {
                 continue;
             };
@@ -272,7 +272,7 @@ impl Case<'_> {
     }
 
     fn throttled(&self) -> Option<Advice> {
-        let throttled = self.inputs.header.totals.throttled.as_ref()?;
+        let throttled = self.inputs.trace.header.totals.throttled.as_ref()?;
         let share = throttled.throttled_periods as f64 / throttled.periods.max(1) as f64;
         (share >= LEAST_THROTTLED).then(|| Advice {
             what: "the cgroup's quota stops it".to_owned(),

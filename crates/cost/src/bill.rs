@@ -8,48 +8,18 @@ use crate::refill::{IndirectFrom, Refills};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
-use swtch_trace::Trace;
-use swtch_trace::model::Header;
-use swtch_trace::tables::{CpuRow, HistogramRow, InterruptRow, PreemptionRow, TaskRow, WakeRow};
+use swtch_trace::TraceView;
+use swtch_trace::tables::{PreemptionRow, TaskRow, WakeRow};
 
-/// What a bill is made from: the parts of a Trace that it needs, and the prices.
+/// What a bill is made from: a Trace, and the prices.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
-    /// Totals and circumstances.
-    pub header: &'a Header,
-    /// All tasks.
-    pub tasks: &'a [TaskRow],
-    /// Who woke whom.
-    pub wakes: &'a [WakeRow],
-    /// Who preempted whom.
-    pub preemptions: &'a [PreemptionRow],
-    /// Interrupts: sums over CPUs, and rows of single CPUs.
-    pub interrupts: &'a [InterruptRow],
-    /// Processors.
-    pub cpus: &'a [CpuRow],
-    /// Distributions; those of the costs of switches are used.
-    pub histograms: &'a [HistogramRow],
+    /// What was recorded.
+    pub trace: TraceView<'a>,
     /// The machine's price list, where there is one.
     pub model: Option<&'a CostModel>,
-    /// What a processor costs, when money is asked for.
+    /// What a CPU costs, when money is asked for.
     pub price: Option<Price>,
-}
-
-impl<'a> Inputs<'a> {
-    /// What a Trace has of them.
-    pub fn of(trace: &'a Trace, model: Option<&'a CostModel>, price: Option<Price>) -> Self {
-        Self {
-            header: &trace.header,
-            tasks: &trace.tasks,
-            wakes: &trace.wakes,
-            preemptions: &trace.preemptions,
-            interrupts: &trace.interrupts,
-            cpus: &trace.cpus,
-            histograms: &trace.histograms,
-            model,
-            price,
-        }
-    }
 }
 
 /// What the context switches of a Trace cost.
@@ -121,10 +91,10 @@ pub enum CauseKind {
 
 /// Prices the switches of a Trace.
 pub fn bill(inputs: Inputs<'_>) -> Bill {
-    let tasks: Vec<&TaskRow> = inputs.tasks.iter().filter(|task| task.in_scope).collect();
-    let in_place = inputs.header.totals.switch_cost_ns;
+    let tasks: Vec<&TaskRow> = inputs.trace.tasks.iter().filter(|task| task.in_scope).collect();
+    let in_place = inputs.trace.header.totals.switch_cost_ns;
     let refills = inputs.model.map(|model| Refills::of(model, &tasks));
-    let across = across(inputs.wakes);
+    let across = across(&inputs.trace.wakes);
     let of = |task: &&TaskRow| {
         let across = across.get(&task.tid).copied().unwrap_or(0);
         of_task(task, in_place.is_some(), across, inputs.model, refills.as_ref())
@@ -134,7 +104,7 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
         let parts: Option<Vec<Range>> = priced.iter().map(of).collect();
         parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
     };
-    let robust = in_place.and_then(|ns| InPlace::of(ns, inputs.histograms));
+    let robust = in_place.and_then(|ns| InPlace::of(ns, &inputs.trace.histograms));
     let direct_ns = match in_place {
         // Those of a machine include the switches from and to idle that belong to no task of ours.
         Some(ns) => {
@@ -168,7 +138,7 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
         money: inputs
             .price
             .zip(lost_ns)
-            .map(|(price, lost)| Money::of(price, lost, inputs.header.duration_ns, !is_over(inputs.header))),
+            .map(|(price, lost)| Money::of(price, lost, inputs.trace.header.duration_ns, !is_over(inputs.trace.header))),
     }
 }
 
@@ -264,19 +234,19 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
     if switches == 0 {
         return Vec::new();
     }
-    if inputs.header.totals.wakeups.is_none() {
+    if inputs.trace.header.totals.wakeups.is_none() {
         // Nobody saw who woke and who preempted whom; how many were preempted is known.
         let involuntary: u64 =
-            inputs.tasks.iter().filter(|task| task.in_scope).map(|task| task.involuntary).sum();
+            inputs.trace.tasks.iter().filter(|task| task.in_scope).map(|task| task.involuntary).sum();
         let share = involuntary as f64 / switches as f64;
         let preemption = Cause { kind: CauseKind::Preemption, share, who: Vec::new() };
         return if involuntary > 0 { vec![preemption] } else { Vec::new() };
     }
-    let by_tid: HashMap<u32, &TaskRow> = inputs.tasks.iter().map(|task| (task.tid, task)).collect();
+    let by_tid: HashMap<u32, &TaskRow> = inputs.trace.tasks.iter().map(|task| (task.tid, task)).collect();
     let pid = |tid: u32| by_tid.get(&tid).map(|task| task.pid);
     let counted = |tid: u32| by_tid.get(&tid).is_some_and(|task| task.in_scope);
     let name = |tid: u32| by_tid.get(&tid).map_or_else(|| format!("tid {tid}"), |task| task.comm.clone());
-    let wakes: Vec<&WakeRow> = inputs.wakes.iter().filter(|wake| counted(wake.wakee_tid)).collect();
+    let wakes: Vec<&WakeRow> = inputs.trace.wakes.iter().filter(|wake| counted(wake.wakee_tid)).collect();
     let (threads, processes): (Vec<&WakeRow>, Vec<&WakeRow>) = wakes.iter().partition(|wake| {
         let (waker, wakee) = (pid(wake.waker_tid), pid(wake.wakee_tid));
         waker.is_some() && waker == wakee
@@ -286,9 +256,9 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
         largest.map_or(Vec::new(), |wake| vec![name(wake.waker_tid), name(wake.wakee_tid)])
     };
     let count = |rows: &[&WakeRow]| rows.iter().map(|wake| wake.count).sum::<u64>();
-    let wakeups: u64 = inputs.tasks.iter().filter(|task| task.in_scope).map(|task| task.wakeups).sum();
+    let wakeups: u64 = inputs.trace.tasks.iter().filter(|task| task.in_scope).map(|task| task.wakeups).sum();
     let preempted: Vec<&PreemptionRow> =
-        inputs.preemptions.iter().filter(|row| counted(row.of_tid)).collect();
+        inputs.trace.preemptions.iter().filter(|row| counted(row.of_tid)).collect();
     let worst = preempted.iter().max_by_key(|row| (row.count, row.of_tid));
     let mut found = vec![
         (CauseKind::ThreadsWakeEachOther, count(&threads), top(&threads)),
@@ -302,7 +272,7 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
     ];
     found.retain(|(_, count, _)| *count > 0);
     let of_scope = |count: fn(&TaskRow) -> u64| {
-        inputs.tasks.iter().filter(|task| task.in_scope).map(count).sum::<u64>() as f64
+        inputs.trace.tasks.iter().filter(|task| task.in_scope).map(count).sum::<u64>() as f64
     };
     let kinds = (of_scope(|task| task.voluntary), of_scope(|task| task.involuntary));
     let waking: u64 =
@@ -327,7 +297,8 @@ mod tests {
     use super::*;
     use crate::Refill;
     use swtch_topology::Host;
-    use swtch_trace::model::{Ended, Provenance, Scope};
+    use swtch_trace::Tables;
+    use swtch_trace::model::{Ended, Header, Provenance, Scope};
 
     fn header(in_place: Option<u64>) -> Header {
         let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
@@ -374,25 +345,19 @@ mod tests {
         }
     }
 
-    fn inputs<'a>(header: &'a Header, tasks: &'a [TaskRow], model: Option<&'a CostModel>) -> Inputs<'a> {
-        Inputs {
-            header,
-            tasks,
-            wakes: &[],
-            preemptions: &[],
-            interrupts: &[],
-            cpus: &[],
-            histograms: &[],
-            model,
-            price: None,
-        }
+    fn bill_of(header: &Header, tables: &Tables, model: Option<&CostModel>) -> Bill {
+        bill(Inputs { trace: tables.view(header), model, price: None })
+    }
+
+    fn bill_of_tasks(header: &Header, tasks: &[TaskRow], model: Option<&CostModel>) -> Bill {
+        bill_of(header, &Tables { tasks: tasks.to_vec(), ..Tables::default() }, model)
     }
 
     #[test]
     fn a_cost_measured_in_place_is_taken_as_it_is() {
         let (header, tasks, model) =
             (header(Some(80_000)), [task(1, 1, 30, 10), task(2, 2, 30, 10)], model());
-        let found = bill(inputs(&header, &tasks, Some(&model)));
+        let found = bill_of_tasks(&header, &tasks, Some(&model));
         // 40,000 ns of 40 switches are 1,000 each; the most that a whole one takes is 2,400.
         let outside_ns = 2.0 * 40.0 * 1400.0;
         assert_eq!(found.direct_ns, Some(Range { low: 80_000.0, high: 80_000.0 + outside_ns }));
@@ -409,7 +374,7 @@ mod tests {
     fn a_sleep_takes_at_least_what_the_cheapest_does() {
         let (header, tasks) = (header(Some(40_000)), [task(1, 1, 30, 10)]);
         let model = CostModel { least_sleep_ns: Some(1500.0), ..model() };
-        let found = bill(inputs(&header, &tasks, Some(&model)));
+        let found = bill_of_tasks(&header, &tasks, Some(&model));
         // Measured in place were 1,000 a switch; 30 of the 40 were sleeps.
         assert_eq!(
             found.direct_ns,
@@ -418,14 +383,14 @@ mod tests {
         assert_eq!(found.tasks[0].direct_ns, found.direct_ns);
         // A switch that needs no wake-up took 800 when the Profile was made: then what comes beside one takes up to 1,600.
         let model = CostModel { least_yield_ns: Some(800.0), ..model };
-        let found = bill(inputs(&header, &tasks, Some(&model)));
+        let found = bill_of_tasks(&header, &tasks, Some(&model));
         assert_eq!(
             found.direct_ns,
             Some(Range { low: 40_000.0 + 30.0 * 500.0, high: 40_000.0 + 40.0 * 1600.0 })
         );
         // Dear switches leave nothing for sure beside them.
         let dear = [TaskRow { switch_cost_ns: Some(400_000), ..tasks[0].clone() }];
-        let found = bill(inputs(&header, &dear, Some(&model)));
+        let found = bill_of_tasks(&header, &dear, Some(&model));
         assert_eq!(found.tasks[0].direct_ns, Some(Range { low: 400_000.0, high: 400_000.0 + 40.0 * 1600.0 }));
     }
 
@@ -441,11 +406,11 @@ mod tests {
     #[test]
     fn elsewhere_the_profile_prices_each_kind() {
         let (header, tasks, model) = (header(None), [task(1, 1, 30, 10)], model());
-        let found = bill(inputs(&header, &tasks, Some(&model)));
+        let found = bill_of_tasks(&header, &tasks, Some(&model));
         assert_eq!(found.direct_ns, Some(Range { low: 70_000.0, high: 84_000.0 }));
         assert!(!found.measured_in_place);
         let unknown = [TaskRow { process_switches: None, ..tasks[0].clone() }];
-        let found = bill(inputs(&header, &unknown, Some(&model)));
+        let found = bill_of_tasks(&header, &unknown, Some(&model));
         assert_eq!(found.direct_ns, Some(Range { low: 40_000.0, high: 96_000.0 }));
     }
 
@@ -457,21 +422,26 @@ mod tests {
             WakeRow { waker_tid: 2, wakee_tid: 1, count: 12, same_cpu: Some(8) },
             WakeRow { waker_tid: 3, wakee_tid: 1, count: 6, same_cpu: None },
         ];
-        let near = bill(inputs(&header, &tasks, Some(&model))).direct_ns.unwrap();
+        let with = |wakes: &[WakeRow]| Tables {
+            tasks: tasks.to_vec(),
+            wakes: wakes.to_vec(),
+            ..Tables::default()
+        };
+        let near = bill_of_tasks(&header, &tasks, Some(&model)).direct_ns.unwrap();
         let found =
-            bill(Inputs { wakes: &wakes, ..inputs(&header, &tasks, Some(&model)) }).direct_ns.unwrap();
+            bill_of(&header, &with(&wakes), Some(&model)).direct_ns.unwrap();
         assert_eq!((found.low, found.high), (near.low, near.high + 4.0 * 500.0));
         // Not more often than it slept.
         let wakes = [WakeRow { waker_tid: 2, wakee_tid: 1, count: 99, same_cpu: Some(0) }];
         let found =
-            bill(Inputs { wakes: &wakes, ..inputs(&header, &tasks, Some(&model)) }).direct_ns.unwrap();
+            bill_of(&header, &with(&wakes), Some(&model)).direct_ns.unwrap();
         assert_eq!(found.high, near.high + 30.0 * 500.0);
     }
 
     #[test]
     fn without_prices_there_is_no_bill_and_no_zero() {
         let (header, tasks) = (header(None), [task(1, 1, 30, 10)]);
-        let found = bill(inputs(&header, &tasks, None));
+        let found = bill_of_tasks(&header, &tasks, None);
         assert_eq!((found.direct_ns, found.indirect_ns, found.share), (None, None, None));
     }
 
@@ -479,7 +449,7 @@ mod tests {
     fn refilling_cannot_take_longer_than_the_task_ran() {
         let model = model();
         let (header, tasks) = (header(Some(0)), [TaskRow { displaced: Some(1 << 40), ..task(1, 1, 30, 10) }]);
-        let found = bill(inputs(&header, &tasks, Some(&model)));
+        let found = bill_of_tasks(&header, &tasks, Some(&model));
         assert_eq!(found.indirect_ns.unwrap().high, 1_000_000.0);
         assert_eq!(found.share.unwrap().high, 1.0);
     }
@@ -487,11 +457,11 @@ mod tests {
     #[test]
     fn causes_are_named_with_their_share() {
         let header = header(Some(1));
-        let tasks = [task(1, 1, 80, 20), task(2, 1, 100, 0)];
-        let wakes = [WakeRow { waker_tid: 1, wakee_tid: 2, count: 100, same_cpu: None }];
-        let preemptions = [PreemptionRow { by_tid: 2, of_tid: 1, count: 20, ns: None }];
+        let (tasks, wakes) = (vec![task(1, 1, 80, 20), task(2, 1, 100, 0)], vec![WakeRow { waker_tid: 1, wakee_tid: 2, count: 100, same_cpu: None }]);
+        let preemptions = vec![PreemptionRow { by_tid: 2, of_tid: 1, count: 20, ns: None }];
+        let tables = Tables { tasks, wakes, preemptions, ..Tables::default() };
         let found =
-            bill(Inputs { wakes: &wakes, preemptions: &preemptions, ..inputs(&header, &tasks, None) });
+            bill_of(&header, &tables, None);
         let kinds: Vec<(CauseKind, f64)> =
             found.causes.iter().map(|cause| (cause.kind, cause.share)).collect();
         assert_eq!(
@@ -510,11 +480,11 @@ mod tests {
     fn shares_of_causes_are_at_most_the_whole_together() {
         let header = header(Some(1));
         // All but one switch are preemptions; 20 wake-ups came before the task had left its CPU.
-        let tasks = [TaskRow { wakeups: 20, ..task(1, 1, 1, 999) }, task(2, 1, 0, 0)];
-        let wakes = [WakeRow { waker_tid: 2, wakee_tid: 1, count: 20, same_cpu: None }];
-        let preemptions = [PreemptionRow { by_tid: 2, of_tid: 1, count: 1000, ns: None }];
+        let (tasks, wakes) = (vec![TaskRow { wakeups: 20, ..task(1, 1, 1, 999) }, task(2, 1, 0, 0)], vec![WakeRow { waker_tid: 2, wakee_tid: 1, count: 20, same_cpu: None }]);
+        let preemptions = vec![PreemptionRow { by_tid: 2, of_tid: 1, count: 1000, ns: None }];
+        let tables = Tables { tasks, wakes, preemptions, ..Tables::default() };
         let found =
-            bill(Inputs { wakes: &wakes, preemptions: &preemptions, ..inputs(&header, &tasks, None) });
+            bill_of(&header, &tables, None);
         let shares: Vec<f64> = found.causes.iter().map(|cause| cause.share).collect();
         assert_eq!(shares, [0.999, 0.001]);
     }
@@ -523,7 +493,7 @@ mod tests {
     fn without_wake_ups_only_preemption_is_known() {
         let mut header = header(Some(1));
         header.totals.wakeups = None;
-        let found = bill(inputs(&header, &[task(1, 1, 75, 25)], None));
+        let found = bill_of_tasks(&header, &[task(1, 1, 75, 25)], None);
         let preemption = Cause { kind: CauseKind::Preemption, share: 0.25, who: Vec::new() };
         assert_eq!(found.causes, [preemption]);
     }
@@ -546,9 +516,9 @@ mod tests {
         for (scope, exit_status, ended, goes_on) in cases {
             let mut header = header(Some(3_600_000));
             (header.scope, header.exit_status, header.provenance.ended) = (scope, exit_status, ended);
-            let tasks = [task(1, 1, 1, 1)];
+            let tables = Tables { tasks: vec![task(1, 1, 1, 1)], ..Tables::default() };
             let price = Some(Price { per_vcpu_hour: 1000.0 });
-            let money = bill(Inputs { price, ..inputs(&header, &tasks, None) }).money.unwrap();
+            let money = bill(Inputs { trace: tables.view(&header), model: None, price }).money.unwrap();
             assert_eq!(money.month.is_some(), goes_on, "{:?} {ended:?}", header.scope);
             assert!((money.recording.low - 0.001).abs() < 1e-12, "the run itself always has a price");
         }
@@ -557,9 +527,9 @@ mod tests {
     #[test]
     fn money_is_time_by_price() {
         let header = header(Some(3_600_000));
-        let tasks = [task(1, 1, 1, 1)];
+        let tables = Tables { tasks: vec![task(1, 1, 1, 1)], ..Tables::default() };
         let price = Some(Price { per_vcpu_hour: 1000.0 });
-        let money = bill(Inputs { price, ..inputs(&header, &tasks, None) }).money.unwrap();
+        let money = bill(Inputs { trace: tables.view(&header), model: None, price }).money.unwrap();
         assert!((money.recording.low - 0.001).abs() < 1e-12);
         assert!((money.month.unwrap().high - 0.001 * 730.0 * 3600.0).abs() < 1e-6);
     }

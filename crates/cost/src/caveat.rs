@@ -67,11 +67,11 @@ impl Caveat {
 /// What a reader has to know before the figures, the most important first.
 pub fn caveats(inputs: Inputs<'_>, bill: &Bill) -> Vec<Caveat> {
     let mut found = Vec::new();
-    found.extend(inputs.header.host.is_emulated().then_some(Caveat::EmulatedMachine));
+    found.extend(inputs.trace.header.host.is_emulated().then_some(Caveat::EmulatedMachine));
     found.extend(stolen(inputs, bill));
     found.extend(other_programs(inputs));
     found.extend(profile(inputs));
-    if is_over(inputs.header) && inputs.header.provenance.origin == Origin::Recorded {
+    if is_over(inputs.trace.header) && inputs.trace.header.provenance.origin == Origin::Recorded {
         found.push(Caveat::OneRun);
     }
     found
@@ -91,17 +91,17 @@ pub(crate) fn is_over(header: &Header) -> bool {
 }
 
 fn stolen(inputs: Inputs<'_>, bill: &Bill) -> Option<Caveat> {
-    let anywhere = inputs.cpus.iter().all(|cpu| cpu.run_ns == 0);
-    let rows: Vec<&CpuRow> = inputs.cpus.iter().filter(|cpu| anywhere || cpu.run_ns > 0).collect();
+    let anywhere = inputs.trace.cpus.iter().all(|cpu| cpu.run_ns == 0);
+    let rows: Vec<&CpuRow> = inputs.trace.cpus.iter().filter(|cpu| anywhere || cpu.run_ns > 0).collect();
     let stolen_ns: u64 = rows.iter().map(|cpu| cpu.steal_ns).sum::<Option<u64>>()?;
     let stolen_ns = stolen_ns as f64;
-    let share = stolen_ns / (inputs.header.duration_ns as f64 * rows.len() as f64).max(1.0);
+    let share = stolen_ns / (inputs.trace.header.duration_ns as f64 * rows.len() as f64).max(1.0);
     let explains = stolen_ns >= bill.direct_ns?.low;
     (explains && share >= LEAST_STOLEN && stolen_ns > TICK_NS).then_some(Caveat::Stolen { stolen_ns, share })
 }
 
 fn other_programs(inputs: Inputs<'_>) -> Option<Caveat> {
-    let tasks = || inputs.tasks.iter().filter(|task| task.in_scope);
+    let tasks = || inputs.trace.tasks.iter().filter(|task| task.in_scope);
     let run_ns: f64 = tasks().map(|task| task.run_ns as f64).sum();
     let wait_ns: f64 = tasks().map(|task| task.wait_ns as f64).sum();
     let front = Front::of(inputs).filter(Front::mostly_others)?;
@@ -116,11 +116,11 @@ fn profile(inputs: Inputs<'_>) -> Vec<Caveat> {
     let Some(measured_on) = inputs.model.and_then(|model| model.measured_on.as_ref()) else {
         return Vec::new();
     };
-    let here = &inputs.header.host;
+    let here = &inputs.trace.header.host;
     let mut found = of_measurement(&measured_on.host, &measured_on.noise);
     // Of an emulated machine everything that was recorded is called emulated, its prices too.
     found.retain(|one| !(here.is_emulated() && *one == Caveat::EmulatedProfile));
-    if inputs.header.provenance.origin == Origin::Recorded {
+    if inputs.trace.header.provenance.origin == Origin::Recorded {
         let differences = different_machines(&measured_on.host, here);
         if !differences.is_empty() {
             found.push(Caveat::OtherMachine { differences });
@@ -143,6 +143,7 @@ fn of_measurement(host: &Host, noise: &Noise) -> Vec<Caveat> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use swtch_trace::Tables;
     use crate::bill::bill;
     use crate::model::{CostModel, MeasuredOn};
     use swtch_trace::model::Provenance;
@@ -165,17 +166,8 @@ mod tests {
             switch_cost_ns: Some(100_000_000),
             ..TaskRow::default()
         }];
-        let inputs = Inputs {
-            header: &header,
-            tasks: &tasks,
-            wakes: &[],
-            preemptions: &[],
-            interrupts: &[],
-            cpus: &[cpu(0, 500_000_000, steal_ns), cpu(1, 0, 900_000_000)],
-            histograms: &[],
-            model,
-            price: None,
-        };
+        let tables = Tables { tasks: tasks.to_vec(), cpus: vec![cpu(0, 500_000_000, steal_ns), cpu(1, 0, 900_000_000)], ..Tables::default() };
+        let inputs = Inputs { trace: tables.view(&header), model, price: None };
         caveats(inputs, &bill(inputs))
     }
 

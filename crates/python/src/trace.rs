@@ -37,13 +37,11 @@ impl Trace {
         };
         let model = profile.as_ref().map(CostModel::of);
         let price = price.map(parse_price).transpose()?;
-        let inputs = Inputs::of(&self.0, model.as_ref(), price);
+        let inputs = Inputs { trace: self.0.view(), model: model.as_ref(), price };
         let bill = bill(inputs);
         let (caveats, advice) = (caveats(inputs, &bill), advise(inputs, &bill));
-        let header = &self.0.header;
-        let swtch_trace::Tables { tasks, preemptions, cgroups, interrupts, .. } = &self.0.tables;
         let (bill, caveats, advice) = (&bill, caveats.as_slice(), Some(advice.as_slice()));
-        Ok(view(&Summary { header, tasks, preemptions, cgroups, interrupts, bill, caveats, advice }))
+        Ok(view(&Summary { trace: inputs.trace, bill, caveats, advice }))
     }
 }
 

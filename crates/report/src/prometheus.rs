@@ -1,6 +1,6 @@
 //! Metrics for Prometheus: the OpenMetrics text of a machine that is watched, or of a Trace's totals.
 //!
-//! A [`Counters`] adds up stretches of time, in the types of a Trace; what it counts never goes back. [`reference()`] is the list of all metrics, and
+//! A [`Counters`] adds up what happened, in the types of a Trace; what it counts never goes back. [`reference()`] is the list of all metrics, and
 //! `docs/metrics.md` holds it. The number of series is bounded: the busiest control groups and interrupt lines have their own, the others
 //! share one with the label `other`.
 
@@ -11,7 +11,7 @@ mod series_limiter;
 #[cfg(test)]
 mod tests;
 
-pub use counters::{Counters, GroupUse, KernelCounts, Limits, Snapshot, Stretch};
+pub use counters::{Counters, Delta, GroupUse, KernelCounts, Limits, Snapshot};
 pub use family::{Family, MetricKind, families, reference};
 
 use crate::export::{Exported, Exporter};
@@ -45,23 +45,7 @@ pub(crate) const EXPORTER: Exporter = Exporter {
 /// The totals of a Trace as OpenMetrics text. Without prices, the estimate of the cost is missing.
 pub fn of_trace(trace: &Trace, model: Option<&CostModel>, limits: Limits) -> String {
     let mut counters = Counters::new(limits);
-    // Whatever has most comes first where there are more than may be shown.
-    let mut cgroups = trace.cgroups.clone();
-    cgroups.sort_by_key(|group| std::cmp::Reverse(group.voluntary + group.involuntary));
-    counters.add(
-        &Stretch {
-            header: &trace.header,
-            tasks: &trace.tasks,
-            cpus: &trace.cpus,
-            cgroups: &cgroups,
-            interrupts: &trace.interrupts,
-            histograms: &trace.histograms,
-            cost_ns_by_kind: None,
-            quota_ns: None,
-        },
-        model,
-        0,
-    );
+    counters.add(&Delta { trace: trace.view(), cost_ns_by_kind: None, quota_ns: None }, model, 0);
     let kernel = |source: &str| {
         let row = trace.header.reconciliation.iter().find(|row| row.source == source);
         row.map(|row| row.kernel)

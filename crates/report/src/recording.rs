@@ -2,23 +2,14 @@
 
 use serde_json::{Value, json};
 use swtch_cost::{Advice, Bill, Caveat};
-use swtch_trace::figures;
-use swtch_trace::model::Header;
+use swtch_trace::{TraceView, figures};
 use swtch_trace::tables::{CgroupRow, InterruptKind, InterruptRow, PreemptionRow, TaskRow};
 
 /// A Trace's figures beside its bill. What is shown of them is decided in one place, here.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a> {
-    /// Totals and circumstances.
-    pub header: &'a Header,
-    /// All tasks.
-    pub tasks: &'a [TaskRow],
-    /// Who preempted whom, the most frequent first.
-    pub preemptions: &'a [PreemptionRow],
-    /// Control groups, those with most switches first.
-    pub cgroups: &'a [CgroupRow],
-    /// Interrupts, the most frequent first; rows of single CPUs may be among them.
-    pub interrupts: &'a [InterruptRow],
+    /// What was recorded. Pairs and interrupts are the most frequent first, control groups those with most switches.
+    pub trace: TraceView<'a>,
     /// What it cost.
     pub bill: &'a Bill,
     /// What beside the workload could explain the figures.
@@ -30,7 +21,7 @@ pub struct Summary<'a> {
 impl Summary<'_> {
     /// The summary as `swtch record --json` prints it. A figure that is unavailable is `null` and has its reason in `unavailable`.
     pub fn json(&self) -> Value {
-        let Self { header, bill, .. } = self;
+        let Self { trace: TraceView { header, .. }, bill, .. } = self;
         let totals = &header.totals;
         let command = match &header.scope {
             swtch_trace::model::Scope::Command { command, .. } => json!(command),
@@ -55,10 +46,10 @@ impl Summary<'_> {
             "processes": totals.processes,
             "throttled": totals.throttled,
             "pressure": totals.pressure,
-            "interrupts": self.interrupts.iter().filter(|row| row.cpu.is_none()).map(interrupt).collect::<Vec<_>>(),
+            "interrupts": self.trace.tables.interrupts.iter().filter(|row| row.cpu.is_none()).map(interrupt).collect::<Vec<_>>(),
             "tasks": self.shown_tasks().into_iter().map(task).collect::<Vec<_>>(),
-            "cgroups": self.cgroups.iter().map(cgroup).collect::<Vec<_>>(),
-            "preemptions": self.preemptions.iter().map(|row| self.preemption(row)).collect::<Vec<_>>(),
+            "cgroups": self.trace.tables.cgroups.iter().map(cgroup).collect::<Vec<_>>(),
+            "preemptions": self.trace.tables.preemptions.iter().map(|row| self.preemption(row)).collect::<Vec<_>>(),
             "reconciliation": header.reconciliation,
             "recorder": header.recorder,
             "cost": {
@@ -83,14 +74,14 @@ impl Summary<'_> {
 
     /// The tasks of the scope, those with most switches first.
     pub(crate) fn shown_tasks(&self) -> Vec<&TaskRow> {
-        let mut tasks: Vec<&TaskRow> = self.tasks.iter().filter(|task| task.in_scope).collect();
+        let mut tasks: Vec<&TaskRow> = self.trace.tables.tasks.iter().filter(|task| task.in_scope).collect();
         tasks.sort_by_key(|task| (std::cmp::Reverse(task.voluntary + task.involuntary), task.tid));
         tasks
     }
 
     /// The name of a task.
     pub(crate) fn name(&self, tid: u32) -> String {
-        let named = self.tasks.iter().find(|task| task.tid == tid);
+        let named = self.trace.tables.tasks.iter().find(|task| task.tid == tid);
         named.map_or_else(|| format!("tid {tid}"), |task| task.comm.clone())
     }
 

@@ -26,17 +26,8 @@ impl Outputs {
     fn of(name: &str) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces").join(name);
         let trace = Trace::open(&path).unwrap();
-        let bill = bill(Inputs::of(&trace, None, None));
-        let summary = Summary {
-            header: &trace.header,
-            tasks: &trace.tasks,
-            preemptions: &trace.preemptions,
-            cgroups: &trace.cgroups,
-            interrupts: &trace.interrupts,
-            bill: &bill,
-            advice: None,
-            caveats: &[],
-        };
+        let bill = bill(Inputs { trace: trace.view(), model: None, price: None });
+        let summary = Summary { trace: trace.view(), bill: &bill, advice: None, caveats: &[] };
         let mut csv = Vec::new();
         tables::write(&trace, "tasks", Form::Csv, &mut csv).unwrap();
         let tasks = String::from_utf8(csv).unwrap();

@@ -228,12 +228,7 @@ impl TraceWriter {
         self.header.provenance.ended = if run.complete { Ended::Complete } else { Ended::Duration };
         self.header.duration_ns = run.makespan_ns;
         fill(&mut self.header, sums, &run.stats);
-        writer.put(&tables.tasks)?;
-        writer.put(&tables.cpus)?;
-        writer.put(&tables.wakes)?;
-        writer.put(&tables.preemptions)?;
-        writer.put(&tables.histograms)?;
-        writer.put(&tables.intervals)?;
+        tables.put_all(&mut writer)?;
         match check(tables.view(&self.header)) {
             Ok(()) => writer.finish(&self.header),
             Err(source) => {

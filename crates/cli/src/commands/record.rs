@@ -121,26 +121,12 @@ fn own_model() -> anyhow::Result<Option<CostModel>> {
 
 fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> anyhow::Result<()> {
     let Recording { header, tables, folder } = recording;
-    let inputs = Inputs {
-        header,
-        tasks: &tables.tasks,
-        wakes: &tables.wakes,
-        preemptions: &tables.preemptions,
-        interrupts: &tables.interrupts,
-        cpus: &tables.cpus,
-        histograms: &tables.histograms,
-        model,
-        price: args.price,
-    };
+    let inputs = Inputs { trace: tables.view(header), model, price: args.price };
     let bill = bill(inputs);
     let caveats = caveats(inputs, &bill);
     let advice = args.advise.then(|| advise(inputs, &bill));
     let summary = Summary {
-        header,
-        tasks: &tables.tasks,
-        preemptions: &tables.preemptions,
-        cgroups: &tables.cgroups,
-        interrupts: &tables.interrupts,
+        trace: inputs.trace,
         bill: &bill,
         caveats: &caveats,
         advice: advice.as_deref(),

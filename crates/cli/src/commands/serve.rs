@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_http::{Content, Server};
 use swtch_record::meter::{CHECKED, Delta, Meter};
-use swtch_report::prometheus::{CONTENT_TYPE, Counters, GroupUse, KernelCounts, Limits, Snapshot, Stretch};
+use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, GroupUse, KernelCounts, Limits, Snapshot};
 
 /// The dashboard.
 const DASHBOARD: &str = include_str!("../../../../web/grafana/swtch.json");
@@ -152,18 +152,12 @@ impl Watch {
         let uses: Vec<GroupUse> = delta.groups.iter().map(group_use).collect();
         self.counters.add_group_use(&uses, now_ns);
         self.counters.note_groups(delta.group_threads.keys(), now_ns);
-        let Delta { header, tables, .. } = &delta;
-        let stretch = Stretch {
-            header,
-            tasks: &tables.tasks,
-            cpus: &tables.cpus,
-            cgroups: &[],
-            interrupts: &tables.interrupts,
-            histograms: &tables.histograms,
+        let happened = prometheus::Delta {
+            trace: delta.tables.view(&delta.header),
             cost_ns_by_kind: delta.cost_ns_by_kind,
             quota_ns: delta.quota_ns.as_ref(),
         };
-        self.counters.add(&stretch, self.model.as_ref(), now_ns);
+        self.counters.add(&happened, self.model.as_ref(), now_ns);
         let system = &delta.system;
         self.counters.add_kernel(&KernelCounts {
             context_switches: system.context_switches,
@@ -176,7 +170,7 @@ impl Watch {
             blocked: system.procs_blocked,
             group_threads: delta.group_threads.clone(),
             memory_bytes: resident_bytes(),
-            bpf_memory_bytes: header.recorder.memory_bytes,
+            bpf_memory_bytes: delta.header.recorder.memory_bytes,
             sample_ns: Some(started.elapsed().as_nanos() as u64),
         };
         self.sampled = Instant::now();

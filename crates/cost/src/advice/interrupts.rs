@@ -26,9 +26,9 @@ struct Served {
 }
 
 pub(super) fn on_the_busy_cpu(inputs: Inputs<'_>, bill: &Bill) -> Option<Advice> {
-    let duration_ns = inputs.header.duration_ns as f64;
-    let (cpu, busy_ns) = busiest(inputs.cpus)?;
-    if inputs.cpus.len() < 2 || duration_ns <= 0.0 || busy_ns as f64 / duration_ns < LEAST_BUSY {
+    let duration_ns = inputs.trace.header.duration_ns as f64;
+    let (cpu, busy_ns) = busiest(&inputs.trace.cpus)?;
+    if inputs.trace.cpus.len() < 2 || duration_ns <= 0.0 || busy_ns as f64 / duration_ns < LEAST_BUSY {
         return None;
     }
     let served = served(inputs);
@@ -51,7 +51,7 @@ pub(super) fn on_the_busy_cpu(inputs: Inputs<'_>, bill: &Bill) -> Option<Advice>
     let took = here.ns.map_or(String::new(), |ns| {
         format!("; they and the work they leave took {:.1} % of its time", 100.0 * ns as f64 / duration_ns)
     });
-    let line = largest(inputs.interrupts, cpu);
+    let line = largest(&inputs.trace.interrupts, cpu);
     let named = line.map_or(String::new(), |row| format!(", most of them {} ({})", row.line, row.name));
     let number = line.map_or("N", |row| &row.line);
     Some(Advice {
@@ -91,8 +91,8 @@ fn is_device(row: &InterruptRow) -> bool {
 /// saw how long, by the kernel's accounting of all interrupts.
 fn served(inputs: Inputs<'_>) -> BTreeMap<u32, Served> {
     let mut served: BTreeMap<u32, Served> = BTreeMap::new();
-    let timed = inputs.interrupts.iter().any(|row| row.cpu.is_some() && row.ns.is_some());
-    for row in inputs.interrupts {
+    let timed = inputs.trace.interrupts.iter().any(|row| row.cpu.is_some() && row.ns.is_some());
+    for row in &inputs.trace.interrupts {
         let soft = row.kind == InterruptKind::Soft && OF_DEVICES.contains(&row.line.as_str());
         let Some(cpu) = row.cpu.filter(|_| soft || is_device(row)) else { continue };
         let one = served.entry(cpu).or_default();
@@ -102,7 +102,7 @@ fn served(inputs: Inputs<'_>) -> BTreeMap<u32, Served> {
         }
     }
     if !timed {
-        for row in inputs.cpus {
+        for row in &inputs.trace.cpus {
             // A kernel without that accounting shows zeros.
             let ns = row.irq_ns.unwrap_or(0) + row.softirq_ns.unwrap_or(0);
             if let Some(one) = served.get_mut(&row.cpu) {
@@ -121,6 +121,7 @@ fn largest(rows: &[InterruptRow], cpu: u32) -> Option<&InterruptRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use swtch_trace::Tables;
     use crate::bill::bill;
     use swtch_topology::Host;
     use swtch_trace::model::{Header, Provenance, Scope};
@@ -141,17 +142,8 @@ mod tests {
         header.duration_ns = 1_000_000_000;
         let task = TaskRow { in_scope: true, voluntary: 10, run_ns: 1_000_000_000, ..TaskRow::default() };
         let tasks = [task];
-        let inputs = Inputs {
-            header: &header,
-            tasks: &tasks,
-            wakes: &[],
-            preemptions: &[],
-            interrupts,
-            cpus,
-            histograms: &[],
-            model: None,
-            price: None,
-        };
+        let tables = Tables { tasks: tasks.to_vec(), interrupts: interrupts.to_vec(), cpus: cpus.to_vec(), ..Tables::default() };
+        let inputs = Inputs { trace: tables.view(&header), model: None, price: None };
         on_the_busy_cpu(inputs, &bill(inputs))
     }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::bill::bill;
 use crate::model::CostModel;
 use swtch_topology::Host;
+use swtch_trace::Tables;
 use swtch_trace::model::{Header, Provenance, Scope, Throttled};
 use swtch_trace::tables::{CpuRow, PreemptionRow};
 
@@ -31,17 +32,8 @@ fn task(tid: u32, voluntary: u64, involuntary: u64, wait_ns: u64) -> TaskRow {
 }
 
 fn advice(header: &Header, tasks: &[TaskRow], wakes: &[WakeRow]) -> Vec<Advice> {
-    let inputs = Inputs {
-        header,
-        tasks,
-        wakes,
-        preemptions: &[],
-        interrupts: &[],
-        cpus: &[],
-        histograms: &[],
-        model: None,
-        price: None,
-    };
+    let tables = Tables { tasks: tasks.to_vec(), wakes: wakes.to_vec(), ..Tables::default() };
+        let inputs = Inputs { trace: tables.view(header), model: None, price: None };
     advise(inputs, &bill(inputs))
 }
 
@@ -134,17 +126,8 @@ fn beside(others_ns: u64, own_in_front_ns: u64, others_in_front_ns: u64) -> Vec<
     let tasks = [task(1, 10, 500, 9_000_000), task(2, 10, 500, 9_000_000), hog];
     let row = |by_tid, ns| PreemptionRow { by_tid, of_tid: 1, count: 7, ns: Some(ns) };
     let preemptions = [row(2, own_in_front_ns), row(9, others_in_front_ns)];
-    let inputs = Inputs {
-        header: &header,
-        tasks: &tasks,
-        wakes: &[],
-        preemptions: &preemptions,
-        interrupts: &[],
-        cpus: &[cpu(0), cpu(1)],
-        histograms: &[],
-        model: None,
-        price: None,
-    };
+    let tables = Tables { tasks: tasks.to_vec(), preemptions: preemptions.to_vec(), cpus: vec![cpu(0), cpu(1)], ..Tables::default() };
+        let inputs = Inputs { trace: tables.view(&header), model: None, price: None };
     advise(inputs, &bill(inputs))
 }
 
@@ -183,17 +166,8 @@ fn a_hand_over_costs_its_system_calls_and_wake_ups_too() {
     let cost = |same_cpu| {
         let header = header();
         let wakes = [wake(1, 2, 250, same_cpu), wake(2, 3, 250, same_cpu), wake(3, 1, 250, same_cpu)];
-        let inputs = Inputs {
-            header: &header,
-            tasks: &tasks,
-            wakes: &wakes,
-            preemptions: &[],
-            interrupts: &[],
-            cpus: &[],
-            histograms: &[],
-            model: Some(&model),
-            price: None,
-        };
+        let tables = Tables { tasks: tasks.to_vec(), wakes: wakes.to_vec(), ..Tables::default() };
+        let inputs = Inputs { trace: tables.view(&header), model: Some(&model), price: None };
         let found = advise(inputs, &bill(inputs));
         let handed = found.into_iter().find(|one| one.what.contains("handed round")).unwrap();
         assert!(handed.saving.contains("cannot be bounded"));

@@ -241,12 +241,7 @@ impl Converter {
         self.figures.clean(&counts, &self.lost, &mut tables);
         check(tables.view(&header))
             .map_err(|source| ImportError::Impossible { path: path.to_owned(), source })?;
-        writer.put(&tables.tasks)?;
-        writer.put(&tables.cpus)?;
-        writer.put(&tables.wakes)?;
-        writer.put(&tables.preemptions)?;
-        writer.put(&tables.histograms)?;
-        writer.put(&tables.intervals)?;
+        tables.put_all(&mut writer)?;
         writer.finish(&header)?;
         Ok((header, format, counts))
     }

@@ -169,7 +169,8 @@ fn difference(seen: Option<&TaskSnapshot>, now: &TaskCounts) -> TaskDelta {
         [0, 1, 2].map(|at| Some(growth.of_32_bits(before.migrations[at] as u32, now.migrations[at] as u32)));
     let since = |of: fn(&TaskCounts) -> u64| growth.of(of(before), of(now));
     let (arrivals, process) = (since(|task| task.arrivals), since(|task| task.process_switches));
-    let measured = since(|task| task.costs) > 0;
+    // Switches whose cost was not measured leave the sum unknown; where there was none, it is nothing.
+    let measured = since(|task| task.costs) > 0 || arrivals == 0;
     let cost_ns = since(|task| task.cost_ns);
     let row = TaskRow {
         tid: now.tid,

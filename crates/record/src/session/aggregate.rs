@@ -2,7 +2,7 @@
 
 use super::group_names::OTHERS;
 use std::collections::BTreeMap;
-use swtch_trace::tables::{Merge, TaskRow};
+use swtch_trace::tables::TaskRow;
 
 /// So many rows at most; then tasks of one name share one, whatever their control group.
 const MOST: usize = 20_000;
@@ -34,19 +34,12 @@ impl Aggregates {
     }
 }
 
-/// Adds a task's figures to those of many, which have no number. The cost of a task that never switched is nothing where that of others was
-/// measured.
+/// Adds a task's figures to those of many, which have no number.
 pub(crate) fn aggregate(sum: &mut Option<TaskRow>, row: &TaskRow) {
-    let mut row = TaskRow { tid: 0, pid: 0, parent_pid: None, ..row.clone() };
-    let Some(sum) = sum else {
-        *sum = Some(row);
-        return;
-    };
-    if sum.switch_cost_ns.or(row.switch_cost_ns).is_some() {
-        sum.switch_cost_ns.get_or_insert(0);
-        row.switch_cost_ns.get_or_insert(0);
+    match sum {
+        Some(sum) => sum.aggregate(row),
+        None => *sum = Some(row.nameless()),
     }
-    sum.merge(&row);
 }
 
 #[cfg(test)]
@@ -81,10 +74,10 @@ mod tests {
     }
 
     #[test]
-    fn a_task_without_a_switch_does_not_hide_the_cost_of_others() {
+    fn a_cost_that_is_not_known_of_one_task_is_not_known_of_all() {
         let mut sum = None;
         let cost = |switch_cost_ns| TaskRow { switch_cost_ns, wait_p50_ns: Some(3), ..row("sh", 1) };
-        for (ns, expected) in [(None, None), (Some(7), Some(7)), (None, Some(7)), (Some(1), Some(8))] {
+        for (ns, expected) in [(Some(7), Some(7)), (Some(0), Some(7)), (None, None), (Some(1), None)] {
             aggregate(&mut sum, &cost(ns));
             assert_eq!(sum.as_ref().unwrap().switch_cost_ns, expected);
         }

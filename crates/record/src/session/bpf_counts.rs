@@ -118,7 +118,8 @@ impl BpfCounts {
     }
 
     fn row(&self, task: &TaskCounts) -> TaskRow {
-        let cost = self.counter.measures_cost() && task.costs > 0;
+        // Switches whose cost was not measured leave the sum unknown; where there was none, it is nothing.
+        let cost = self.counter.measures_cost() && (task.costs > 0 || task.arrivals == 0);
         let (waits, slices) = self.times(task);
         TaskRow {
             tid: task.tid,
@@ -480,9 +481,7 @@ fn keep_busiest(tasks: &mut Vec<TaskCounts>) {
 
 /// Two intervals as one, which begins with the first and shows the tasks at the end of the second.
 fn merged(pair: &[IntervalRow]) -> IntervalRow {
-    let [one, other] = pair else { return pair[0].clone() };
-    let mut row = one.clone();
-    row.merge(other);
-    row.length_ns = one.length_ns + other.length_ns;
+    let mut row = pair[0].clone();
+    pair[1..].iter().for_each(|later| row.merge(later));
     row
 }

@@ -209,7 +209,7 @@ fn aligned(events: &Tables, mut counts: Tables, handover_ns: u64) -> (Tables, Ta
     let mut only_named = HashSet::new();
     for after in &mut counts.tasks {
         let Some(index) = last.get(&after.tid) else { continue };
-        let before: &mut TaskRow = &mut events.tasks[*index];
+        let before: &TaskRow = &events.tasks[*index];
         if after.first_ns > handover_ns || before.pid != after.pid {
             continue;
         }
@@ -218,11 +218,6 @@ fn aligned(events: &Tables, mut counts: Tables, handover_ns: u64) -> (Tables, Ta
             continue;
         }
         after.first_ns = before.first_ns;
-        // What was never measured of one part, because it never happened there, is nothing.
-        if before.switch_cost_ns.or(after.switch_cost_ns).is_some() {
-            before.switch_cost_ns.get_or_insert(0);
-            after.switch_cost_ns.get_or_insert(0);
-        }
     }
     let mut index = 0..;
     events.tasks.retain(|_| index.next().is_some_and(|index: usize| !only_named.contains(&index)));
@@ -262,9 +257,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_one_part_measured_stays() {
-        let priced = TaskRow { switch_cost_ns: Some(30), ..task(1, 0, 5) };
-        let rows = merged(vec![priced, task(2, 0, 1)], vec![task(1, 90, 0), task(2, 90, 0)]);
+    fn a_cost_that_one_part_does_not_know_is_unknown() {
+        let priced = |row, ns| TaskRow { switch_cost_ns: Some(ns), ..row };
+        let rows = merged(
+            vec![priced(task(1, 0, 5), 30), priced(task(2, 0, 1), 30)],
+            vec![priced(task(1, 90, 0), 0), task(2, 90, 3)],
+        );
         assert_eq!(rows.iter().map(|row| row.switch_cost_ns).collect::<Vec<_>>(), [Some(30), None]);
     }
 

@@ -13,9 +13,9 @@ use super::series_limiter::{OTHER, SeriesLimiter};
 use std::collections::BTreeMap;
 use swtch_cost::{CostModel, Inputs, bill};
 use swtch_stats::middle_of_class;
-use swtch_trace::fields;
+use swtch_trace::{Tables, TraceView, fields};
 use swtch_trace::model::{Header, Unavailable};
-use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
+use swtch_trace::tables::{CgroupRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
 
 /// Bytes of a label's value at most.
 const LABEL_BYTES: usize = 200;
@@ -39,21 +39,11 @@ impl Default for Limits {
     }
 }
 
-/// What happened in a stretch of time: a whole Trace, or what came since the last time.
+/// What happened in a time: a whole Trace, or what came since the last snapshot.
 #[derive(Clone, Copy, Debug)]
-pub struct Stretch<'a> {
-    /// Totals and circumstances.
-    pub header: &'a Header,
-    /// Tasks.
-    pub tasks: &'a [TaskRow],
-    /// Processors.
-    pub cpus: &'a [CpuRow],
-    /// Control groups; where there are none, the tasks are summed by theirs.
-    pub cgroups: &'a [CgroupRow],
-    /// Interrupts.
-    pub interrupts: &'a [InterruptRow],
-    /// Distributions.
-    pub histograms: &'a [HistogramRow],
+pub struct Delta<'a> {
+    /// Totals, circumstances and tables. Where it has no control groups, the tasks are summed by theirs.
+    pub trace: TraceView<'a>,
     /// Direct cost of switches between threads, between processes, from or to idle, ns; where it is not known, it is taken from the
     /// middles of the classes.
     pub cost_ns_by_kind: Option<[u64; 3]>,
@@ -61,7 +51,7 @@ pub struct Stretch<'a> {
     pub quota_ns: Option<&'a BTreeMap<Option<String>, u64>>,
 }
 
-/// What a control group used in a stretch of time, by its own files. Absent figures are unavailable.
+/// What a control group used in a delta of time, by its own files. Absent figures are unavailable.
 #[derive(Clone, Debug, Default)]
 pub struct GroupUse {
     /// Its path.
@@ -78,7 +68,7 @@ pub struct GroupUse {
     pub pressure_ns: [Option<u64>; 2],
 }
 
-/// What the kernel itself counted in a stretch of time.
+/// What the kernel itself counted in a delta of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KernelCounts {
     /// Context switches.
@@ -135,8 +125,8 @@ impl Counters {
     }
 
     /// Adds what happened up to `now_ns` of a clock that never goes back.
-    pub fn add(&mut self, stretch: &Stretch<'_>, model: Option<&CostModel>, now_ns: u64) {
-        let header = stretch.header;
+    pub fn add(&mut self, delta: &Delta<'_>, model: Option<&CostModel>, now_ns: u64) {
+        let header = delta.trace.header;
         let provenance = &header.provenance;
         self.build =
             [label(&provenance.swtch_version), label(&provenance.recorder), reason(&provenance.why)].into();
@@ -144,11 +134,11 @@ impl Counters {
         self.lacking(&header.unavailable);
         self.sum(&OBSERVED, &[], Some(header.duration_ns));
         self.add_totals(header);
-        self.add_tasks(stretch);
-        self.add_cgroups(stretch, now_ns);
-        self.add_interrupts(stretch.interrupts, now_ns);
-        self.add_distributions(stretch);
-        self.add_estimate(stretch, model);
+        self.add_tasks(delta);
+        self.add_cgroups(delta, now_ns);
+        self.add_interrupts(&delta.trace.interrupts, now_ns);
+        self.add_distributions(delta);
+        self.add_estimate(delta, model);
         self.review(now_ns);
     }
 
@@ -304,20 +294,20 @@ impl Counters {
         self.sum(&RECORDER_CPU, &[], header.recorder.cpu_ns);
     }
 
-    fn add_tasks(&mut self, stretch: &Stretch<'_>) {
-        for row in stretch.cpus {
+    fn add_tasks(&mut self, delta: &Delta<'_>) {
+        for row in &delta.trace.cpus {
             let cpu = row.cpu.to_string();
             self.sum(&CPU_SWITCHES, &[&cpu, "task"], Some(row.switches));
             self.sum(&CPU_SWITCHES, &[&cpu, "idle"], Some(row.idle_switches));
         }
-        if stretch.tasks.is_empty() {
+        if delta.trace.tasks.is_empty() {
             return;
         }
         let sum = |of: fn(&TaskRow) -> u64| {
-            Some(stretch.tasks.iter().filter(|task| task.in_scope).map(of).fold(0, u64::saturating_add))
+            Some(delta.trace.tasks.iter().filter(|task| task.in_scope).map(of).fold(0, u64::saturating_add))
         };
         self.sum(&RUN, &[], sum(|task| task.run_ns));
-        let quota_ns = stretch.quota_ns.map(|groups| groups.values().copied().fold(0, u64::saturating_add));
+        let quota_ns = delta.quota_ns.map(|groups| groups.values().copied().fold(0, u64::saturating_add));
         for (cause, ns) in causes(sum(|task| task.wait_ns).unwrap_or(0), quota_ns) {
             self.sum(&WAIT, &[cause], Some(ns));
         }
@@ -327,10 +317,10 @@ impl Counters {
         }
     }
 
-    fn add_cgroups(&mut self, stretch: &Stretch<'_>, now_ns: u64) {
+    fn add_cgroups(&mut self, delta: &Delta<'_>, now_ns: u64) {
         let mut groups: BTreeMap<&str, CgroupRow> = BTreeMap::new();
-        if stretch.cgroups.is_empty() {
-            for task in stretch.tasks.iter().filter(|task| task.in_scope) {
+        if delta.trace.cgroups.is_empty() {
+            for task in delta.trace.tasks.iter().filter(|task| task.in_scope) {
                 let Some(path) = &task.cgroup else { continue };
                 let group = groups.entry(path).or_default();
                 group.voluntary += task.voluntary;
@@ -338,13 +328,17 @@ impl Counters {
                 group.run_ns += task.run_ns;
                 group.wait_ns += task.wait_ns;
             }
-            if groups.is_empty() && !stretch.tasks.is_empty() {
+            if groups.is_empty() && !delta.trace.tasks.is_empty() {
                 let why = "which task is in which control group was not recorded".to_owned();
                 self.unavailable.insert(fields::CGROUPS_CONTEXT_SWITCHES.to_string(), why);
             }
         }
-        let rows = groups.iter().map(|(path, row)| (*path, row));
-        let rows = rows.chain(stretch.cgroups.iter().map(|row| (row.path.as_str(), row)));
+        let mut rows: Vec<(&str, &CgroupRow)> = groups.iter().map(|(path, row)| (*path, row)).collect();
+        rows.extend(delta.trace.cgroups.iter().map(|row| (row.path.as_str(), row)));
+        if groups.is_empty() {
+            // Whatever has most comes first where there are more than may be shown.
+            rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.voluntary + row.involuntary));
+        }
         for (path, row) in rows {
             let name = self.cgroup(path, row.run_ns, now_ns);
             let name = name.as_str();
@@ -354,7 +348,7 @@ impl Counters {
             let of_group = |groups: &BTreeMap<Option<String>, u64>| {
                 groups.get(&Some(path.to_owned())).copied().unwrap_or(0)
             };
-            for (cause, ns) in causes(row.wait_ns, stretch.quota_ns.map(of_group)) {
+            for (cause, ns) in causes(row.wait_ns, delta.quota_ns.map(of_group)) {
                 self.sum(&CGROUP_WAIT, &[name, cause], Some(ns));
             }
             self.sum(&CGROUP_THROTTLED_PERIODS, &[name], row.throttled_periods);
@@ -390,32 +384,32 @@ impl Counters {
         }
     }
 
-    fn add_distributions(&mut self, stretch: &Stretch<'_>) {
+    fn add_distributions(&mut self, delta: &Delta<'_>) {
         let of = |metric: &'static str, of: &'static str| {
-            stretch.histograms.iter().filter(move |row| row.metric == metric && row.of == of)
+            delta.trace.histograms.iter().filter(move |row| row.metric == metric && row.of == of)
         };
         let kinds =
             [("thread", "kind thread"), ("process", "kind process"), ("from_or_to_idle", "kind idle")];
         let mut sums = [0_u64; 3];
-        if let Some(known) = stretch.cost_ns_by_kind {
+        if let Some(known) = delta.cost_ns_by_kind {
             sums = known;
         } else {
             let middles = kinds.map(|(_, name)| of("cost", name).map(middles_ns).sum::<f64>());
             let all: f64 = middles.iter().sum();
             // What all of them took is known better.
-            let scale = stretch.header.totals.switch_cost_ns.map_or(1.0, |ns| ns as f64 / all.max(1.0));
+            let scale = delta.trace.header.totals.switch_cost_ns.map_or(1.0, |ns| ns as f64 / all.max(1.0));
             for (sum, middle) in sums.iter_mut().zip(middles) {
                 *sum = (middle * scale) as u64;
             }
         }
-        let measured = stretch.cost_ns_by_kind.is_some() || of("cost", "kind thread").next().is_some();
+        let measured = delta.cost_ns_by_kind.is_some() || of("cost", "kind thread").next().is_some();
         for ((kind, name), sum_ns) in kinds.into_iter().zip(sums) {
             if measured || of("cost", name).next().is_some() {
                 self.distribution(&COST, &[kind]).add(of("cost", name), sum_ns);
             }
         }
         if of("wait", "all").next().is_some() || self.distributions.contains_key(&(WAITS.stem, Vec::new())) {
-            let tasks = stretch.tasks.iter().filter(|task| task.in_scope);
+            let tasks = delta.trace.tasks.iter().filter(|task| task.in_scope);
             let sum_ns = tasks.map(|task| task.wait_ns).fold(0, u64::saturating_add);
             self.distribution(&WAITS, &[]).add(of("wait", "all"), sum_ns);
         }
@@ -428,23 +422,14 @@ impl Counters {
         self.distributions.entry((family.stem, labels)).or_insert_with(|| Distribution::new(bounds_ns))
     }
 
-    fn add_estimate(&mut self, stretch: &Stretch<'_>, model: Option<&CostModel>) {
+    fn add_estimate(&mut self, delta: &Delta<'_>, model: Option<&CostModel>) {
         let Some(model) = model else {
             let why = "it takes a Profile of this machine; 'swtch measure --quick' makes one".to_owned();
             self.unavailable.insert(fields::SWITCH_COST_ESTIMATE.to_string(), why);
             return;
         };
-        let bill = bill(Inputs {
-            header: stretch.header,
-            tasks: stretch.tasks,
-            wakes: &[],
-            preemptions: &[],
-            interrupts: &[],
-            cpus: &[],
-            histograms: &[],
-            model: Some(model),
-            price: None,
-        });
+        let tables = Tables { tasks: delta.trace.tasks.clone(), ..Tables::default() };
+        let bill = bill(Inputs { trace: tables.view(delta.trace.header), model: Some(model), price: None });
         let Some(direct) = bill.direct_ns else { return };
         let all = direct.plus(bill.indirect_ns.unwrap_or_default());
         self.sum(&ESTIMATE, &["low"], Some(all.low as u64));

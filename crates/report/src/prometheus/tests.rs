@@ -3,6 +3,7 @@
 use super::*;
 use std::collections::BTreeMap;
 use swtch_topology::Host;
+use swtch_trace::Tables;
 use swtch_trace::model::{Header, Lost, Provenance, Scope, SwitchTotals};
 use swtch_trace::tables::{CgroupRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
 
@@ -10,17 +11,8 @@ fn header() -> Header {
     Header::new(Provenance::default(), Host::default(), Scope::Machine)
 }
 
-fn stretch(header: &Header) -> Stretch<'_> {
-    Stretch {
-        header,
-        tasks: &[],
-        cpus: &[],
-        cgroups: &[],
-        interrupts: &[],
-        histograms: &[],
-        cost_ns_by_kind: None,
-        quota_ns: None,
-    }
+fn delta<'a>(header: &'a Header, tables: &'a Tables) -> Delta<'a> {
+    Delta { trace: tables.view(header), cost_ns_by_kind: None, quota_ns: None }
 }
 
 fn task(cgroup: &str, voluntary: u64, run_ns: u64) -> TaskRow {
@@ -68,7 +60,7 @@ fn the_text_is_what_the_format_asks_for() {
     header.totals.context_switches = SwitchTotals { voluntary: Some(3), involuntary: None, idle: Some(0) };
     header.duration_ns = 1_500_000_000;
     let mut counters = Counters::new(Limits::default());
-    counters.add(&stretch(&header), None, 0);
+    counters.add(&delta(&header, &Tables::default()), None, 0);
     let text = counters.text(&Snapshot { threads: Some(4), ..Snapshot::default() });
     assert!(text.ends_with("\n# EOF\n"), "{text}");
     for line in [
@@ -91,9 +83,10 @@ fn labels_are_escaped_bounded_and_stay_apart() {
     let header = header();
     let hostile = "/a\"b\\c\nd\u{7}\u{85}";
     let long = |end: char| format!("/{}{end}", "é".repeat(3000));
-    let tasks = [task(hostile, 1, 1), task(&long('x'), 2, 1), task(&long('y'), 3, 1), task("other", 4, 1)];
+    let tasks = vec![task(hostile, 1, 1), task(&long('x'), 2, 1), task(&long('y'), 3, 1), task("other", 4, 1)];
     let mut counters = Counters::new(Limits::default());
-    counters.add(&Stretch { tasks: &tasks, ..stretch(&header) }, None, 0);
+    let tables = Tables { tasks, ..Tables::default() };
+    counters.add(&delta(&header, &tables), None, 0);
     let text = counters.text(&Snapshot::default());
     let switches = |group: &str| {
         format!("swtch_cgroup_context_switches_total{{cgroup=\"{group}\",kind=\"voluntary\"}} ")
@@ -150,11 +143,8 @@ fn no_sum_goes_back_and_nothing_is_counted_twice_while_groups_come_and_go() {
                 ..InterruptRow::default()
             })
             .collect();
-        counters.add(
-            &Stretch { tasks: &tasks, interrupts: &interrupts, ..stretch(&header) },
-            None,
-            minute * 60_000_000_000,
-        );
+        let tables = Tables { tasks, interrupts, ..Tables::default() };
+        counters.add(&delta(&header, &tables), None, minute * 60_000_000_000);
         let now = samples(&counters.text(&Snapshot::default()));
         let gained = |family: &str| -> f64 {
             let gain = |(name, value): (&String, &f64)| {
@@ -164,9 +154,9 @@ fn no_sum_goes_back_and_nothing_is_counted_twice_while_groups_come_and_go() {
             };
             now.iter().filter(|(name, _)| name.starts_with(family)).map(gain).sum()
         };
-        let wanted: u64 = tasks.iter().map(|task| task.voluntary).sum();
+        let wanted: u64 = tables.tasks.iter().map(|task| task.voluntary).sum();
         assert_eq!(gained("swtch_cgroup_context_switches_total"), wanted as f64, "minute {minute}");
-        let wanted: u64 = interrupts.iter().map(|row| row.count).sum();
+        let wanted: u64 = tables.interrupts.iter().map(|row| row.count).sum();
         assert_eq!(gained("swtch_interrupts_total"), wanted as f64, "minute {minute}");
         for family in ["swtch_cgroup_run_seconds_total", "swtch_interrupts_total"] {
             let series = now.keys().filter(|name| name.starts_with(family)).count();
@@ -188,7 +178,7 @@ fn distributions_are_coarser_and_lose_nothing() {
         to_ns,
         count,
     };
-    let histograms = [
+    let histograms = vec![
         row("cost", "kind thread", 0, 1, 1),
         row("cost", "kind thread", 96, 128, 2),
         row("cost", "kind thread", 128, 192, 4),
@@ -196,11 +186,11 @@ fn distributions_are_coarser_and_lose_nothing() {
         row("wait", "all", 3 << 30, 1 << 32, 5),
         row("wait", "task 7", 0, 1, 99),
     ];
+    let tables = Tables { histograms, ..Tables::default() };
     let mut counters = Counters::new(Limits::default());
     for _ in 0..2 {
-        let stretch =
-            Stretch { histograms: &histograms, cost_ns_by_kind: Some([500, 0, 0]), ..stretch(&header) };
-        counters.add(&stretch, None, 0);
+        let delta = Delta { cost_ns_by_kind: Some([500, 0, 0]), ..delta(&header, &tables) };
+        counters.add(&delta, None, 0);
     }
     let found = samples(&counters.text(&Snapshot::default()));
     let bucket =
@@ -220,9 +210,10 @@ fn losses_and_groups_of_a_table_are_summed() {
         Lost { cpu: Some(2), events: 3, what: "switches".into() },
     ];
     let cgroups =
-        [CgroupRow { path: "/web".into(), voluntary: 9, throttled_periods: Some(4), ..CgroupRow::default() }];
+        vec![CgroupRow { path: "/web".into(), voluntary: 9, throttled_periods: Some(4), ..CgroupRow::default() }];
     let mut counters = Counters::new(Limits { cgroups: 0, irqs: 0 });
-    counters.add(&Stretch { cgroups: &cgroups, tasks: &[task("/web", 9, 1)], ..stretch(&header) }, None, 0);
+    let tables = Tables { cgroups, tasks: vec![task("/web", 9, 1)], ..Tables::default() };
+    counters.add(&delta(&header, &tables), None, 0);
     let found = samples(
         &counters.text(&Snapshot { group_threads: [("/web".to_owned(), 3)].into(), ..Snapshot::default() }),
     );
@@ -235,10 +226,11 @@ fn losses_and_groups_of_a_table_are_summed() {
 #[test]
 fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
     let header = header();
-    let tasks = [task("/throttled", 1, 1), task("/waits", 1, 1), task("/throttled", 2, 1)];
+    let tasks = vec![task("/throttled", 1, 1), task("/waits", 1, 1), task("/throttled", 2, 1)];
+    let tables = Tables { tasks, ..Tables::default() };
     let quota_ns = [(Some("/throttled".to_owned()), 13_000), (None, 500)].into();
     let mut counters = Counters::new(Limits::default());
-    counters.add(&Stretch { tasks: &tasks, quota_ns: Some(&quota_ns), ..stretch(&header) }, None, 0);
+    counters.add(&Delta { quota_ns: Some(&quota_ns), ..delta(&header, &tables) }, None, 0);
     let text = counters.text(&Snapshot::default());
     let found = samples(&text);
     let wait = |labels: &str| of(&found, &format!("swtch_cgroup_wait_seconds_total{{{labels}}}"));
@@ -251,7 +243,7 @@ fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
     assert!(!text.contains("cause=\"unknown\"") && !text.contains("what=\"tasks.quota_ns\""), "{text}");
     // Where nothing tells the two apart, the figure is neither of them.
     let mut counters = Counters::new(Limits::default());
-    counters.add(&Stretch { tasks: &tasks, ..stretch(&header) }, None, 0);
+    counters.add(&delta(&header, &tables), None, 0);
     let text = counters.text(&Snapshot::default());
     assert_eq!(
         of(&samples(&text), "swtch_cgroup_wait_seconds_total{cgroup=\"/throttled\",cause=\"unknown\"}"),
@@ -276,7 +268,8 @@ fn a_group_without_an_account_has_switches_and_no_time() {
     let time = |text: &str| text.matches("swtch_cgroup_cpu_seconds_total{").count();
     for (cpu_ns, series) in [(Some(9), 2), (None, 1), (Some(4), 2)] {
         counters.add_group_use(&used(cpu_ns), 0);
-        counters.add(&Stretch { tasks: &[task("/busy", 1, 1)], ..stretch(&header) }, None, 0);
+        let tables = Tables { tasks: vec![task("/busy", 1, 1)], ..Tables::default() };
+        counters.add(&delta(&header, &tables), None, 0);
         let text = counters.text(&Snapshot::default());
         assert_eq!(time(&text), series, "{text}");
         for group in ["/known", "/unknown", "/busy"] {
@@ -288,7 +281,7 @@ fn a_group_without_an_account_has_switches_and_no_time() {
     // Without counted tasks a zero would be made up.
     let mut counters = Counters::new(Limits::default());
     counters.add_group_use(&used(Some(9)), 0);
-    counters.add(&stretch(&header), None, 0);
+    counters.add(&delta(&header, &Tables::default()), None, 0);
     assert!(!counters.text(&Snapshot::default()).contains("swtch_cgroup_context_switches"));
 }
 
@@ -303,7 +296,7 @@ fn reasons_keep_their_remedies_whole() {
         .into();
     header.provenance.why = long.clone();
     let mut counters = Counters::new(Limits::default());
-    counters.add(&stretch(&header), None, 0);
+    counters.add(&delta(&header, &Tables::default()), None, 0);
     let text = counters.text(&Snapshot::default()).replace("\\\"", "\"");
     assert!(text.contains(&format!("what=\"long\",why=\"{long}\"}}")), "{text}");
     assert!(text.contains(&format!("recorder=\"\",why=\"{long}\"}}")), "{text}");

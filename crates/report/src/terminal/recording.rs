@@ -27,13 +27,13 @@ pub fn recording(summary: &Summary<'_>) -> String {
         text.push_str(&format!("  {}\n", cause_text(cause)));
     }
     text.push('\n');
-    text.push_str(&totals(summary.header));
+    text.push_str(&totals(summary.trace.header));
     text.push('\n');
-    let groups = groups(summary.cgroups);
+    let groups = groups(&summary.trace.cgroups);
     text.push_str(&tasks(summary, if groups.is_empty() { TASKS } else { TASKS_BESIDE_GROUPS }));
     text.push_str(&groups);
     text.push_str(&preemptions(summary));
-    text.push_str(&circumstances(summary.header));
+    text.push_str(&circumstances(summary.trace.header));
     if let Some(found) = summary.advice {
         text.push_str(&advice(found));
     }
@@ -166,6 +166,7 @@ fn ending(path: &str) -> String {
 
 fn preemptions(summary: &Summary<'_>) -> String {
     let shown: Vec<String> = summary
+        .trace
         .preemptions
         .iter()
         .take(PAIRS)

@@ -10,7 +10,7 @@ use swtch_units::format_ns;
 pub(crate) fn answer(summary: &Summary<'_>) -> String {
     let Bill { share, direct_ns, indirect_ns, indirect_from, switch_ns, measured_in_place, money, .. } =
         summary.bill;
-    let whose = match &summary.header.scope {
+    let whose = match &summary.trace.header.scope {
         Scope::Command { .. } => "this command's CPU time",
         Scope::Processes { .. } => "these processes' CPU time",
         Scope::Cgroup { .. } => "this control group's CPU time",

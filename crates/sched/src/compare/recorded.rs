@@ -74,7 +74,7 @@ pub(super) fn run(
 
 fn read(job: &ComparisonJob, folder: &Path) -> Result<Recorded, SchedError> {
     let trace = Trace::open(folder)?;
-    let bill = bill(Inputs::of(&trace, job.model.as_ref(), None));
+    let bill = bill(Inputs { trace: trace.view(), model: job.model.as_ref(), price: None });
     let waits = waits(&trace.tasks, &trace.histograms);
     let unavailable = trace.header.unavailable.iter().find(|row| row.field.as_str().contains("wait"));
     let missing = waits.is_none().then(|| {

@@ -53,13 +53,14 @@ impl Accumulator {
         now_ns: u64,
         group_name: &dyn Fn(u64) -> Option<String>,
     ) -> Vec<TaskRow> {
+        let measured = self.sums.costs > 0;
         let row = |tid: u32, task: &mut Task, now_ns: Option<u64>| TaskRow {
             cgroup: match &task.group {
                 Some(Group::Path(path)) => Some(path.clone()),
                 Some(Group::Number(number)) => group_name(*number),
                 None => None,
             },
-            ..row(tid, task, now_ns)
+            ..row(tid, task, now_ns, measured)
         };
         let mut tasks: Vec<TaskRow> =
             self.ended.iter_mut().map(|(tid, task)| row(*tid, task, None)).collect();
@@ -174,11 +175,12 @@ fn comm(tid: u32, task: &Task) -> String {
     if task.comm.is_empty() { format!("tid {tid}") } else { task.comm.clone() }
 }
 
-fn row(tid: u32, task: &mut Task, now_ns: Option<u64>) -> TaskRow {
+fn row(tid: u32, task: &mut Task, now_ns: Option<u64>, measured: bool) -> TaskRow {
     let [wait_p50_ns, wait_p90_ns, wait_p99_ns] = task.waits.quantiles_ns([0.5, 0.9, 0.99]);
     let [slice_p50_ns] = task.slices.quantiles_ns([0.5]);
     let running_ns =
         now_ns.zip(task.now.running_since_ns).map_or(0, |(now, since)| now.saturating_sub(since));
+    let switches = task.switches.voluntary() + task.switches.involuntary();
     TaskRow {
         tid,
         pid: task.pid.unwrap_or(tid),
@@ -204,7 +206,8 @@ fn row(tid: u32, task: &mut Task, now_ns: Option<u64>) -> TaskRow {
         migrations_same_l3: Some(task.migrations.same_l3),
         migrations_across: Some(task.migrations.across),
         displaced: Some(task.displaced),
-        switch_cost_ns: (task.costs > 0).then_some(task.cost_ns),
+        // Switches whose cost was not measured leave the sum unknown; where there was none, it is nothing.
+        switch_cost_ns: (task.costs > 0 || (measured && switches == 0)).then_some(task.cost_ns),
         process_switches: Some(task.process_switches),
         thread_switches: Some(task.thread_switches),
         ..TaskRow::default()

@@ -14,7 +14,7 @@ table! {
         /// When it began, ns since the start.
         pub at_ns: u64 [ns, Key],
         /// How long it was, ns.
-        pub length_ns: u64 [ns, Max],
+        pub length_ns: u64 [ns, Sum],
         /// The processor; absent for the whole scope.
         pub cpu: Option<u32> [id, Key],
         /// Voluntary switches.

@@ -2,6 +2,7 @@
 
 use super::FORMATS;
 use serde::{Deserialize, Serialize};
+use swtch_columns::rules::Merge;
 use swtch_columns::table;
 
 table! {
@@ -76,5 +77,18 @@ table! {
         pub instructions: Option<u64> [count, Sum],
         /// Its misses in the last level of cache.
         pub cache_misses: Option<u64> [count, Sum],
+    }
+}
+
+impl TaskRow {
+    /// The same without a number, to stand for several tasks.
+    #[must_use]
+    pub fn nameless(&self) -> Self {
+        Self { tid: 0, pid: 0, parent_pid: None, ..self.clone() }
+    }
+
+    /// Adds another task's figures: the row then stands for both. Quantiles of several tasks cannot be made of theirs.
+    pub fn aggregate(&mut self, other: &Self) {
+        self.merge(&other.nameless());
     }
 }

@@ -56,7 +56,7 @@ impl NamedTrace {
         price: Option<Price>,
     ) -> Self {
         let model = prices.map(|prices| CostModel::of(&prices.profile));
-        let inputs = Inputs::of(&trace, model.as_ref(), price);
+        let inputs = Inputs { trace: trace.view(), model: model.as_ref(), price };
         let bill = bill(inputs);
         let (caveats, advice) = (caveats(inputs, &bill), advise(inputs, &bill));
         let prices =
@@ -66,17 +66,7 @@ impl NamedTrace {
 
     fn summary(&self) -> Summary<'_> {
         let Self { trace, bill, caveats, .. } = self;
-        let swtch_trace::Tables { tasks, preemptions, cgroups, interrupts, .. } = &trace.tables;
-        Summary {
-            header: &trace.header,
-            tasks,
-            preemptions,
-            cgroups,
-            interrupts,
-            bill,
-            caveats,
-            advice: None,
-        }
+        Summary { trace: trace.view(), bill, caveats, advice: None }
     }
 
     /// Length of the run, at least one nanosecond.

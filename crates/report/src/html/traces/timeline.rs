@@ -1,6 +1,6 @@
 //! A run over time in at most so many points.
 
-use swtch_trace::tables::IntervalRow;
+use swtch_trace::tables::{IntervalRow, Merge};
 
 /// Points of a chart: two pixels each.
 const MOST: usize = 400;
@@ -26,30 +26,10 @@ pub(super) fn points(intervals: &[IntervalRow]) -> Vec<IntervalRow> {
 /// Two neighbours as one: counts and times are summed, and what is the state at the end is the later one's. A sum of which a part is
 /// not known is not known.
 fn joined(before: &IntervalRow, after: &IntervalRow) -> IntervalRow {
-    let sum = |of: fn(&IntervalRow) -> Option<u64>| Some(of(before)?.saturating_add(of(after)?));
-    IntervalRow {
-        at_ns: before.at_ns,
-        length_ns: after.at_ns.saturating_add(after.length_ns).saturating_sub(before.at_ns),
-        cpu: None,
-        voluntary: sum(|row| row.voluntary),
-        involuntary: sum(|row| row.involuntary),
-        idle_switches: sum(|row| row.idle_switches),
-        wakeups: sum(|row| row.wakeups),
-        migrations: sum(|row| row.migrations),
-        run_ns: sum(|row| row.run_ns),
-        user_ns: sum(|row| row.user_ns),
-        system_ns: sum(|row| row.system_ns),
-        irq_ns: sum(|row| row.irq_ns),
-        softirq_ns: sum(|row| row.softirq_ns),
-        idle_ns: sum(|row| row.idle_ns),
-        steal_ns: sum(|row| row.steal_ns),
-        tasks: after.tasks,
-        runnable: after.runnable,
-        processes: after.processes,
-        forks: sum(|row| row.forks),
-        throttled_ns: sum(|row| row.throttled_ns),
-        pressure_cpu_ns: sum(|row| row.pressure_cpu_ns),
-    }
+    let length_ns = after.at_ns.saturating_add(after.length_ns).saturating_sub(before.at_ns);
+    let mut both = before.clone();
+    both.merge(after);
+    IntervalRow { length_ns, ..both }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use swtch_cost::Range;
-use swtch_trace::tables::TaskRow;
 
 /// Rates of a task, or of several together. What the source does not see is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -122,41 +121,4 @@ pub(super) enum RowKey {
     Process(u32),
     Cgroup(String),
     Cpu(u32),
-}
-
-/// What a task did between two snapshots, its sums. Nothing is ever negative: sums that fell began anew.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Grown {
-    pub(super) voluntary: u64,
-    pub(super) involuntary: u64,
-    pub(super) run_ns: u64,
-    pub(super) wait_ns: u64,
-    pub(super) wakeups: u64,
-    pub(super) migrations: Option<u64>,
-    pub(super) cost_ns: Option<u64>,
-    pub(super) process_switches: Option<u64>,
-    pub(super) thread_switches: Option<u64>,
-}
-
-impl Grown {
-    /// From `earlier`, which is nothing for a task that is new, to `later`.
-    pub(super) fn between(earlier: Option<&TaskRow>, later: &TaskRow) -> Self {
-        let of = |figure: fn(&TaskRow) -> u64| figure(later).saturating_sub(earlier.map_or(0, figure));
-        let some = |figure: fn(&TaskRow) -> Option<u64>| {
-            Some(figure(later)?.saturating_sub(earlier.and_then(figure).unwrap_or(0)))
-        };
-        Self {
-            voluntary: of(|row| row.voluntary),
-            involuntary: of(|row| row.involuntary),
-            run_ns: of(|row| row.run_ns),
-            wait_ns: of(|row| row.wait_ns),
-            wakeups: of(|row| row.wakeups),
-            migrations: some(|row| {
-                Some(row.migrations_same_l2? + row.migrations_same_l3? + row.migrations_across?)
-            }),
-            cost_ns: some(|row| row.switch_cost_ns),
-            process_switches: some(|row| row.process_switches),
-            thread_switches: some(|row| row.thread_switches),
-        }
-    }
 }

@@ -1,12 +1,13 @@
 //! What happened between two snapshots.
 
-use super::rates::{Grown, Pair, Rates, Row};
+use super::rates::{Pair, Rates, Row};
 use super::snapshot::Snapshot;
 use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
 use swtch_trace::model::Unavailable;
-use swtch_trace::tables::{CpuRow, TaskRow};
+use swtch_trace::growth::Growth;
+use swtch_trace::tables::{CpuRow, Merge, TaskRow};
 use swtch_trace::{SourceKind, fields};
 
 /// Of those who preempted or woke a task, so many are kept.
@@ -153,6 +154,11 @@ impl Window {
     }
 }
 
+/// Moves to another CPU, however near.
+fn moves(task: &TaskRow) -> Option<u64> {
+    Some(task.migrations_same_l2? + task.migrations_same_l3? + task.migrations_across?)
+}
+
 struct Maker<'a> {
     length_ns: u64,
     earlier: &'a Snapshot,
@@ -175,12 +181,14 @@ impl Maker<'_> {
         // Without a number a row stands for several that ended.
         let before = self.earlier.tasks.iter().filter(|row| row.tid != 0);
         let before: HashMap<(u32, u64), &TaskRow> = before.map(|row| (key(row), row)).collect();
+        // Nothing is ever negative: sums that fell began anew.
+        let growth = Growth::default();
         let mut pairs = Pairs::of(self);
         // A task that ended and whose number is another's by now has an earlier row.
         let last: HashMap<u32, u64> = self.later.tasks.iter().map(|row| (row.tid, row.first_ns)).collect();
         let rows = self.later.tasks.iter().filter(|row| row.in_scope);
         rows.map(|row| {
-            let grown = Grown::between(before.get(&key(row)).copied(), row);
+            let delta = before.get(&key(row)).map_or_else(|| row.clone(), |earlier| row.delta(earlier, &growth));
             let is_last = last.get(&row.tid) == Some(&row.first_ns);
             let (preempted_by, woken_by) = if is_last { pairs.take(row.tid) } else { pairs.none() };
             Row {
@@ -191,7 +199,7 @@ impl Maker<'_> {
                 kernel_thread: row.kernel_thread,
                 ended: !is_last,
                 tasks: 1,
-                rates: self.rates(&grown, row),
+                rates: self.rates(&delta, row),
                 preempted_by,
                 woken_by,
             }
@@ -199,43 +207,43 @@ impl Maker<'_> {
         .collect()
     }
 
-    fn rates(&self, grown: &Grown, row: &TaskRow) -> Rates {
-        let switches = grown.voluntary + grown.involuntary;
-        let cost_ns = self.cost_ns(grown);
+    fn rates(&self, delta: &TaskRow, row: &TaskRow) -> Rates {
+        let switches = delta.voluntary + delta.involuntary;
+        let cost_ns = self.cost_ns(delta);
         // What was measured may belong to switches from idle, of which the task has no count.
         let each = cost_ns.filter(|_| switches > 0).map(|cost| cost.times(1.0 / switches as f64));
         let waited = !self.later.header.lacks(&fields::TASKS_WAIT_NS);
         Rates {
-            voluntary_per_s: self.per_s(grown.voluntary),
-            involuntary_per_s: self.per_s(grown.involuntary),
+            voluntary_per_s: self.per_s(delta.voluntary),
+            involuntary_per_s: self.per_s(delta.involuntary),
             cost_share: cost_ns.map(|cost| cost.times(1.0 / self.length_ns as f64)),
             cost_ns: each,
-            cpu_share: self.share(grown.run_ns),
-            wait_share: waited.then(|| self.share(grown.wait_ns)),
+            cpu_share: self.share(delta.run_ns),
+            wait_share: waited.then(|| self.share(delta.wait_ns)),
             wait_p50_ns: row.wait_p50_ns,
             wait_p90_ns: row.wait_p90_ns,
             wait_p99_ns: row.wait_p99_ns,
             wait_max_ns: row.wait_max_ns,
             wakeups_per_s: (!self.later.header.lacks(&fields::TASKS_WAKEUPS))
-                .then(|| self.per_s(grown.wakeups)),
-            migrations_per_s: grown.migrations.map(|count| self.per_s(count)),
+                .then(|| self.per_s(delta.wakeups)),
+            migrations_per_s: moves(delta).map(|count| self.per_s(count)),
         }
     }
 
-    fn cost_ns(&self, grown: &Grown) -> Option<Range> {
+    fn cost_ns(&self, delta: &TaskRow) -> Option<Range> {
         match self.cost_source {
             // Absent for a task that has not switched yet.
-            CostSource::InPlace => Some(Range::exactly(grown.cost_ns.unwrap_or(0) as f64)),
+            CostSource::InPlace => Some(Range::exactly(delta.switch_cost_ns.unwrap_or(0) as f64)),
             CostSource::Unknown => None,
             CostSource::Profile => {
                 let any = self.model?.any_switch_ns()?;
-                match (grown.process_switches, grown.thread_switches) {
+                match (delta.process_switches, delta.thread_switches) {
                     (Some(process), Some(thread)) => {
                         let of = |price: Option<Range>, count: u64| price.unwrap_or(any).times(count as f64);
                         let prices = self.model?;
                         Some(of(prices.process_switch_ns, process).plus(of(prices.thread_switch_ns, thread)))
                     }
-                    _ => Some(any.times((grown.voluntary + grown.involuntary) as f64)),
+                    _ => Some(any.times((delta.voluntary + delta.involuntary) as f64)),
                 }
             }
         }
@@ -315,15 +323,15 @@ impl Maker<'_> {
         let before: HashMap<u32, &CpuRow> = self.earlier.cpus.iter().map(|row| (row.cpu, row)).collect();
         let of = |row: &CpuRow| {
             let earlier = before.get(&row.cpu).copied();
-            let grown = |figure: fn(&CpuRow) -> u64| figure(row).saturating_sub(earlier.map_or(0, figure));
+            let delta = earlier.map_or_else(|| row.clone(), |earlier| row.delta(earlier, &Growth::default()));
             CpuRates {
                 cpu: row.cpu,
-                switches_per_s: counts.then(|| self.per_s(grown(|row| row.switches))),
-                idle_switches_per_s: counts.then(|| self.per_s(grown(|row| row.idle_switches))),
+                switches_per_s: counts.then(|| self.per_s(delta.switches)),
+                idle_switches_per_s: counts.then(|| self.per_s(delta.idle_switches)),
                 // One that came on meanwhile has counted since some other time.
                 shares: earlier
                     .map_or_else(CpuShares::default, |earlier| shares(cpu_times(earlier), cpu_times(row))),
-                lost: grown(|row| row.lost),
+                lost: delta.lost,
             }
         };
         self.later.cpus.iter().map(of).collect()
