@@ -244,8 +244,7 @@ fn row_has(row: &str, known: &Figures) {
 fn terminals_agree(known: &Figures) {
     let (header, tasks) = (&known.trace.header, &known.trace.tasks);
     let bill = bill(Inputs { trace: known.trace.view(), model: None, price: None });
-    let summary =
-        Summary { trace: known.trace.view(), bill: &bill, caveats: &[], advice: None };
+    let summary = Summary { trace: known.trace.view(), bill: &bill, caveats: &[], advice: None };
     let text = terminal::recording(&summary);
     assert!(text.contains(&format!("; {:.0} a second over", known.rate)), "{text}");
     summary_agrees(&summary.json(), known);

@@ -135,10 +135,9 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
         switch_ns: direct_ns.filter(|_| switches > 0).map(|direct| direct.times(1.0 / switches as f64)),
         tasks: priced,
         causes: causes(inputs, switches),
-        money: inputs
-            .price
-            .zip(lost_ns)
-            .map(|(price, lost)| Money::of(price, lost, inputs.trace.header.duration_ns, !is_over(inputs.trace.header))),
+        money: inputs.price.zip(lost_ns).map(|(price, lost)| {
+            Money::of(price, lost, inputs.trace.header.duration_ns, !is_over(inputs.trace.header))
+        }),
     }
 }
 
@@ -422,19 +421,14 @@ mod tests {
             WakeRow { waker_tid: 2, wakee_tid: 1, count: 12, same_cpu: Some(8) },
             WakeRow { waker_tid: 3, wakee_tid: 1, count: 6, same_cpu: None },
         ];
-        let with = |wakes: &[WakeRow]| Tables {
-            tasks: tasks.to_vec(),
-            wakes: wakes.to_vec(),
-            ..Tables::default()
-        };
+        let with =
+            |wakes: &[WakeRow]| Tables { tasks: tasks.to_vec(), wakes: wakes.to_vec(), ..Tables::default() };
         let near = bill_of_tasks(&header, &tasks, Some(&model)).direct_ns.unwrap();
-        let found =
-            bill_of(&header, &with(&wakes), Some(&model)).direct_ns.unwrap();
+        let found = bill_of(&header, &with(&wakes), Some(&model)).direct_ns.unwrap();
         assert_eq!((found.low, found.high), (near.low, near.high + 4.0 * 500.0));
         // Not more often than it slept.
         let wakes = [WakeRow { waker_tid: 2, wakee_tid: 1, count: 99, same_cpu: Some(0) }];
-        let found =
-            bill_of(&header, &with(&wakes), Some(&model)).direct_ns.unwrap();
+        let found = bill_of(&header, &with(&wakes), Some(&model)).direct_ns.unwrap();
         assert_eq!(found.high, near.high + 30.0 * 500.0);
     }
 
@@ -457,11 +451,13 @@ mod tests {
     #[test]
     fn causes_are_named_with_their_share() {
         let header = header(Some(1));
-        let (tasks, wakes) = (vec![task(1, 1, 80, 20), task(2, 1, 100, 0)], vec![WakeRow { waker_tid: 1, wakee_tid: 2, count: 100, same_cpu: None }]);
+        let (tasks, wakes) = (
+            vec![task(1, 1, 80, 20), task(2, 1, 100, 0)],
+            vec![WakeRow { waker_tid: 1, wakee_tid: 2, count: 100, same_cpu: None }],
+        );
         let preemptions = vec![PreemptionRow { by_tid: 2, of_tid: 1, count: 20, ns: None }];
         let tables = Tables { tasks, wakes, preemptions, ..Tables::default() };
-        let found =
-            bill_of(&header, &tables, None);
+        let found = bill_of(&header, &tables, None);
         let kinds: Vec<(CauseKind, f64)> =
             found.causes.iter().map(|cause| (cause.kind, cause.share)).collect();
         assert_eq!(
@@ -480,11 +476,13 @@ mod tests {
     fn shares_of_causes_are_at_most_the_whole_together() {
         let header = header(Some(1));
         // All but one switch are preemptions; 20 wake-ups came before the task had left its CPU.
-        let (tasks, wakes) = (vec![TaskRow { wakeups: 20, ..task(1, 1, 1, 999) }, task(2, 1, 0, 0)], vec![WakeRow { waker_tid: 2, wakee_tid: 1, count: 20, same_cpu: None }]);
+        let (tasks, wakes) = (
+            vec![TaskRow { wakeups: 20, ..task(1, 1, 1, 999) }, task(2, 1, 0, 0)],
+            vec![WakeRow { waker_tid: 2, wakee_tid: 1, count: 20, same_cpu: None }],
+        );
         let preemptions = vec![PreemptionRow { by_tid: 2, of_tid: 1, count: 1000, ns: None }];
         let tables = Tables { tasks, wakes, preemptions, ..Tables::default() };
-        let found =
-            bill_of(&header, &tables, None);
+        let found = bill_of(&header, &tables, None);
         let shares: Vec<f64> = found.causes.iter().map(|cause| cause.share).collect();
         assert_eq!(shares, [0.999, 0.001]);
     }

@@ -143,9 +143,9 @@ fn of_measurement(host: &Host, noise: &Noise) -> Vec<Caveat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swtch_trace::Tables;
     use crate::bill::bill;
     use crate::model::{CostModel, MeasuredOn};
+    use swtch_trace::Tables;
     use swtch_trace::model::Provenance;
     use swtch_trace::tables::TaskRow;
 
@@ -166,7 +166,11 @@ mod tests {
             switch_cost_ns: Some(100_000_000),
             ..TaskRow::default()
         }];
-        let tables = Tables { tasks: tasks.to_vec(), cpus: vec![cpu(0, 500_000_000, steal_ns), cpu(1, 0, 900_000_000)], ..Tables::default() };
+        let tables = Tables {
+            tasks: tasks.to_vec(),
+            cpus: vec![cpu(0, 500_000_000, steal_ns), cpu(1, 0, 900_000_000)],
+            ..Tables::default()
+        };
         let inputs = Inputs { trace: tables.view(&header), model, price: None };
         caveats(inputs, &bill(inputs))
     }

@@ -109,7 +109,8 @@ fn ran(inputs: Inputs<'_>) -> Option<f64> {
 
 fn names(inputs: Inputs<'_>) -> Vec<String> {
     let ours = in_scope(inputs);
-    let comm: HashMap<u32, &str> = inputs.trace.tables.tasks.iter().map(|task| (task.tid, task.comm.as_str())).collect();
+    let comm: HashMap<u32, &str> =
+        inputs.trace.tables.tasks.iter().map(|task| (task.tid, task.comm.as_str())).collect();
     let mut by_name: HashMap<&str, (u64, u64)> = HashMap::new();
     for row in &inputs.trace.tables.preemptions {
         if ours.contains(&row.of_tid) && !ours.contains(&row.by_tid) {

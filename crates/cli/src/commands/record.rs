@@ -125,12 +125,7 @@ fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> 
     let bill = bill(inputs);
     let caveats = caveats(inputs, &bill);
     let advice = args.advise.then(|| advise(inputs, &bill));
-    let summary = Summary {
-        trace: inputs.trace,
-        bill: &bill,
-        caveats: &caveats,
-        advice: advice.as_deref(),
-    };
+    let summary = Summary { trace: inputs.trace, bill: &bill, caveats: &caveats, advice: advice.as_deref() };
     if args.json.asked() {
         return output::json(&args.json, &summary.json());
     }

@@ -121,9 +121,9 @@ fn largest(rows: &[InterruptRow], cpu: u32) -> Option<&InterruptRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use swtch_trace::Tables;
     use crate::bill::bill;
     use swtch_topology::Host;
+    use swtch_trace::Tables;
     use swtch_trace::model::{Header, Provenance, Scope};
     use swtch_trace::tables::TaskRow;
 
@@ -142,7 +142,12 @@ mod tests {
         header.duration_ns = 1_000_000_000;
         let task = TaskRow { in_scope: true, voluntary: 10, run_ns: 1_000_000_000, ..TaskRow::default() };
         let tasks = [task];
-        let tables = Tables { tasks: tasks.to_vec(), interrupts: interrupts.to_vec(), cpus: cpus.to_vec(), ..Tables::default() };
+        let tables = Tables {
+            tasks: tasks.to_vec(),
+            interrupts: interrupts.to_vec(),
+            cpus: cpus.to_vec(),
+            ..Tables::default()
+        };
         let inputs = Inputs { trace: tables.view(&header), model: None, price: None };
         on_the_busy_cpu(inputs, &bill(inputs))
     }

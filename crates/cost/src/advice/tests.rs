@@ -33,7 +33,7 @@ fn task(tid: u32, voluntary: u64, involuntary: u64, wait_ns: u64) -> TaskRow {
 
 fn advice(header: &Header, tasks: &[TaskRow], wakes: &[WakeRow]) -> Vec<Advice> {
     let tables = Tables { tasks: tasks.to_vec(), wakes: wakes.to_vec(), ..Tables::default() };
-        let inputs = Inputs { trace: tables.view(header), model: None, price: None };
+    let inputs = Inputs { trace: tables.view(header), model: None, price: None };
     advise(inputs, &bill(inputs))
 }
 
@@ -126,8 +126,13 @@ fn beside(others_ns: u64, own_in_front_ns: u64, others_in_front_ns: u64) -> Vec<
     let tasks = [task(1, 10, 500, 9_000_000), task(2, 10, 500, 9_000_000), hog];
     let row = |by_tid, ns| PreemptionRow { by_tid, of_tid: 1, count: 7, ns: Some(ns) };
     let preemptions = [row(2, own_in_front_ns), row(9, others_in_front_ns)];
-    let tables = Tables { tasks: tasks.to_vec(), preemptions: preemptions.to_vec(), cpus: vec![cpu(0), cpu(1)], ..Tables::default() };
-        let inputs = Inputs { trace: tables.view(&header), model: None, price: None };
+    let tables = Tables {
+        tasks: tasks.to_vec(),
+        preemptions: preemptions.to_vec(),
+        cpus: vec![cpu(0), cpu(1)],
+        ..Tables::default()
+    };
+    let inputs = Inputs { trace: tables.view(&header), model: None, price: None };
     advise(inputs, &bill(inputs))
 }
 

@@ -13,9 +13,9 @@ use super::series_limiter::{OTHER, SeriesLimiter};
 use std::collections::BTreeMap;
 use swtch_cost::{CostModel, Inputs, bill};
 use swtch_stats::middle_of_class;
-use swtch_trace::{Tables, TraceView, fields};
 use swtch_trace::model::{Header, Unavailable};
 use swtch_trace::tables::{CgroupRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
+use swtch_trace::{Tables, TraceView, fields};
 
 /// Bytes of a label's value at most.
 const LABEL_BYTES: usize = 200;

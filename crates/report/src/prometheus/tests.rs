@@ -83,7 +83,8 @@ fn labels_are_escaped_bounded_and_stay_apart() {
     let header = header();
     let hostile = "/a\"b\\c\nd\u{7}\u{85}";
     let long = |end: char| format!("/{}{end}", "é".repeat(3000));
-    let tasks = vec![task(hostile, 1, 1), task(&long('x'), 2, 1), task(&long('y'), 3, 1), task("other", 4, 1)];
+    let tasks =
+        vec![task(hostile, 1, 1), task(&long('x'), 2, 1), task(&long('y'), 3, 1), task("other", 4, 1)];
     let mut counters = Counters::new(Limits::default());
     let tables = Tables { tasks, ..Tables::default() };
     counters.add(&delta(&header, &tables), None, 0);
@@ -209,8 +210,12 @@ fn losses_and_groups_of_a_table_are_summed() {
         Lost { cpu: Some(1), events: 2, what: "switches".into() },
         Lost { cpu: Some(2), events: 3, what: "switches".into() },
     ];
-    let cgroups =
-        vec![CgroupRow { path: "/web".into(), voluntary: 9, throttled_periods: Some(4), ..CgroupRow::default() }];
+    let cgroups = vec![CgroupRow {
+        path: "/web".into(),
+        voluntary: 9,
+        throttled_periods: Some(4),
+        ..CgroupRow::default()
+    }];
     let mut counters = Counters::new(Limits { cgroups: 0, irqs: 0 });
     let tables = Tables { cgroups, tasks: vec![task("/web", 9, 1)], ..Tables::default() };
     counters.add(&delta(&header, &tables), None, 0);

@@ -5,8 +5,8 @@ use super::snapshot::Snapshot;
 use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
-use swtch_trace::model::Unavailable;
 use swtch_trace::growth::Growth;
+use swtch_trace::model::Unavailable;
 use swtch_trace::tables::{CpuRow, Merge, TaskRow};
 use swtch_trace::{SourceKind, fields};
 
@@ -188,7 +188,8 @@ impl Maker<'_> {
         let last: HashMap<u32, u64> = self.later.tasks.iter().map(|row| (row.tid, row.first_ns)).collect();
         let rows = self.later.tasks.iter().filter(|row| row.in_scope);
         rows.map(|row| {
-            let delta = before.get(&key(row)).map_or_else(|| row.clone(), |earlier| row.delta(earlier, &growth));
+            let delta =
+                before.get(&key(row)).map_or_else(|| row.clone(), |earlier| row.delta(earlier, &growth));
             let is_last = last.get(&row.tid) == Some(&row.first_ns);
             let (preempted_by, woken_by) = if is_last { pairs.take(row.tid) } else { pairs.none() };
             Row {
