@@ -2,6 +2,10 @@
 //!
 //! An experiment is a function from options to tables ([`EXPERIMENTS`]); every row says what was published, what comes out here and within
 //! which tolerance, or why it does not. `docs/experiments.md` has the tables with the text around them.
+//!
+//! Modules: `registry` names the experiments, a module each: `all_mixes`, `allowed`, `estimation`, `guaranteed`, `hackbench`, `mix`, `mixes`, `npb`,
+//! `parallel`, `phi`, `r_fair`, `regions`, `ring`, `speedups`, `two_apps`; [`cache_model`] is a cache that tasks take turns in; `table` and `document`
+//! write them.
 #![forbid(unsafe_code)]
 
 mod all_mixes;

@@ -3,6 +3,7 @@
 // This is a command; what it prints is its result.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod architecture;
 mod bench;
 mod cargo_test_output;
 mod check_list;

@@ -6,7 +6,8 @@ use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
 use crate::{
-    check_list, dependency_list, features, imports, junit, licences, metadata, rust_tests, unsafe_code,
+    architecture, check_list, dependency_list, features, imports, junit, licences, metadata, rust_tests,
+    unsafe_code,
 };
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -16,13 +17,14 @@ use std::time::Instant;
 type Run = fn() -> Result<Counts>;
 
 /// Cheap checks first. The guests' tests run beside everything after the build, and are waited for at the end.
-const STEPS: [(&str, Run); 17] = [
+const STEPS: [(&str, Run); 18] = [
     ("format", format),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("unsafe", || Ok(Counts::of_complaints(unsafe_code::complaints(&metadata::workspace()?)?))),
     ("dependencies", || Ok(Counts::of_complaints(dependency_list::complaints(&metadata::workspace()?)?))),
     ("features", || Ok(Counts::of_complaints(features::complaints()?))),
     ("checks", || Ok(Counts::of_complaints(check_list::complaints()?))),
+    ("architecture", || Ok(Counts::of_complaints(architecture::complaints(&metadata::workspace()?)?))),
     ("licences", || licences::check(&metadata::workspace()?)),
     ("ruff", ruff),
     (BUILD, build),
@@ -43,7 +45,8 @@ pub(crate) fn names() -> Vec<&'static str> {
 }
 
 /// What is run before every commit: what takes seconds. The tests that do come after them.
-const QUICK: [&str; 7] = ["format", "clippy", "imports", "unsafe", "dependencies", "checks", "ruff"];
+const QUICK: [&str; 8] =
+    ["format", "clippy", "architecture", "imports", "unsafe", "dependencies", "checks", "ruff"];
 
 /// The steps of [`QUICK`] and the quick tests; whether none failed.
 pub(crate) fn check() -> bool {

@@ -7,6 +7,8 @@
 //!
 //! Unsigned numbers are stored in signed columns without a note that they are unsigned: no count or time reaches 2^63, and people
 //! who subtract unsigned columns in pandas or DuckDB get wrapped numbers or errors.
+//!
+//! Modules: `values` (what a cell may hold), `decode` (reads files that may be damaged), `growth` (differences of counters that only grow).
 #![forbid(unsafe_code)]
 
 mod decode;

@@ -1,6 +1,9 @@
 //! Prices a Trace: what its context switches cost, as a range that holds the truth, never a single invented number.
 //!
 //! [`CostModel`] is a price list, taken from a machine's Profile; [`bill()`] applies it to a Trace's header and tasks.
+//!
+//! Modules: `model` (the price list), `refill` (caches), `in_place` (switches that were measured), `money`; `advice` (what stands out, and
+//! what to try) with `front` (who had the CPU while tasks waited) and `caveat` (what else explains a Trace).
 #![forbid(unsafe_code)]
 
 mod advice;

@@ -3,6 +3,8 @@
 //! [`response`] holds the types of `swtch/faas/1`: what a handler measured in one invocation, the same in every language. [`tiers`] holds those
 //! of `swtch/faas-tiers/2`: many invocations under the memory tiers of a platform, as `swtch faas tiers` writes them. [`mod@file`] reads both.
 //! The schemas are published as `docs/schemas/faas-1.json` and `docs/schemas/faas-tiers-2.json`.
+//!
+//! `checks` refuses figures that cannot be true.
 #![forbid(unsafe_code)]
 
 mod checks;

@@ -8,6 +8,9 @@
 //! the fraction of an application's own CPU time that it spends on fast cores. Its performance `P` is what it gets done, divided by what it
 //! would get done if all shared alike (`max-fair`).
 //!
+//! Modules: `cores` and `core_types` (machines), `policy`, `allocate` (speedups to shares), `least_share`, `linear` (linear programs),
+//! `guaranteed`, `metrics`, `solution`, `error`.
+//!
 //! ```
 //! use swtch_fairness::{Allocator, Cores, Ddof, Metrics, Policy, performance};
 //!

@@ -3,6 +3,10 @@
 //! Two tasks hand the processor to each other a known number of times; the same system calls made by one task, batch by batch
 //! beside it, are subtracted; the switches are counted. `docs/method.md` describes every step and its reason.
 //!
+//! Modules, in the order of a measurement: `options`, `probe` (what is permitted), `plan` and `condition` (what is measured), `run` (when),
+//! `launch` (a fresh process), `kernels` and `traversal` (the inner loops), `batch`, `clock`, `machine_time`, `spin`, `noise` (which
+//! batches are rejected), `estimate`, `regions`, `profile`; `sys` wraps system calls.
+//!
 //! ```no_run
 //! use swtch_measure::{Options, Preset, measure};
 //! use swtch_units::Silent;

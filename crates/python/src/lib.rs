@@ -1,6 +1,9 @@
 //! `swtch._native`, the native half of the Python package: conversion only.
 //!
 //! Documents cross the border as JSON and Parquet, the same as in files; `python/swtch` makes typed objects of them.
+//!
+//! Modules: `measuring`, `recording`, `simulating`, `sweeping`, `sharing`, `statistics`, `studies`, `trace`, `reading`, `files`, `doctor`
+//! (a call each); `overrides`, `listener`, `errors`, `libelf`.
 #![deny(unsafe_code)]
 // PyO3 converts what Python hands over into values of ours; a reference would be to the same value.
 #![allow(clippy::needless_pass_by_value)]

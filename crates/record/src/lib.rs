@@ -3,6 +3,10 @@
 //! [`system`] reads the kernel's own counters of the whole machine and of a control group, against which every recording is
 //! reconciled. [`record`] writes a Trace; [`live`] and [`meter`] watch without end.
 //!
+//! Modules: `options` and `plan` (which source, and why), `session` (a recording from its beginning to its end: a source, collectors, one
+//! loop), `sources` (BPF, perf, procfs), `working_set`, `workload` (the command), `task_info`, `import` (text of other recorders), `clock`,
+//! `files`, `error`.
+//!
 //! ```
 //! use std::path::Path;
 //! use swtch_record::system::{Detail, Snapshot, difference};

@@ -3,6 +3,9 @@
 //! [`run()`] starts `scx_NAME`, watches it and reports why it ended. [`status`] is the kernel's view. [`compare()`] runs a command under
 //! several schedulers in turn; [`compare_in_vm`] does the same in a virtual machine. Schedulers are other programs, under another
 //! licence: none of their code is linked in. They die with this process (see [`die_with_parent`]).
+//!
+//! Modules: `find` (which there are), `process` and `lock` (started, watched, ended), `message` (what ours print), `kernel_log`, `kernels`
+//! (kernel against kernel), `error`.
 #![forbid(unsafe_code)]
 
 mod compare;

@@ -3,6 +3,8 @@
 //!
 //! Both sides use these types: the schedulers, which are GPL-2.0-only programs, and `swtch sched`, which starts them and links none of
 //! their code. So this crate may depend only on crates that are under the MIT licence, too.
+//!
+//! Modules: `status`, `event` (what our schedulers report), `exit` (why one ended).
 #![forbid(unsafe_code)]
 
 mod event;

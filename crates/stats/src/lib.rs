@@ -6,6 +6,10 @@
 //! `*_sorted` need ascending input (see [`sorted`]). Keeping NaN out of the input is the caller's duty; a NaN makes figures
 //! meaningless but never causes a panic. The random methods take a seed and give the same answer for the same seed on every
 //! machine.
+//!
+//! Modules: `quantiles`, `histogram` and `class_quantile`; `intervals`, `quantile_interval`; `comparison`, `rank_sum`, `multiple_tests`;
+//! `moments`, `normality`, `normal_distribution`, `student_distribution`; `autocorrelation`, `change_points`, `line_fit`, `outliers`,
+//! `stopping`; `rng`.
 #![forbid(unsafe_code)]
 
 mod autocorrelation;

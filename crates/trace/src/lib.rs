@@ -6,6 +6,9 @@
 //!
 //! The header is the truth: a file that it does not name is no part of the Trace. Every file appears whole or not at all, so a
 //! recorder may be killed at any moment and what it wrote before can be read.
+//!
+//! Modules: `check` (figures that cannot be true), `figures` (each defined once), `fields` (names of figures that may be missing), `source`
+//! (the table of recorders), `files`, `error`.
 #![forbid(unsafe_code)]
 
 pub mod accumulate;

@@ -4,6 +4,8 @@
 //!
 //! Fields are private, so that a number cannot lose its unit by accident. A document that stores a
 //! quantity writes the primitive under a name that ends in its unit (`array_bytes`, `switch_cost_ns`).
+//!
+//! Modules: `bytes`, `cpu`, `time`, `table`, `words` (closed vocabularies), `observer`.
 #![forbid(unsafe_code)]
 
 mod bytes;

@@ -2,6 +2,9 @@
 //! each gets.
 //!
 //! The [`Controller`] is pure: usage in, shares out. Where speedups come from is behind [`SpeedupSource`].
+//!
+//! Modules: `controller`, `sharing` (two kinds by the published rules, more by a linear program), `source` (where speedups come from),
+//! `estimate`, `usage`, `kinds` (which CPUs are of which kind), `apps` and `names`, `events`, `worker` (maps and files).
 
 mod apps;
 mod controller;
