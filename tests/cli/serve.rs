@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use swtch_report::prometheus::{MetricKind, families};
+use swtch_report::prometheus::{FamilyKind, families};
 use swtch_trace::Trace;
 
 /// Voluntary switches of two threads that hand a byte to each other.
@@ -444,7 +444,7 @@ fn the_dashboard_asks_for_metrics_that_exist() {
                 families().iter().find(|family| family.name() == name.strip_suffix(ending).unwrap_or(&name))
             };
             let family = ["_bucket", "_sum", "_count", ""].iter().find_map(|ending| {
-                known(ending).filter(|family| ending.is_empty() || family.kind == MetricKind::Histogram)
+                known(ending).filter(|family| ending.is_empty() || family.kind == FamilyKind::Histogram)
             });
             let family = family.unwrap_or_else(|| panic!("there is no {name}, which '{query}' asks for"));
             for label in labels {

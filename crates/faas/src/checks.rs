@@ -1,7 +1,7 @@
 //! What must hold in every study of tiers: figures that cannot be true are refused before anything is written or printed.
 
 use crate::Estimate;
-use crate::tiers::{Group, Invocation, Outcome, Row, Tier, Tiers};
+use crate::tiers::{CgroupDelta, Ending, Invocation, Tier, TierRow, Tiers};
 use swtch_units::input_error::{Checks, Refused};
 
 /// Two clocks of the kernel may be apart by a tick on each CPU: the longest there is.
@@ -17,7 +17,7 @@ pub(crate) fn check(tiers: &Tiers) -> Result<(), Refused> {
     let mut checks = Checks::default();
     let cpus = (!tiers.function.deployed).then(|| tiers.host.cpus.len().max(1) as f64);
     let stopped_ns = tiers.tiers.iter().filter_map(longest_stop_ns).fold(0.0, f64::max);
-    for one in tiers.invocations.iter().filter(|one| one.outcome == Outcome::Complete) {
+    for one in tiers.invocations.iter().filter(|one| one.outcome == Ending::Complete) {
         invocation(&mut checks, one, cpus, stopped_ns);
     }
     for one in &tiers.rows {
@@ -57,7 +57,7 @@ fn invocation(checks: &mut Checks, one: &Invocation, cpus: Option<f64>, stopped_
         at_most("invocations.function_cpu_ns", own_ns as f64, bound_ns, "latency times CPUs");
     }
     let Some(group) = one.group else { return };
-    let Group { periods, periods_throttled, throttled_ns, cpu_ns } = group;
+    let CgroupDelta { periods, periods_throttled, throttled_ns, cpu_ns } = group;
     if let Some((own_ns, cpu_ns)) = own_ns.zip(cpu_ns) {
         let bound = cpu_ns as f64 * 1.01 + slack_ns;
         at_most("invocations.function_cpu_ns", own_ns as f64, bound, "the CPU time of its cgroup");
@@ -89,7 +89,7 @@ fn invocation(checks: &mut Checks, one: &Invocation, cpus: Option<f64>, stopped_
     }
 }
 
-fn row(checks: &mut Checks, row: &Row, tiers: &Tiers) {
+fn row(checks: &mut Checks, row: &TierRow, tiers: &Tiers) {
     let place = format!("of {} ms at {}", row.work_ms, row.tier);
     let estimates = [
         ("latency_ns", row.latency_ns),
@@ -126,12 +126,12 @@ fn row(checks: &mut Checks, row: &Row, tiers: &Tiers) {
 }
 
 /// A row is of its invocations: their number and their mean.
-fn mean_of_invocations(checks: &mut Checks, row: &Row, latency: &Estimate, tiers: &Tiers, place: &str) {
+fn mean_of_invocations(checks: &mut Checks, row: &TierRow, latency: &Estimate, tiers: &Tiers, place: &str) {
     let of: Vec<&Invocation> = tiers
         .invocations
         .iter()
         .filter(|one| one.tier == row.tier && one.work_ms == row.work_ms)
-        .filter(|one| one.outcome == Outcome::Complete && !one.measured())
+        .filter(|one| one.outcome == Ending::Complete && !one.measured())
         .collect();
     let warm = of.iter().any(|one| one.cold != Some(true));
     let of = of.iter().filter(|one| !warm || one.cold != Some(true));
@@ -148,7 +148,7 @@ fn mean_of_invocations(checks: &mut Checks, row: &Row, latency: &Estimate, tiers
 }
 
 /// The difference of two bills is that of their means, and no quota makes the same work cheaper.
-fn money(checks: &mut Checks, row: &Row, place: &str) {
+fn money(checks: &mut Checks, row: &TierRow, place: &str) {
     let Some(extra) = row.extra_usd.as_ref().and_then(|extra| extra.usd) else { return };
     checks.require(extra.n.is_some_and(|n| n < 2) || extra.ci_high >= 0.0, "rows.extra_usd", || {
         format!("throttling saves {} {place}", -extra.ci_high)
@@ -202,7 +202,7 @@ mod tests {
         let mut study = fixture();
         *study.pointer_mut(place).unwrap_or_else(|| panic!("nothing is at {place}")) = value.clone();
         let tiers: Tiers = serde_json::from_value(study).unwrap();
-        let refused = tiers.check().unwrap_err();
+        let refused = check(&tiers).unwrap_err();
         assert!(!refused.to_string().contains('\n'), "{refused}");
         let said: Vec<String> = refused.figures.iter().map(ToString::to_string).collect();
         said.join("\n")
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_recorded_study_holds() {
         let tiers: Tiers = serde_json::from_value(fixture()).unwrap();
-        tiers.check().unwrap();
+        check(&tiers).unwrap();
     }
 
     #[test]

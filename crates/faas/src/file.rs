@@ -1,5 +1,6 @@
 //! Reads responses and studies of tiers, from files or from the folder that `swtch faas tiers` writes.
 
+use crate::checks::check;
 use crate::response::{self, Response};
 use crate::tiers::{self, Tiers};
 use serde::Deserialize;
@@ -133,7 +134,7 @@ pub fn read(path: &Path) -> Result<Document, FileError> {
     }
     if schema.starts_with("swtch/faas-tiers/") || path.file_name().is_some_and(|name| name == NAME) {
         let tiers: Tiers = swtch_units::input_error::parse(&contents, path)?;
-        tiers.check().map_err(|refused| FileError::Impossible { path: path.to_owned(), refused })?;
+        check(&tiers).map_err(|refused| FileError::Impossible { path: path.to_owned(), refused })?;
         return Ok(Document::Tiers(Box::new(tiers)));
     }
     Ok(Document::Response(Box::new(swtch_units::input_error::parse(&contents, path)?)))

@@ -32,7 +32,7 @@ pub struct Response {
     /// The clock.
     pub clock: Option<Clock>,
     /// The share of processors received.
-    pub cpu: Option<Cpu>,
+    pub cpu: Option<CpuReceived>,
     /// How it was stopped.
     pub throttling: Option<Throttling>,
     /// A fixed amount of work, where it was asked for.
@@ -124,7 +124,7 @@ pub struct Measurement {
     /// The switch: the difference, batch by batch. It may be negative, which is noise.
     pub net_ns: Option<Estimate>,
     /// Switches really made.
-    pub switches: Option<Switches>,
+    pub switches: Option<SwitchCount>,
     /// Whether the batches are normally distributed.
     pub normality: Option<Normality>,
     /// Autocorrelation of neighbouring batches.
@@ -135,7 +135,7 @@ pub struct Measurement {
 
 /// Switches really made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Switches {
+pub struct SwitchCount {
     /// Counted for each that was expected.
     pub per_expected: Option<f64>,
 }
@@ -175,7 +175,7 @@ pub struct Clock {
 
 /// The share of processors received.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Cpu {
+pub struct CpuReceived {
     /// CPU time of the spinners to wall time.
     pub share: Option<Estimate>,
     /// CPU time of all of them.
@@ -190,7 +190,7 @@ pub struct Throttling {
     /// As the gaps of spinning threads tell.
     pub inferred: Option<Inferred>,
     /// As the platform's own counters tell, over this invocation.
-    pub platform: Option<Counters>,
+    pub platform: Option<Quota>,
     /// The timeline: `[start, length]` of the stretches in which no spinner ran, in order.
     pub gaps: Vec<[u64; 2]>,
     /// Shorter ones that are not among them.
@@ -211,7 +211,7 @@ pub struct Inferred {
 
 /// The platform's own counters.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Counters {
+pub struct Quota {
     /// The period that is set.
     pub period_ns: Option<u64>,
     /// The quota that is set.

@@ -5,7 +5,6 @@ use crate::{Estimate, Response};
 use serde::Deserialize;
 use serde_json::Value;
 use swtch_topology::{Host, Unavailable};
-use swtch_units::input_error::Refused;
 
 /// The row of what ran without a quota; it is none of the tiers.
 pub const UNTHROTTLED: &str = "unthrottled";
@@ -29,7 +28,7 @@ pub struct Tiers {
     /// [`SCHEMA`].
     pub schema: String,
     /// How it came about.
-    pub provenance: Provenance,
+    pub provenance: TiersProvenance,
     /// The machine.
     pub host: Host,
     /// What the machine is called beside others.
@@ -43,7 +42,7 @@ pub struct Tiers {
     /// Every invocation, those that failed among them.
     pub invocations: Vec<Invocation>,
     /// The complete ones, by tier and work.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TierRow>,
     /// The quota as it is seen from inside, beside the control group's own.
     #[serde(default)]
     pub quota_check: Vec<QuotaCheck>,
@@ -57,7 +56,7 @@ pub struct Tiers {
 
 /// How a study came about.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Provenance {
+pub struct TiersProvenance {
     /// Of the package that wrote it.
     pub swtch_version: String,
     /// RFC 3339, UTC.
@@ -125,7 +124,7 @@ pub struct Price {
 /// How an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum Ending {
     /// It answered.
     Complete,
     /// It failed.
@@ -150,7 +149,7 @@ pub struct Invocation {
     /// Which one of several.
     pub repeat: u32,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: Ending,
     /// Why, in a line, where it is not complete.
     pub why: Option<String>,
     /// From the request to the end of the answer.
@@ -162,12 +161,12 @@ pub struct Invocation {
     /// What the handler answered; a function of one's own has none.
     pub response: Option<Response>,
     /// What the cgroup counted meanwhile.
-    pub group: Option<Group>,
+    pub group: Option<CgroupDelta>,
 }
 
 /// What a cgroup counted during an invocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct Group {
+pub struct CgroupDelta {
     /// Periods that ended while it ran.
     pub periods: Option<i64>,
     /// Of those, periods in which the quota stopped it.
@@ -180,7 +179,7 @@ pub struct Group {
 
 /// The complete invocations of a tier with the same work.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Row {
+pub struct TierRow {
     /// The tier, or [`UNTHROTTLED`].
     pub tier: String,
     /// The work, ms of CPU time; 0 of a function that brings its own.
@@ -279,14 +278,6 @@ impl Invocation {
 }
 
 impl Tiers {
-    /// Checks that no figure is impossible; whoever prints or compares calls it first. [`crate::read`] has called it.
-    ///
-    /// # Errors
-    /// [`Refused`] with the figures that cannot be true.
-    pub fn check(&self) -> Result<(), Refused> {
-        crate::checks::check(self)
-    }
-
     /// Takes out of a study of [`OLD_SCHEMA`] what compares its tiers: they did different amounts of work.
     pub(crate) fn without_comparisons(mut self) -> Self {
         for row in &mut self.rows {
@@ -311,7 +302,7 @@ impl Tiers {
     /// which other programs need not explain.
     pub fn disturbed(&self) -> Option<f64> {
         let waited = self.invocations.iter().filter(|one| {
-            one.tier == UNTHROTTLED && one.work_ms >= LONG_MS && one.outcome == Outcome::Complete
+            one.tier == UNTHROTTLED && one.work_ms >= LONG_MS && one.outcome == Ending::Complete
         });
         let waited = waited.filter_map(|one| {
             let latency_ns = one.latency_ns.filter(|ns| *ns > 0)?;
@@ -330,7 +321,7 @@ impl Tiers {
     }
 
     /// The row of a tier and an amount of work.
-    pub fn row(&self, tier: &str, work_ms: f64) -> Option<&Row> {
+    pub fn row(&self, tier: &str, work_ms: f64) -> Option<&TierRow> {
         self.rows.iter().find(|row| row.tier == tier && row.work_ms == work_ms)
     }
 

@@ -9,6 +9,7 @@
 
 pub mod export;
 pub mod html;
+mod intervals;
 pub mod perfetto;
 pub mod prometheus;
 pub mod recording;

@@ -11,8 +11,8 @@ mod series_limiter;
 #[cfg(test)]
 mod tests;
 
-pub use counters::{Counters, Delta, GroupUse, KernelCounts, Limits, Snapshot};
-pub use family::{Family, MetricKind, families, reference};
+pub use counters::{Counters, Delta, Gauges, GroupUse, KernelCounts, Limits};
+pub use family::{Family, FamilyKind, families, reference};
 
 use crate::export::{Exported, Exporter};
 use crate::tables::left_out;
@@ -55,5 +55,5 @@ pub fn of_trace(trace: &Trace, model: Option<&CostModel>, limits: Limits) -> Str
         interrupts: kernel("/proc/stat intr"),
         forks: None,
     });
-    counters.text(&Snapshot::default())
+    counters.text(&Gauges::default())
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::visible::visible;
-use swtch_faas::tiers::{Outcome, Tiers};
+use swtch_faas::tiers::{Ending, Tiers};
 use swtch_faas::{Document, Response};
 use swtch_report::html::{NamedFaas, ReportError, render_faas};
 use swtch_topology::Unavailable;
@@ -202,7 +202,7 @@ fn what_a_sandbox_hides_is_a_dash_with_its_reason() {
 fn what_did_not_complete_is_counted_and_says_why() {
     let mut tiers = tiers();
     for invocation in tiers.invocations.iter_mut().take(3) {
-        invocation.outcome = Outcome::Oom;
+        invocation.outcome = Ending::Oom;
         invocation.why = Some("<killed> at 128 MB".to_owned());
         invocation.response = None;
     }
@@ -220,7 +220,7 @@ fn nothing_complete_is_a_page_that_says_so() {
     none.quota_check.clear();
     none.advice.clear();
     for invocation in &mut none.invocations {
-        invocation.outcome = Outcome::Timeout;
+        invocation.outcome = Ending::Timeout;
         invocation.response = None;
     }
     let text = visible(&page(&[of_tiers("gcf", none)]));

@@ -1,6 +1,6 @@
 //! Figures of a study that cannot be true. They are refused before a study is written, and when one is read.
 
-use crate::model::{Cpu, Estimate, Outcome, Run, SCHEMA, Study, Summary};
+use crate::model::{CpuUse, Estimate, Outcome, Run, SCHEMA, Study, Summary};
 use swtch_units::input_error::Checks;
 
 /// How far a quotient may be from its parts, relative to it.
@@ -114,7 +114,7 @@ fn waits(checks: &mut Checks, run: &Run) {
 }
 
 /// That the parts of the CPUs' time add up.
-fn cpu(checks: &mut Checks, run: &Run, cpu: &Cpu) {
+fn cpu(checks: &mut Checks, run: &Run, cpu: &CpuUse) {
     let name = |figure: &str| format!("{}: cpu{figure}", run.id);
     share(checks, &name(".utilisation"), cpu.utilisation);
     let (Some(capacity_ns), Some(tolerance_ns), Some(window_ns)) =

@@ -16,7 +16,7 @@ pub struct Study {
     /// What was studied: `ai`.
     pub kind: String,
     /// How it came about.
-    pub provenance: Provenance,
+    pub provenance: StudyProvenance,
     /// The machine.
     pub host: Host,
     /// What the machine is called beside others.
@@ -41,7 +41,7 @@ pub struct Study {
 
 /// How a study came about.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Provenance {
+pub struct StudyProvenance {
     /// Of the package that wrote it.
     pub swtch_version: String,
     /// RFC 3339, UTC.
@@ -63,7 +63,7 @@ pub struct Runtime {
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub struct Workload {
+pub struct StudyWorkload {
     /// Its number in the study that is followed.
     pub number: Option<u32>,
     /// Its name for people.
@@ -154,7 +154,7 @@ pub struct Run {
     /// Its name.
     pub id: String,
     /// What ran.
-    pub workload: Workload,
+    pub workload: StudyWorkload,
     /// How.
     pub settings: Settings,
     /// How it ended.
@@ -182,7 +182,7 @@ pub struct Run {
     pub processes_peak: Option<u32>,
     /// Switches of the workload's threads.
     #[serde(default)]
-    pub switches: Option<Switches>,
+    pub switches: Option<SwitchCounts>,
     /// The share of latency that is run-queue wait, 0 to 1.
     #[serde(default)]
     pub wait_share_of_latency: Option<f64>,
@@ -194,7 +194,7 @@ pub struct Run {
     /// By the second.
     pub per_second: Option<PerSecond>,
     /// Processor time.
-    pub cpu: Option<Cpu>,
+    pub cpu: Option<CpuUse>,
     /// What else went on, where it was too much.
     pub disturbed: Option<String>,
     /// Interrupts of the whole machine while it ran, by line.
@@ -222,7 +222,7 @@ pub struct Latency {
 
 /// Switches, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Switches {
+pub struct SwitchCounts {
     /// A thread gave its CPU up.
     pub voluntary: u64,
     /// A thread was taken off its CPU.
@@ -266,7 +266,7 @@ pub struct PerSecond {
 
 /// Where the time of the CPUs went while it ran: own, measuring, foreign, idle and stolen time add up to the window times the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub struct Cpu {
+pub struct CpuUse {
     /// Share of the CPUs that it may use, 0 to 1.
     pub utilisation: Option<f64>,
     /// How long it was watched, ns. `None` in [`OLDER`] studies.
@@ -293,7 +293,7 @@ pub struct Cpu {
     pub tolerance_ns: Option<u64>,
 }
 
-impl Cpu {
+impl CpuUse {
     /// The time of all CPUs in the window, ns.
     pub fn capacity_ns(&self) -> Option<u64> {
         Some(self.window_ns? * u64::from(self.cpu_count?))
@@ -354,7 +354,7 @@ pub struct Estimate {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Summary {
     /// What ran.
-    pub workload: Workload,
+    pub workload: StudyWorkload,
     /// How.
     pub settings: Settings,
     /// Complete runs.
@@ -379,7 +379,7 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Advice {
     /// For what.
-    pub workload: Workload,
+    pub workload: StudyWorkload,
     /// In a sentence.
     pub text: String,
     /// How many times the throughput.

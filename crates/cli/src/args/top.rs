@@ -6,7 +6,7 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use swtch_record::{Mode, Target};
-use swtch_report::terminal::top::Column;
+use swtch_report::terminal::top::TopColumn;
 use swtch_trace::SourceKind;
 
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(crate) struct TopArgs {
     pub(crate) interval: Duration,
     /// Sort by this column; by cost when not given
     #[arg(short, long, value_name = "COLUMN")]
-    pub(crate) sort: Option<Column>,
+    pub(crate) sort: Option<TopColumn>,
     /// Show only what has this in its name, number or control group
     #[arg(short, long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) filter: String,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_http::{Content, Server};
 use swtch_record::meter::{CHECKED, Delta, Meter};
-use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, GroupUse, KernelCounts, Limits, Snapshot};
+use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, Gauges, GroupUse, KernelCounts, Limits};
 
 /// The dashboard.
 const DASHBOARD: &str = include_str!("../../../../web/grafana/swtch.json");
@@ -93,7 +93,7 @@ struct Watch {
     model: Option<CostModel>,
     begun: Instant,
     sampled: Instant,
-    snapshot: Snapshot,
+    gauges: Gauges,
     /// The text of the last look, once somebody asked for it.
     text: Option<Rc<str>>,
     /// Figures that were complained of.
@@ -109,7 +109,7 @@ impl Watch {
             model,
             begun: Instant::now(),
             sampled: Instant::now(),
-            snapshot: Snapshot::default(),
+            gauges: Gauges::default(),
             text: None,
             complained: BTreeSet::new(),
         };
@@ -133,7 +133,7 @@ impl Watch {
     }
 
     fn text(&mut self) -> Rc<str> {
-        let text = self.text.take().unwrap_or_else(|| self.counters.text(&self.snapshot).into());
+        let text = self.text.take().unwrap_or_else(|| self.counters.text(&self.gauges).into());
         self.text = Some(Rc::clone(&text));
         text
     }
@@ -164,7 +164,7 @@ impl Watch {
             interrupts: system.interrupts_total,
             forks: system.forks,
         });
-        self.snapshot = Snapshot {
+        self.gauges = Gauges {
             threads: delta.threads,
             runnable: system.procs_running,
             blocked: system.procs_blocked,

@@ -79,9 +79,9 @@ pub struct KernelCounts {
     pub forks: Option<u64>,
 }
 
-/// Figures of the snapshot. Absent ones are not shown.
+/// Figures of the gauges. Absent ones are not shown.
 #[derive(Clone, Debug, Default)]
-pub struct Snapshot {
+pub struct Gauges {
     /// Threads that exist.
     pub threads: Option<u64>,
     /// Threads that run or wait to run.
@@ -200,7 +200,7 @@ impl Counters {
     }
 
     /// Everything as OpenMetrics text.
-    pub fn text(&self, snapshot: &Snapshot) -> String {
+    pub fn text(&self, gauges: &Gauges) -> String {
         let mut exposition = Exposition::new(&self.counters, &self.distributions);
         exposition.gauge(&BUILD, &self.build, (!self.build.is_empty()).then_some(1.0));
         let rejected = self.rejected.iter().map(|why| ("window".to_owned(), why.clone()));
@@ -208,14 +208,14 @@ impl Counters {
             exposition.gauge(&UNAVAILABLE, &[what, why], Some(1.0));
         }
         let number = |value: Option<u64>| value.map(|value| value as f64);
-        exposition.gauge(&THREADS, &[], number(snapshot.threads));
-        exposition.gauge(&RUNNABLE, &[], number(snapshot.runnable));
-        exposition.gauge(&BLOCKED, &[], number(snapshot.blocked));
-        exposition.gauge(&RECORDER_MEMORY, &[], number(snapshot.memory_bytes));
-        exposition.gauge(&RECORDER_BPF_MEMORY, &[], number(snapshot.bpf_memory_bytes));
-        exposition.gauge(&RECORDER_SAMPLE, &[], snapshot.sample_ns.map(|ns| ns as f64 / 1e9));
+        exposition.gauge(&THREADS, &[], number(gauges.threads));
+        exposition.gauge(&RUNNABLE, &[], number(gauges.runnable));
+        exposition.gauge(&BLOCKED, &[], number(gauges.blocked));
+        exposition.gauge(&RECORDER_MEMORY, &[], number(gauges.memory_bytes));
+        exposition.gauge(&RECORDER_BPF_MEMORY, &[], number(gauges.bpf_memory_bytes));
+        exposition.gauge(&RECORDER_SAMPLE, &[], gauges.sample_ns.map(|ns| ns as f64 / 1e9));
         let mut threads: BTreeMap<String, u64> = BTreeMap::new();
-        for (path, count) in &snapshot.group_threads {
+        for (path, count) in &gauges.group_threads {
             let label = cgroup_label(path).filter(|path| self.cgroups.has(path));
             let name = label.unwrap_or_else(|| OTHER.to_owned());
             *threads.entry(name).or_default() += count;

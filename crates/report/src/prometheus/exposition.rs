@@ -1,6 +1,6 @@
 //! From sums to text, by the OpenMetrics library.
 
-use super::family::{Family, MetricKind, families};
+use super::family::{Family, FamilyKind, families};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeLabel, EncodeLabelSet, LabelSetEncoder, MetricEncoder,
@@ -116,9 +116,9 @@ impl Collector for Exposition {
                 continue;
             };
             let kind = match family.kind {
-                MetricKind::Counter => MetricType::Counter,
-                MetricKind::Gauge => MetricType::Gauge,
-                MetricKind::Histogram => MetricType::Histogram,
+                FamilyKind::Counter => MetricType::Counter,
+                FamilyKind::Gauge => MetricType::Gauge,
+                FamilyKind::Histogram => MetricType::Histogram,
             };
             let unit = family.unit.map(|unit| Unit::Other(unit.to_owned()));
             let mut metric = encoder.encode_descriptor(family.stem, family.help, unit.as_ref(), kind)?;

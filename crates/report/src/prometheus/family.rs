@@ -2,10 +2,10 @@
 
 /// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetricKind {
+pub enum FamilyKind {
     /// A sum that never goes back; its name ends in `_total`.
     Counter,
-    /// A figure of the snapshot.
+    /// A figure of the gauges.
     Gauge,
     /// A distribution in classes; its names end in `_bucket`, `_sum` and `_count`.
     Histogram,
@@ -19,7 +19,7 @@ pub struct Family {
     /// Its unit, which stands behind the name: `seconds`, `bytes`.
     pub(super) unit: Option<&'static str>,
     /// What it is.
-    pub kind: MetricKind,
+    pub kind: FamilyKind,
     /// What tells its series apart.
     pub labels: &'static [&'static str],
     /// What it means, in a sentence.
@@ -33,17 +33,17 @@ impl Family {
         if let Some(unit) = self.unit {
             name = format!("{name}_{unit}");
         }
-        if self.kind == MetricKind::Counter { name + "_total" } else { name }
+        if self.kind == FamilyKind::Counter { name + "_total" } else { name }
     }
 }
 
 const fn counter(stem: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
-    Family { stem, unit: None, kind: MetricKind::Counter, labels, help }
+    Family { stem, unit: None, kind: FamilyKind::Counter, labels, help }
 }
 
 /// A counter of time, kept in nanoseconds and shown in seconds.
 const fn time(stem: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
-    Family { stem, unit: Some("seconds"), kind: MetricKind::Counter, labels, help }
+    Family { stem, unit: Some("seconds"), kind: FamilyKind::Counter, labels, help }
 }
 
 const fn gauge(
@@ -52,11 +52,11 @@ const fn gauge(
     labels: &'static [&'static str],
     help: &'static str,
 ) -> Family {
-    Family { stem, unit, kind: MetricKind::Gauge, labels, help }
+    Family { stem, unit, kind: FamilyKind::Gauge, labels, help }
 }
 
 const fn histogram(stem: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
-    Family { stem, unit: Some("seconds"), kind: MetricKind::Histogram, labels, help }
+    Family { stem, unit: Some("seconds"), kind: FamilyKind::Histogram, labels, help }
 }
 
 macro_rules! families {
@@ -150,9 +150,9 @@ pub fn reference() -> String {
     let mut text = String::from("| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n");
     for family in families() {
         let kind = match family.kind {
-            MetricKind::Counter => "counter",
-            MetricKind::Gauge => "gauge",
-            MetricKind::Histogram => "histogram",
+            FamilyKind::Counter => "counter",
+            FamilyKind::Gauge => "gauge",
+            FamilyKind::Histogram => "histogram",
         };
         let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
         text += &format!("| `{}` | {kind} | {} | {} |\n", family.name(), labels.join(", "), family.help);

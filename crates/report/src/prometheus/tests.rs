@@ -61,7 +61,7 @@ fn the_text_is_what_the_format_asks_for() {
     header.duration_ns = 1_500_000_000;
     let mut counters = Counters::new(Limits::default());
     counters.add(&delta(&header, &Tables::default()), None, 0);
-    let text = counters.text(&Snapshot { threads: Some(4), ..Snapshot::default() });
+    let text = counters.text(&Gauges { threads: Some(4), ..Gauges::default() });
     assert!(text.ends_with("\n# EOF\n"), "{text}");
     for line in [
         "# TYPE swtch_context_switches counter",
@@ -88,7 +88,7 @@ fn labels_are_escaped_bounded_and_stay_apart() {
     let mut counters = Counters::new(Limits::default());
     let tables = Tables { tasks, ..Tables::default() };
     counters.add(&delta(&header, &tables), None, 0);
-    let text = counters.text(&Snapshot::default());
+    let text = counters.text(&Gauges::default());
     let switches = |group: &str| {
         format!("swtch_cgroup_context_switches_total{{cgroup=\"{group}\",kind=\"voluntary\"}} ")
     };
@@ -146,7 +146,7 @@ fn no_sum_goes_back_and_nothing_is_counted_twice_while_groups_come_and_go() {
             .collect();
         let tables = Tables { tasks, interrupts, ..Tables::default() };
         counters.add(&delta(&header, &tables), None, minute * 60_000_000_000);
-        let now = samples(&counters.text(&Snapshot::default()));
+        let now = samples(&counters.text(&Gauges::default()));
         let gained = |family: &str| -> f64 {
             let gain = |(name, value): (&String, &f64)| {
                 let earlier = before.get(name).copied().unwrap_or(0.0);
@@ -193,7 +193,7 @@ fn distributions_are_coarser_and_lose_nothing() {
         let delta = Delta { cost_ns_by_kind: Some([500, 0, 0]), ..delta(&header, &tables) };
         counters.add(&delta, None, 0);
     }
-    let found = samples(&counters.text(&Snapshot::default()));
+    let found = samples(&counters.text(&Gauges::default()));
     let bucket =
         |le: &str| of(&found, &format!("swtch_switch_cost_seconds_bucket{{le=\"{le}\",kind=\"thread\"}}"));
     assert_eq!((bucket("1.28e-7"), bucket("2.56e-7"), bucket("+Inf")), (6.0, 14.0, 30.0));
@@ -220,7 +220,7 @@ fn losses_and_groups_of_a_table_are_summed() {
     let tables = Tables { cgroups, tasks: vec![task("/web", 9, 1)], ..Tables::default() };
     counters.add(&delta(&header, &tables), None, 0);
     let found = samples(
-        &counters.text(&Snapshot { group_threads: [("/web".to_owned(), 3)].into(), ..Snapshot::default() }),
+        &counters.text(&Gauges { group_threads: [("/web".to_owned(), 3)].into(), ..Gauges::default() }),
     );
     assert_eq!(of(&found, "swtch_lost_events_total{what=\"switches\"}"), 5.0);
     assert_eq!(of(&found, "swtch_cgroup_context_switches_total{cgroup=\"other\",kind=\"voluntary\"}"), 9.0);
@@ -236,7 +236,7 @@ fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
     let quota_ns = [(Some("/throttled".to_owned()), 13_000), (None, 500)].into();
     let mut counters = Counters::new(Limits::default());
     counters.add(&Delta { quota_ns: Some(&quota_ns), ..delta(&header, &tables) }, None, 0);
-    let text = counters.text(&Snapshot::default());
+    let text = counters.text(&Gauges::default());
     let found = samples(&text);
     let wait = |labels: &str| of(&found, &format!("swtch_cgroup_wait_seconds_total{{{labels}}}"));
     assert_eq!(wait("cgroup=\"/throttled\",cause=\"quota\""), 13e-6);
@@ -249,7 +249,7 @@ fn waits_for_a_cpu_and_for_a_quota_are_two_figures() {
     // Where nothing tells the two apart, the figure is neither of them.
     let mut counters = Counters::new(Limits::default());
     counters.add(&delta(&header, &tables), None, 0);
-    let text = counters.text(&Snapshot::default());
+    let text = counters.text(&Gauges::default());
     assert_eq!(
         of(&samples(&text), "swtch_cgroup_wait_seconds_total{cgroup=\"/throttled\",cause=\"unknown\"}"),
         14e-6
@@ -275,7 +275,7 @@ fn a_group_without_an_account_has_switches_and_no_time() {
         counters.add_group_use(&used(cpu_ns), 0);
         let tables = Tables { tasks: vec![task("/busy", 1, 1)], ..Tables::default() };
         counters.add(&delta(&header, &tables), None, 0);
-        let text = counters.text(&Snapshot::default());
+        let text = counters.text(&Gauges::default());
         assert_eq!(time(&text), series, "{text}");
         for group in ["/known", "/unknown", "/busy"] {
             let switches =
@@ -287,7 +287,7 @@ fn a_group_without_an_account_has_switches_and_no_time() {
     let mut counters = Counters::new(Limits::default());
     counters.add_group_use(&used(Some(9)), 0);
     counters.add(&delta(&header, &Tables::default()), None, 0);
-    assert!(!counters.text(&Snapshot::default()).contains("swtch_cgroup_context_switches"));
+    assert!(!counters.text(&Gauges::default()).contains("swtch_cgroup_context_switches"));
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn reasons_keep_their_remedies_whole() {
     header.provenance.why = long.clone();
     let mut counters = Counters::new(Limits::default());
     counters.add(&delta(&header, &Tables::default()), None, 0);
-    let text = counters.text(&Snapshot::default()).replace("\\\"", "\"");
+    let text = counters.text(&Gauges::default()).replace("\\\"", "\"");
     assert!(text.contains(&format!("what=\"long\",why=\"{long}\"}}")), "{text}");
     assert!(text.contains(&format!("recorder=\"\",why=\"{long}\"}}")), "{text}");
     assert!(text.contains(&format!("why=\"it failed; {remedy}; more: swtch doctor\"}}")), "{text}");
@@ -311,7 +311,7 @@ fn reasons_keep_their_remedies_whole() {
 #[test]
 fn what_was_found_wrong_is_counted_and_says_why() {
     let mut counters = Counters::new(Limits::default());
-    let count = |counters: &Counters, name: &str| of(&samples(&counters.text(&Snapshot::default())), name);
+    let count = |counters: &Counters, name: &str| of(&samples(&counters.text(&Gauges::default())), name);
     let rejected = "swtch_rejected_windows_total{figure=\"run_seconds\"}";
     counters.add_checks(&["run_seconds", "wait_seconds"], &[], None, &[("tasks", 0)].into());
     assert_eq!(count(&counters, rejected), 0.0);
@@ -324,6 +324,6 @@ fn what_was_found_wrong_is_counted_and_says_why() {
     assert_eq!(count(&counters, rejected), 1.0);
     assert_eq!(count(&counters, "swtch_rejected_windows_total{figure=\"wait_seconds\"}"), 0.0);
     assert_eq!(count(&counters, "swtch_backward_counters_total{of=\"tasks\"}"), 2.0);
-    let text = counters.text(&Snapshot::default());
+    let text = counters.text(&Gauges::default());
     assert!(text.contains("swtch_unavailable_info{what=\"window\",why=\"run_seconds: 3 is more"), "{text}");
 }

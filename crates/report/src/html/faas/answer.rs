@@ -7,7 +7,7 @@ use super::figures::{of_work, usual_work};
 use super::quota::error;
 use super::{Functions, NamedFaas, language, studies};
 use swtch_faas::response::{Measurement, Response};
-use swtch_faas::tiers::{Row, Tiers};
+use swtch_faas::tiers::{TierRow, Tiers};
 use swtch_faas::{Document, Estimate};
 
 /// Pieces of advice at the top; the others are in the section.
@@ -96,7 +96,7 @@ fn quota(response: &Response) -> Option<String> {
 }
 
 /// Rows of the usual work, from the tier with the least memory to that with the most.
-fn usual_rows(tiers: &Tiers) -> Vec<&Row> {
+fn usual_rows(tiers: &Tiers) -> Vec<&TierRow> {
     let Some(work_ms) = usual_work(tiers) else { return Vec::new() };
     let mut ordered: Vec<_> = tiers.tiers.iter().collect();
     ordered.sort_by_key(|tier| tier.memory_mb);
@@ -142,7 +142,7 @@ fn of_tiers(tiers: &Tiers) -> String {
 }
 
 /// Tier, median and mean.
-fn switch_cost(row: &Row) -> Option<(String, f64, f64)> {
+fn switch_cost(row: &TierRow) -> Option<(String, f64, f64)> {
     let cost = row.switch_ns.as_ref()?;
     Some((tier_name(&row.tier), cost.median?.median, cost.mean?.median))
 }
@@ -153,7 +153,7 @@ fn tier_name(name: &str) -> String {
 }
 
 /// Where throttling is worst, and from which tier on there is none.
-fn standing_still(tiers: &Tiers, rows: &[&Row]) -> Option<String> {
+fn standing_still(tiers: &Tiers, rows: &[&TierRow]) -> Option<String> {
     let shares: Vec<(&str, f64)> = rows
         .iter()
         .filter_map(|row| Some((row.tier.as_str(), row.throttled_periods_share?.median)))
@@ -269,7 +269,7 @@ fn still(named: &NamedFaas) -> (Option<String>, String) {
 
 /// The largest figure among rows, and whose it is.
 fn worst<'a>(
-    rows: impl Iterator<Item = (&'a Row, f64)>,
+    rows: impl Iterator<Item = (&'a TierRow, f64)>,
     words: fn(f64) -> String,
     none: &str,
 ) -> (Option<String>, String) {

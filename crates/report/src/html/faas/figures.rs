@@ -4,7 +4,7 @@ use super::super::charts::markers::{Look, Shape};
 use super::super::page::Cell;
 use super::super::text;
 use super::{Functions, responses, studies};
-use swtch_faas::tiers::{Outcome, Tiers, UNTHROTTLED};
+use swtch_faas::tiers::{Ending, Tiers, UNTHROTTLED};
 use swtch_faas::{Estimate, Response};
 
 /// What a switch costs at a tier, its read and write included.
@@ -70,7 +70,7 @@ pub(super) fn mean_of(estimate: &Estimate) -> Option<Estimate> {
 /// The work that most tiers have a switch cost for, the longest of those.
 pub(super) fn usual_work(tiers: &Tiers) -> Option<f64> {
     let having = |work_ms: f64| {
-        let has = |row: &&swtch_faas::tiers::Row| {
+        let has = |row: &&swtch_faas::tiers::TierRow| {
             row.work_ms == work_ms && (row.switch_ns.is_some() || row.throttled_periods_share.is_some())
         };
         tiers.rows.iter().filter(has).count()
@@ -156,7 +156,7 @@ pub(super) fn typical<'a>(tiers: &'a Tiers, tier: &str) -> Option<&'a Response> 
     let mut responses: Vec<(f64, &Response)> = tiers
         .invocations
         .iter()
-        .filter(|invocation| invocation.tier == tier && invocation.outcome == Outcome::Complete)
+        .filter(|invocation| invocation.tier == tier && invocation.outcome == Ending::Complete)
         .filter_map(|invocation| {
             let response = invocation.response.as_ref()?;
             Some((response.timeline()?.share_in_gaps(), response))

@@ -7,7 +7,7 @@ use super::figures::{self, median_cell, work_cell};
 use super::{Functions, responses, studies};
 use std::collections::BTreeMap;
 use swtch_faas::response::{Measurement, Response};
-use swtch_faas::tiers::{Invocation, Outcome, Tiers};
+use swtch_faas::tiers::{Ending, Invocation, Tiers};
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
@@ -125,8 +125,8 @@ fn by_method(caption: &str, tiers: &Tiers) -> Table {
 fn failures(caption: &str, tiers: &Tiers) -> Table {
     let mut table = Table::new(caption, "Tier");
     for tier in &tiers.tiers {
-        let mut kinds: Vec<((f64, Outcome), Vec<&Invocation>)> = Vec::new();
-        let failed = |one: &&Invocation| one.tier == tier.name && one.outcome != Outcome::Complete;
+        let mut kinds: Vec<((f64, Ending), Vec<&Invocation>)> = Vec::new();
+        let failed = |one: &&Invocation| one.tier == tier.name && one.outcome != Ending::Complete;
         for invocation in tiers.invocations.iter().filter(failed) {
             gathered(&mut kinds, (invocation.work_ms, invocation.outcome)).push(invocation);
         }
@@ -143,12 +143,12 @@ fn failures(caption: &str, tiers: &Tiers) -> Table {
     table
 }
 
-fn ended(outcome: Outcome) -> &'static str {
+fn ended(outcome: Ending) -> &'static str {
     match outcome {
-        Outcome::Complete => "complete",
-        Outcome::Failed => "failed",
-        Outcome::Timeout => "took too long",
-        Outcome::Oom => "killed, too little memory",
-        Outcome::Invalid => "gave no valid answer",
+        Ending::Complete => "complete",
+        Ending::Failed => "failed",
+        Ending::Timeout => "took too long",
+        Ending::Oom => "killed, too little memory",
+        Ending::Invalid => "gave no valid answer",
     }
 }

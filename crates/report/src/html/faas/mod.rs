@@ -11,7 +11,7 @@ mod sides;
 mod tiers;
 mod work;
 
-use swtch_faas::tiers::{Function, Outcome};
+use swtch_faas::tiers::{Ending, Function};
 use swtch_faas::{Document, Response, Tiers};
 use swtch_topology::{Field, Unavailable};
 
@@ -113,7 +113,7 @@ impl Subject for NamedFaas {
                 share * 100.0
             ));
         }
-        let failed = tiers.invocations.iter().filter(|one| one.outcome != Outcome::Complete).count();
+        let failed = tiers.invocations.iter().filter(|one| one.outcome != Ending::Complete).count();
         if failed > 0 {
             notices.push(format!(
                 "{failed} of {} invocations did not complete; “How it was measured” says which and why.",

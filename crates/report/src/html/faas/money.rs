@@ -9,7 +9,7 @@ use super::figures::{cells, interval, median_cell, of_work, tip, work_cell};
 use super::work::work_ticks;
 use super::{Functions, studies};
 use swtch_faas::Estimate;
-use swtch_faas::tiers::{Extra, Row, Tiers};
+use swtch_faas::tiers::{Extra, TierRow, Tiers};
 
 const INTRO: &str = "Dollars for a million invocations, with the fee for requests where the price has one; traffic is not in it. What throttling costs is a difference, so it needs \
                      another bill to be compared with: the same work at the same tier, had nothing stopped it, rounded as the platform rounds.";
@@ -18,7 +18,7 @@ const INTRO: &str = "Dollars for a million invocations, with the fee for request
 const MANY: f64 = 1e6;
 
 /// What a bill is called, and what it is in a row.
-type Bill = (&'static str, fn(&Row) -> Option<Estimate>);
+type Bill = (&'static str, fn(&TierRow) -> Option<Estimate>);
 
 /// The bill, and the one it is compared with.
 const BILLS: [Bill; 2] =
@@ -58,7 +58,7 @@ fn figure(subjects: Functions<'_>, index: usize, tiers: &Tiers) -> Option<Figure
     let mut table = Table::new(caption.clone(), "Tier");
     let mut plots = Vec::new();
     for tier in &tiers.tiers {
-        let mut rows: Vec<&Row> =
+        let mut rows: Vec<&TierRow> =
             tiers.rows.iter().filter(|row| row.tier == tier.name && row.work_ms > 0.0).collect();
         rows.sort_by(|one, other| one.work_ms.total_cmp(&other.work_ms));
         let mut series = Vec::new();

@@ -8,14 +8,14 @@ use super::super::text;
 use super::figures::{cells, median_cell, of_work, tier_look, tier_names, tip, work, work_cell};
 use super::{Functions, studies};
 use swtch_faas::Estimate;
-use swtch_faas::tiers::{Row, Tiers};
+use swtch_faas::tiers::{TierRow, Tiers};
 
 const INTRO: &str = "Work is a number of iterations, the same in every tier; it is called by the CPU time that it took where nothing throttled it. Below one quota it \
                      runs in a single stretch and is not slowed; beyond that it stands still until the next period, again and again. CPU time “beside it” is of the \
                      runtime and of measuring.";
 
 /// A plot of a chart: its title, and what of a row it shows.
-type Plotted = (&'static str, fn(&Row) -> Option<Estimate>);
+type Plotted = (&'static str, fn(&TierRow) -> Option<Estimate>);
 
 /// A chart: the end of its id, its caption, its plots, and how values are written.
 struct Chart {
@@ -125,9 +125,9 @@ fn figure(subjects: Functions<'_>, names: &[String], chart: &Chart) -> Option<Fi
 }
 
 /// Rows by tier, in the order of `names`, and work.
-fn sorted<'a>(tiers: &'a Tiers, names: &[String]) -> Vec<&'a Row> {
-    let mut rows: Vec<&Row> = tiers.rows.iter().collect();
-    let place = |row: &Row| names.iter().position(|name| *name == row.tier);
+fn sorted<'a>(tiers: &'a Tiers, names: &[String]) -> Vec<&'a TierRow> {
+    let mut rows: Vec<&TierRow> = tiers.rows.iter().collect();
+    let place = |row: &TierRow| names.iter().position(|name| *name == row.tier);
     rows.sort_by(|one, other| place(one).cmp(&place(other)).then(one.work_ms.total_cmp(&other.work_ms)));
     rows
 }
@@ -144,11 +144,11 @@ pub(super) fn work_ticks(subjects: Functions<'_>) -> Vec<(f64, String)> {
 fn points(
     tiers: &Tiers,
     tier: &str,
-    of: impl Fn(&Row) -> Option<Estimate>,
+    of: impl Fn(&TierRow) -> Option<Estimate>,
     words: fn(f64) -> String,
 ) -> Vec<Point> {
     let of_tier = tiers.rows.iter().filter(|row| row.tier == tier && row.work_ms > 0.0);
-    let point = |row: &Row| {
+    let point = |row: &TierRow| {
         let estimate = of(row)?;
         let tip = tip(format!("{tier}, {}", of_work(row.work_ms)), &estimate, words);
         Some(Point::new(row.work_ms, &estimate, tip))

@@ -9,7 +9,7 @@ mod runs;
 mod settings;
 
 use swtch_study::Study;
-use swtch_study::model::{Cpu, Outcome, Run, SCHEMA, Summary, Workload};
+use swtch_study::model::{CpuUse, Outcome, Run, SCHEMA, StudyWorkload, Summary};
 use swtch_topology::Unavailable;
 
 use super::page::Section;
@@ -103,7 +103,7 @@ impl NamedStudy {
     fn chosen(&self) -> Vec<&Summary> {
         let throughput =
             |summary: &Summary| summary.images_per_second.map_or(0.0, |estimate| estimate.median);
-        let met = |workload: &Workload| {
+        let met = |workload: &StudyWorkload| {
             self.study.summaries.iter().any(|summary| summary.workload == *workload && summary.disturbed > 0)
         };
         let mut chosen: Vec<&Summary> = Vec::new();
@@ -129,7 +129,7 @@ impl NamedStudy {
     fn interference(&self) -> Option<String> {
         let complete = || self.study.runs.iter().filter(|run| run.outcome == Outcome::Complete);
         let met: Vec<&Run> = complete().filter(|run| run.disturbed.is_some()).collect();
-        let median = |part: fn(&Cpu) -> Option<u64>| {
+        let median = |part: fn(&CpuUse) -> Option<u64>| {
             let shares = met.iter().filter_map(|run| run.cpu.and_then(|cpu| cpu.share(part(&cpu))));
             super::median(shares).filter(|share| *share >= 0.005)
         };

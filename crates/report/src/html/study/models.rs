@@ -4,7 +4,7 @@ use super::super::charts::amounts::{self, Amount, Thing};
 use super::super::page::{Cell, Figure, Section};
 use super::super::{median, text};
 use super::{NamedStudy, Studies};
-use swtch_study::model::{Run, Summary, Workload};
+use swtch_study::model::{Run, StudyWorkload, Summary};
 
 /// A figure of a run, if it has it.
 type Of = fn(&Run) -> Option<f64>;
@@ -36,18 +36,18 @@ pub(super) fn sections(subjects: Studies<'_>) -> Vec<Section> {
     for (group, id, title) in GROUPS {
         sections.extend(section(subjects, &|workload| workload.group == group, id, title));
     }
-    let is_other = |workload: &Workload| GROUPS.iter().all(|(group, ..)| workload.group != *group);
+    let is_other = |workload: &StudyWorkload| GROUPS.iter().all(|(group, ..)| workload.group != *group);
     sections.extend(section(subjects, &is_other, "other-workloads", "Other workloads"));
     sections
 }
 
 fn section(
     subjects: Studies<'_>,
-    belongs: &dyn Fn(&Workload) -> bool,
+    belongs: &dyn Fn(&StudyWorkload) -> bool,
     id: &'static str,
     title: &'static str,
 ) -> Option<Section> {
-    let mut workloads: Vec<&Workload> = subjects
+    let mut workloads: Vec<&StudyWorkload> = subjects
         .iter()
         .flat_map(|(_, named)| named.chosen())
         .map(|summary| &summary.workload)
@@ -67,23 +67,23 @@ fn section(
 }
 
 /// Number and name, as the study has them.
-pub(super) fn label(workload: &Workload) -> String {
+pub(super) fn label(workload: &StudyWorkload) -> String {
     workload.number.map_or_else(|| workload.name.clone(), |number| format!("{number} {}", workload.name))
 }
 
 /// The median over the runs of a workload under the settings that stand for it, with those settings.
-fn of_chosen<'a>(named: &'a NamedStudy, workload: &Workload, of: Of) -> Option<(&'a Summary, f64)> {
+fn of_chosen<'a>(named: &'a NamedStudy, workload: &StudyWorkload, of: Of) -> Option<(&'a Summary, f64)> {
     let summary = named.chosen().into_iter().find(|summary| summary.workload == *workload)?;
     Some((summary, median(named.runs_of(summary).filter_map(of))?))
 }
 
 fn figure(
     subjects: Studies<'_>,
-    workloads: &[&Workload],
+    workloads: &[&StudyWorkload],
     id: &str,
     (what, caption, of, words): &Chart,
 ) -> Option<Figure> {
-    let known = |workload: &Workload| {
+    let known = |workload: &StudyWorkload| {
         let of = |(i, named)| of_chosen(named, workload, *of).map(|(summary, value)| (i, summary, value));
         subjects.iter().filter_map(of).collect::<Vec<_>>()
     };

@@ -4,7 +4,7 @@ use super::super::page::{Cell, Section};
 use super::super::text;
 use super::Studies;
 use super::models::label;
-use swtch_study::model::{Cpu, Outcome, Run};
+use swtch_study::model::{CpuUse, Outcome, Run};
 
 /// The section.
 pub(super) fn section(subjects: Studies<'_>) -> Section {
@@ -18,7 +18,7 @@ pub(super) fn section(subjects: Studies<'_>) -> Section {
 fn cells(run: &Run) -> Vec<Cell> {
     let remarks: Vec<&str> = run.error.iter().chain(&run.disturbed).map(String::as_str).collect();
     let wait_ns = run.per_inference.and_then(|figures| figures.wait_ns);
-    let share = |of: fn(&Cpu) -> Option<u64>| run.cpu.and_then(|cpu| cpu.share(of(&cpu)));
+    let share = |of: fn(&CpuUse) -> Option<u64>| run.cpu.and_then(|cpu| cpu.share(of(&cpu)));
     vec![
         Cell::text("Settings", run.settings.words()),
         Cell::text("Ended", ended(run.outcome)),

@@ -5,14 +5,14 @@ use super::super::page::{Cell, Figure, Section, Table};
 use super::super::text;
 use super::models::label;
 use super::{NamedStudy, Studies, latency};
-use swtch_study::model::{Estimate, Summary, Workload};
+use swtch_study::model::{Estimate, StudyWorkload, Summary};
 
 /// Workloads that were run under more than one setting.
-fn swept(named: &NamedStudy) -> Vec<&Workload> {
-    let mut workloads: Vec<&Workload> =
+fn swept(named: &NamedStudy) -> Vec<&StudyWorkload> {
+    let mut workloads: Vec<&StudyWorkload> =
         named.study.summaries.iter().map(|summary| &summary.workload).collect();
     workloads.sort();
-    let mut found: Vec<&Workload> =
+    let mut found: Vec<&StudyWorkload> =
         workloads.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
     found.dedup();
     found

@@ -1,6 +1,6 @@
 //! Control groups, and what the tasks of each did.
 
-use swtch_trace::tables::CgroupRow;
+use swtch_trace::tables::{CgroupRow, Merge};
 
 use super::super::page::{Cell, Section, Table};
 use super::super::text;
@@ -33,16 +33,10 @@ fn table(named: &NamedTrace, title: &str) -> Table {
         table.row(&row.path, cells(row));
     }
     if !rest.is_empty() {
-        let sum = |of: fn(&CgroupRow) -> u64| rest.iter().map(|row| of(row)).sum::<u64>();
-        let sums = CgroupRow {
-            tasks: sum(|row| row.tasks),
-            run_ns: sum(|row| row.run_ns),
-            wait_ns: sum(|row| row.wait_ns),
-            voluntary: sum(|row| row.voluntary),
-            involuntary: sum(|row| row.involuntary),
-            throttled_ns: rest.iter().filter_map(|row| row.throttled_ns).reduce(|sum, ns| sum + ns),
-            ..CgroupRow::default()
-        };
+        let mut sums = rest[0].clone();
+        rest[1..].iter().for_each(|row| sums.merge(row));
+        // A group without a quota was never throttled.
+        sums.throttled_ns = rest.iter().filter_map(|row| row.throttled_ns).reduce(|sum, ns| sum + ns);
         table.sum(format!("{} more control groups", text::count(rest.len() as u64)), cells(&sums));
     }
     table

@@ -5,7 +5,6 @@ mod answer;
 mod cgroups;
 mod distributions;
 mod interrupts;
-mod metrics;
 mod over_time;
 mod pairs;
 mod processors;

@@ -7,8 +7,8 @@ use swtch_trace::tables::IntervalRow;
 use super::super::charts::time_series::{Curve, Panel, Span, Step, TimeSeries};
 use super::super::page::{Cell, Figure, Section, Table};
 use super::super::text;
-use super::metrics::{Metric, MetricKind, RATES, TASKS, TIMES};
 use super::{Traces, timeline};
+use crate::intervals::{Metric, MetricKind, RATES, TASKS, TIMES};
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
@@ -19,10 +19,10 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
             "rates",
             "Switches, wake-ups and migrations by the second. A voluntary switch is a task that waits for something; an \
              involuntary one a task that could have gone on.",
-            &RATES,
+            RATES,
         ),
-        ("cpu-time", "Time on CPUs: 1 is one CPU kept busy all the time.", &TIMES),
-        ("tasks-over-time", "Threads and processes that exist at the end of each interval.", &TASKS),
+        ("cpu-time", "Time on CPUs: 1 is one CPU kept busy all the time.", TIMES),
+        ("tasks-over-time", "Threads and processes that exist at the end of each interval.", TASKS),
     ];
     let mut section = Section::bare("over-time", "Over time");
     for (id, caption, metrics) in charts {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use swtch_cost::{Range, TaskBill};
 use swtch_trace::model::Field;
-use swtch_trace::tables::TaskRow;
+use swtch_trace::tables::{Merge, TaskRow};
 use swtch_trace::{fields, figures};
 
 use super::super::page::{Cell, Notice, Section, Table};
@@ -90,12 +90,25 @@ fn migrations(task: &TaskRow) -> Option<u64> {
 }
 
 fn cells(named: &NamedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cell> {
+    let number =
+        |title: &'static str, number: u32| Cell::sorted(title, number.to_string(), f64::from(number));
+    let cpu_ns = Cell::time("CPU time", figures::cpu_ns(task));
+    let mut cells = vec![number("Process", task.pid), number("Thread", task.tid), cpu_ns];
+    let (direct_ns, indirect_ns) = bill.map_or((None, None), |bill| (bill.direct_ns, bill.indirect_ns));
+    cells.extend(figure_cells(named, task, direct_ns, indirect_ns));
+    cells
+}
+
+/// The cells of what a task, or several, did and paid.
+fn figure_cells(
+    named: &NamedTrace,
+    task: &TaskRow,
+    direct_ns: Option<Range>,
+    indirect_ns: Option<Range>,
+) -> Vec<Cell> {
     // A zero that nobody counted is a gap.
     let counted = |field: Field, value: u64| (!named.trace.header.lacks(&field)).then_some(value);
     vec![
-        Cell::sorted("Process", task.pid.to_string(), f64::from(task.pid)),
-        Cell::sorted("Thread", task.tid.to_string(), f64::from(task.tid)),
-        Cell::time("CPU time", figures::cpu_ns(task)),
         Cell::count("Voluntary", task.voluntary),
         Cell::count("Involuntary", task.involuntary),
         Cell::count("Wake-ups", counted(fields::TASKS_WAKEUPS, task.wakeups)),
@@ -108,8 +121,8 @@ fn cells(named: &NamedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cel
         Cell::time("Longest slice", task.slice_max_ns),
         Cell::count("Migrations", migrations(task)),
         Cell::bytes("Working set", task.working_set_bytes),
-        priced("Cost of switches", bill.and_then(|bill| bill.direct_ns)),
-        priced("Refilling caches", bill.and_then(|bill| bill.indirect_ns)),
+        priced("Cost of switches", direct_ns),
+        priced("Refilling caches", indirect_ns),
     ]
 }
 
@@ -119,32 +132,15 @@ fn priced(title: &'static str, range: Option<Range>) -> Cell {
 
 /// Sums of what can be summed; percentiles cannot.
 fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell> {
-    let sum = |of: fn(&TaskRow) -> u64| rest.iter().map(|(task, _)| of(task)).sum::<u64>();
+    let mut all = rest[0].0.clone();
+    rest[1..].iter().for_each(|(task, _)| all.merge(task));
+    all.working_set_bytes = None;
+    let cpu_ns = rest.iter().map(|(task, _)| figures::cpu_ns(task)).sum::<u64>();
     let bills = |of: fn(&TaskBill) -> Option<Range>| {
         let parts: Option<Vec<Range>> = rest.iter().map(|(_, bill)| bill.and_then(of)).collect();
         parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
     };
-    let longest = |of: fn(&TaskRow) -> Option<u64>| rest.iter().filter_map(|(task, _)| of(task)).max();
-    let all = TaskRow {
-        voluntary: sum(|task| task.voluntary),
-        involuntary: sum(|task| task.involuntary),
-        wakeups: sum(|task| task.wakeups),
-        wait_ns: sum(|task| task.wait_ns),
-        wait_max_ns: longest(|task| task.wait_max_ns),
-        slice_max_ns: longest(|task| task.slice_max_ns),
-        ..TaskRow::default()
-    };
-    let mut cells = cells(named, &all, None);
-    let moves: Option<u64> = rest.iter().map(|(task, _)| migrations(task)).sum();
-    for (place, cell) in [
-        (0, Cell::dash("Process")),
-        (1, Cell::dash("Thread")),
-        (2, Cell::time("CPU time", sum(figures::cpu_ns))),
-        (13, Cell::count("Migrations", moves)),
-        (15, priced("Cost of switches", bills(|bill| bill.direct_ns))),
-        (16, priced("Refilling caches", bills(|bill| bill.indirect_ns))),
-    ] {
-        cells[place] = cell;
-    }
+    let mut cells = vec![Cell::dash("Process"), Cell::dash("Thread"), Cell::time("CPU time", cpu_ns)];
+    cells.extend(figure_cells(named, &all, bills(|bill| bill.direct_ns), bills(|bill| bill.indirect_ns)));
     cells
 }

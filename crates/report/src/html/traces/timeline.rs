@@ -14,22 +14,21 @@ pub(super) fn points(intervals: &[IntervalRow]) -> Vec<IntervalRow> {
     if let [.., before, last] = &mut rows[..]
         && last.length_ns < before.length_ns / 2
     {
-        *before = joined(before, last);
+        *before = merged(before, last);
         rows.pop();
     }
     let together = rows.len().div_ceil(MOST).max(1);
     rows.chunks(together)
-        .map(|chunk| chunk[1..].iter().fold(chunk[0].clone(), |before, after| joined(&before, after)))
+        .map(|chunk| chunk[1..].iter().fold(chunk[0].clone(), |before, after| merged(&before, after)))
         .collect()
 }
 
-/// Two neighbours as one: counts and times are summed, and what is the state at the end is the later one's. A sum of which a part is
-/// not known is not known.
-fn joined(before: &IntervalRow, after: &IntervalRow) -> IntervalRow {
-    let length_ns = after.at_ns.saturating_add(after.length_ns).saturating_sub(before.at_ns);
-    let mut both = before.clone();
-    both.merge(after);
-    IntervalRow { length_ns, ..both }
+/// Two neighbours as one, as the table's columns merge; the length is from the one's beginning to the other's end.
+fn merged(before: &IntervalRow, after: &IntervalRow) -> IntervalRow {
+    let mut row = before.clone();
+    row.merge(after);
+    row.length_ns = after.at_ns.saturating_add(after.length_ns).saturating_sub(before.at_ns);
+    row
 }
 
 #[cfg(test)]

@@ -57,11 +57,11 @@ macro_rules! columns {
      $($lines:ident = $($of:ident)*;)*) => {
         /// A column of the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Column {
+        pub enum TopColumn {
             $(#[doc = $help] $column,)*
         }
 
-        impl Column {
+        impl TopColumn {
             pub(super) fn shape(self) -> Shape {
                 let (name, title, width, rank, help, content) = match self {
                     $(Self::$column => ($name, $title, $width, $rank, $help, $content),)*
@@ -70,7 +70,7 @@ macro_rules! columns {
             }
         }
 
-        $(const $lines: &[Column] = &[$(Column::$of),*];)*
+        $(const $lines: &[TopColumn] = &[$(TopColumn::$of),*];)*
     };
 }
 
@@ -151,7 +151,7 @@ fn preempted_by(row: &Row) -> String {
 /// Not a column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no column '{wish}'; the columns are {}", names())]
-pub struct ParseColumnError {
+pub struct ParseTopColumnError {
     wish: String,
 }
 
@@ -160,17 +160,17 @@ fn names() -> String {
     columns.map(|column| column.shape().name).collect::<Vec<_>>().join(", ")
 }
 
-impl FromStr for Column {
-    type Err = ParseColumnError;
+impl FromStr for TopColumn {
+    type Err = ParseTopColumnError;
 
-    fn from_str(text: &str) -> Result<Self, ParseColumnError> {
+    fn from_str(text: &str) -> Result<Self, ParseTopColumnError> {
         let all = PROCESSES.iter().chain(CPUS);
         let found = all.copied().find(|column| column.shape().name.eq_ignore_ascii_case(text.trim()));
-        found.ok_or_else(|| ParseColumnError { wish: text.to_owned() })
+        found.ok_or_else(|| ParseTopColumnError { wish: text.to_owned() })
     }
 }
 
-impl Column {
+impl TopColumn {
     /// The columns of a kind of line, from left to right.
     pub(super) fn all(grouping: Grouping) -> &'static [Self] {
         match grouping {
@@ -252,12 +252,12 @@ fn number(line: &TableLine) -> (u32, String) {
 }
 
 /// The columns that fit, by rank, with their widths; the one sorted by stays. The last one that is text takes what is left.
-pub(super) fn fitting(grouping: Grouping, sorted: Column, width: u16) -> Vec<(Column, u16)> {
-    let all = Column::all(grouping);
-    let mut wanted: Vec<Column> = all.to_vec();
-    wanted.sort_by_key(|column| (*column != Column::Name && *column != sorted, column.shape().rank));
+pub(super) fn fitting(grouping: Grouping, sorted: TopColumn, width: u16) -> Vec<(TopColumn, u16)> {
+    let all = TopColumn::all(grouping);
+    let mut wanted: Vec<TopColumn> = all.to_vec();
+    wanted.sort_by_key(|column| (*column != TopColumn::Name && *column != sorted, column.shape().rank));
     let mut left = width;
-    let mut chosen: Vec<Column> = Vec::new();
+    let mut chosen: Vec<TopColumn> = Vec::new();
     for column in wanted {
         let takes = column.shape().width + u16::from(!chosen.is_empty());
         if takes <= left {
@@ -265,13 +265,13 @@ pub(super) fn fitting(grouping: Grouping, sorted: Column, width: u16) -> Vec<(Co
             chosen.push(column);
         }
     }
-    let mut columns: Vec<(Column, u16)> = all
+    let mut columns: Vec<(TopColumn, u16)> = all
         .iter()
         .filter(|column| chosen.contains(column))
         .map(|column| (*column, column.shape().width))
         .collect();
     // Two names and a rate want some room; then the last text takes what is left.
-    if let Some((column, width)) = columns.iter_mut().find(|(column, _)| *column == Column::PreemptedBy) {
+    if let Some((column, width)) = columns.iter_mut().find(|(column, _)| *column == TopColumn::PreemptedBy) {
         let more = left.min(28 - column.shape().width);
         *width += more;
         left -= more;

@@ -21,7 +21,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use columns::{Column, ParseColumnError};
+pub use columns::{ParseTopColumnError, TopColumn};
 pub use groups::Grouping;
 pub use json::json;
 pub use keys::{Action, Key};

@@ -1,6 +1,6 @@
 //! A window on a screen.
 
-use super::columns::{Column, TableLine, fitting};
+use super::columns::{TableLine, TopColumn, fitting};
 use super::details::details;
 use super::groups::Grouping;
 use super::header::{self, Pieces, Tone};
@@ -159,7 +159,7 @@ impl Screen<'_> {
         }
     }
 
-    fn titles(&mut self, columns: &[(Column, u16)], state: &State) {
+    fn titles(&mut self, columns: &[(TopColumn, u16)], state: &State) {
         let base = Style::new().add_modifier(Modifier::REVERSED);
         self.buffer.set_style(Rect { y: self.y, height: 1, ..self.area }, base);
         let mut x = self.area.x + 1;
@@ -183,7 +183,7 @@ impl Screen<'_> {
         self.y += 1;
     }
 
-    fn row(&mut self, line: &TableLine, columns: &[(Column, u16)], selected: bool, sorted: Column) {
+    fn row(&mut self, line: &TableLine, columns: &[(TopColumn, u16)], selected: bool, sorted: TopColumn) {
         let base = if selected { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
         if selected {
             self.buffer.set_string(self.area.x, self.y, ">", base);
@@ -267,7 +267,7 @@ fn help(grouping: Grouping) -> Vec<Pieces> {
         |name: &str, text: &str| vec![(format!("{name:<26}"), Tone::Strong), (text.to_owned(), Tone::Plain)];
     let mut lines: Vec<Pieces> = KEYS.iter().map(|(name, text)| line(name, text)).collect();
     lines.push(Vec::new());
-    lines.extend(Column::all(grouping).iter().map(|column| {
+    lines.extend(TopColumn::all(grouping).iter().map(|column| {
         let shape = column.shape();
         line(shape.title, shape.help)
     }));

@@ -1,6 +1,6 @@
 //! What the one who looks has chosen.
 
-use super::columns::{Column, TableLine};
+use super::columns::{TableLine, TopColumn};
 use super::groups::Grouping;
 use super::keys::{Action, Key};
 use super::rates::{Row, RowKey};
@@ -19,7 +19,7 @@ pub struct Settings {
     /// Time between two looks.
     pub interval: Duration,
     /// What to sort by; by cost where that is known when absent.
-    pub sort: Option<Column>,
+    pub sort: Option<TopColumn>,
     /// Shows only what has this in its name, its number or its control group.
     pub filter: String,
 }
@@ -38,7 +38,7 @@ pub(super) enum Front {
 pub struct State {
     pub(super) grouping: Grouping,
     /// Of tasks and what is made of them, and of processors.
-    sorts: [Option<Column>; 2],
+    sorts: [Option<TopColumn>; 2],
     pub(super) reverse: bool,
     pub(super) filter: String,
     pub(super) editing: bool,
@@ -58,8 +58,9 @@ pub struct State {
 impl State {
     /// As it is when nobody has typed anything yet.
     pub fn new(settings: Settings) -> Self {
-        let of_cpus = settings.sort.is_some_and(|sort| !Column::all(Grouping::Tasks).contains(&sort));
-        let of_processes = settings.sort.is_some_and(|sort| Column::all(Grouping::Processes).contains(&sort));
+        let of_cpus = settings.sort.is_some_and(|sort| !TopColumn::all(Grouping::Tasks).contains(&sort));
+        let of_processes =
+            settings.sort.is_some_and(|sort| TopColumn::all(Grouping::Processes).contains(&sort));
         Self {
             grouping: match (of_cpus, of_processes) {
                 (true, true) => Grouping::Processes,
@@ -106,12 +107,12 @@ impl State {
     }
 
     /// The column that is sorted by.
-    pub(super) fn sorted(&self) -> Column {
+    pub(super) fn sorted(&self) -> TopColumn {
         let known = self.window.as_ref().is_none_or(|window| window.cost_source != CostSource::Unknown);
-        let here = |column: &Column| Column::all(self.grouping).contains(column);
+        let here = |column: &TopColumn| TopColumn::all(self.grouping).contains(column);
         self.sorts[usize::from(self.grouping == Grouping::Cpus)]
             .filter(here)
-            .unwrap_or_else(|| Column::default_of(self.grouping, known))
+            .unwrap_or_else(|| TopColumn::default_of(self.grouping, known))
     }
 
     /// The lines that are shown, in order.
@@ -244,7 +245,7 @@ impl State {
     }
 
     fn sort_beside(&mut self, right: bool) {
-        let all = Column::all(self.grouping);
+        let all = TopColumn::all(self.grouping);
         let at = all.iter().position(|column| *column == self.sorted()).unwrap_or(0);
         let beside = if right { at + 1 } else { at + all.len() - 1 };
         self.sorts[usize::from(self.grouping == Grouping::Cpus)] = Some(all[beside % all.len()]);

@@ -1,6 +1,6 @@
 //! A window as text, for pipes and files.
 
-use super::columns::{Column, TableLine};
+use super::columns::{TableLine, TopColumn};
 use super::header::{self, Pieces};
 use super::state::State;
 
@@ -24,7 +24,7 @@ pub fn text(state: &State, host: &str, clock: &str) -> String {
         TableLine::Cpu(_) => true,
     };
     let lines: Vec<TableLine> = state.lines().into_iter().filter(active).collect();
-    let columns = Column::all(state.grouping);
+    let columns = TopColumn::all(state.grouping);
     let mut table: Vec<Vec<String>> =
         vec![columns.iter().map(|column| column.shape().title.to_owned()).collect()];
     table.extend(lines.iter().map(|line| columns.iter().map(|column| column.text(line)).collect()));

@@ -1,6 +1,6 @@
 use super::super::columns::TableLine;
 use super::super::state::Front;
-use super::super::{Action, Column, Grouping, Key, Settings, State};
+use super::super::{Action, Grouping, Key, Settings, State, TopColumn};
 use super::*;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -32,22 +32,22 @@ fn the_dearest_comes_first_and_r_turns_it_round() {
     typed(&mut state, "r");
     assert_eq!(names(&state), ["short", "kworker/0:1", "batch", "web-worker", "web"]);
     typed(&mut state, "r<");
-    assert_eq!(state.sorted(), Column::Name);
+    assert_eq!(state.sorted(), TopColumn::Name);
     assert_eq!(names(&state), ["batch", "kworker/0:1", "short", "web", "web-worker"]);
     typed(&mut state, "<");
-    assert_eq!((state.sorted(), names(&state)[0].as_str()), (Column::Pid, "kworker/0:1"));
+    assert_eq!((state.sorted(), names(&state)[0].as_str()), (TopColumn::Pid, "kworker/0:1"));
     typed(&mut state, "<");
-    assert_eq!(state.sorted(), Column::Cgroup, "it goes round");
+    assert_eq!(state.sorted(), TopColumn::Cgroup, "it goes round");
 }
 
 #[test]
 fn what_is_not_known_comes_last_either_way() {
-    let mut state = State::new(Settings { sort: Some(Column::Voluntary), ..Settings::default() });
+    let mut state = State::new(Settings { sort: Some(TopColumn::Voluntary), ..Settings::default() });
     let mut window = machine();
     window.tasks[0].rates.cost_share = None;
     state.take(window);
     assert_eq!(names(&state)[0], "web");
-    state = State::new(Settings { sort: Some(Column::Cost), ..Settings::default() });
+    state = State::new(Settings { sort: Some(TopColumn::Cost), ..Settings::default() });
     let mut window = machine();
     window.tasks[1].rates.cost_share = None;
     state.take(window);
@@ -60,7 +60,7 @@ fn what_is_not_known_comes_last_either_way() {
 fn without_costs_the_switches_decide() {
     let mut state = State::new(Settings::default());
     state.take(sampled());
-    assert_eq!(state.sorted(), Column::Switches);
+    assert_eq!(state.sorted(), TopColumn::Switches);
 }
 
 #[test]
@@ -161,16 +161,16 @@ fn pause_keeps_what_is_shown_and_the_interval_has_its_bounds() {
 
 #[test]
 fn names_of_columns_are_read_and_mistakes_are_named() {
-    assert_eq!("p99".parse(), Ok(Column::WaitP99));
-    assert_eq!("Cost".parse(), Ok(Column::Cost));
-    let error = "price".parse::<Column>().unwrap_err().to_string();
+    assert_eq!("p99".parse(), Ok(TopColumn::WaitP99));
+    assert_eq!("Cost".parse(), Ok(TopColumn::Cost));
+    let error = "price".parse::<TopColumn>().unwrap_err().to_string();
     assert!(error.contains("no column 'price'") && error.contains("cost-each"), "{error}");
     assert_eq!(
-        State::new(Settings { sort: Some(Column::Steal), ..Settings::default() }).grouping,
+        State::new(Settings { sort: Some(TopColumn::Steal), ..Settings::default() }).grouping,
         Grouping::Cpus
     );
     assert_eq!(
-        State::new(Settings { sort: Some(Column::Tasks), ..Settings::default() }).grouping,
+        State::new(Settings { sort: Some(TopColumn::Tasks), ..Settings::default() }).grouping,
         Grouping::Processes
     );
 }
