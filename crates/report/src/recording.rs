@@ -48,7 +48,7 @@ impl Summary<'_> {
             "pressure": totals.pressure,
             "interrupts": self.trace.tables.interrupts.iter().filter(|row| row.cpu.is_none()).map(interrupt).collect::<Vec<_>>(),
             "tasks": self.shown_tasks().into_iter().map(task).collect::<Vec<_>>(),
-            "cgroups": self.trace.tables.cgroups.iter().map(cgroup).collect::<Vec<_>>(),
+            "cgroups": self.trace.tables.cgroups,
             "preemptions": self.trace.tables.preemptions.iter().map(|row| self.preemption(row)).collect::<Vec<_>>(),
             "reconciliation": header.reconciliation,
             "recorder": header.recorder,
@@ -108,19 +108,6 @@ fn interrupt(row: &InterruptRow) -> Value {
         InterruptKind::Soft => "soft",
     };
     json!({ "kind": kind, "line": row.line, "name": row.name, "count": row.count, "ns": row.ns })
-}
-
-fn cgroup(row: &CgroupRow) -> Value {
-    json!({
-        "path": row.path,
-        "voluntary": row.voluntary,
-        "involuntary": row.involuntary,
-        "run_ns": row.run_ns,
-        "wait_ns": row.wait_ns,
-        "tasks": row.tasks,
-        "throttled_periods": row.throttled_periods,
-        "throttled_ns": row.throttled_ns,
-    })
 }
 
 fn task(row: &TaskRow) -> Value {

@@ -3,10 +3,10 @@
 //! [`render`] turns profiles into the page, [`render_traces`] Traces. Their texts (names, kernel versions, reasons) are
 //! untrusted and are escaped, in the page by the template engine and in the pictures by `svg`.
 
-mod answer;
 mod charts;
 mod faas;
 mod page;
+mod profile;
 mod scale;
 mod sections;
 mod study;
@@ -20,7 +20,7 @@ use minijinja::value::Serde;
 use thiserror::Error;
 
 pub use faas::NamedFaas;
-pub use sections::NamedProfile;
+pub use profile::NamedProfile;
 pub use study::NamedStudy;
 use subjects::{Subject, Subjects};
 pub use traces::NamedTrace;

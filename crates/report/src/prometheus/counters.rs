@@ -254,35 +254,32 @@ impl Counters {
 
     fn add_totals(&mut self, header: &Header) {
         let totals = &header.totals;
-        let switches = &totals.context_switches;
-        for (kind, count) in [
-            ("voluntary", switches.voluntary),
-            ("involuntary", switches.involuntary),
-            ("from_idle", switches.idle),
+        let (switches, moves, cpu) = (&totals.context_switches, &totals.migrations, &totals.cpu_ns);
+        for (family, label, sum) in [
+            (&SWITCHES, "voluntary", switches.voluntary),
+            (&SWITCHES, "involuntary", switches.involuntary),
+            (&SWITCHES, "from_idle", switches.idle),
+            (&MIGRATIONS, "same_l2", moves.same_l2),
+            (&MIGRATIONS, "same_l3", moves.same_l3),
+            (&MIGRATIONS, "across", moves.across),
+            (&CPU_TIME, "user", cpu.user),
+            (&CPU_TIME, "system", cpu.system),
+            (&CPU_TIME, "irq", cpu.irq),
+            (&CPU_TIME, "softirq", cpu.softirq),
+            (&CPU_TIME, "idle", cpu.idle),
+            (&CPU_TIME, "iowait", cpu.iowait),
+            (&CPU_TIME, "steal", cpu.steal),
         ] {
-            self.sum(&SWITCHES, &[kind], count);
+            self.sum(family, &[label], sum);
         }
-        let moves = &totals.migrations;
-        for (distance, count) in
-            [("same_l2", moves.same_l2), ("same_l3", moves.same_l3), ("across", moves.across)]
-        {
-            self.sum(&MIGRATIONS, &[distance], count);
-        }
-        self.sum(&FORKS, &[], totals.processes.forked);
-        self.sum(&EXECS, &[], totals.processes.execs);
-        self.sum(&EXITS, &[], totals.processes.exited);
-        self.sum(&THREADS_CREATED, &[], totals.threads_created);
-        let cpu = &totals.cpu_ns;
-        for (mode, ns) in [
-            ("user", cpu.user),
-            ("system", cpu.system),
-            ("irq", cpu.irq),
-            ("softirq", cpu.softirq),
-            ("idle", cpu.idle),
-            ("iowait", cpu.iowait),
-            ("steal", cpu.steal),
+        for (family, sum) in [
+            (&FORKS, totals.processes.forked),
+            (&EXECS, totals.processes.execs),
+            (&EXITS, totals.processes.exited),
+            (&THREADS_CREATED, totals.threads_created),
+            (&RECORDER_CPU, header.recorder.cpu_ns),
         ] {
-            self.sum(&CPU_TIME, &[mode], ns);
+            self.sum(family, &[], sum);
         }
         for pressure in &totals.pressure {
             self.sum(&PRESSURE, &[&label(&pressure.resource), "some"], pressure.some_ns);
@@ -291,7 +288,6 @@ impl Counters {
         for lost in &header.lost {
             self.sum(&LOST, &[&label(&lost.what)], Some(lost.events));
         }
-        self.sum(&RECORDER_CPU, &[], header.recorder.cpu_ns);
     }
 
     fn add_tasks(&mut self, delta: &Delta<'_>) {
@@ -466,20 +462,18 @@ impl Counters {
 const COST_BOUNDS_NS: [u64; 12] =
     [128, 256, 512, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 24];
 /// Upper bounds of the classes of waits, ns.
-const WAIT_BOUNDS_NS: [u64; 12] = [
-    1 << 8,
-    1 << 10,
-    1 << 12,
-    1 << 14,
-    1 << 16,
-    1 << 18,
-    1 << 20,
-    1 << 22,
-    1 << 24,
-    1 << 26,
-    1 << 28,
-    1 << 30,
-];
+const WAIT_BOUNDS_NS: [u64; 12] = powers_of_four(1 << 8);
+
+/// The first, four times that, and so on.
+const fn powers_of_four(first: u64) -> [u64; 12] {
+    let mut bounds = [first; 12];
+    let mut i = 1;
+    while i < 12 {
+        bounds[i] = bounds[i - 1] * 4;
+        i += 1;
+    }
+    bounds
+}
 
 /// The values of a class, summed as if each were its middle, ns.
 fn middles_ns(row: &HistogramRow) -> f64 {

@@ -18,18 +18,10 @@ use swtch_profile::model::{Estimate, Unavailable};
 use swtch_profile::vocabulary::Flag;
 
 use super::page::{Block, Cell, Section};
+use super::profile::{NamedProfile, TILES};
 use super::subjects::{KeyFigure, Subject, Subjects};
-use super::{ReportError, answer, text};
+use super::{ReportError, text};
 use crate::wording::{caveats, headline};
-
-/// A profile and the name it goes by on the page.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedProfile {
-    /// A label: the file's stem, or the machine's name.
-    pub name: String,
-    /// The figures.
-    pub profile: Profile,
-}
 
 /// The profiles on the page.
 type Profiles<'a> = Subjects<'a, NamedProfile>;
@@ -38,7 +30,7 @@ impl Subject for NamedProfile {
     const KIND: &'static str = "profile";
     const HEAD: &'static str = "Profile";
     const NOTHING: ReportError = ReportError::NoProfiles;
-    const TILES: &'static [KeyFigure<Self>] = &answer::TILES;
+    const TILES: &'static [KeyFigure<Self>] = &TILES;
 
     fn name(&self) -> &str {
         &self.name

@@ -7,9 +7,10 @@ use super::super::charts::heat_map::{HeatCell, HeatMap};
 use super::super::charts::lines::{Point, Series};
 use super::super::charts::small_multiples::{Multiple, OFF_AXIS, SmallMultiples};
 use super::super::page::{Cell, Figure, Section, Table};
+use super::super::profile::NamedProfile;
 use super::super::scale::extent;
 use super::super::text;
-use super::{NamedProfile, Profiles, estimate_cells, switches_cell, tip};
+use super::{Profiles, estimate_cells, switches_cell, tip};
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {

@@ -84,48 +84,35 @@ fn figure(
     value: impl Fn(&InterruptLine, usize) -> Option<f64>,
     in_words: impl Fn(f64) -> String,
 ) -> Option<Figure> {
-    let all = 0..subjects.0.len();
-    let sum = |line: &InterruptLine| all.clone().filter_map(|i| value(line, i)).sum::<f64>();
-    let mut known: Vec<&InterruptLine> =
-        lines.iter().filter(|line| all.clone().any(|i| value(line, i).is_some())).collect();
+    let each = 0..subjects.0.len();
+    let of = |line: &InterruptLine| -> Vec<(usize, f64)> {
+        each.clone().filter_map(|i| Some((i, value(line, i)?))).collect()
+    };
+    let sum = |line: &InterruptLine| of(line).iter().map(|(_, value)| value).sum::<f64>();
+    let mut known: Vec<&InterruptLine> = lines.iter().filter(|line| !of(line).is_empty()).collect();
     known.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
-    if known.is_empty() {
-        return None;
-    }
     let table = table(subjects, &known);
     let rest = known.split_off(known.len().min(MOST));
-    let bar = |label: &str, i: usize, value: f64| {
-        let seconds = subjects.0[i].duration_ns() / 1e9;
-        let every = if id == "figure-interrupts" {
-            format!("{} a second", text::amount(value / seconds))
-        } else {
-            format!("{} of one CPU’s time", text::percent(value / subjects.0[i].duration_ns()))
+    let thing = |label: String, values: Vec<(usize, f64)>| {
+        let bar = |(i, value): (usize, f64)| {
+            let duration_ns = subjects.0[i].duration_ns();
+            let every = if id == "figure-interrupts" {
+                format!("{} a second", text::amount(value / (duration_ns / 1e9)))
+            } else {
+                format!("{} of one CPU’s time", text::percent(value / duration_ns))
+            };
+            let tip = vec![subjects.prefixed(i, &label), in_words(value), every];
+            Amount { colour: subjects.colour(i), value, figure: in_words(value), tip }
         };
-        let tip = vec![subjects.prefixed(i, label), in_words(value), every];
-        Amount { colour: subjects.colour(i), value, figure: in_words(value), tip }
+        Thing { bars: values.into_iter().map(bar).collect(), label }
     };
-    let mut things: Vec<Thing> = known
-        .iter()
-        .map(|line| Thing {
-            label: line.label.clone(),
-            bars: all
-                .clone()
-                .filter_map(|i| value(line, i).map(|value| bar(&line.label, i, value)))
-                .collect(),
-        })
-        .collect();
+    let mut things: Vec<Thing> = known.iter().map(|line| thing(line.label.clone(), of(line))).collect();
     if !rest.is_empty() {
-        let label = format!("{} others", rest.len());
-        let bars = all
-            .clone()
-            .map(|i| bar(&label, i, rest.iter().filter_map(|line| value(line, i)).sum()))
-            .collect();
-        things.push(Thing { label, bars });
+        let others = |i| (i, rest.iter().filter_map(|line| value(line, i)).sum());
+        things.push(thing(format!("{} others", rest.len()), each.clone().map(others).collect()));
     }
-    Some(
-        amounts::figure(id, caption, &format!("{caption} Bars from zero"), table, &things)
-            .legend(subjects.legend()),
-    )
+    let figure = amounts::figure(id, caption, &format!("{caption} Bars from zero"), table, &things);
+    (!things.is_empty()).then(|| figure.legend(subjects.legend()))
 }
 
 fn table(subjects: Traces<'_>, lines: &[&InterruptLine]) -> Table {

@@ -20,7 +20,8 @@ use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Origin, Scope, Unavailable};
 
 use super::page::Section;
-use super::sections::{NamedProfile, host};
+use super::profile::NamedProfile;
+use super::sections::host;
 use super::subjects::{KeyFigure, Subject, Subjects};
 use super::{ReportError, text};
 use crate::recording::Summary;

@@ -1,12 +1,21 @@
-//! The key figures of a Profile. Nothing is computed that it does not hold: a figure that is absent is called absent.
+//! A Profile on a page, and its key figures. Nothing is computed that it does not hold: a figure that is absent is called absent.
 
+use swtch_profile::Profile;
 use swtch_profile::model::{Direct, Estimate, Total};
 use swtch_topology::host::Cache;
 
-use super::sections::NamedProfile;
 use super::subjects::{KeyFigure, known};
 use crate::wording::headline::{at_l2, cross_cpu_row, process_row};
 use crate::wording::{naming, text};
+
+/// A profile and the name it goes by on the page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedProfile {
+    /// A label: the file's stem, or the machine's name.
+    pub name: String,
+    /// The figures.
+    pub profile: Profile,
+}
 
 /// The key figures.
 pub(super) const TILES: [KeyFigure<NamedProfile>; 4] = [
