@@ -107,7 +107,7 @@ impl CostModel {
             let rows = || profile.direct.iter().filter(fits);
             let row = rows().find(|row| row.method == Method::Pipe).or_else(|| rows().next())?;
             let cost = &row.switch_cost_ns;
-            let low = cost.low.min(cost.ci_low).max(0.0);
+            let low = cost.undisturbed.min(cost.ci_low).max(0.0);
             Some(Range { low, high: cost.ci_high.max(low) })
         };
         let across = |row: &&Direct| {
@@ -136,7 +136,7 @@ impl CostModel {
         let least = |hand_off: HandOff| {
             let rows = profile.direct.iter();
             let rows = rows.filter(|row| row.method.facts().hand_off == hand_off && on_one_cpu(row));
-            let low = |row: &Direct| row.switch_cost_ns.low.min(row.switch_cost_ns.ci_low).max(0.0);
+            let low = |row: &Direct| row.switch_cost_ns.undisturbed.min(row.switch_cost_ns.ci_low).max(0.0);
             rows.map(low).reduce(f64::min)
         };
         let points = profile.total.iter().filter(|row| row.baseline_ns > 0.0);

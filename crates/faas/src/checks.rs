@@ -13,7 +13,7 @@ const CLOSE: f64 = 1e-6;
 ///
 /// # Errors
 /// [`Refused`] with the figures that cannot be true.
-pub(crate) fn check(tiers: &Tiers) -> Result<(), Refused> {
+pub fn check(tiers: &Tiers) -> Result<(), Refused> {
     let mut checks = Checks::default();
     let cpus = (!tiers.function.deployed).then(|| tiers.host.cpus.len().max(1) as f64);
     let stopped_ns = tiers.tiers.iter().filter_map(longest_stop_ns).fold(0.0, f64::max);

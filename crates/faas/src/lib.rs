@@ -12,6 +12,7 @@ pub mod file;
 pub mod response;
 pub mod tiers;
 
+pub use checks::check;
 pub use file::{Document, FileError, is_faas, read, studies_in};
 pub use response::Response;
 pub use tiers::Tiers;

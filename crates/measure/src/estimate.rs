@@ -138,9 +138,9 @@ impl AcceptedBatches<'_> {
     pub(crate) fn net(&self) -> Estimate {
         let switches =
             self.switches_per_round().unwrap_or_else(|| self.condition.expected_switches_per_round());
-        let low =
+        let undisturbed =
             (self.low_of(|batch| batch.round_ns) - self.low_of(Batch::baseline_per_round_ns)) / switches;
-        let mut estimate = self.estimate(low, |batch| batch.net_ns(self.divisor(batch)));
+        let mut estimate = self.estimate(undisturbed, |batch| batch.net_ns(self.divisor(batch)));
         let expected = self.condition.expected_switches_per_round();
         if is_unexpected(switches, expected, estimate.batch_length) {
             estimate.flags.push(Flag::UnexpectedSwitchCount);
@@ -169,7 +169,7 @@ impl AcceptedBatches<'_> {
         self.median_of(|batch| batch.baseline_ns)
     }
 
-    fn estimate(&self, low: f64, value: impl Fn(&Batch) -> f64) -> Estimate {
+    fn estimate(&self, undisturbed: f64, value: impl Fn(&Batch) -> f64) -> Estimate {
         // A batch in which nothing switched has no time per switch.
         let finite = |value: &f64| value.is_finite();
         let values: Vec<f64> = self.batches.iter().map(|(_, batch)| value(batch)).filter(finite).collect();
@@ -180,7 +180,7 @@ impl AcceptedBatches<'_> {
         let (ci_low, ci_high) = interval_of_median(&sorted, lag1);
         let lengths: Vec<f64> = self.batches.iter().map(|(_, batch)| f64::from(batch.rounds)).collect();
         let mut flags = Vec::new();
-        if median < 0.0 || low < 0.0 {
+        if median < 0.0 || undisturbed < 0.0 {
             flags.push(Flag::Negative);
         }
         if self.noisy_host {
@@ -196,7 +196,7 @@ impl AcceptedBatches<'_> {
             ci_high,
             mean: stats::mean(&everything),
             min: sorted.first().copied().unwrap_or(f64::NAN),
-            low,
+            undisturbed,
             low_quantile: LOW_QUANTILE,
             cov: stats::coefficient_of_variation(&values),
             batches: values.len() as u32,

@@ -158,7 +158,7 @@ impl ProfileFigures {
                 .filter(|row| row.access == access && row.stride_bytes == ELEMENT_BYTES)
                 .map(|row| regions::Point {
                     array_bytes: row.array_bytes,
-                    total_cost_ns: row.total_cost_ns.low,
+                    total_cost_ns: row.total_cost_ns.undisturbed,
                 })
                 .collect()
         };
@@ -196,7 +196,7 @@ fn indirect(c2: &Estimate, c1: &Estimate) -> Indirect {
         median,
         ci_low: median - (c2.median - c2.ci_low).hypot(c1.ci_high - c1.median),
         ci_high: median + (c2.ci_high - c2.median).hypot(c1.median - c1.ci_low),
-        low: c2.low - c1.low,
+        undisturbed: c2.undisturbed - c1.undisturbed,
     }
 }
 

@@ -140,7 +140,7 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Sign) {
         ("ci_high", found.ci_high),
         ("mean", found.mean),
         ("min", found.min),
-        ("low", found.low),
+        ("low", found.undisturbed),
     ];
     for (field, value) in numbers {
         checks.require(value.is_finite(), &format!("{name} {field}"), || format!("{value} is not a number"));
@@ -155,8 +155,8 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Sign) {
     ordered(("median", found.median), ("ci_high", found.ci_high));
     ordered(("min", found.min), ("ci_low", found.ci_low));
     if kind == Sign::Gross {
-        ordered(("min", found.min), ("low", found.low));
-        ordered(("low", found.low), ("median", found.median));
+        ordered(("min", found.min), ("low", found.undisturbed));
+        ordered(("low", found.undisturbed), ("median", found.median));
         ordered(("0", 0.0), ("min", found.min));
     }
     let smallest = found.launch_medians.iter().copied().fold(f64::INFINITY, f64::min);
@@ -184,8 +184,8 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Sign) {
         format!("{lag1} is not between -1 and 1")
     });
     let flagged = found.flags.contains(&Flag::Negative);
-    checks.require(flagged || found.median.min(found.low) >= 0.0, &format!("{name} flags"), || {
-        format!("median {} or low {} is below 0 without the flag `negative`", found.median, found.low)
+    checks.require(flagged || found.median.min(found.undisturbed) >= 0.0, &format!("{name} flags"), || {
+        format!("median {} or low {} is below 0 without the flag `negative`", found.median, found.undisturbed)
     });
 }
 
@@ -237,7 +237,7 @@ fn total(checks: &mut Checks, profile: &Profile, measured: bool) {
         let indirect = &row.indirect_cost_ns;
         let figure = format!("{name} indirect_cost_ns");
         let held = indirect.ci_low <= indirect.median && indirect.median <= indirect.ci_high;
-        checks.require(held && indirect.low.is_finite(), &figure, || {
+        checks.require(held && indirect.undisturbed.is_finite(), &figure, || {
             format!("{} is not within {} to {}", indirect.median, indirect.ci_low, indirect.ci_high)
         });
         let c2 = row.total_cost_ns.median;

@@ -138,7 +138,8 @@ pub struct Estimate {
     /// Smallest batch.
     pub min: f64,
     /// The cost on an undisturbed machine: the difference of the arms' low quantiles, divided by the switches.
-    pub low: f64,
+    #[serde(rename = "low")]
+    pub undisturbed: f64,
     /// Which quantile `low` takes, e.g. 0.05.
     pub low_quantile: f64,
     /// Coefficient of variation of the batches: standard deviation over mean.
@@ -231,7 +232,8 @@ pub struct Indirect {
     /// Upper end of its interval.
     pub ci_high: f64,
     /// Difference of the low figures.
-    pub low: f64,
+    #[serde(rename = "low")]
+    pub undisturbed: f64,
 }
 
 /// One point of the ring's surface.

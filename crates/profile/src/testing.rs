@@ -14,7 +14,7 @@ pub(crate) fn estimate(median: f64) -> Estimate {
         ci_high: median * 1.01,
         mean: median * 1.05,
         min: median * 0.9,
-        low: median * 0.92,
+        undisturbed: median * 0.92,
         low_quantile: 0.05,
         cov: 0.03,
         batches: 200,

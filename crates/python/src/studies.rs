@@ -10,7 +10,7 @@ use swtch_units::input_error::Refused;
 /// The figures of a study of tiers (JSON, `swtch/faas-tiers/2`) that cannot be true, each with what it contradicts.
 #[pyfunction]
 pub(crate) fn check_tiers(study: &str) -> Vec<(String, String)> {
-    impossible(study, Tiers::check)
+    impossible(study, swtch_faas::check)
 }
 
 /// Likewise of a study of AI workloads (JSON, `swtch/study/2`).

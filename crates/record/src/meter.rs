@@ -24,6 +24,7 @@ use std::time::Duration;
 use swtch_stats::classes;
 use swtch_trace::SourceKind;
 use swtch_trace::accumulate::{CacheGroups, Tables};
+use swtch_trace::fields;
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
 use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
@@ -300,11 +301,11 @@ impl Programs {
         }
         if !measures {
             let why = "this kernel has no sched_entry_tp and sched_exit_tp; the Profile gives the cost";
-            header.miss("tasks.switch_cost_ns", why);
+            header.miss(fields::TASKS_SWITCH_COST_NS, why);
         }
         if !self.counter.knows_quota() {
             let why = "this kernel does not tell how long a quota stopped a task; Linux 6.6 and later do, with CONFIG_CFS_BANDWIDTH=y";
-            header.miss("tasks.quota_ns", why);
+            header.miss(fields::TASKS_QUOTA_NS, why);
         }
         tables.cpus = (0..)
             .zip(switches.into_iter().zip(idle))

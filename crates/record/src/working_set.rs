@@ -18,6 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use swtch_trace::fields;
 use swtch_trace::model::{Header, Unavailable};
 use swtch_trace::tables::TaskRow;
 
@@ -313,7 +314,7 @@ impl Looker {
 }
 
 fn missing(why: String) -> Unavailable {
-    Unavailable::new("tasks.working_set_bytes", why)
+    Unavailable::new(fields::TASKS_WORKING_SET_BYTES, why)
 }
 
 /// Why a look failed; nothing when it was only that the process ended.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use swtch_cost::{Advice, Bill, Caveat};
-use swtch_trace::tables::{CgroupRow, InterruptKind, InterruptRow, PreemptionRow, TaskRow};
+use swtch_trace::tables::{InterruptKind, InterruptRow, PreemptionRow, TaskRow};
 use swtch_trace::{TraceView, figures};
 
 /// A Trace's figures beside its bill. What is shown of them is decided in one place, here.

@@ -37,7 +37,7 @@ fn the_baseline_is_subtracted_and_the_rest_divided_by_the_counted_switches() {
     let collected = collected(vec![vec![batch(); 10]; 3]);
     let kept = collected.keep(1000.0, true);
     let net = kept.net();
-    assert_eq!((net.median, net.low, net.mean), (1000.0, 1000.0, 1000.0));
+    assert_eq!((net.median, net.undisturbed, net.mean), (1000.0, 1000.0, 1000.0));
     assert_eq!((net.batches, net.rejected, net.launches), (30, 0, 3));
     assert_eq!(kept.gross().median, 2400.0);
     assert_eq!(kept.baseline_per_switch_ns(), 200.0);
@@ -114,10 +114,10 @@ fn the_low_figure_is_a_difference_of_quantiles() {
     let launches = (0..10).map(|_| (0..60).map(|_| noisy(&mut rng)).collect()).collect();
     let collected = collected(launches);
     let net = collected.keep(1000.0, true).net();
-    assert!((net.low - 1000.0).abs() < 5.0, "{}", net.low);
+    assert!((net.undisturbed - 1000.0).abs() < 5.0, "{}", net.undisturbed);
     let differences: Vec<f64> = collected.launches.iter().flatten().map(|batch| batch.net_ns(2.0)).collect();
     let biased = swtch_stats::quantile_sorted(&swtch_stats::sorted(&differences), LOW_QUANTILE);
-    assert!(biased < net.low - 20.0, "{biased} against {}", net.low);
+    assert!(biased < net.undisturbed - 20.0, "{biased} against {}", net.undisturbed);
 }
 
 #[test]

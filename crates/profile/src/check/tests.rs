@@ -11,13 +11,13 @@ fn whole() -> Profile {
     let row = &mut profile.direct[0];
     row.tasks = Tasks::Process;
     let mut c2 = estimate_of(1_500.0);
-    c2.low = 1_400.0;
+    c2.undisturbed = 1_400.0;
     profile.total.push(Total {
         array_bytes: 4096,
         stride_bytes: 8,
         access: Access::Read,
         total_cost_ns: c2,
-        indirect_cost_ns: Indirect { median: 500.0, ci_low: 480.0, ci_high: 520.0, low: 480.0 },
+        indirect_cost_ns: Indirect { median: 500.0, ci_low: 480.0, ci_high: 520.0, undisturbed: 480.0 },
         baseline_ns: 900.0,
         switches_per_round_trip: Some(2.0),
     });
@@ -88,10 +88,14 @@ fn violations_of_estimates() -> Vec<Violation> {
             of("lag1_autocorrelation"),
             "-1.1",
         ),
-        (|p| p.direct[0].switch_cost_ns.low = -3.0, of("flags"), "below 0 without the flag"),
-        (|p| p.direct[0].round_trip_ns.low = 2_000.0, format!("{TRIP} min"), "2700 is more than low, 2000"),
+        (|p| p.direct[0].switch_cost_ns.undisturbed = -3.0, of("flags"), "below 0 without the flag"),
         (
-            |p| p.direct[0].round_trip_ns.low = 3_001.0,
+            |p| p.direct[0].round_trip_ns.undisturbed = 2_000.0,
+            format!("{TRIP} min"),
+            "2700 is more than low, 2000",
+        ),
+        (
+            |p| p.direct[0].round_trip_ns.undisturbed = 3_001.0,
             format!("{TRIP} low"),
             "3001 is more than median, 3000",
         ),
@@ -190,7 +194,7 @@ fn a_flag_says_that_a_deviation_is_known() {
     row.switch_cost_ns.flags.push(Flag::UnexpectedSwitchCount);
     assert_eq!(check(&profile), Ok(()));
     let cost = &mut profile.direct[0].switch_cost_ns;
-    cost.low = -3.0;
+    cost.undisturbed = -3.0;
     cost.flags.push(Flag::Negative);
     assert_eq!(check(&profile), Ok(()));
     // One stray switch in a batch of ten rounds is no deviation.

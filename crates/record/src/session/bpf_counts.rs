@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::Duration;
 use swtch_trace::accumulate::{CacheGroups, History};
+use swtch_trace::fields;
 use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
 
@@ -365,7 +366,7 @@ impl BpfCounts {
             header.miss("totals.context_switches.idle", why);
         }
         if !self.counter.measures_cost() {
-            header.miss("tasks.switch_cost_ns", self.asked.why_not_in_place());
+            header.miss(fields::TASKS_SWITCH_COST_NS, self.asked.why_not_in_place());
         }
         for table in ["tasks", "cpus", "histograms", "intervals"] {
             header.set_source(table, "bpf, counts");

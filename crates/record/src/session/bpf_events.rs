@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 use swtch_trace::accumulate::{Accumulator, CacheGroups, History, Tables, TaskInfo};
 use swtch_trace::event::{Event, Life, PrevState, Switch};
+use swtch_trace::fields;
 use swtch_trace::model::{Header, Lost, RecorderCost};
 use swtch_trace::tables::{InterruptKind, InterruptRow, SwitchRow};
 
@@ -183,7 +184,7 @@ impl BpfEvents {
         };
         header.unavailable.clear();
         if !entry_exit {
-            header.miss("switches.cost_ns", self.asked.why_not_in_place());
+            header.miss(fields::SWITCHES_COST_NS, self.asked.why_not_in_place());
         }
         if self.scoped {
             let why = "absent for a task outside the scope that came while no task of the scope had just left or been preempted there; \

@@ -41,7 +41,7 @@ pub(super) const TILES: [KeyFigure<NamedProfile>; 4] = [
 ];
 
 fn undisturbed(estimate: &Estimate) -> String {
-    format!("{} undisturbed", text::ns(estimate.low))
+    format!("{} undisturbed", text::ns(estimate.undisturbed))
 }
 
 fn measured_row(row: &Direct) -> (String, String) {

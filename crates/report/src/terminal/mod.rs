@@ -71,7 +71,7 @@ fn direct(profile: &Profile) -> String {
                 row.class.to_string(),
                 format_ns(cost.median),
                 plus_minus(cost),
-                format_ns(cost.low),
+                format_ns(cost.undisturbed),
                 format_ns(cost.mean),
                 switches,
                 flags.letters(&cost.flags),
@@ -111,7 +111,7 @@ fn total(profile: &Profile) -> String {
             format_ns(cost.median),
             plus_minus(cost),
             format_ns(row.indirect_cost_ns.median),
-            format_ns(row.indirect_cost_ns.low),
+            format_ns(row.indirect_cost_ns.undisturbed),
             format!("{} {}", region(profile, row), flags.letters(&cost.flags)).trim().to_owned(),
         ]);
     }
@@ -193,7 +193,7 @@ fn references(profile: &Profile) -> String {
                 name.to_owned(),
                 format_ns(estimate.median),
                 plus_minus(estimate),
-                format_ns(estimate.low),
+                format_ns(estimate.undisturbed),
                 flags.letters(&estimate.flags),
             ]);
         }

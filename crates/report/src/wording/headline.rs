@@ -84,7 +84,7 @@ pub(crate) fn sentence(profile: &Profile) -> String {
     let costs = format!(
         "{who} costs {} (median, 95\u{a0}%), {} undisturbed{flagged}",
         text::ns_plus_minus(estimate),
-        text::ns(estimate.low)
+        text::ns(estimate.undisturbed)
     );
     let wake_up = cross_cpu_row(profile)
         .filter(|cross| row.placement == Placement::SameCpu && cross.switch_cost_ns.median > 0.0)

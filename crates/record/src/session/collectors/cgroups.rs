@@ -83,7 +83,7 @@ impl Collector for CgroupSums {
         if self.hierarchy.is_none() {
             let why = "no hierarchy of control groups is mounted where swtch can see it";
             if !header.lacks(&fields::CGROUPS) {
-                header.miss("cgroups", why);
+                header.miss(fields::CGROUPS, why);
             }
             return;
         }

@@ -4,6 +4,7 @@ use crate::system::{CounterRow, Difference};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use swtch_trace::accumulate::Tables;
+use swtch_trace::fields;
 use swtch_trace::model::{Header, Reconciliation};
 use swtch_trace::tables::{InterruptKind, InterruptRow};
 
@@ -37,7 +38,7 @@ pub(super) fn add(system: &Difference, header: &mut Header, tables: &mut Tables)
     header.set_source("interrupts.count", source);
     if timed.is_empty() {
         let why = "only BPF programs that see every event see how long an interrupt takes";
-        header.miss("interrupts.ns", why);
+        header.miss(fields::INTERRUPTS_NS, why);
     } else {
         header.set_source("interrupts.ns", "bpf, the whole machine");
     }

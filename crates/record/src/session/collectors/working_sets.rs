@@ -5,6 +5,7 @@ use crate::options::{Options, Target};
 use crate::system::{Cgroup, Snapshot};
 use crate::working_set::{ProcessSet, WorkingSets};
 use swtch_trace::accumulate::Tables;
+use swtch_trace::fields;
 use swtch_trace::model::Header;
 
 /// The estimate, or why there is none.
@@ -47,7 +48,7 @@ impl Collector for WorkingSetEstimate {
     fn add(&mut self, header: &mut Header, tables: &mut Tables) {
         match &self.estimated {
             Ok(working_sets) => working_sets.fill(&mut tables.tasks, header),
-            Err(why) => header.miss("tasks.working_set_bytes", why.as_str()),
+            Err(why) => header.miss(fields::TASKS_WORKING_SET_BYTES, why.as_str()),
         }
     }
 }

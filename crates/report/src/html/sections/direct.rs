@@ -79,7 +79,7 @@ fn figure(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Figure {
         dots::draw(&facets, &label, size)
     })
     .legend(legend(subjects, rows));
-    if rows.iter().any(|(_, row)| row.switch_cost_ns.median <= 0.0 || row.switch_cost_ns.low <= 0.0) {
+    if rows.iter().any(|(_, row)| row.switch_cost_ns.median <= 0.0 || row.switch_cost_ns.undisturbed <= 0.0) {
         return figure.note(
             "An arrow at the left edge is a value at or below zero, which a logarithmic axis cannot hold: noise is larger \
              than the cost. The number stands at the right.",
@@ -153,7 +153,7 @@ fn dots(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Vec<Dot> {
                 median: estimate.median,
                 ci_low: estimate.ci_low,
                 ci_high: estimate.ci_high,
-                undisturbed: estimate.low,
+                undisturbed: estimate.undisturbed,
                 tip: tip(subjects, *index, &name(row), estimate),
             }
         })

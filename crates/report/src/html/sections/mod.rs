@@ -111,7 +111,7 @@ fn tip(subjects: Profiles<'_>, index: usize, name: &str, estimate: &Estimate) ->
     let mut lines = vec![
         subjects.prefixed(index, name),
         format!("{} (95\u{a0}%: {interval})", text::ns(estimate.median)),
-        format!("undisturbed {}", text::ns(estimate.low)),
+        format!("undisturbed {}", text::ns(estimate.undisturbed)),
         format!("{} batches from {} launches", text::count(estimate.batches.into()), estimate.launches),
     ];
     if !estimate.flags.is_empty() {
@@ -125,7 +125,7 @@ fn estimate_cells(estimate: &Estimate) -> Vec<Cell> {
     vec![
         Cell::number("Median", text::ns(estimate.median)),
         Cell::number("95\u{a0}% interval", text::ns_range(estimate.ci_low, estimate.ci_high)),
-        Cell::number("Undisturbed", text::ns(estimate.low)),
+        Cell::number("Undisturbed", text::ns(estimate.undisturbed)),
         Cell::number("Mean", text::ns(estimate.mean)),
         Cell::number("Variation", text::percent(estimate.cov)),
         Cell::number("Batches (left out)", format!("{} ({})", estimate.batches, estimate.rejected)),

@@ -123,7 +123,7 @@ fn point(subjects: Profiles<'_>, index: usize, row: &Total, indirect: bool) -> P
     let tip = vec![
         subjects.prefixed(index, &name),
         format!("{} (95\u{a0}%: {interval})", text::ns(extra.median)),
-        format!("undisturbed {}", text::ns(extra.low)),
+        format!("undisturbed {}", text::ns(extra.undisturbed)),
     ];
     Point::new(x, extra, tip)
 }
@@ -200,7 +200,7 @@ pub(super) fn row_cells(row: &Total) -> Vec<Cell> {
     cells.extend([
         Cell::number("Indirect", text::ns(indirect.median)),
         Cell::number("95\u{a0}% interval", text::ns_range(indirect.ci_low, indirect.ci_high)),
-        Cell::number("Indirect, undisturbed", text::ns(indirect.low)),
+        Cell::number("Indirect, undisturbed", text::ns(indirect.undisturbed)),
         Cell::number("Baseline", text::ns(row.baseline_ns)),
         switches_cell("Switches / round trip", row.switches_per_round_trip),
     ]);
