@@ -74,11 +74,6 @@ impl Verdict {
 }
 
 impl Change {
-    /// Whether the figure changed, with the correction for the number of figures.
-    pub fn is_change(&self) -> bool {
-        matches!(self.verdict, Verdict::Slower | Verdict::Faster)
-    }
-
     /// Decimals with which the ratio and its interval are to be printed: two, or as many as it takes for an end that is not 1 to differ from 1.
     pub fn ratio_decimals(&self) -> usize {
         const FEWEST: usize = 2;
