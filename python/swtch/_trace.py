@@ -143,7 +143,7 @@ class Trace:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The header as in its file, `swtch/trace/1`."""
+        """The header as in its file, `swtch/trace/2`."""
         return dict(json.loads(self._native.header()))
 
     def table(self, name: TraceTable) -> Table:

@@ -1,4 +1,4 @@
-"""The parts of a Trace's header and of its bill, field for field those of `swtch/trace/1`. Times are nanoseconds; `None` is unavailable."""
+"""The parts of a Trace's header and of its bill, field for field those of `swtch/trace/2`. Times are nanoseconds; `None` is unavailable."""
 
 from __future__ import annotations
 

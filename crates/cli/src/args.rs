@@ -186,7 +186,7 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  swtch schema profile > profile-1.schema.json\n  \
-    swtch schema trace > trace-1.schema.json")]
+    swtch schema trace > trace-2.schema.json")]
 pub(crate) struct SchemaArgs {
     /// Which file
     #[arg(value_enum)]
@@ -197,7 +197,7 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaOf {
     /// `swtch/profile/1`
     Profile,
-    /// `swtch/trace/1`, the header
+    /// `swtch/trace/2`, the header
     Trace,
 }
 

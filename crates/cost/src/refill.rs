@@ -47,7 +47,7 @@ impl<'a> Refills<'a> {
         let switches = task.voluntary + task.involuntary;
         let slice_ns = run_ns / switches.max(1) as f64;
         // Caches are cold only where another task ran meanwhile, and refilling them takes place while the task runs.
-        let times = task.displaced.unwrap_or(switches) as f64;
+        let times = task.cold_switch_ins.unwrap_or(switches) as f64;
         let mut found = (times * self.model.most_refill_ns(slice_ns)?, IndirectFrom::SliceLength);
         let others = [
             (self.by_working_set(task, slice_ns).map(|ns| times * ns), IndirectFrom::WorkingSet),

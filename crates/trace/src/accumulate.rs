@@ -453,7 +453,7 @@ impl Accumulator {
         }
         let last_tid = std::mem::replace(&mut self.cpus[switch.cpu as usize].last_tid, tid);
         let task = self.task(tid, at_ns);
-        task.displaced += u64::from(last_tid != tid);
+        task.cold_switch_ins += u64::from(last_tid != tid);
         if late {
             return (None, None);
         }

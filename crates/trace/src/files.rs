@@ -1,7 +1,7 @@
 //! Files within a Trace's folder: their names, the header's reading, and writing whole or not at all.
 
 use crate::error::TraceError;
-use crate::model::{Header, SCHEMA};
+use crate::model::{Header, SCHEMA, SCHEMA_1};
 use crate::tables::TABLES;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -47,7 +47,7 @@ pub(crate) fn read_header(folder: &Path) -> Result<Header, TraceError> {
     let contents = header_contents(folder)?;
     let damaged = |why: serde_json::Error| TraceError::Damaged { path: path.clone(), why: why.to_string() };
     let found = schema_of(&contents).map_err(damaged)?;
-    if found != SCHEMA {
+    if found != SCHEMA && found != SCHEMA_1 {
         let advice = if found.starts_with("swtch/trace/") {
             "it was written by another version of swtch"
         } else {
@@ -56,7 +56,22 @@ pub(crate) fn read_header(folder: &Path) -> Result<Header, TraceError> {
         return Err(TraceError::Foreign { path, found, advice });
     }
     // From the text again, not from the value: the error then has its line and column.
-    serde_json::from_slice(&contents).map_err(damaged)
+    serde_json::from_slice(&contents).map(upgraded).map_err(damaged)
+}
+
+/// A header of an earlier version as one of this version.
+fn upgraded(mut header: Header) -> Header {
+    if header.schema == SCHEMA_1 {
+        SCHEMA.clone_into(&mut header.schema);
+        let (old, new) = ("tasks.displaced", "tasks.cold_switch_ins");
+        if let Some(source) = header.sources.remove(old) {
+            header.sources.insert(new.to_owned(), source);
+        }
+        for row in header.unavailable.iter_mut().filter(|row| row.field.as_str() == old) {
+            row.field = new.to_owned().into();
+        }
+    }
+    header
 }
 
 /// The header's text.

@@ -1,6 +1,6 @@
 //! The Trace: what ran where and when, recorded, imported or simulated.
 //!
-//! On disk a Trace is a folder `NAME.swtch/` with `header.json` (schema `swtch/trace/1`) and Parquet tables that DuckDB, pandas,
+//! On disk a Trace is a folder `NAME.swtch/` with `header.json` (schema `swtch/trace/2`) and Parquet tables that DuckDB, pandas,
 //! Polars and Spark read. [`model`] holds the header's types, [`tables`] the rows, [`writer`] writes a Trace while it is being
 //! recorded, [`reader`] reads one. Whoever sees [`event`]s, a recorder or a simulator, builds the tables with [`accumulate`].
 //!
@@ -32,7 +32,7 @@ pub use swtch_columns::growth;
 pub use tables::{Tables, TraceView};
 pub use writer::{Destination, Writer};
 
-/// The JSON Schema of the header, `swtch/trace/1`, generated from the types.
+/// The JSON Schema of the header, `swtch/trace/2`, generated from the types.
 ///
 /// ```
 /// let schema = swtch_trace::json_schema();

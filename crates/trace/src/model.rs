@@ -1,4 +1,4 @@
-//! The types of the header, `swtch/trace/1`.
+//! The types of the header, `swtch/trace/2`.
 //!
 //! Times are in nanoseconds. A figure that is `None` is unavailable and has its reason in [`Header::unavailable`]; it is never zero
 //! in that case.
@@ -14,12 +14,14 @@ mod totals;
 pub use swtch_topology::{Field, Unavailable};
 
 /// The value of [`Header::schema`].
-pub const SCHEMA: &str = "swtch/trace/1";
+pub const SCHEMA: &str = "swtch/trace/2";
+/// The version before it, which is still read: `tasks.cold_switch_ins` was `tasks.displaced` in it.
+pub const SCHEMA_1: &str = "swtch/trace/1";
 
 /// What is known about a whole run: how it came about, its totals, what is missing, and which tables there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
-    /// Always `swtch/trace/1`.
+    /// Always `swtch/trace/2`.
     pub schema: String,
     /// How the Trace came about.
     pub provenance: Provenance,
@@ -58,7 +60,7 @@ impl Header {
     /// ```
     /// use swtch_trace::model::{Header, Provenance, Scope};
     /// let header = Header::new(Provenance::default(), swtch_topology::Host::default(), Scope::Machine);
-    /// assert_eq!(header.schema, "swtch/trace/1");
+    /// assert_eq!(header.schema, "swtch/trace/2");
     /// ```
     pub fn new(provenance: Provenance, host: Host, scope: Scope) -> Self {
         Self {

@@ -25,13 +25,13 @@ pub use tasks::TaskRow;
 pub use wakes::WakeRow;
 
 use crate::error::TraceError;
-use crate::model::{Header, SCHEMA};
+use crate::model::{Header, SCHEMA, SCHEMA_1};
 use crate::reader::Files;
 use crate::writer::Writer;
 use std::ops::Deref;
 
 /// The formats of a Trace's tables, the latest first.
-const FORMATS: [&str; 1] = [SCHEMA];
+const FORMATS: [&str; 2] = [SCHEMA, SCHEMA_1];
 
 /// A row of a table that is small enough to be written and read whole: all but [`SwitchRow`]. Nothing else can implement it.
 pub trait Row: Merge {}

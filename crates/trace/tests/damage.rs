@@ -101,7 +101,7 @@ fn damaged_tasks() {
         cgroup: (tid.is_multiple_of(2)).then(|| "/system.slice".to_owned()),
         kernel_thread: tid == 2,
         in_scope: true,
-        displaced: Some(3),
+        cold_switch_ins: Some(3),
         run_ns: 1 << tid,
         wait_max_ns: (tid.is_multiple_of(3)).then_some(5),
         ..TaskRow::default()

@@ -39,7 +39,7 @@ fn task(working_set_bytes: Option<u64>) -> TaskRow {
         in_scope: true,
         voluntary: 10,
         run_ns: 1_000_000,
-        displaced: Some(10),
+        cold_switch_ins: Some(10),
         user_ns: Some(1_000_000),
         system_ns: Some(0),
         working_set_bytes,
@@ -114,11 +114,11 @@ proptest! {
     #[test]
     fn more_memory_never_lowers_the_bound_and_no_bound_is_longer_than_the_run(
         bytes in 0_u64..1 << 32, more in 0_u64..1 << 32, run_ns in 0_u64..1 << 40, switches in 1_u64..1 << 20,
-        displaced in 0_u64..1 << 20, system in 0_u64..1 << 20, misses in proptest::option::of(0_u64..1 << 40),
+        cold_switch_ins in 0_u64..1 << 20, system in 0_u64..1 << 20, misses in proptest::option::of(0_u64..1 << 40),
         other in proptest::option::of(0_u64..1 << 32),
     ) {
         let with = |working_set_bytes| TaskRow {
-            run_ns, voluntary: switches, displaced: Some(displaced), system_ns: Some(system),
+            run_ns, voluntary: switches, cold_switch_ins: Some(cold_switch_ins), system_ns: Some(system),
             user_ns: Some(1 << 19), cache_misses: misses, ..task(working_set_bytes)
         };
         let other = task(other);

@@ -180,7 +180,7 @@ static __always_inline void arrive(struct cpu_counts *cpu, struct task_struct *t
 				counts->slice_max_ns = slice_ns;
 		}
 		counts->arrivals++;
-		counts->displaced += cpu->last_tid != tid;
+		counts->cold_switch_ins += cpu->last_tid != tid;
 		counts->process_switches += process;
 		if (cost_ns) {
 			counts->cost_ns += cost_ns;

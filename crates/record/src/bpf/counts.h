@@ -19,7 +19,7 @@ struct task_counts {
 	u64 wait_max_ns;
 	u64 slice_max_ns;
 	u64 arrivals;
-	u64 displaced;
+	u64 cold_switch_ins;
 	u64 process_switches;
 	u64 cost_ns;
 	u64 costs;

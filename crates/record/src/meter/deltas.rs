@@ -185,7 +185,7 @@ fn difference(seen: Option<&TaskSnapshot>, now: &TaskCounts) -> TaskDelta {
         migrations_same_l2: same_l2,
         migrations_same_l3: same_l3,
         migrations_across: across,
-        displaced: Some(since(|task| task.displaced)),
+        cold_switch_ins: Some(since(|task| task.cold_switch_ins)),
         process_switches: Some(process),
         thread_switches: Some(arrivals.saturating_sub(process)),
         switch_cost_ns: measured.then_some(cost_ns),

@@ -147,7 +147,7 @@ impl BpfCounts {
             migrations_same_l2: Some(task.migrations[0]),
             migrations_same_l3: Some(task.migrations[1]),
             migrations_across: Some(task.migrations[2]),
-            displaced: Some(task.displaced),
+            cold_switch_ins: Some(task.cold_switch_ins),
             switch_cost_ns: cost.then_some(task.cost_ns),
             process_switches: Some(task.process_switches),
             thread_switches: Some(task.arrivals.saturating_sub(task.process_switches)),

@@ -232,7 +232,7 @@ impl PerfEvents {
             for what in [
                 "preemptions",
                 "switches.next_tid",
-                "tasks.displaced",
+                "tasks.cold_switch_ins",
                 "tasks.process_switches",
                 "totals.context_switches.idle",
                 "intervals.idle_switches",
@@ -258,7 +258,7 @@ impl PerfEvents {
             row.wakeups = row.voluntary;
             (row.wait_p50_ns, row.wait_p90_ns, row.wait_p99_ns, row.wait_max_ns) = (None, None, None, None);
             if !self.whole {
-                (row.displaced, row.process_switches, row.thread_switches) = (None, None, None);
+                (row.cold_switch_ins, row.process_switches, row.thread_switches) = (None, None, None);
             }
         }
         for row in &mut tables.intervals {

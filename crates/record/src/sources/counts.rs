@@ -57,7 +57,7 @@ pub(crate) struct TaskCounts {
     /// Times it came to a CPU.
     pub arrivals: u64,
     /// Of those, times another task had run there meanwhile, or it was another CPU.
-    pub displaced: u64,
+    pub cold_switch_ins: u64,
     /// Of those, times the address space changed.
     pub process_switches: u64,
     /// Longest wait, ns.
@@ -342,7 +342,7 @@ fn task(raw: &RawRecord, ended: bool) -> TaskCounts {
         wait_ns: raw.delay_ns.saturating_sub(counts.first_delay_ns),
         quota_ns: counts.quota_ns,
         arrivals: counts.arrivals,
-        displaced: counts.displaced,
+        cold_switch_ins: counts.cold_switch_ins,
         process_switches: counts.process_switches,
         wait_max_ns: counts.wait_max_ns,
         slice_max_ns: counts.slice_max_ns,

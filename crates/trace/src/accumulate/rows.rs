@@ -205,7 +205,7 @@ fn row(tid: u32, task: &mut Task, now_ns: Option<u64>, measured: bool) -> TaskRo
         migrations_same_l2: Some(task.migrations.same_l2),
         migrations_same_l3: Some(task.migrations.same_l3),
         migrations_across: Some(task.migrations.across),
-        displaced: Some(task.displaced),
+        cold_switch_ins: Some(task.cold_switch_ins),
         // Switches whose cost was not measured leave the sum unknown; where there was none, it is nothing.
         switch_cost_ns: (task.costs > 0 || (measured && switches == 0)).then_some(task.cost_ns),
         process_switches: Some(task.process_switches),

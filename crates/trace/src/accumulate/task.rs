@@ -36,7 +36,7 @@ pub(super) struct Task {
     pub(super) waits: Distribution,
     pub(super) slices: Distribution,
     pub(super) migrations: Migrations,
-    pub(super) displaced: u64,
+    pub(super) cold_switch_ins: u64,
     pub(super) cost_ns: u64,
     pub(super) costs: u64,
     pub(super) process_switches: u64,

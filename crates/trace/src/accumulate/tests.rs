@@ -69,7 +69,7 @@ fn waits_runs_and_preemptions_are_told_apart() {
     let [seven, eight] = &tables.tasks[..] else { panic!("{:?}", tables.tasks) };
     assert_eq!((seven.run_ns, seven.voluntary, seven.involuntary, seven.wait_ns), (280, 2, 0, 50));
     assert_eq!((eight.run_ns, eight.voluntary, eight.involuntary, eight.wait_max_ns), (180, 1, 1, Some(200)));
-    assert_eq!((seven.displaced, eight.displaced), (Some(2), Some(2)));
+    assert_eq!((seven.cold_switch_ins, eight.cold_switch_ins), (Some(2), Some(2)));
     let [preemption] = &tables.preemptions[..] else { panic!() };
     assert_eq!((preemption.by_tid, preemption.of_tid, preemption.count, preemption.ns), (7, 8, 1, Some(200)));
     let [wake] = &tables.wakes[..] else { panic!() };

@@ -1,7 +1,9 @@
 use super::*;
 use crate::model::{Provenance, Scope};
 use crate::tables::TaskRow;
+use swtch_topology::Field;
 use crate::writer::Writer;
+use swtch_columns::{Columns, Layout};
 use std::fs;
 use swtch_topology::Host;
 
@@ -48,8 +50,10 @@ fn what_is_no_trace_is_told_apart() {
     assert!(contents("").contains("damaged: EOF"));
     assert!(contents("[]").contains("schema 'none'"));
     assert!(contents("{\"schema\":\"a\\nb\"}").contains("schema 'ab'"));
-    assert!(contents("{\"schema\":\"swtch/trace/2\"}").contains("another version of swtch"));
-    assert!(contents("{\"schema\":\"swtch/trace/1\"}").contains("damaged: missing field"));
+    assert!(contents("{\"schema\":\"swtch/trace/3\"}").contains("another version of swtch"));
+    for schema in ["swtch/trace/1", "swtch/trace/2"] {
+        assert!(contents(&format!("{{\"schema\":\"{schema}\"}}")).contains("damaged: missing field"));
+    }
     assert!(contents(&"[".repeat(100_000)).contains("recursion limit"));
 }
 
@@ -139,4 +143,42 @@ fn a_trace_with_a_figure_that_cannot_be_true_is_refused_and_can_still_be_looked_
         "{found}"
     );
     assert_eq!(Trace::open_unchecked(&folder).unwrap().tasks[0].voluntary, (1 << 32) + 475);
+}
+
+/// A Trace of version 1, with names that have changed since.
+#[test]
+fn a_trace_of_the_version_before_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("run.swtch");
+    let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
+    let mut writer = Writer::create(&folder, &header).unwrap();
+    let tasks = [TaskRow { tid: 7, in_scope: true, cold_switch_ins: Some(3), ..TaskRow::default() }];
+    writer.put(&tasks).unwrap();
+    header.provenance.ended = Ended::Complete;
+    writer.finish(&header).unwrap();
+    // The name and the version as that version wrote them.
+    let file = fs::File::create(folder.join("tasks.parquet")).unwrap();
+    swtch_columns::encode_columns(TaskRow::earlier().remove(0), &tasks, file, Layout::default()).unwrap();
+    change_header(&folder, |header| {
+        header.schema = "swtch/trace/1".to_owned();
+        header.sources.insert("tasks.displaced".to_owned(), "bpf".to_owned());
+        header.miss(Field::from("tasks.displaced".to_owned()), "no room");
+    });
+    let text = fs::read(folder.join("tasks.parquet")).unwrap();
+    assert!(String::from_utf8_lossy(&text).contains("displaced"));
+    let trace = Trace::open(&folder).unwrap();
+    assert_eq!((trace.tasks.as_slice(), trace.header.schema.as_str()), (&tasks[..], "swtch/trace/2"));
+    assert_eq!(trace.header.sources["tasks.cold_switch_ins"], "bpf");
+    assert_eq!(trace.header.unavailable[0].field.as_str(), "tasks.cold_switch_ins");
+}
+
+/// The recordings that are kept were written by version 1.
+#[test]
+fn the_recordings_of_version_1_have_their_figures() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/machine.swtch");
+    let header = fs::read_to_string(folder.join(HEADER)).unwrap();
+    assert!(header.contains("\"swtch/trace/1\""));
+    let trace = Trace::open(&folder).unwrap();
+    let cold = trace.tasks.iter().filter(|task| task.in_scope).map(|task| task.cold_switch_ins);
+    assert!(cold.clone().all(|count| count.is_some()) && cold.flatten().sum::<u64>() > 0);
 }

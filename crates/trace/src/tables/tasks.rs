@@ -3,12 +3,12 @@
 use super::FORMATS;
 use serde::{Deserialize, Serialize};
 use swtch_columns::rules::Merge;
-use swtch_columns::table;
+use swtch_columns::{Column, Columns, column, table};
 
 table! {
     /// A thread over the whole run.
     #[derive(Eq, Serialize, Deserialize)]
-    pub struct TaskRow in "tasks" of FORMATS;
+    pub struct TaskRow in "tasks" of FORMATS, earlier earlier;
     {
         /// The thread.
         pub tid: u32 [id, Key],
@@ -60,7 +60,7 @@ table! {
         /// Moves to a processor that shares neither.
         pub migrations_across: Option<u64> [count, Sum],
         /// Times it came back to a CPU where another task had run meanwhile, or came to another CPU: only then can its caches be cold.
-        pub displaced: Option<u64> [count, Sum],
+        pub cold_switch_ins: Option<u64> [count, Sum],
         /// Direct cost of the switches from this task, and of those from idle to it, measured in place and summed, ns.
         pub switch_cost_ns: Option<u64> [ns, Sum],
         /// Switches to it that changed the address space.
@@ -78,6 +78,19 @@ table! {
         /// Its misses in the last level of cache.
         pub cache_misses: Option<u64> [count, Sum],
     }
+}
+
+/// In `swtch/trace/1` the column `cold_switch_ins` is called `displaced`.
+fn earlier() -> Vec<Vec<Box<dyn Column<TaskRow>>>> {
+    let columns = TaskRow::columns().into_iter().map(|new| match new.about().name {
+        "cold_switch_ins" => column::<TaskRow, Option<u64>>(
+            ["displaced", "count", "", ""],
+            |row| &row.cold_switch_ins,
+            |row, value| row.cold_switch_ins = value,
+        ),
+        _ => new,
+    });
+    vec![columns.collect()]
 }
 
 impl TaskRow {

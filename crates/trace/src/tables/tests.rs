@@ -131,7 +131,7 @@ fn what_is_no_file_is_not_opened() {
 fn the_columns_of_a_switch_are_what_they_were() {
     assert_eq!(
         signature(SCHEMA, &SwitchRow::columns()),
-        "swtch/trace/1 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:word ran_ns:u64? \
+        "swtch/trace/2 switches at_ns:u64 cpu:u32 prev_tid:u32 next_tid:u32 prev_state:word ran_ns:u64? \
          waited_ns:u64? cost_ns:u32? waker_tid:u32?"
     );
 }

@@ -20,7 +20,7 @@ pub(super) struct RawCounts {
     pub(super) wait_max_ns: u64,
     pub(super) slice_max_ns: u64,
     pub(super) arrivals: u64,
-    pub(super) displaced: u64,
+    pub(super) cold_switch_ins: u64,
     pub(super) process_switches: u64,
     pub(super) cost_ns: u64,
     pub(super) costs: u64,
