@@ -442,7 +442,8 @@ mod tests {
     #[test]
     fn refilling_cannot_take_longer_than_the_task_ran() {
         let model = model();
-        let (header, tasks) = (header(Some(0)), [TaskRow { cold_switch_ins: Some(1 << 40), ..task(1, 1, 30, 10) }]);
+        let (header, tasks) =
+            (header(Some(0)), [TaskRow { cold_switch_ins: Some(1 << 40), ..task(1, 1, 30, 10) }]);
         let found = bill_of_tasks(&header, &tasks, Some(&model));
         assert_eq!(found.indirect_ns.unwrap().high, 1_000_000.0);
         assert_eq!(found.share.unwrap().high, 1.0);

@@ -1,10 +1,10 @@
 use super::*;
 use crate::model::{Provenance, Scope};
 use crate::tables::TaskRow;
-use swtch_topology::Field;
 use crate::writer::Writer;
-use swtch_columns::{Columns, Layout};
 use std::fs;
+use swtch_columns::{Columns, Layout};
+use swtch_topology::Field;
 use swtch_topology::Host;
 
 /// A finished Trace with two tasks and five switches.
