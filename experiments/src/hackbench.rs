@@ -5,7 +5,7 @@ use crate::phi::{CFS, CPUS, FLSCHED, Figures, POLICIES, simulate};
 use crate::registry::Options;
 use crate::table::{Grid, Row, Table};
 use anyhow::Result;
-use swtch_sim::policy::{HOOKS, Hook};
+use swtch_sim::hook::{HOOKS, Hook};
 use swtch_sim::run::PolicyRun;
 use swtch_sim::sink::Nothing;
 use swtch_sim::workloads::{Hackbench, Tasks, Transport};

@@ -1,6 +1,5 @@
 //! The bill.
 
-use crate::caveat::is_over;
 use crate::in_place::InPlace;
 use crate::model::{CostModel, Range};
 use crate::money::{Money, Price};
@@ -9,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use swtch_trace::TraceView;
+use swtch_trace::model::{Ended, Header, Origin, Scope};
 use swtch_trace::tables::{PreemptionRow, TaskRow, WakeRow};
 
 /// What a bill is made from: a Trace, and the prices.
@@ -138,6 +138,19 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
         money: inputs.price.zip(lost_ns).map(|(price, lost)| {
             Money::of(price, lost, inputs.trace.header.duration_ns, !is_over(inputs.trace.header))
         }),
+    }
+}
+
+/// Whether what was recorded had ended when the recording did, so that it does not go on costing: a command that ended, processes or a cgroup
+/// that are gone, and every simulated run.
+pub(crate) fn is_over(header: &Header) -> bool {
+    if header.provenance.origin == Origin::Simulated {
+        return true;
+    }
+    match header.scope {
+        Scope::Command { .. } => header.exit_status.is_some() || header.provenance.ended == Ended::Complete,
+        Scope::Processes { .. } | Scope::Cgroup { .. } => header.provenance.ended == Ended::TargetGone,
+        Scope::Machine => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What beside the workload is large enough to explain what a Trace shows. A reader has to know it before the figures.
 
-use crate::bill::{Bill, Inputs};
+use crate::bill::{Bill, Inputs, is_over};
 use crate::front::Front;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use swtch_profile::Profile;
 use swtch_profile::compare::different_machines;
 use swtch_profile::model::Noise;
 use swtch_topology::Host;
-use swtch_trace::model::{Ended, Header, Origin, Scope};
+use swtch_trace::model::Origin;
 use swtch_trace::tables::CpuRow;
 
 /// Below this part of the CPUs' time, stolen time changes no answer: a cost that it could explain is as small itself.
@@ -77,19 +77,6 @@ pub fn caveats(inputs: Inputs<'_>, bill: &Bill) -> Vec<Caveat> {
     found
 }
 
-/// Whether what was recorded had ended when the recording did, so that it does not go on costing: a command that ended, processes or a cgroup
-/// that are gone, and every simulated run.
-pub(crate) fn is_over(header: &Header) -> bool {
-    if header.provenance.origin == Origin::Simulated {
-        return true;
-    }
-    match header.scope {
-        Scope::Command { .. } => header.exit_status.is_some() || header.provenance.ended == Ended::Complete,
-        Scope::Processes { .. } | Scope::Cgroup { .. } => header.provenance.ended == Ended::TargetGone,
-        Scope::Machine => false,
-    }
-}
-
 fn stolen(inputs: Inputs<'_>, bill: &Bill) -> Option<Caveat> {
     let anywhere = inputs.trace.cpus.iter().all(|cpu| cpu.run_ns == 0);
     let rows: Vec<&CpuRow> = inputs.trace.cpus.iter().filter(|cpu| anywhere || cpu.run_ns > 0).collect();
@@ -147,6 +134,7 @@ mod tests {
     use crate::model::{CostModel, MeasuredOn};
     use swtch_trace::Tables;
     use swtch_trace::model::Provenance;
+    use swtch_trace::model::{Ended, Header, Scope};
     use swtch_trace::tables::TaskRow;
 
     /// A command that ran for a second on one of two CPUs, 100 ms of it in switches.

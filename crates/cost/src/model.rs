@@ -1,6 +1,5 @@
 //! The price list.
 
-use crate::refill;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_profile::model::{Direct, Noise, Profile};
@@ -97,6 +96,9 @@ pub struct Refill {
     pub refill_ns: f64,
 }
 
+/// Lines of a cache; all of today's that matter here have this length.
+const LINE_BYTES: f64 = 64.0;
+
 impl CostModel {
     /// The price list of a machine: c1 of the method `pipe` on one CPU, in the normal class, between its undisturbed figure and the upper end
     /// of its interval; and the curve c2 - c1 at the upper end of its intervals, of all strides and accesses.
@@ -155,7 +157,7 @@ impl CostModel {
             least_sleep_ns: least(HandOff::Pair),
             least_yield_ns: least(HandOff::Yield),
             other_cpu_ns,
-            miss_ns: cache_bytes.and_then(|bytes| refill::miss_ns(&refills, bytes)),
+            miss_ns: cache_bytes.and_then(|bytes| miss_ns(&refills, bytes)),
             refills,
             cache_bytes,
             hand_over,
@@ -172,4 +174,17 @@ impl CostModel {
             (one, other) => one.or(other),
         }
     }
+}
+
+/// The dearest line of all arrays, once one does not fit into the largest cache: the work on the array and its refilling, by lines.
+pub(crate) fn miss_ns(refills: &[Refill], cache_bytes: u64) -> Option<f64> {
+    refills.iter().find(|point| point.array_bytes > cache_bytes)?;
+    // In a small one the system calls around the work are most of the time.
+    let large = refills.iter().filter(|point| point.array_bytes >= 1 << 15);
+    large.map(|point| (point.work_ns + point.refill_ns) / lines(point.array_bytes)).reduce(f64::max)
+}
+
+/// How many lines of a cache so many bytes take.
+pub(crate) fn lines(bytes: u64) -> f64 {
+    (bytes as f64 / LINE_BYTES).ceil().max(1.0)
 }

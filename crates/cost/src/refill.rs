@@ -1,13 +1,11 @@
 //! What refilling caches takes at most, by what is known of a task: how long it runs between two switches, how much memory it uses
 //! meanwhile, how often it missed the caches.
 
-use crate::model::{CostModel, Range, Refill};
+use crate::model::{CostModel, Range, Refill, lines};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_trace::tables::TaskRow;
 
-/// Lines of a cache; all of today's that matter here have this length.
-const LINE_BYTES: f64 = 64.0;
 /// When tasks whose working set is not known ran longer than this share of the time, anything may have been displaced.
 const UNKNOWN_SHARE: f64 = 0.05;
 
@@ -117,18 +115,6 @@ impl CostModel {
             self.refills.iter().filter(fits).map(|point| point.refill_ns).fold(first.refill_ns, f64::max);
         Some(most_ns.min(slice_ns.max(0.0)))
     }
-}
-
-/// The dearest line of all arrays, once one does not fit into the largest cache: the work on the array and its refilling, by lines.
-pub(crate) fn miss_ns(refills: &[Refill], cache_bytes: u64) -> Option<f64> {
-    refills.iter().find(|point| point.array_bytes > cache_bytes)?;
-    // In a small one the system calls around the work are most of the time.
-    let large = refills.iter().filter(|point| point.array_bytes >= 1 << 15);
-    large.map(|point| (point.work_ns + point.refill_ns) / lines(point.array_bytes)).reduce(f64::max)
-}
-
-fn lines(bytes: u64) -> f64 {
-    (bytes as f64 / LINE_BYTES).ceil().max(1.0)
 }
 
 #[cfg(test)]

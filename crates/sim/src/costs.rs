@@ -4,8 +4,8 @@ mod measured;
 mod messages;
 mod presets;
 
+use crate::hook::{Family, HOOKS, Hook};
 use crate::machine::Distance;
-use crate::policy::{Family, HOOKS, Hook};
 
 /// Everything that takes time besides the tasks' own work. All times are of the reference core.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,7 +151,7 @@ impl Costs {
     }
 
     /// What a call takes more because of where its memory is, ns.
-    pub fn distant_ns(&self, socket: bool, memory: Memory) -> u64 {
+    pub(crate) fn distant_ns(&self, socket: bool, memory: Memory) -> u64 {
         let [cold_ns, lines_ns, data_ns] = if socket {
             [self.cold_socket_ns, self.socket_lines_ns, self.socket_data_ns]
         } else {
@@ -167,7 +167,7 @@ impl Costs {
     }
 
     /// What of that the pipe's mutex is held for, ns.
-    pub fn locked_ns(&self, socket: bool, bytes: u32) -> u64 {
+    pub(crate) fn locked_ns(&self, socket: bool, bytes: u32) -> u64 {
         let per_mille = if socket { self.socket_locked_per_mille } else { self.pipe_locked_per_mille };
         self.message_ns(socket, bytes) * u64::from(per_mille.min(1_000)) / 1000
     }

@@ -87,7 +87,7 @@ impl CpuSet {
 
     /// As [`first_in`](Self::first_in), beginning at `from` and going round the range once.
     #[inline]
-    pub fn first_from(
+    pub(crate) fn first_from(
         &self,
         range: Range<usize>,
         from: usize,

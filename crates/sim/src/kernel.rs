@@ -74,7 +74,7 @@ pub(crate) struct CpuState {
     /// Work per ns of the running task.
     pub(crate) speed: u32,
     pub(crate) core_type: u32,
-    /// When the running task's stint began: when it was picked, so that the switch to it is on its account (`exec_start`).
+    /// When the running task's time on the CPU began: when it was picked, so that the switch to it is on its account (`exec_start`).
     pub(crate) run_start_ns: u64,
     /// Up to when its work has been counted; in the future while the kernel is busy.
     pub(crate) work_since_ns: u64,
@@ -185,13 +185,13 @@ impl Kernel {
     }
 
     /// Whether all CPUs of a CPU's core have nothing to run.
-    pub fn core_is_idle(&self, cpu: usize) -> bool {
+    pub(crate) fn core_is_idle(&self, cpu: usize) -> bool {
         self.machine.core(cpu).all(|thread| self.idle.contains(thread))
     }
 
     /// The CPU where a task runs, waits, or ran last.
     #[inline]
-    pub fn cpu_of(&self, task: usize) -> usize {
+    pub(crate) fn cpu_of(&self, task: usize) -> usize {
         self.tasks[task].cpu as usize
     }
 
@@ -226,7 +226,7 @@ impl Kernel {
 
     /// Whether a task may use a CPU.
     #[inline]
-    pub fn may_use(&self, task: usize, cpu: usize) -> bool {
+    pub(crate) fn may_use(&self, task: usize, cpu: usize) -> bool {
         !self.tasks[task].restricted || self.allowed[task].as_ref().is_none_or(|set| set.contains(cpu))
     }
 
@@ -237,20 +237,20 @@ impl Kernel {
 
     /// For how long the running task of a CPU has been running now, ns.
     #[inline]
-    pub fn stint_ns(&self, cpu: usize) -> u64 {
+    pub fn ran_ns(&self, cpu: usize) -> u64 {
         self.now_ns.saturating_sub(self.cpus[cpu].run_start_ns)
     }
 
-    /// When the running task was picked, ns: its stint began.
+    /// When the running task was picked, ns.
     #[inline]
-    pub fn run_start_ns(&self, cpu: usize) -> u64 {
+    pub(crate) fn run_start_ns(&self, cpu: usize) -> u64 {
         self.cpus[cpu].run_start_ns
     }
 
-    /// For how long a task has run in all, the present stint included, ns.
+    /// For how long a task has run in all, its present time on the CPU included, ns.
     pub fn run_ns(&self, task: usize) -> u64 {
         let cpu = self.cpu_of(task);
-        let now = if self.current(cpu) == Some(task) { self.stint_ns(cpu) } else { 0 };
+        let now = if self.current(cpu) == Some(task) { self.ran_ns(cpu) } else { 0 };
         self.tasks[task].run_ns + now
     }
 
@@ -261,7 +261,7 @@ impl Kernel {
 
     /// Work per ns that a task does on a kind of core, undisturbed by other threads of the core.
     #[inline]
-    pub fn speed_of(&self, task: usize, core_type: usize) -> u32 {
+    pub(crate) fn speed_of(&self, task: usize, core_type: usize) -> u32 {
         let own = self.speeds.get(self.tasks[task].application as usize);
         own.and_then(|speeds| speeds.get(core_type)).copied().unwrap_or(self.machine.types[core_type].speed)
     }
@@ -273,40 +273,35 @@ impl Kernel {
     }
 
     /// Takes time of a CPU for the policy's own work outside of its hooks, ns.
-    pub fn take_time(&mut self, cpu: usize, ns: u64) {
+    pub(crate) fn take_time(&mut self, cpu: usize, ns: u64) {
         self.taken.push((cpu as u32, ns));
     }
 
     /// How long ago a queued task ran last, or was woken for the first time, ns.
     #[inline]
-    pub fn since_it_ran_ns(&self, task: usize) -> u64 {
+    pub(crate) fn since_it_ran_ns(&self, task: usize) -> u64 {
         self.now_ns.saturating_sub(self.tasks[task].last_ran_ns)
-    }
-
-    /// For how long a CPU has been idle on average each time, ns.
-    pub fn average_idle_ns(&self, cpu: usize) -> u64 {
-        self.cpus[cpu].average_idle_ns
     }
 
     /// The first tick at or after a moment, ns.
     #[inline]
-    pub fn tick_at_or_after_ns(&self, ns: u64) -> u64 {
+    pub(crate) fn tick_at_or_after_ns(&self, ns: u64) -> u64 {
         self.tick_period.at_or_after_ns(ns)
     }
 
     /// Ticks from the beginning up to a moment, that moment's own included.
     #[inline]
-    pub fn ticks_until(&self, ns: u64) -> u64 {
+    pub(crate) fn ticks_until(&self, ns: u64) -> u64 {
         self.tick_period.count(ns)
     }
 
     /// Makes a CPU look again for what to run (`resched_curr`, `scx_bpf_kick_cpu` with preemption).
-    pub fn kick(&mut self, cpu: usize) {
+    pub(crate) fn kick(&mut self, cpu: usize) {
         self.kicked.push(cpu as u32);
     }
 
     /// The answer of [`decision_at`](crate::policy::Policy::decision_at) has changed for a CPU while it was doing something else.
-    pub fn decide_again(&mut self, cpu: usize) {
+    pub(crate) fn decide_again(&mut self, cpu: usize) {
         self.redecided.push(cpu as u32);
     }
 }

@@ -9,14 +9,15 @@
 //! `simulate`, `trace_writer`, `summary`, `recorded` and `sweep` make Traces and documents of it; `error`.
 #![deny(unsafe_code)]
 
-pub mod assumption;
+mod assumption;
 pub mod costs;
-pub mod cpu_set;
+mod cpu_set;
 pub mod disk;
-pub mod engine;
-pub mod error;
-pub mod jitter;
-pub mod kernel;
+mod engine;
+mod error;
+pub mod hook;
+mod jitter;
+mod kernel;
 pub mod machine;
 mod period;
 pub mod plan;
@@ -28,13 +29,13 @@ mod quantity;
 pub mod recorded;
 pub mod run;
 pub mod scx;
-pub mod simulate;
+mod simulate;
 pub mod sink;
 pub mod spec;
 pub mod stats;
 pub mod summary;
 pub mod sweep;
-pub mod trace_writer;
+mod trace_writer;
 pub mod workload;
 pub mod workloads;
 

@@ -175,12 +175,12 @@ impl Machine {
     }
 
     /// Whether two threads share a core anywhere.
-    pub fn has_smt(&self) -> bool {
+    pub(crate) fn has_smt(&self) -> bool {
         self.cores.len() < self.cpus.len()
     }
 
     /// The place of the CPU with the kernel's number `id`.
-    pub fn place_of(&self, id: u32) -> Option<usize> {
+    pub(crate) fn place_of(&self, id: u32) -> Option<usize> {
         self.cpus.iter().position(|cpu| cpu.id == id)
     }
 }

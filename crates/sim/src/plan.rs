@@ -20,7 +20,7 @@ use swtch_profile::Profile;
 use swtch_topology::Host;
 
 /// The policy where none is named.
-pub const DEFAULT_POLICY: &str = "eevdf";
+pub(crate) const DEFAULT_POLICY: &str = "eevdf";
 
 /// What a command line or a caller says beside the specification, and over it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -111,7 +111,7 @@ pub(crate) fn is_policy(text: &str) -> bool {
 }
 
 /// Whether a policy of this name is a sched_ext scheduler, whose own code is run.
-pub fn is_sched_ext(text: &str) -> bool {
+pub(crate) fn is_sched_ext(text: &str) -> bool {
     let (name, _) = split(text);
     name == FLSCHED || name.ends_with(SOURCE)
 }

@@ -11,7 +11,7 @@ use swtch_trace::model::{Header, Origin};
 use swtch_trace::{Tables, Trace};
 
 /// Who writes simulated Traces, in [`Provenance`](swtch_trace::model::Provenance)'s `recorder`.
-pub const RECORDER: &str = "swtch simulate";
+pub(crate) const RECORDER: &str = "swtch simulate";
 /// A workload whose tasks compute for less than this many times the cost of a hand-over between hand-overs is mostly hand-over.
 const HAND_OVERS: u64 = 10;
 /// Differences and errors below half a per cent are none.
@@ -52,7 +52,7 @@ pub struct HandOver {
 impl HandOver {
     /// Whether at least half of the wake-ups are made by tasks, and those compute for less than ten hand-overs' cost between two of them.
     /// Messages that find their reader awake are not recorded, so how such tasks run under another policy cannot be told.
-    pub fn is_most(&self) -> bool {
+    pub(crate) fn is_most(&self) -> bool {
         self.by_tasks > 0
             && self.by_tasks * 2 >= self.wakeups
             && self.work_ns / self.by_tasks < HAND_OVERS * self.cost_ns

@@ -34,7 +34,7 @@ pub struct PolicyRun<S> {
 impl<S> PolicyRun<S> {
     /// The same without what took its events.
     #[must_use]
-    pub fn without_sink(self) -> PolicyRun<()> {
+    pub(crate) fn without_sink(self) -> PolicyRun<()> {
         let Self { policy, makespan_ns, complete, stats, tasks, run_ns, wait_ns, sink: _ } = self;
         PolicyRun { policy, makespan_ns, complete, stats, tasks, run_ns, wait_ns, sink: () }
     }
@@ -95,7 +95,11 @@ impl<S: Sink> WithPolicy for Running<'_, S> {
 ///
 /// # Errors
 /// As [`Engine::new`] and [`Engine::run`].
-pub fn run_with<P: Policy, S: Sink>(setting: &Setting, policy: P, sink: S) -> Result<PolicyRun<S>, SimError> {
+pub(crate) fn run_with<P: Policy, S: Sink>(
+    setting: &Setting,
+    policy: P,
+    sink: S,
+) -> Result<PolicyRun<S>, SimError> {
     let Setting { machine, costs, workload, options } = setting.clone();
     let outcome = Engine::new(machine, costs, workload, policy, sink, options)?.run()?;
     let tasks = outcome.kernel.tasks();

@@ -231,7 +231,7 @@ impl Spec {
     }
 
     /// The error that a policy has no such name, with its place.
-    pub fn unknown_policy(&self, name: &str, known: &str) -> SimError {
+    pub(crate) fn unknown_policy(&self, name: &str, known: &str) -> SimError {
         let at =
             self.document.policies.iter().find(|given| given.get_ref() == name).map_or(0..0, Spanned::span);
         self.file.error(Fault::new(at, format!("there is no policy \"{name}\"; expected one of {known}")))
@@ -258,12 +258,12 @@ impl Spec {
     }
 
     /// Whether the specification says which machine; if not, [`machine`](Self::machine) gives the host.
-    pub fn has_machine(&self) -> bool {
+    pub(crate) fn has_machine(&self) -> bool {
         self.document.machine.is_some()
     }
 
     /// Whether the specification says what the kernel's work takes.
-    pub fn has_costs(&self) -> bool {
+    pub(crate) fn has_costs(&self) -> bool {
         self.document.costs.is_some()
     }
 

@@ -1,6 +1,6 @@
 //! What is counted during a run. It does not grow with simulated time.
 
-use crate::policy::HOOKS;
+use crate::hook::HOOKS;
 use swtch_trace::tables::CLASS_BITS;
 
 /// Counts of durations, ns, in the classes that a Trace has: a quantile is off by 0.8 % at most. Memory does not grow with simulated time.
@@ -90,7 +90,7 @@ pub struct RunStats {
     pub cpus: Vec<CpuTimes>,
     /// By task.
     pub tasks: Vec<TaskStats>,
-    /// By [`Hook`](crate::policy::Hook).
+    /// By [`Hook`](crate::hook::Hook).
     pub hooks: [HookStats; HOOKS],
     /// Times that tasks waited in run queues.
     pub waits: Histogram,

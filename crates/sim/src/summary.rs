@@ -4,10 +4,10 @@ mod check;
 mod text;
 
 use crate::assumption::Assumption;
+use crate::hook::Hook;
 use crate::jitter::Jitter;
 use crate::plan::Plan;
 use crate::policies::is_sched_ext;
-use crate::policy::Hook;
 use crate::recorded::{HandOver, Recorded, Verdict};
 use crate::run::PolicyRun;
 use crate::stats::{CpuTimes, Histogram};
@@ -232,9 +232,9 @@ pub struct HookFacts {
 }
 
 /// [`HookFacts::basis`] of a class of the kernel: only the sum of its hooks in a switch can be measured.
-pub const ASSUMED: &str = "assumed share of a switch";
+pub(crate) const ASSUMED: &str = "assumed share of a switch";
 /// [`HookFacts::basis`] of a sched_ext scheduler.
-pub const NOT_CHARGED: &str = "assumed; what its callbacks execute is not charged";
+pub(crate) const NOT_CHARGED: &str = "assumed; what its callbacks execute is not charged";
 
 /// Tasks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

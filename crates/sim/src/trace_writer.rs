@@ -24,7 +24,7 @@ const FIRST_TID: u32 = 1000;
 const BATCH: usize = 4096;
 
 /// Takes a run's events and writes them down.
-pub struct TraceWriter {
+pub(crate) struct TraceWriter {
     writer: Option<Writer>,
     failure: Option<TraceError>,
     header: Header,
@@ -86,7 +86,7 @@ impl TraceWriter {
     ///
     /// # Errors
     /// When the place cannot be written to, or something else is there.
-    pub fn begin(plan: &Plan, policy: &str, folder: &Path) -> Result<Self, TraceError> {
+    pub(crate) fn begin(plan: &Plan, policy: &str, folder: &Path) -> Result<Self, TraceError> {
         let machine = &plan.setting.machine;
         let provenance = Provenance {
             origin: Origin::Simulated,
@@ -117,12 +117,12 @@ impl TraceWriter {
     }
 
     /// Whether writing has failed.
-    pub fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.failure.is_some()
     }
 
     /// What went wrong in writing, if anything did.
-    pub fn failure(&mut self) -> Option<TraceError> {
+    pub(crate) fn failure(&mut self) -> Option<TraceError> {
         self.failure.take()
     }
 
@@ -214,7 +214,7 @@ impl TraceWriter {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish<S>(mut self, machine: &Machine, run: &PolicyRun<S>) -> Result<(), TraceError> {
+    pub(crate) fn finish<S>(mut self, machine: &Machine, run: &PolicyRun<S>) -> Result<(), TraceError> {
         self.accumulator.end(&mut self.rows);
         self.hand_on();
         let Some(mut writer) = self.writer.take() else { return Ok(()) };

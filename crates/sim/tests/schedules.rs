@@ -222,7 +222,7 @@ proptest! {
     }
 
     /// A burst that is moved between unequal cores in its middle: what it has left is work, not time. The time on each kind of core times
-    /// the speed there is the work, but for less than one ns a stint.
+    /// the speed there is the work, but for less than one ns each time on the CPU.
     #[test]
     fn a_migration_in_a_burst_conserves_work(
         works in prop::collection::vec(1_u64..300_000_000, 2..7),

@@ -1,5 +1,5 @@
 //! Pure statistics for noisy, one-sided measurements: quantiles, distribution-free and bootstrap intervals, a test
-//! of normality, a rank test and the correction for many tests, autocorrelation, stopping rules, change points, and the
+//! of normality, a rank test and the correction for many tests, autocorrelation, change points, and the
 //! comparison of two builds or machines.
 //!
 //! Everything takes `&[f64]`, apart from the histogram and its quantiles, whose values are whole numbers. Functions named
@@ -28,7 +28,6 @@ mod quantile_interval;
 mod quantiles;
 mod rank_sum;
 mod rng;
-mod stopping;
 mod student_distribution;
 
 pub use autocorrelation::lag1_autocorrelation;
@@ -47,4 +46,3 @@ pub use quantile_interval::{QuantileInterval, quantile_interval_sorted};
 pub use quantiles::{median, median_in_place, quantile_sorted, sorted};
 pub use rank_sum::rank_sum;
 pub use rng::Rng;
-pub use stopping::StoppingRule;

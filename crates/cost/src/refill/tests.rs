@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::miss_ns;
 use proptest::prelude::*;
 
 fn point(array_bytes: u64, work_ns: f64, refill_ns: f64) -> Refill {

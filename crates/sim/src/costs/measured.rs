@@ -1,8 +1,9 @@
 //! Costs from a Profile.
 
 use super::Costs;
+use super::messages::{APART, whole_ns};
 use crate::assumption::Assumption;
-use crate::policy::{Family, Hook};
+use crate::hook::{Family, Hook};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use swtch_profile::model::{Direct, Estimate, Profile};
@@ -10,15 +11,6 @@ use swtch_profile::vocabulary::{Access, Class, Method, Tasks};
 use swtch_topology::Placement;
 use swtch_topology::host::Kernel;
 
-/// Placements on two CPUs, the likeliest distance of a wake-up first.
-pub(super) const APART: [Placement; 6] = [
-    Placement::SharedL3,
-    Placement::SamePackage,
-    Placement::SharedL2,
-    Placement::OtherPackage,
-    Placement::OtherCoreKind,
-    Placement::SmtSibling,
-];
 /// The hooks on the way of a task that is woken, runs and sleeps: those in a measured switch.
 const IN_A_SWITCH: [Hook; 6] =
     [Hook::SelectCpu, Hook::Enqueue, Hook::Dequeue, Hook::PickNext, Hook::PutPrev, Hook::WakeupPreempt];
@@ -292,11 +284,6 @@ fn hooks_ns(costs: &Costs, family: Family) -> u64 {
 
 fn median(estimate: Option<&Estimate>) -> Option<u64> {
     estimate.map(|estimate| whole_ns(estimate.median))
-}
-
-/// A difference of measurements can come out negative.
-pub(super) fn whole_ns(ns: f64) -> u64 {
-    ns.max(0.0).round() as u64
 }
 
 #[cfg(test)]

@@ -1,11 +1,20 @@
 //! What messages take, from a Profile's measured ones.
 
 use super::Costs;
-use super::measured::{APART, whole_ns};
 use crate::assumption::Assumption;
 use swtch_profile::model::{Message, Profile};
 use swtch_profile::vocabulary::Carrier;
+use swtch_topology::Placement;
 
+/// Placements on two CPUs, the likeliest distance of a wake-up first.
+pub(super) const APART: [Placement; 6] = [
+    Placement::SharedL3,
+    Placement::SamePackage,
+    Placement::SharedL2,
+    Placement::OtherPackage,
+    Placement::OtherCoreKind,
+    Placement::SmtSibling,
+];
 /// Sets what calls on pipes and sockets take beside `pipe_ns`, and tells what had to be assumed.
 ///
 /// - A call on a socket is half of a message through one socket on one CPU.
@@ -77,11 +86,15 @@ fn between<'a>(rows: impl Iterator<Item = &'a Message>) -> Option<(u64, u64)> {
     Some((whole_ns(both_ns / 2.0), whole_ns(single_ns - both_ns / shallow)))
 }
 
+/// A difference of measurements can come out negative.
+pub(super) fn whole_ns(ns: f64) -> u64 {
+    ns.max(0.0).round() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use swtch_profile::model::Estimate;
-    use swtch_topology::Placement;
 
     fn row(
         carrier: Carrier,

@@ -1,9 +1,9 @@
 //! Costs where none were measured.
 
 use super::Costs;
-use crate::policy::{Family, HOOKS};
+use crate::hook::{Family, HOOKS};
 
-/// What hooks take, in the order of [`Hook`](crate::policy::Hook): `select_cpu`, `enqueue`, `dequeue`, `pick_next`, `put_prev`,
+/// What hooks take, in the order of [`Hook`](crate::hook::Hook): `select_cpu`, `enqueue`, `dequeue`, `pick_next`, `put_prev`,
 /// `wakeup_preempt`, `tick`, `yield`, `balance`.
 type HookTimes = [u32; HOOKS];
 
@@ -147,7 +147,7 @@ fn typical_refill() -> Vec<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Hook;
+    use crate::hook::Hook;
 
     #[test]
     fn the_parts_of_a_typical_switch_make_the_whole() {

@@ -2,8 +2,9 @@
 
 use super::Engine;
 use super::events::NEVER;
+use crate::hook::Hook;
 use crate::kernel::NONE;
-use crate::policy::{Hook, Policy};
+use crate::policy::Policy;
 use crate::sink::Sink;
 
 /// A lock that is spun for: from when until when somebody has it, in order.

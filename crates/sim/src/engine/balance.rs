@@ -2,8 +2,9 @@
 
 use super::Engine;
 use super::events::NEVER;
+use crate::hook::Hook;
 use crate::kernel::{NONE, RunState};
-use crate::policy::{Arrival, Departure, Hook, Policy};
+use crate::policy::{Arrival, Departure, Policy};
 use crate::sink::Sink;
 use std::ops::Range;
 

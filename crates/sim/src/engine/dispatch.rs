@@ -2,9 +2,10 @@
 
 use super::Engine;
 use super::events::NEVER;
+use crate::hook::Hook;
 use crate::kernel::{NONE, RunState};
 use crate::machine::Distance;
-use crate::policy::{Departure, Hook, Policy};
+use crate::policy::{Departure, Policy};
 use crate::sink::{Sink, SwitchEvent};
 
 impl<P: Policy, S: Sink> Engine<P, S> {

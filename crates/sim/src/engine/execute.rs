@@ -3,8 +3,9 @@
 use super::Engine;
 use crate::costs::Memory;
 use crate::error::SimError;
+use crate::hook::Hook;
 use crate::kernel::{Kernel, NONE, RunState};
-use crate::policy::{Departure, Hook, Policy};
+use crate::policy::{Departure, Policy};
 use crate::program::Op;
 use crate::sink::Sink;
 use crate::workload::Waiting;

@@ -69,16 +69,16 @@ impl<P: Policy, S: Sink> Engine<P, S> {
         }
     }
 
-    /// Counts the stint of a task that still runs when the run ends, or that leaves.
+    /// Counts the time on the CPU of a task that still runs when the run ends, or that leaves.
     pub(super) fn close_run(&mut self, cpu: usize, task: usize) {
-        let stint_ns = self.kernel.stint_ns(cpu);
+        let ran_ns = self.kernel.ran_ns(cpu);
         let start_ns = self.kernel.cpus[cpu].run_start_ns;
         self.stats.ticks += self.ticks.count(start_ns.min(self.kernel.now_ns), self.kernel.now_ns);
-        self.kernel.tasks[task].run_ns += stint_ns;
+        self.kernel.tasks[task].run_ns += ran_ns;
         if self.kernel.machine.types.len() > 1 {
             let core_type = self.kernel.cpus[cpu].core_type as usize;
             if let Some(ns) = self.stats.tasks[task].run_by_type_ns.get_mut(core_type) {
-                *ns += stint_ns;
+                *ns += ran_ns;
             }
         }
         self.kernel.cpus[cpu].run_start_ns = self.kernel.now_ns;

@@ -54,7 +54,7 @@ fn round_robin_takes_turns_at_ticks() {
 #[test]
 fn tasks_that_come_by_themselves_cost_every_cpu_its_share() {
     let mut costs = Costs::free();
-    costs.hook_ns[1] = [1_000; crate::policy::HOOKS];
+    costs.hook_ns[1] = [1_000; crate::hook::HOOKS];
     let (_, outcome) = schedule_of(Machine::uniform(4), costs, spinners(&[10; 16]), RealTime::fifo());
     let switched: Vec<u64> = outcome.stats.cpus.iter().map(|times| times.switch_ns).collect();
     assert!(switched.iter().all(|ns| *ns == switched[0]), "{switched:?}");

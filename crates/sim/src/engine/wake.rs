@@ -1,8 +1,9 @@
 //! Wake-ups and new tasks.
 
 use super::Engine;
+use crate::hook::Hook;
 use crate::kernel::{NONE, RunState};
-use crate::policy::{Arrival, Hook, Policy};
+use crate::policy::{Arrival, Policy};
 use crate::sink::{Sink, WakeEvent};
 use crate::workload::TaskSpec;
 

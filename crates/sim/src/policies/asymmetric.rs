@@ -9,8 +9,9 @@ mod estimate;
 
 use super::placement;
 use crate::error::SimError;
+use crate::hook::Family;
 use crate::kernel::Kernel;
-use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
+use crate::policy::{Arrival, Balancing, Departure, Policy};
 use estimate::{LEAST_SAMPLE_NS, SpeedupEstimate};
 use swtch_fairness::{Allocator, Cores, Guaranteed, Interval, Parameters, Policy as Rule, keep_least};
 
@@ -59,7 +60,7 @@ struct Runner {
     share: i64,
     /// Fast time it is owed (positive) or has had too much, ns.
     lag_ns: i64,
-    /// Of its present stint, what is in `lag_ns` already.
+    /// Of its present time on the CPU, what is in `lag_ns` already.
     counted_ns: u64,
     total_ns: u64,
     estimate: SpeedupEstimate,
@@ -190,7 +191,7 @@ impl Asymmetric {
 
     /// Charges the running task's time to its kind of core.
     fn account(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {
-        let ran_ns = kernel.stint_ns(cpu);
+        let ran_ns = kernel.ran_ns(cpu);
         let is_fast = self.slots[cpu].is_fast;
         let most = REMEMBERED_ROUNDS * self.options.round_ns as i64;
         self.runners[task].lag_ns = self.lag_now(kernel, cpu, task).clamp(-most, most);
@@ -207,7 +208,7 @@ impl Asymmetric {
     /// Fast time that a running task is owed now, ns.
     fn lag_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> i64 {
         let runner = &self.runners[task];
-        let ran_ns = (kernel.stint_ns(cpu) - runner.counted_ns.min(kernel.stint_ns(cpu))) as i64;
+        let ran_ns = (kernel.ran_ns(cpu) - runner.counted_ns.min(kernel.ran_ns(cpu))) as i64;
         let had_ns = if self.slots[cpu].is_fast { ran_ns } else { 0 };
         runner.lag_ns + (i128::from(runner.share) * i128::from(ran_ns) / i128::from(WHOLE)) as i64 - had_ns
     }
@@ -233,19 +234,19 @@ impl Asymmetric {
 
     /// Whether one that waits has run less in all than the running task of a CPU.
     fn is_anyone_due(&self, kernel: &Kernel, cpu: usize, task: usize) -> bool {
-        let own_ns = self.runners[task].total_ns + kernel.stint_ns(cpu);
+        let own_ns = self.runners[task].total_ns + kernel.ran_ns(cpu);
         let due = |waiting: usize| self.runners[waiting].total_ns < own_ns && kernel.may_use(waiting, cpu);
         self.waiting.iter().any(|waiting| due(*waiting as usize))
     }
 
     /// Counts what the running tasks have had by the shares that end now.
-    fn count_stints(&mut self, kernel: &Kernel) {
+    fn count_runs(&mut self, kernel: &Kernel) {
         for cpu in 0..self.slots.len() {
             if let Some(task) = kernel.current(cpu) {
                 let lag_ns = self.lag_now(kernel, cpu, task);
                 let runner = &mut self.runners[task];
                 runner.lag_ns = lag_ns;
-                runner.counted_ns = kernel.stint_ns(cpu);
+                runner.counted_ns = kernel.ran_ns(cpu);
             }
         }
     }
@@ -355,7 +356,7 @@ impl Asymmetric {
         if Allocator::with_capacity(live.len()).allocate(cores, speedups, rule, &mut shares).is_err() {
             return;
         }
-        self.count_stints(kernel);
+        self.count_runs(kernel);
         let budget: f64 = shares.iter().sum();
         if self.options.sampled {
             keep_least(&mut shares, self.options.least_share, budget);
@@ -484,9 +485,9 @@ impl Policy for Asymmetric {
     }
 
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
-        let stint_ns = kernel.stint_ns(cpu);
+        let ran_ns = kernel.ran_ns(cpu);
         let slice_ns = self.slice_ns(kernel, cpu, task);
-        let slices = stint_ns / slice_ns;
+        let slices = ran_ns / slice_ns;
         // Only the first tick after the end of a slice decides.
         let ended_ns = kernel.run_start_ns(cpu) + slices * slice_ns;
         if slices == 0
@@ -515,7 +516,7 @@ impl Policy for Asymmetric {
     fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
         let slice_ns = self.slice_ns(kernel, cpu, task);
         let started_ns = kernel.run_start_ns(cpu);
-        let ended_ns = started_ns + kernel.stint_ns(cpu) / slice_ns * slice_ns;
+        let ended_ns = started_ns + kernel.ran_ns(cpu) / slice_ns * slice_ns;
         let is_ahead = ended_ns > started_ns && kernel.tick_at_or_after_ns(ended_ns) >= kernel.now_ns;
         Some(if is_ahead { ended_ns } else { ended_ns + slice_ns })
     }

@@ -3,8 +3,9 @@
 use super::eevdf::{HOT_NS, MOVED_AT_MOST, NEW_IDLE_COST_NS, cpus_factor, real_ns_for, virtual_ns};
 use super::run_queues::RunQueues;
 use super::wake_affine::WakeAffine;
+use crate::hook::Family;
 use crate::kernel::Kernel;
-use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
+use crate::policy::{Arrival, Balancing, Departure, Policy};
 
 /// `sysctl_sched_latency` for one CPU, ns.
 const LATENCY_NS: u64 = 6_000_000;
@@ -55,13 +56,13 @@ impl Cfs {
     }
 
     /// As in the kernels before 5.16, where a CPU that was idle for less than 0.5 ms at a time looked for no work elsewhere.
-    pub fn before_5_16() -> Self {
+    pub(crate) fn before_5_16() -> Self {
         Self { least_idle_ns: HOT_NS, ..Self::default() }
     }
 
     fn vruntime_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> i64 {
         let entity = &self.entities[task];
-        entity.vruntime + virtual_ns(kernel.stint_ns(cpu) as i64, entity.weight)
+        entity.vruntime + virtual_ns(kernel.ran_ns(cpu) as i64, entity.weight)
     }
 
     /// The running task's virtual run time, if one runs that is not in the tree.
@@ -234,7 +235,7 @@ impl Policy for Cfs {
 
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
         let Some(first) = self.queues.first(cpu) else { return false };
-        let ran_ns = kernel.stint_ns(cpu);
+        let ran_ns = kernel.ran_ns(cpu);
         let ideal_ns = self.ideal_ns(cpu, task);
         if ran_ns > ideal_ns {
             self.cfs_rqs[cpu].last = None;

@@ -6,8 +6,9 @@
 
 use super::run_queues::{DeadlineQueues, QueuedEntity, Sequence};
 use super::wake_affine::WakeAffine;
+use crate::hook::Family;
 use crate::kernel::Kernel;
-use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
+use crate::policy::{Arrival, Balancing, Departure, Policy};
 use crate::prefetch::prefetch;
 
 /// `normalized_sysctl_sched_base_slice`, ns.
@@ -117,7 +118,7 @@ impl Eevdf {
     #[inline]
     fn vruntime_now(&self, kernel: &Kernel, cpu: usize, task: usize) -> i64 {
         let entity = &self.entities[task];
-        entity.vruntime + virtual_ns(kernel.stint_ns(cpu) as i64, entity.weight)
+        entity.vruntime + virtual_ns(kernel.ran_ns(cpu) as i64, entity.weight)
     }
 
     /// The running task with its virtual run time of now, its deadline brought forward if its slice is over (`update_deadline`).
@@ -205,7 +206,7 @@ impl Eevdf {
             return None;
         }
         let now = self.current_now(kernel, cpu, task);
-        // Its virtual run time stays as of the beginning of its stint, so that rounding does not depend on who looked when.
+        // Its virtual run time stays as of the beginning of its time on the CPU, so that rounding does not depend on who looked when.
         self.entities[task].deadline = now.deadline;
         Some(now)
     }

@@ -1,8 +1,9 @@
 //! The real-time classes: FIFO and round robin (Linux 6.18, kernel/sched/rt.c).
 
 use super::placement;
+use crate::hook::Family;
 use crate::kernel::Kernel;
-use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
+use crate::policy::{Arrival, Balancing, Departure, Policy};
 
 /// `RR_TIMESLICE`: 100 ms.
 const RR_SLICE_NS: u64 = 100_000_000;

@@ -5,8 +5,9 @@ use super::core::{CLOCK_BASE_NS, Core, NONE};
 use super::error::ScxError;
 use super::object::{Loaded, Object};
 use super::settings::{Program, Settings};
+use crate::hook::Family;
 use crate::kernel::Kernel;
-use crate::policy::{Arrival, Balancing, Departure, Family, Policy};
+use crate::policy::{Arrival, Balancing, Departure, Policy};
 use crate::prefetch::prefetch_line;
 
 /// The longest that the kernel's watchdog lets a runnable task wait (`SCX_WATCHDOG_MAX_TIMEOUT`), ns.

@@ -2,8 +2,8 @@
 
 use crate::assumption::Assumption;
 use crate::costs::Costs;
+use crate::hook::{Family, Hook};
 use crate::plan::NO_PROFILE;
-use crate::policy::{Family, Hook};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use swtch_profile::Profile;

@@ -9,7 +9,7 @@ mod track;
 use crate::assumption::Assumption;
 use crate::costs::Costs;
 use crate::error::SimError;
-use crate::policy::{Family, Hook};
+use crate::hook::{Family, Hook};
 use crate::program::Op;
 use crate::recorded::HandOver;
 use crate::workload::{TaskSpec, Workload};
@@ -209,7 +209,7 @@ impl<'a> Reading<'a> {
         }
         let lost = [
             (
-                "lost stints",
+                "lost runs",
                 self.lost_runs,
                 "a task came twice and never left; what it did between is not replayed",
             ),
