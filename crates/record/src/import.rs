@@ -11,6 +11,7 @@ mod figures;
 mod line;
 mod lines;
 mod order;
+mod summary;
 mod tasks;
 #[cfg(test)]
 mod tests;

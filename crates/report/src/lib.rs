@@ -3,11 +3,12 @@
 //! [`html::render`] and [`html::render_traces`] write the page: charts as inline SVG with their numbers as tables, readable
 //! without a network, without a script and on paper. [`perfetto`] and [`tables`] put a Trace into other programs' formats.
 //!
-//! Modules: `recording` and `shares` (documents), `terminal` (text), `wording` (words of terminal and page), `intervals` (what is shown over
+//! Modules: `files` (reads files and writes their page), `recording` and `shares` (documents), `terminal` (text), `wording` (words of terminal and page), `intervals` (what is shown over
 //! time), `export` (formats: one row each), `prometheus`.
 #![forbid(unsafe_code)]
 
 pub mod export;
+pub mod files;
 pub mod html;
 mod intervals;
 pub mod perfetto;

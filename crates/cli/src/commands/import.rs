@@ -4,12 +4,11 @@ use crate::args::import::ImportArgs;
 use crate::console::Interruptible;
 use crate::output::{self, WrongUsage};
 use anyhow::Context;
-use serde_json::json;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use swtch_record::import::{ImportError, Imported, import};
+use swtch_record::import::{ImportError, import};
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     let out = args.out.clone().unwrap_or_else(|| folder(&args.file));
@@ -31,9 +30,9 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     let input = Interruptible::new(input, in_all).context("cannot listen for Ctrl-C")?;
     let imported = import(input, &args.file, &out)?;
     if args.json.asked() {
-        output::json(&args.json, &summary(&imported))?;
+        output::json(&args.json, &imported.json())?;
     } else {
-        output::print(&text(&imported));
+        output::print(&imported.text());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -44,59 +43,4 @@ fn folder(file: &Path) -> PathBuf {
     let mut name = stem.unwrap_or("import".as_ref()).to_owned();
     name.push(".swtch");
     PathBuf::from(name)
-}
-
-fn summary(imported: &Imported) -> serde_json::Value {
-    let Imported { header, format, counts, folder } = imported;
-    json!({
-        "schema": "swtch/import/1",
-        "trace": folder,
-        "format": format.name(),
-        "lines": counts.lines,
-        "switches": counts.switches,
-        "wakeups": counts.wakeups,
-        "forks": counts.forks,
-        "execs": counts.execs,
-        "exits": counts.exits,
-        "other_events": counts.other_events,
-        "malformed": counts.malformed,
-        "misplaced": counts.misplaced,
-        "lost": header.lost.iter().map(|lost| lost.events).sum::<u64>(),
-        "duration_ns": header.duration_ns,
-        "context_switches": header.totals.context_switches,
-        "unavailable": header.unavailable,
-    })
-}
-
-fn text(imported: &Imported) -> String {
-    let Imported { header, format, counts, folder } = imported;
-    let switches = &header.totals.context_switches;
-    let count = |value: Option<u64>| value.map_or_else(|| "n/a".to_owned(), |value| value.to_string());
-    let mut text = format!(
-        "{} lines of {}: {} switches ({} voluntary, {} involuntary, {} from idle) and {} wake-ups in {:.2} s\n",
-        counts.lines,
-        format.name(),
-        counts.switches,
-        count(switches.voluntary),
-        count(switches.involuntary),
-        count(switches.idle),
-        counts.wakeups,
-        header.duration_ns as f64 / 1e9,
-    );
-    let lost: u64 = header.lost.iter().map(|lost| lost.events).sum();
-    let notes = [
-        (counts.other_events, "events of other kinds add nothing"),
-        (counts.malformed, "lines could not be understood and were left out"),
-        (counts.misplaced, "events stood too far from their place in time and were left out"),
-        (lost, "events were lost when it was recorded"),
-    ];
-    for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
-        text.push_str(&format!("{count} {what}\n"));
-    }
-    text.push_str(&format!(
-        "{} figures are unavailable; header.json says why\nTrace: {}\n",
-        header.unavailable.len(),
-        folder.display()
-    ));
-    text
 }

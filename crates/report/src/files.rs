@@ -1,0 +1,158 @@
+//! The page of files: what each file is, which may stand on one page, and what each is called there.
+
+use crate::html::{
+    NamedFaas, NamedProfile, NamedStudy, NamedTrace, ReportError, render, render_faas, render_studies,
+    render_traces,
+};
+use std::fs;
+use std::path::{Path, PathBuf};
+use swtch_cost::Price;
+use swtch_faas::is_faas;
+use swtch_profile::file;
+use swtch_study::is_study;
+use swtch_trace::{Trace, TraceError};
+
+/// Why there is no page of files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilesError {
+    /// What was asked for does not fit these files.
+    #[error("{0}")]
+    Usage(String),
+    /// A directory has no document in it.
+    #[error(
+        "{} holds nothing to report on: neither a Trace (header.json) nor a study (study.json, tiers.json); check the path",
+        path.display()
+    )]
+    Nothing {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A Profile cannot be read.
+    #[error(transparent)]
+    Profile(#[from] file::FileError),
+    /// A Trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A study cannot be read.
+    #[error(transparent)]
+    Study(#[from] swtch_study::StudyError),
+    /// A measurement of functions cannot be read.
+    #[error(transparent)]
+    Faas(#[from] swtch_faas::FileError),
+    /// The page cannot be rendered.
+    #[error(transparent)]
+    Page(#[from] ReportError),
+}
+
+/// What a file or directory is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileKind {
+    Profile,
+    Trace,
+    Study,
+    Faas,
+}
+
+impl FileKind {
+    /// A Trace is a directory called `NAME.swtch`, or any with a header in it; a file that is nothing else is read as a Profile.
+    fn of(path: &Path) -> Result<Self, FilesError> {
+        let is_named = path.extension().is_some_and(|extension| extension == "swtch");
+        match path {
+            path if is_named || path.join("header.json").is_file() => Ok(Self::Trace),
+            path if is_study(path) => Ok(Self::Study),
+            path if is_faas(path) => Ok(Self::Faas),
+            path if path.is_dir() => Err(FilesError::Nothing { path: path.to_owned() }),
+            _ => Ok(Self::Profile),
+        }
+    }
+
+    /// Several of it, for messages.
+    fn plural(self) -> &'static str {
+        match self {
+            Self::Profile => "Profiles",
+            Self::Trace => "Traces",
+            Self::Study => "studies",
+            Self::Faas => "measurements of functions",
+        }
+    }
+}
+
+/// The page of `paths`, which are all of one kind, and the kind's name in JSON. Traces are priced by the Profile `profile`, or by this
+/// machine's if it has one, and in money by `price`; nothing is measured for them.
+///
+/// # Errors
+/// When the files are of several kinds, or one cannot be read.
+pub fn page(
+    paths: &[PathBuf],
+    profile: Option<&Path>,
+    price: Option<Price>,
+) -> Result<(&'static str, String), FilesError> {
+    let mut kinds = Vec::new();
+    for path in paths {
+        let kind = FileKind::of(path)?;
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let has_traces = kinds.contains(&FileKind::Trace);
+    for (given, option) in [(profile.is_some(), "--profile"), (price.is_some(), "--price")] {
+        if given && !has_traces {
+            let problem = format!("{option} prices Traces, and there is none among the files");
+            return Err(FilesError::Usage(problem));
+        }
+    }
+    match kinds.as_slice() {
+        [FileKind::Profile] => Ok(("profiles", render(&profiles(paths)?)?)),
+        [FileKind::Trace] => Ok(("traces", render_traces(&traces(paths, profile, price)?)?)),
+        [FileKind::Study] => Ok(("studies", render_studies(&studies(paths)?)?)),
+        [FileKind::Faas] => Ok(("functions", render_faas(&functions(paths)?)?)),
+        mixed => {
+            let names: Vec<&str> = mixed.iter().map(|kind| kind.plural()).collect();
+            let hint = if has_traces { ", and a Profile to price Traces by with --profile" } else { "" };
+            let names = names.join(" and ");
+            Err(FilesError::Usage(format!("{names} do not go into one page; name files of one kind{hint}")))
+        }
+    }
+}
+
+fn profiles(paths: &[PathBuf]) -> Result<Vec<NamedProfile>, FilesError> {
+    paths.iter().map(|path| Ok(NamedProfile { name: name(path), profile: file::read(path)? })).collect()
+}
+
+fn traces(
+    paths: &[PathBuf],
+    profile: Option<&Path>,
+    price: Option<Price>,
+) -> Result<Vec<NamedTrace>, FilesError> {
+    let prices = file::prices(profile)?.map(|(name, profile)| NamedProfile { name, profile });
+    let priced = |path: &PathBuf| Ok(NamedTrace::new(name(path), Trace::open(path)?, prices.as_ref(), price));
+    paths.iter().map(priced).collect()
+}
+
+/// A study goes by its machine's name.
+fn studies(paths: &[PathBuf]) -> Result<Vec<NamedStudy>, FilesError> {
+    let named = |path: &PathBuf| {
+        let study = swtch_study::read(path)?;
+        Ok(NamedStudy { name: study.machine_name.clone(), study })
+    };
+    paths.iter().map(named).collect()
+}
+
+/// A response goes by its file's name, a study of tiers by its directory's; one of several languages is a study each.
+fn functions(paths: &[PathBuf]) -> Result<Vec<NamedFaas>, FilesError> {
+    let named = |path: PathBuf| {
+        let document = swtch_faas::read(&path)?;
+        let whole = fs::canonicalize(&path).unwrap_or(path);
+        let is_tiers = matches!(document, swtch_faas::Document::Tiers(_)) && whole.is_file();
+        let named = if is_tiers { whole.parent().unwrap_or(&whole) } else { &whole };
+        Ok(NamedFaas { name: name(named), document })
+    };
+    paths.iter().flat_map(|path| swtch_faas::studies_in(path)).map(named).collect()
+}
+
+/// A Profile goes by its file's name, this machine's by the machine, and a Trace by its directory's name.
+fn name(path: &Path) -> String {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    if stem == "profile" { "this machine".to_owned() } else { stem }
+}
