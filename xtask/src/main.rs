@@ -7,6 +7,7 @@ mod architecture;
 mod bench;
 mod cargo_test_output;
 mod check_list;
+mod circles;
 mod dependency_list;
 mod features;
 mod imports;

@@ -6,8 +6,8 @@ use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
 use crate::{
-    architecture, check_list, dependency_list, features, imports, junit, licences, metadata, rust_tests,
-    unsafe_code,
+    architecture, check_list, circles, dependency_list, features, imports, junit, licences, metadata,
+    rust_tests, unsafe_code,
 };
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -17,9 +17,10 @@ use std::time::Instant;
 type Run = fn() -> Result<Counts>;
 
 /// Cheap checks first. The guests' tests run beside everything after the build, and are waited for at the end.
-const STEPS: [(&str, Run); 18] = [
+const STEPS: [(&str, Run); 19] = [
     ("format", format),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
+    ("circles", || Ok(Counts::of_complaints(circles::complaints(&metadata::workspace()?)?))),
     ("unsafe", || Ok(Counts::of_complaints(unsafe_code::complaints(&metadata::workspace()?)?))),
     ("dependencies", || Ok(Counts::of_complaints(dependency_list::complaints(&metadata::workspace()?)?))),
     ("features", || Ok(Counts::of_complaints(features::complaints()?))),
@@ -45,8 +46,8 @@ pub(crate) fn names() -> Vec<&'static str> {
 }
 
 /// What is run before every commit: what takes seconds. The tests that do come after them.
-const QUICK: [&str; 8] =
-    ["format", "clippy", "architecture", "imports", "unsafe", "dependencies", "checks", "ruff"];
+const QUICK: [&str; 9] =
+    ["format", "clippy", "architecture", "imports", "circles", "unsafe", "dependencies", "checks", "ruff"];
 
 /// The steps of [`QUICK`] and the quick tests; whether none failed.
 pub(crate) fn check() -> bool {
