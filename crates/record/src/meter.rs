@@ -26,8 +26,8 @@ use swtch_trace::SourceKind;
 use swtch_trace::accumulate::{CacheGroups, Tables};
 use swtch_trace::fields;
 use swtch_trace::growth::Growth;
-use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals, Totals};
-use swtch_trace::tables::{CpuRow, HistogramRow, TaskRow};
+use swtch_trace::model::{Header, RecorderCost};
+use swtch_trace::tables::HistogramRow;
 use swtch_units::input_error::Refused;
 
 /// What is left without programs in the kernel.
@@ -281,18 +281,12 @@ impl Programs {
         let taken = self.deltas.take();
         let now = self.counter.cpus();
         let before = std::mem::replace(&mut self.cpus, now.clone());
-        let zeros = vec![0; now.switches.len()];
         let growth = Growth::default();
-        let since = |now: &[u64], before: &[u64]| -> Vec<u64> {
-            let before = if before.is_empty() { &zeros } else { before };
-            now.iter().zip(before).map(|(now, before)| growth.of(*before, *now)).collect()
-        };
-        let switches = since(&now.switches, &before.switches);
-        let idle = since(&now.idle_switches, &before.idle_switches);
-        let by_kind = since(&now.cost_ns_by_kind, &before.cost_ns_by_kind);
+        let delta = now.delta(&before, &growth);
         let measures = self.counter.measures_cost();
-        header.totals = totals(&taken.rows, &now, &before, &idle, measures, &growth);
-        header.lost = lost(&now, &before, &growth);
+        header.totals = delta.totals(taken.rows.iter());
+        header.totals.switch_cost_ns = header.totals.switch_cost_ns.filter(|_| measures);
+        header.lost = delta.lost().into();
         for (what, why) in [
             ("interrupts.ns", "events are counted, not kept; swtch record --events times interrupts"),
             ("totals.wakeups", "events are counted, not kept; swtch record --events sees wake-ups"),
@@ -307,17 +301,7 @@ impl Programs {
             let why = "this kernel does not tell how long a quota stopped a task; Linux 6.6 and later do, with CONFIG_CFS_BANDWIDTH=y";
             header.miss(fields::TASKS_QUOTA_NS, why);
         }
-        tables.cpus = (0..)
-            .zip(switches.into_iter().zip(idle))
-            .zip(&now.switches)
-            .filter(|((_, (_, idle)), ever)| **ever + *idle > 0)
-            .map(|((cpu, (switches, idle_switches)), _)| CpuRow {
-                cpu,
-                switches,
-                idle_switches,
-                ..CpuRow::default()
-            })
-            .collect();
+        tables.cpus = delta.rows(&now);
         tables.histograms = self.cost_rows(&growth);
         tables.histograms.extend(HistogramRow::of("wait", "all", counted(&taken.waits)));
         tables.tasks = taken.rows;
@@ -326,7 +310,7 @@ impl Programs {
             quota_ns: taken.quota_ns,
             too_long: taken.too_long,
         };
-        measures.then(|| [by_kind[0], by_kind[1], by_kind[2]])
+        measures.then_some(delta.cost_ns_by_kind)
     }
 
     /// Costs since the last time, in classes.
@@ -352,49 +336,4 @@ impl Programs {
 /// The classes that have counts: from (ns), to (exclusive), count.
 fn counted(counts: &[u64; CLASSES]) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
     classes::<CLASS_BITS, u64>(counts)
-}
-
-fn totals(
-    rows: &[TaskRow],
-    now: &CpuCounts,
-    before: &CpuCounts,
-    idle: &[u64],
-    measures: bool,
-    growth: &Growth,
-) -> Totals {
-    let sum = |of: fn(&TaskRow) -> Option<u64>| rows.iter().map(of).sum::<Option<u64>>();
-    let since = |of: fn(&CpuCounts) -> u64| Some(growth.of(of(before), of(now)));
-    Totals {
-        context_switches: SwitchTotals {
-            voluntary: sum(|row| Some(row.voluntary)),
-            involuntary: sum(|row| Some(row.involuntary)),
-            idle: Some(idle.iter().sum()),
-        },
-        migrations: MigrationTotals {
-            same_l2: sum(|row| row.migrations_same_l2),
-            same_l3: sum(|row| row.migrations_same_l3),
-            across: sum(|row| row.migrations_across),
-        },
-        processes: ProcessTotals {
-            forked: since(|cpus| cpus.forks),
-            execs: since(|cpus| cpus.execs),
-            exited: since(|cpus| cpus.exits),
-            peak: None,
-        },
-        threads_created: since(|cpus| cpus.threads),
-        switch_cost_ns: since(|cpus| cpus.cost_ns).filter(|_| measures),
-        ..Totals::default()
-    }
-}
-
-/// Also those of which none was lost: a count that is missing is not the same as one that stands still.
-fn lost(now: &CpuCounts, before: &CpuCounts, growth: &Growth) -> Vec<Lost> {
-    let of = |what: &str, events: u64| Lost { cpu: None, events, what: what.to_owned() };
-    vec![
-        of(
-            "arrivals of tasks, because the kernel had no memory to count them",
-            growth.of(before.refused, now.refused),
-        ),
-        of("ends of tasks, because too many ended at once", growth.of(before.ended_lost, now.ended_lost)),
-    ]
 }

@@ -16,8 +16,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 use swtch_trace::accumulate::{CacheGroups, History};
 use swtch_trace::fields;
-use swtch_trace::model::{Header, Lost, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
-use swtch_trace::tables::{CgroupRow, CpuRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
+use swtch_trace::model::{Header, RecorderCost, Totals};
+use swtch_trace::tables::{CgroupRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
 
 /// How often it is looked who has ended: their place is needed for others.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -286,66 +286,29 @@ impl BpfCounts {
         rows
     }
 
-    fn fill_totals(&self, rows: &[TaskRow], cpus: &CpuCounts, header: &mut Header) {
-        let sum =
-            |of: fn(&TaskRow) -> Option<u64>| rows.iter().chain(&self.gone).map(of).sum::<Option<u64>>();
-        let all = self.members.is_all();
-        let totals = &mut header.totals;
-        totals.context_switches = SwitchTotals {
-            voluntary: sum(|row| Some(row.voluntary)),
-            involuntary: sum(|row| Some(row.involuntary)),
-            idle: all.then(|| cpus.idle_switches.iter().sum()),
-        };
-        totals.migrations = MigrationTotals {
-            same_l2: sum(|row| row.migrations_same_l2),
-            same_l3: sum(|row| row.migrations_same_l3),
-            across: sum(|row| row.migrations_across),
-        };
-        totals.processes = ProcessTotals {
-            forked: Some(cpus.forks),
-            execs: Some(cpus.execs),
-            exited: Some(cpus.exits),
-            peak: Some(self.peak),
-        };
-        totals.threads_created = Some(cpus.threads);
-        let of_tasks = rows.iter().chain(&self.gone).filter_map(|row| row.switch_cost_ns).sum();
-        totals.switch_cost_ns =
-            self.counter.measures_cost().then_some(if all { cpus.cost_ns } else { of_tasks });
-        header.lost.clear();
-        for (events, what) in [
-            (cpus.refused, "arrivals of tasks, because the kernel had no memory to count them"),
-            (cpus.ended_lost, "ends of tasks, because too many ended at once"),
-        ] {
-            if events > 0 {
-                header.lost.push(Lost { cpu: None, events, what: what.to_owned() });
-            }
+    fn totals(&self, rows: &[TaskRow], cpus: &CpuCounts) -> Totals {
+        let mut totals = cpus.totals(rows.iter().chain(&self.gone));
+        totals.processes.peak = Some(self.peak);
+        if !self.members.is_all() {
+            totals.context_switches.idle = None;
+            let of_tasks = rows.iter().chain(&self.gone).filter_map(|row| row.switch_cost_ns);
+            totals.switch_cost_ns = Some(of_tasks.sum());
         }
+        totals.switch_cost_ns = totals.switch_cost_ns.filter(|_| self.counter.measures_cost());
+        totals
     }
 
     fn fill_but_histograms(&self, cpus: &CpuCounts, header: &mut Header) -> Tables {
         let rows = self.rows();
-        self.fill_totals(&rows, cpus, header);
+        header.totals = self.totals(&rows, cpus);
+        header.lost = cpus.lost().into_iter().filter(|lost| lost.events > 0).collect();
         self.fill_gaps(header);
         header.recorder = RecorderCost {
             cpu_ns: Some(process_cpu_ns()),
             bpf_ns: None,
             memory_bytes: Some(self.counter.memory_bytes()),
         };
-        let cpu_rows = cpus.switches.iter().zip(&cpus.idle_switches).zip(0..);
-        Tables {
-            cpus: cpu_rows
-                .filter(|((switches, idle), _)| *switches + *idle > 0)
-                .map(|((switches, idle_switches), cpu)| CpuRow {
-                    cpu,
-                    switches: *switches,
-                    idle_switches: *idle_switches,
-                    ..CpuRow::default()
-                })
-                .collect(),
-            cgroups: self.unlisted(),
-            tasks: rows,
-            ..Tables::default()
-        }
+        Tables { cpus: cpus.rows(cpus), cgroups: self.unlisted(), tasks: rows, ..Tables::default() }
     }
 
     fn fill_gaps(&self, header: &mut Header) {

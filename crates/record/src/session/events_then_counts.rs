@@ -159,7 +159,6 @@ impl Source for EventsThenCounts {
 
 impl CountsPart {
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
-        header.totals = Totals::default();
         let counted = self.source.snapshot(now_ns, header);
         let growth = Growth::default();
         header.totals = self.header.totals.merge(&header.totals.delta(&self.base.1, &growth));

@@ -1,10 +1,12 @@
 //! BPF programs that only count: nothing per event crosses to the recorder, whatever the rate and however long.
 
+mod cpus;
 mod shared;
 
 use crate::sources::bpf::{BpfError, Tracepoints, refused, task_limit};
 use crate::sources::mapping::Mapping;
 use crate::sources::ring::Ring;
+pub(crate) use cpus::CpuCounts;
 use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
 use libbpf_rs::{Iter, OpenObject};
 pub(crate) use shared::CLASSES;
@@ -120,35 +122,6 @@ impl Classes {
             *sum = sum.saturating_add(*count);
         }
     }
-}
-
-/// All CPUs together, and each by itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CpuCounts {
-    /// Switches from a task, by CPU.
-    pub switches: Vec<u64>,
-    /// Switches from the idle task, by CPU.
-    pub idle_switches: Vec<u64>,
-    /// Direct cost of all, ns.
-    pub cost_ns: u64,
-    /// The same between threads, between processes, from or to idle.
-    pub cost_ns_by_kind: [u64; 3],
-    /// Of how many switches.
-    pub costs: u64,
-    /// Processes created.
-    pub forks: u64,
-    /// Threads created, those of new processes among them.
-    pub threads: u64,
-    /// Programs executed.
-    pub execs: u64,
-    /// Processes ended.
-    pub exits: u64,
-    /// Times a task could not be counted, because the kernel gave no memory for it.
-    pub refused: u64,
-    /// Tasks whose end was lost, because too many ended between two readings.
-    pub ended_lost: u64,
-    /// Costs between threads, between processes, from or to idle.
-    pub costs_by_kind: [Classes; 3],
 }
 
 /// A thread of a process keeps both for its life, when it was first seen and its process; its number changes when it executes another program.
