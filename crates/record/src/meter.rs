@@ -284,7 +284,7 @@ impl Programs {
         let growth = Growth::default();
         let delta = now.delta(&before, &growth);
         let measures = self.counter.measures_cost();
-        header.totals = delta.totals(taken.rows.iter());
+        header.totals = delta.totals(&taken.rows, None);
         header.totals.switch_cost_ns = header.totals.switch_cost_ns.filter(|_| measures);
         header.lost = delta.lost().into();
         for (what, why) in [

@@ -287,7 +287,7 @@ impl BpfCounts {
     }
 
     fn totals(&self, rows: &[TaskRow], cpus: &CpuCounts) -> Totals {
-        let mut totals = cpus.totals(rows.iter().chain(&self.gone));
+        let mut totals = cpus.totals(rows, self.gone.as_ref());
         totals.processes.peak = Some(self.peak);
         if !self.members.is_all() {
             totals.context_switches.idle = None;

@@ -128,13 +128,6 @@ impl BpfEvents {
         self.joining.extend(infos.map(|info| (now_ns, info)));
     }
 
-    /// Counts what was followed until a moment, from then on.
-    fn join(&mut self, until_ns: u64) {
-        while let Some((_, info)) = self.joining.pop_front_if(|(at_ns, _)| *at_ns <= until_ns) {
-            self.accumulator.follow(&info);
-        }
-    }
-
     /// The tasks that are recorded now; none when all are.
     pub(super) fn members(&self) -> Vec<u32> {
         let joining = self.joining.iter().map(|(_, info)| info.tid);
@@ -161,12 +154,10 @@ impl BpfEvents {
             if event.at_ns() < self.attached_ns && !matches!(event, Event::Life(_)) {
                 continue;
             }
-            while let Some((_, info)) = self.joining.pop_front_if(|(at_ns, _)| *at_ns <= event.at_ns()) {
-                self.accumulator.follow(&info);
-            }
+            join(&mut self.joining, &mut self.accumulator, event.at_ns());
             self.accumulator.take(&event, &mut switches);
         }
-        self.join(self.horizon_ns);
+        join(&mut self.joining, &mut self.accumulator, self.horizon_ns);
         switches
     }
 
@@ -334,6 +325,15 @@ impl Source for BpfEvents {
             History::Recent => {}
         }
         tables
+    }
+}
+
+/// Counts the tasks that were followed until a moment, from then on.
+fn join(joining: &mut VecDeque<(u64, TaskInfo)>, accumulator: &mut Accumulator, until_ns: u64) {
+    while joining.front().is_some_and(|(at_ns, _)| *at_ns <= until_ns)
+        && let Some((_, info)) = joining.pop_front()
+    {
+        accumulator.follow(&info);
     }
 }
 

@@ -4,7 +4,7 @@ use super::source::{Progress, Source, Status};
 use crate::clock::process_cpu_ns;
 use crate::error::RecordError;
 use crate::options::Target;
-use crate::sources::procfs::{self, Collected, Interval, ProcfsError, Sampled, Sampler, Thread};
+use crate::sources::procfs::{self, Collected, Interval, ProcfsError, Sampled, SampledThread, Sampler};
 use crate::system::Cgroup;
 use std::path::Path;
 use std::time::Duration;
@@ -123,7 +123,7 @@ impl Source for ProcfsSamples {
 }
 
 fn fill_totals(collected: &Collected, gone: (u64, u64), header: &mut Header) {
-    let sum = |of: fn(&Thread) -> Option<u64>| {
+    let sum = |of: fn(&SampledThread) -> Option<u64>| {
         let known: Vec<u64> = collected.threads.iter().filter_map(of).collect();
         (!known.is_empty()).then(|| known.iter().sum::<u64>())
     };
@@ -139,7 +139,7 @@ fn fill_totals(collected: &Collected, gone: (u64, u64), header: &mut Header) {
     header.totals.threads_created = collected.threads_created;
 }
 
-fn task_row(thread: &Thread, start_ns: u64) -> TaskRow {
+fn task_row(thread: &SampledThread, start_ns: u64) -> TaskRow {
     TaskRow {
         tid: thread.tid,
         pid: thread.pid,

@@ -18,7 +18,7 @@ mod tests;
 mod tracked;
 mod verdict;
 
-pub(crate) use collected::{Collected, Interval, Thread};
+pub(crate) use collected::{Collected, Interval, SampledThread};
 pub(crate) use sampler::{Sampled, Sampler};
 
 use crate::system::Cgroup;
@@ -51,7 +51,7 @@ pub(crate) enum SampleTarget {
 pub enum ProcfsError {
     /// No such folder, or no permission.
     #[error("cannot read {}: {source}; is procfs mounted there?", path.display())]
-    NoProcfs {
+    Unreadable {
         /// The folder.
         path: PathBuf,
         /// The system's reason.
@@ -65,7 +65,7 @@ pub enum ProcfsError {
     },
     /// The control group that was asked for is not there.
     #[error("cannot list the threads of control group {group}: {source}; was it removed?")]
-    NoGroup {
+    NoCgroup {
         /// The group's folder.
         group: String,
         /// The system's reason.

@@ -14,7 +14,7 @@ impl Totals {
     /// ```
     #[must_use]
     pub fn merge(&self, later: &Self) -> Self {
-        self.both(later, |one, other| one.saturating_add(other))
+        self.both(later, u64::saturating_add)
     }
 
     /// What came between `earlier` and this snapshot. Counters that fell are counted in `growth`. The peak is that of the whole run.

@@ -7,7 +7,7 @@ use crate::system::Snapshot;
 use crate::task_info;
 use std::io;
 use swtch_trace::accumulate::Tables;
-use swtch_trace::model::{Header, Lost};
+use swtch_trace::model::{Header, Lost, Unavailable};
 
 /// Counters of the target's tasks, or why there are none.
 pub(super) struct HardwareCounters(Result<Counters, String>);
@@ -67,7 +67,7 @@ impl Collector for HardwareCounters {
                     Some(false) => NONE,
                     _ => why,
                 };
-                COLUMNS.iter().for_each(|column| header.miss(*column, why));
+                header.unavailable.extend(COLUMNS.map(|column| Unavailable::new(column, why)));
                 return;
             }
         };
@@ -79,7 +79,7 @@ impl Collector for HardwareCounters {
         let mut counted = tables.tasks.iter().filter(|row| row.in_scope);
         if counted.any(|row| row.instructions.is_none() || row.cache_misses.is_none()) {
             let why = "missing for tasks that were made meanwhile and still ran at the end, and where the counters had no turn";
-            COLUMNS.iter().for_each(|column| header.miss(*column, why));
+            header.unavailable.extend(COLUMNS.map(|column| Unavailable::new(column, why)));
         }
         if counters.lost() > 0 {
             let what =

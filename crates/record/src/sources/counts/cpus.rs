@@ -60,9 +60,9 @@ impl CpuCounts {
         }
     }
 
-    /// Totals of these and of the rows of tasks.
-    pub(crate) fn totals<'a>(&self, rows: impl Iterator<Item = &'a TaskRow> + Clone) -> Totals {
-        let sum = |of: fn(&TaskRow) -> Option<u64>| rows.clone().map(of).sum::<Option<u64>>();
+    /// Totals of these, of the rows of tasks and of one row for many more.
+    pub(crate) fn totals(&self, rows: &[TaskRow], more: Option<&TaskRow>) -> Totals {
+        let sum = |of: fn(&TaskRow) -> Option<u64>| rows.iter().chain(more).map(of).sum::<Option<u64>>();
         Totals {
             context_switches: SwitchTotals {
                 voluntary: sum(|row| Some(row.voluntary)),

@@ -80,7 +80,7 @@ impl Converter {
                 }
             }
             What::In => {
-                emit(SampleRecord::Event(Event::Switch(half(record, 0, record.tid, PrevState::Runnable))))
+                emit(SampleRecord::Event(Event::Switch(half(record, 0, record.tid, PrevState::Runnable))));
             }
             What::Comm { pid, tid, comm, exec } => {
                 let task = self.tasks.entry(*tid).or_default();
@@ -361,7 +361,7 @@ mod tests {
         ] {
             converter.take(&record(at_ns, 0, tid, what), |record| match record {
                 SampleRecord::Event(Event::Switch(switch)) => {
-                    switches.push((switch.prev_tid, switch.next_tid))
+                    switches.push((switch.prev_tid, switch.next_tid));
                 }
                 other => panic!("{other:?}"),
             });

@@ -4,7 +4,7 @@ use swtch_trace::model::Unavailable;
 
 /// A thread, from its first sample (or its birth, when that was later than the beginning) to its last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Thread {
+pub(crate) struct SampledThread {
     /// Its number.
     pub tid: u32,
     /// The process it is of.
@@ -85,7 +85,7 @@ pub(crate) struct Interval {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Collected {
     /// Every thread that a sample saw, by process and number; a number that was used twice is there twice.
-    pub threads: Vec<Thread>,
+    pub threads: Vec<SampledThread>,
     /// What happened between each two samples. The first sample alone has no interval.
     pub intervals: Vec<Interval>,
     /// The most processes at one sample.

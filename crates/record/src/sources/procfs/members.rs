@@ -48,7 +48,7 @@ impl TargetMembers {
             SampleTarget::Cgroup(group) => {
                 let folder = group.located(root);
                 threads_of(&folder, group.threads_file(), &mut Vec::new())
-                    .map_err(|source| ProcfsError::NoGroup { group: group.folder.clone(), source })?;
+                    .map_err(|source| ProcfsError::NoCgroup { group: group.folder.clone(), source })?;
                 Self::Cgroup { group: group.clone(), folder }
             }
         })

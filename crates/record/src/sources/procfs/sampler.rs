@@ -2,7 +2,7 @@
 
 mod visiting;
 
-use super::collected::{Collected, Interval, Thread};
+use super::collected::{Collected, Interval, SampledThread};
 use super::members::{Listed, TargetMembers};
 use super::reading::Reader;
 use super::tracked::{Counters, Present, Tracked};
@@ -50,7 +50,7 @@ pub(crate) struct Sampler {
     threads: HashMap<u32, Tracked>,
     /// Threads that left the control group alive: should they return, they count from there.
     left: HashSet<u32>,
-    finished: Vec<Thread>,
+    finished: Vec<SampledThread>,
     intervals: Vec<Interval>,
     evidence: Evidence,
     sampled_ns: Option<u64>,
@@ -87,8 +87,8 @@ impl Sampler {
 
     /// As [`Sampler::new`]: threads born at `begin_ticks` or later count from their birth.
     pub(super) fn begun_at(root: &Path, target: SampleTarget, begin_ticks: u64) -> Result<Self, ProcfsError> {
-        let mut reader =
-            Reader::new(root).map_err(|source| ProcfsError::NoProcfs { path: root.join("proc"), source })?;
+        let mut reader = Reader::new(root)
+            .map_err(|source| ProcfsError::Unreadable { path: root.join("proc"), source })?;
         let members = TargetMembers::new(root, &target, &mut reader)?;
         Ok(Self {
             root: root.to_owned(),
@@ -161,7 +161,7 @@ impl Sampler {
 
     /// Takes out the threads that ended and the intervals so far, so that a recording of days needs no more memory than one
     /// of minutes. What is taken out is not in [`Collected`] any more; its sums are.
-    pub(crate) fn drain(&mut self) -> (Vec<Thread>, Vec<Interval>) {
+    pub(crate) fn drain(&mut self) -> (Vec<SampledThread>, Vec<Interval>) {
         let verdict = self.verdict();
         let (mut threads, mut intervals) =
             (std::mem::take(&mut self.finished), std::mem::take(&mut self.intervals));
@@ -198,7 +198,8 @@ impl Sampler {
                 thread.look_for_group(&mut self.reader, hierarchy, true);
             }
         }
-        let still_there: Vec<Thread> = self.threads.values().map(|thread| thread.thread(false)).collect();
+        let still_there: Vec<SampledThread> =
+            self.threads.values().map(|thread| thread.thread(false)).collect();
         self.finished.extend(still_there);
         let (threads, intervals) = self.drain();
         self.collected(threads, intervals, verdict)
@@ -206,7 +207,7 @@ impl Sampler {
 
     fn collected(
         &self,
-        mut threads: Vec<Thread>,
+        mut threads: Vec<SampledThread>,
         intervals: Vec<Interval>,
         mut verdict: Verdict,
     ) -> Collected {

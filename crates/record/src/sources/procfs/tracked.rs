@@ -1,6 +1,6 @@
 //! One thread as the samples see it.
 
-use super::collected::Thread;
+use super::collected::SampledThread;
 use super::parse::{self, Schedstat};
 use super::reading::{File, OpenFiles, Reader};
 use crate::system::Hierarchy;
@@ -281,9 +281,9 @@ impl Tracked {
     }
 
     /// The row of the result.
-    pub(super) fn thread(&self, ended: bool) -> Thread {
+    pub(super) fn thread(&self, ended: bool) -> SampledThread {
         let counted = self.counted();
-        Thread {
+        SampledThread {
             tid: self.tid,
             pid: self.pid,
             parent_pid: self.parent_pid,

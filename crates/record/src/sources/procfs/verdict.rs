@@ -1,6 +1,6 @@
 //! Which figures can be believed, and what is missing.
 
-use super::collected::{Interval, Thread};
+use super::collected::{Interval, SampledThread};
 use super::tracked::{Counters, Presence, Present};
 use super::{SampleTarget, parse};
 use crate::files;
@@ -147,7 +147,7 @@ impl Verdict {
         );
     }
 
-    pub(super) fn correct_thread(&self, thread: &mut Thread) {
+    pub(super) fn correct_thread(&self, thread: &mut SampledThread) {
         if self.no_voluntary {
             thread.voluntary = None;
         }

@@ -1,6 +1,6 @@
 //! On this machine: children of known behaviour. Counts and orders only, since others may be using it.
 
-use super::super::{Collected, SampleTarget, Sampled, Sampler, Thread};
+use super::super::{Collected, SampleTarget, Sampled, SampledThread, Sampler};
 use crate::clock;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -88,7 +88,7 @@ impl Drop for Helper {
     }
 }
 
-fn sum(collected: &Collected, of: impl Fn(&Thread) -> Option<u64>) -> Option<u64> {
+fn sum(collected: &Collected, of: impl Fn(&SampledThread) -> Option<u64>) -> Option<u64> {
     collected.threads.iter().map(of).sum()
 }
 
@@ -144,7 +144,7 @@ fn preempted_pair() -> Result<bool, String> {
     pair.iter_mut().for_each(Helper::wait_until_done);
     let collected = sampler.finish();
     assert_eq!(collected.processes_peak, 2);
-    let of = |pid: u32, figure: fn(&Thread) -> Option<u64>| -> Result<u64, String> {
+    let of = |pid: u32, figure: fn(&SampledThread) -> Option<u64>| -> Result<u64, String> {
         let sum =
             collected.threads.iter().filter(|thread| thread.pid == pid).map(figure).sum::<Option<u64>>();
         sum.ok_or_else(|| format!("{:?}", collected.unavailable))

@@ -1,9 +1,9 @@
 //! What is counted from when to when, and what is not believed.
 
-use super::super::{Collected, SampleTarget, Thread};
+use super::super::{Collected, SampleTarget, SampledThread};
 use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
 
-fn thread(collected: &Collected, tid: u32) -> &Thread {
+fn thread(collected: &Collected, tid: u32) -> &SampledThread {
     collected.threads.iter().find(|thread| thread.tid == tid).unwrap()
 }
 
