@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, final
 
 __all__ = [
+    "DISTURBED_SHARE",
     "LONG_MS",
     "MeasureError",
     "ProfileError",
@@ -36,6 +37,7 @@ __all__ = [
     "report",
     "save",
     "sched_status",
+    "seconds_of",
     "shares",
     "simulate",
     "summary",
@@ -45,6 +47,8 @@ __all__ = [
 
 VERSION: Final[str]
 """Of swtch."""
+DISTURBED_SHARE: Final[float]
+"""A measurement is called disturbed when others took more than this share of its time."""
 LONG_MS: Final[float]
 """Shorter work of a function, in ms, is mostly the way to it and back."""
 
@@ -87,6 +91,7 @@ def record(
 def trace_schema() -> str: ...
 def bill_schema() -> str: ...
 def price(text: str) -> float: ...
+def seconds_of(text: str) -> float: ...
 def check_tiers(study: str) -> list[tuple[str, str]]: ...
 def check_study(study: str) -> list[tuple[str, str]]: ...
 def check_run(run: str) -> list[tuple[str, str]]: ...

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from . import _native
+from ._errors import UsageError
+
 T = TypeVar("T")
 
-_UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 MOST_S = 86_400.0
 """A day."""
 MOST_THREADS = 4096
@@ -21,10 +23,9 @@ def seconds(text: str) -> float:
     >>> seconds("500ms"), seconds("2m"), seconds("1.5")
     (0.5, 120.0, 1.5)
     """
-    unit = next((unit for unit in _UNITS_S if text.endswith(unit)), "")
     try:
-        value = float(text[: len(text) - len(unit)]) * _UNITS_S.get(unit, 1.0)
-    except ValueError:
+        value = _native.seconds_of(text)
+    except UsageError:
         value = 0.0
     if not 0 < value <= MOST_S:
         raise argparse.ArgumentTypeError(

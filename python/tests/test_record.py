@@ -42,10 +42,15 @@ def test_a_command_is_recorded_with_all_it_starts(recorded: swtch.Trace) -> None
     )
     assert (recorded.provenance.origin, recorded.provenance.ended) == ("recorded", "complete")
     assert recorded.duration_ns > 50e6 and recorded.recorder.cpu_ns > 0
+    if recorded.provenance.recorder == "procfs":
+        pytest.skip("neither BPF nor perf events are permitted here: samples miss what ends between two")
     own = [row for row in recorded.table("tasks").rows() if row["in_scope"]]
     assert [row["comm"] for row in own].count("sleep") == 5
     totals = recorded.totals.context_switches
     assert sum(row["voluntary"] for row in own) == totals.voluntary >= 5
+
+
+def test_a_trace_is_shown_by_its_answer(recorded: swtch.Trace) -> None:
     assert repr(recorded).startswith("<swtch.Trace: ") and repr(recorded)[14:-1] in str(recorded)
 
 

@@ -219,10 +219,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// With a unit, or in seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    match text.trim().parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| format!("'{text}' is not a time")),
-        Err(_) => swtch_units::parse_ns(text).map(Duration::from_nanos).map_err(|error| error.to_string()),
-    }
+    swtch_units::parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// Help and version go out as they are; a mistake becomes one line and status 2.

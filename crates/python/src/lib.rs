@@ -38,11 +38,13 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TraceError", py.get_type::<errors::TraceError>())?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("LONG_MS", swtch_faas::tiers::LONG_MS)?;
+    module.add("DISTURBED_SHARE", swtch_cost::Caveat::DISTURBED)?;
     module.add_class::<trace::Trace>()?;
     module.add_function(wrap_pyfunction!(recording::record, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_schema, module)?)?;
     module.add_function(wrap_pyfunction!(trace::bill_schema, module)?)?;
     module.add_function(wrap_pyfunction!(trace::price, module)?)?;
+    module.add_function(wrap_pyfunction!(overrides::seconds_of, module)?)?;
     module.add_function(wrap_pyfunction!(studies::check_tiers, module)?)?;
     module.add_function(wrap_pyfunction!(studies::check_study, module)?)?;
     module.add_function(wrap_pyfunction!(studies::check_run, module)?)?;

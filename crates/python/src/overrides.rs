@@ -83,6 +83,13 @@ fn time_limit(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     })
 }
 
+/// A time as it is typed, `500ms` or `2m`, in seconds; a number is one of seconds.
+#[pyfunction]
+pub(crate) fn seconds_of(text: &str) -> PyResult<f64> {
+    let time = swtch_units::parse_duration(text).map_err(|error| UsageError::new_err(error.to_string()))?;
+    Ok(time.as_secs_f64())
+}
+
 /// A length of time above zero.
 pub(crate) fn seconds(what: &str, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let given = number(what, value)?;

@@ -1,6 +1,7 @@
 //! Times as people write them, and as they read them.
 
 use std::fmt;
+use std::time::Duration;
 
 const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
@@ -45,6 +46,26 @@ impl std::error::Error for ParseTimeError {}
 pub fn parse_ns(text: &str) -> Result<u64, ParseTimeError> {
     let parts = parts(text.trim()).ok_or_else(|| ParseTimeError::NotATime(text.to_owned()))?;
     sum(parts).ok_or_else(|| ParseTimeError::TooLong(text.to_owned()))
+}
+
+/// Reads a time with its unit, as [`parse_ns`] does, or in seconds.
+///
+/// # Errors
+/// As [`parse_ns`], and for seconds below zero.
+///
+/// ```
+/// use std::time::Duration;
+/// assert_eq!(swtch_units::parse_duration("1.5"), swtch_units::parse_duration("1500ms"));
+/// assert_eq!(swtch_units::parse_duration("2m"), Ok(Duration::from_secs(120)));
+/// assert!(swtch_units::parse_duration("-1").is_err());
+/// ```
+pub fn parse_duration(text: &str) -> Result<Duration, ParseTimeError> {
+    match text.trim().parse() {
+        Ok(seconds) => {
+            Duration::try_from_secs_f64(seconds).map_err(|_| ParseTimeError::NotATime(text.to_owned()))
+        }
+        Err(_) => parse_ns(text).map(Duration::from_nanos),
+    }
 }
 
 /// The digits before and after the point, and the nanoseconds of the unit.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import _native
 from .._documents import to_document
 from .._errors import ProfileError, TraceError
 from .._trace import Trace
@@ -16,8 +17,6 @@ from .over_time import over_time
 from .sampler import Sampler
 from .timeline import Activity, Switch, activity, switches
 
-DISTURBED_SHARE = 0.1
-"""A run is marked when others and the hypervisor took more than this share of the CPUs that it might use."""
 _DRIVERS = ("nvidia", "nv_queue", "uvm")
 """What the names of the driver's threads have in them: irq/129-nvidia, nv_queue, UVM global queue."""
 _COST = (
@@ -337,7 +336,7 @@ def disturbed(foreign_ns: int | None, steal_ns: int, cpus_ns: int) -> str | None
     >>> disturbed(300, 0, 1000)
     'others used 30 % of its CPUs'
     """
-    if cpus_ns <= 0 or (foreign_ns or 0) + steal_ns <= DISTURBED_SHARE * cpus_ns:
+    if cpus_ns <= 0 or (foreign_ns or 0) + steal_ns <= _native.DISTURBED_SHARE * cpus_ns:
         return None
     parts = []
     if foreign_ns is not None:

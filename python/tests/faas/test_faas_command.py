@@ -140,7 +140,7 @@ def without_tools(monkeypatch, folder):
         ("tiers --work 1h", "is more than the 900 s that a handler works"),
         ("tiers --work soon", "is no time above 0"),
         ("tiers --period 2s", "is no period that the kernel takes, 1ms to 1s"),
-        ("tiers --period 100us", "is no time above 0"),
+        ("tiers --period 100us", "is no period that the kernel takes, 1ms to 1s"),
         ("tiers --period 5ms", "128 MB would have 0.417 ms in each 5 ms, and the kernel's smallest quota is 1 ms (below it answers EINVAL); give --period 12ms or longer"),
         ("tiers --repeats 0", "is no whole number from 1"),
         ("tiers --tiers gcf-7", "there are no tiers gcf-7"),
