@@ -63,17 +63,28 @@ impl<R: Columns> TableFile<R> {
         let file = File::open(path).map_err(fail)?;
         let length = file.metadata().map_err(fail)?.len();
         let (reader, columns) = guarded(path, || {
+            let mut failure = None;
             for columns in std::iter::once(R::columns()).chain(R::earlier()) {
                 let schema = Arc::new(SchemaDescriptor::new(Arc::new(schema(&columns, false)?)));
                 let options = ReadOptionsBuilder::new().with_parquet_schema(schema).build();
-                let reader = SerializedFileReader::new_with_options(file.try_clone()?, options)?;
+                // A file of an earlier version may have fewer columns; the first error is that of this version.
+                let reader = match SerializedFileReader::new_with_options(file.try_clone()?, options) {
+                    Ok(reader) => reader,
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                        continue;
+                    }
+                };
                 let signed = pair(&reader, SIGNATURE_KEY);
                 if R::FORMATS.iter().any(|format| signed == Some(&signature(format, &columns))) {
                     check_footer(&reader, length)?;
                     return Ok((reader, columns));
                 }
             }
-            damage(format!("it does not have the columns of '{}' in this version", R::TABLE))
+            failure.map_or_else(
+                || damage(format!("it does not have the columns of '{}' in this version", R::TABLE)),
+                Err,
+            )
         })?;
         Ok(Self { path: path.to_owned(), reader, next_group: 0, columns })
     }

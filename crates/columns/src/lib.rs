@@ -357,3 +357,55 @@ macro_rules! merge_by_rules {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    table! {
+        /// What a row is, of two lines
+        /// of text.
+        pub(crate) struct NewRow in "rows" of ["test/1"], earlier earlier;
+        {
+            /// Who.
+            pub(crate) id: u32 [id, Key],
+            /// How often.
+            pub(crate) count: u64 [count, Sum],
+            /// A column that earlier files lack.
+            pub(crate) later: Option<u64> [count, Sum],
+        }
+    }
+
+    fn earlier() -> Vec<Vec<Box<dyn Column<NewRow>>>> {
+        let mut columns = NewRow::columns();
+        columns.truncate(2);
+        vec![columns]
+    }
+
+    #[test]
+    fn a_file_without_a_column_that_came_later_is_read() {
+        let rows = [NewRow { id: 1, count: 2, later: None }];
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        encode_columns(earlier().remove(0), &rows, file.as_file_mut(), Layout::default()).unwrap();
+        assert_eq!(TableFile::<NewRow>::open(file.path()).unwrap().rows().unwrap(), rows);
+        std::fs::write(file.path(), b"PAR1").unwrap();
+        assert!(matches!(TableFile::<NewRow>::open(file.path()), Err(TableError::Damaged { .. })));
+    }
+
+    #[test]
+    fn a_column_says_its_unit_its_meaning_and_its_rule() {
+        let page = reference::<NewRow>();
+        assert!(page.starts_with("## rows\nWhat a row is, of two lines of text.\n"), "{page}");
+        assert!(page.contains("| `count` | u64 | count | How often. | sum |\n"), "{page}");
+    }
+
+    #[test]
+    fn a_note_stands_in_the_file_and_wide_numbers_have_64_bits() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let layout = Layout { wide: true, note: Some(("whose", "this sweep's")) };
+        encode_columns(NewRow::columns(), &[NewRow::default()], file.as_file_mut(), layout).unwrap();
+        assert_eq!(note(file.reopen().unwrap(), "whose").as_deref(), Some("this sweep's"));
+        assert_eq!(note(file.reopen().unwrap(), "other"), None);
+        assert!(matches!(TableFile::<NewRow>::open(file.path()), Err(TableError::Damaged { .. })));
+    }
+}

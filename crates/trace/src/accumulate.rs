@@ -22,7 +22,7 @@ use distribution::Distribution;
 use intervals::Intervals;
 use std::collections::{HashMap, HashSet};
 use swtch_topology::Host;
-use task::{Group, Task};
+use task::{CgroupName, TaskState};
 
 /// Which CPUs share caches: a number for the level 2 and one for the level 3 cache of each CPU.
 #[derive(Clone, Debug, Default)]
@@ -141,7 +141,7 @@ impl Sums {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Cpu {
+struct CpuState {
     /// The last task that ran here; idle does not count, it leaves the caches alone.
     last_tid: u32,
     /// The task that came last, idle too.
@@ -168,10 +168,10 @@ pub struct Accumulator {
     caches: CacheGroups,
     /// The tasks that count, when not all do.
     members: Option<HashSet<u32>>,
-    tasks: HashMap<u32, Task>,
-    ended: Vec<(u32, Task)>,
+    tasks: HashMap<u32, TaskState>,
+    ended: Vec<(u32, TaskState)>,
     processes: HashSet<u32>,
-    cpus: Vec<Cpu>,
+    cpus: Vec<CpuState>,
     wakes: HashMap<(u32, u32), Edge>,
     preemptions: HashMap<(u32, u32), Edge>,
     thread_costs: Distribution,
@@ -224,7 +224,7 @@ impl Accumulator {
         task.comm.clone_from(&known.comm);
         task.kernel_thread = known.kernel_thread;
         if let Some(path) = &known.group {
-            task.group = Some(Group::Path(path.clone()));
+            task.group = Some(CgroupName::Path(path.clone()));
         }
     }
 
@@ -250,7 +250,7 @@ impl Accumulator {
     /// Says in which control group a task is now: no event tells of a move.
     pub fn regroup(&mut self, tid: u32, path: String) {
         if let Some(task) = self.tasks.get_mut(&tid) {
-            task.group = Some(Group::Path(path));
+            task.group = Some(CgroupName::Path(path));
         }
     }
 
@@ -323,9 +323,9 @@ impl Accumulator {
         tid != 0 && self.members.as_ref().is_none_or(|members| members.contains(&tid))
     }
 
-    fn task(&mut self, tid: u32, at_ns: u64) -> &mut Task {
+    fn task(&mut self, tid: u32, at_ns: u64) -> &mut TaskState {
         let since_ns = at_ns.saturating_sub(self.start_ns);
-        let task = self.tasks.entry(tid).or_insert_with(|| Task { first_ns: since_ns, ..Task::default() });
+        let task = self.tasks.entry(tid).or_insert_with(|| TaskState { first_ns: since_ns, ..TaskState::default() });
         task.last_ns = task.last_ns.max(since_ns);
         task
     }
@@ -339,7 +339,7 @@ impl Accumulator {
     fn switch(&mut self, switch: &Switch) {
         let index = switch.cpu as usize;
         if index >= self.cpus.len() {
-            self.cpus.resize_with(index + 1, Cpu::default);
+            self.cpus.resize_with(index + 1, CpuState::default);
         }
         // What this CPU did before, it did before.
         if let Some((before, place)) = self.arrivals.pending_on(switch.cpu) {
@@ -569,7 +569,7 @@ impl Accumulator {
         task.comm.clone_from(&life.comm);
         task.kernel_thread = life.kernel_thread;
         if let Some(number) = life.group {
-            task.group = Some(Group::Number(number));
+            task.group = Some(CgroupName::Number(number));
         }
     }
 
@@ -600,7 +600,7 @@ impl Accumulator {
         }
     }
 
-    fn retire(&mut self, tid: u32, task: Task) {
+    fn retire(&mut self, tid: u32, task: TaskState) {
         if self.counts(tid) {
             self.ended.push((tid, task));
         }

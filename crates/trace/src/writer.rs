@@ -6,7 +6,7 @@ use crate::error::TraceError;
 use crate::files::{self, HEADER, table_file};
 use crate::model::{Ended, Header, SCHEMA, Table};
 use crate::tables::{Columns, Row, SwitchRow};
-use claim::Place;
+use claim::TracePath;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -56,7 +56,7 @@ pub struct Writer {
     segments_rows: u64,
     segment_rows: usize,
     /// Where the folder goes when it is whole, if it is not there yet.
-    aside: Option<(Place, TempDir)>,
+    aside: Option<(TracePath, TempDir)>,
 }
 
 /// Switches in a segment: some ten megabytes on the disk, some seventy in memory.
@@ -86,7 +86,7 @@ impl Writer {
         Self::of(new.path().to_owned(), header, Some((place, new)))
     }
 
-    fn of(folder: PathBuf, header: Header, aside: Option<(Place, TempDir)>) -> Result<Self, TraceError> {
+    fn of(folder: PathBuf, header: Header, aside: Option<(TracePath, TempDir)>) -> Result<Self, TraceError> {
         let identity =
             identity(&folder).map_err(|source| TraceError::Read { path: folder.clone(), source })?;
         Ok(Self {

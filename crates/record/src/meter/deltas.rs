@@ -4,7 +4,7 @@ use crate::session::aggregate;
 use crate::sources::counts::{CLASSES, TaskCounts, TaskKey};
 use std::collections::{BTreeMap, HashMap};
 use swtch_trace::growth::Growth;
-use swtch_trace::tables::TaskRow;
+use swtch_trace::tables::{Merge, TaskRow};
 
 /// So many tasks that ended since the last time have rows of their own; of more, those of one control group share one.
 const MOST_ENDED: usize = 1_000;
@@ -155,7 +155,7 @@ impl Deltas {
     }
 }
 
-/// What a task did between two looks. Its own counts of classes are of 32 bits and begin anew when those are full.
+/// What a task did between two snapshots. Its own counts of classes are of 32 bits and begin anew when those are full.
 fn difference(seen: Option<&TaskSnapshot>, now: &TaskCounts) -> TaskDelta {
     let none = TaskCounts::default();
     let before = seen.map_or(&none, |seen| &seen.counts);
@@ -164,32 +164,20 @@ fn difference(seen: Option<&TaskSnapshot>, now: &TaskCounts) -> TaskDelta {
     for ((sum, before), now) in waits.iter_mut().zip(before.waits.counts()).zip(now.waits.counts()) {
         *sum = growth.of_32_bits(*before, *now);
     }
+    let sums = now.sums().delta(&before.sums(), &growth);
     // Counted in 32 bits, too.
-    let [same_l2, same_l3, across] =
-        [0, 1, 2].map(|at| Some(growth.of_32_bits(before.migrations[at] as u32, now.migrations[at] as u32)));
+    let moves = |at: usize| Some(growth.of_32_bits(before.migrations[at] as u32, now.migrations[at] as u32));
     let since = |of: fn(&TaskCounts) -> u64| growth.of(of(before), of(now));
-    let (arrivals, process) = (since(|task| task.arrivals), since(|task| task.process_switches));
     // Switches whose cost was not measured leave the sum unknown; where there was none, it is nothing.
-    let measured = since(|task| task.costs) > 0 || arrivals == 0;
+    let measured = since(|task| task.costs) > 0 || sums.waits == 0;
     let cost_ns = since(|task| task.cost_ns);
     let row = TaskRow {
-        tid: now.tid,
-        pid: now.pid,
-        in_scope: true,
-        kernel_thread: now.kernel_thread,
-        voluntary: since(|task| task.voluntary),
-        involuntary: since(|task| task.involuntary),
-        run_ns: since(|task| task.run_ns),
-        wait_ns: since(|task| task.wait_ns),
-        waits: arrivals,
-        migrations_same_l2: same_l2,
-        migrations_same_l3: same_l3,
-        migrations_across: across,
-        cold_switch_ins: Some(since(|task| task.cold_switch_ins)),
-        process_switches: Some(process),
-        thread_switches: Some(arrivals.saturating_sub(process)),
+        migrations_same_l2: moves(0),
+        migrations_same_l3: moves(1),
+        migrations_across: moves(2),
         switch_cost_ns: measured.then_some(cost_ns),
-        ..TaskRow::default()
+        thread_switches: sums.process_switches.map(|process| sums.waits.saturating_sub(process)),
+        ..sums
     };
     let quota_ns = since(|task| task.quota_ns) + seen.map_or(0, |seen| seen.quota_left_ns);
     let part_ns = quota_ns.min(row.wait_ns);

@@ -123,21 +123,10 @@ impl BpfCounts {
         let cost = self.counter.measures_cost() && (task.costs > 0 || task.arrivals == 0);
         let (waits, slices) = self.times(task);
         TaskRow {
-            tid: task.tid,
-            pid: task.pid,
-            parent_pid: Some(task.parent_pid),
-            comm: task.comm.clone(),
-            kernel_thread: task.kernel_thread,
-            in_scope: true,
             first_ns: task.first_ns.saturating_sub(self.start_ns),
             last_ns: task.last_ns.saturating_sub(self.start_ns),
-            voluntary: task.voluntary,
-            involuntary: task.involuntary,
             // Not traced: every sleep ends in one, and nothing else does.
             wakeups: task.voluntary,
-            run_ns: task.run_ns,
-            wait_ns: task.wait_ns,
-            waits: task.arrivals,
             wait_p50_ns: waits.quantile_ns(0.5),
             wait_p90_ns: waits.quantile_ns(0.9),
             wait_p99_ns: waits.quantile_ns(0.99),
@@ -147,11 +136,9 @@ impl BpfCounts {
             migrations_same_l2: Some(task.migrations[0]),
             migrations_same_l3: Some(task.migrations[1]),
             migrations_across: Some(task.migrations[2]),
-            cold_switch_ins: Some(task.cold_switch_ins),
             switch_cost_ns: cost.then_some(task.cost_ns),
-            process_switches: Some(task.process_switches),
             thread_switches: Some(task.arrivals.saturating_sub(task.process_switches)),
-            ..TaskRow::default()
+            ..task.sums()
         }
     }
 

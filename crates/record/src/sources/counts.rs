@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 use swtch_stats::{class_quantile, classes};
 use swtch_trace::accumulate::CacheGroups;
 use swtch_trace::growth::grown;
+use swtch_trace::tables::TaskRow;
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -128,6 +129,26 @@ impl Classes {
 pub(crate) type TaskKey = (u64, u32);
 
 impl TaskCounts {
+    /// Those of its figures that are plain sums, in the types of a Trace.
+    pub(crate) fn sums(&self) -> TaskRow {
+        TaskRow {
+            tid: self.tid,
+            pid: self.pid,
+            parent_pid: Some(self.parent_pid),
+            comm: self.comm.clone(),
+            kernel_thread: self.kernel_thread,
+            in_scope: true,
+            voluntary: self.voluntary,
+            involuntary: self.involuntary,
+            run_ns: self.run_ns,
+            wait_ns: self.wait_ns,
+            waits: self.arrivals,
+            cold_switch_ins: Some(self.cold_switch_ins),
+            process_switches: Some(self.process_switches),
+            ..TaskRow::default()
+        }
+    }
+
     /// What identifies it.
     pub(crate) fn key(&self) -> TaskKey {
         (self.first_ns, self.pid)

@@ -1,7 +1,7 @@
 //! The tables, as they stand at a moment.
 
 use super::distribution::Distribution;
-use super::task::{Group, Task};
+use super::task::{CgroupName, TaskState};
 use super::{Accumulator, Edge, History};
 use crate::tables::{
     CLASS_BITS, CpuRow, HistogramRow, PreemptionRow, TASK_CLASS_BITS, Tables, TaskRow, WakeRow,
@@ -54,10 +54,10 @@ impl Accumulator {
         group_name: &dyn Fn(u64) -> Option<String>,
     ) -> Vec<TaskRow> {
         let measured = self.sums.costs > 0;
-        let row = |tid: u32, task: &mut Task, now_ns: Option<u64>| TaskRow {
+        let row = |tid: u32, task: &mut TaskState, now_ns: Option<u64>| TaskRow {
             cgroup: match &task.group {
-                Some(Group::Path(path)) => Some(path.clone()),
-                Some(Group::Number(number)) => group_name(*number),
+                Some(CgroupName::Path(path)) => Some(path.clone()),
+                Some(CgroupName::Number(number)) => group_name(*number),
                 None => None,
             },
             ..row(tid, task, now_ns, measured)
@@ -142,7 +142,7 @@ impl Accumulator {
         put("cost", "kind process", &self.process_costs);
         put("cost", "kind idle", &self.idle_costs);
         put("cost", "kind interrupted", &self.interrupted_costs);
-        let mut busiest: Vec<(u32, &Task)> = self
+        let mut busiest: Vec<(u32, &TaskState)> = self
             .tasks
             .iter()
             .map(|(tid, task)| (*tid, task))
@@ -171,11 +171,11 @@ fn edges<R>(edges: &HashMap<(u32, u32), Edge>, row: impl Fn((u32, u32), Edge) ->
 }
 
 /// The name of a task; one that was gone before anybody could ask has a number only.
-fn comm(tid: u32, task: &Task) -> String {
+fn comm(tid: u32, task: &TaskState) -> String {
     if task.comm.is_empty() { format!("tid {tid}") } else { task.comm.clone() }
 }
 
-fn row(tid: u32, task: &mut Task, now_ns: Option<u64>, measured: bool) -> TaskRow {
+fn row(tid: u32, task: &mut TaskState, now_ns: Option<u64>, measured: bool) -> TaskRow {
     let [wait_p50_ns, wait_p90_ns, wait_p99_ns] = task.waits.quantiles_ns([0.5, 0.9, 0.99]);
     let [slice_p50_ns] = task.slices.quantiles_ns([0.5]);
     let running_ns =

@@ -16,19 +16,19 @@ pub struct Migrations {
 
 /// A control group, by what is known of it.
 #[derive(Clone, Debug)]
-pub(super) enum Group {
+pub(super) enum CgroupName {
     Number(u64),
     Path(String),
 }
 
 /// A task so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Task {
+pub(super) struct TaskState {
     pub(super) pid: Option<u32>,
     pub(super) parent_pid: Option<u32>,
     pub(super) comm: String,
     pub(super) kernel_thread: bool,
-    pub(super) group: Option<Group>,
+    pub(super) group: Option<CgroupName>,
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
     pub(super) switches: SwitchCounts,

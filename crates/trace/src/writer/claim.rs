@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 /// Where a Trace is to be.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct TracePath {
     /// As it was asked for; for messages.
     asked: PathBuf,
     /// The place itself.
@@ -28,7 +28,7 @@ pub(super) fn claim(folder: &Path, header: &Header) -> Result<PathBuf, TraceErro
 }
 
 /// Makes a folder with only a header beside the place where a Trace is to be.
-pub(super) fn beside(folder: &Path, header: &Header) -> Result<(Place, TempDir), TraceError> {
+pub(super) fn beside(folder: &Path, header: &Header) -> Result<(TracePath, TempDir), TraceError> {
     let fail = |source| TraceError::Write { path: folder.to_owned(), source };
     let target = resolve(folder).map_err(fail)?;
     let replaces = match fs::metadata(&target) {
@@ -36,7 +36,7 @@ pub(super) fn beside(folder: &Path, header: &Header) -> Result<(Place, TempDir),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => return Err(fail(error)),
     };
-    let place = Place { asked: folder.to_owned(), target, replaces };
+    let place = TracePath { asked: folder.to_owned(), target, replaces };
     let new = place.beside()?;
     files::replace(new.path(), files::HEADER, false, |sink| files::write_header(header, sink)).map_err(
         |error| match error {
@@ -49,7 +49,7 @@ pub(super) fn beside(folder: &Path, header: &Header) -> Result<(Place, TempDir),
     Ok((place, new))
 }
 
-impl Place {
+impl TracePath {
     fn fail(&self, source: io::Error) -> TraceError {
         TraceError::Write { path: self.asked.clone(), source }
     }
@@ -108,7 +108,7 @@ pub(super) fn replace(new: &Path, old: &Path) -> Result<(), TraceError> {
     let fail = |source| TraceError::Write { path: old.to_owned(), source };
     let target = resolve(old).map_err(fail)?;
     check_is_trace(&target, old)?;
-    let place = Place { asked: old.to_owned(), target, replaces: true };
+    let place = TracePath { asked: old.to_owned(), target, replaces: true };
     let aside = place.beside()?;
     fs::rename(&place.target, aside.path()).map_err(fail)?;
     if let Err(error) = fs::rename(new, &place.target) {
