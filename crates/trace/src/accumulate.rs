@@ -325,7 +325,8 @@ impl Accumulator {
 
     fn task(&mut self, tid: u32, at_ns: u64) -> &mut TaskState {
         let since_ns = at_ns.saturating_sub(self.start_ns);
-        let task = self.tasks.entry(tid).or_insert_with(|| TaskState { first_ns: since_ns, ..TaskState::default() });
+        let task =
+            self.tasks.entry(tid).or_insert_with(|| TaskState { first_ns: since_ns, ..TaskState::default() });
         task.last_ns = task.last_ns.max(since_ns);
         task
     }
