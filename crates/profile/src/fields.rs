@@ -26,7 +26,7 @@ pub const YIELD_ON_TWO_CPUS: Field = Field::new("method yield on two processors"
 
 /// A part of a Profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ProfilePart {
     /// Direct cost c1.
     Direct,
     /// Total cost c2.
@@ -44,32 +44,35 @@ pub enum Part {
 }
 
 /// How a name begins, and the parts that it is about; the first that fits counts.
-const PARTS: [(&str, &[Part]); 17] = [
-    ("total cost, ring and references", &[Part::Total, Part::Regions, Part::Ring, Part::References]),
-    ("total cost", &[Part::Total, Part::Regions]),
-    ("strides", &[Part::Total]),
-    ("arrays above", &[Part::Total]),
-    ("c2", &[Part::Total, Part::Regions]),
-    ("regions of the curve", &[Part::Regions]),
-    ("ring", &[Part::Ring]),
-    ("messages", &[Part::Messages]),
-    ("references", &[Part::References]),
-    ("system call", &[Part::References]),
-    ("fork", &[Part::References]),
-    ("thread create", &[Part::References]),
-    ("switches counted", &[Part::Counting]),
-    ("direct", &[Part::Direct]),
-    ("class", &[Part::Direct]),
-    ("placement", &[Part::Direct]),
-    ("method", &[Part::Direct]),
+const PARTS: [(&str, &[ProfilePart]); 17] = [
+    (
+        "total cost, ring and references",
+        &[ProfilePart::Total, ProfilePart::Regions, ProfilePart::Ring, ProfilePart::References],
+    ),
+    ("total cost", &[ProfilePart::Total, ProfilePart::Regions]),
+    ("strides", &[ProfilePart::Total]),
+    ("arrays above", &[ProfilePart::Total]),
+    ("c2", &[ProfilePart::Total, ProfilePart::Regions]),
+    ("regions of the curve", &[ProfilePart::Regions]),
+    ("ring", &[ProfilePart::Ring]),
+    ("messages", &[ProfilePart::Messages]),
+    ("references", &[ProfilePart::References]),
+    ("system call", &[ProfilePart::References]),
+    ("fork", &[ProfilePart::References]),
+    ("thread create", &[ProfilePart::References]),
+    ("switches counted", &[ProfilePart::Counting]),
+    ("direct", &[ProfilePart::Direct]),
+    ("class", &[ProfilePart::Direct]),
+    ("placement", &[ProfilePart::Direct]),
+    ("method", &[ProfilePart::Direct]),
 ];
 
-impl Part {
+impl ProfilePart {
     /// The parts that a row of `unavailable` is about; none where it is about the whole Profile, or swtch does not know the name.
     ///
     /// ```
-    /// use swtch_profile::fields::{Part, TOTAL};
-    /// assert_eq!(Part::of(&TOTAL), [Part::Total, Part::Regions]);
+    /// use swtch_profile::fields::{ProfilePart, TOTAL};
+    /// assert_eq!(ProfilePart::of(&TOTAL), [ProfilePart::Total, ProfilePart::Regions]);
     /// ```
     pub fn of(field: &Field) -> &'static [Self] {
         let name = field.as_str();

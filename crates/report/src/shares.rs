@@ -1,6 +1,6 @@
 //! Shares of fast cores, for people and for machines.
 
-use crate::terminal::table::Table;
+use crate::terminal::table::TextTable;
 use serde_json::{Map, Value, json};
 use swtch_fairness::{Ddof, Metrics, Solution, TypedShares};
 
@@ -40,7 +40,7 @@ pub fn json(asked: &Asked<'_>, solution: &Solution) -> Value {
 
 /// The shares as a table, with what they achieve in a sentence above it.
 pub fn text(asked: &Asked<'_>, solution: &Solution) -> String {
-    let mut table = Table::new(&["application", "speedup", "required", "share", "performance"]);
+    let mut table = TextTable::new(&["application", "speedup", "required", "share", "performance"]);
     let rows = solution.shares.iter().zip(&solution.required).zip(&solution.performance);
     for (((share, required), performance), (number, speedup)) in rows.zip((1..).zip(asked.speedups)) {
         table.row([
@@ -86,7 +86,7 @@ pub fn typed_text(names: &[String], shares: &TypedShares, ddof: Ddof) -> String 
         .chain(names.iter().map(String::as_str))
         .chain(["performance"])
         .collect();
-    let mut table = Table::new(&titles);
+    let mut table = TextTable::new(&titles);
     for ((row, performance), number) in shares.shares.iter().zip(&shares.performance).zip(1..) {
         let mut cells = vec![number.to_string()];
         cells.extend(row.iter().map(|share| format!("{share:.6}")));

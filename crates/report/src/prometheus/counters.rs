@@ -51,7 +51,7 @@ pub struct Delta<'a> {
     pub quota_ns: Option<&'a BTreeMap<Option<String>, u64>>,
 }
 
-/// What a control group used in a delta of time, by its own files. Absent figures are unavailable.
+/// What a control group used between two looks, by its own files. Absent figures are unavailable.
 #[derive(Clone, Debug, Default)]
 pub struct GroupUse {
     /// Its path.
@@ -68,7 +68,7 @@ pub struct GroupUse {
     pub pressure_ns: [Option<u64>; 2],
 }
 
-/// What the kernel itself counted in a delta of time.
+/// What the kernel itself counted between two looks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KernelCounts {
     /// Context switches.

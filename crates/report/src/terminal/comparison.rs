@@ -1,7 +1,7 @@
 //! Two Profiles compared, as text.
 
 use super::paragraph;
-use super::table::Table;
+use super::table::TextTable;
 use crate::wording::caveats;
 use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
@@ -16,7 +16,7 @@ pub fn comparison(old: &Profile, new: &Profile, found: &Comparison) -> String {
         text.push_str(&caveats::notes(&profile_caveats(profile), name));
     }
     text.push('\n');
-    let mut table = Table::new(&["figure", "old", "new", "ratio", "interval", ""]);
+    let mut table = TextTable::new(&["figure", "old", "new", "ratio", "interval", ""]);
     for change in &found.changes {
         table.row(row(change));
     }

@@ -18,7 +18,7 @@ use swtch_profile::model::{Direct, Ended, Estimate, Knee, Ring, Total, Unavailab
 use swtch_profile::vocabulary::Access;
 use swtch_topology::Placement;
 use swtch_units::{Bytes, format_ns};
-use table::Table;
+use table::TextTable;
 
 pub use crate::wording::wrap::{WIDTH, paragraph};
 pub use capabilities::capabilities;
@@ -50,7 +50,7 @@ fn plus_minus(estimate: &Estimate) -> String {
 /// Rows of one placement under its name.
 fn direct(profile: &Profile) -> String {
     let titles = ["method", "tasks", "class", "median", "95 % interval", "low", "mean", "switches", ""];
-    let mut table = Table::new(&titles);
+    let mut table = TextTable::new(&titles);
     let mut flags = Flags::default();
     let mut places: Vec<(Placement, &[u32])> = Vec::new();
     for row in &profile.direct {
@@ -100,7 +100,7 @@ fn place_name(profile: &Profile, row: &Direct) -> String {
 
 fn total(profile: &Profile) -> String {
     let titles = ["array", "stride", "access", "c2", "95 % interval", "c2 - c1", "low", "region"];
-    let mut table = Table::new(&titles);
+    let mut table = TextTable::new(&titles);
     let mut flags = Flags::default();
     for row in &profile.total {
         let cost = &row.total_cost_ns;
@@ -146,7 +146,7 @@ fn ring(rows: &[Ring]) -> String {
     let flagged = rows.iter().any(|row| !row.switch_cost_ns.flags.is_empty());
     let titles: Vec<String> =
         std::iter::once("array".to_owned()).chain(lengths.iter().map(ToString::to_string)).collect();
-    let mut table = Table::new(&titles.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut table = TextTable::new(&titles.iter().map(String::as_str).collect::<Vec<_>>());
     for size in sizes {
         let at = |length: &u32| {
             rows.iter()
@@ -180,7 +180,7 @@ fn cell(row: &Ring, flagged: bool) -> String {
 
 fn references(profile: &Profile) -> String {
     let references = &profile.references;
-    let mut table = Table::new(&["operation", "median", "95 % interval", "low", ""]);
+    let mut table = TextTable::new(&["operation", "median", "95 % interval", "low", ""]);
     let mut flags = Flags::default();
     let rows = [
         ("system call (getppid)", &references.syscall_ns),
@@ -203,7 +203,7 @@ fn references(profile: &Profile) -> String {
 
 fn messages(profile: &Profile) -> String {
     let head = ["through", "placement", "channels", "deep", "median", "95 % interval", "on one CPU", ""];
-    let mut table = Table::new(&head);
+    let mut table = TextTable::new(&head);
     let mut flags = Flags::default();
     for row in &profile.messages {
         table.row([

@@ -1,7 +1,7 @@
 //! A recording as text for a terminal: the bill first, within one screen.
 
 use super::paragraph;
-use super::table::Table;
+use super::table::TextTable;
 use crate::recording::{Summary, source};
 use crate::wording::bill::{answer, cause_text, reasons};
 use crate::wording::text::count as grouped;
@@ -91,7 +91,7 @@ fn totals(header: &Header) -> String {
 }
 
 fn tasks(summary: &Summary<'_>, most: usize) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "task",
         "tid",
         "CPU time",
@@ -133,7 +133,7 @@ fn groups(all: &[CgroupRow]) -> String {
         return String::new();
     }
     let columns = ["control group", "threads", "run time", "voluntary", "involuntary", "waited", "throttled"];
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for row in switched.iter().take(GROUPS) {
         table.row([
             ending(&row.path),

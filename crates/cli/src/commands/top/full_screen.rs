@@ -20,8 +20,10 @@ pub(super) fn run(
     windows: Option<u64>,
     signals: &Signals,
 ) -> anyhow::Result<End> {
-    let mut shown =
-        Shown { host: host_name(), colour: std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()) };
+    let mut shown = ScreenOptions {
+        host: host_name(),
+        colour: std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+    };
     let mut screen = Screen::take().context("cannot use the terminal")?;
     signals.guard();
     let mut left = windows;
@@ -63,12 +65,12 @@ pub(super) fn run(
     }
 }
 
-struct Shown {
+struct ScreenOptions {
     host: String,
     colour: bool,
 }
 
-impl Shown {
+impl ScreenOptions {
     fn draw(&mut self, screen: &mut Screen, state: &mut State) -> anyhow::Result<()> {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let clock = snapshot::clock(unix.as_nanos() as u64);

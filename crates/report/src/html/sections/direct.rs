@@ -1,7 +1,7 @@
 //! Direct cost c1 by placement, method, tasks and class.
 
 use std::cmp::Reverse;
-use swtch_profile::fields::Part;
+use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::Direct;
 use swtch_profile::vocabulary::{Class, Tasks};
 
@@ -20,9 +20,10 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     let mut section = Section::new("direct", "Direct cost by method and placement", intro);
     let rows = rows(subjects);
     section.put((!rows.is_empty()).then(|| figure(subjects, &rows)));
-    section.put(subjects.missing("direct cost", Part::Direct, |p| !p.direct.is_empty()));
+    section.put(subjects.missing("direct cost", ProfilePart::Direct, |p| !p.direct.is_empty()));
     let measured = subjects.iter().filter(|(_, named)| !named.profile.direct.is_empty());
-    let reasons = subjects.reasons(measured.map(|(i, _)| i), |field| Part::of(field).contains(&Part::Direct));
+    let reasons = subjects
+        .reasons(measured.map(|(i, _)| i), |field| ProfilePart::of(field).contains(&ProfilePart::Direct));
     if !reasons.is_empty() {
         section.put([Notice::new("What could not be measured here:", reasons)]);
     }

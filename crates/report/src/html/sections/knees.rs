@@ -1,7 +1,7 @@
 //! Where the curve's borders agree with the caches the machine reports.
 
 use swtch_profile::Profile;
-use swtch_profile::fields::Part;
+use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::{Knee, Region, RegionKind};
 
 use super::super::naming::region_name;
@@ -22,7 +22,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     }
     section.put([knees(subjects), regions(subjects)]);
     let has = |p: &Profile| !p.knees.is_empty() || !p.regions.is_empty();
-    section.put(subjects.missing("regions of the curve", Part::Regions, has));
+    section.put(subjects.missing("regions of the curve", ProfilePart::Regions, has));
     section
 }
 

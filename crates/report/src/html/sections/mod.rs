@@ -13,7 +13,7 @@ mod total;
 
 use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
-use swtch_profile::fields::Part;
+use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::{Estimate, Unavailable};
 use swtch_profile::vocabulary::Flag;
 
@@ -100,8 +100,8 @@ impl Subject for NamedProfile {
 
 impl Profiles<'_> {
     /// As [`Subjects::lacking`], by what a profile holds.
-    fn missing(self, what: &str, part: Part, has: impl Fn(&Profile) -> bool) -> Option<Block> {
-        self.lacking(what, |field| Part::of(field).contains(&part), |named| has(&named.profile))
+    fn missing(self, what: &str, part: ProfilePart, has: impl Fn(&Profile) -> bool) -> Option<Block> {
+        self.lacking(what, |field| ProfilePart::of(field).contains(&part), |named| has(&named.profile))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A switch beside other operations of the kernel.
 
 use swtch_profile::Profile;
-use swtch_profile::fields::Part;
+use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::Estimate;
 use swtch_topology::Placement;
 
@@ -24,7 +24,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
             || p.references.fork_ns.is_some()
             || p.references.thread_create_ns.is_some()
     };
-    section.put(subjects.missing("reference operation", Part::References, has));
+    section.put(subjects.missing("reference operation", ProfilePart::References, has));
     section
 }
 

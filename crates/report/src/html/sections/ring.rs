@@ -1,6 +1,6 @@
 //! The ring of processes: its surface as a heat map for each profile, and as curves.
 
-use swtch_profile::fields::Part;
+use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::Ring;
 
 use super::super::charts::heat_map::{HeatCell, HeatMap};
@@ -25,7 +25,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     if subjects.iter().any(|(_, named)| has(&named.profile)) {
         section.put([curves(subjects)]);
     }
-    section.put(subjects.missing("ring of processes", Part::Ring, has));
+    section.put(subjects.missing("ring of processes", ProfilePart::Ring, has));
     section
 }
 

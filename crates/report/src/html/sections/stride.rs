@@ -1,6 +1,6 @@
 //! Total cost over stride, for the array sizes measured at several.
 
-use swtch_profile::fields::Part;
+use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::Total;
 use swtch_profile::vocabulary::Access;
 
@@ -22,7 +22,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     if subjects.iter().any(|(_, named)| has(&named.profile)) {
         section.put([figure(subjects)]);
     }
-    section.put(subjects.missing("array size at several strides", Part::Total, has));
+    section.put(subjects.missing("array size at several strides", ProfilePart::Total, has));
     section
 }
 

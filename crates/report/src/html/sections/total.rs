@@ -1,6 +1,6 @@
 //! Total cost c2 and indirect cost over array size.
 
-use swtch_profile::fields::Part;
+use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::{RegionKind, Total};
 use swtch_profile::vocabulary::Access;
 
@@ -24,7 +24,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     if subjects.iter().any(|(_, named)| has(&named.profile)) {
         section.put([figure(subjects)]);
     }
-    section.put(subjects.missing("sequential c2 curve", Part::Total, has));
+    section.put(subjects.missing("sequential c2 curve", ProfilePart::Total, has));
     section
 }
 

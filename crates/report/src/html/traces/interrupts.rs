@@ -14,13 +14,13 @@ use super::{NamedTrace, Traces};
 const MOST: usize = 14;
 
 /// Count and time, ns.
-type Figures = (u64, Option<u64>);
+type CountAndTime = (u64, Option<u64>);
 
 /// A line, by what it is called.
 struct InterruptLine {
     label: String,
     /// For each Trace.
-    figures: Vec<Option<Figures>>,
+    figures: Vec<Option<CountAndTime>>,
 }
 
 /// The section.
@@ -43,9 +43,9 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
 }
 
 /// The sums over processors by line. Rows of single processors count where there is no row for all.
-fn of_trace(trace: &Trace) -> BTreeMap<String, Figures> {
-    let mut sums: BTreeMap<String, Figures> = BTreeMap::new();
-    let mut single: BTreeMap<String, Figures> = BTreeMap::new();
+fn of_trace(trace: &Trace) -> BTreeMap<String, CountAndTime> {
+    let mut sums: BTreeMap<String, CountAndTime> = BTreeMap::new();
+    let mut single: BTreeMap<String, CountAndTime> = BTreeMap::new();
     for row in &trace.interrupts {
         let what = match row.kind {
             InterruptKind::Hard => row.name.as_str(),
@@ -67,7 +67,7 @@ fn of_trace(trace: &Trace) -> BTreeMap<String, Figures> {
 }
 
 fn lines(subjects: Traces<'_>) -> Vec<InterruptLine> {
-    let mut by_label: BTreeMap<String, Vec<Option<Figures>>> = BTreeMap::new();
+    let mut by_label: BTreeMap<String, Vec<Option<CountAndTime>>> = BTreeMap::new();
     for (i, named) in subjects.iter() {
         for (label, figures) in of_trace(&named.trace) {
             by_label.entry(label).or_insert_with(|| vec![None; subjects.0.len()])[i] = Some(figures);

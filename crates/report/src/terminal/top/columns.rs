@@ -2,7 +2,7 @@
 
 use super::cells::{UNKNOWN, percent, percent_range, printable, rate, some_time, time_range};
 use super::groups::Grouping;
-use super::rates::{Rates, Row, RowKey};
+use super::rates::{Rates, RowKey, TopRow};
 use super::window::CpuRates;
 use std::cmp::Ordering;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// A line of the table: what a column takes its figure from.
 #[derive(Clone, Debug)]
 pub(super) enum TableLine {
-    Row(Row),
+    Row(TopRow),
     Cpu(CpuRates),
 }
 
@@ -27,15 +27,15 @@ impl TableLine {
 #[derive(Clone, Copy)]
 pub(super) enum Content {
     /// A figure of a row, and its words.
-    Row(fn(&Row) -> Option<f64>, fn(Option<f64>) -> String),
+    Row(fn(&TopRow) -> Option<f64>, fn(Option<f64>) -> String),
     /// A figure of a processor, and its words.
     Cpu(fn(&CpuRates) -> Option<f64>, fn(Option<f64>) -> String),
     /// A figure of either, and its words.
-    Both(fn(&Row) -> Option<f64>, fn(&CpuRates) -> Option<f64>, fn(Option<f64>) -> String),
+    Both(fn(&TopRow) -> Option<f64>, fn(&CpuRates) -> Option<f64>, fn(Option<f64>) -> String),
     /// A figure of a row to sort by; its words say more.
-    Worded(fn(&Row) -> Option<f64>, fn(&Row) -> String),
+    Worded(fn(&TopRow) -> Option<f64>, fn(&TopRow) -> String),
     /// Text of a row, flush left. With a figure lines are sorted by that, and with the largest last where others have it first.
-    Text(Option<fn(&Row) -> Option<f64>>, fn(&Row) -> String),
+    Text(Option<fn(&TopRow) -> Option<f64>>, fn(&TopRow) -> String),
 }
 
 /// How a column looks.
@@ -124,23 +124,23 @@ fn identifier(value: Option<f64>) -> String {
     whole(value.filter(|value| *value > 0.0))
 }
 
-fn name(row: &Row) -> String {
+fn name(row: &TopRow) -> String {
     format!("{}{}", printable(&row.name), if row.ended { " (ended)" } else { "" })
 }
 
-fn cost_each(row: &Row) -> String {
+fn cost_each(row: &TopRow) -> String {
     let Rates { cost_ns, cost_share, .. } = row.rates;
     if cost_ns.is_none() && cost_share.is_some() { "-".to_owned() } else { time_range(cost_ns) }
 }
 
-fn wait_p99(row: &Row) -> String {
+fn wait_p99(row: &TopRow) -> String {
     let ns = row.rates.wait_p99_ns;
     // Of several tasks the largest of theirs bounds it.
     let bound = if row.tasks > 1 && ns.is_some() { "<=" } else { "" };
     format!("{bound}{}", some_time(ns, unmeasured(row)))
 }
 
-fn preempted_by(row: &Row) -> String {
+fn preempted_by(row: &TopRow) -> String {
     match row.preempted_by.as_deref() {
         None => UNKNOWN.to_owned(),
         Some([]) => String::new(),
@@ -240,7 +240,7 @@ impl TopColumn {
 }
 
 /// A task that did not wait has no longest wait; one whose waits nobody saw has none either, for another reason.
-fn unmeasured(row: &Row) -> &'static str {
+fn unmeasured(row: &TopRow) -> &'static str {
     if row.preempted_by.is_none() && row.rates.migrations_per_s.is_none() { UNKNOWN } else { "-" }
 }
 

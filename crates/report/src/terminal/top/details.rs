@@ -2,13 +2,13 @@
 
 use super::cells::{UNKNOWN, ends, percent, printable, rate, some_time, time};
 use super::header::{Pieces, Tone};
-use super::rates::{Pair, Row};
+use super::rates::{TaskPair, TopRow};
 use super::window::{CostSource, Window};
 use swtch_trace::fields::PREEMPTIONS;
 use swtch_trace::model::Unavailable;
 
 /// The lines about a row of the last window.
-pub(super) fn details(row: &Row, window: &Window) -> Vec<Pieces> {
+pub(super) fn details(row: &TopRow, window: &Window) -> Vec<Pieces> {
     let mut lines = vec![vec![(title(row), Tone::Strong)], Vec::new()];
     let mut put = |name: &str, value: String| {
         lines.push(vec![(format!("{name:<14}"), Tone::Quiet), (value, Tone::Plain)]);
@@ -56,7 +56,7 @@ pub(super) fn details(row: &Row, window: &Window) -> Vec<Pieces> {
     lines
 }
 
-fn title(row: &Row) -> String {
+fn title(row: &TopRow) -> String {
     let name = printable(&row.name);
     let name = if row.ended { format!("{name} (gone; as last seen)") } else { name };
     match (row.tid, row.pid) {
@@ -67,7 +67,7 @@ fn title(row: &Row) -> String {
     }
 }
 
-fn cost(row: &Row, window: &Window) -> String {
+fn cost(row: &TopRow, window: &Window) -> String {
     let Some(share) = row.rates.cost_share else {
         return "unknown: no Profile; 'swtch measure' makes one".to_owned();
     };
@@ -79,13 +79,13 @@ fn cost(row: &Row, window: &Window) -> String {
     format!("{} % of a CPU{each}, {how}", ends(share, |share| percent(Some(share))))
 }
 
-fn pairs(heading: &str, pairs: Option<&[Pair]>, nobody: &str) -> Vec<Pieces> {
+fn pairs(heading: &str, pairs: Option<&[TaskPair]>, nobody: &str) -> Vec<Pieces> {
     let line = |text: String| vec![(format!("{heading:<14}"), Tone::Quiet), (text, Tone::Plain)];
     match pairs {
         None => vec![line(UNKNOWN.to_owned())],
         Some([]) => vec![line(nobody.to_owned())],
         Some(pairs) => {
-            let text = |pair: &Pair| {
+            let text = |pair: &TaskPair| {
                 let waited = pair.wait_share.map_or_else(String::new, |share| {
                     format!(", for which it waited {} ms/s", rate(Some(1000.0 * share)))
                 });

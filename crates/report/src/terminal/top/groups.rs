@@ -1,6 +1,6 @@
 //! Tasks together: processes and control groups.
 
-use super::rates::{Pair, Row};
+use super::rates::{TaskPair, TopRow};
 use super::window::Window;
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub enum Grouping {
 
 impl Window {
     /// Processes: the sums of their threads, under the name of the first thread.
-    pub fn processes(&self) -> Vec<Row> {
+    pub fn processes(&self) -> Vec<TopRow> {
         grouped(
             &self.tasks,
             |row| row.pid,
@@ -29,33 +29,33 @@ impl Window {
             },
         )
         .into_iter()
-        .map(|(pid, row)| Row { pid: Some(pid), ..row })
+        .map(|(pid, row)| TopRow { pid: Some(pid), ..row })
         .collect()
     }
 
     /// Control groups: the sums of their tasks. Tasks whose group is not known are together under `?`.
-    pub fn cgroups(&self) -> Vec<Row> {
-        let path = |row: &Row| Some(row.cgroup.clone().unwrap_or_else(|| "?".to_owned()));
+    pub fn cgroups(&self) -> Vec<TopRow> {
+        let path = |row: &TopRow| Some(row.cgroup.clone().unwrap_or_else(|| "?".to_owned()));
         grouped(&self.tasks, path, |path, _| Some(path.clone()))
             .into_values()
-            .map(|row| Row { pid: None, ..row })
+            .map(|row| TopRow { pid: None, ..row })
             .collect()
     }
 }
 
 fn grouped<K: Ord>(
-    tasks: &[Row],
-    key: impl Fn(&Row) -> Option<K>,
-    name: impl Fn(&K, &Row) -> Option<String>,
-) -> BTreeMap<K, Row> {
-    let mut groups: BTreeMap<K, Row> = BTreeMap::new();
+    tasks: &[TopRow],
+    key: impl Fn(&TopRow) -> Option<K>,
+    name: impl Fn(&K, &TopRow) -> Option<String>,
+) -> BTreeMap<K, TopRow> {
+    let mut groups: BTreeMap<K, TopRow> = BTreeMap::new();
     for task in tasks {
         let Some(key) = key(task) else { continue };
         let wanted = name(&key, task);
         match groups.entry(key) {
             std::collections::btree_map::Entry::Vacant(place) => {
                 let first =
-                    Row { tid: None, name: wanted.unwrap_or_else(|| task.name.clone()), ..task.clone() };
+                    TopRow { tid: None, name: wanted.unwrap_or_else(|| task.name.clone()), ..task.clone() };
                 place.insert(first);
             }
             std::collections::btree_map::Entry::Occupied(mut place) => {
@@ -75,7 +75,7 @@ fn grouped<K: Ord>(
     groups
 }
 
-fn add(sum: &mut Option<Vec<Pair>>, more: Option<&[Pair]>) {
+fn add(sum: &mut Option<Vec<TaskPair>>, more: Option<&[TaskPair]>) {
     let (Some(sum), Some(more)) = (sum, more) else { return };
     for pair in more {
         match sum.iter_mut().find(|known| known.tid == pair.tid) {

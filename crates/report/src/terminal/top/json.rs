@@ -1,13 +1,13 @@
 //! A window for machines.
 
-use super::rates::Row;
+use super::rates::TopRow;
 use super::window::Window;
 use serde_json::{Value, json};
 
 /// A window as `swtch top --json` prints it, one object. What the source does not see is `null` and has its reason in `unavailable`. Tasks that
 /// did nothing are left out; rates are a second, shares of one processor unless they say otherwise.
 pub fn json(window: &Window) -> Value {
-    let active = |rows: Vec<Row>| rows.into_iter().filter(Row::is_active).collect::<Vec<_>>();
+    let active = |rows: Vec<TopRow>| rows.into_iter().filter(TopRow::is_active).collect::<Vec<_>>();
     json!({
         "schema": "swtch/top/1",
         "unix_ns": window.unix_ns,

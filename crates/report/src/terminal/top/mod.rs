@@ -25,7 +25,7 @@ pub use columns::{ParseTopColumnError, TopColumn};
 pub use groups::Grouping;
 pub use json::json;
 pub use keys::{Action, Key};
-pub use rates::{Pair, Rates, Row};
+pub use rates::{Rates, TaskPair, TopRow};
 pub use screen::{Look, draw};
 pub use snapshot::Snapshot;
 pub use state::{Settings, State};

@@ -62,7 +62,7 @@ impl Rates {
 
 /// Somebody else, and how often a second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pair {
+pub struct TaskPair {
     /// The other task.
     pub tid: u32,
     /// Its name.
@@ -75,7 +75,7 @@ pub struct Pair {
 
 /// A line of the table: a task, a process, or a control group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Row {
+pub struct TopRow {
     /// The task; of a process and a control group none.
     pub tid: Option<u32>,
     /// The process; of a control group none.
@@ -93,12 +93,12 @@ pub struct Row {
     /// What it did.
     pub rates: Rates,
     /// Who preempted it, the most frequent first; absent where the source does not see that.
-    pub preempted_by: Option<Vec<Pair>>,
+    pub preempted_by: Option<Vec<TaskPair>>,
     /// Who woke it, the most frequent first; absent where the source does not see that.
-    pub woken_by: Option<Vec<Pair>>,
+    pub woken_by: Option<Vec<TaskPair>>,
 }
 
-impl Row {
+impl TopRow {
     /// What makes a line the same one in the next window.
     pub(super) fn key(&self) -> RowKey {
         match (self.tid, self.pid) {

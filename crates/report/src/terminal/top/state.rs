@@ -3,7 +3,7 @@
 use super::columns::{TableLine, TopColumn};
 use super::groups::Grouping;
 use super::keys::{Action, Key};
-use super::rates::{Row, RowKey};
+use super::rates::{RowKey, TopRow};
 use super::window::{CostSource, Window};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) enum Front {
     Table,
     Help,
     /// Of this line, as it was when it was last there.
-    Details(Box<Row>),
+    Details(Box<TopRow>),
 }
 
 /// What the one who looks has chosen, and the past of the machine's rate.
@@ -129,7 +129,7 @@ impl State {
             }
         };
         let wish = self.filter.to_lowercase();
-        let shown = |row: &Row| (self.kernel_threads || !row.kernel_thread) && matches(row, &wish);
+        let shown = |row: &TopRow| (self.kernel_threads || !row.kernel_thread) && matches(row, &wish);
         let mut lines: Vec<TableLine> = rows.into_iter().filter(shown).map(TableLine::Row).collect();
         let sorted = self.sorted();
         lines.sort_by(|a, b| sorted.order(a, b, self.reverse));
@@ -170,7 +170,7 @@ impl State {
         };
         let now = rows.into_iter().rev().find(|found| found.key() == row.key());
         // It stays as it was last seen.
-        let last = now.unwrap_or_else(|| Row { ended: true, ..(**row).clone() });
+        let last = now.unwrap_or_else(|| TopRow { ended: true, ..(**row).clone() });
         self.front = Front::Details(Box::new(last));
     }
 
@@ -269,7 +269,7 @@ impl State {
 }
 
 /// Whether a row has the text, in small letters, in its name, its control group, or at the beginning of its number.
-fn matches(row: &Row, wish: &str) -> bool {
+fn matches(row: &TopRow, wish: &str) -> bool {
     let begins = |number: Option<u32>| number.is_some_and(|number| number.to_string().starts_with(wish));
     wish.is_empty()
         || row.name.to_lowercase().contains(wish)

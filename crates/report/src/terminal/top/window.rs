@@ -1,6 +1,6 @@
 //! What happened between two snapshots.
 
-use super::rates::{Pair, Rates, Row};
+use super::rates::{Rates, TaskPair, TopRow};
 use super::snapshot::Snapshot;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ pub struct Window {
     /// All together.
     pub totals: Totals,
     /// Tasks that are there, and those that ended in the window.
-    pub tasks: Vec<Row>,
+    pub tasks: Vec<TopRow>,
     /// Processors that are on.
     pub cpus: Vec<CpuRates>,
     /// What the source does not see, and why.
@@ -176,7 +176,7 @@ impl Maker<'_> {
         ns as f64 / self.length_ns as f64
     }
 
-    fn tasks(&self) -> Vec<Row> {
+    fn tasks(&self) -> Vec<TopRow> {
         let key = |row: &TaskRow| (row.tid, row.first_ns);
         // Without a number a row stands for several that ended.
         let before = self.earlier.tasks.iter().filter(|row| row.tid != 0);
@@ -192,7 +192,7 @@ impl Maker<'_> {
                 before.get(&key(row)).map_or_else(|| row.clone(), |earlier| row.delta(earlier, &growth));
             let is_last = last.get(&row.tid) == Some(&row.first_ns);
             let (preempted_by, woken_by) = if is_last { pairs.take(row.tid) } else { pairs.none() };
-            Row {
+            TopRow {
                 tid: Some(row.tid),
                 pid: Some(row.pid),
                 name: row.comm.clone(),
@@ -250,7 +250,7 @@ impl Maker<'_> {
         }
     }
 
-    fn totals(&self, tasks: &[Row]) -> Totals {
+    fn totals(&self, tasks: &[TopRow]) -> Totals {
         let (before, after) = (&self.earlier.header, &self.later.header);
         let rate = |earlier: Option<u64>, later: Option<u64>| {
             Some(self.per_s(later?.saturating_sub(earlier.unwrap_or(0))))
@@ -357,19 +357,19 @@ fn shares(earlier: [Option<u64>; 7], later: [Option<u64>; 7]) -> CpuShares {
     CpuShares { user, system, irq, softirq, steal, iowait, idle }
 }
 
-type Lists = (Option<Vec<Pair>>, Option<Vec<Pair>>);
+type Lists = (Option<Vec<TaskPair>>, Option<Vec<TaskPair>>);
 
 /// Who preempted and who woke each task.
 struct Pairs {
-    preempted: Option<HashMap<u32, Vec<Pair>>>,
-    woken: Option<HashMap<u32, Vec<Pair>>>,
+    preempted: Option<HashMap<u32, Vec<TaskPair>>>,
+    woken: Option<HashMap<u32, Vec<TaskPair>>>,
 }
 
 impl Pairs {
     fn of(maker: &Maker<'_>) -> Self {
         let later = maker.later;
         let names: HashMap<u32, &str> = later.tasks.iter().map(|row| (row.tid, row.comm.as_str())).collect();
-        let pair = |tid: u32, count: u64, wait_share: Option<f64>| Pair {
+        let pair = |tid: u32, count: u64, wait_share: Option<f64>| TaskPair {
             tid,
             comm: match names.get(&tid) {
                 Some(name) => (*name).to_owned(),
@@ -390,7 +390,7 @@ impl Pairs {
     }
 
     fn take(&mut self, tid: u32) -> Lists {
-        let of = |lists: &mut Option<HashMap<u32, Vec<Pair>>>| {
+        let of = |lists: &mut Option<HashMap<u32, Vec<TaskPair>>>| {
             lists.as_mut().map(|lists| lists.remove(&tid).unwrap_or_default())
         };
         (of(&mut self.preempted), of(&mut self.woken))
@@ -402,8 +402,8 @@ impl Pairs {
 }
 
 /// By task; each list with the most frequent first.
-fn lists(pairs: impl Iterator<Item = (u32, Pair)>) -> HashMap<u32, Vec<Pair>> {
-    let mut lists: HashMap<u32, Vec<Pair>> = HashMap::new();
+fn lists(pairs: impl Iterator<Item = (u32, TaskPair)>) -> HashMap<u32, Vec<TaskPair>> {
+    let mut lists: HashMap<u32, Vec<TaskPair>> = HashMap::new();
     for (of, pair) in pairs {
         lists.entry(of).or_default().push(pair);
     }

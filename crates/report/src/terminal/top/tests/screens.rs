@@ -163,7 +163,7 @@ fn a_filter_that_nothing_has_is_named() {
 fn text_has_all_columns_and_only_what_was_active() {
     let mut state = State::new(Settings { filter: "/app".to_owned(), ..Settings::default() });
     let mut window = machine();
-    window.tasks.push(super::super::Row { name: "idler".to_owned(), ..window.tasks[1].clone() });
+    window.tasks.push(super::super::TopRow { name: "idler".to_owned(), ..window.tasks[1].clone() });
     window.tasks.last_mut().unwrap().rates = super::super::Rates::default();
     state.take(window);
     let found = text(&state, "box", "12:00:00 UTC");

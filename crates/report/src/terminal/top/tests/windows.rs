@@ -1,9 +1,9 @@
-use super::super::{CostSource, Row, Window, json, rates::Rates};
+use super::super::{CostSource, TopRow, Window, json, rates::Rates};
 use super::*;
 use proptest::prelude::*;
 use swtch_cost::{CostModel, Range};
 
-fn row<'a>(rows: &'a [Row], name: &str) -> &'a Row {
+fn row<'a>(rows: &'a [TopRow], name: &str) -> &'a TopRow {
     rows.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name} in {rows:?}"))
 }
 
@@ -42,7 +42,7 @@ fn processes_and_groups_are_sums_and_their_quantile_is_a_bound() {
     assert_eq!(web.preempted_by.as_ref().unwrap()[0].comm, "batch");
     let groups = window.cgroups();
     assert_eq!(row(&groups, "/app.slice/200.service").rates, web.rates);
-    let all = |rows: &[Row]| rows.iter().map(|row| row.rates.switches_per_s()).sum::<f64>();
+    let all = |rows: &[TopRow]| rows.iter().map(|row| row.rates.switches_per_s()).sum::<f64>();
     assert!((all(&groups) - all(&window.tasks)).abs() < 1e-6);
     assert!((all(&processes) - all(&window.tasks)).abs() < 1e-6);
 }
@@ -150,7 +150,7 @@ proptest! {
         let window = Window::between(&before, &after, None);
         let fine = |value: f64| value.is_finite() && value >= 0.0;
         let rows = window.tasks.iter().cloned().chain(window.processes()).chain(window.cgroups());
-        for Row { rates, .. } in rows {
+        for TopRow { rates, .. } in rows {
             prop_assert!([rates.voluntary_per_s, rates.involuntary_per_s, rates.cpu_share].into_iter().all(fine));
             let some = [rates.wait_share, rates.wakeups_per_s, rates.migrations_per_s, rates.cost_share.map(Range::middle)];
             prop_assert!(some.into_iter().flatten().all(fine));
