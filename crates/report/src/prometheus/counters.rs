@@ -101,7 +101,7 @@ pub struct Gauges {
 /// Sums that never go back.
 #[derive(Clone, Debug)]
 pub struct Counters {
-    counters: BTreeMap<&'static str, BTreeMap<Vec<String>, u64>>,
+    sums: BTreeMap<&'static str, BTreeMap<Vec<String>, u64>>,
     distributions: BTreeMap<(&'static str, Vec<String>), Distribution>,
     build: Vec<String>,
     unavailable: BTreeMap<String, String>,
@@ -114,7 +114,7 @@ impl Counters {
     /// Nothing yet.
     pub fn new(limits: Limits) -> Self {
         Self {
-            counters: BTreeMap::new(),
+            sums: BTreeMap::new(),
             distributions: BTreeMap::new(),
             build: Vec::new(),
             unavailable: BTreeMap::new(),
@@ -201,7 +201,7 @@ impl Counters {
 
     /// Everything as OpenMetrics text.
     pub fn text(&self, gauges: &Gauges) -> String {
-        let mut exposition = Exposition::new(&self.counters, &self.distributions);
+        let mut exposition = Exposition::new(&self.sums, &self.distributions);
         exposition.gauge(&BUILD, &self.build, (!self.build.is_empty()).then_some(1.0));
         let rejected = self.rejected.iter().map(|why| ("window".to_owned(), why.clone()));
         for (what, why) in self.unavailable.clone().into_iter().chain(rejected) {
@@ -234,14 +234,14 @@ impl Counters {
 
     fn sum(&mut self, family: &'static Family, labels: &[&str], more: Option<u64>) {
         let Some(more) = more else { return };
-        let series = self.counters.entry(family.stem).or_default();
+        let series = self.sums.entry(family.stem).or_default();
         let labels = labels.iter().map(|&value| value.to_owned()).collect();
         let sum = series.entry(labels).or_insert(0_u64);
         *sum = sum.saturating_add(more);
     }
 
     fn drop_series(&mut self, family: &'static Family, name: &str) {
-        if let Some(series) = self.counters.get_mut(family.stem) {
+        if let Some(series) = self.sums.get_mut(family.stem) {
             series.retain(|labels, _| labels[0] != name);
         }
     }
@@ -350,7 +350,7 @@ impl Counters {
             self.sum(&CGROUP_THROTTLED_PERIODS, &[name], row.throttled_periods);
             self.sum(&CGROUP_THROTTLED, &[name], row.throttled_ns);
         }
-        if self.counters.contains_key(CGROUP_SWITCHES.stem) {
+        if self.sums.contains_key(CGROUP_SWITCHES.stem) {
             // A group that did nothing can be chosen by its switches all the same: they are counted, and there were none.
             for name in self.cgroups.names() {
                 for kind in ["voluntary", "involuntary"] {
@@ -450,7 +450,7 @@ impl Counters {
         }
         for key in self.irqs.review(now_ns) {
             for family in [&INTERRUPTS, &INTERRUPT_TIME] {
-                if let Some(series) = self.counters.get_mut(family.stem) {
+                if let Some(series) = self.sums.get_mut(family.stem) {
                     series.retain(|labels, _| irq_key(&labels[0], &labels[1]) != key);
                 }
             }

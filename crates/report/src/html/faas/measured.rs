@@ -67,9 +67,11 @@ fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
         .normality
         .as_ref()
         .map(|test| format!("{} (p {:.2})", if test.normal { "not ruled out" } else { "no" }, test.p));
-    let check = measurement.check.as_ref().map(|check| match check.ok {
-        true => "right".to_owned(),
-        false => format!("wrong: {} is {}, not {}", check.what, check.found, check.expected),
+    let check = measurement.check.as_ref().map(|check| {
+        if check.ok {
+            return "right".to_owned();
+        }
+        format!("wrong: {} is {}, not {}", check.what, check.found, check.expected)
     });
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| text::DASH.to_owned());
     let two_digits = |value: f64| format!("{value:.2}");

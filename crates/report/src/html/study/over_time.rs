@@ -25,6 +25,8 @@ const QUANTITIES: [Quantity; 5] = [
     ),
 ];
 
+const OVER_TIME: Field = Field::new("over_time");
+
 /// The section.
 pub(super) fn section(subjects: Studies<'_>) -> Section {
     let intro = "Runs stand one after the other as they were made, without the time between them.";
@@ -35,7 +37,6 @@ pub(super) fn section(subjects: Studies<'_>) -> Section {
         }
         section.put(figure(subjects, i, named));
     }
-    const OVER_TIME: Field = Field::new("over_time");
     let has = |named: &NamedStudy| named.study.runs.iter().any(|run| run.over_time.is_some());
     section.put(subjects.lacking("figures over time", |field| field.is_of(&[OVER_TIME]), has));
     section

@@ -56,6 +56,9 @@ const DISTRIBUTED: [Distributed; 3] = [
     },
 ];
 
+const WAITS: [Field; 3] = [fields::HISTOGRAMS, fields::TASKS_WAIT_NS, fields::TASKS_WAIT_P50_NS];
+const COST: [Field; 2] = [fields::SWITCHES_COST_NS, fields::TASKS_SWITCH_COST_NS];
+
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "The area of a bar shows how many of the values lie in it, on this axis of time. A \
@@ -64,8 +67,6 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     for kind in &DISTRIBUTED {
         section.put(figure(subjects, kind));
     }
-    const WAITS: [Field; 3] = [fields::HISTOGRAMS, fields::TASKS_WAIT_NS, fields::TASKS_WAIT_P50_NS];
-    const COST: [Field; 2] = [fields::SWITCHES_COST_NS, fields::TASKS_SWITCH_COST_NS];
     let has = |named: &NamedTrace| !named.trace.histograms.is_empty();
     section.put(subjects.lacking("distributions", |field| field.is_of(&WAITS), has));
     let no_cost =

@@ -7,13 +7,14 @@ use super::super::page::{Cell, Section, Table};
 use super::super::text;
 use super::{NamedTrace, Traces};
 
+const PRESSURE: [Field; 3] = [fields::PRESSURE, fields::CGROUP_CPU_PRESSURE, fields::CGROUPS_PRESSURE];
+
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "Pressure is the time in which at least one task (some), or every one (full), waited for a resource; it is the whole \
                  machine’s, or the control group’s that was recorded. A quota stops a control group until its next period.";
     let mut section = Section::new("stalls", "Pressure and throttling", intro);
     section.put([pressure(subjects)]);
-    const PRESSURE: [Field; 3] = [fields::PRESSURE, fields::CGROUP_CPU_PRESSURE, fields::CGROUPS_PRESSURE];
     let has = |named: &NamedTrace| !named.trace.header.totals.pressure.is_empty();
     section.put(subjects.lacking("pressure", |field| field.is_of(&PRESSURE), has));
     for (i, named) in subjects.iter() {
