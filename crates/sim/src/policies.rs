@@ -42,12 +42,9 @@ pub struct PolicyRow {
 }
 
 /// Takes a policy of whichever type: what to do with it once it is made.
-pub(crate) trait WithPolicy {
-    /// What comes of it.
-    type Output;
-
+pub(crate) trait WithPolicy<R> {
     /// Does it.
-    fn with<P: Policy>(self, policy: P) -> Self::Output;
+    fn with<P: Policy>(self, policy: P) -> R;
 }
 
 /// The table: a name, what it is, the releases whose fair class it models, and how it is made from the text behind the colon.
@@ -56,7 +53,7 @@ macro_rules! policies {
         const ROWS: &[PolicyRow] =
             &[$(PolicyRow { name: $text, meaning: $meaning, fair_class_of: $releases }),+];
 
-        fn make<W: WithPolicy>($name: &str, $given: Option<&str>, then: W) -> Result<Option<W::Output>, SimError> {
+        fn make<R, W: WithPolicy<R>>($name: &str, $given: Option<&str>, then: W) -> Result<Option<R>, SimError> {
             Ok(Some(match $name {
                 $($text => then.with($make),)+
                 _ => return Ok(None),
@@ -120,7 +117,7 @@ pub(crate) fn is_sched_ext(text: &str) -> bool {
 ///
 /// # Errors
 /// When there is no such policy or parameter, or its source cannot be compiled.
-pub(crate) fn with_policy<W: WithPolicy>(text: &str, then: W) -> Result<W::Output, SimError> {
+pub(crate) fn with_policy<R>(text: &str, then: impl WithPolicy<R>) -> Result<R, SimError> {
     let (name, given) = split(text);
     if name.ends_with(SOURCE) {
         return Ok(then.with(sched_ext(name, given)?));

@@ -83,10 +83,8 @@ struct Running<'a, S> {
     sink: S,
 }
 
-impl<S: Sink> WithPolicy for Running<'_, S> {
-    type Output = Result<PolicyRun<S>, SimError>;
-
-    fn with<P: Policy>(self, policy: P) -> Self::Output {
+impl<S: Sink> WithPolicy<Result<PolicyRun<S>, SimError>> for Running<'_, S> {
+    fn with<P: Policy>(self, policy: P) -> Result<PolicyRun<S>, SimError> {
         run_with(self.setting, policy, self.sink)
     }
 }

@@ -33,12 +33,12 @@ pub(crate) struct TraceWriter {
     /// The kernel's numbers of CPUs, by their places.
     cpus: Vec<u32>,
     /// Names and processes of the tasks of the beginning, by their places.
-    tasks: Vec<Named>,
+    tasks: Vec<NamedTask>,
     /// Who has ended, and whose last switch is still to come.
     ended: BTreeSet<usize>,
 }
 
-struct Named {
+struct NamedTask {
     name: String,
     process: u32,
     pid: u32,
@@ -111,7 +111,7 @@ impl TraceWriter {
         let mut leaders = BTreeMap::new();
         for (task, spec) in plan.setting.workload.tasks.iter().enumerate() {
             let pid = *leaders.entry(spec.process).or_insert(tid(task));
-            recorder.tasks.push(Named { name: spec.name.clone(), process: spec.process, pid });
+            recorder.tasks.push(NamedTask { name: spec.name.clone(), process: spec.process, pid });
         }
         Ok(recorder)
     }

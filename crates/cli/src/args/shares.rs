@@ -1,7 +1,7 @@
 //! Arguments of `swtch shares`.
 
 use super::JsonArgs;
-use super::words::{Named, NamesOf};
+use super::words::{NameAndMeaning, NamesOf};
 use clap::Args;
 use clap::builder::TypedValueParser;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ impl SharesArgs {
     }
 }
 
-fn policies() -> Vec<Named> {
+fn policies() -> Vec<NameAndMeaning> {
     POLICIES.iter().map(|row| (row.name, row.meaning)).collect()
 }
 

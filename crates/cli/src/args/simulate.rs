@@ -1,7 +1,7 @@
 //! Arguments of `swtch simulate`.
 
 use super::JsonArgs;
-use super::words::{Named, NamesOf};
+use super::words::{NameAndMeaning, NamesOf};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -245,16 +245,16 @@ fn letter(place: usize) -> String {
     }
 }
 
-fn workloads() -> Vec<Named> {
+fn workloads() -> Vec<NameAndMeaning> {
     let replay = ("replay", "the work of a recorded Trace");
     WORKLOADS.iter().map(|row| (row.name, row.meaning)).chain([replay]).collect()
 }
 
-fn machines() -> Vec<Named> {
+fn machines() -> Vec<NameAndMeaning> {
     MACHINES.iter().map(|row| (row.name, row.meaning)).collect()
 }
 
-fn all_policies() -> Vec<Named> {
+fn all_policies() -> Vec<NameAndMeaning> {
     policies().map(|row| (row.name, row.meaning)).collect()
 }
 

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use swtch_units::{Word, parse_word};
 
 /// A name and what it means.
-pub(crate) type Named = (&'static str, &'static str);
+pub(crate) type NameAndMeaning = (&'static str, &'static str);
 
 /// Takes a word of a closed vocabulary.
 #[derive(Clone, Default)]
@@ -33,7 +33,7 @@ impl<W: Word + Send + Sync> TypedValueParser for Words<W> {
 
 /// Takes any text: a name of the table, or one with parameters, a list, a path.
 #[derive(Clone, Copy)]
-pub(crate) struct NamesOf(pub(crate) fn() -> Vec<Named>);
+pub(crate) struct NamesOf(pub(crate) fn() -> Vec<NameAndMeaning>);
 
 impl TypedValueParser for NamesOf {
     type Value = String;
@@ -47,7 +47,7 @@ impl TypedValueParser for NamesOf {
     }
 }
 
-fn listed(names: impl Iterator<Item = Named>) -> Box<dyn Iterator<Item = PossibleValue>> {
+fn listed(names: impl Iterator<Item = NameAndMeaning>) -> Box<dyn Iterator<Item = PossibleValue>> {
     let values: Vec<PossibleValue> =
         names.map(|(name, meaning)| PossibleValue::new(name).help(meaning)).collect();
     Box::new(values.into_iter())
