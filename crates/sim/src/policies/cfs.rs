@@ -44,7 +44,7 @@ pub struct Cfs {
     wakeup: i64,
     least_idle_ns: u64,
     entities: Vec<Entity>,
-    cfs_rqs: Vec<CfsRq>,
+    rqs: Vec<CfsRq>,
     queues: RunQueues,
     wakes: WakeAffine,
 }
@@ -79,7 +79,7 @@ impl Cfs {
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => return,
         };
-        let queue = &mut self.cfs_rqs[cpu];
+        let queue = &mut self.rqs[cpu];
         queue.least = queue.least.max(least);
     }
 
@@ -92,7 +92,7 @@ impl Cfs {
     }
 
     fn ideal_ns(&self, cpu: usize, task: usize) -> u64 {
-        let queue = &self.cfs_rqs[cpu];
+        let queue = &self.rqs[cpu];
         self.slice_ns(self.entities[task].weight, queue.queued, queue.load)
     }
 
@@ -100,15 +100,15 @@ impl Cfs {
         let entity = &mut self.entities[task];
         entity.queued = true;
         let Entity { vruntime, weight, .. } = *entity;
-        self.cfs_rqs[cpu].load += u64::from(weight);
-        self.cfs_rqs[cpu].queued += 1;
+        self.rqs[cpu].load += u64::from(weight);
+        self.rqs[cpu].queued += 1;
         self.queues.insert(cpu, task, vruntime);
     }
 
     fn remove(&mut self, cpu: usize, task: usize) {
         self.queues.remove(cpu, task);
         self.entities[task].queued = false;
-        let queue = &mut self.cfs_rqs[cpu];
+        let queue = &mut self.rqs[cpu];
         queue.load -= u64::from(self.entities[task].weight);
         queue.queued -= 1;
         self.forget_buddy(cpu, task);
@@ -116,7 +116,7 @@ impl Cfs {
 
     /// Who leaves the queue, running or not, is no buddy of it any longer (`clear_buddies`).
     fn forget_buddy(&mut self, cpu: usize, task: usize) {
-        let queue = &mut self.cfs_rqs[cpu];
+        let queue = &mut self.rqs[cpu];
         for buddy in [&mut queue.skip, &mut queue.last] {
             if *buddy == Some(task as u32) {
                 *buddy = None;
@@ -145,7 +145,7 @@ impl Policy for Cfs {
         self.latency = LATENCY_NS * factor;
         self.least_slice = LEAST_SLICE_NS * factor;
         self.wakeup = (WAKEUP_NS * factor) as i64;
-        self.cfs_rqs = vec![CfsRq::default(); kernel.cpu_count()];
+        self.rqs = vec![CfsRq::default(); kernel.cpu_count()];
         self.queues.set_cpus(kernel.cpu_count());
     }
 
@@ -159,8 +159,8 @@ impl Policy for Cfs {
         let cpu = self.wakes.select(kernel, task, why, waker_cpu);
         if why == Arrival::Wakeup && cpu != kernel.cpu_of(task) {
             // migrate_task_rq_fair: virtual run times of queues have nothing to do with each other.
-            let from = self.cfs_rqs[kernel.cpu_of(task)].least;
-            self.entities[task].vruntime += self.cfs_rqs[cpu].least - from;
+            let from = self.rqs[kernel.cpu_of(task)].least;
+            self.entities[task].vruntime += self.rqs[cpu].least - from;
         }
         cpu
     }
@@ -168,13 +168,13 @@ impl Policy for Cfs {
     fn enqueue(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, why: Arrival) {
         let current = self.running(kernel, cpu);
         self.update_least(cpu, current.map(|(_, vruntime)| vruntime));
-        let least = self.cfs_rqs[cpu].least;
+        let least = self.rqs[cpu].least;
         let weight = self.entities[task].weight;
         match why {
             Arrival::Fork => {
                 // START_DEBIT: a new task begins as if it had had its slice.
                 let running_load = current.map_or(0, |(running, _)| u64::from(self.entities[running].weight));
-                let queue = &self.cfs_rqs[cpu];
+                let queue = &self.rqs[cpu];
                 let others = queue.queued + u64::from(current.is_some());
                 let slice_ns = self.slice_ns(weight, others, queue.load + running_load);
                 self.entities[task].vruntime = least + virtual_ns(slice_ns as i64, weight);
@@ -203,7 +203,7 @@ impl Policy for Cfs {
         if why == Departure::Migration {
             let current = self.running(kernel, cpu).map(|(_, vruntime)| vruntime);
             self.update_least(cpu, current);
-            self.entities[task].vruntime -= self.cfs_rqs[cpu].least;
+            self.entities[task].vruntime -= self.rqs[cpu].least;
         }
     }
 
@@ -211,7 +211,7 @@ impl Policy for Cfs {
         let first = self.queues.first(cpu)?;
         let mut task = first;
         let unfair = |this: &Self, other: usize| this.preempts(this.entities[other].vruntime, first);
-        let queue = self.cfs_rqs[cpu];
+        let queue = self.rqs[cpu];
         if queue.skip == Some(first as u32) {
             let second = self.queues.second(cpu);
             task = second.filter(|second| !unfair(self, *second)).unwrap_or(first);
@@ -219,7 +219,7 @@ impl Policy for Cfs {
         if let Some(last) = queue.last.map(|last| last as usize).filter(|last| !unfair(self, *last)) {
             task = last;
         }
-        self.cfs_rqs[cpu].skip = None;
+        self.rqs[cpu].skip = None;
         self.remove(cpu, task);
         let vruntime = self.entities[task].vruntime;
         self.update_least(cpu, Some(vruntime));
@@ -238,7 +238,7 @@ impl Policy for Cfs {
         let ran_ns = kernel.ran_ns(cpu);
         let ideal_ns = self.ideal_ns(cpu, task);
         if ran_ns > ideal_ns {
-            self.cfs_rqs[cpu].last = None;
+            self.rqs[cpu].last = None;
             return true;
         }
         let ahead = self.vruntime_now(kernel, cpu, task) - self.entities[first].vruntime;
@@ -257,15 +257,15 @@ impl Policy for Cfs {
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool {
         let running = self.vruntime_now(kernel, cpu, current);
         let preempts = self.preempts(running, woken);
-        if preempts && self.cfs_rqs[cpu].queued + 1 >= TASKS_IN_LATENCY {
-            self.cfs_rqs[cpu].last = Some(current as u32);
+        if preempts && self.rqs[cpu].queued + 1 >= TASKS_IN_LATENCY {
+            self.rqs[cpu].last = Some(current as u32);
         }
         preempts
     }
 
     fn yield_task(&mut self, _kernel: &mut Kernel, cpu: usize, task: usize) {
-        if self.cfs_rqs[cpu].queued > 0 {
-            self.cfs_rqs[cpu].skip = Some(task as u32);
+        if self.rqs[cpu].queued > 0 {
+            self.rqs[cpu].skip = Some(task as u32);
         }
     }
 

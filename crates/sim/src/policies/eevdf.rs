@@ -86,7 +86,7 @@ pub struct Eevdf {
     slice: i64,
     tick_ns: i64,
     entities: Vec<Entity>,
-    cfs_rqs: Vec<CfsRq>,
+    rqs: Vec<CfsRq>,
     queues: DeadlineQueues,
     wakes: WakeAffine,
 }
@@ -128,7 +128,7 @@ impl Eevdf {
         let mut entity = self.entities[task];
         let vruntime = self.vruntime_now(kernel, cpu, task);
         let slice = self.slice_of(entity.weight);
-        if vruntime >= entity.deadline && self.cfs_rqs[cpu].queued == 0 {
+        if vruntime >= entity.deadline && self.rqs[cpu].queued == 0 {
             let started_ns = kernel.run_start_ns(cpu);
             let start = entity.vruntime;
             // Time of running after which a virtual duration has passed.
@@ -150,7 +150,7 @@ impl Eevdf {
     /// The sums with the running task in them: weighted distance from zero, and load.
     #[inline]
     fn sums(&self, cpu: usize, current: Option<&Entity>) -> (i64, i64) {
-        let queue = &self.cfs_rqs[cpu];
+        let queue = &self.rqs[cpu];
         match current {
             Some(entity) => {
                 let weight = i64::from(entity.weight);
@@ -164,7 +164,7 @@ impl Eevdf {
     #[inline]
     fn average(&self, cpu: usize, current: Option<&Entity>) -> i64 {
         let (weighted, load) = self.sums(cpu, current);
-        if load == 0 { self.cfs_rqs[cpu].zero } else { self.cfs_rqs[cpu].zero + weighted.div_euclid(load) }
+        if load == 0 { self.rqs[cpu].zero } else { self.rqs[cpu].zero + weighted.div_euclid(load) }
     }
 
     #[inline]
@@ -172,7 +172,7 @@ impl Eevdf {
         let entity = &mut self.entities[task];
         entity.queued = true;
         let Entity { vruntime, weight, .. } = *entity;
-        let queue = &mut self.cfs_rqs[cpu];
+        let queue = &mut self.rqs[cpu];
         queue.weighted += i64::from(weight) * (vruntime - queue.zero);
         queue.load += i64::from(weight);
         queue.queued += 1;
@@ -184,7 +184,7 @@ impl Eevdf {
         self.queues.remove(&mut self.entities, cpu, task);
         let entity = &mut self.entities[task];
         entity.queued = false;
-        let queue = &mut self.cfs_rqs[cpu];
+        let queue = &mut self.rqs[cpu];
         queue.weighted -= i64::from(entity.weight) * (entity.vruntime - queue.zero);
         queue.load -= i64::from(entity.weight);
         queue.queued -= 1;
@@ -193,7 +193,7 @@ impl Eevdf {
     /// Counts from the average from now on.
     #[inline]
     fn move_zero(&mut self, cpu: usize, average: i64) {
-        let queue = &mut self.cfs_rqs[cpu];
+        let queue = &mut self.rqs[cpu];
         queue.weighted -= queue.load * (average - queue.zero);
         queue.zero = average;
     }
@@ -254,7 +254,7 @@ impl Eevdf {
     #[inline]
     fn earliest(&mut self, cpu: usize, current: Option<&Entity>) -> Option<usize> {
         let (weighted, load) = self.sums(cpu, current);
-        let zero = self.cfs_rqs[cpu].zero;
+        let zero = self.rqs[cpu].zero;
         // Never too large here: distances from zero are some slices, loads some thousand times 1024.
         self.queues
             .first_fitting(&self.entities, cpu, |vruntime| weighted >= (vruntime - zero).saturating_mul(load))
@@ -263,7 +263,7 @@ impl Eevdf {
     #[inline]
     fn is_eligible(&self, cpu: usize, current: Option<&Entity>, vruntime: i64) -> bool {
         let (weighted, load) = self.sums(cpu, current);
-        weighted >= (vruntime - self.cfs_rqs[cpu].zero).saturating_mul(load)
+        weighted >= (vruntime - self.rqs[cpu].zero).saturating_mul(load)
     }
 }
 
@@ -302,7 +302,7 @@ impl Policy for Eevdf {
         let cpus = kernel.cpu_count();
         self.slice = self.slice_ns.unwrap_or(BASE_SLICE_NS * cpus_factor(cpus)) as i64;
         self.tick_ns = kernel.costs.tick_period_ns as i64;
-        self.cfs_rqs = vec![CfsRq::default(); cpus];
+        self.rqs = vec![CfsRq::default(); cpus];
         self.queues.set_cpus(cpus);
     }
 
@@ -371,9 +371,9 @@ impl Policy for Eevdf {
     }
 
     fn pick_next(&mut self, kernel: &mut Kernel, cpu: usize) -> Option<usize> {
-        let last = self.cfs_rqs[cpu].last.take();
+        let last = self.rqs[cpu].last.take();
         loop {
-            if self.cfs_rqs[cpu].queued == 0 {
+            if self.rqs[cpu].queued == 0 {
                 return None;
             }
             // RUN_TO_PARITY: the one that ran goes on until its slice is over, while it is eligible.
@@ -401,23 +401,23 @@ impl Policy for Eevdf {
     }
 
     fn put_prev(&mut self, kernel: &mut Kernel, cpu: usize, task: usize, runnable: bool) {
-        self.cfs_rqs[cpu].last = None;
+        self.rqs[cpu].last = None;
         if !runnable {
             return;
         }
         self.entities[task] = self.current_now(kernel, cpu, task);
-        self.cfs_rqs[cpu].last = Some(task as u32);
+        self.rqs[cpu].last = Some(task as u32);
         self.insert(cpu, task);
     }
 
     #[inline]
     fn tick(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) -> bool {
-        self.cfs_rqs[cpu].queued > 0 && self.vruntime_now(kernel, cpu, task) >= self.entities[task].protected
+        self.rqs[cpu].queued > 0 && self.vruntime_now(kernel, cpu, task) >= self.entities[task].protected
     }
 
     #[inline]
     fn decision_at(&self, kernel: &Kernel, cpu: usize, task: usize) -> Option<u64> {
-        if self.cfs_rqs[cpu].queued == 0 {
+        if self.rqs[cpu].queued == 0 {
             return None;
         }
         let entity = &self.entities[task];

@@ -64,7 +64,7 @@ impl Track {
                 TrackAction::Sleep { ns: 0 } => {}
                 TrackAction::Sleep { ns } => writer.step(Op::Sleep { ns }, charges.sleep_ns),
                 TrackAction::Acquire { semaphore } => {
-                    writer.step(Op::Acquire { semaphore }, charges.acquire_ns)
+                    writer.step(Op::Acquire { semaphore }, charges.acquire_ns);
                 }
                 TrackAction::Post { semaphore } => writer.step(Op::Post { semaphore }, charges.post_ns),
             }
