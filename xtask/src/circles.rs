@@ -16,14 +16,8 @@ type ModulePath = Vec<String>;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Circles that are known: the crate, and its modules.
-const KNOWN: [(&str, &str); 12] = [
-    ("swtch-cost", "bill, caveat, front"),
-    ("swtch-cost", "model, refill"),
-    ("swtch-faas", "checks, tiers"),
-    ("swtch-report", "html: answer, sections"),
+const KNOWN: [(&str, &str); 6] = [
     ("swtch-report", "html: charts, page"),
-    ("swtch-sim", "costs, kernel, policy"),
-    ("swtch-sim", "costs: measured, messages"),
     ("swtch-sim", "plan, recorded, spec, summary, workloads"),
     ("swtch-sim", "scx: core, idle"),
     ("swtch-sim", "spec::rt_app: convert, events"),

@@ -4,7 +4,7 @@
 //! [`Policy`](policy::Policy), which has the hooks of the kernel's scheduling classes. [`Engine`] does it.
 //!
 //! Modules: `spec`, `quantity` and `disk` (files) make a `plan` with its `assumption`s; `machine`, `cpu_set`, `costs`, `jitter`,
-//! `workload`, `workloads`, `program` and `period` are what is simulated; `engine` takes events in order and asks a `policy` of `policies`
+//! `workload`, `workloads`, `program` and `period` are what is simulated; `engine` takes events in order and asks a `policy` (by `hook`s) of `policies`
 //! or `scx` what the kernel would ask it, over the state in `kernel` (`prefetch` hides memory); `sink` and `stats` see what happens; `run`,
 //! `simulate`, `trace_writer`, `summary`, `recorded` and `sweep` make Traces and documents of it; `error`.
 #![deny(unsafe_code)]
