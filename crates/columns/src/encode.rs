@@ -1,6 +1,6 @@
 //! Writes rows as a Parquet file.
 
-use super::{Column, Columns, GROUP_ROWS, SIGNATURE_KEY, signature};
+use super::{About, Column, Columns, GROUP_ROWS, SIGNATURE_KEY, signature};
 use parquet::basic::{ConvertedType, Encoding, Repetition, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -105,8 +105,7 @@ fn system_error(error: ParquetError) -> io::Error {
 
 /// The Parquet schema of a table with these columns.
 pub(crate) fn schema<R: Columns>(columns: &[Box<dyn Column<R>>], wide: bool) -> Result<Type, ParquetError> {
-    let field = |column: &Box<dyn Column<R>>| {
-        let about = column.about();
+    let field = |about: &About| {
         let text = about.physical == PhysicalType::BYTE_ARRAY;
         let is_wide = wide && about.physical == PhysicalType::INT32;
         Type::primitive_type_builder(about.name, if is_wide { PhysicalType::INT64 } else { about.physical })
@@ -115,7 +114,7 @@ pub(crate) fn schema<R: Columns>(columns: &[Box<dyn Column<R>>], wide: bool) -> 
             .build()
             .map(Arc::new)
     };
-    let fields = columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+    let fields = columns.iter().map(|column| field(column.about())).collect::<Result<Vec<_>, _>>()?;
     Type::group_type_builder(R::TABLE).with_fields(fields).build()
 }
 

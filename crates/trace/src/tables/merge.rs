@@ -88,7 +88,9 @@ fn classes(rows: &[HistogramRow]) -> Classes<'_> {
         let of = classes.entry((row.metric.as_str(), row.of.as_str())).or_default();
         of.push((row.from_ns, row.to_ns, row.count));
     }
-    classes.values_mut().for_each(|classes| classes.sort_unstable());
+    for classes in classes.values_mut() {
+        classes.sort_unstable();
+    }
     classes
 }
 

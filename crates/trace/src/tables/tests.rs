@@ -182,7 +182,9 @@ fn any_histograms<const BITS: u32>(numbers: &[Vec<u64>]) -> Vec<HistogramRow> {
     let mut rows = Vec::new();
     for (index, numbers) in numbers.iter().enumerate() {
         let mut histogram = swtch_stats::Histogram::<BITS>::default();
-        numbers.iter().for_each(|number| histogram.add(number % 100_000));
+        for number in numbers {
+            histogram.add(number % 100_000);
+        }
         let metric = ["wait", "slice"][index % 2];
         let of = ["all", "task 0", "task 1", "task 2"][index / 2 % 4];
         rows.extend(HistogramRow::of(metric, of, histogram.classes()));
