@@ -194,7 +194,7 @@ impl Scheduler {
         match message {
             SchedulerMessage::Event(SchedulerEvent::Ended { exit, .. }, _) => self.exit = Some(exit.clone()),
             SchedulerMessage::Text(line) | SchedulerMessage::Complaint(line) => {
-                self.last.push(line.trim().to_owned())
+                self.last.push(line.trim().to_owned());
             }
             _ => {}
         }
