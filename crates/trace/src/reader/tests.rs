@@ -158,7 +158,9 @@ fn a_trace_of_the_version_before_is_read() {
     writer.finish(&header).unwrap();
     // The name and the version as that version wrote them.
     let file = fs::File::create(folder.join("tasks.parquet")).unwrap();
-    swtch_columns::encode_columns(TaskRow::earlier().remove(0), &tasks, file, Layout::default()).unwrap();
+    let old =
+        TaskRow::earlier().into_iter().find(|all| all.iter().any(|one| one.about().name == "displaced"));
+    swtch_columns::encode_columns(old.unwrap(), &tasks, file, Layout::default()).unwrap();
     change_header(&folder, |header| {
         header.schema = "swtch/trace/1".to_owned();
         header.sources.insert("tasks.displaced".to_owned(), "bpf".to_owned());
