@@ -35,7 +35,9 @@ pub(crate) fn complaints(packages: &[Package]) -> Result<Vec<String>> {
 /// What stands in backticks and looks like a path of the repository.
 fn paths(page: &str) -> impl Iterator<Item = &str> {
     let quoted = page.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
-    quoted.filter(|text| text.contains('/') && !text.starts_with('/') && !text.contains([' ', '*']))
+    quoted.filter(|text| {
+        text.contains('/') && !text.starts_with('/') && !text.contains([' ', '*']) && !text.contains("NAME")
+    })
 }
 
 /// The modules that the introduction of a crate's root does not name.

@@ -16,12 +16,8 @@ type ModulePath = Vec<String>;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Circles that are known: the crate, and its modules.
-const KNOWN: [(&str, &str); 6] = [
-    ("swtch-report", "html: charts, page"),
+const KNOWN: [(&str, &str); 2] = [
     ("swtch-sim", "plan, recorded, spec, summary, workloads"),
-    ("swtch-sim", "scx: core, idle"),
-    ("swtch-sim", "spec::rt_app: convert, events"),
-    ("swtch-sim", "sweep: kept, rows, runs"),
     ("swtch-trace", "check, files, reader, tables, writer"),
 ];
 

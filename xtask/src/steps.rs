@@ -96,7 +96,9 @@ fn run_steps(steps: &[(&'static str, Run)]) -> bool {
                 let seconds = start.elapsed().as_secs_f64();
                 Shown { counts: Counts::failed(format!("{error:#}")), lines: Vec::new(), seconds }
             });
-            lines.iter().for_each(|line| println!("{line}"));
+            for line in &lines {
+                println!("{line}");
+            }
             results.push(StepResult { name, counts, seconds });
         }
     });

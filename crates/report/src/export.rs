@@ -1,4 +1,4 @@
-//! Formats that a Trace is exported to: one row of [`EXPORTERS`](crate::EXPORTERS) each, from which help, completions and errors come.
+//! Formats that a Trace is exported to: one row of [`EXPORTERS`] each, from which help, completions and errors come.
 
 use crate::EXPORTERS;
 use serde_json::{Map, Value};

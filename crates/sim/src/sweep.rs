@@ -21,11 +21,13 @@
 //! # Ok::<(), swtch_sim::SimError>(())
 //! ```
 
+mod error;
 mod kept;
 mod rows;
 mod runs;
 
-pub use runs::{Request, SweepError, Swept, sweep};
+pub use error::SweepError;
+pub use runs::{Request, Swept, sweep};
 
 use crate::error::SimError;
 use crate::jitter::Jitter;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::charts::Size;
+use super::svg::Size;
 use super::text;
 
 /// Everything on the page.

@@ -2,6 +2,32 @@
 
 use std::fmt::Write;
 
+/// Which of a chart's two drawings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    /// For desks and paper.
+    Wide,
+    /// For phones; drawn at the width of a 360 px screen less its margins.
+    Narrow,
+}
+
+impl Size {
+    /// Width of the drawing in pixels.
+    pub(super) fn width(self) -> f64 {
+        self.pick(760.0, 328.0)
+    }
+
+    /// The first for the wide drawing, the second for the narrow one.
+    pub(super) fn pick<T>(self, wide: T, narrow: T) -> T {
+        if self == Self::Wide { wide } else { narrow }
+    }
+
+    /// The class by which the style shows one drawing and hides the other.
+    pub(super) fn class(self) -> &'static str {
+        self.pick("chart wide", "chart narrow")
+    }
+}
+
 /// An SVG picture under construction.
 #[derive(Default)]
 pub(super) struct Svg {

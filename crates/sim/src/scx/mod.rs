@@ -28,6 +28,7 @@ mod elf;
 mod error;
 mod guard;
 mod idle;
+mod idle_choice;
 mod kfuncs;
 mod map_scan;
 mod maps;

@@ -5,6 +5,7 @@
 //! What cannot be simulated is computing of a time that is said, or left out and said: [`RtApp::assumed`] lists all of it.
 
 mod convert;
+mod event_names;
 mod events;
 mod json;
 

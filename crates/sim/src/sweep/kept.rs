@@ -1,7 +1,7 @@
 //! Runs that are done, in a file beside the table: a sweep that is killed goes on from there.
 
+use super::error::{SweepError, file_error};
 use super::rows::RunRow;
-use super::runs::{SweepError, file_error};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};

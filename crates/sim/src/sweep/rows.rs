@@ -1,7 +1,7 @@
 //! The table of a sweep: a row a run, in Parquet.
 
 use super::Point;
-use super::runs::{SweepError, file_error};
+use super::error::{SweepError, file_error};
 use crate::summary::{Durations, Summary};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

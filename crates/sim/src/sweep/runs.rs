@@ -1,5 +1,6 @@
 //! Runs a sweep: several runs at once, each kept as it is done, one table at the end.
 
+use super::error::{SweepError, file_error};
 use super::kept::Kept;
 use super::rows::{self, RunRow};
 use super::{Point, Sweep};
@@ -12,12 +13,10 @@ use crate::sink::Sink;
 use crate::summary::Summary;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use swtch_profile::{FileError, Profile};
-use thiserror::Error;
+use swtch_profile::Profile;
 
 /// What is to be swept, and where the table goes.
 #[derive(Clone, Copy, Debug)]
@@ -43,47 +42,6 @@ pub struct Swept {
     pub run_now: usize,
     /// What failed, a line each; such a run is a row with its reason.
     pub failures: Vec<String>,
-}
-
-/// Why a sweep did not come to its end. What was done is kept, and the same call goes on from there.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SweepError {
-    /// The file, a workload in it, or what stands at the table's place cannot be.
-    #[error("{0}")]
-    Wrong(String),
-    /// A file could not be read or written.
-    #[error("{what}: {source}")]
-    File {
-        /// What was to be done with which file.
-        what: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A Profile could not be read, or the table not be written.
-    #[error(transparent)]
-    Document(#[from] FileError),
-    /// What a workload names could not be read.
-    #[error(transparent)]
-    Plan(PlanError),
-    /// It was stopped.
-    #[error("interrupted: {done} of {all} runs are done; the same again goes on from there")]
-    Interrupted {
-        /// Runs that are kept.
-        done: usize,
-        /// Runs of the part.
-        all: usize,
-    },
-}
-
-impl From<SimError> for SweepError {
-    fn from(error: SimError) -> Self {
-        Self::Wrong(error.to_string())
-    }
-}
-
-pub(super) fn file_error(what: String) -> impl FnOnce(io::Error) -> SweepError {
-    move |source| SweepError::File { what, source }
 }
 
 /// What all threads share.

@@ -1,7 +1,7 @@
 //! From rt-app's objects to a workload.
 
 use super::RtApp;
-use super::events::event_of;
+use super::event_names::event_of;
 use super::json::{Entry, Json, JsonValue};
 use crate::assumption::Assumption;
 use crate::machine::{Machine, REFERENCE_SPEED};
