@@ -16,7 +16,7 @@ pub use policy::Policy;
 pub use recorded::{BillFigures, Waits};
 pub use table::table;
 
-use crate::Progress;
+use crate::SchedProgress;
 use crate::error::SchedError;
 use crate::find::SearchPath;
 use crate::lock::Lock;
@@ -70,7 +70,10 @@ enum Step {
 ///
 /// # Errors
 /// When this machine does not permit a policy, before anything is run; when a scheduler or the command fails.
-pub fn compare(job: &ComparisonJob, observer: &mut dyn Observer<Progress>) -> Result<Comparison, SchedError> {
+pub fn compare(
+    job: &ComparisonJob,
+    observer: &mut dyn Observer<SchedProgress>,
+) -> Result<Comparison, SchedError> {
     check(job)?;
     let prepared: Vec<Prepared> =
         job.policies.iter().map(|policy| policy.prepare(&job.search_path)).collect::<Result<_, _>>()?;
@@ -85,10 +88,10 @@ pub fn compare(job: &ComparisonJob, observer: &mut dyn Observer<Progress>) -> Re
             Step::Counted => "counting",
             Step::Recorded => "recording",
         };
-        observer.event(&Progress::Step { done, of: count, next: format!("{}: {doing}", one.name) });
+        observer.event(&SchedProgress::Step { done, of: count, next: format!("{}: {doing}", one.name) });
         run_step(job, one, step, &mut collected[index], observer)?;
     }
-    observer.event(&Progress::Step { done: count, of: count, next: String::new() });
+    observer.event(&SchedProgress::Step { done: count, of: count, next: String::new() });
     drop(lock);
     Ok(figures::comparison(job, &prepared, collected))
 }
@@ -145,7 +148,7 @@ fn run_step(
     one: &Prepared,
     step: Step,
     collected: &mut Collected,
-    observer: &mut dyn Observer<Progress>,
+    observer: &mut dyn Observer<SchedProgress>,
 ) -> Result<(), SchedError> {
     let mut stop = || observer.stop();
     let scheduler = match &one.found {

@@ -33,7 +33,7 @@ pub use run::{Ended, Job, run};
 
 /// What an observer of a scheduler or of a comparison sees.
 #[derive(Clone, Debug)]
-pub enum Progress {
+pub enum SchedProgress {
     /// The scheduler printed a line.
     Message(SchedulerMessage),
     /// Steps of a comparison that are done.

@@ -1,6 +1,6 @@
 //! One scheduler from beginning to end, watched.
 
-use crate::Progress;
+use crate::SchedProgress;
 use crate::error::SchedError;
 use crate::find::Found;
 use crate::lock::Lock;
@@ -62,7 +62,7 @@ impl Ended {
 ///
 /// # Errors
 /// When this machine does not permit it, or it cannot be started. That it fails later is told by [`Ended`].
-pub fn run(job: &Job, observer: &mut dyn Observer<Progress>) -> Result<Ended, SchedError> {
+pub fn run(job: &Job, observer: &mut dyn Observer<SchedProgress>) -> Result<Ended, SchedError> {
     let name = &job.found.name;
     let root = Path::new("/");
     let is_root = rustix::process::geteuid().is_root();
@@ -76,16 +76,16 @@ pub fn run(job: &Job, observer: &mut dyn Observer<Progress>) -> Result<Ended, Sc
     Ok(ended)
 }
 
-fn follow(job: &Job, scheduler: &mut Scheduler, observer: &mut dyn Observer<Progress>) -> Ended {
+fn follow(job: &Job, scheduler: &mut Scheduler, observer: &mut dyn Observer<SchedProgress>) -> Ended {
     // Time counts from when it schedules: loading takes a while.
     let mut enabled_at: Option<Instant> = None;
     let mut asked_at: Option<Instant> = None;
     let mut exit = None;
-    let mut pass_on = |message: SchedulerMessage, observer: &mut dyn Observer<Progress>| {
+    let mut pass_on = |message: SchedulerMessage, observer: &mut dyn Observer<SchedProgress>| {
         if let SchedulerMessage::Event(SchedulerEvent::Ended { exit: found, .. }, _) = &message {
             exit = Some(found.clone());
         }
-        observer.event(&Progress::Message(message));
+        observer.event(&SchedProgress::Message(message));
     };
     let status = loop {
         if let Some(message) = scheduler.next_message(LOOK_EVERY) {

@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
-use swtch_sched::{Found, Job, Progress, SchedError, SchedulerMessage, SearchPath};
+use swtch_sched::{Found, Job, SchedError, SchedProgress, SchedulerMessage, SearchPath};
 use swtch_units::aligned;
 
 pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
@@ -90,8 +90,8 @@ fn scheduler(words: &[OsString]) -> anyhow::Result<ExitCode> {
     }
     let json = asks(&["--json"]);
     let name = job.found.name.clone();
-    let show = |_: &mut ProgressLine, progress: &Progress| {
-        if let Progress::Message(message) = progress {
+    let show = |_: &mut ProgressLine, progress: &SchedProgress| {
+        if let SchedProgress::Message(message) = progress {
             pass_on(message, &name, json);
         }
     };

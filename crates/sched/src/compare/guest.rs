@@ -3,7 +3,7 @@
 use super::figures::Comparison;
 use super::policy::{CHRT, Policy};
 use super::{ComparisonJob, check};
-use crate::Progress;
+use crate::SchedProgress;
 use crate::error::SchedError;
 use std::ffi::OsString;
 use std::fs;
@@ -29,7 +29,7 @@ pub struct Guest {
 pub fn compare_in_vm(
     job: &ComparisonJob,
     guest: &Guest,
-    observer: &mut dyn Observer<Progress>,
+    observer: &mut dyn Observer<SchedProgress>,
 ) -> Result<Comparison, SchedError> {
     check(job)?;
     for policy in &job.policies {
@@ -50,7 +50,7 @@ pub fn compare_in_vm(
             None => whole = Some(part),
         }
     }
-    observer.event(&Progress::Step { done: count, of: count, next: String::new() });
+    observer.event(&SchedProgress::Step { done: count, of: count, next: String::new() });
     let mut whole = whole.ok_or_else(|| SchedError::Wish("there is nothing to compare".to_owned()))?;
     if guest.spec.deterministic {
         whole.exact = true;
@@ -150,7 +150,7 @@ fn name(accelerator: Accelerator) -> &'static str {
 
 /// What one guest prints, kept; its progress goes to the observer.
 struct GuestOutput<'a> {
-    observer: &'a mut dyn Observer<Progress>,
+    observer: &'a mut dyn Observer<SchedProgress>,
     done: usize,
     count: usize,
     names: &'a str,
@@ -169,7 +169,7 @@ impl Observer<Event> for GuestOutput<'_> {
             _ => return,
         };
         let next = format!("{}: {doing}", self.names);
-        self.observer.event(&Progress::Step { done: self.done, of: self.count, next });
+        self.observer.event(&SchedProgress::Step { done: self.done, of: self.count, next });
     }
 
     fn stop(&mut self) -> bool {

@@ -7,7 +7,7 @@ use crate::console::{Console, ProgressLine};
 use crate::output::{self, WrongUsage};
 use std::process::ExitCode;
 use std::time::Duration;
-use swtch_sched::{ComparisonJob, Guest, Progress, SchedError, compare, compare_in_vm, table};
+use swtch_sched::{ComparisonJob, Guest, SchedError, SchedProgress, compare, compare_in_vm, table};
 
 /// The spinner turns this often while guests run; nothing is drawn while a command is measured on this machine.
 const TICK: Duration = Duration::from_millis(500);
@@ -36,8 +36,8 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     if args.vm {
         line.show_always(|bar| bar.enable_steady_tick(TICK));
     }
-    let show = |line: &mut ProgressLine, progress: &Progress| {
-        if let Progress::Step { done, of, next } = progress {
+    let show = |line: &mut ProgressLine, progress: &SchedProgress| {
+        if let SchedProgress::Step { done, of, next } = progress {
             line.show_always(|bar| {
                 bar.set_length(*of as u64);
                 bar.set_position(*done as u64);

@@ -34,7 +34,7 @@ pub(super) struct RingState {
 
 /// A CPU as one round found it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct CpuState {
+pub(super) struct CpuRound {
     /// `entered_ns`, read before the rings.
     pub(super) entered_ns: u64,
     /// Switches and wake-ups; forks, execs and exits.
@@ -44,7 +44,7 @@ pub(super) struct CpuState {
 /// What is known of a CPU from the rounds before.
 #[derive(Clone, Copy, Debug)]
 struct CpuHorizon {
-    state: CpuState,
+    state: CpuRound,
     /// No event that is still to come is earlier, of switches and of each ring.
     entered_from_ns: u64,
     rings_from_ns: [u64; 2],
@@ -63,7 +63,7 @@ impl Horizon {
     /// Before the first event, which is not before `begin_ns`.
     pub(super) fn new(cpus: usize, begin_ns: u64) -> Self {
         let known = CpuHorizon {
-            state: CpuState::default(),
+            state: CpuRound::default(),
             entered_from_ns: begin_ns,
             rings_from_ns: [begin_ns; 2],
         };
@@ -71,7 +71,7 @@ impl Horizon {
     }
 
     /// Takes a round: its clock, read first, and the CPUs. Every event before the moment that comes back has been read.
-    pub(super) fn round(&mut self, round_ns: u64, cpus: impl IntoIterator<Item = CpuState>) -> u64 {
+    pub(super) fn round(&mut self, round_ns: u64, cpus: impl IntoIterator<Item = CpuRound>) -> u64 {
         let before_ns = self.round_ns;
         let mut from_ns = round_ns;
         for (known, state) in self.cpus.iter_mut().zip(cpus) {

@@ -1,6 +1,6 @@
 //! The rings in which the programs leave what they saw.
 
-use super::horizon::{CpuState, Horizon, RingState};
+use super::horizon::{CpuRound, Horizon, RingState};
 use super::shared::{
     ENTERING, EVENT_SWITCH, EVENT_WAKE, FLAG_ADDRESS_SPACE, FLAG_COST, FLAG_DEAD, FLAG_GAP, FLAG_INTERRUPT,
     FLAG_NEW, FLAG_PREEMPT, INFO_EXEC, INFO_EXIT, INFO_FORK, INFO_SHIFT, RawEvent, RawInfo, RawRing,
@@ -62,9 +62,9 @@ impl Rings {
             let drained = [self.drain_events(cpu, out), self.drain_infos(cpu, out)];
             full = drained.iter().fold(full, |full, ring| full.max(ring.full));
             let rings = drained.map(|ring| RingState { head: ring.head, tail: ring.tail });
-            CpuState { entered_ns, rings }
+            CpuRound { entered_ns, rings }
         });
-        let states: Vec<CpuState> = states.collect();
+        let states: Vec<CpuRound> = states.collect();
         Round { full, horizon_ns: self.horizon.round(round_ns, states) }
     }
 

@@ -226,7 +226,7 @@ impl Reader {
                 self.held.push(placed.event.clone());
                 *tail += 1;
             }
-            states.push(CpuState {
+            states.push(CpuRound {
                 entered_ns,
                 rings: [RingState { head, tail: *tail }, RingState::default()],
             });
@@ -314,8 +314,8 @@ fn a_lag_is_no_order() {
     assert!(late.count() > 10);
 }
 
-fn state(entered_ns: u64, head: u64, tail: u64) -> CpuState {
-    CpuState { entered_ns, rings: [RingState { head, tail }, RingState::default()] }
+fn state(entered_ns: u64, head: u64, tail: u64) -> CpuRound {
+    CpuRound { entered_ns, rings: [RingState { head, tail }, RingState::default()] }
 }
 
 #[test]
