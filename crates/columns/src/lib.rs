@@ -2,7 +2,7 @@
 //!
 //! A table is declared once, with [`table!`]: a struct whose fields are its columns, each with its unit, what it means and how it merges.
 //! From that come the Parquet schema, writing ([`encode`], [`Encoder`]), reading ([`TableFile`]), merging and differences ([`rules`]), and
-//! the page that explains the columns ([`reference`]). What a field may be is in [`Value`]: `u64`, `u32`, `f64`, `bool`, `String`, a
+//! the page that explains the columns ([`reference()`]). What a field may be is in [`Value`]: `u64`, `u32`, `f64`, `bool`, `String`, a
 //! few enums ([`Word`]), and an `Option` of any of these.
 //!
 //! Unsigned numbers are stored in signed columns without a note that they are unsigned: no count or time reaches 2^63, and people

@@ -1,5 +1,5 @@
 //! The words of a Profile: methods, tasks, scheduling classes, accesses, carriers of messages. A row here is all that help, completions,
-//! errors, prices, the simulator and pages need of a word; [`Placement`](swtch_topology::Placement) is the topology's.
+//! errors, prices, the simulator and pages need of a word; [`Placement`] is the topology's.
 
 use swtch_topology::Placement;
 use swtch_units::words;

@@ -27,7 +27,7 @@ pub(crate) const DEFAULT_POLICY: &str = "eevdf";
 pub struct Overrides {
     /// The machine by its name.
     pub machine: Option<String>,
-    /// The policies by their names, in order; empty: those of the specification, else [`DEFAULT_POLICY`].
+    /// The policies by their names, in order; empty: those of the specification, else `DEFAULT_POLICY`.
     pub policies: Vec<String>,
     /// The seed.
     pub seed: Option<u64>,

@@ -28,7 +28,7 @@ pub enum Departure {
     Migration,
 }
 
-/// A scheduling policy. CPUs and tasks are places in the tables of [`Kernel`].
+/// A scheduling policy. CPUs and tasks are places in the tables of `Kernel`.
 ///
 /// A policy may keep state by task and by CPU, must be deterministic, and must give the same answers whether or not `tick` is called at
 /// ticks before [`decision_at`](Self::decision_at).

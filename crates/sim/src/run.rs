@@ -63,7 +63,7 @@ impl Setting {
     }
 }
 
-/// Runs a setting under a policy by its name: one of [`policies`](crate::policies::policies), or the path of a sched_ext scheduler's
+/// Runs a setting under a policy by its name: one of [`policies`], or the path of a sched_ext scheduler's
 /// source, which ends in `.bpf.c`. Parameters may follow a colon: `rr:slice-ms=20`, `eevdf:slice-ms=0.5` (the base slice),
 /// `min-fair:min-fairness=0.9`, `flsched:slice_ns=10000000` (a variable of the source).
 ///

@@ -4,7 +4,7 @@
 //! the rest: it checks that a scheduler can run here, loads and attaches it, takes over the tasks that were asked for, prints counters, and
 //! ends when time is up, on a signal, or when the kernel ends the scheduler; then it reports why.
 //!
-//! Reports are [`SchedulerEvent`](swtch_sched_ext::SchedulerEvent)s: lines for people, or JSON, one object a line.
+//! Reports are [`SchedulerEvent`]s: lines for people, or JSON, one object a line.
 //!
 //! Modules: `layout` (where variables lie in a compiled object, by its BTF), `attach` (open, set, load, attach), `verifier`,
 //! `counters`, `exit` (why it ended), `partial` (policies of single tasks), `hotplug`, `options`, `program` (from beginning to end),

@@ -23,7 +23,7 @@ pub struct EngineOutcome<P, S> {
     pub stats: RunStats,
     /// The kernel at the end.
     pub kernel: Kernel,
-    /// The workload; its tasks are in [`Kernel::spec`].
+    /// The workload; its tasks are in `Kernel::spec`.
     pub workload: Workload,
     /// The policy.
     pub policy: P,
