@@ -190,6 +190,11 @@ fn beside(recorder: &Recorder, cpu: &str, round_trips: u32, folder: &Path) -> Op
 }
 
 fn start(recorder: &Recorder, folder: &Path) -> Option<Child> {
+    // A recorder does not replace what is there.
+    if let Some(written) = recorder.writes.map(|name| folder.join(name)) {
+        let _ =
+            if written.is_dir() { std::fs::remove_dir_all(&written) } else { std::fs::remove_file(&written) };
+    }
     let child = Command::new(recorder.words[0])
         .args(&recorder.words[1..])
         .current_dir(folder)
