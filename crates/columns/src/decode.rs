@@ -35,7 +35,7 @@ pub enum TableError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is missing or wrong, and where.
+        /// The fault and its place.
         why: String,
     },
 }

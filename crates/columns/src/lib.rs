@@ -58,7 +58,7 @@ pub trait Columns: Clone + Default + 'static {
     }
 }
 
-/// What is known of a column.
+/// A column without its values: name, type, unit, rule, meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// Its name.
@@ -81,7 +81,7 @@ pub struct About {
 
 /// One column of the rows `R`.
 pub trait Column<R>: Send {
-    /// What is known of it.
+    /// Its name, type, unit, rule and meaning.
     fn about(&self) -> &About;
 
     /// Its value in a row; `None` when absent.

@@ -14,7 +14,7 @@ pub trait Rule<T> {
     /// Merges a later part into `sum`.
     fn merge(sum: &mut T, later: &T);
 
-    /// What came between two snapshots.
+    /// The difference between two snapshots.
     fn delta(later: &T, earlier: &T, growth: &Growth) -> T;
 
     /// Compares two rows by this column, if it is part of the key.
@@ -41,7 +41,7 @@ impl<T: Clone + Ord> Rule<T> for Key {
     }
 }
 
-/// Counts and times add up. What is unknown of one part is unknown of the whole.
+/// Counts and times add up. If one part is unknown, the whole is unknown.
 #[derive(Debug)]
 pub struct Sum;
 
@@ -144,7 +144,7 @@ pub trait Merge: Columns + PartialEq {
     /// Merges a later part of the same thing into this one.
     fn merge(&mut self, later: &Self);
 
-    /// What came between `earlier` and this snapshot. Counters that fell are counted in `growth`.
+    /// The difference between `earlier` and this snapshot. Counters that fell are counted in `growth`.
     #[must_use]
     fn delta(&self, earlier: &Self, growth: &Growth) -> Self;
 
@@ -186,7 +186,7 @@ pub fn merge_rows<R: Merge>(earlier: &[R], later: &[R], finish: impl Fn(&mut R, 
     rows.collect()
 }
 
-/// What came between two snapshots of a table, in the order of the keys; a row that did not change is left out. `finish` gets each row that
+/// The difference between two snapshots of a table, in the order of the keys; a row that did not change is left out. `finish` gets each row that
 /// both have: the difference, earlier, later.
 pub fn delta_rows<R: Merge>(
     later: &[R],

@@ -14,7 +14,7 @@ use swtch_trace::tables::{PreemptionRow, TaskRow, WakeRow};
 /// What a bill is made from: a Trace, and the prices.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
-    /// What was recorded.
+    /// The recording.
     pub trace: TraceView<'a>,
     /// The machine's price list, where there is one.
     pub model: Option<&'a CostModel>,
@@ -141,7 +141,7 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
     }
 }
 
-/// Whether what was recorded had ended when the recording did, so that it does not go on costing: a command that ended, processes or a cgroup
+/// Whether the recorded workload ended before the recording did, and so costs nothing afterwards: a command that ended, processes or a cgroup
 /// that are gone, and every simulated run.
 pub(crate) fn is_over(header: &Header) -> bool {
     if header.provenance.origin == Origin::Simulated {

@@ -184,7 +184,7 @@ pub(crate) fn miss_ns(refills: &[Refill], cache_bytes: u64) -> Option<f64> {
     large.map(|point| (point.work_ns + point.refill_ns) / lines(point.array_bytes)).reduce(f64::max)
 }
 
-/// How many lines of a cache so many bytes take.
+/// How many cache lines that many bytes take.
 pub(crate) fn lines(bytes: u64) -> f64 {
     (bytes as f64 / LINE_BYTES).ceil().max(1.0)
 }

@@ -27,7 +27,7 @@ const AT_ONCE: usize = 64;
 /// How long no connection is accepted after the system ran out of file descriptors or memory.
 const NO_ROOM: Duration = Duration::from_millis(100);
 
-/// What is served under a path.
+/// The answer for a path.
 #[derive(Clone, Debug)]
 pub struct Content {
     /// The header `Content-Type`.

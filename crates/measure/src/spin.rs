@@ -1,4 +1,4 @@
-//! A fixed piece of work, by which a slow CPU is told.
+//! A fixed piece of work, by which a slow CPU is recognised.
 
 use crate::clock::Clock;
 

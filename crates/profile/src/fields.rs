@@ -3,7 +3,7 @@
 use crate::vocabulary::Method;
 use swtch_topology::Field;
 
-/// What is measured on one processor in the normal class only.
+/// Figures measured on one CPU, in the normal class only.
 pub const ONE_CPU: Field = Field::new("total cost, ring and references");
 /// Total cost c2.
 pub const TOTAL: Field = Field::new("total cost");

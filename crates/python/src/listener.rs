@@ -16,17 +16,17 @@ pub(crate) struct Listener {
     interpreter_gone: bool,
     /// Whether `progress` answered False, with which it ends a recording.
     enough: bool,
-    /// Whether the command that is recorded was told to end too.
-    told_command: bool,
+    /// Whether the recorded command was asked to end too.
+    ended_command: bool,
 }
 
 impl Listener {
     pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
-        Self { progress, raised: None, interpreter_gone: false, enough: false, told_command: false }
+        Self { progress, raised: None, interpreter_gone: false, enough: false, ended_command: false }
     }
 
     fn ask(&mut self, question: impl FnOnce(Python<'_>) -> PyResult<()>) {
-        // A thread that outlives the interpreter (a daemon thread at exit) must not attach, and has nobody to run for.
+        // A thread that outlives the interpreter (a daemon thread at exit) must not attach, and has no caller to run for.
         match Python::try_attach(question) {
             Some(answer) => self.raised = answer.err(),
             None => self.interpreter_gone = true,
@@ -80,7 +80,7 @@ impl Observer<swtch_record::Progress> for Listener {
     fn signal(&mut self) -> Option<i32> {
         // Whoever stops recording a command has no other hold on it.
         let first = Observer::<swtch_record::Progress>::stop(self)
-            && !std::mem::replace(&mut self.told_command, true);
+            && !std::mem::replace(&mut self.ended_command, true);
         first.then_some(SIGTERM)
     }
 }

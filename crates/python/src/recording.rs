@@ -12,7 +12,7 @@ use std::time::Duration;
 use swtch_record::{Cost, Mode, Options, Target};
 use swtch_trace::{Destination, SourceKind};
 
-/// What is asked for, a dict with all of these keys.
+/// The arguments, a dict with all of these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Asking<'py> {

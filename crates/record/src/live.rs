@@ -25,7 +25,7 @@ pub struct Live {
     cgroups: CgroupSums,
 }
 
-/// What is known at a moment, in the types of a Trace. Figures are sums since the watch began.
+/// The state at one time, in the types of a Trace. Figures are sums since the watch began.
 ///
 /// Memory stays bounded by what exists: a task that ended is in one snapshot and then forgotten. Quantiles, longest times and pairs are of the
 /// time since the last snapshot. Histograms, intervals and single interrupts are left out.

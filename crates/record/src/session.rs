@@ -244,7 +244,7 @@ fn collect(
     while !workload.ends_within(Duration::from_millis(100)) {
         match observer.signal() {
             Some(signal) => workload.signal(signal),
-            // The recording was ended before the command, which goes on.
+            // The recording was ended before the command, which continues.
             None if observer.stop() => return Ok(None),
             None => {}
         }

@@ -1,4 +1,20 @@
-//! Text in columns.
+//! Text in columns, and digits in groups.
+
+/// Digits in groups of three.
+///
+/// ```
+/// assert_eq!(["7", "950", "12345"].map(swtch_units::grouped), ["7", "950", "12,345"]);
+/// ```
+pub fn grouped(digits: &str) -> String {
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
 
 /// Rows with columns that line up, two spaces between them; `right` says which columns are flushed right. A row of a single cell is a heading:
 /// it stands as it is and widens nothing.

@@ -96,7 +96,7 @@ pub(crate) fn launch(
     }
 }
 
-/// What was recorded of a batch, in nanoseconds and by the round.
+/// The times of a batch, in nanoseconds and by the round.
 fn batch(
     condition: &Condition,
     size: Size,

@@ -16,9 +16,9 @@ use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
 
-/// Longest time that a text may cover. What is further from its first event is a damaged number, and sums of such times would not fit.
+/// Longest time that a text may cover. A later event has a damaged number, and sums of such times would not fit.
 const LONGEST_NS: u64 = 366 * 86_400 * 1_000_000_000;
-/// So many switches go to the writer at once.
+/// That many switches go to the writer at once.
 const BATCH: usize = 4096;
 
 /// An event in its line's company.

@@ -8,7 +8,7 @@ use swtch_trace::tables::{Merge, TaskRow};
 
 /// So many tasks that ended since the last time have rows of their own; of more, those of one control group share one.
 const MOST_ENDED: usize = 1_000;
-/// A task that is missing in so many lists in a row has ended, and its end was lost.
+/// A task that is missing in this number of lists in a row has ended, and its end was lost.
 const MISSED: u64 = 4;
 
 /// A task at the last reading.

@@ -101,7 +101,7 @@ impl BpfCounts {
         })
     }
 
-    /// What was counted before another source is relieved, which is not part of what follows; and when that is (CLOCK_MONOTONIC).
+    /// Takes over from another source: when (CLOCK_MONOTONIC), and the counts before, which are no part of the counts to come.
     pub(super) fn take_over(&mut self, header: &mut Header) -> (u64, Tables) {
         self.take_ended();
         self.ask();

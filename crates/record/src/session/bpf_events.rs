@@ -24,8 +24,8 @@ const MOST_BUFFER_BYTES: u64 = 256 << 20;
 const MOST_HELD: usize = 2 << 20;
 /// At the end, a CPU that is in the middle of a switch is waited for so long, ns: a hypervisor may have taken it.
 const LAST_WAIT_NS: u64 = 2_000_000_000;
-/// The longest time between two polls, and as long as that only where the buffer holds what may come meanwhile, even when it suddenly comes as
-/// fast as it can: some 2 million events a second and CPU.
+/// The longest time between two polls. A buffer that cannot hold the events of that time at the highest rate, some 2 million a second and CPU, is
+/// polled sooner.
 const LONGEST_PERIOD: Duration = Duration::from_millis(200);
 const MOST_EVENTS_PER_S: u64 = 2_000_000;
 
@@ -257,14 +257,8 @@ impl Source for BpfEvents {
     }
 
     fn status(&self) -> Status {
-        let sums = self.accumulator.sums();
-        let progress = Progress {
-            switches: Some(sums.voluntary + sums.involuntary),
-            run_ns: Some(sums.run_ns),
-            tasks: self.accumulator.task_count(),
-            lost: self.bpf.lost().iter().map(Losses::all).sum::<u64>() + self.accumulator.late().all(),
-            ..Progress::default()
-        };
+        let lost = self.bpf.lost().iter().map(Losses::all).sum::<u64>() + self.accumulator.late().all();
+        let progress = Progress::of_events(&self.accumulator, lost);
         Status { period: self.period, alive: self.members.alive(), progress }
     }
 

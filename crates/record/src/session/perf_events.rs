@@ -334,14 +334,7 @@ impl Source for PerfEvents {
     }
 
     fn status(&self) -> Status {
-        let sums = self.accumulator.sums();
-        let progress = Progress {
-            switches: Some(sums.voluntary + sums.involuntary),
-            run_ns: Some(sums.run_ns),
-            tasks: self.accumulator.task_count(),
-            lost: self.perf.lost_so_far(),
-            ..Progress::default()
-        };
+        let progress = Progress::of_events(&self.accumulator, self.perf.lost_so_far());
         Status { period: self.period, alive: self.members.alive(), progress }
     }
 

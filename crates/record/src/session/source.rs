@@ -2,7 +2,7 @@
 
 use crate::error::RecordError;
 use std::time::Duration;
-use swtch_trace::accumulate::Tables;
+use swtch_trace::accumulate::{Accumulator, Tables};
 use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
 
@@ -24,6 +24,20 @@ pub struct Progress {
     pub tasks: u64,
     /// Events lost so far.
     pub lost: u64,
+}
+
+impl Progress {
+    /// That of a source of events.
+    pub(super) fn of_events(accumulator: &Accumulator, lost: u64) -> Self {
+        let sums = accumulator.sums();
+        Self {
+            switches: Some(sums.voluntary + sums.involuntary),
+            run_ns: Some(sums.run_ns),
+            tasks: accumulator.task_count(),
+            lost,
+            ..Self::default()
+        }
+    }
 }
 
 /// How a source stands.

@@ -98,15 +98,7 @@ pub(crate) fn percent_tick(share: f64) -> String {
 
 /// `12,345`.
 pub(crate) fn count(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
+    swtch_units::grouped(&value.to_string())
 }
 
 /// `950`, `1.2k`, `34k`, `5.6M`: for axes and cells.

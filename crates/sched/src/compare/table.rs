@@ -121,17 +121,8 @@ fn range(range: Option<Range>, show: impl Fn(f64) -> String) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// Digits in groups of three.
 fn count(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    swtch_units::grouped(&format!("{value:.0}"))
 }
 
 fn time(ns: f64) -> String {
