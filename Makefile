@@ -4,7 +4,7 @@
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report check test build bench wheel clean
+.PHONY: help setup report check test build bench wheel book clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\): .*## /make \1\t/p' Makefile | expand -t 14
@@ -38,6 +38,10 @@ bench:  ## run the full benchmarks
 wheel:  ## build the Python wheel into target/wheels
 	@tools/setup test
 	cargo --locked xtask wheel
+
+book:  ## build the book into target/book
+	@tools/setup book
+	cargo --locked xtask book
 
 clean:  ## remove everything that was built, and the Python environment
 	cargo clean

@@ -5,6 +5,7 @@
 
 mod architecture;
 mod bench;
+mod book;
 mod cargo_test_output;
 mod check_list;
 mod circles;
@@ -31,6 +32,7 @@ cargo xtask test [STEP...]   every check and test, or those named, with one clos
 cargo xtask check            what is run before every commit: formats, lints, unit tests, quick tests of the command
 cargo xtask bench            the full benchmarks
 cargo xtask wheel            the Python wheel, into target/wheels
+cargo xtask book             the book, into target/book
 cargo xtask levels           the table of levels: a crate imports crates of lower levels only
 
 Steps: ";
@@ -58,6 +60,7 @@ fn run() -> Result<bool> {
         "check" => Ok(steps::check()),
         "bench" => bench::bench(),
         "wheel" => wheel::wheel(),
+        "book" => book::book(),
         "levels" => {
             print!("{}", imports::table());
             Ok(true)

@@ -6,7 +6,7 @@ use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
 use crate::{
-    architecture, check_list, circles, dependency_list, features, imports, junit, licences, metadata,
+    architecture, book, check_list, circles, dependency_list, features, imports, junit, licences, metadata,
     rust_tests, unsafe_code,
 };
 use anyhow::{Result, bail};
@@ -17,7 +17,7 @@ use std::time::Instant;
 type Run = fn() -> Result<Counts>;
 
 /// Cheap checks first. The guests' tests run beside everything after the build, and are waited for at the end.
-const STEPS: [(&str, Run); 19] = [
+const STEPS: [(&str, Run); 20] = [
     ("format", format),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("circles", || Ok(Counts::of_complaints(circles::complaints(&metadata::workspace()?)?))),
@@ -36,6 +36,7 @@ const STEPS: [(&str, Run); 19] = [
     ("stubs", stubs),
     ("functions", || pytest(&["functions/python/tests", "tests/functions"], "functions")),
     ("browser", || pytest(&["tests/browser"], "browser")),
+    ("book", book),
     (GUESTS, || unreachable!("it runs beside the others")),
 ];
 const BUILD: &str = "build";
@@ -144,6 +145,14 @@ fn python() -> Result<Counts> {
         }
     }
     pytest(&["python/tests"], "python")
+}
+
+/// The book builds: every link leads somewhere, and every page is in the index.
+fn book() -> Result<Counts> {
+    match without_python("book") {
+        Some(skipped) => Ok(skipped),
+        None => Ok(Counts::of_command(&book::build()?)),
+    }
 }
 
 fn ruff() -> Result<Counts> {
