@@ -4,6 +4,7 @@
 #[path = "../cli/common/mod.rs"]
 #[allow(dead_code)]
 mod common;
+mod examples;
 mod guest;
 mod sched;
 mod schedulers;

@@ -1,5 +1,7 @@
 //! Running the program as a user does.
 
+#[allow(dead_code, reason = "each of the two test programs uses a half of it")]
+pub mod examples;
 pub mod group;
 pub mod machine;
 

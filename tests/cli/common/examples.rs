@@ -1,0 +1,215 @@
+//! The examples of every command's `--help` and the commands in the documents, and running them.
+
+use super::{fixture, home, is_root, run, skip, stderr, stdout, swtch};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The examples of a help text: indented lines that begin with the program's name, less the remark after two blanks.
+fn examples(help: &str) -> Vec<String> {
+    help.lines()
+        .filter_map(|line| line.strip_prefix("  ").filter(|rest| rest.starts_with("swtch ")))
+        .map(|line| line.split("  ").next().unwrap_or(line).trim().to_owned())
+        .collect()
+}
+
+/// The commands of a document: lines `$ swtch ...` in its code blocks.
+fn commands(document: &str) -> Vec<String> {
+    document.lines().filter_map(|line| line.strip_prefix("$ ")).map(str::to_owned).collect()
+}
+
+const PIPELINE: &str = "machine = 4\npolicies = [\"eevdf\", \"rr\"]\n[[task]]\nname = \"a\"\nprogram = \"loop 9 { compute 1ms; sleep 1ms }\"\n";
+const GRID: &str = "machines = [4]\npolicies = [\"eevdf\"]\nworkloads = [\"spin:work_ns=1ms\"]\n";
+const RT_APP: &str = r#"{ "tasks": { "worker": { "loop": 10, "run": 1000, "sleep": 500 } } }"#;
+
+/// A home with what the examples name: profiles of other machines, one of this machine, and Traces.
+pub fn furnished() -> super::Home {
+    let home = home();
+    for (name, source) in
+        [("board", "vm"), ("server", "server"), ("last-week", "vm"), ("before", "vm"), ("after", "server")]
+    {
+        let source = fixture(&format!("profiles/{source}.json"));
+        fs::copy(source, home.path().join(format!("{name}.json"))).unwrap();
+    }
+    for (name, source) in [("before", "machine"), ("after", "procfs")] {
+        let folder = home.path().join(format!("{name}.swtch"));
+        fs::create_dir(&folder).unwrap();
+        for file in fs::read_dir(fixture(&format!("traces/{source}.swtch"))).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+        }
+    }
+    for name in ["cloud", "edge"] {
+        fs::create_dir(home.path().join(name)).unwrap();
+        let source = fixture(&format!("studies/{name}/study.json"));
+        fs::copy(source, home.path().join(name).join("study.json")).unwrap();
+    }
+    fs::create_dir(home.path().join("faas-tiers")).unwrap();
+    for (from, to) in
+        [("gcf/tiers.json", "faas-tiers/tiers.json"), ("python.json", "python.json"), ("go.json", "go.json")]
+    {
+        fs::copy(fixture(&format!("faas/{from}")), home.path().join(to)).unwrap();
+    }
+    fs::create_dir(home.path().join("swtch")).unwrap();
+    fs::copy(fixture("profiles/vm.json"), home.path().join("swtch/profile.json")).unwrap();
+    let kinds = r#"{"types": [{"name": "big", "cores": 1}, {"name": "small", "cores": 2}], "speeds": [[3, 1], [2, 1], [1.5, 1]]}"#;
+    fs::write(home.path().join("kinds.json"), kinds).unwrap();
+    fs::write(home.path().join("pipeline.toml"), PIPELINE).unwrap();
+    fs::write(home.path().join("grid.toml"), GRID).unwrap();
+    fs::write(home.path().join("board.rt.json"), RT_APP).unwrap();
+    fs::write(home.path().join("Makefile"), "all:\n\t@sleep 0.1\n").unwrap();
+    let server = home.path().join("server");
+    fs::write(&server, "#!/bin/sh\nsleep 0.1\n").unwrap();
+    fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
+    // A Trace, and the text that it was made of.
+    fs::copy(fixture("imports/ftrace.txt"), home.path().join("trace.txt")).unwrap();
+    let imported = run(swtch(home.path()).args(["import", "trace.txt", "-o", "run.swtch"]));
+    assert!(imported.status.success(), "{}", stderr(&imported));
+    home
+}
+
+/// The example as it stands, but with a second to measure instead of a minute, and of a process and a control group that are there.
+fn made_short(example: &str) -> String {
+    match example.strip_prefix("swtch measure") {
+        Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 1s{rest}"),
+        _ => {}
+    }
+    if example.starts_with("swtch vm ") && example.ends_with("-- swtch measure --quick") {
+        // Two boots that count instructions take a minute; that they agree is tested elsewhere.
+        return example.replace("--deterministic ", "") + " --method pipe --time-limit 5s";
+    }
+    match example.strip_prefix("swtch serve") {
+        // It would go on for ever; a signal ends it without a failure.
+        Some(rest) if !rest.contains("--once") && !rest.contains("--dashboard") => {
+            let listen = if rest.contains("--listen") { "" } else { " --listen 127.0.0.1:0" };
+            return format!(
+                "timeout --foreground --preserve-status 3 swtch serve{listen}{}",
+                rest.replace("17982", "0")
+            );
+        }
+        _ => {}
+    }
+    if example.starts_with("swtch sched compare --policies") && !is_root() {
+        return example.replace("stock,fifo,rr", "stock");
+    }
+    // Without a terminal it would go on for ever.
+    let ends = ["--once", "-n "].iter().any(|option| example.contains(option));
+    let example = match example.strip_prefix("swtch top") {
+        Some(rest) if !ends => &format!("swtch top -n 1{rest}"),
+        _ => example,
+    };
+    let durations = ["--duration 10s", "--duration 30s", "--duration 1m"];
+    let short = durations.iter().fold(example.to_owned(), |text, long| text.replace(long, "--duration 1s"));
+    short.replace("-p 1234", &format!("-p {}", std::process::id())).replace("/system.slice/web.service", "/")
+}
+
+/// Whether this example loads a scheduler: then it runs in a guest.
+fn loads(example: &str) -> bool {
+    let word = example.strip_prefix("swtch sched ").and_then(|rest| rest.split(' ').next());
+    let asks = ["list", "status", "compare"].contains(&word.unwrap_or("list"));
+    !asks && !example.contains("--help")
+}
+
+/// Whether this example boots a virtual machine.
+fn boots(example: &str) -> bool {
+    example.starts_with("swtch vm ") || example.starts_with("swtch sched compare --vm")
+}
+
+/// Runs those that need no virtual machine; how many they were.
+pub fn run_here(examples: &[String], home: &Path) -> usize {
+    let here: Vec<&String> = examples.iter().filter(|example| !loads(example) && !boots(example)).collect();
+    for example in &here {
+        runs(example, home);
+    }
+    here.len()
+}
+
+/// Runs those that boot a virtual machine, and those that load a scheduler, all in one.
+pub fn run_in_guests(examples: &[String], home: &Path) {
+    let (loading, others): (Vec<&String>, Vec<&String>) = examples.iter().partition(|example| loads(example));
+    for example in others.into_iter().filter(|example| boots(example)) {
+        runs(example, home);
+    }
+    load_in_guest(&loading, home);
+}
+
+/// Runs examples that load a scheduler, in one guest, each for a second, on a process and a control group that are there.
+fn load_in_guest(examples: &[&String], home: &Path) {
+    let script: Vec<String> = examples
+        .iter()
+        .map(|example| {
+            example.replace("$(pidof server)", "$$").replace("/batch.slice", "").replace("--for 60s", "")
+        })
+        .map(|example| format!("{example} --for 1s"))
+        .collect();
+    let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
+    if examples.is_empty() {
+        return;
+    }
+    let mut copies = String::new();
+    for scheduler in ["scx_flsched", "scx_fair"] {
+        let path = bin.join(scheduler);
+        if !path.is_file() {
+            skip(&script.join(", "), &format!("{scheduler} is not built"));
+            return;
+        }
+        copies.push_str(&format!(" --copy {}", path.display()));
+    }
+    let script = format!("set -e; {}", script.join("; "));
+    // As many CPUs as the examples name.
+    runs(&format!("swtch vm --cpus 6{copies} -- sh -c '{script}'"), home);
+}
+
+fn runs(example: &str, home: &Path) {
+    let command = made_short(example);
+    let command = command.split(" | jq ").next().unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let output = Command::new("bash")
+        .args(["-o", "pipefail", "-c", command])
+        .env("PATH", path)
+        .env("XDG_STATE_HOME", home)
+        .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache"))
+        .current_dir(home)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{example}: {}", stderr(&output));
+}
+
+/// The examples of the help of every command.
+pub fn of_help(home: &Path) -> Vec<String> {
+    let top = stdout(&run(swtch(home).arg("--help")));
+    let mut all = examples(&top);
+    for command in [
+        "doctor", "measure", "record", "top", "serve", "report", "export", "import", "simulate", "shares",
+        "schema", "vm", "sched",
+    ] {
+        assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
+        let help = stdout(&run(swtch(home).args([command, "--help"])));
+        let found = examples(&help);
+        assert!(!found.is_empty(), "'swtch {command} --help' has no example: {help}");
+        all.extend(found);
+    }
+    all.extend(examples(&stdout(&run(swtch(home).args(["sched", "compare", "--help"])))));
+    all
+}
+
+/// The commands in the documents.
+pub fn of_documents() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let documents = [
+        "README.md",
+        "docs/method.md",
+        "docs/formats.md",
+        "docs/commands.md",
+        "docs/simulate.md",
+        "docs/sched.md",
+    ];
+    documents
+        .iter()
+        .flat_map(|document| commands(&fs::read_to_string(root.join(document)).unwrap()))
+        .filter(|command| command.starts_with("swtch "))
+        .collect()
+}
