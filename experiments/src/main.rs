@@ -3,22 +3,23 @@
 
 use anyhow::{Context, Result, bail};
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
-use swtch_experiments::{EXPERIMENTS, Experiment, Options, Table, names, update};
+use swtch_experiments::{EXPERIMENTS, Experiment, Options, Pages, Table, names};
 
 const HELP: &str = "\
 Computes published tables again and prints what was published, what comes out here, and the difference.
 
-Usage: swtch-experiments NAME [--json] [--threads N] [--write FILE]
+Usage: swtch-experiments NAME [--json] [--threads N] [--write DIR]
 
       --json         print JSON
       --threads N    threads for what takes long; figures do not depend on it
-      --write FILE   put the tables into the marked blocks of FILE (docs/experiments.md)
+      --write DIR    put the tables into the marked blocks of the pages below DIR (docs)
   -h, --help         print this
 
 Examples:
   cargo run --release -p swtch-experiments -- two-apps
-  cargo run --release -p swtch-experiments -- all --write docs/experiments.md
+  cargo run --release -p swtch-experiments -- all --write docs
 
 Names: all";
 
@@ -116,10 +117,7 @@ fn print(text: &str) -> Result<()> {
 }
 
 fn write(path: &str, results: &[(&str, Vec<Table>)]) -> Result<()> {
-    let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
-    let new = update(&old, results)
-        .with_context(|| format!("{path} does not have the blocks of all experiments"))?;
-    std::fs::write(path, new).with_context(|| format!("cannot write {path}"))
+    Pages::read(Path::new(path))?.update(results)?.write()
 }
 
 #[cfg(test)]
@@ -136,7 +134,7 @@ mod tests {
             Arguments { name: Some("ring".to_owned()), json: true, threads: Some(3), ..Arguments::default() };
         assert_eq!(parsed("--json ring --threads 3").unwrap(), expected);
         assert_eq!(parsed("ring --threads 3 --json").unwrap(), expected);
-        assert!(parsed("ring --write docs/experiments.md").unwrap().write.is_some());
+        assert!(parsed("ring --write docs").unwrap().write.is_some());
         assert!(parsed("--help").unwrap().help);
     }
 

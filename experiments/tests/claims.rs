@@ -1,9 +1,10 @@
 //! What the tables and the document claim.
 #![allow(missing_docs)]
 
-use swtch_experiments::{EXPERIMENTS, Options, Published, Standing, Table, update};
+use std::path::Path;
+use swtch_experiments::{EXPERIMENTS, Options, Pages, Published, Standing, Table};
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/experiments.md");
+const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 
 fn results() -> Vec<(&'static str, Vec<Table>)> {
     let short = EXPERIMENTS.iter().filter(|experiment| !experiment.long);
@@ -13,7 +14,7 @@ fn results() -> Vec<(&'static str, Vec<Table>)> {
 /// A small part of what takes long says nothing about what was published, but it must run, and alike on any number of threads.
 #[test]
 fn what_takes_long_runs_in_small_and_has_its_block() {
-    let document = std::fs::read_to_string(DOCUMENT).unwrap();
+    let pages = Pages::read(Path::new(DOCS)).unwrap();
     for experiment in EXPERIMENTS.iter().filter(|experiment| experiment.long) {
         let small = |threads| (experiment.run)(Options { threads, small: true }).unwrap();
         let tables = small(2);
@@ -28,7 +29,7 @@ fn what_takes_long_runs_in_small_and_has_its_block() {
         assert_eq!(markdown(&tables), markdown(&small(1)), "{}", experiment.name);
 
         let begin = format!("<!-- begin {} -->", experiment.name);
-        let (_, block) = document.split_once(&begin).unwrap();
+        let (_, block) = pages.iter().find_map(|(_, page)| page.split_once(&begin)).unwrap();
         let (block, _) = block.split_once("<!-- end ").unwrap();
         assert!(block.contains("| figure | published | obtained |"), "{}", experiment.name);
     }
@@ -48,13 +49,16 @@ fn every_row_is_as_far_from_what_was_published_as_it_says_and_the_document_has_t
     let reproduced = count(|standing| matches!(standing, Standing::Reproduced { .. }));
     assert!(reproduced > 5 * calibrated, "{reproduced} checked, {calibrated} calibrated");
 
-    let document = std::fs::read_to_string(DOCUMENT).unwrap();
-    let again = update(&document, &results).unwrap();
-    let hint = "run: cargo run --release -p swtch-experiments -- all --write docs/experiments.md";
-    for (line, (old, new)) in document.lines().zip(again.lines()).enumerate() {
-        assert_eq!(old, new, "line {} of docs/experiments.md is out of date; {hint}", line + 1);
+    let pages = Pages::read(Path::new(DOCS)).unwrap();
+    let again = pages.update(&results).unwrap();
+    let hint = "run: cargo run --release -p swtch-experiments -- all --write docs";
+    for ((path, old), (_, new)) in pages.iter().zip(again.iter()) {
+        let name = path.display();
+        for (line, (old, new)) in old.lines().zip(new.lines()).enumerate() {
+            assert_eq!(old, new, "line {} of {name} is out of date; {hint}", line + 1);
+        }
+        assert_eq!(old.lines().count(), new.lines().count(), "{name} is out of date; {hint}");
     }
-    assert_eq!(document.lines().count(), again.lines().count(), "docs/experiments.md is out of date; {hint}");
 }
 
 #[test]
@@ -105,4 +109,30 @@ fn names_are_unique_and_none_is_all() {
     let distinct: std::collections::BTreeSet<&str> = names.into_iter().collect();
     assert_eq!(distinct.len(), names.len());
     assert!(!names.contains(&"all"));
+}
+
+/// The simulator's own page begins with how far it is off: the ends of the rows of its results.
+#[test]
+fn the_page_of_the_simulator_has_the_errors_of_its_results() {
+    let read = |name: &str| std::fs::read_to_string(Path::new(DOCS).join(name)).unwrap();
+    let (results, page) = (read("results/simulator.md"), read("simulate.md"));
+    let off = |cell: &str| -> i32 {
+        let cell = cell.trim_matches(|letter: char| letter == '*' || letter.is_whitespace());
+        cell.trim_end_matches(" %").trim_start_matches('+').parse().unwrap()
+    };
+    for kind in ["pipe", "hackbench", "tasks that compute"] {
+        let rows = results.lines().filter(|line| line.starts_with("| "));
+        let rows: Vec<Vec<&str>> = rows
+            .map(|line| line.trim_matches('|').split('|').collect::<Vec<_>>())
+            .filter(|cells| cells.len() == 7 && cells[0].contains(kind))
+            .collect();
+        assert!(rows.len() >= 4, "{kind}: {rows:?}");
+        let ends = |column: usize| {
+            let all = || rows.iter().map(|cells| off(cells[column]));
+            let shown = |percent: i32| if percent == 0 { "0".to_owned() } else { format!("{percent:+}") };
+            format!("{} % to {} %", shown(all().min().unwrap()), shown(all().max().unwrap()))
+        };
+        let row = format!("| {kind} | {} | {} |", ends(3), ends(6));
+        assert!(page.contains(&row), "docs/simulate.md lacks this row: {row}");
+    }
 }
