@@ -65,6 +65,10 @@ pub(crate) enum Command {
     Vm(Box<vm::VmArgs>),
     /// The JSON Schema of the files swtch writes
     Schema(SchemaArgs),
+    /// Prints what completes commands and options in a shell
+    Completions(CompletionsArgs),
+    /// Prints a manual page, or writes all of them
+    Man(ManArgs),
     #[command(external_subcommand)]
     External(Vec<OsString>),
 }
@@ -191,6 +195,30 @@ pub(crate) struct SchemaArgs {
     /// Which file
     #[arg(value_enum)]
     pub(crate) of: SchemaOf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    swtch completions bash > ~/.local/share/bash-completion/completions/swtch\n  \
+    swtch completions zsh > ~/.zfunc/_swtch      (a directory in $fpath)\n  \
+    swtch completions fish > ~/.config/fish/completions/swtch.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  swtch man record | man -l -\n  \
+    swtch man sched compare > swtch-sched-compare.1\n  \
+    swtch man --out ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// The command, e.g. 'sched compare'; swtch itself when none is given
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// Write the pages of all commands into this directory
+    #[arg(short, long, value_name = "DIRECTORY", conflicts_with = "command")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

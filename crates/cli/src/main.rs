@@ -34,6 +34,8 @@ fn main() -> ExitCode {
         Command::Sched(args) => commands::sched::run(&args),
         Command::Vm(args) => commands::vm::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
+        Command::Completions(args) => commands::completions::completions(&args),
+        Command::Man(args) => commands::completions::man(&args),
         Command::External(words) => commands::external::run(&words),
     };
     match done {

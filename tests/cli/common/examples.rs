@@ -58,6 +58,9 @@ pub fn furnished() -> super::Home {
     fs::write(home.path().join("pipeline.toml"), PIPELINE).unwrap();
     fs::write(home.path().join("grid.toml"), GRID).unwrap();
     fs::write(home.path().join("board.rt.json"), RT_APP).unwrap();
+    for folder in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"] {
+        fs::create_dir_all(home.path().join(folder)).unwrap();
+    }
     fs::write(home.path().join("Makefile"), "all:\n\t@sleep 0.1\n").unwrap();
     let server = home.path().join("server");
     fs::write(&server, "#!/bin/sh\nsleep 0.1\n").unwrap();
@@ -163,12 +166,14 @@ fn load_in_guest(examples: &[&String], home: &Path) {
 
 fn runs(example: &str, home: &Path) {
     let command = made_short(example);
-    let command = command.split(" | jq ").next().unwrap();
+    // What reads the output may not be installed.
+    let command = command.split(" | jq ").next().unwrap().split(" | man ").next().unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let output = Command::new("bash")
         .args(["-o", "pipefail", "-c", command])
         .env("PATH", path)
+        .env("HOME", home)
         .env("XDG_STATE_HOME", home)
         .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("vm-cache"))
         .current_dir(home)
@@ -184,7 +189,7 @@ pub fn of_help(home: &Path) -> Vec<String> {
     let mut all = examples(&top);
     for command in [
         "doctor", "measure", "record", "top", "serve", "report", "export", "import", "simulate", "shares",
-        "schema", "vm", "sched",
+        "schema", "vm", "sched", "completions", "man",
     ] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home).args([command, "--help"])));

@@ -1,5 +1,6 @@
 //! One file a command: a call into a library, and output.
 
+pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod external;
