@@ -188,8 +188,21 @@ pub fn of_help(home: &Path) -> Vec<String> {
     let top = stdout(&run(swtch(home).arg("--help")));
     let mut all = examples(&top);
     for command in [
-        "doctor", "measure", "record", "top", "serve", "report", "export", "import", "simulate", "shares",
-        "schema", "vm", "sched", "completions", "man",
+        "doctor",
+        "measure",
+        "record",
+        "top",
+        "serve",
+        "report",
+        "export",
+        "import",
+        "simulate",
+        "shares",
+        "schema",
+        "vm",
+        "sched",
+        "completions",
+        "man",
     ] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home).args([command, "--help"])));

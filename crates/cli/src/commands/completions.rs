@@ -36,7 +36,10 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
 fn find<'a>(top: &'a Command, words: &[String]) -> Result<&'a Command, WrongUsage> {
     words.iter().try_fold(top, |command, word| {
         command.find_subcommand(word).ok_or_else(|| {
-            WrongUsage(format!("unknown command '{}': there is no page for it; see swtch --help", words.join(" ")))
+            WrongUsage(format!(
+                "unknown command '{}': there is no page for it; see swtch --help",
+                words.join(" ")
+            ))
         })
     })
 }
