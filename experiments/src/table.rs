@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use swtch_units::TextTable;
 
 /// Figures that belong together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -289,24 +290,12 @@ fn markdown_rows(header: &[String], rows: &[Vec<String>]) -> String {
 }
 
 fn columns(header: &[String], rows: &[Vec<String>]) -> String {
-    let all = || std::iter::once(header).chain(rows.iter().map(Vec::as_slice));
-    let shape: Vec<(usize, bool)> = (0..header.len())
-        .map(|column| {
-            let width = all().map(|row| row[column].chars().count()).max().unwrap_or(0);
-            (width, is_numeric(rows, column))
-        })
-        .collect();
-    let mut text = String::new();
-    for row in all() {
-        let mut line = String::new();
-        for (cell, (width, numeric)) in row.iter().zip(&shape) {
-            let gap = " ".repeat(width - cell.chars().count());
-            line += &if *numeric { format!("  {gap}{cell}") } else { format!("  {cell}{gap}") };
-        }
-        text += line.trim_end();
-        text.push('\n');
+    let mut table =
+        TextTable::new(header).left((0..header.len()).filter(|column| !is_numeric(rows, *column)));
+    for row in rows {
+        table.row(row);
     }
-    text
+    table.indented()
 }
 
 #[cfg(test)]

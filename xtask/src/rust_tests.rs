@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// The program of the tests in virtual machines.
@@ -28,7 +29,7 @@ const QUICK: [&str; 5] = ["bad_input", "exchange", "reporting", "sharing", "simu
 /// All tests but those in virtual machines.
 pub(crate) fn all() -> Result<Counts> {
     let mut sum = Counts::default();
-    for program in programs(&[])?.iter().filter(|program| program.target != GUESTS) {
+    for program in all_programs()?.iter().filter(|program| program.target != GUESTS) {
         sum.add(run(program, &[])?);
     }
     let documentation = ["test", "--release", "--workspace", "--doc", "--", "--show-output"];
@@ -40,12 +41,11 @@ pub(crate) fn all() -> Result<Counts> {
 /// The tests in virtual machines, to be run by another thread: a guest computes on one CPU, and the other is free meanwhile. What they print
 /// is shown when they have ended, so that nothing is mixed.
 pub(crate) fn guests() -> Result<impl FnOnce() -> Result<Shown> + Send> {
-    let guests: Vec<Program> =
-        programs(&[])?.into_iter().filter(|program| program.target == GUESTS).collect();
+    let guests = all_programs()?.iter().filter(|program| program.target == GUESTS);
     Ok(move || {
         let began = Instant::now();
         let mut shown = Shown { counts: Counts::default(), lines: Vec::new(), seconds: 0.0 };
-        for program in &guests {
+        for program in guests {
             let outcome = stream_shown(&mut command(program), |_| false)?;
             let mut worth_showing = worth_showing();
             shown.lines.extend(outcome.lines.iter().filter(|line| worth_showing(line)).cloned());
@@ -86,6 +86,16 @@ fn command(program: &Program) -> Command {
     command.args(["--show-output", "-Zunstable-options", "--report-time"]).env("RUSTC_BOOTSTRAP", "1");
     command.current_dir(&program.directory);
     command
+}
+
+/// All test programs; they are built and listed once.
+fn all_programs() -> Result<&'static [Program]> {
+    static ALL: OnceLock<Vec<Program>> = OnceLock::new();
+    if let Some(known) = ALL.get() {
+        return Ok(known);
+    }
+    let found = programs(&[])?;
+    Ok(ALL.get_or_init(|| found))
 }
 
 /// Builds the test programs and lists them.

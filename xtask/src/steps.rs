@@ -16,8 +16,8 @@ use std::time::Instant;
 
 type Run = fn() -> Result<Counts>;
 
-/// Cheap checks first. The guests' tests run beside everything after the build, and are waited for at the end.
-const STEPS: [(&str, Run); 20] = [
+/// Cheap checks first. [`GUESTS`] comes last.
+const STEPS: [(&str, Run); 19] = [
     ("format", format),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("circles", || Ok(Counts::of_complaints(circles::complaints(&metadata::workspace()?)?))),
@@ -37,13 +37,13 @@ const STEPS: [(&str, Run); 20] = [
     ("functions", || pytest(&["functions/python/tests", "tests/functions"], "functions")),
     ("browser", || pytest(&["tests/browser"], "browser")),
     ("book", book),
-    (GUESTS, || unreachable!("it runs beside the others")),
 ];
 const BUILD: &str = "build";
+/// The guests' tests: they run beside everything after the build, and are waited for at the end.
 const GUESTS: &str = "guests";
 
 pub(crate) fn names() -> Vec<&'static str> {
-    STEPS.iter().map(|(name, _)| *name).collect()
+    STEPS.iter().map(|(name, _)| *name).chain([GUESTS]).collect()
 }
 
 /// What is run before every commit: what takes seconds. The tests that do come after them.
@@ -54,7 +54,7 @@ const QUICK: [&str; 9] =
 pub(crate) fn check() -> bool {
     let mut steps = named(|name| QUICK.contains(&name));
     steps.push(("rust", rust_tests::quick));
-    run_steps(&steps)
+    run_steps(&steps, false)
 }
 
 fn named(chosen: impl Fn(&str) -> bool) -> Vec<(&'static str, Run)> {
@@ -66,45 +66,51 @@ pub(crate) fn test(wanted: &[String]) -> Result<bool> {
     if let Some(unknown) = wanted.iter().find(|name| !names().contains(&name.as_str())) {
         bail!("no step is called '{unknown}'; they are {}", names().join(" "));
     }
-    Ok(run_steps(&named(|name| wanted.is_empty() || wanted.iter().any(|one| one == name))))
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
+    Ok(run_steps(&named(is_wanted), is_wanted(GUESTS)))
 }
 
 /// Runs steps, none hidden by the failure of another; whether none failed.
-fn run_steps(steps: &[(&'static str, Run)]) -> bool {
+fn run_steps(steps: &[(&'static str, Run)], with_guests: bool) -> bool {
     let begin_guests = steps.iter().position(|(name, _)| *name == BUILD).map_or(0, |build| build + 1);
-    let has_guests = steps.iter().any(|(name, _)| *name == GUESTS);
     let mut results = Vec::new();
     std::thread::scope(|scope| {
+        let begin = || rust_tests::guests().map(|guests| scope.spawn(guests));
         let mut guests = None;
         for (index, (name, run)) in steps.iter().enumerate() {
-            if index == begin_guests && has_guests {
-                guests = Some(rust_tests::guests().map(|guests| scope.spawn(guests)));
+            if with_guests && index == begin_guests {
+                guests = Some(begin());
             }
             println!("\n=== {name}");
             let start = Instant::now();
-            let found = match guests.take_if(|_| *name == GUESTS) {
-                Some(guests) => guests.and_then(|guests| match guests.join() {
-                    Ok(found) => found,
-                    Err(_) => bail!("the thread of the guests' tests panicked"),
-                }),
-                None => run().map(|counts| {
-                    let seconds = start.elapsed().as_secs_f64();
-                    Shown { counts, lines: Vec::new(), seconds }
-                }),
-            };
-            let Shown { counts, lines, seconds } = found.unwrap_or_else(|error| {
-                println!("error: {error:#}");
-                let seconds = start.elapsed().as_secs_f64();
-                Shown { counts: Counts::failed(format!("{error:#}")), lines: Vec::new(), seconds }
+            results.push(result(name, run(), start));
+        }
+        if with_guests {
+            println!("\n=== {GUESTS}");
+            let start = Instant::now();
+            let ended = guests.unwrap_or_else(begin).and_then(|guests| {
+                guests.join().unwrap_or_else(|_| bail!("the thread of the guests' tests panicked"))
             });
-            for line in &lines {
-                println!("{line}");
-            }
-            results.push(StepResult { name, counts, seconds });
+            results.push(match ended {
+                Ok(Shown { counts, lines, seconds }) => {
+                    lines.iter().for_each(|line| println!("{line}"));
+                    StepResult { name: GUESTS, counts, seconds }
+                }
+                Err(error) => result(GUESTS, Err(error), start),
+            });
         }
     });
     println!("{}", summary(&results));
     all_passed(&results)
+}
+
+/// What a step that began at `start` came to.
+fn result(name: &'static str, counts: Result<Counts>, start: Instant) -> StepResult {
+    let counts = counts.unwrap_or_else(|error| {
+        println!("error: {error:#}");
+        Counts::failed(format!("{error:#}"))
+    });
+    StepResult { name, counts, seconds: start.elapsed().as_secs_f64() }
 }
 
 fn format() -> Result<Counts> {

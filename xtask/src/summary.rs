@@ -2,6 +2,7 @@
 
 use crate::step::Counts;
 use std::fmt::Write as _;
+use swtch_units::TextTable;
 
 /// Of what failed tests printed, the summary repeats so many lines a step; all of it stands above.
 const DETAIL_LINES: usize = 60;
@@ -22,16 +23,17 @@ pub(crate) fn all_passed(results: &[StepResult]) -> bool {
 
 /// The summary, whose last line is `N passed, N failed, N skipped` and nothing else.
 pub(crate) fn summary(results: &[StepResult]) -> String {
-    let mut text =
-        format!("\n{:<14} {:>7} {:>7} {:>8} {:>9}\n", "step", "passed", "failed", "skipped", "seconds");
+    let mut table = TextTable::new(["step", "passed", "failed", "skipped", "seconds"]);
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for StepResult { name, counts, seconds } in results {
         let (failures, skips) = (counts.failures.len(), counts.skips.len());
-        let _ = writeln!(text, "{name:<14} {:>7} {failures:>7} {skips:>8} {seconds:>9.1}", counts.passed);
+        let counted = [counts.passed, failures, skips].map(|count| count.to_string());
+        table.row([(*name).to_owned()].into_iter().chain(counted).chain([format!("{seconds:.1}")]));
         passed += counts.passed;
         failed += failures;
         skipped += skips;
     }
+    let mut text = format!("\n{table}");
     let mut times: Vec<(&str, &(String, f64))> = results
         .iter()
         .flat_map(|result| result.counts.times.iter().map(|time| (result.name, time)))

@@ -1,8 +1,8 @@
 //! Shares of fast cores, for people and for machines.
 
-use crate::terminal::table::TextTable;
 use serde_json::{Map, Value, json};
 use swtch_fairness::{Ddof, Metrics, Solution, TypedShares};
+use swtch_units::TextTable;
 
 /// What was asked for: a policy on a machine of fast and slow cores.
 #[derive(Clone, Debug)]
@@ -40,7 +40,8 @@ pub fn json(asked: &Asked<'_>, solution: &Solution) -> Value {
 
 /// The shares as a table, with what they achieve in a sentence above it.
 pub fn text(asked: &Asked<'_>, solution: &Solution) -> String {
-    let mut table = TextTable::new(&["application", "speedup", "required", "share", "performance"]);
+    let titles = ["application", "speedup", "required", "share", "performance"];
+    let mut table = TextTable::new(titles).right(0);
     let rows = solution.shares.iter().zip(&solution.required).zip(&solution.performance);
     for (((share, required), performance), (number, speedup)) in rows.zip((1..).zip(asked.speedups)) {
         table.row([
@@ -52,7 +53,7 @@ pub fn text(asked: &Asked<'_>, solution: &Solution) -> String {
         ]);
     }
     let heading = format!("{} on {} fast and {} slow cores", asked.policy, asked.fast, asked.slow);
-    let mut text = format!("{}\n{}", sentence(&solution.metrics), table.render(&heading, &[0, 1, 2, 3, 4]));
+    let mut text = format!("{}\n{}", sentence(&solution.metrics), table.under(&heading));
     if let Some(mix) = solution.mix {
         text.push_str(&format!(
             "In the long run {:.2} % of the throughput allocation, the rest max-fair.\n",
@@ -82,20 +83,17 @@ pub fn typed_json(min_fairness: f64, shares: &TypedShares, ddof: Ddof) -> Value 
 
 /// The same as a table, a column for each kind.
 pub fn typed_text(names: &[String], shares: &TypedShares, ddof: Ddof) -> String {
-    let titles: Vec<&str> = std::iter::once("application")
-        .chain(names.iter().map(String::as_str))
-        .chain(["performance"])
-        .collect();
-    let mut table = TextTable::new(&titles);
+    let kinds = names.iter().map(String::as_str);
+    let titles = std::iter::once("application").chain(kinds).chain(["performance"]);
+    let mut table = TextTable::new(titles).right(0);
     for ((row, performance), number) in shares.shares.iter().zip(&shares.performance).zip(1..) {
         let mut cells = vec![number.to_string()];
         cells.extend(row.iter().map(|share| format!("{share:.6}")));
         cells.push(format!("{performance:.6}"));
         table.row(cells);
     }
-    let right: Vec<usize> = (0..titles.len()).collect();
     let heading = "Fraction of the time on each kind of core";
-    format!("{}\n{}", sentence(&Metrics::of(&shares.performance, ddof)), table.render(heading, &right))
+    format!("{}\n{}", sentence(&Metrics::of(&shares.performance, ddof)), table.under(heading))
 }
 
 fn put(found: &mut Map<String, Value>, metrics: &Metrics) {

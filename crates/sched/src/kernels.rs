@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::path::Path;
 use swtch_profile::{Profile, file};
-use swtch_units::{Observer, aligned};
+use swtch_units::{Observer, TextTable};
 use swtch_vm::{Accelerator, Event, Outcome, Spec};
 
 /// The Profile that `swtch measure` writes in the guest, and that comes back.
@@ -77,13 +77,13 @@ pub fn kernels_table(runs: &[KernelRun]) -> String {
     // The instructions of all CPUs are not a time that a machine would take.
     let counted = runs.iter().all(|run| run.outcome.accelerator == Accelerator::CountedInstructions);
     let time = if counted { "virtual ms" } else { "time, ms" };
-    let mut rows = vec![["", "switches", time, "forks"].map(str::to_owned).to_vec()];
-    rows.extend(runs.iter().map(|run| {
+    let mut table = TextTable::new(["", "switches", time, "forks"]);
+    for run in runs {
         let exited = &run.outcome.exited;
         let ms = format!("{:.6}", exited.elapsed_ns as f64 / 1e6);
-        vec![run.name.clone(), exited.context_switches.to_string(), ms, exited.forks.to_string()]
-    }));
-    aligned(&rows, |column| column > 0)
+        table.row([run.name.clone(), exited.context_switches.to_string(), ms, exited.forks.to_string()]);
+    }
+    table.to_string()
 }
 
 #[cfg(test)]

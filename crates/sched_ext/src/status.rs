@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use swtch_topology::Unavailable;
+use swtch_units::TextTable;
 
 /// Where the kernel says it, below the root directory.
 pub const DIRECTORY: &str = "sys/kernel/sched_ext";
@@ -123,35 +124,36 @@ impl Status {
 
     /// For people.
     pub fn in_words(&self) -> String {
+        let mut table = TextTable::untitled().left([1]).at_least(0, 10);
         if !self.sched_ext {
-            return format!("sched_ext   missing\n            {}\n", self.unavailable[0].reason);
+            table.row(["sched_ext", "missing"]);
+            table.row(["", &self.unavailable[0].reason]);
+            return table.to_string();
         }
-        let mut rows = vec![("kernel", self.kernel.clone())];
+        let mut row = |name: &str, value: &str| table.row([name, value]);
         let known = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
-        rows.push(("state", known(self.state.clone())));
+        row("kernel", &self.kernel);
+        row("state", &known(self.state.clone()));
         if self.is_loaded() {
-            rows.push(("scheduler", known(self.ops.clone())));
+            row("scheduler", &known(self.ops.clone()));
             let tasks = self.switch_all.map(|all| {
                 if all { "every normal task" } else { "only tasks that were given to it" }.to_owned()
             });
-            rows.push(("tasks", known(tasks)));
+            row("tasks", &known(tasks));
         }
         if let Some(holder) = &self.holder {
-            rows.push(("run by", format!("swtch sched {}, process {}", holder.name, holder.pid)));
+            row("run by", &format!("swtch sched {}, process {}", holder.name, holder.pid));
         }
-        rows.push((
-            "enabled",
-            known(self.enabled_count.map(|count| format!("{count} times since the start"))),
-        ));
-        rows.push(("refused", known(self.rejected.map(|count| format!("{count} tasks since the start")))));
+        let times = self.enabled_count.map(|count| format!("{count} times since the start"));
+        row("enabled", &known(times));
+        row("refused", &known(self.rejected.map(|count| format!("{count} tasks since the start"))));
         for (name, count) in self.events.iter().flatten().filter(|(_, count)| **count > 0) {
-            rows.push(("event", format!("{name} {count}")));
+            row("event", &format!("{name} {count}"));
         }
         for missing in &self.unavailable {
-            rows.push(("unknown", format!("{}: {}", missing.field, missing.reason)));
+            row("unknown", &format!("{}: {}", missing.field, missing.reason));
         }
-        let lines: Vec<String> = rows.iter().map(|(name, value)| format!("{name:<12}{value}")).collect();
-        lines.join("\n") + "\n"
+        table.to_string()
     }
 
     fn word(&mut self, root: &Path, what: &'static str, file: &str) -> Option<String> {

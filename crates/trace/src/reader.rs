@@ -8,7 +8,7 @@ use crate::check::check;
 use crate::error::TraceError;
 use crate::files::{self, HEADER};
 use crate::model::{Ended, Header, Table};
-use crate::tables::{Columns, Row, SwitchRow, Tables, TraceView};
+use crate::tables::{Columns, Row, SwitchRow, TableSource, Tables, TraceView};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use swtch_columns::{TableError, TableFile};
@@ -106,8 +106,20 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// All rows of a small table.
-    pub(crate) fn rows<R: Row>(&self) -> Result<Vec<R>, TraceError> {
+    fn check_count(&self, table: &Table, found: u64) -> Result<(), TraceError> {
+        if found == table.rows {
+            return Ok(());
+        }
+        self.damaged(format!("it claims {} rows of '{}', and the files have {found}", table.rows, table.name))
+    }
+
+    fn damaged<T>(&self, why: String) -> Result<T, TraceError> {
+        Err(TraceError::Damaged { path: self.folder.join(HEADER), why })
+    }
+}
+
+impl TableSource for Files<'_> {
+    fn rows<R: Row>(&self) -> Result<Vec<R>, TraceError> {
         let Some(table) = self.table(R::TABLE) else { return Ok(Vec::new()) };
         let mut rows = Vec::new();
         for file in &table.files {
@@ -118,17 +130,6 @@ impl<'a> Files<'a> {
             self.check_count(table, rows.len() as u64)?;
         }
         Ok(rows)
-    }
-
-    fn check_count(&self, table: &Table, found: u64) -> Result<(), TraceError> {
-        if found == table.rows {
-            return Ok(());
-        }
-        self.damaged(format!("it claims {} rows of '{}', and the files have {found}", table.rows, table.name))
-    }
-
-    fn damaged<T>(&self, why: String) -> Result<T, TraceError> {
-        Err(TraceError::Damaged { path: self.folder.join(HEADER), why })
     }
 }
 

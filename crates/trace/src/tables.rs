@@ -26,8 +26,6 @@ pub use wakes::WakeRow;
 
 use crate::error::TraceError;
 use crate::model::{Header, SCHEMA, SCHEMA_1};
-use crate::reader::Files;
-use crate::writer::Writer;
 use std::ops::Deref;
 
 /// The formats of a Trace's tables, the latest first.
@@ -43,6 +41,21 @@ pub trait Visitor {
 
     /// Takes the rows of a table.
     fn visit<R: Row>(self, rows: &[R]) -> Self::Output;
+}
+
+/// Where tables are written: a [`Writer`](crate::Writer).
+pub trait TableSink {
+    /// Writes a small table whole, in place of what it held before.
+    ///
+    /// # Errors
+    /// When it cannot be written; its older rows are then still there.
+    fn put<R: Row>(&mut self, rows: &[R]) -> Result<(), TraceError>;
+}
+
+/// Where tables are read: the files of a Trace.
+pub(crate) trait TableSource {
+    /// All rows of a small table.
+    fn rows<R: Row>(&self) -> Result<Vec<R>, TraceError>;
 }
 
 /// How the page of the columns begins.
@@ -72,14 +85,14 @@ macro_rules! tables {
             ///
             /// # Errors
             /// When one cannot be written; its older rows are then still there.
-            pub fn put_all(&self, writer: &mut Writer) -> Result<(), TraceError> {
-                $(writer.put(&self.$name)?;)+
+            pub fn put_all(&self, sink: &mut impl TableSink) -> Result<(), TraceError> {
+                $(sink.put(&self.$name)?;)+
                 Ok(())
             }
 
             /// Reads all tables.
-            pub(crate) fn read_all(files: &Files<'_>) -> Result<Self, TraceError> {
-                Ok(Self { $($name: files.rows()?,)+ })
+            pub(crate) fn read_all(source: &impl TableSource) -> Result<Self, TraceError> {
+                Ok(Self { $($name: source.rows()?,)+ })
             }
 
             /// Shows a table, by its name, to `visitor`; absent when no small table has this name.

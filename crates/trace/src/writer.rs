@@ -5,7 +5,7 @@ mod claim;
 use crate::error::TraceError;
 use crate::files::{self, HEADER, table_file};
 use crate::model::{Ended, Header, SCHEMA, Table};
-use crate::tables::{Columns, Row, SwitchRow};
+use crate::tables::{Columns, Row, SwitchRow, TableSink};
 use claim::TracePath;
 use std::fs;
 use std::io;
@@ -16,8 +16,8 @@ use tempfile::TempDir;
 
 /// Writes a Trace.
 ///
-/// Small tables are written whole, with [`put`](Self::put) or [`Tables::put_all`](crate::tables::Tables::put_all), as often as wanted. Switches are appended and go into files
-/// (segments) of a million rows. [`flush`](Self::flush) and [`save`](Self::save) bring the folder up to date; until then a reader
+/// Small tables are written whole, with [`put`](TableSink::put) or [`Tables::put_all`](crate::tables::Tables::put_all), as often as wanted;
+/// the header names them from the next [`save`](Self::save) on. Switches are appended and go into files (segments) of a million rows. [`flush`](Self::flush) and [`save`](Self::save) bring the folder up to date; until then a reader
 /// sees it as it was before. A writer that is dropped without [`finish`](Self::finish) leaves what a killed recorder leaves.
 ///
 /// Waiting for the disk would disturb what is recorded, so only [`finish`](Self::finish) does it: a killed process loses nothing
@@ -111,17 +111,6 @@ impl Writer {
     /// The folder, as an absolute path where that could be found out.
     pub fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// Writes a small table whole, in place of what it held before. The header names it from the next [`save`](Self::save) on.
-    ///
-    /// # Errors
-    /// When it cannot be written; its older rows are then still there.
-    pub fn put<R: Row>(&mut self, rows: &[R]) -> Result<(), TraceError> {
-        let name = table_file(R::TABLE, None);
-        self.write_table(&name, rows)?;
-        self.note(R::TABLE, rows.len() as u64, vec![name]);
-        Ok(())
     }
 
     /// Takes switches and writes every segment that they fill.
@@ -263,6 +252,15 @@ impl Writer {
             return Ok(());
         }
         Err(TraceError::Replaced { path: self.folder.clone() })
+    }
+}
+
+impl TableSink for Writer {
+    fn put<R: Row>(&mut self, rows: &[R]) -> Result<(), TraceError> {
+        let name = table_file(R::TABLE, None);
+        self.write_table(&name, rows)?;
+        self.note(R::TABLE, rows.len() as u64, vec![name]);
+        Ok(())
     }
 }
 

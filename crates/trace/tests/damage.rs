@@ -6,8 +6,8 @@ use swtch_topology::Host;
 use swtch_trace::check::check;
 use swtch_trace::model::{Ended, Header, Provenance, Scope};
 use swtch_trace::tables::{
-    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, Row, SwitchRow, TaskRow,
-    WakeRow,
+    CgroupRow, CpuRow, HistogramRow, InterruptRow, IntervalRow, PreemptionRow, Row, SwitchRow, TableSink,
+    TaskRow, WakeRow,
 };
 use swtch_trace::{Trace, TraceError, Writer};
 

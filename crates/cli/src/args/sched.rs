@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use swtch_sched::{Policy, SCHEDULERS};
-use swtch_units::aligned;
+use swtch_units::TextTable;
 use swtch_vm::Spec;
 
 /// Runs of each policy, where nothing else is said; exact figures need one.
@@ -29,9 +29,11 @@ pub(crate) struct SchedArgs {
 
 /// What the help of `swtch sched` ends with.
 fn scheduler_help() -> String {
-    let rows: Vec<Vec<String>> =
-        SCHEDULERS.iter().map(|one| vec![format!("  {}", one.name), one.about.to_owned()]).collect();
-    format!("Schedulers of swtch:\n{}\n{EXAMPLES}", aligned(&rows, |_| false))
+    let mut table = TextTable::untitled().left([1]);
+    for one in &SCHEDULERS {
+        table.row([one.name, one.about]);
+    }
+    format!("{}\n{EXAMPLES}", table.under("Schedulers of swtch:"))
 }
 
 const EXAMPLES: &str = "Examples:\n  \

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 use swtch_sched::{Found, Job, SchedError, SchedProgress, SchedulerMessage, SearchPath};
-use swtch_units::aligned;
+use swtch_units::TextTable;
 
 pub(crate) fn run(args: &SchedArgs) -> anyhow::Result<ExitCode> {
     match &args.what {
@@ -53,10 +53,11 @@ fn list(args: &JsonArgs) -> anyhow::Result<ExitCode> {
         output::json(args, &found)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |Found { name, path, about, .. }: &Found| {
-        vec![name.clone(), about.map_or_else(|| path.display().to_string(), str::to_owned)]
-    };
-    output::print(&aligned(&found.iter().map(row).collect::<Vec<_>>(), |_| false));
+    let mut table = TextTable::untitled().left([1]);
+    for Found { name, path, about, .. } in &found {
+        table.row([name.clone(), about.map_or_else(|| path.display().to_string(), str::to_owned)]);
+    }
+    output::print(&table.to_string());
     if found.is_empty() {
         output::complain_text(&format!(
             "swtch: no scx_NAME beside swtch or on PATH: {}",

@@ -1,12 +1,11 @@
 //! Two Profiles compared, as text.
 
 use super::paragraph;
-use super::table::TextTable;
 use crate::wording::caveats;
 use swtch_cost::profile_caveats;
 use swtch_profile::Profile;
 use swtch_profile::compare::{Change, Comparison};
-use swtch_units::format_ns;
+use swtch_units::{TextTable, format_ns};
 
 /// What changed: the verdict first, with what has to be known of either Profile, then every figure, then what differs between the
 /// circumstances.
@@ -16,14 +15,13 @@ pub fn comparison(old: &Profile, new: &Profile, found: &Comparison) -> String {
         text.push_str(&caveats::notes(&profile_caveats(profile), name));
     }
     text.push('\n');
-    let mut table = TextTable::new(&["figure", "old", "new", "ratio", "interval", ""]);
+    let mut table = TextTable::new(["figure", "old", "new", "ratio", "interval", ""]).left([5]);
     for change in &found.changes {
         table.row(row(change));
     }
-    text.push_str(&table.render(
-        "Medians, their ratio new / old, and its 95 % interval from the differences between processes",
-        &[1, 2, 3, 4],
-    ));
+    let heading =
+        "Medians, their ratio new / old, and its 95 % interval from the differences between processes";
+    text.push_str(&table.under(heading));
     let undecided: Vec<String> = found.changes.iter().filter_map(undecided).collect();
     let lists = [
         ("Why nothing can be decided:", &undecided),

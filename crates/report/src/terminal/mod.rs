@@ -4,7 +4,6 @@ mod capabilities;
 mod comparison;
 mod flags;
 mod recording;
-pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 pub mod top;
@@ -17,8 +16,7 @@ use swtch_profile::Profile;
 use swtch_profile::model::{Direct, Ended, Estimate, Knee, Ring, Total, Unavailable};
 use swtch_profile::vocabulary::Access;
 use swtch_topology::Placement;
-use swtch_units::{Bytes, format_ns};
-use table::TextTable;
+use swtch_units::{Bytes, TextTable, format_ns};
 
 pub use crate::wording::wrap::{WIDTH, paragraph};
 pub use capabilities::capabilities;
@@ -50,7 +48,7 @@ fn plus_minus(estimate: &Estimate) -> String {
 /// Rows of one placement under its name.
 fn direct(profile: &Profile) -> String {
     let titles = ["method", "tasks", "class", "median", "95 % interval", "low", "mean", "switches", ""];
-    let mut table = TextTable::new(&titles);
+    let mut table = TextTable::new(titles).left([1, 2, 8]);
     let mut flags = Flags::default();
     let mut places: Vec<(Placement, &[u32])> = Vec::new();
     for row in &profile.direct {
@@ -78,10 +76,8 @@ fn direct(profile: &Profile) -> String {
             ]);
         }
     }
-    table.render(
-        "Direct cost of a switch (c1), baseline subtracted; switches: counted, per round trip",
-        &[3, 4, 5, 6, 7],
-    ) + &flags.legend()
+    table.under("Direct cost of a switch (c1), baseline subtracted; switches: counted, per round trip")
+        + &flags.legend()
 }
 
 /// `same-cpu, CPU 1, efficiency core`, `shared-l3, CPUs 0 and 1`, `unpinned`.
@@ -100,7 +96,7 @@ fn place_name(profile: &Profile, row: &Direct) -> String {
 
 fn total(profile: &Profile) -> String {
     let titles = ["array", "stride", "access", "c2", "95 % interval", "c2 - c1", "low", "region"];
-    let mut table = TextTable::new(&titles);
+    let mut table = TextTable::new(titles).right(0).left([2, 7]);
     let mut flags = Flags::default();
     for row in &profile.total {
         let cost = &row.total_cost_ns;
@@ -115,10 +111,9 @@ fn total(profile: &Profile) -> String {
             format!("{} {}", region(profile, row), flags.letters(&cost.flags)).trim().to_owned(),
         ]);
     }
-    let mut text = table.render(
-        "Cost of a switch whose tasks go through an array each (c2); c2 - c1 is the refilling of caches",
-        &[0, 1, 3, 4, 5, 6],
-    );
+    let heading =
+        "Cost of a switch whose tasks go through an array each (c2); c2 - c1 is the refilling of caches";
+    let mut text = table.under(heading);
     text.push_str(&flags.legend());
     if !profile.regions.is_empty() {
         let kinds = "fits: both arrays stay in the cache; interferes: they displace each other; exceeds: one alone misses \
@@ -144,9 +139,8 @@ fn ring(rows: &[Ring]) -> String {
     sizes.sort_unstable();
     sizes.dedup();
     let flagged = rows.iter().any(|row| !row.switch_cost_ns.flags.is_empty());
-    let titles: Vec<String> =
-        std::iter::once("array".to_owned()).chain(lengths.iter().map(ToString::to_string)).collect();
-    let mut table = TextTable::new(&titles.iter().map(String::as_str).collect::<Vec<_>>());
+    let titles = std::iter::once("array".to_owned()).chain(lengths.iter().map(ToString::to_string));
+    let mut table = TextTable::new(titles).right(0);
     for size in sizes {
         let at = |length: &u32| {
             rows.iter()
@@ -155,9 +149,8 @@ fn ring(rows: &[Ring]) -> String {
         };
         table.row(std::iter::once(Bytes::new(size).to_string()).chain(lengths.iter().map(at)));
     }
-    let right: Vec<usize> = (0..=lengths.len()).collect();
     let heading = "Ring of processes: a hop, by array size (down) and number of processes (across)";
-    let mut text = table.render(heading, &right);
+    let mut text = table.under(heading);
     if flagged {
         let mut kinds: Vec<&str> =
             rows.iter().flat_map(|row| &row.switch_cost_ns.flags).map(|flag| flag.name()).collect();
@@ -180,7 +173,7 @@ fn cell(row: &Ring, flagged: bool) -> String {
 
 fn references(profile: &Profile) -> String {
     let references = &profile.references;
-    let mut table = TextTable::new(&["operation", "median", "95 % interval", "low", ""]);
+    let mut table = TextTable::new(["operation", "median", "95 % interval", "low", ""]).left([4]);
     let mut flags = Flags::default();
     let rows = [
         ("system call (getppid)", &references.syscall_ns),
@@ -198,12 +191,12 @@ fn references(profile: &Profile) -> String {
             ]);
         }
     }
-    table.render("For scale", &[1, 2, 3]) + &flags.legend()
+    table.under("For scale") + &flags.legend()
 }
 
 fn messages(profile: &Profile) -> String {
     let head = ["through", "placement", "channels", "deep", "median", "95 % interval", "on one CPU", ""];
-    let mut table = TextTable::new(&head);
+    let mut table = TextTable::new(head).left([1, 7]);
     let mut flags = Flags::default();
     for row in &profile.messages {
         table.row([
@@ -217,7 +210,7 @@ fn messages(profile: &Profile) -> String {
             flags.letters(&row.message_ns.flags),
         ]);
     }
-    table.render("A message of 100 bytes, written and read, nobody woken", &[2, 3, 4, 5, 6]) + &flags.legend()
+    table.under("A message of 100 bytes, written and read, nobody woken") + &flags.legend()
 }
 
 fn circumstances(profile: &Profile) -> String {

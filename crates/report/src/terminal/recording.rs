@@ -1,7 +1,6 @@
 //! A recording as text for a terminal: the bill first, within one screen.
 
 use super::paragraph;
-use super::table::TextTable;
 use crate::recording::{Summary, source};
 use crate::wording::bill::{answer, cause_text, reasons};
 use crate::wording::text::count as grouped;
@@ -9,7 +8,7 @@ use swtch_cost::Advice;
 use swtch_trace::model::Header;
 use swtch_trace::tables::CgroupRow;
 use swtch_trace::{SourceKind, figures};
-use swtch_units::format_ns;
+use swtch_units::{TextTable, format_ns};
 
 /// Tasks and pairs shown; the page and `--json` have all.
 const TASKS: usize = 8;
@@ -91,17 +90,8 @@ fn totals(header: &Header) -> String {
 }
 
 fn tasks(summary: &Summary<'_>, most: usize) -> String {
-    let mut table = TextTable::new(&[
-        "task",
-        "tid",
-        "CPU time",
-        "voluntary",
-        "involuntary",
-        "wait p50",
-        "p99",
-        "max",
-        "switch cost",
-    ]);
+    let counts = ["task", "tid", "CPU time", "voluntary", "involuntary"].into_iter();
+    let mut table = TextTable::new(counts.chain(["wait p50", "p99", "max", "switch cost"]));
     let shown = summary.shown_tasks();
     for task in shown.iter().take(most) {
         let time = |ns: Option<u64>| ns.map_or_else(|| "n/a".to_owned(), |ns| format_ns(ns as f64));
@@ -123,7 +113,7 @@ fn tasks(summary: &Summary<'_>, most: usize) -> String {
     } else {
         "Tasks; wait: ready, and no CPU free".to_owned()
     };
-    table.render(&heading, &[1, 2, 3, 4, 5, 6, 7, 8])
+    table.under(&heading)
 }
 
 /// The control groups with most switches; nothing unless several have any.
@@ -132,8 +122,8 @@ fn groups(all: &[CgroupRow]) -> String {
     if switched.len() < 2 {
         return String::new();
     }
-    let columns = ["control group", "threads", "run time", "voluntary", "involuntary", "waited", "throttled"];
-    let mut table = TextTable::new(&columns);
+    let titles = ["control group", "threads", "run time", "voluntary", "involuntary", "waited", "throttled"];
+    let mut table = TextTable::new(titles);
     for row in switched.iter().take(GROUPS) {
         table.row([
             ending(&row.path),
@@ -151,7 +141,7 @@ fn groups(all: &[CgroupRow]) -> String {
     };
     let throttled = switched.iter().take(GROUPS).any(|row| row.throttled_ns > Some(0));
     let heading = if throttled { format!("{heading}; waited: throttled time included") } else { heading };
-    table.render(&heading, &[1, 2, 3, 4, 5, 6])
+    table.under(&heading)
 }
 
 /// The end of a path that is too long: its beginning is that of many.

@@ -2,7 +2,7 @@
 
 use super::figures::{Comparison, Figure, PolicyRuns};
 use swtch_cost::Range;
-use swtch_units::aligned;
+use swtch_units::{TextTable, format_ns};
 
 const NONE: &str = "-";
 
@@ -10,32 +10,19 @@ const NONE: &str = "-";
 pub fn table(comparison: &Comparison) -> String {
     let first = comparison.runs.first();
     let has_intervals = first.is_some_and(|run| run.seconds.ci_low.is_some());
-    let header = [
-        "policy",
-        "time, s",
-        "x",
-        "switches",
-        "x",
-        "involuntary",
-        "wait p50",
-        "p90",
-        "p99",
-        "a switch",
-        "switches' share",
-    ];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    let waits = ["wait p50", "p90", "p99"];
+    let titles = ["policy", "time, s", "x", "switches", "x", "involuntary"].into_iter().chain(waits);
+    let mut table = TextTable::new(titles.chain(["a switch", "switches' share"]));
     for run in &comparison.runs {
-        rows.push(row(run, first.unwrap_or(run), comparison.exact));
+        table.row(row(run, first.unwrap_or(run), comparison.exact));
     }
-    let mut text = aligned(&rows, |column| column > 0);
-    text.push('\n');
-    text.push_str(&footer(comparison, has_intervals));
-    text
+    format!("{table}\n{}", footer(comparison, has_intervals))
 }
 
 fn row(run: &PolicyRuns, first: &PolicyRuns, exact: bool) -> Vec<String> {
-    let wait =
-        |of: fn(&super::Waits) -> f64| run.wait_ns.as_ref().map_or(NONE.to_owned(), |waits| time(of(waits)));
+    let wait = |of: fn(&super::Waits) -> f64| {
+        run.wait_ns.as_ref().map_or(NONE.to_owned(), |waits| format_ns(of(waits)))
+    };
     let bill = run.bill.as_ref();
     let digits = if exact { 9 } else { 3 };
     vec![
@@ -48,7 +35,7 @@ fn row(run: &PolicyRuns, first: &PolicyRuns, exact: bool) -> Vec<String> {
         wait(|waits| waits.p50),
         wait(|waits| waits.p90),
         wait(|waits| waits.p99),
-        range(bill.and_then(|bill| bill.switch_ns), time),
+        range(bill.and_then(|bill| bill.switch_ns), format_ns),
         range(bill.and_then(|bill| bill.share), |share| format!("{:.1} %", share * 100.0)),
     ]
 }
@@ -125,15 +112,6 @@ fn count(value: f64) -> String {
     swtch_units::grouped(&format!("{value:.0}"))
 }
 
-fn time(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e6 => format!("{:.1} us", ns / 1e3),
-        ns if ns < 1e9 => format!("{:.1} ms", ns / 1e6),
-        ns => format!("{:.1} s", ns / 1e9),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{BillFigures, Machine, Waits};
@@ -175,7 +153,7 @@ mod tests {
         let text = table(&comparison(vec![stock, runs("flsched", &[1.25; 5], &[1_234_567.0; 5])]));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].starts_with("stock    2.500 [2.000, 3.000]  1.00"), "{text}");
-        assert!(lines[1].contains("900 ns  15.0 us  2.5 ms  1.0 us to 2.0 us           10.0 %"), "{text}");
+        assert!(lines[1].contains("900 ns  15.0 µs  2.50 ms  1.00 µs to 2.00 µs           10.0 %"), "{text}");
         assert!(lines[2].contains(" 0.50  1,234,567 [1,234,567, 1,234,567]  137.17"), "{text}");
         assert!(text.contains("Linux 7.3, 4 CPUs: hackbench -p\nmedians of 5 runs"), "{text}");
         assert!(text.contains("confidence of 94 %"), "{text}");

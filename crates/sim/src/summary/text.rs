@@ -2,7 +2,7 @@
 
 use super::{Durations, SimulationDocument, Summary};
 use crate::recorded::{Recorded, Verdict};
-use swtch_units::{aligned, format_ns};
+use swtch_units::{TextTable, format_ns};
 
 /// A title, and the cell below it in the row of a run.
 type SummaryColumn = (&'static str, fn(&Summary) -> String);
@@ -39,10 +39,14 @@ fn runs(document: &SimulationDocument) -> String {
         text.push_str(&format!("{warning}\n"));
     }
     text.push('\n');
-    let mut rows = vec![COLUMNS.map(|(title, _)| title.to_owned()).to_vec()];
-    rows.extend(recorded.map(recorded_row));
-    rows.extend(document.runs.iter().map(|run| COLUMNS.map(|(_, cell)| cell(run)).to_vec()));
-    text.push_str(&aligned(&rows, |column| column > 0));
+    let mut table = TextTable::new(COLUMNS.map(|(title, _)| title));
+    if let Some(recorded) = recorded {
+        table.row(recorded_row(recorded));
+    }
+    for run in &document.runs {
+        table.row(COLUMNS.map(|(_, cell)| cell(run)));
+    }
+    text.push_str(&table.to_string());
     if document.runs.iter().any(|run| !run.complete) {
         text.push_str("* ended by the duration, before its tasks\n");
     }
@@ -67,10 +71,10 @@ fn undecided(verdict: &Verdict) -> String {
     text + "\n"
 }
 
-fn recorded_row(recorded: &Recorded) -> Vec<String> {
+fn recorded_row(recorded: &Recorded) -> [String; COLUMNS.len()] {
     let count = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
     let waits = recorded.wait_ns;
-    vec![
+    [
         "recorded".to_owned(),
         ns(recorded.makespan_ns),
         count(recorded.voluntary),
@@ -87,15 +91,14 @@ fn shares(document: &SimulationDocument) -> String {
     let used = |place: &usize| document.runs.iter().any(|run| run.cpu_ns.parts()[*place].1 > 0);
     let Some(first) = document.runs.first() else { return String::new() };
     let places: Vec<usize> = (0..first.cpu_ns.parts().len()).filter(used).collect();
-    let mut titles = vec!["CPU time".to_owned()];
-    titles.extend(places.iter().map(|place| first.cpu_ns.parts()[*place].0.to_owned()));
-    let mut rows = vec![titles];
+    let uses = places.iter().map(|place| first.cpu_ns.parts()[*place].0);
+    let mut table = TextTable::new(std::iter::once("CPU time").chain(uses));
     for run in &document.runs {
         let parts = run.cpu_ns.parts();
         let cells = places.iter().map(|place| percent(run.cpu_ns.share(parts[*place].1)));
-        rows.push(std::iter::once(run.policy.clone()).chain(cells).collect());
+        table.row(std::iter::once(run.policy.clone()).chain(cells));
     }
-    format!("\n{}", aligned(&rows, |column| column > 0))
+    format!("\n{table}")
 }
 
 fn requests(document: &SimulationDocument) -> String {
@@ -104,55 +107,46 @@ fn requests(document: &SimulationDocument) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let mut rows = vec![["requests", "count", "p50", "p90", "p99", "longest"].map(str::to_owned).to_vec()];
+    let mut table = TextTable::new(["requests", "count", "p50", "p90", "p99", "longest"]);
     for (run, times) in found {
         let count = times.count.to_string();
         let times = [times.p50, times.p90, times.p99, times.max].map(maybe);
-        rows.push([run.policy.clone(), count].into_iter().chain(times).collect());
+        table.row([run.policy.clone(), count].into_iter().chain(times));
     }
-    format!("\n{}", aligned(&rows, |column| column > 0))
+    format!("\n{table}")
 }
 
 fn fairness(document: &SimulationDocument) -> String {
     let found: Vec<_> = document.runs.iter().filter_map(|run| Some((run, run.fairness.as_ref()?))).collect();
     let Some((_, first)) = found.first() else { return String::new() };
-    let mut titles = ["applications", "throughput", "min fairness", "uniformity"].map(str::to_owned).to_vec();
+    let titles = ["applications", "throughput", "min fairness", "uniformity"];
     // More columns than a terminal is wide stay in the JSON.
     let shown = first.applications.len().min(8);
-    titles.extend(first.applications[..shown].iter().map(|application| application.name.clone()));
-    let mut rows = vec![titles];
+    let names = first.applications[..shown].iter().map(|application| application.name.as_str());
+    let mut table = TextTable::new(titles.into_iter().chain(names));
     for (run, fairness) in &found {
-        let mut row = vec![run.policy.clone()];
-        row.extend(
-            [fairness.throughput, fairness.min_fairness, fairness.uniformity]
-                .map(|value| format!("{value:.3}")),
-        );
-        row.extend(fairness.applications[..shown].iter().map(|one| format!("{:.3}", one.performance)));
-        rows.push(row);
+        let metrics = [fairness.throughput, fairness.min_fairness, fairness.uniformity];
+        let performances = fairness.applications[..shown].iter().map(|one| one.performance);
+        let figures = metrics.into_iter().chain(performances).map(|value| format!("{value:.3}"));
+        table.row(std::iter::once(run.policy.clone()).chain(figures));
     }
     let more = match first.applications.len() - shown {
         0 => String::new(),
         more => format!("{more} more applications are in --json\n"),
     };
-    format!(
-        "\n{}performance is relative to the run under {}\n{more}",
-        aligned(&rows, |column| column > 0),
-        first.relative_to
-    )
+    format!("\n{table}performance is relative to the run under {}\n{more}", first.relative_to)
 }
 
 /// Calls of the hooks, and their time.
 fn hooks(document: &SimulationDocument) -> String {
-    let mut rows = vec![
-        ["hook", "policy", "calls", "time", "of that spinning", "mean", "basis"].map(str::to_owned).to_vec(),
-    ];
+    let mut table = TextTable::new(["hook", "policy", "calls", "time", "of that spinning", "mean", "basis"]);
     let Some(first) = document.runs.first() else { return String::new() };
     let called = |place: &usize| document.runs.iter().any(|run| run.hooks[*place].calls > 0);
     for place in (0..first.hooks.len()).filter(called) {
         for run in &document.runs {
             let hook = &run.hooks[place];
             let mean = hook.mean_ns.map_or_else(|| "-".to_owned(), format_ns);
-            rows.push(vec![
+            table.row([
                 hook.hook.to_owned(),
                 run.policy.clone(),
                 hook.calls.to_string(),
@@ -163,7 +157,7 @@ fn hooks(document: &SimulationDocument) -> String {
             ]);
         }
     }
-    format!("\n{}", aligned(&rows, |column| column > 0))
+    format!("\n{table}")
 }
 
 /// The figures that were assumed, not measured.

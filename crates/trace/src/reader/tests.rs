@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::{Provenance, Scope};
-use crate::tables::TaskRow;
+use crate::tables::{TableSink, TaskRow};
 use crate::writer::Writer;
 use std::fs;
 use swtch_columns::{Columns, Layout};

@@ -3,6 +3,7 @@
 use super::columns::{TableLine, TopColumn};
 use super::header::{self, Pieces};
 use super::state::State;
+use swtch_units::TextTable;
 
 /// The last window as text: what the machine does, then the table with all its columns, as wide as it takes. Lines that did nothing are left
 /// out.
@@ -23,25 +24,15 @@ pub fn text(state: &State, host: &str, clock: &str) -> String {
         TableLine::Row(row) => row.is_active(),
         TableLine::Cpu(_) => true,
     };
-    let lines: Vec<TableLine> = state.lines().into_iter().filter(active).collect();
     let columns = TopColumn::all(state.grouping);
-    let mut table: Vec<Vec<String>> =
-        vec![columns.iter().map(|column| column.shape().title.to_owned()).collect()];
-    table.extend(lines.iter().map(|line| columns.iter().map(|column| column.text(line)).collect()));
-    let widths: Vec<usize> = (0..columns.len())
-        .map(|column| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
-        .collect();
-    for row in &table {
-        let mut line = String::new();
-        for ((cell, column), width) in row.iter().zip(columns).zip(&widths) {
-            let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
-            let (before, after) = if column.shape().is_text { ("", &*blanks) } else { (&*blanks, "") };
-            line.push_str(&format!("{before}{cell}{after}  "));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
+    let with_text = (1..columns.len()).filter(|column| columns[*column].shape().is_text);
+    let titles = columns.iter().map(|column| column.shape().title);
+    // The first column is a number or a count.
+    let mut table = TextTable::new(titles).right(0).left(with_text);
+    for line in state.lines().iter().filter(|line| active(line)) {
+        table.row(columns.iter().map(|column| column.text(line)));
     }
-    text
+    text + &table.to_string()
 }
 
 fn joined(pieces: &Pieces) -> String {
