@@ -20,35 +20,6 @@ fn refused(arguments: &[&str], status: i32, words: &[&str]) {
 }
 
 #[test]
-fn wrong_usage_is_status_2_and_one_line() {
-    refused(&["measure", "--method", "teleport"], 2, &["unknown method 'teleport'", "pid-sum-ring"]);
-    refused(&["measure", "--sizes", "0"], 2, &["array size 0 B", "64K"]);
-    refused(&["measure", "--sizes", "900G"], 2, &["900 GiB", "memory is available", "--sizes"]);
-    refused(&["measure", "--sizes", "99999999T"], 2, &["larger than any memory"]);
-    refused(&["measure", "--sizes", "64X"], 2, &["unknown suffix"]);
-    refused(&["measure", "--sizes", "1K", "--strides", "4K"], 2, &["stride 4 KiB", "larger"]);
-    refused(&["measure", "--strides", "512G", "--max-array", "1M"], 2, &["stride 512 GiB", "array of 1 MiB"]);
-    refused(&["measure", "--max-array", "0"], 2, &["--max-array 0 B", "8M"]);
-    refused(&["measure", "--strides", "12"], 2, &["stride 12 B", "multiple"]);
-    refused(&["measure", "--access", "peek"], 2, &["unknown access 'peek'", "read-modify-write"]);
-    refused(&["measure", "--placement", "moon"], 2, &["moon", "same-cpu"]);
-    refused(&["measure", "--class", "idle"], 2, &["unknown class 'idle'"]);
-    refused(&["measure", "--precision", "0"], 2, &["precision 0"]);
-    refused(&["measure", "--time-limit", "soon"], 2, &["'soon' is not a time"]);
-    refused(&["measure", "--time-limit", "0s"], 2, &["time limit of 0 s"]);
-    refused(&["measure", "--time-limit", "18446744073709549568s"], 2, &["longer than 584 years"]);
-    refused(&["measure", "--time-limit", "25h"], 2, &["longer than a day", "15 minutes"]);
-    refused(&["measure", "--quick", "--full"], 2, &["cannot be used with"]);
-    refused(&["measure", "--frobnicate"], 2, &["--frobnicate", "--help"]);
-    refused(&["teleport"], 2, &["unknown command 'teleport'", "swtch-teleport"]);
-    refused(
-        &["measure", "--method", "yield", "--placement", "unpinned"],
-        2,
-        &["nothing to measure", "yield"],
-    );
-}
-
-#[test]
 fn a_broken_profile_is_status_1_and_says_what_is_wrong_where() {
     let folder = home();
     let write = |name: &str, text: &[u8]| {

@@ -11,6 +11,7 @@ mod delays;
 mod disturbed;
 mod examples;
 mod exchange;
+mod golden;
 mod groups;
 mod measuring;
 mod one_trace;

@@ -230,50 +230,6 @@ fn specifications_come_from_files() {
 }
 
 #[test]
-fn what_cannot_be_is_said_in_one_line() {
-    let home = home();
-    let task = |rest: &str| format!("machine = 2\n[pipes]\np = {{}}\n[[task]]\nname = \"a\"\n{rest}\n");
-    for (name, rest) in [
-        ("negative", "program = \"compute -2ms\""),
-        ("cpu", "cpus = [7]\nprogram = \"compute 2ms\""),
-        ("key", "wibble = 3\nprogram = \"compute 2ms\""),
-        ("dead", "program = \"receive p 10\""),
-        ("endless", "program = \"forever { compute 1ms }\""),
-        ("timeless", "program = \"forever { yield }\""),
-    ] {
-        fs::write(home.path().join(format!("{name}.toml")), task(rest)).unwrap();
-    }
-    let cases: [(&[&str], i32, &str); 22] = [
-        (&["negative.toml"], 2, "negative.toml:6:20: '-2ms' is not a time"),
-        (&["cpu.toml"], 2, "there is no CPU 7"),
-        (&["key.toml"], 2, "key.toml:6:1: unknown field `wibble`"),
-        (&["dead.toml"], 1, "deadlock after"),
-        (&["endless.toml", "--limit", "1s"], 1, "allow more with --limit"),
-        (&["nosuch.toml"], 1, "cannot read nosuch.toml"),
-        (&["nosuch.json"], 1, "cannot read nosuch.json"),
-        (&["key.toml", "--groups", "3"], 2, "--groups is a parameter of hackbench, not of key.toml"),
-        (&["spin", "--groups", "3"], 2, "--groups is a parameter of hackbench, not of spin"),
-        (&["hackbench:wibble=3"], 2, "hackbench:wibble=3: unknown field `wibble`"),
-        (&["hackbench", "--groups", "0"], 2, "hackbench:groups=0: groups is 0; expected at least 1"),
-        (&["hackbench", "--transport", "fax"], 2, "expected `pipe` or `socket`"),
-        (&["spin", "--work", "-2ms"], 2, "'-2ms' is not a time"),
-        (&["spin", "--duration", "-2s"], 2, "'-2s' is not a time"),
-        (&["spin", "--machine", "cray"], 2, "there is no machine \"cray\"; there are host"),
-        (&["spin", "--machine", "0"], 2, "0 CPUs; expected 1 to 10000"),
-        (&["spin", "--policy", "o1"], 2, "there is no policy \"o1\"; there are eevdf"),
-        (&["cray"], 2, "there is no workload \"cray\"; there are hackbench"),
-        (&["replay"], 2, "replay needs a Trace"),
-        (&["hackbench", "run.swtch"], 2, "only replay takes a second argument"),
-        (&["run.swtch"], 2, "swtch simulate replay run.swtch"),
-        (&["spin", "--profile", "nosuch.json"], 1, "nosuch.json"),
-    ];
-    for (arguments, status, words) in cases {
-        let (code, line) = refused(home.path(), arguments);
-        assert!(code == status && line.contains(words), "{arguments:?}: {code}, {line}");
-    }
-}
-
-#[test]
 fn a_signal_ends_a_long_run_and_leaves_no_trace() {
     let home = home();
     let long = ["spin", "--work", "0", "--duration", "1000h", "--machine", "64", "--out", "traces"];
