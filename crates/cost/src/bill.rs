@@ -257,7 +257,14 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
     let by_tid: HashMap<u32, &TaskRow> = inputs.trace.tasks.iter().map(|task| (task.tid, task)).collect();
     let pid = |tid: u32| by_tid.get(&tid).map(|task| task.pid);
     let counted = |tid: u32| by_tid.get(&tid).is_some_and(|task| task.in_scope);
-    let name = |tid: u32| by_tid.get(&tid).map_or_else(|| format!("tid {tid}"), |task| task.comm.clone());
+    let name = |tid: u32| match by_tid.get(&tid) {
+        None => format!("tid {tid}"),
+        // Two threads that share a name cannot be told apart by it.
+        Some(task) if by_tid.values().any(|other| other.tid != tid && other.comm == task.comm) => {
+            format!("{} ({tid})", task.comm)
+        }
+        Some(task) => task.comm.clone(),
+    };
     let wakes: Vec<&WakeRow> = inputs.trace.wakes.iter().filter(|wake| counted(wake.wakee_tid)).collect();
     let (threads, processes): (Vec<&WakeRow>, Vec<&WakeRow>) = wakes.iter().partition(|wake| {
         let (waker, wakee) = (pid(wake.waker_tid), pid(wake.wakee_tid));
@@ -470,7 +477,7 @@ mod tests {
             vec![WakeRow { waker_tid: 1, wakee_tid: 2, count: 100, same_cpu: None }],
         );
         let preemptions = vec![PreemptionRow { by_tid: 2, of_tid: 1, count: 20, ns: None }];
-        let tables = Tables { tasks, wakes, preemptions, ..Tables::default() };
+        let mut tables = Tables { tasks, wakes, preemptions, ..Tables::default() };
         let found = bill_of(&header, &tables, None);
         let kinds: Vec<(CauseKind, f64)> =
             found.causes.iter().map(|cause| (cause.kind, cause.share)).collect();
@@ -483,6 +490,9 @@ mod tests {
             ]
         );
         assert_eq!(found.causes[0].who, ["task1", "task2"]);
+        tables.tasks[1].comm = "task1".to_owned();
+        let found = bill_of(&header, &tables, None);
+        assert_eq!(found.causes[0].who, ["task1 (1)", "task1 (2)"]);
     }
 
     /// It said "100 % of the switches: preemption" and "2 % of the switches: threads of one process wait for each other".

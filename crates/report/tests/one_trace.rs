@@ -9,6 +9,7 @@ use swtch_report::prometheus::{Limits, of_trace};
 use swtch_report::recording::Summary;
 use swtch_report::tables::{self, Form};
 use swtch_report::terminal;
+use swtch_trace::tables::PreemptionRow;
 use swtch_trace::{Tables, Trace, figures};
 use swtch_units::format_ns;
 
@@ -117,4 +118,26 @@ fn there_is_one_median_and_one_longest_wait() {
         let (Some(found), Some(exact)) = (found, task.wait_p50_ns) else { continue };
         assert!(found.abs_diff(exact) as f64 <= exact as f64 * 0.126 + 1.0, "{of}: {found} for {exact}");
     }
+}
+
+/// Threads of two programs with the same names are one line, whose count and time are their sums.
+#[test]
+fn pairs_of_threads_with_the_same_names_are_one_line() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces/machine.swtch");
+    let mut trace = Trace::open(&path).unwrap();
+    for (task, comm) in trace.tables.tasks.iter_mut().zip(["make", "cc1", "cc1"]) {
+        task.comm = comm.to_owned();
+    }
+    let tids: Vec<u32> = trace.tables.tasks.iter().map(|task| task.tid).collect();
+    let pair = |of_tid, count, ns| PreemptionRow { by_tid: tids[0], of_tid, count, ns };
+    trace.tables.preemptions = vec![pair(tids[1], 18, Some(1_000)), pair(tids[2], 14, Some(500))];
+    let text = |trace: &Trace| {
+        let bill = bill(Inputs { trace: trace.view(), model: None, price: None });
+        terminal::recording(&Summary { trace: trace.view(), bill: &bill, advice: None, caveats: &[] })
+    };
+    let line = "  cc1 was preempted by make 32 times (2 pairs of threads) and then waited 1.50 µs\n";
+    assert!(text(&trace).contains(line), "{}", text(&trace));
+    // Where one part is unknown, so is the sum.
+    trace.tables.preemptions[1].ns = None;
+    assert!(text(&trace).contains("make 32 times (2 pairs of threads)\n"), "{}", text(&trace));
 }

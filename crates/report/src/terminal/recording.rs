@@ -4,6 +4,8 @@ use super::paragraph;
 use crate::recording::{Summary, source};
 use crate::wording::bill::{answer, cause_text, reasons};
 use crate::wording::text::count as grouped;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use swtch_cost::Advice;
 use swtch_trace::model::Header;
 use swtch_trace::tables::CgroupRow;
@@ -154,24 +156,40 @@ fn ending(path: &str) -> String {
     format!("…{end}")
 }
 
+/// Which programs preempted which: the pairs of threads with the same two names are one line.
 fn preemptions(summary: &Summary<'_>) -> String {
-    let shown: Vec<String> = summary
-        .trace
-        .preemptions
-        .iter()
-        .take(PAIRS)
-        .map(|row| {
-            let waited =
-                row.ns.map_or(String::new(), |ns| format!(", which then waited {}", format_ns(ns as f64)));
-            format!(
-                "  {} preempted {} {} times{waited}\n",
-                summary.name(row.by_tid),
-                summary.name(row.of_tid),
-                grouped(row.count)
-            )
-        })
-        .collect();
-    if shown.is_empty() { String::new() } else { format!("Preemptions\n{}", shown.concat()) }
+    #[derive(Default)]
+    struct Pair {
+        threads: u64,
+        count: u64,
+        waited_ns: Option<u64>,
+    }
+    let mut pairs: BTreeMap<(String, String), Pair> = BTreeMap::new();
+    for row in &summary.trace.preemptions {
+        let pair = pairs.entry((summary.name(row.by_tid), summary.name(row.of_tid))).or_default();
+        pair.waited_ns =
+            if pair.threads == 0 { row.ns } else { pair.waited_ns.zip(row.ns).map(|(a, b)| a + b) };
+        pair.threads += 1;
+        pair.count += row.count;
+    }
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let mut sorted: Vec<_> = pairs.into_iter().collect();
+    sorted.sort_by_key(|(_, pair)| Reverse(pair.count));
+    let shown = sorted.iter().take(PAIRS).map(|((by, of), pair)| {
+        let threads = match pair.threads {
+            1 => String::new(),
+            threads => format!(" ({} pairs of threads)", grouped(threads)),
+        };
+        let waited = pair
+            .waited_ns
+            .map_or_else(String::new, |ns| format!(" and then waited {}", format_ns(ns as f64)));
+        let times =
+            if pair.count == 1 { "once".to_owned() } else { format!("{} times", grouped(pair.count)) };
+        format!("  {of} was preempted by {by} {times}{threads}{waited}\n")
+    });
+    format!("Preemptions\n{}", shown.collect::<String>())
 }
 
 fn circumstances(header: &Header) -> String {

@@ -23,7 +23,7 @@ pub(crate) fn answer(summary: &Summary<'_>) -> String {
     let how = match measured_in_place {
         false => "each, as the Profile has it",
         true if direct.low < direct.high => {
-            "each; the least measured where they happened, the most with what comes beside them"
+            "each: at least as measured in the scheduler, at most with the wake-up and the slow-down after it"
         }
         true => "each, measured where they happened",
     };
