@@ -13,8 +13,9 @@ use swtch_cost::{Inputs, bill};
 use swtch_report::recording::Summary;
 use swtch_report::terminal::{self, top};
 use swtch_stats::{class_quantile, order_statistic};
+use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Scope};
-use swtch_trace::{Tables, Trace, figures};
+use swtch_trace::{Snapshot, Tables, Trace, figures};
 use swtch_units::format_ns;
 
 /// A table as it was exported: names of columns, and rows.
@@ -249,16 +250,14 @@ fn terminals_agree(known: &Figures) {
     assert!(text.contains(&format!("; {:.0} a second over", known.rate)), "{text}");
     summary_agrees(&summary.json(), known);
 
-    let snapshot = |at_ns: u64, header: Header, tasks: Vec<_>| top::Snapshot {
+    let snapshot = |at_ns: u64, header: Header, tasks: Vec<_>| Snapshot {
         at_ns,
         unix_ns: at_ns,
         header,
-        tasks,
-        cpus: Vec::new(),
-        wakes: Vec::new(),
-        preemptions: Vec::new(),
+        tables: Tables { tasks, ..Tables::default() },
     };
-    let nothing = Header::new(header.provenance.clone(), header.host.clone(), Scope::Machine);
+    let mut nothing = Header::new(header.provenance.clone(), header.host.clone(), Scope::Machine);
+    nothing.totals = header.totals.delta(&header.totals, &Growth::default());
     let before = snapshot(0, nothing, Vec::new());
     let after = snapshot(header.duration_ns, header.clone(), tasks.clone());
     let window = top::Window::between(&before, &after, None);

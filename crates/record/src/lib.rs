@@ -1,7 +1,7 @@
 //! Records what a workload does and what its context switches cost it.
 //!
 //! [`system`] reads the kernel's own counters of the whole machine and of a control group, against which every recording is
-//! reconciled. [`record`] writes a Trace; [`live`] and [`meter`] watch without end.
+//! reconciled. [`record`] writes a Trace; [`watch`] watches without end.
 //!
 //! Modules: `options` and `plan` (which source, and why), `session` (a recording from its beginning to its end: a source, collectors, one
 //! loop), `sources` (BPF, perf, procfs), `working_set`, `workload` (the command), `task_info`, `import` (text of other recorders), `clock`,
@@ -21,10 +21,9 @@
 //! ```
 
 pub mod import;
-pub mod live;
-pub mod meter;
 pub mod plan;
 pub mod system;
+pub mod watch;
 
 mod clock;
 mod error;

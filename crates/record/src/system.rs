@@ -2,11 +2,11 @@
 //! is to say about processor time, interrupts and pressure.
 //!
 //! [`Snapshot::read`] reads them at one moment under any root, [`difference`] says what happened between two moments. Names
-//! in `unavailable` begin with `machine`, `cpu`, `interrupts`, `softirqs`, `pressure`, `schedstat` or `cgroup`.
+//! in `unavailable` begin with `machine`, `cpu`, `interrupts`, `softirqs`, `pressure` or `cgroup`.
 
 #![forbid(unsafe_code)]
 
-// The crate `procfs` does not serve here: version 0.18 reads neither interrupts nor soft interrupts nor schedstat, loses the
+// The crate `procfs` does not serve here: version 0.18 reads neither interrupts nor soft interrupts, loses the
 // numbers of processors when one is off, and fails on the whole of a file that lacks one line, as a sandbox's does.
 
 mod accounts;
@@ -18,7 +18,6 @@ mod difference;
 mod hierarchy;
 mod mounts;
 mod pressure;
-mod schedstat;
 mod stat;
 #[cfg(test)]
 mod tests;
@@ -30,7 +29,6 @@ pub use cpu_stat::{CgroupCounters, Throttling};
 pub use difference::{Difference, difference};
 pub(crate) use hierarchy::Hierarchy;
 pub use pressure::{Pressure, Resource};
-pub use schedstat::RunQueue;
 pub use stat::CpuTimes;
 
 use crate::{clock, files};
@@ -73,8 +71,6 @@ pub struct Snapshot {
     pub softirqs: Option<CounterTable>,
     /// Time in which work waited for a resource, machine-wide.
     pub pressure: BTreeMap<Resource, Pressure>,
-    /// The run queue of each processor.
-    pub run_queues: BTreeMap<u32, RunQueue>,
     /// The counters of the control group that was asked for.
     pub cgroup: Option<CgroupCounters>,
     /// What is missing above, and why.
@@ -90,13 +86,11 @@ impl Snapshot {
         let stat = files::text(root, "proc/stat");
         let cgroup = cgroup.map(|group| cpu_stat::CgroupFiles::read(root, group));
         let pressure = Resource::ALL.map(|resource| (resource, files::text(root, &resource.path())));
-        let (interrupts, softirqs, run_queues) = match detail {
-            Detail::Totals => (None, None, None),
-            Detail::Everything => (
-                Some(files::text(root, "proc/interrupts")),
-                Some(files::text(root, "proc/softirqs")),
-                Some(files::text(root, "proc/schedstat")),
-            ),
+        let (interrupts, softirqs) = match detail {
+            Detail::Totals => (None, None),
+            Detail::Everything => {
+                (Some(files::text(root, "proc/interrupts")), Some(files::text(root, "proc/softirqs")))
+            }
         };
 
         let mut unavailable = Vec::new();
@@ -119,8 +113,6 @@ impl Snapshot {
                     Some((resource, pressure::judged(resource, text, &mut unavailable)?))
                 })
                 .collect(),
-            run_queues: run_queues
-                .map_or_else(BTreeMap::new, |text| schedstat::judged(text, &mut unavailable)),
             cgroup: cgroup.map(|files| files.judged(&mut unavailable)),
             unavailable: Vec::new(),
         };

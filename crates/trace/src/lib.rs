@@ -8,7 +8,7 @@
 //! recorder may be killed at any moment and what it wrote before can be read.
 //!
 //! Modules: `check` (figures that cannot be true), `figures` (each defined once), `fields` (names of figures that may be missing), `source`
-//! (the table of recorders), `files`, `error`.
+//! (the table of recorders), `snapshot` (of a watch without end, and the difference between two), `files`, `error`.
 #![forbid(unsafe_code)]
 
 pub mod accumulate;
@@ -20,6 +20,7 @@ pub mod figures;
 mod files;
 pub mod model;
 pub mod reader;
+mod snapshot;
 mod source;
 pub mod tables;
 pub mod writer;
@@ -27,6 +28,7 @@ pub mod writer;
 pub use error::TraceError;
 pub use model::Header;
 pub use reader::Trace;
+pub use snapshot::{Delta, Snapshot};
 pub use source::{SourceInfo, SourceKind};
 pub use swtch_columns::growth;
 pub use tables::{Tables, TraceView};

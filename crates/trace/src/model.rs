@@ -80,9 +80,14 @@ impl Header {
         }
     }
 
-    /// Says that a figure is missing, and why.
-    pub fn miss(&mut self, field: impl Into<Field>, reason: impl Into<String>) {
+    /// Says that a figure is missing, and why. Names that stand in a program are in [`fields`](crate::fields).
+    pub fn miss(&mut self, field: Field, reason: impl Into<String>) {
         self.unavailable.push(Unavailable::new(field, reason));
+    }
+
+    /// Says that these figures are missing, for one reason.
+    pub fn miss_all(&mut self, fields: impl IntoIterator<Item = Field>, reason: &str) {
+        self.unavailable.extend(fields.into_iter().map(|field| Unavailable::new(field, reason)));
     }
 
     /// Says where a table or a column comes from.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
 use swtch_http::{Content, Server};
-use swtch_record::meter::{CHECKED, Delta, Meter};
+use swtch_record::watch::{self, CHECKED, MachineDelta, MachineWatch};
 use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, Gauges, GroupUse, KernelCounts, Limits};
 
 /// The dashboard.
@@ -41,11 +41,11 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     announce(args, server.address()?, &watch)?;
     let mut looked = Instant::now();
     while !ended.load(Ordering::Relaxed) {
-        let period = watch.meter.period();
+        let period = watch.machine.period();
         server.poll(period.saturating_sub(looked.elapsed()), &mut |path| watch.page(path));
         if looked.elapsed() >= period {
             looked = Instant::now();
-            watch.meter.poll();
+            watch.machine.poll();
             if watch.sampled.elapsed() >= args.interval {
                 watch.sample();
             }
@@ -75,7 +75,7 @@ fn announce(args: &ServeArgs, address: SocketAddr, watch: &Watch) -> anyhow::Res
         ));
     }
     let url = format!("http://{address}/metrics");
-    let (recorder, why) = watch.meter.source();
+    let (recorder, why) = watch.machine.source();
     if args.json {
         let line =
             serde_json::json!({ "schema": "swtch/serve/1", "url": url, "recorder": recorder, "why": why });
@@ -88,7 +88,7 @@ fn announce(args: &ServeArgs, address: SocketAddr, watch: &Watch) -> anyhow::Res
 
 /// The sums since the beginning, brought up to date when asked.
 struct Watch {
-    meter: Meter,
+    machine: MachineWatch,
     counters: Counters,
     model: Option<CostModel>,
     begun: Instant,
@@ -104,7 +104,7 @@ impl Watch {
     fn begin(args: &ServeArgs) -> anyhow::Result<Self> {
         let model = if args.no_profile { None } else { output::prices(args.profile.as_deref())? };
         let mut watch = Self {
-            meter: Meter::begin(args.source)?,
+            machine: MachineWatch::begin(args.source)?,
             counters: Counters::new(Limits { cgroups: args.max_cgroups, irqs: args.max_irqs }),
             model,
             begun: Instant::now(),
@@ -141,7 +141,7 @@ impl Watch {
     /// Looks at everything and adds it to the sums.
     fn sample(&mut self) {
         let started = Instant::now();
-        let delta = self.meter.delta();
+        let delta = self.machine.delta();
         let now_ns = self.begun.elapsed().as_nanos() as u64;
         self.add_checks(&delta);
         if delta.checked.is_err() {
@@ -178,7 +178,7 @@ impl Watch {
     }
 
     /// Counts what cannot be true, and says so once for each figure.
-    fn add_checks(&mut self, delta: &Delta) {
+    fn add_checks(&mut self, delta: &MachineDelta) {
         let refused = delta.checked.as_ref().err();
         let figures: Vec<&str> =
             refused.iter().flat_map(|refused| &refused.figures).map(|it| it.figure.as_str()).collect();
@@ -196,7 +196,7 @@ impl Watch {
     }
 }
 
-fn group_use(group: &swtch_record::meter::GroupUse) -> GroupUse {
+fn group_use(group: &watch::GroupUse) -> GroupUse {
     let since = &group.since;
     let pressure = since.cpu_pressure.unwrap_or_default();
     GroupUse {
@@ -221,8 +221,8 @@ fn once(watch: &mut Watch, ended: &AtomicBool) -> anyhow::Result<ExitCode> {
         if ended.load(Ordering::Relaxed) {
             bail!("interrupted");
         }
-        std::thread::sleep(watch.meter.period().min(ONCE));
-        watch.meter.poll();
+        std::thread::sleep(watch.machine.period().min(ONCE));
+        watch.machine.poll();
     }
     watch.sample();
     output::print(&watch.text());

@@ -4,7 +4,7 @@ mod full_screen;
 mod looking;
 mod screen;
 mod signals;
-mod snapshot;
+mod time_of_day;
 
 use crate::args::top::TopArgs;
 use crate::output::{self, WrongUsage};
@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 use swtch_record::Target;
-use swtch_record::live::Live;
+use swtch_record::watch::Watch;
 use swtch_report::terminal::top::{Settings, State, json, text};
 
 /// Looking oftener would be what is seen.
@@ -39,8 +39,8 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     let model = output::prices(args.profile.as_deref())?;
     let target = args.target();
     let signals = Signals::listen().context("cannot listen for signals")?;
-    let live = Live::begin(target.clone(), args.source, Some(args.mode()))?;
-    let mut looking = Looking::begin(live, model);
+    let watch = Watch::begin(target.clone(), args.source, Some(args.mode()))?;
+    let mut looking = Looking::begin(watch, model);
     let mut state =
         State::new(Settings { interval: args.interval, sort: args.sort, filter: args.filter.clone() });
     let on_screen = !args.json && !args.once && io::stdout().is_terminal();
@@ -85,7 +85,7 @@ fn print(looking: &mut Looking, state: &mut State, args: &TopArgs, signals: &Sig
         let printed = if args.json {
             format!("{}\n", json(&window))
         } else {
-            let clock = snapshot::clock(window.unix_ns);
+            let clock = time_of_day::clock(window.unix_ns);
             state.take(window);
             let more = if left == Some(1) { "" } else { "\n" };
             format!("{}{more}", text(state, &host, &clock))

@@ -7,7 +7,8 @@ use swtch_topology::Host;
 use swtch_topology::host::Cpu;
 use swtch_trace::accumulate::{Sums, Tables};
 use swtch_trace::event::{Event, Switch};
-use swtch_trace::model::{Ended, Header, Lost, Origin, Provenance, Scope, SwitchTotals, Unavailable};
+use swtch_trace::fields;
+use swtch_trace::model::{Ended, Field, Header, Lost, Origin, Provenance, Scope, SwitchTotals};
 
 /// What is gathered beside the events.
 #[derive(Debug, Default)]
@@ -99,11 +100,11 @@ impl Gathered {
         }));
         if more > 0 {
             let why = format!("the text says {more} times that events were lost, and not how many");
-            header.unavailable.push(Unavailable::new("lost", why.as_str()));
+            header.miss(fields::LOST, why);
         } else if format == Format::PerfScript {
             let why =
                 "the text of perf script does not say what perf lost; perf sched record prints it at its end";
-            header.unavailable.push(Unavailable::new("lost", why));
+            header.miss(fields::LOST, why);
         }
     }
 
@@ -114,73 +115,73 @@ impl Gathered {
         processes: bool,
         header: &mut Header,
     ) {
-        let mut say = |what: &'static str, why: &str| header.unavailable.push(Unavailable::new(what, why));
+        let mut say = |field: Field, why: &str| header.miss(field, why);
         if counts.malformed > 0 {
             let of = format!(
                 "{} of {} lines could not be understood and were left out",
                 counts.malformed, counts.lines
             );
-            say("switches", &of);
+            say(fields::SWITCHES, &of);
         }
         if counts.misplaced > 0 {
             let of = format!(
                 "{} events stood thousands of lines after later ones and were left out",
                 counts.misplaced
             );
-            say("switches", &of);
+            say(fields::SWITCHES, &of);
         }
-        say("provenance.started_unix_ns", "the text has the time since the machine's start only");
-        say("host", "the text does not describe the machine beyond the CPUs that had switches");
-        say("switches.cost_ns", "only BPF programs see what a switch takes; the Profile gives the cost");
+        say(fields::PROVENANCE_STARTED_UNIX_NS, "the text has the time since the machine's start only");
+        say(fields::HOST, "the text does not describe the machine beyond the CPUs that had switches");
+        say(fields::SWITCHES_COST_NS, "only BPF programs see what a switch takes; the Profile gives the cost");
         say(
-            "totals.migrations",
+            fields::TOTALS_MIGRATIONS,
             "the text does not say which caches CPUs share; intervals.migrations has all moves",
         );
-        say("tasks.process_switches", "the text does not say whether a switch changed the address space");
+        say(fields::TASKS_PROCESS_SWITCHES, "the text does not say whether a switch changed the address space");
         say(
-            "tasks.kernel_thread",
+            fields::TASKS_KERNEL_THREAD,
             "the text does not tell threads of the kernel from others; all are taken for others",
         );
         if !processes {
             say(
-                "tasks.pid",
+                fields::TASKS_PID,
                 "the text does not say which thread belongs to which process; every thread stands by itself",
             );
         }
         say(
-            "totals.processes.forked",
+            fields::TOTALS_PROCESSES_FORKED,
             "a fork in the text may have made a thread or a process; totals.threads_created has both",
         );
-        say("totals.processes.peak", "tasks that were there before the text and did not run are not in it");
+        say(fields::TOTALS_PROCESSES_PEAK, "tasks that were there before the text and did not run are not in it");
         if header_lacks_exits(self) {
-            say("totals.processes.exited", "no exit in the text says whether it was a process's last");
+            say(fields::TOTALS_PROCESSES_EXITED, "no exit in the text says whether it was a process's last");
         }
         if counts.wakeups == 0 {
             say(
-                "totals.wakeups",
+                fields::TOTALS_WAKEUPS,
                 "the text has neither sched_waking nor sched_wakeup; waits and wakers are unknown too",
             );
         }
         if counts.forks == 0 {
             say(
-                "totals.threads_created",
+                fields::TOTALS_THREADS_CREATED,
                 "the text has no sched_process_fork: there was none, or it was not recorded",
             );
         }
         if counts.execs == 0 {
             say(
-                "totals.processes.execs",
+                fields::TOTALS_PROCESSES_EXECS,
                 "the text has no sched_process_exec: there was none, or it was not recorded",
             );
         }
         if format == Format::PerfScript {
             say(
-                "wakes.interrupts",
+                fields::WAKES_INTERRUPTS,
                 "the text of perf does not mark interrupts: who one came upon counts as the waker",
             );
         }
-        say("totals.cpu_ns", "the text has events of the scheduler only");
-        say("interrupts", "the text has events of the scheduler only");
+        say(fields::TOTALS_CPU_NS, "the text has events of the scheduler only");
+        say(fields::INTERRUPTS, "the text has events of the scheduler only");
     }
 
     /// Takes out what the events cannot have told, so that no zero stands for it.

@@ -35,7 +35,7 @@ impl Aggregates {
 }
 
 /// Adds a task's figures to those of many, which have no number.
-pub(crate) fn aggregate(sum: &mut Option<TaskRow>, row: &TaskRow) {
+fn aggregate(sum: &mut Option<TaskRow>, row: &TaskRow) {
     match sum {
         Some(sum) => sum.aggregate(row),
         None => *sum = Some(row.nameless()),

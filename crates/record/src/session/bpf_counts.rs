@@ -1,23 +1,26 @@
-//! A recording by BPF programs that only count.
+//! A recording, or a watch, by BPF programs that only count.
 
-use super::aggregate::{Aggregates, aggregate};
+mod tasks;
+
+use super::aggregate::Aggregates;
 use super::group_names::GroupNames;
 use super::members::Members;
-use super::present::Present;
-use super::source::{Progress, Source, Status};
+use super::source::{Counted, Progress, Source, Status};
 use crate::clock::{monotonic_ns, process_cpu_ns};
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
-use crate::sources::counts::{Classes, Counter, CpuCounts, TaskCounts};
+use crate::sources::counts::{CLASSES, ClassSums, Classes, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
 use crate::task_info;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
-use swtch_trace::accumulate::{CacheGroups, History};
+use swtch_trace::accumulate::{CacheGroups, History, Migrations, Sums};
 use swtch_trace::fields;
+use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, RecorderCost, Totals};
 use swtch_trace::tables::{CgroupRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
+use tasks::CountedTasks;
 
 /// How often it is looked who has ended: their place is needed for others.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -25,40 +28,59 @@ const PERIOD: Duration = Duration::from_millis(50);
 const ASK_EVERY_NS: u64 = 500_000_000;
 /// So many ended tasks have rows of their own; of more, those of one control group and name share one, without a number.
 const MOST_ENDED: usize = 20_000;
+/// The same between two snapshots of a watch, which is to take little memory for days.
+const MOST_ENDED_OF_WATCH: usize = 5_000;
 /// So many intervals at most; then two become one.
 const MOST_INTERVALS: usize = 1024;
 /// Tasks whose own histograms are kept; the busiest ones.
 const TASK_HISTOGRAMS: usize = 100;
+/// The kinds of switches whose costs are distributed.
+const KINDS: [&str; 3] = ["kind thread", "kind process", "kind idle"];
+/// Memory of the kernel for each task that is counted.
+const TASK_BYTES: u64 = 700;
 
 pub(super) struct BpfCounts {
     counter: Counter,
     members: Members,
-    alive: Present,
+    /// Those that exist.
+    tasks: CountedTasks,
     /// With the numbers of their control groups.
     ended: Vec<(u64, TaskRow)>,
     aggregates: Aggregates,
+    ended_sums: Sums,
     groups: GroupNames,
     ended_histograms: Vec<TaskCounts>,
     intervals: Vec<IntervalRow>,
-    before: IntervalStart,
+    /// When the last interval ended, ns, and the sums then.
+    before: (u64, Sums),
     start_ns: u64,
     peak: u64,
     asked: Cost,
-    /// For one who asks without end: the tasks at the last question, and the sums of those that ended before it.
-    last: HashMap<(u32, u64), TaskCounts>,
-    gone: Option<TaskRow>,
+    costs: CostClasses,
+    /// At the last snapshot of a watch, and counters of CPUs that fell until then.
+    cpus: CpuCounts,
+    cpus_fell: u64,
     history: History,
 }
 
-/// The sums at the end of the last interval.
-#[derive(Clone, Copy, Default)]
-struct IntervalStart {
-    at_ns: u64,
-    voluntary: u64,
-    involuntary: u64,
-    idle: u64,
-    run_ns: u64,
-    forks: u64,
+/// Costs by kind, in classes. The programs' counts are of 32 bits and begin anew when those are full.
+#[derive(Default)]
+struct CostClasses {
+    /// By CPU, as last read.
+    read: Vec<[[u32; CLASSES]; 3]>,
+    sums: [ClassSums; 3],
+}
+
+impl CostClasses {
+    fn take(&mut self, now: Vec<[[u32; CLASSES]; 3]>, growth: &Growth) {
+        self.read.resize(now.len(), [[0; CLASSES]; 3]);
+        for (before, now) in self.read.iter().zip(&now) {
+            for (sums, (before, now)) in self.sums.iter_mut().zip(before.iter().zip(now)) {
+                sums.grow(before, now, growth);
+            }
+        }
+        self.read = now;
+    }
 }
 
 impl BpfCounts {
@@ -81,22 +103,23 @@ impl BpfCounts {
         }
         counter.attach()?;
         let start_ns = header.provenance.started_monotonic_ns;
-        let before = IntervalStart { at_ns: start_ns, ..IntervalStart::default() };
         Ok(Self {
             counter,
             members,
-            alive: Present::default(),
+            tasks: CountedTasks::new(history == History::Recent),
             ended: Vec::new(),
             aggregates: Aggregates::default(),
+            ended_sums: Sums::default(),
             groups,
             ended_histograms: Vec::new(),
             intervals: Vec::new(),
-            before,
+            before: (start_ns, Sums::default()),
             start_ns,
             peak: 0,
             asked: options.cost,
-            last: HashMap::new(),
-            gone: None,
+            costs: CostClasses::default(),
+            cpus: CpuCounts::default(),
+            cpus_fell: 0,
             history,
         })
     }
@@ -107,8 +130,8 @@ impl BpfCounts {
         self.ask();
         self.intervals.clear();
         let cpus = self.counter.cpus();
-        let histograms = self.histograms(&cpus, usize::MAX);
-        (self.before.at_ns, Tables { histograms, ..self.fill_but_histograms(&cpus, header) })
+        let histograms = self.histograms(usize::MAX);
+        (self.before.0, Tables { histograms, ..self.fill_but_histograms(&cpus, header) })
     }
 
     /// Counts these tasks, too.
@@ -118,62 +141,70 @@ impl BpfCounts {
         }
     }
 
-    fn row(&self, task: &TaskCounts) -> TaskRow {
+    /// A task's row; in a watch, quantiles and longest times are of the time since it was as `before`.
+    fn row(&self, task: &TaskCounts, before: Option<&TaskCounts>) -> TaskRow {
         // Switches whose cost was not measured leave the sum unknown; where there was none, it is nothing.
         let cost = self.counter.measures_cost() && (task.costs > 0 || task.arrivals == 0);
-        let (waits, slices) = self.times(task);
+        let [waits, slices] = times(task, before);
+        let [same_l2, same_l3, across] = task.migrations;
         TaskRow {
+            tid: task.tid,
+            pid: task.pid,
+            parent_pid: Some(task.parent_pid),
+            comm: task.comm.clone(),
+            kernel_thread: task.kernel_thread,
+            in_scope: true,
             first_ns: task.first_ns.saturating_sub(self.start_ns),
             last_ns: task.last_ns.saturating_sub(self.start_ns),
+            voluntary: task.voluntary,
+            involuntary: task.involuntary,
             // Not traced: every sleep ends in one, and nothing else does.
             wakeups: task.voluntary,
+            run_ns: task.run_ns,
+            wait_ns: task.wait_ns,
+            waits: task.arrivals,
             wait_p50_ns: waits.quantile_ns(0.5),
             wait_p90_ns: waits.quantile_ns(0.9),
             wait_p99_ns: waits.quantile_ns(0.99),
             wait_max_ns: waits.max_ns,
             slice_p50_ns: slices.quantile_ns(0.5),
             slice_max_ns: slices.max_ns,
-            migrations_same_l2: Some(task.migrations[0]),
-            migrations_same_l3: Some(task.migrations[1]),
-            migrations_across: Some(task.migrations[2]),
+            migrations_same_l2: Some(same_l2),
+            migrations_same_l3: Some(same_l3),
+            migrations_across: Some(across),
+            cold_switch_ins: Some(task.cold_switch_ins),
             switch_cost_ns: cost.then_some(task.cost_ns),
+            process_switches: Some(task.process_switches),
             thread_switches: Some(task.arrivals.saturating_sub(task.process_switches)),
-            ..task.sums()
-        }
-    }
-
-    /// Waits and slices: since the last question of one who asks without end, otherwise since the beginning.
-    fn times<'a>(&self, task: &'a TaskCounts) -> (Times<'a>, Times<'a>) {
-        match self.last.get(&(task.tid, task.first_ns)) {
-            Some(last) => (
-                Times::since(&task.waits, task.wait_max_ns, &last.waits, last.wait_max_ns),
-                Times::since(&task.slices, task.slice_max_ns, &last.slices, last.slice_max_ns),
-            ),
-            None => (
-                Times::all(&task.waits, (task.arrivals > 0).then_some(task.wait_max_ns)),
-                Times::all(&task.slices, (task.arrivals > 1).then_some(task.slice_max_ns)),
-            ),
+            ..TaskRow::default()
         }
     }
 
     fn take_ended(&mut self) {
-        let ended = self.counter.ended();
-        // Those that were there at the last reading would count twice.
-        self.alive.remove(&ended);
-        for task in ended {
-            self.add_ended(task);
+        for mut task in self.counter.ended() {
+            // One that was there at the last reading would count twice.
+            let before = self.tasks.end(&mut task);
+            self.add_ended(task, before.as_ref());
         }
     }
 
-    fn add_ended(&mut self, task: TaskCounts) {
-        let row = self.row(&task);
+    fn add_ended(&mut self, task: TaskCounts, before: Option<&TaskCounts>) {
+        let is_watch = self.history == History::Recent;
+        let before = before.filter(|_| is_watch);
+        add(&mut self.ended_sums, &task);
+        let row = self.row(&task, before);
         self.groups.note(task.group);
-        if self.ended.len() < MOST_ENDED {
-            self.ended.push((task.group, row));
+        let most = if is_watch { MOST_ENDED_OF_WATCH } else { MOST_ENDED };
+        if self.ended.len() >= most {
+            // What it did before is in the snapshots before.
+            let row = before.map_or(row.clone(), |before| row.delta(&self.row(before, None), &Growth::default()));
+            self.aggregates.add(task.group, &row);
+            return;
+        }
+        self.ended.push((task.group, row));
+        if !is_watch {
             self.ended_histograms.push(task);
             keep_busiest(&mut self.ended_histograms);
-        } else {
-            self.aggregates.add(task.group, &row);
         }
     }
 
@@ -188,24 +219,31 @@ impl BpfCounts {
             for task in &listed {
                 self.groups.note(task.group);
             }
-            for task in self.alive.list(listed, monotonic_ns(), cpus.ended_lost > 0) {
-                self.add_ended(task);
+            for task in self.tasks.list(listed, monotonic_ns(), cpus.ended_lost > 0) {
+                self.add_ended(task, None);
             }
         }
-        let processes = self.alive.tasks().iter().filter(|task| task.tid == task.pid).count() as u64;
+        let processes = self.tasks.iter().filter(|task| task.now.tid == task.now.pid).count() as u64;
         self.peak = self.peak.max(processes);
-        let rows = self.rows();
-        self.add_interval(&rows, &cpus, processes);
+        self.add_interval(&cpus, processes);
     }
 
-    /// Keeps nothing but the sums of the tasks that ended.
-    fn forget_ended(&mut self) {
-        let (ended, aggregates) = (std::mem::take(&mut self.ended), std::mem::take(&mut self.aggregates));
-        for row in ended.iter().map(|(_, row)| row).chain(aggregates.rows().map(|(_, row)| row)) {
-            aggregate(&mut self.gone, row);
+    /// The sums of all tasks so far.
+    fn sums(&self, cpus: &CpuCounts) -> Sums {
+        let mut sums = self.ended_sums;
+        self.tasks.iter().for_each(|task| add(&mut sums, &task.now));
+        if self.members.is_all() {
+            sums.cost_ns = cpus.cost_ns_by_kind.iter().sum();
         }
-        self.ended_histograms.clear();
-        self.last = self.alive.tasks().iter().map(|task| ((task.tid, task.first_ns), task.clone())).collect();
+        Sums {
+            idle: cpus.idle_switches.iter().sum(),
+            forked: cpus.forks,
+            threads_created: cpus.threads,
+            execs: cpus.execs,
+            exited: cpus.exits,
+            processes_peak: self.peak,
+            ..sums
+        }
     }
 
     fn rows(&self) -> Vec<TaskRow> {
@@ -213,31 +251,28 @@ impl BpfCounts {
         let mut rows: Vec<TaskRow> =
             self.ended.iter().map(|(number, row)| named(*number, row.clone())).collect();
         rows.extend(self.aggregates.rows().map(|(number, row)| named(number, row.clone())));
-        rows.extend(self.alive.tasks().iter().map(|task| named(task.group, self.row(task))));
+        let alive = self.tasks.iter();
+        rows.extend(alive.map(|task| named(task.now.group, self.row(&task.now, task.before.as_deref()))));
         rows.sort_by_key(|row| (row.tid, row.first_ns));
         rows
     }
 
-    fn add_interval(&mut self, rows: &[TaskRow], cpus: &CpuCounts, processes: u64) {
-        let sum = |of: fn(&TaskRow) -> u64| rows.iter().chain(&self.gone).map(of).sum::<u64>();
-        let now = IntervalStart {
-            at_ns: monotonic_ns(),
-            voluntary: sum(|row| row.voluntary),
-            involuntary: sum(|row| row.involuntary),
-            idle: cpus.idle_switches.iter().sum(),
-            run_ns: sum(|row| row.run_ns),
-            forks: cpus.forks,
-        };
+    fn add_interval(&mut self, cpus: &CpuCounts, processes: u64) {
+        let now = (monotonic_ns(), self.sums(cpus));
         let before = std::mem::replace(&mut self.before, now);
+        if self.history == History::Recent {
+            return;
+        }
+        let since = |of: fn(&Sums) -> u64| of(&now.1).saturating_sub(of(&before.1));
         self.intervals.push(IntervalRow {
-            at_ns: before.at_ns - self.start_ns,
-            length_ns: (now.at_ns - before.at_ns).max(1),
-            voluntary: Some(now.voluntary.saturating_sub(before.voluntary)),
-            involuntary: Some(now.involuntary.saturating_sub(before.involuntary)),
-            idle_switches: self.members.is_all().then_some(now.idle.saturating_sub(before.idle)),
-            run_ns: Some(now.run_ns.saturating_sub(before.run_ns)),
-            forks: Some(now.forks.saturating_sub(before.forks)),
-            tasks: Some(self.alive.tasks().len() as u64),
+            at_ns: before.0 - self.start_ns,
+            length_ns: (now.0 - before.0).max(1),
+            voluntary: Some(since(|sums| sums.voluntary)),
+            involuntary: Some(since(|sums| sums.involuntary)),
+            idle_switches: self.members.is_all().then_some(since(|sums| sums.idle)),
+            run_ns: Some(since(|sums| sums.run_ns)),
+            forks: Some(since(|sums| sums.forked)),
+            tasks: Some(self.tasks.len() as u64),
             processes: Some(processes),
             ..IntervalRow::default()
         });
@@ -254,66 +289,76 @@ impl BpfCounts {
         shared.collect()
     }
 
-    /// Distributions of all, and of the busiest tasks.
-    fn histograms(&self, cpus: &CpuCounts, most_tasks: usize) -> Vec<HistogramRow> {
-        let mut rows = Vec::new();
-        let mut put = |metric: &str, of: &str, classes: &Classes| {
-            rows.extend(HistogramRow::of(metric, of, classes.rows()));
-        };
-        for (of, classes) in ["kind thread", "kind process", "kind idle"].iter().zip(&cpus.costs_by_kind) {
-            put("cost", of, classes);
-        }
-        let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(self.alive.tasks()).collect();
-        busiest.sort_by_key(|task| std::cmp::Reverse(task.arrivals));
+    /// Distributions of costs, and of the busiest tasks.
+    fn histograms(&mut self, most_tasks: usize) -> Vec<HistogramRow> {
+        let mut rows = self.cost_rows(&Growth::default());
+        let alive = self.tasks.iter().map(|task| &task.now);
+        let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(alive).collect();
+        busiest.sort_by_key(|task| (std::cmp::Reverse(task.arrivals), task.tid, task.first_ns));
         for task in busiest.into_iter().take(most_tasks) {
             let of = format!("task {}", task.tid);
-            put("wait", &of, &task.waits);
-            put("slice", &of, &task.slices);
+            rows.extend(HistogramRow::of("wait", &of, task.waits.rows()));
+            rows.extend(HistogramRow::of("slice", &of, task.slices.rows()));
         }
         rows
     }
 
-    fn totals(&self, rows: &[TaskRow], cpus: &CpuCounts) -> Totals {
-        let mut totals = cpus.totals(rows, self.gone.as_ref());
-        totals.processes.peak = Some(self.peak);
-        if !self.members.is_all() {
-            totals.context_switches.idle = None;
-            let of_tasks = rows.iter().chain(&self.gone).filter_map(|row| row.switch_cost_ns);
-            totals.switch_cost_ns = Some(of_tasks.sum());
-        }
-        totals.switch_cost_ns = totals.switch_cost_ns.filter(|_| self.counter.measures_cost());
-        totals
+    fn cost_rows(&mut self, growth: &Growth) -> Vec<HistogramRow> {
+        self.costs.take(self.counter.cost_classes(), growth);
+        let kinds = KINDS.iter().zip(&self.costs.sums);
+        kinds.flat_map(|(of, sums)| HistogramRow::of("cost", of, sums.rows())).collect()
     }
 
     fn fill_but_histograms(&self, cpus: &CpuCounts, header: &mut Header) -> Tables {
-        let rows = self.rows();
-        header.totals = self.totals(&rows, cpus);
-        header.lost = cpus.lost().into_iter().filter(|lost| lost.events > 0).collect();
+        let sums = self.sums(cpus);
+        header.totals = Totals::default();
+        sums.fill(&mut header.totals);
+        header.totals.wakeups = None;
+        header.totals.switch_cost_ns = self.counter.measures_cost().then_some(sums.cost_ns);
+        if !self.members.is_all() {
+            header.totals.context_switches.idle = None;
+        }
+        header.lost = cpus.lost().into();
         self.fill_gaps(header);
         header.recorder = RecorderCost {
             cpu_ns: Some(process_cpu_ns()),
             bpf_ns: None,
             memory_bytes: Some(self.counter.memory_bytes()),
         };
-        Tables { cpus: cpus.rows(cpus), cgroups: self.unlisted(), tasks: rows, ..Tables::default() }
+        Tables { cpus: cpus.rows(), cgroups: self.unlisted(), tasks: self.rows(), ..Tables::default() }
+    }
+
+    /// A snapshot of a watch: what is over is in it once, and forgotten.
+    fn recent(&mut self, header: &mut Header) -> Tables {
+        self.take_ended();
+        self.ask();
+        let cpus = self.counter.cpus();
+        let mut tables = self.fill_but_histograms(&cpus, header);
+        let growth = Growth::default();
+        tables.histograms = self.cost_rows(&growth);
+        if let Some(changes) = self.tasks.changes() {
+            tables.histograms.extend(HistogramRow::of("wait", "all", changes.waits.rows()));
+        }
+        self.cpus_fell += growth.fell();
+        self.ended.clear();
+        self.aggregates = Aggregates::default();
+        tables
     }
 
     fn fill_gaps(&self, header: &mut Header) {
         header.unavailable.clear();
-        let why = "events are counted, not kept; --events keeps them";
-        for what in [
-            "switches",
-            "wakes",
-            "preemptions",
-            "totals.wakeups",
-            "intervals.wakeups",
-            "intervals.migrations",
-        ] {
-            header.miss(what, why);
-        }
+        let uncounted = [
+            fields::SWITCHES,
+            fields::WAKES,
+            fields::PREEMPTIONS,
+            fields::TOTALS_WAKEUPS,
+            fields::INTERVALS_WAKEUPS,
+            fields::INTERVALS_MIGRATIONS,
+        ];
+        header.miss_all(uncounted, "events are counted, not kept; --events keeps them");
         if !self.members.is_all() {
             let why = "counted for the whole machine only";
-            header.miss("totals.context_switches.idle", why);
+            header.miss(fields::TOTALS_CONTEXT_SWITCHES_IDLE, why);
         }
         if !self.counter.measures_cost() {
             header.miss(fields::TASKS_SWITCH_COST_NS, self.asked.why_not_in_place());
@@ -348,8 +393,7 @@ impl Source for BpfCounts {
         let newcomers = self.members.newcomers(now_ns);
         self.follow(&newcomers);
         // A watch without end asks with each snapshot.
-        let due = now_ns.saturating_sub(self.before.at_ns) >= ASK_EVERY_NS;
-        if self.history == History::Whole && due {
+        if self.history == History::Whole && now_ns.saturating_sub(self.before.0) >= ASK_EVERY_NS {
             self.ask();
         }
         self.groups.poll(now_ns);
@@ -362,10 +406,10 @@ impl Source for BpfCounts {
             switches: Some(if self.members.is_all() {
                 cpus.switches.iter().sum()
             } else {
-                self.before.voluntary + self.before.involuntary
+                self.before.1.voluntary + self.before.1.involuntary
             }),
-            run_ns: Some(self.before.run_ns),
-            tasks: self.alive.tasks().len() as u64,
+            run_ns: Some(self.before.1.run_ns),
+            tasks: self.tasks.len() as u64,
             lost: cpus.refused + cpus.ended_lost,
             ..Progress::default()
         };
@@ -382,36 +426,92 @@ impl Source for BpfCounts {
 
     fn snapshot(&mut self, _: u64, header: &mut Header) -> Tables {
         if self.history == History::Recent {
-            self.ask();
-            self.take_ended();
+            return self.recent(header);
         }
         let cpus = self.counter.cpus();
         let tables = self.fill_but_histograms(&cpus, header);
-        if self.history == History::Whole {
-            return Tables {
-                histograms: self.histograms(&cpus, TASK_HISTOGRAMS),
-                intervals: self.intervals.clone(),
-                ..tables
-            };
+        // That of a recording names what was lost, not what was not.
+        header.lost.retain(|lost| lost.events > 0);
+        let histograms = self.histograms(TASK_HISTOGRAMS);
+        Tables { histograms, intervals: self.intervals.clone(), ..tables }
+    }
+
+    fn counted(&mut self) -> Counted {
+        let cpus = self.counter.cpus();
+        let before = std::mem::replace(&mut self.cpus, cpus);
+        let cost_ns = |kind: usize| self.cpus.cost_ns_by_kind[kind].saturating_sub(before.cost_ns_by_kind[kind]);
+        let cpus_fell = std::mem::take(&mut self.cpus_fell) + self.cpus.fell(&before);
+        let mut group_threads: BTreeMap<String, u64> = BTreeMap::new();
+        for name in self.tasks.iter().filter_map(|task| self.groups.name(task.now.group)) {
+            *group_threads.entry(name).or_default() += 1;
         }
-        self.forget_ended();
-        tables
+        let threads = self.tasks.len() as u64;
+        let (quota_ns, backwards, too_long) = self.tasks.changes().map_or_else(Default::default, |changes| {
+            let quota_ns = std::mem::take(&mut changes.quota_ns);
+            (quota_ns, std::mem::take(&mut changes.backwards), changes.too_long.take())
+        });
+        let mut named: BTreeMap<Option<String>, u64> = BTreeMap::new();
+        for (number, ns) in quota_ns {
+            *named.entry(self.groups.name(number)).or_default() += ns;
+        }
+        Counted {
+            cost_ns_by_kind: self.counter.measures_cost().then(|| std::array::from_fn(cost_ns)),
+            quota_ns: self.counter.knows_quota().then_some(named),
+            threads: Some(threads),
+            group_threads,
+            backwards: [("tasks", backwards), ("cpus", cpus_fell)].into(),
+            too_long,
+            task_bytes: threads * TASK_BYTES,
+        }
+    }
+}
+
+/// Adds a task's counts. Switches whose cost was not measured add none.
+fn add(sums: &mut Sums, task: &TaskCounts) {
+    let [same_l2, same_l3, across] = task.migrations;
+    sums.voluntary += task.voluntary;
+    sums.involuntary += task.involuntary;
+    sums.run_ns += task.run_ns;
+    sums.cost_ns += task.cost_ns;
+    sums.migrations = Migrations {
+        same_l2: sums.migrations.same_l2 + same_l2,
+        same_l3: sums.migrations.same_l3 + same_l3,
+        across: sums.migrations.across + across,
+    };
+}
+
+/// Waits and slices of a task: since it was as `before`, or since it was first seen.
+fn times<'a>(task: &'a TaskCounts, before: Option<&TaskCounts>) -> [Times<'a>; 2] {
+    match before {
+        // It has not been on a CPU.
+        Some(last) if last.switches() == task.switches() && last.arrivals == task.arrivals => {
+            [Times::default(), Times::default()]
+        }
+        Some(last) => [
+            Times::since(&task.waits, task.wait_max_ns, &last.waits, last.wait_max_ns),
+            Times::since(&task.slices, task.slice_max_ns, &last.slices, last.slice_max_ns),
+        ],
+        None => [
+            Times::all(&task.waits, (task.arrivals > 0).then_some(task.wait_max_ns)),
+            Times::all(&task.slices, (task.arrivals > 1).then_some(task.slice_max_ns)),
+        ],
     }
 }
 
 /// Times of a task, and the longest.
+#[derive(Default)]
 struct Times<'a> {
-    classes: Cow<'a, Classes>,
+    classes: Option<Cow<'a, Classes>>,
     max_ns: Option<u64>,
 }
 
 impl<'a> Times<'a> {
     fn all(classes: &'a Classes, max_ns: Option<u64>) -> Self {
-        Self { classes: Cow::Borrowed(classes), max_ns }
+        Self { classes: Some(Cow::Borrowed(classes)), max_ns }
     }
 
     fn quantile_ns(&self, share: f64) -> Option<u64> {
-        self.classes.quantile_ns(share, self.max_ns)
+        self.classes.as_ref()?.quantile_ns(share, self.max_ns)
     }
 
     /// Of those since an earlier moment the longest is known only when it is the longest of all; otherwise its class bounds it.
@@ -419,7 +519,7 @@ impl<'a> Times<'a> {
         let classes = classes.since(before);
         let bound_ns = classes.rows().last().map(|(_, to_ns, _)| to_ns.min(max_ns));
         let max_ns = if max_ns > max_before_ns { Some(max_ns) } else { bound_ns };
-        Self { classes: Cow::Owned(classes), max_ns }
+        Self { classes: Some(Cow::Owned(classes)), max_ns }
     }
 }
 

@@ -180,7 +180,7 @@ impl BpfEvents {
         if self.scoped {
             let why = "absent for a task outside the scope that came while no task of the scope had just left or been preempted there; \
                 swtch record -a observes all tasks";
-            header.miss("switches.ran_ns", why);
+            header.miss(fields::SWITCHES_RAN_NS, why);
         }
         for table in ["switches", "tasks", "wakes", "preemptions", "histograms", "intervals"] {
             header.set_source(table, "bpf");

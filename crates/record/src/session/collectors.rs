@@ -10,11 +10,12 @@ mod working_sets;
 
 use crate::options::{Options, Target};
 use crate::system::{Cgroup, Detail, Snapshot};
-pub(crate) use cgroups::CgroupSums;
+use cgroups::CgroupSums;
+pub(crate) use cgroups::NO_HIERARCHY;
 pub(crate) use collector::Collector;
 use hardware_counters::HardwareCounters;
 use machine_counters::MachineCounters;
-pub(crate) use machine_counters::{add_machine_counters, add_machine_state};
+pub(crate) use machine_counters::{add_interrupts, add_machine_state};
 use std::path::Path;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;

@@ -12,11 +12,21 @@ use crate::options::Options;
 use crate::system::Cgroup;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
-use swtch_trace::SourceKind;
 use swtch_trace::accumulate::History;
 use swtch_trace::growth::Growth;
 use swtch_trace::model::{Field, Header, Totals};
 use swtch_trace::tables::{SwitchRow, Tables, TaskRow};
+use swtch_trace::{SourceKind, fields};
+
+/// What only the first part has.
+const EVENTS_ONLY: [Field; 5] = [
+    fields::SWITCHES,
+    fields::WAKES,
+    fields::PREEMPTIONS,
+    fields::INTERVALS_WAKEUPS,
+    fields::INTERVALS_MIGRATIONS,
+];
+const HISTOGRAMS_OF_ALL: Field = Field::new("histograms of all tasks");
 
 pub(super) struct EventsThenCounts {
     options: Options,
@@ -177,19 +187,16 @@ impl CountsPart {
             format!("{}; events were kept for {seconds:.1} s, then counted", self.header.provenance.why);
         let why = format!("single events were kept for the first {seconds:.1} s; --events keeps all");
         for row in &mut header.unavailable {
-            if ["switches", "wakes", "preemptions", "intervals.wakeups", "intervals.migrations"]
-                .contains(&row.field.as_str())
-            {
+            if EVENTS_ONLY.contains(&row.field) {
                 row.field = format!("{} after {seconds:.1} s", row.field).into();
                 row.reason.clone_from(&why);
             }
         }
-        let field = Field::new("histograms of all tasks");
-        if !header.lacks(&field) {
+        if !header.lacks(&HISTOGRAMS_OF_ALL) {
             let why = format!(
                 "events were kept for {seconds:.1} s; then waits and slices are counted by task only"
             );
-            header.miss(field, why);
+            header.miss(HISTOGRAMS_OF_ALL, why);
         }
         for (column, source) in &self.header.sources {
             let both = header.sources.get(column).map(|counts| format!("{source}; then {counts}"));

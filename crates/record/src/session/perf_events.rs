@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 use swtch_trace::accumulate::{Accumulator, CacheGroups, History, Tables};
+use swtch_trace::fields;
 use swtch_trace::model::{Header, Lost, RecorderCost};
 use swtch_trace::tables::SwitchRow;
 
@@ -208,44 +209,41 @@ impl PerfEvents {
 
     fn fill_gaps(&self, header: &mut Header) {
         header.unavailable.clear();
-        let mut miss = |what: &'static str, why: &str| header.miss(what, why);
-        let why = "perf events do not report wake-ups; BPF does";
-        for what in ["wakes", "totals.wakeups", "intervals.wakeups"] {
-            miss(what, why);
-        }
+        let unseen = [fields::WAKES, fields::TOTALS_WAKEUPS, fields::INTERVALS_WAKEUPS];
+        header.miss_all(unseen, "perf events do not report wake-ups; BPF does");
+        let waits = [
+            fields::TASKS_WAIT_NS,
+            fields::TASKS_WAIT_P50_NS,
+            fields::TASKS_WAIT_P90_NS,
+            fields::TASKS_WAIT_P99_NS,
+            fields::TASKS_WAIT_MAX_NS,
+        ];
         let why =
             "perf events do not report wake-ups, so only waits after a preemption are known; BPF sees all";
-        for what in [
-            "tasks.wait_ns",
-            "tasks.wait_p50_ns",
-            "tasks.wait_p90_ns",
-            "tasks.wait_p99_ns",
-            "tasks.wait_max_ns",
-        ] {
-            miss(what, why);
-        }
-        miss("tasks.switch_cost_ns", "perf events do not measure a switch; the Profile gives the cost");
-        miss("tasks.working_set_bytes", "perf events do not report memory");
+        header.miss_all(waits, why);
+        let why = "perf events do not measure a switch; the Profile gives the cost";
+        header.miss(fields::TASKS_SWITCH_COST_NS, why);
+        header.miss(fields::TASKS_WORKING_SET_BYTES, "perf events do not report memory");
         if !self.whole {
+            let of_two_tasks = [
+                fields::PREEMPTIONS,
+                fields::SWITCHES_NEXT_TID,
+                fields::TASKS_COLD_SWITCH_INS,
+                fields::TASKS_PROCESS_SWITCHES,
+                fields::TOTALS_CONTEXT_SWITCHES_IDLE,
+                fields::INTERVALS_IDLE_SWITCHES,
+                fields::CPUS_IDLE_SWITCHES,
+            ];
             let why = "perf events of a task tell that it left and that it came, not who came or left instead; \
                 those of the whole machine (-a), and BPF, do";
-            for what in [
-                "preemptions",
-                "switches.next_tid",
-                "tasks.cold_switch_ins",
-                "tasks.process_switches",
-                "totals.context_switches.idle",
-                "intervals.idle_switches",
-                "cpus.idle_switches",
-            ] {
-                miss(what, why);
-            }
+            header.miss_all(of_two_tasks, why);
         }
         if !self.keeps {
-            miss("switches", "counted, not kept; --events keeps them");
+            header.miss(fields::SWITCHES, "counted, not kept; --events keeps them");
         }
         if let Some((count, why)) = &self.refused {
-            miss("tasks", &format!("{count} tasks of the control group could not be watched: {why}"));
+            let why = format!("{count} tasks of the control group could not be watched: {why}");
+            header.miss(fields::TASKS, why);
         }
     }
 

@@ -9,6 +9,7 @@ use crate::system::Cgroup;
 use std::path::Path;
 use std::time::Duration;
 use swtch_trace::accumulate::{History, Tables};
+use swtch_trace::fields;
 use swtch_trace::model::{Header, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
 use swtch_trace::tables::{IntervalRow, SwitchRow, TaskRow};
 
@@ -94,9 +95,15 @@ impl Source for ProcfsSamples {
         header.unavailable.clear();
         header.unavailable.extend(collected.unavailable.iter().cloned());
         let why = "samples of /proc do not see single events; BPF does";
-        for what in ["switches", "wakes", "preemptions", "histograms", "tasks.wakeups", "tasks.wait_p50_ns"] {
-            header.miss(what, why);
-        }
+        let unseen = [
+            fields::SWITCHES,
+            fields::WAKES,
+            fields::PREEMPTIONS,
+            fields::HISTOGRAMS,
+            fields::TASKS_WAKEUPS,
+            fields::TASKS_WAIT_P50_NS,
+        ];
+        header.miss_all(unseen, why);
         for table in ["tasks", "intervals"] {
             header.set_source(table, "procfs");
         }

@@ -1,6 +1,7 @@
 //! What a recording needs of whatever sees the switches.
 
 use crate::error::RecordError;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_trace::accumulate::{Accumulator, Tables};
 use swtch_trace::model::Header;
@@ -41,6 +42,7 @@ impl Progress {
 }
 
 /// How a source stands.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Status {
     /// When to poll again, at the latest.
     pub(crate) period: Duration,
@@ -48,6 +50,26 @@ pub(crate) struct Status {
     pub(crate) alive: bool,
     /// How far it is; the time that passed is filled in by the caller.
     pub(crate) progress: Progress,
+}
+
+/// What a source knows beyond the tables, of the time since it was last asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counted {
+    /// Direct cost of the switches between threads, between processes, from or to idle, ns; absent where it is not measured.
+    pub(crate) cost_ns_by_kind: Option<[u64; 3]>,
+    /// The part of the tasks' waits in which a quota, of their control group or one above it, stopped them, ns, by control group; absent
+    /// where the kernel does not tell.
+    pub(crate) quota_ns: Option<BTreeMap<Option<String>, u64>>,
+    /// Threads that exist now; absent where they are not counted.
+    pub(crate) threads: Option<u64>,
+    /// The same by control group, as far as tasks' groups are known.
+    pub(crate) group_threads: BTreeMap<String, u64>,
+    /// Readings in which a counter fell, by what they are of.
+    pub(crate) backwards: BTreeMap<&'static str, u64>,
+    /// A task that waited for longer than it was watched.
+    pub(crate) too_long: Option<String>,
+    /// Memory of the kernel for the tasks.
+    pub(crate) task_bytes: u64,
 }
 
 /// What sees switches: it observes events, or it reads counters.
@@ -62,6 +84,10 @@ pub(crate) trait Source {
     fn finish(&mut self, end_ns: u64) -> Vec<SwitchRow>;
     /// Everything from the beginning to `now_ns`, as far as its [`History`](swtch_trace::accumulate::History) reaches.
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables;
+    /// What it knows beyond the tables.
+    fn counted(&mut self) -> Counted {
+        Counted::default()
+    }
 }
 
 /// When to poll rings again of which the fullest was so full: at once when it fills up, ever later while it does not.

@@ -17,8 +17,7 @@ use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::Ordering;
 use swtch_stats::{class_quantile, classes};
 use swtch_trace::accumulate::CacheGroups;
-use swtch_trace::growth::grown;
-use swtch_trace::tables::TaskRow;
+use swtch_trace::growth::{Growth, grown};
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -80,7 +79,7 @@ pub(crate) struct TaskCounts {
 }
 
 /// Two classes an octave, as `class_of` of `bpf/counts.bpf.c` has them.
-pub(crate) const CLASS_BITS: u32 = 1;
+const CLASS_BITS: u32 = 1;
 
 /// Counts in classes, as the kernel's programs keep them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,10 +116,35 @@ impl Classes {
         }
         since
     }
+}
 
-    fn add(&mut self, counts: &[u32; CLASSES]) {
-        for (sum, count) in self.0.iter_mut().zip(counts) {
-            *sum = sum.saturating_add(*count);
+/// Sums of counts in classes, in 64 bits: they never begin anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClassSums([u64; CLASSES]);
+
+impl Default for ClassSums {
+    fn default() -> Self {
+        Self([0; CLASSES])
+    }
+}
+
+impl ClassSums {
+    /// From (ns), to (exclusive) and count of each class that has any.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        classes::<CLASS_BITS, u64>(&self.0)
+    }
+
+    /// Adds what came between two readings of counts of 32 bits. Those that fell are counted in `growth`.
+    pub(crate) fn grow(&mut self, before: &[u32; CLASSES], now: &[u32; CLASSES], growth: &Growth) {
+        for (sum, (before, now)) in self.0.iter_mut().zip(before.iter().zip(now)) {
+            *sum += growth.of_32_bits(*before, *now);
+        }
+    }
+
+    /// Adds other sums.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, other) in self.0.iter_mut().zip(&other.0) {
+            *sum += other;
         }
     }
 }
@@ -129,24 +153,25 @@ impl Classes {
 pub(crate) type TaskKey = (u64, u32);
 
 impl TaskCounts {
-    /// Those of its figures that are plain sums, in the types of a Trace.
-    pub(crate) fn sums(&self) -> TaskRow {
-        TaskRow {
-            tid: self.tid,
-            pid: self.pid,
-            parent_pid: Some(self.parent_pid),
-            comm: self.comm.clone(),
-            kernel_thread: self.kernel_thread,
-            in_scope: true,
-            voluntary: self.voluntary,
-            involuntary: self.involuntary,
-            run_ns: self.run_ns,
-            wait_ns: self.wait_ns,
-            waits: self.arrivals,
-            cold_switch_ins: Some(self.cold_switch_ins),
-            process_switches: Some(self.process_switches),
-            ..TaskRow::default()
-        }
+    /// Its counters of 64 bits, which never fall.
+    pub(crate) fn counters(&self) -> [u64; 10] {
+        [
+            self.voluntary,
+            self.involuntary,
+            self.run_ns,
+            self.wait_ns,
+            self.quota_ns,
+            self.arrivals,
+            self.cold_switch_ins,
+            self.process_switches,
+            self.cost_ns,
+            self.costs,
+        ]
+    }
+
+    /// Switches of both kinds.
+    pub(crate) fn switches(&self) -> u64 {
+        self.voluntary + self.involuntary
     }
 
     /// What identifies it.
@@ -298,7 +323,6 @@ impl Counter {
         for raw in (0..self.cpus.len()).map(|cpu| self.cpus.read(cpu)) {
             sums.switches.push(raw.switches);
             sums.idle_switches.push(raw.idle_switches);
-            sums.cost_ns += raw.cost_ns.iter().sum::<u64>();
             for (sum, ns) in sums.cost_ns_by_kind.iter_mut().zip(raw.cost_ns) {
                 *sum += ns;
             }
@@ -309,9 +333,6 @@ impl Counter {
             sums.exits += raw.exits;
             sums.refused += raw.refused;
             sums.ended_lost += raw.ended_lost;
-            for (sum, kind) in sums.costs_by_kind.iter_mut().zip(&raw.costs_by_kind) {
-                sum.add(kind);
-            }
         }
         sums
     }

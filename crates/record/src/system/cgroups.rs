@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use swtch_trace::model::Unavailable;
+use swtch_trace::fields;
+use swtch_trace::model::{Field, Unavailable};
 
 /// All control groups, as their files stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl Cgroups {
     pub fn read(root: &Path, most: usize, before: &Self) -> Self {
         let Some(hierarchy) = Hierarchy::find(root) else {
             let why = "no hierarchy of control groups with the cpu controller is mounted here";
-            return Self { unavailable: vec![Unavailable::new("cgroups", why)], ..Self::default() };
+            return Self { unavailable: vec![Unavailable::new(fields::CGROUPS, why)], ..Self::default() };
         };
         let accounts = Hierarchy::of(root, "cpuacct").filter(|_| !hierarchy.counts_time());
         let matches = accounts
@@ -60,7 +61,7 @@ impl Cgroups {
         for group in hierarchy.walk(root) {
             if found.groups.len() == most {
                 let why = format!("there are more than {most} control groups; the others are not looked at");
-                found.unavailable.push(Unavailable::new("cgroups.others", why));
+                found.unavailable.push(Unavailable::new(fields::CGROUPS_OTHERS, why));
                 found.truncated = true;
                 break;
             }
@@ -77,15 +78,15 @@ impl Cgroups {
             let account = reading.cpuacct_folder.as_deref().and_then(number);
             found.groups.push(CgroupReading { path: group.path, number: own, account, counters });
         }
-        let mut missing = |what: &'static str, why: &str| found.unavailable.push(Unavailable::new(what, why));
+        let mut missing = |what: Field, why: &str| found.unavailable.push(Unavailable::new(what, why));
         if !throttling {
-            missing("cgroups.throttling", "no control group has the cpu controller, which alone has quotas");
+            missing(fields::CGROUPS_THROTTLING, "no control group has the cpu controller, which alone has quotas");
         }
         if !pressure && hierarchy.is_of_cpu() {
-            missing("cgroups.pressure", "control groups of version 1 have no pressure information");
+            missing(fields::CGROUPS_PRESSURE, "control groups of version 1 have no pressure information");
         }
         if unmatched {
-            missing("cgroups.usage_ns", without_account(&hierarchy, accounts.is_some()));
+            missing(fields::CGROUPS_USAGE_NS, without_account(&hierarchy, accounts.is_some()));
         }
         found.accounts = match &accounts {
             Some(accounts) => accounts.walk(root).into_iter().map(|group| group.number).collect(),

@@ -4,7 +4,8 @@
 use super::{Cgroup, Pressure, pressure};
 use crate::files;
 use std::path::Path;
-use swtch_trace::model::Unavailable;
+use swtch_trace::fields;
+use swtch_trace::model::{Field, Unavailable};
 
 /// What a control group counted. Groups below it are included, except in the throttling of version 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,19 +80,19 @@ impl CgroupFiles {
 
     /// Parses them, and says what is missing.
     pub(super) fn judged(&self, unavailable: &mut Vec<Unavailable>) -> CgroupCounters {
-        let mut row = |what: &'static str, why: &str| unavailable.push(Unavailable::new(what, why));
+        let mut row = |what: Field, why: &str| unavailable.push(Unavailable::new(what, why));
         let mut counters = CgroupCounters::default();
         match &self.cpu_stat {
             Ok(text) => {
                 counters = parse(text);
                 if counters.throttling.is_none() {
                     row(
-                        "cgroup.throttling",
+                        fields::CGROUP_THROTTLING,
                         "cpu.stat has no 'nr_periods': the cpu controller is off in this group",
                     );
                 }
             }
-            Err(why) => row("cgroup.throttling", why),
+            Err(why) => row(fields::CGROUP_THROTTLING, why),
         }
         if self.version == 1 {
             let [usage, user, system] =
@@ -99,9 +100,9 @@ impl CgroupFiles {
             (counters.usage_ns, counters.user_ns, counters.system_ns) = (usage, user, system);
         }
         for (what, value, source) in [
-            ("cgroup.usage_ns", counters.usage_ns, &self.cpuacct[0]),
-            ("cgroup.user_ns", counters.user_ns, &self.cpuacct[1]),
-            ("cgroup.system_ns", counters.system_ns, &self.cpuacct[2]),
+            (fields::CGROUP_USAGE_NS, counters.usage_ns, &self.cpuacct[0]),
+            (fields::CGROUP_USER_NS, counters.user_ns, &self.cpuacct[1]),
+            (fields::CGROUP_SYSTEM_NS, counters.system_ns, &self.cpuacct[2]),
         ] {
             if value.is_none() {
                 let source = if self.version == 1 { source } else { &self.cpu_stat };
@@ -110,7 +111,7 @@ impl CgroupFiles {
         }
         match &self.cpu_pressure {
             Ok(text) => counters.cpu_pressure = Some(pressure::parse(text)),
-            Err(why) => row("cgroup.cpu_pressure", why),
+            Err(why) => row(fields::CGROUP_CPU_PRESSURE, why),
         }
         counters
     }

@@ -1,9 +1,10 @@
 //! What happened between two snapshots.
 
-use super::{CgroupCounters, CounterRow, CounterTable, CpuTimes, Pressure, Resource, RunQueue, Snapshot};
+use super::{CgroupCounters, CounterRow, CounterTable, CpuTimes, Pressure, Resource, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 use swtch_trace::growth::Growth;
-use swtch_trace::model::Unavailable;
+use swtch_trace::fields;
+use swtch_trace::model::{Field, Unavailable};
 
 /// What happened between two snapshots. Where one of them lacks a figure, the difference lacks it too.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,10 +15,6 @@ pub struct Difference {
     pub total: CpuTimes,
     /// Times of each processor that was on at both ends.
     pub cpus: BTreeMap<u32, CpuTimes>,
-    /// Processors that were on at the end only.
-    pub cpus_appeared: Vec<u32>,
-    /// Processors that were on at the beginning only.
-    pub cpus_gone: Vec<u32>,
     /// Context switches of the whole machine.
     pub context_switches: Option<u64>,
     /// Hardware interrupts of the whole machine.
@@ -34,8 +31,6 @@ pub struct Difference {
     pub softirqs: Option<CounterTable>,
     /// Time in which work waited for a resource.
     pub pressure: BTreeMap<Resource, Pressure>,
-    /// The run queue of each processor that was on at both ends.
-    pub run_queues: BTreeMap<u32, RunQueue>,
     /// The counters of the control group.
     pub cgroup: Option<CgroupCounters>,
     /// Counters that fell, which no honest counter does; times are not among them, for the kernel estimates those. What such a one gained
@@ -52,10 +47,10 @@ pub struct Difference {
 pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
     let mut rows: BTreeSet<Unavailable> =
         earlier.unavailable.iter().chain(&later.unavailable).cloned().collect();
-    let (cpus_appeared, cpus_gone) = came_and_went(earlier, later, &mut rows);
+    came_and_went(earlier, later, &mut rows);
     let growth = Growth::default();
     let grown = |later: u64, earlier: u64| growth.of(earlier, later);
-    let mut count = |what: &'static str, earlier: Option<u64>, later: Option<u64>| {
+    let mut count = |what: Field, earlier: Option<u64>, later: Option<u64>| {
         let (earlier, later) = (earlier?, later?);
         if later < earlier {
             let why = format!(
@@ -67,15 +62,13 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
         (later >= earlier).then_some(gained)
     };
     let context_switches =
-        count("machine.context_switches", earlier.context_switches, later.context_switches);
-    let interrupts_total = count("machine.interrupts", earlier.interrupts_total, later.interrupts_total);
-    let forks = count("machine.forks", earlier.forks, later.forks);
+        count(fields::MACHINE_CONTEXT_SWITCHES, earlier.context_switches, later.context_switches);
+    let interrupts_total = count(fields::MACHINE_INTERRUPTS, earlier.interrupts_total, later.interrupts_total);
+    let forks = count(fields::MACHINE_FORKS, earlier.forks, later.forks);
     Difference {
         length_ns: later.monotonic_ns.saturating_sub(earlier.monotonic_ns),
         total: later.total.both(&earlier.total, u64::saturating_sub),
         cpus: in_both(&earlier.cpus, &later.cpus, |earlier, later| later.both(earlier, u64::saturating_sub)),
-        cpus_appeared,
-        cpus_gone,
         context_switches,
         interrupts_total,
         forks,
@@ -84,37 +77,26 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
         interrupts: tables(earlier.interrupts.as_ref(), later.interrupts.as_ref(), &mut rows, &growth),
         softirqs: tables(earlier.softirqs.as_ref(), later.softirqs.as_ref(), &mut rows, &growth),
         pressure: in_both(&earlier.pressure, &later.pressure, |earlier, later| later.both(*earlier, grown)),
-        run_queues: in_both(&earlier.run_queues, &later.run_queues, |earlier, later| {
-            later.both(earlier, u64::saturating_sub)
-        }),
         cgroup: earlier.cgroup.zip(later.cgroup).map(|(earlier, later)| later.both(&earlier, grown)),
         fell: growth.fell(),
         unavailable: rows.into_iter().collect(),
     }
 }
 
-fn came_and_went(
-    earlier: &Snapshot,
-    later: &Snapshot,
-    rows: &mut BTreeSet<Unavailable>,
-) -> (Vec<u32>, Vec<u32>) {
-    let only = |one: &Snapshot, other: &Snapshot| -> Vec<u32> {
-        one.cpus.keys().filter(|cpu| !other.cpus.contains_key(cpu)).copied().collect()
-    };
+/// Says which processors came and which went.
+fn came_and_went(earlier: &Snapshot, later: &Snapshot, rows: &mut BTreeSet<Unavailable>) {
     // A snapshot without any processor lacks the file; its reason is there already.
     if earlier.cpus.is_empty() || later.cpus.is_empty() {
-        return (Vec::new(), Vec::new());
+        return;
     }
-    let (appeared, gone) = (only(later, earlier), only(earlier, later));
-    for (cpus, what) in [(&appeared, "came on"), (&gone, "went off")] {
-        for cpu in cpus {
+    for (of, others, what) in [(later, earlier, "came on"), (earlier, later, "went off")] {
+        for cpu in of.cpus.keys().filter(|cpu| !others.cpus.contains_key(cpu)) {
             rows.insert(Unavailable::new(
                 format!("cpu.{cpu}"),
                 format!("processor {cpu} {what} meanwhile; what it counted is in the totals only"),
             ));
         }
     }
-    (appeared, gone)
 }
 
 fn in_both<K: Ord + Copy, V>(

@@ -1,6 +1,7 @@
 //! `/proc/stat` (fs/proc/stat.c, Linux 6.18).
 
 use std::collections::BTreeMap;
+use swtch_trace::fields;
 use swtch_trace::model::Unavailable;
 
 /// What a processor did with its time, ns, in steps of a tick (10 ms). Missing is what the kernel does not account.
@@ -113,7 +114,7 @@ const INTERRUPTS_THAT_TAKE_TIME: u64 = 100_000;
 /// Parses the file and takes out what cannot be true: figures that are zero though they cannot be.
 pub(super) fn judged(text: Result<String, String>, tick_ns: u64, unavailable: &mut Vec<Unavailable>) -> Stat {
     let text = text.unwrap_or_else(|why| {
-        unavailable.push(Unavailable::new("machine", why));
+        unavailable.push(Unavailable::new(fields::MACHINE, why));
         String::new()
     });
     if text.is_empty() {
@@ -122,11 +123,11 @@ pub(super) fn judged(text: Result<String, String>, tick_ns: u64, unavailable: &m
     let mut stat = parse(&text, tick_ns);
     no_interrupt_time(&mut stat, unavailable);
     for (what, line, value) in [
-        ("machine.context_switches", "ctxt", &mut stat.context_switches),
-        ("machine.interrupts", "intr", &mut stat.interrupts),
-        ("machine.forks", "processes", &mut stat.forks),
+        (fields::MACHINE_CONTEXT_SWITCHES, "ctxt", &mut stat.context_switches),
+        (fields::MACHINE_INTERRUPTS, "intr", &mut stat.interrupts),
+        (fields::MACHINE_FORKS, "processes", &mut stat.forks),
         // The reader of the file is running.
-        ("machine.procs_running", "procs_running", &mut stat.running),
+        (fields::MACHINE_PROCS_RUNNING, "procs_running", &mut stat.running),
     ] {
         match value {
             None => unavailable.push(Unavailable::new(what, format!("/proc/stat has no line '{line}'"))),
@@ -138,12 +139,12 @@ pub(super) fn judged(text: Result<String, String>, tick_ns: u64, unavailable: &m
         }
     }
     if stat.blocked.is_none() {
-        unavailable.push(Unavailable::new("machine.procs_blocked", "/proc/stat has no line 'procs_blocked'"));
+        unavailable.push(Unavailable::new(fields::MACHINE_PROCS_BLOCKED, "/proc/stat has no line 'procs_blocked'"));
     }
     if stat.total.all().iter().all(|time| time.unwrap_or(0) == 0) {
         stat.total = CpuTimes::default();
         stat.cpus.clear();
-        unavailable.push(Unavailable::new("machine.cpu_ns", constant_zero("cpu")));
+        unavailable.push(Unavailable::new(fields::MACHINE_CPU_NS, constant_zero("cpu")));
     }
     stat
 }
@@ -164,7 +165,7 @@ fn no_interrupt_time(stat: &mut Stat, unavailable: &mut Vec<Unavailable>) {
         times.irq_ns = None;
     }
     unavailable.push(Unavailable::new(
-        "cpu.irq_ns",
+        fields::CPU_IRQ_NS,
         "the kernel counts hardware interrupts and no time in them; it is built without CONFIG_IRQ_TIME_ACCOUNTING",
     ));
 }

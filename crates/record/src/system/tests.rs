@@ -101,21 +101,6 @@ fn control_groups_of_both_versions() {
     assert_eq!(cpu_stat::parse("usage_usec 823\n").throttling, None, "the controller is off");
 }
 
-#[test]
-fn run_queues_and_statistics_that_are_off() {
-    let text =
-        "version 17\ntimestamp 4295\ncpu0 0 0 0 0 0 0 500 600 7\ndomain0 MC 3 1 2\ncpu12 0 0 0 0 0 0 1 2 3\n";
-    let mut unavailable = Vec::new();
-    let queues = schedstat::judged(Ok(text.to_owned()), &mut unavailable);
-    let queue = queues[&0];
-    assert_eq!((queue.run_ns, queue.wait_ns, queue.timeslices), (Some(500), Some(600), Some(7)));
-    assert_eq!((queue.schedules, queue.wakeups), (None, None));
-    assert_eq!(rows(&unavailable, "schedstat.wakeups").len(), 1);
-    assert_eq!(queues.keys().copied().collect::<Vec<_>>(), [0, 12]);
-    let on = schedstat::judged(Ok(text.replace("cpu0 0 0 0", "cpu0 1 0 9")), &mut unavailable);
-    assert_eq!(on[&0].schedules, Some(9));
-}
-
 /// What gVisor shows (its fs/proc): every counter a constant zero, and no interrupts.
 const SANDBOX: &str = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795258416\n\
     processes 0\nprocs_running 0\nprocs_blocked 0\nsoftirq 0\n";
@@ -131,7 +116,7 @@ fn zeros_that_cannot_be_are_unavailable_with_a_reason() {
         let [why] = rows(&snapshot.unavailable, what)[..] else { panic!("{what}") };
         assert!(why.contains("zero") && why.contains("does not count"), "{why}");
     }
-    for what in ["interrupts", "softirqs", "schedstat", "pressure.cpu", "pressure.irq"] {
+    for what in ["interrupts", "softirqs", "pressure.cpu", "pressure.irq"] {
         let [why] = rows(&snapshot.unavailable, what)[..] else { panic!("{what}") };
         assert!(why.contains("/proc/") && why.contains("No such file"), "{why}");
     }
@@ -162,7 +147,6 @@ fn processors_come_and_go() {
     let [earlier, later] = [earlier, later].map(|root| Snapshot::read(root.path(), None, Detail::Everything));
     let between = difference(&earlier, &later);
 
-    assert_eq!((&between.cpus_appeared[..], &between.cpus_gone[..]), (&[3][..], &[2][..]));
     assert_eq!(between.cpus.keys().copied().collect::<Vec<_>>(), [0]);
     assert_eq!(between.cpus[&0].user_ns, Some(5 * clock::tick_ns()));
     assert_eq!(between.cpus[&0].idle_ns, Some(0), "idle time that went back is nothing");
@@ -308,7 +292,7 @@ proptest! {
     #[test]
     fn any_text_does_not_panic(text in "(?s).{0,300}") {
         let _ = (stat::parse(&text, TICK_NS), counter_table::parse(&text), pressure::parse(&text));
-        let _ = (cpu_stat::parse(&text), schedstat::parse(&text));
+        let _ = cpu_stat::parse(&text);
     }
 
     #[test]
@@ -320,8 +304,7 @@ proptest! {
             let mut rows = Vec::new();
             let stat = stat::judged(Ok(stat.to_owned()), TICK_NS, &mut rows);
             let interrupts = counter_table::judged("interrupts", Ok(table.to_owned()), &mut rows);
-            let run_queues = schedstat::judged(Ok(table.to_owned()), &mut rows);
-            Snapshot { total: stat.total, cpus: stat.cpus, interrupts, run_queues, ..Snapshot::default() }
+            Snapshot { total: stat.total, cpus: stat.cpus, interrupts, ..Snapshot::default() }
         };
         let _ = difference(&snapshot(&one, &other), &snapshot(&other, &one));
         let _ = difference(&snapshot(STAT, INTERRUPTS), &snapshot(&one, &other));

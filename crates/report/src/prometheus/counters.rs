@@ -291,7 +291,8 @@ impl Counters {
     }
 
     fn add_tasks(&mut self, delta: &Delta<'_>) {
-        for row in &delta.trace.cpus {
+        let counts = !delta.trace.header.lacks(&fields::CPUS);
+        for row in delta.trace.cpus.iter().filter(|_| counts) {
             let cpu = row.cpu.to_string();
             self.sum(&CPU_SWITCHES, &[&cpu, "task"], Some(row.switches));
             self.sum(&CPU_SWITCHES, &[&cpu, "idle"], Some(row.idle_switches));

@@ -24,8 +24,8 @@ impl Tables {
         let (before, after) = (of_both(self, later), of_both(later, self));
         let histograms = merge_rows(&aligned(before.clone(), &after), &aligned(after, &before), |_, _, _| {});
         let quantiles = Quantiles {
-            merged: classes(&histograms),
-            parts: [classes(&self.histograms), classes(&later.histograms)],
+            merged: of_tasks(&histograms),
+            parts: [of_tasks(&self.histograms), of_tasks(&later.histograms)],
         };
         let tasks = merge_rows(&self.tasks, &later.tasks, |row, one, other| {
             quantiles.enter(row, &[one, other]);
@@ -60,8 +60,8 @@ impl Tables {
         let before = aligned(earlier.histograms.clone(), &self.histograms);
         let histograms = delta_rows(&self.histograms, &before, growth, |_, _, _| {});
         let quantiles = Quantiles {
-            merged: classes(&histograms),
-            parts: [classes(&earlier.histograms), classes(&self.histograms)],
+            merged: of_tasks(&histograms),
+            parts: [of_tasks(&earlier.histograms), of_tasks(&self.histograms)],
         };
         let tasks = delta_rows(&self.tasks, &earlier.tasks, growth, |row, one, other| {
             quantiles.enter(row, &[one, other]);
@@ -94,6 +94,13 @@ fn classes(rows: &[HistogramRow]) -> Classes<'_> {
     classes
 }
 
+/// The classes of single tasks.
+fn of_tasks(rows: &[HistogramRow]) -> Classes<'_> {
+    let mut classes = classes(rows);
+    classes.retain(|(_, of), _| of.starts_with("task "));
+    classes
+}
+
 /// The rows of a part in the classes of the other one, where those are wider: where each begins.
 fn aligned(mut rows: Vec<HistogramRow>, other: &[HistogramRow]) -> Vec<HistogramRow> {
     let wider = classes(other);
@@ -117,6 +124,9 @@ struct Quantiles<'a> {
 impl Quantiles<'_> {
     /// Enters the quantiles of a task, where each of its two `parts` has its histogram or no waits.
     fn enter(&self, row: &mut TaskRow, parts: &[&TaskRow; 2]) {
+        if self.merged.is_empty() {
+            return;
+        }
         let of = format!("task {}", row.tid);
         let has = |classes: &Classes<'_>| {
             ["wait", "slice"].iter().any(|metric| classes.contains_key(&(*metric, &of)))

@@ -3,7 +3,7 @@
 use super::looking::Looking;
 use super::screen::Screen;
 use super::signals::Signals;
-use super::{End, host_name, snapshot};
+use super::{End, host_name, time_of_day};
 use anyhow::Context;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -73,7 +73,7 @@ struct ScreenOptions {
 impl ScreenOptions {
     fn draw(&mut self, screen: &mut Screen, state: &mut State) -> anyhow::Result<()> {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let clock = snapshot::clock(unix.as_nanos() as u64);
+        let clock = time_of_day::clock(unix.as_nanos() as u64);
         let look = Look { colour: self.colour, host: &self.host, clock: &clock };
         screen.terminal.draw(|frame| draw(frame, state, &look)).context("cannot draw on the terminal")?;
         Ok(())

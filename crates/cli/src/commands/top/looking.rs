@@ -1,11 +1,11 @@
 //! Looking again and again.
 
 use super::signals::Signals;
-use super::snapshot::snapshot;
 use std::time::{Duration, Instant};
 use swtch_cost::CostModel;
-use swtch_record::live::Live;
-use swtch_report::terminal::top::{Snapshot, Window};
+use swtch_record::watch::Watch;
+use swtch_report::terminal::top::Window;
+use swtch_trace::Snapshot;
 
 /// How waiting for the next window ended.
 pub(super) enum Waited {
@@ -17,40 +17,40 @@ pub(super) enum Waited {
     Signal(i32),
 }
 
-/// A live recording and the snapshot before.
+/// A watch and the snapshot before.
 pub(super) struct Looking {
-    live: Live,
+    watch: Watch,
     before: Snapshot,
     model: Option<CostModel>,
     looked: Instant,
 }
 
 impl Looking {
-    pub(super) fn begin(mut live: Live, model: Option<CostModel>) -> Self {
-        let before = snapshot(live.snapshot());
-        Self { live, before, model, looked: Instant::now() }
+    pub(super) fn begin(mut watch: Watch, model: Option<CostModel>) -> Self {
+        let before = watch.snapshot();
+        Self { watch, before, model, looked: Instant::now() }
     }
 
     /// When to look at the latest, if a window takes so long.
     pub(super) fn next_look(&self, interval: Duration) -> Instant {
-        self.looked + self.live.period(interval)
+        self.looked + self.watch.period(interval)
     }
 
     /// Takes in what happened, if it is time.
     pub(super) fn look_if_due(&mut self, interval: Duration) {
         if Instant::now() >= self.next_look(interval) {
-            self.live.poll();
+            self.watch.poll();
             self.looked = Instant::now();
         }
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        !self.live.alive()
+        !self.watch.alive()
     }
 
     /// What happened since the last window.
     pub(super) fn window(&mut self) -> Window {
-        let now = snapshot(self.live.snapshot());
+        let now = self.watch.snapshot();
         self.looked = Instant::now();
         let window = Window::between(&self.before, &now, self.model.as_ref());
         self.before = now;

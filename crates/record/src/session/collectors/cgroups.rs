@@ -15,9 +15,12 @@ const MOST: usize = 1000;
 /// The name of what is in no group that could be found out.
 const UNKNOWN: &str = "unknown control group";
 
+/// Why no task's control group is known.
+pub(crate) const NO_HIERARCHY: &str = "no hierarchy of control groups is mounted where swtch can see it";
+
 /// The control groups of a recording.
 #[derive(Debug)]
-pub(crate) struct CgroupSums {
+pub(super) struct CgroupSums {
     hierarchy: Option<Hierarchy>,
     /// What the quota of each group that has one had done before the recording, and by the last time it could be read.
     quotas: HashMap<String, (Throttling, Throttling)>,
@@ -25,7 +28,7 @@ pub(crate) struct CgroupSums {
 
 impl CgroupSums {
     /// Reads the quotas of the groups that are there. One that is made later has done nothing before.
-    pub(crate) fn begin() -> Self {
+    pub(super) fn begin() -> Self {
         let root = Path::new("/");
         let hierarchy = Hierarchy::find(root);
         let read = |hierarchy: &Hierarchy, path: String| {
@@ -81,9 +84,8 @@ impl Collector for CgroupSums {
     fn add(&mut self, header: &mut Header, tables: &mut Tables) {
         tables.cgroups = self.rows(&tables.tasks, &tables.cgroups);
         if self.hierarchy.is_none() {
-            let why = "no hierarchy of control groups is mounted where swtch can see it";
             if !header.lacks(&fields::CGROUPS) {
-                header.miss(fields::CGROUPS, why);
+                header.miss(fields::CGROUPS, NO_HIERARCHY);
             }
             return;
         }

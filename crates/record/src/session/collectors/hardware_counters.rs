@@ -7,7 +7,7 @@ use crate::system::Snapshot;
 use crate::task_info;
 use std::io;
 use swtch_trace::accumulate::Tables;
-use swtch_trace::model::{Header, Lost, Unavailable};
+use swtch_trace::model::{Header, Lost};
 
 /// Counters of the target's tasks, or why there are none.
 pub(super) struct HardwareCounters(Result<Counters, String>);
@@ -67,19 +67,19 @@ impl Collector for HardwareCounters {
                     Some(false) => NONE,
                     _ => why,
                 };
-                header.unavailable.extend(COLUMNS.map(|column| Unavailable::new(column, why)));
+                header.miss_all(COLUMNS, why);
                 return;
             }
         };
         counters.fill(&mut tables.tasks, header.provenance.started_monotonic_ns);
         let source = if counters.user_only() { "perf, in programs only" } else { "perf" };
         for column in COLUMNS {
-            header.set_source(column, source);
+            header.set_source(column.as_str(), source);
         }
         let mut counted = tables.tasks.iter().filter(|row| row.in_scope);
         if counted.any(|row| row.instructions.is_none() || row.cache_misses.is_none()) {
             let why = "missing for tasks that were made meanwhile and still ran at the end, and where the counters had no turn";
-            header.unavailable.extend(COLUMNS.map(|column| Unavailable::new(column, why)));
+            header.miss_all(COLUMNS, why);
         }
         if counters.lost() > 0 {
             let what =

@@ -13,7 +13,7 @@ use swtch_trace::tables::{InterruptKind, InterruptRow};
 const NOT_IN_THE_SUM: [&str; 8] = ["TLB", "MIS", "HYP", "HRE", "HVS", "PIN", "NPI", "PIW"];
 
 /// Puts a row for each line that counted something, and one for each CPU where it did. Times stand in the source's rows.
-pub(super) fn add(system: &Difference, header: &mut Header, tables: &mut Tables) {
+pub(crate) fn add(system: &Difference, header: &mut Header, tables: &mut Tables) {
     let timed = std::mem::take(&mut tables.interrupts);
     let times: HashMap<(bool, &str, Option<u32>), Option<u64>> =
         timed.iter().map(|row| (key(row.kind, &row.line, row.cpu), row.ns)).collect();

@@ -2,6 +2,7 @@
 
 use super::collector::Collector;
 use super::interrupts;
+pub(crate) use super::interrupts::add as add_interrupts;
 use crate::options::Target;
 use crate::system::{self, CpuTimes, Difference, Resource, Snapshot, difference};
 use std::collections::BTreeMap;
@@ -35,20 +36,16 @@ impl Collector for MachineCounters {
     }
 }
 
-/// Enters the kernel's counters as they stand, since the machine was started, into tables that are sums since the beginning of a watch. CPUs are
-/// those that are on, where the kernel says which.
+/// Enters the kernel's counters as they stand, since the machine was started, into the tables of a watch. A CPU that is on has a row, and
+/// its times.
 pub(crate) fn add_machine_state(system: &Snapshot, header: &mut Header, tables: &mut Tables) {
     enter_totals(&system.total, &system.pressure, header);
     header.unavailable.extend(system.unavailable.iter().cloned());
-    if system.cpus.is_empty() {
-        return;
+    let mut rows: BTreeMap<u32, CpuRow> = tables.cpus.drain(..).map(|row| (row.cpu, row)).collect();
+    for (cpu, times) in &system.cpus {
+        enter_times(times, rows.entry(*cpu).or_insert_with(|| CpuRow { cpu: *cpu, ..CpuRow::default() }));
     }
-    let mut counted: BTreeMap<u32, CpuRow> = tables.cpus.drain(..).map(|row| (row.cpu, row)).collect();
-    tables.cpus.extend(system.cpus.iter().map(|(cpu, times)| {
-        let mut row = counted.remove(cpu).unwrap_or(CpuRow { cpu: *cpu, ..CpuRow::default() });
-        enter_times(times, &mut row);
-        row
-    }));
+    tables.cpus = rows.into_values().collect();
 }
 
 fn enter_totals(times: &CpuTimes, pressure: &BTreeMap<Resource, system::Pressure>, header: &mut Header) {
@@ -80,12 +77,7 @@ fn enter_times(times: &CpuTimes, row: &mut CpuRow) {
 }
 
 /// The kernel's own counters over the same time.
-pub(crate) fn add_machine_counters(
-    system: &Difference,
-    target: &Target,
-    header: &mut Header,
-    tables: &mut Tables,
-) {
+fn add_machine_counters(system: &Difference, target: &Target, header: &mut Header, tables: &mut Tables) {
     enter_totals(&system.total, &system.pressure, header);
     for row in &mut tables.cpus {
         if let Some(times) = system.cpus.get(&row.cpu) {
@@ -99,7 +91,7 @@ pub(crate) fn add_machine_counters(
         reconcile(system, header);
         interrupts::reconcile(system, header);
     }
-    interrupts::add(system, header, tables);
+    add_interrupts(system, header, tables);
     let throttling = system.cgroup.as_ref().and_then(|group| group.throttling);
     header.totals.throttled = throttling.map(|throttling| Throttled {
         periods: throttling.periods,
@@ -132,7 +124,7 @@ mod tests {
     use swtch_trace::model::{Provenance, Scope};
 
     #[test]
-    fn cpus_that_are_on_have_their_times_and_their_switches() {
+    fn cpus_that_are_on_have_their_times_and_all_have_their_switches() {
         let mut system = Snapshot::default();
         system.cpus.insert(0, CpuTimes { user_ns: Some(5), ..CpuTimes::default() });
         system.cpus.insert(2, CpuTimes::default());
@@ -147,7 +139,7 @@ mod tests {
             tables.cpus
         };
         let figures: Vec<_> = found(&system).iter().map(|row| (row.cpu, row.switches, row.user_ns)).collect();
-        assert_eq!(figures, [(0, 0, Some(5)), (2, 9, None)]);
+        assert_eq!(figures, [(0, 0, Some(5)), (1, 7, None), (2, 9, None)]);
         assert_eq!(found(&Snapshot::default()), counted);
     }
 }

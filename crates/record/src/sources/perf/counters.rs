@@ -12,6 +12,8 @@ use super::record::What;
 use super::ring::Ring;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
+use swtch_trace::fields;
+use swtch_trace::model::Field;
 use swtch_trace::tables::TaskRow;
 
 /// `PERF_TYPE_HARDWARE`, and what is counted of it.
@@ -41,7 +43,7 @@ pub(crate) const HARDWARE: [Counter; 2] = [
 ];
 
 /// The columns' names, for the header.
-pub(crate) const COLUMNS: [&str; 2] = ["tasks.instructions", "tasks.cache_misses"];
+pub(crate) const COLUMNS: [Field; 2] = [fields::TASKS_INSTRUCTIONS, fields::TASKS_CACHE_MISSES];
 
 /// EventScope are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

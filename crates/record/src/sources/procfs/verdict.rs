@@ -5,7 +5,8 @@ use super::tracked::{Counters, Presence, Present};
 use super::{SampleTarget, parse};
 use crate::files;
 use std::path::Path;
-use swtch_trace::model::Unavailable;
+use swtch_trace::fields;
+use swtch_trace::model::{Field, Unavailable};
 
 /// What the samples showed about the kernel's counting.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,13 +55,13 @@ impl Verdict {
         if !evidence.migrated {
             verdict.no_migrations = true;
             verdict.row(
-                "tasks.migrations",
+                fields::TASKS_MIGRATIONS,
                 "the kernel shows no /proc/PID/sched (CONFIG_SCHED_DEBUG); changes of processor between samples are a lower bound",
             );
         }
         if evidence.refused > 0 {
             let why = format!("{} readings of threads were refused or not understood", evidence.refused);
-            verdict.row("tasks", why);
+            verdict.row(fields::TASKS, why);
         }
         if matches!(target, SampleTarget::Machine) {
             verdict.visibility(root);
@@ -68,8 +69,8 @@ impl Verdict {
         verdict
     }
 
-    fn row(&mut self, what: &'static str, why: impl Into<String>) {
-        self.rows.push(Unavailable::new(what, why));
+    fn row(&mut self, field: Field, why: impl Into<String>) {
+        self.rows.push(Unavailable::new(field, why));
     }
 
     /// A thread that ran and never switched is possible, on a kernel that counts. One that shows no switches of the whole
@@ -78,8 +79,8 @@ impl Verdict {
         if present.sched == Presence::No && present.status == Presence::No {
             (self.no_voluntary, self.no_involuntary) = (true, true);
             let why = "neither /proc/PID/sched nor /proc/PID/status shows switches on this kernel";
-            self.row("tasks.voluntary", why);
-            self.row("tasks.involuntary", why);
+            self.row(fields::TASKS_VOLUNTARY, why);
+            self.row(fields::TASKS_INVOLUNTARY, why);
             return;
         }
         let ran = evidence.ran_ns > 0;
@@ -89,10 +90,10 @@ impl Verdict {
         let why =
             "zero for every thread although they ran; this kernel, perhaps a sandbox, does not count them";
         self.no_involuntary = true;
-        self.row("tasks.involuntary", why);
+        self.row(fields::TASKS_INVOLUNTARY, why);
         if !evidence.switched {
             self.no_voluntary = true;
-            self.row("tasks.voluntary", why);
+            self.row(fields::TASKS_VOLUNTARY, why);
         }
     }
 
@@ -105,9 +106,9 @@ impl Verdict {
             return;
         };
         self.no_schedstat = true;
-        self.row("tasks.wait_ns", why);
-        self.row("tasks.timeslices", why);
-        self.row("tasks.run_ns", format!("{why}; the figure is user and system time, in ticks of 10 ms"));
+        self.row(fields::TASKS_WAIT_NS, why);
+        self.row(fields::TASKS_TIMESLICES, why);
+        self.row(fields::TASKS_RUN_NS, format!("{why}; the figure is user and system time, in ticks of 10 ms"));
     }
 
     /// A container and a mount option hide threads.
@@ -117,7 +118,7 @@ impl Verdict {
         let space = std::fs::read_link(files::locate(root, "proc/self/ns/pid"));
         if space.is_ok_and(|space| space.as_os_str() != FIRST) {
             self.row(
-                "machine.tasks",
+                fields::MACHINE_TASKS,
                 "this is a container with processes of its own; those outside it cannot be seen",
             );
         }
@@ -126,7 +127,7 @@ impl Verdict {
         let shows_all = |line: &str| line.contains("hidepid=0") || line.contains("hidepid=off");
         if mounts.lines().any(|line| hides(line) && !shows_all(line)) {
             self.row(
-                "machine.tasks",
+                fields::MACHINE_TASKS,
                 "procfs is mounted with hidepid: threads of other users may be missing",
             );
         }
@@ -139,7 +140,7 @@ impl Verdict {
             _ => "how many there were is not known",
         };
         self.row(
-            "tasks.short_lived",
+            fields::TASKS_SHORT_LIVED,
             format!(
                 "threads that live less than {} ms may come and go unseen; {counted}",
                 period_ns / 1_000_000

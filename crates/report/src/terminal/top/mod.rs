@@ -1,6 +1,6 @@
 //! `swtch top`: what happened since the last look, as rates; what of it is shown, in which order; and how, on a screen or as text.
 //!
-//! [`Snapshot`] is what a live recording knows at a moment, [`Window`] what happened between two of them. [`State`] is what the one who looks
+//! A [`Window`] is what happened between two [snapshots](swtch_trace::Snapshot), as rates. [`State`] is what the one who looks
 //! has chosen, moved by [`Key`]s; [`draw`] puts both on a screen of any size, [`text()`] and [`json()`] print a window. All of it is pure: no
 //! clock, no terminal.
 
@@ -13,7 +13,6 @@ mod json;
 mod keys;
 mod rates;
 mod screen;
-mod snapshot;
 mod state;
 mod text;
 mod window;
@@ -27,7 +26,6 @@ pub use json::json;
 pub use keys::{Action, Key};
 pub use rates::{Rates, TaskPair, TopRow};
 pub use screen::{Look, draw};
-pub use snapshot::Snapshot;
 pub use state::{Settings, State};
 pub use text::text;
 pub use window::{CostSource, CpuRates, Totals, Window};

@@ -4,11 +4,12 @@ mod keys;
 mod screens;
 mod windows;
 
-use super::{Snapshot, Window};
+use super::Window;
 use swtch_topology::Host;
 use swtch_trace::fields;
 use swtch_trace::model::{Header, Pressure, Provenance, Scope, SwitchTotals, Unavailable};
-use swtch_trace::tables::{CpuRow, PreemptionRow, TaskRow, WakeRow};
+use swtch_trace::Snapshot;
+use swtch_trace::tables::{CpuRow, PreemptionRow, Tables, TaskRow, WakeRow};
 
 fn header(recorder: &str) -> Header {
     let provenance =
@@ -21,10 +22,7 @@ fn snapshot(at_s: u64, recorder: &str, tasks: Vec<TaskRow>) -> Snapshot {
         at_ns: at_s * 1_000_000_000,
         unix_ns: at_s * 1_000_000_000,
         header: header(recorder),
-        tasks,
-        cpus: Vec::new(),
-        wakes: Vec::new(),
-        preemptions: Vec::new(),
+        tables: Tables { tasks, ..Tables::default() },
     }
 }
 
@@ -91,8 +89,8 @@ fn machine() -> Window {
             TaskRow { first_ns: 11_000_000_000, ..task(400, 400, "short", 3, 1) },
         ],
     );
-    before.cpus = (0..4).map(|number| cpu(number, 0, 0, 0, 0)).collect();
-    after.cpus = (0..4)
+    before.tables.cpus = (0..4).map(|number| cpu(number, 0, 0, 0, 0)).collect();
+    after.tables.cpus = (0..4)
         .map(|number| cpu(number, 2000, 600 + 200 * u64::from(number), 200, 1200 - 200 * u64::from(number)))
         .collect();
     for (snapshot, scale) in [(&mut before, 0), (&mut after, 1)] {
@@ -109,12 +107,12 @@ fn machine() -> Window {
             vec![Pressure { resource: "cpu".to_owned(), some_ns: Some(300_000_000 * scale), full_ns: None }];
         snapshot.header.recorder.cpu_ns = Some(8_000_000 * scale);
     }
-    after.preemptions = vec![
+    after.tables.preemptions = vec![
         PreemptionRow { by_tid: 200, of_tid: 300, count: 500, ns: Some(100_000_000) },
         PreemptionRow { by_tid: 15, of_tid: 300, count: 20, ns: Some(1_000_000) },
         PreemptionRow { by_tid: 300, of_tid: 201, count: 1000, ns: Some(200_000_000) },
     ];
-    after.wakes = vec![WakeRow { waker_tid: 200, wakee_tid: 201, count: 2000, same_cpu: None }];
+    after.tables.wakes = vec![WakeRow { waker_tid: 200, wakee_tid: 201, count: 2000, same_cpu: None }];
     Window::between(&before, &after, None)
 }
 

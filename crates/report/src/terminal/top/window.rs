@@ -1,14 +1,13 @@
 //! What happened between two snapshots.
 
 use super::rates::{Rates, TaskPair, TopRow};
-use super::snapshot::Snapshot;
 use serde::Serialize;
 use std::collections::HashMap;
 use swtch_cost::{CostModel, Range};
 use swtch_trace::growth::Growth;
-use swtch_trace::model::Unavailable;
+use swtch_trace::model::{Header, Unavailable};
 use swtch_trace::tables::{CpuRow, Merge, TaskRow};
-use swtch_trace::{SourceKind, fields};
+use swtch_trace::{Delta, Snapshot, SourceKind, fields};
 
 /// Of those who preempted or woke a task, so many are kept.
 const MOST_PAIRS: usize = 10;
@@ -131,7 +130,9 @@ impl Window {
             (None, Some(_)) => CostSource::Profile,
             (None, None) => CostSource::Unknown,
         };
-        let maker = Maker { length_ns, earlier, later, model, cost_source };
+        // Nothing is ever negative: sums that fell began anew.
+        let delta = later.delta(earlier, &Growth::default());
+        let maker = Maker { length_ns, later, delta, model, cost_source };
         let tasks = maker.tasks();
         Self {
             unix_ns: later.unix_ns,
@@ -161,8 +162,8 @@ fn moves(task: &TaskRow) -> Option<u64> {
 
 struct Maker<'a> {
     length_ns: u64,
-    earlier: &'a Snapshot,
     later: &'a Snapshot,
+    delta: Delta,
     model: Option<&'a CostModel>,
     cost_source: CostSource,
 }
@@ -178,18 +179,15 @@ impl Maker<'_> {
 
     fn tasks(&self) -> Vec<TopRow> {
         let key = |row: &TaskRow| (row.tid, row.first_ns);
-        // Without a number a row stands for several that ended.
-        let before = self.earlier.tasks.iter().filter(|row| row.tid != 0);
-        let before: HashMap<(u32, u64), &TaskRow> = before.map(|row| (key(row), row)).collect();
-        // Nothing is ever negative: sums that fell began anew.
-        let growth = Growth::default();
+        let deltas = self.delta.tables.tasks.iter().map(|row| (key(row), row));
+        let deltas: HashMap<(u32, u64), &TaskRow> = deltas.collect();
         let mut pairs = Pairs::of(self);
         // A task that ended and whose number is another's by now has an earlier row.
-        let last: HashMap<u32, u64> = self.later.tasks.iter().map(|row| (row.tid, row.first_ns)).collect();
-        let rows = self.later.tasks.iter().filter(|row| row.in_scope);
+        let tasks = &self.later.tables.tasks;
+        let last: HashMap<u32, u64> = tasks.iter().map(|row| (row.tid, row.first_ns)).collect();
+        let rows = tasks.iter().filter(|row| row.in_scope);
         rows.map(|row| {
-            let delta =
-                before.get(&key(row)).map_or_else(|| row.clone(), |earlier| row.delta(earlier, &growth));
+            let delta = deltas.get(&key(row)).map_or_else(|| unchanged(row), |delta| (*delta).clone());
             let is_last = last.get(&row.tid) == Some(&row.first_ns);
             let (preempted_by, woken_by) = if is_last { pairs.take(row.tid) } else { pairs.none() };
             TopRow {
@@ -251,24 +249,18 @@ impl Maker<'_> {
     }
 
     fn totals(&self, tasks: &[TopRow]) -> Totals {
-        let (before, after) = (&self.earlier.header, &self.later.header);
-        let rate = |earlier: Option<u64>, later: Option<u64>| {
-            Some(self.per_s(later?.saturating_sub(earlier.unwrap_or(0))))
-        };
-        let (was, is) = (&before.totals, &after.totals);
-        let switches = (&was.context_switches, &is.context_switches);
-        let moves = |header: &swtch_trace::model::Totals| {
-            let moves = &header.migrations;
+        let header = &self.delta.header;
+        let sums = &header.totals;
+        let rate = |count: Option<u64>| count.map(|count| self.per_s(count));
+        let moves = || {
+            let moves = &sums.migrations;
             Some(moves.same_l2? + moves.same_l3? + moves.across?)
         };
-        let lost = |snapshot: &Snapshot| snapshot.header.lost.iter().map(|lost| lost.events).sum::<u64>();
-        let cpus = self.later.cpus.len().max(1) as f64;
+        let lost = |header: &Header| header.lost.iter().map(|lost| lost.events).sum::<u64>();
+        let cpus = self.on().count().max(1) as f64;
         let machine_ns = self.length_ns as f64 * cpus;
         let cost_ns = match self.cost_source {
-            CostSource::InPlace => {
-                let grown = is.switch_cost_ns.unwrap_or(0).saturating_sub(was.switch_cost_ns.unwrap_or(0));
-                Some(Range::exactly(grown as f64))
-            }
+            CostSource::InPlace => sums.switch_cost_ns.map(|ns| Range::exactly(ns as f64)),
             CostSource::Profile => {
                 let shares = tasks.iter().filter_map(|row| row.rates.cost_share);
                 Some(shares.fold(Range::default(), Range::plus).times(self.length_ns as f64))
@@ -276,24 +268,21 @@ impl Maker<'_> {
             CostSource::Unknown => None,
         };
         let totals = Totals {
-            voluntary_per_s: rate(switches.0.voluntary, switches.1.voluntary),
-            involuntary_per_s: rate(switches.0.involuntary, switches.1.involuntary),
-            idle_per_s: rate(switches.0.idle, switches.1.idle),
-            wakeups_per_s: rate(was.wakeups, is.wakeups),
-            migrations_per_s: rate(moves(was), moves(is)),
-            forks_per_s: rate(was.processes.forked, is.processes.forked),
+            voluntary_per_s: rate(sums.context_switches.voluntary),
+            involuntary_per_s: rate(sums.context_switches.involuntary),
+            idle_per_s: rate(sums.context_switches.idle),
+            wakeups_per_s: rate(sums.wakeups),
+            migrations_per_s: rate(moves()),
+            forks_per_s: rate(sums.processes.forked),
             cost_share: cost_ns.map(|cost| cost.times(1.0 / machine_ns)),
             cost_ns: None,
             cpu: self.machine_shares(),
             tasks: tasks.iter().filter(|row| !row.ended).count() as u64,
             active: tasks.iter().filter(|row| row.is_active()).count() as u64,
-            lost: lost(self.later).saturating_sub(lost(self.earlier)),
-            lost_ever: lost(self.later),
+            lost: lost(header),
+            lost_ever: lost(&self.later.header),
             pressure: self.pressure(),
-            own_cpu_share: after
-                .recorder
-                .cpu_ns
-                .map(|ns| self.share(ns.saturating_sub(before.recorder.cpu_ns.unwrap_or(0)))),
+            own_cpu_share: header.recorder.cpu_ns.map(|ns| self.share(ns)),
         };
         let all = [totals.voluntary_per_s, totals.involuntary_per_s, totals.idle_per_s];
         let all = all.into_iter().flatten().sum::<f64>() * self.length_ns as f64 / 1e9;
@@ -301,42 +290,42 @@ impl Maker<'_> {
     }
 
     fn pressure(&self) -> Vec<(String, f64)> {
-        let before = &self.earlier.header.totals.pressure;
-        let after = self.later.header.totals.pressure.iter();
-        after
-            .filter_map(|row| {
-                let was = before.iter().find(|earlier| earlier.resource == row.resource)?.some_ns?;
-                Some((row.resource.clone(), self.share(row.some_ns?.saturating_sub(was)).min(1.0)))
-            })
-            .collect()
+        let rows = self.delta.header.totals.pressure.iter();
+        rows.filter_map(|row| Some((row.resource.clone(), self.share(row.some_ns?).min(1.0)))).collect()
     }
 
     fn machine_shares(&self) -> CpuShares {
-        let times = |snapshot: &Snapshot| {
-            let cpu = &snapshot.header.totals.cpu_ns;
-            [cpu.user, cpu.system, cpu.irq, cpu.softirq, cpu.steal, cpu.iowait, cpu.idle]
-        };
-        shares(times(self.earlier), times(self.later))
+        let cpu = &self.delta.header.totals.cpu_ns;
+        shares([cpu.user, cpu.system, cpu.irq, cpu.softirq, cpu.steal, cpu.iowait, cpu.idle])
     }
 
     fn cpus(&self) -> Vec<CpuRates> {
         let counts = !self.later.header.provenance.source().is_some_and(SourceKind::is_sampled);
-        let before: HashMap<u32, &CpuRow> = self.earlier.cpus.iter().map(|row| (row.cpu, row)).collect();
+        let deltas: HashMap<u32, &CpuRow> = self.delta.tables.cpus.iter().map(|row| (row.cpu, row)).collect();
         let of = |row: &CpuRow| {
-            let earlier = before.get(&row.cpu).copied();
-            let delta = earlier.map_or_else(|| row.clone(), |earlier| row.delta(earlier, &Growth::default()));
+            let delta = deltas.get(&row.cpu).map_or_else(|| unchanged(row), |delta| (*delta).clone());
             CpuRates {
                 cpu: row.cpu,
                 switches_per_s: counts.then(|| self.per_s(delta.switches)),
                 idle_switches_per_s: counts.then(|| self.per_s(delta.idle_switches)),
-                // One that came on meanwhile has counted since some other time.
-                shares: earlier
-                    .map_or_else(CpuShares::default, |earlier| shares(cpu_times(earlier), cpu_times(row))),
+                shares: shares(cpu_times(&delta)),
                 lost: delta.lost,
             }
         };
-        self.later.cpus.iter().map(of).collect()
+        self.on().map(of).collect()
     }
+
+    /// The CPUs that are on, where the system says which: those have times.
+    fn on(&self) -> impl Iterator<Item = &CpuRow> {
+        let rows = &self.later.tables.cpus;
+        let is_known = rows.iter().any(|row| row.user_ns.is_some());
+        rows.iter().filter(move |row| !is_known || row.user_ns.is_some())
+    }
+}
+
+/// The difference to itself: zeros of what is known.
+fn unchanged<R: Merge>(row: &R) -> R {
+    row.delta(row, &Growth::default())
 }
 
 fn cpu_times(row: &CpuRow) -> [Option<u64>; 7] {
@@ -345,15 +334,11 @@ fn cpu_times(row: &CpuRow) -> [Option<u64>; 7] {
     [row.user_ns, row.system_ns, row.irq_ns, row.softirq_ns, row.steal_ns, row.iowait_ns, idle_ns]
 }
 
-/// Shares of the time that was counted in between: the kernel counts in ticks, of which a short window has few.
-fn shares(earlier: [Option<u64>; 7], later: [Option<u64>; 7]) -> CpuShares {
-    let mut grown = [None; 7];
-    for (grown, (was, is)) in grown.iter_mut().zip(earlier.into_iter().zip(later)) {
-        *grown = was.zip(is).map(|(was, is)| is.saturating_sub(was));
-    }
-    let all = grown.into_iter().flatten().sum::<u64>();
+/// Shares of the time that was counted: the kernel counts in ticks, of which a short window has few.
+fn shares(times: [Option<u64>; 7]) -> CpuShares {
+    let all = times.into_iter().flatten().sum::<u64>();
     let [user, system, irq, softirq, steal, iowait, idle] =
-        grown.map(|ns| ns.filter(|_| all > 0).map(|ns| ns as f64 / all as f64));
+        times.map(|ns| ns.filter(|_| all > 0).map(|ns| ns as f64 / all as f64));
     CpuShares { user, system, irq, softirq, steal, iowait, idle }
 }
 
@@ -368,7 +353,7 @@ struct Pairs {
 impl Pairs {
     fn of(maker: &Maker<'_>) -> Self {
         let later = maker.later;
-        let names: HashMap<u32, &str> = later.tasks.iter().map(|row| (row.tid, row.comm.as_str())).collect();
+        let names: HashMap<u32, &str> = later.tables.tasks.iter().map(|row| (row.tid, row.comm.as_str())).collect();
         let pair = |tid: u32, count: u64, wait_share: Option<f64>| TaskPair {
             tid,
             comm: match names.get(&tid) {
@@ -379,10 +364,10 @@ impl Pairs {
             per_s: maker.per_s(count),
             wait_share,
         };
-        let rows = later.preemptions.iter();
+        let rows = later.tables.preemptions.iter();
         let preemptions =
             rows.map(|row| (row.of_tid, pair(row.by_tid, row.count, row.ns.map(|ns| maker.share(ns)))));
-        let wakes = later.wakes.iter().map(|row| (row.wakee_tid, pair(row.waker_tid, row.count, None)));
+        let wakes = later.tables.wakes.iter().map(|row| (row.wakee_tid, pair(row.waker_tid, row.count, None)));
         Self {
             preempted: (!later.header.lacks(&fields::PREEMPTIONS)).then(|| lists(preemptions)),
             woken: (!later.header.lacks(&fields::WAKES)).then(|| lists(wakes)),

@@ -91,7 +91,7 @@ fn a_number_given_again_is_another_task() {
     let new = TaskRow { first_ns: 5, ..task(7, 7, "new", 10, 0) };
     let before = snapshot(1, "bpf-events", vec![old.clone()]);
     let mut after = snapshot(2, "bpf-events", vec![TaskRow { voluntary: 901, ..old }, new]);
-    after.preemptions = vec![PreemptionRow { by_tid: 9, of_tid: 7, count: 4, ns: None }];
+    after.tables.preemptions = vec![PreemptionRow { by_tid: 9, of_tid: 7, count: 4, ns: None }];
     let window = Window::between(&before, &after, None);
     let (old, new) = (row(&window.tasks, "old"), row(&window.tasks, "new"));
     assert_eq!((old.rates.voluntary_per_s, old.ended), (1.0, true));
@@ -104,14 +104,14 @@ fn a_number_given_again_is_another_task() {
 fn processors_that_come_and_go_make_no_figures_up() {
     let (mut before, mut after) =
         (snapshot(1, "bpf-events", Vec::new()), snapshot(2, "bpf-events", Vec::new()));
-    before.cpus = vec![cpu(0, 1000, 500, 0, 500), cpu(1, 9000, 100, 0, 100)];
-    after.cpus = vec![cpu(0, 1500, 900, 0, 900), cpu(2, 50, 100_000, 0, 0)];
+    before.tables.cpus = vec![cpu(0, 1000, 500, 0, 500), cpu(1, 9000, 100, 0, 100)];
+    after.tables.cpus = vec![cpu(0, 1500, 900, 0, 900), cpu(2, 50, 100_000, 0, 0)];
     let window = Window::between(&before, &after, None);
     let found: Vec<_> =
         window.cpus.iter().map(|cpu| (cpu.cpu, cpu.switches_per_s, cpu.shares.user)).collect();
     assert_eq!(found, [(0, Some(500.0), Some(0.5)), (2, Some(50.0), None)]);
     // A processor that the system says nothing about has no idle time either.
-    after.cpus[0].user_ns = None;
+    after.tables.cpus[0].user_ns = None;
     assert_eq!(Window::between(&before, &after, None).cpus[0].shares.idle, None);
 }
 
@@ -137,7 +137,7 @@ fn any_snapshot(at: std::ops::Range<u64>) -> impl Strategy<Value = Snapshot> {
         later.header.totals.context_switches.voluntary = totals.0;
         later.header.totals.switch_cost_ns = totals.1;
         later.header.recorder.cpu_ns = totals.2;
-        later.cpus =
+        later.tables.cpus =
             cpus.into_iter().map(|(number, one, two, three)| cpu(number, one, two, three, one)).collect();
         later
     })

@@ -1,7 +1,6 @@
 //! Looking at this machine.
 
 use super::*;
-use crate::plan::Facts;
 use std::collections::{HashMap, HashSet};
 use std::process::Command;
 
@@ -29,16 +28,16 @@ fn switches(header: &Header) -> u64 {
 #[test]
 fn what_ended_is_told_once_and_sums_never_fall() {
     for (source, mode) in usable("what_ended_is_told_once_and_sums_never_fall") {
-        let mut live = Live::begin(Target::Machine, source, Some(mode)).unwrap();
+        let mut watch = Watch::begin(Target::Machine, source, Some(mode)).unwrap();
         let mut before: HashMap<(u32, u64), u64> = HashMap::new();
         let mut gone: HashSet<(u32, u64)> = HashSet::new();
-        let mut sum = switches(&live.snapshot().header);
+        let mut sum = switches(&watch.snapshot().header);
         for round in 0..6 {
             for _ in 0..20 {
                 assert!(Command::new("true").status().unwrap().success());
             }
             std::thread::sleep(Duration::from_millis(60));
-            let sample = live.snapshot();
+            let sample = watch.snapshot();
             assert!(switches(&sample.header) >= sum, "{source:?} {mode:?}: a sum fell");
             sum = switches(&sample.header);
             let counted = sample.tables.tasks.iter().filter(|row| row.in_scope && row.tid != 0);
@@ -69,24 +68,24 @@ fn what_ended_is_told_once_and_sums_never_fall() {
 fn a_process_is_looked_at_to_its_end() {
     for (source, mode) in usable("a_process_is_looked_at_to_its_end") {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let mut live = Live::begin(Target::Processes(vec![child.id()]), source, Some(mode)).unwrap();
-        live.snapshot();
-        assert!(live.alive(), "{source:?} {mode:?}");
+        let mut watch = Watch::begin(Target::Processes(vec![child.id()]), source, Some(mode)).unwrap();
+        watch.snapshot();
+        assert!(watch.alive(), "{source:?} {mode:?}");
         child.kill().unwrap();
         child.wait().unwrap();
         // Samples see an end at the next sample.
-        live.poll();
-        assert!(!live.alive(), "{source:?} {mode:?}");
-        live.snapshot();
+        watch.poll();
+        assert!(!watch.alive(), "{source:?} {mode:?}");
+        watch.snapshot();
     }
 }
 
 #[test]
 fn samples_can_be_looked_at_before_the_end() {
-    let mut live = Live::begin(Target::Machine, Some(SourceKind::Procfs), None).unwrap();
+    let mut watch = Watch::begin(Target::Machine, Some(SourceKind::Procfs), None).unwrap();
     let me = std::process::id();
     for _ in 0..2 {
-        let snapshot = live.snapshot();
+        let snapshot = watch.snapshot();
         assert!(snapshot.header.totals.context_switches.voluntary.is_some());
         let row = snapshot.tables.tasks.iter().find(|row| row.tid == me).unwrap();
         assert!(row.in_scope, "{row:?}");

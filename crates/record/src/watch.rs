@@ -1,51 +1,50 @@
-//! A watch without end: what was seen so far, whenever it is asked for.
+//! A watch without end: a source is polled, snapshots are taken, and what happened is the difference between two of them.
+//!
+//! `swtch top` takes snapshots of any target with a [`Watch`]. `swtch serve` asks a [`MachineWatch`], the same loop, for differences of the whole
+//! machine, with what control groups used by their own files; those that cannot be true are marked.
 
+mod groups;
+mod guard;
+mod kernel_counters;
+mod machine;
 #[cfg(test)]
 mod tests;
+
+pub use groups::GroupUse;
+pub use guard::CHECKED;
+pub use machine::{MachineDelta, MachineWatch};
 
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Mode, Options, Target};
 use crate::plan::Facts;
-use crate::session::{self, CgroupSums, Collector, Source, Status};
-use crate::system::{self, Cgroup, Detail};
+use crate::session::{self, Source, Status};
+use crate::system::{self, Cgroup, Detail, Hierarchy};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use swtch_trace::SourceKind;
-use swtch_trace::accumulate::{History, Tables};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use swtch_trace::accumulate::History;
 use swtch_trace::model::Header;
+use swtch_trace::{Snapshot, SourceKind, fields};
 
-/// A watch without end: a recording that is not written. Programs in the kernel are detached when it is dropped.
-pub struct Live {
+/// A recording that is not written. Memory stays bounded by what exists. Programs in the kernel are detached when it is dropped.
+pub struct Watch {
     source: Box<dyn Source>,
     /// As it was at the last poll.
     status: Status,
     header: Header,
     group: Option<Cgroup>,
-    cgroups: CgroupSums,
+    detail: Detail,
+    /// The kernel's own counters at the last snapshot.
+    system: system::Snapshot,
 }
 
-/// The state at one time, in the types of a Trace. Figures are sums since the watch began.
-///
-/// Memory stays bounded by what exists: a task that ended is in one snapshot and then forgotten. Quantiles, longest times and pairs are of the
-/// time since the last snapshot. Histograms, intervals and single interrupts are left out.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    /// When, ns of CLOCK_MONOTONIC.
-    pub at_ns: u64,
-    /// Totals and circumstances. CPU times and pressure are the kernel's own counters, since the machine was started.
-    pub header: Header,
-    /// The small tables; CPUs are those that are on, with their times since the machine was started.
-    pub tables: Tables,
-}
-
-impl std::fmt::Debug for Live {
+impl std::fmt::Debug for Watch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Live").field("scope", &self.header.scope).finish_non_exhaustive()
+        formatter.debug_struct("Watch").field("scope", &self.header.scope).finish_non_exhaustive()
     }
 }
 
-impl Live {
+impl Watch {
     /// Begins to watch running tasks; a command is not started.
     ///
     /// # Errors
@@ -57,10 +56,13 @@ impl Live {
     ) -> Result<Self, RecordError> {
         let options = Options { source, mode, ..Options::new(target, PathBuf::new()) };
         let (mut header, source, group) = session::prepare(&options, &Facts::of(&options.target))?;
-        let cgroups = CgroupSums::begin();
         let source = session::open(&options, History::Recent, source, group.as_ref(), &mut header)?;
+        Ok(Self::of(source, header, group, Detail::Totals))
+    }
+
+    fn of(source: Box<dyn Source>, header: Header, group: Option<Cgroup>, detail: Detail) -> Self {
         let status = source.status();
-        Ok(Self { source, status, header, group, cgroups })
+        Self { source, status, header, group, detail, system: system::Snapshot::default() }
     }
 
     /// When to poll again, at the latest, where a snapshot is taken at each `interval`.
@@ -89,11 +91,15 @@ impl Live {
         self.poll();
         let now_ns = monotonic_ns();
         let mut tables = self.source.snapshot(now_ns, &mut self.header);
-        self.cgroups.add(&mut self.header, &mut tables);
         self.header.duration_ns = now_ns.saturating_sub(self.header.provenance.started_monotonic_ns);
-        let system = system::Snapshot::read(Path::new("/"), self.group.as_ref(), Detail::Totals);
+        self.system = system::Snapshot::read(Path::new("/"), self.group.as_ref(), self.detail);
         let mut header = self.header.clone();
-        session::add_machine_state(&system, &mut header, &mut tables);
-        Snapshot { at_ns: system.monotonic_ns, header, tables }
+        session::add_machine_state(&self.system, &mut header, &mut tables);
+        if self.detail == Detail::Totals && Hierarchy::find(Path::new("/")).is_none() {
+            header.miss(fields::CGROUPS, session::NO_HIERARCHY);
+        }
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+        let unix_ns = unix.map_or(0, |since| since.as_nanos() as u64);
+        Snapshot { at_ns: self.system.monotonic_ns, unix_ns, header, tables }
     }
 }

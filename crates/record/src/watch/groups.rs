@@ -1,7 +1,6 @@
 //! What control groups used since the last time, from their own files.
 
-use super::GroupUse;
-use crate::system::{CgroupReading, Cgroups};
+use crate::system::{CgroupCounters, CgroupReading, Cgroups};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use swtch_trace::growth::Growth;
@@ -10,7 +9,17 @@ use swtch_trace::model::Unavailable;
 /// So many are looked at; each takes some 20 microseconds.
 const MOST: usize = 2_000;
 
+/// What a control group used, by its own files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupUse {
+    /// Its path below the hierarchy's root, such as `/system.slice/nginx.service`.
+    pub path: String,
+    /// Its counters.
+    pub since: CgroupCounters,
+}
+
 /// The groups when they were last looked at.
+#[derive(Debug)]
 pub(super) struct Groups {
     root: PathBuf,
     last: Cgroups,

@@ -1,6 +1,6 @@
 //! Whether what was counted in a window can be true, before it is added to sums that never go back.
 
-use super::Delta;
+use super::MachineDelta;
 use crate::system::Snapshot;
 use std::path::Path;
 use swtch_units::input_error::{Checks, Refused};
@@ -62,7 +62,7 @@ impl Guard {
     /// When a figure of it cannot be true.
     pub(super) fn check(
         &mut self,
-        delta: &Delta,
+        delta: &MachineDelta,
         bounds: &Bounds,
         next: KernelReading,
     ) -> Result<(), Refused> {
@@ -107,7 +107,7 @@ impl Guard {
 
 #[cfg(test)]
 mod tests {
-    use super::super::GroupUse;
+    use crate::watch::GroupUse;
     use super::*;
     use crate::system::{CgroupCounters, Difference};
     use std::collections::BTreeMap;
@@ -127,7 +127,7 @@ mod tests {
             ..CgroupCounters::default()
         };
         let all =
-            Delta { groups: vec![GroupUse { path: "/web".to_owned(), since }], ..window(1 << 50, 1 << 50) };
+            MachineDelta { groups: vec![GroupUse { path: "/web".to_owned(), since }], ..window(1 << 50, 1 << 50) };
         let waited = Bounds { too_long: Some("task 1 waited".to_owned()), ..bounds(1, 9) };
         let mut figures = refused(guard.check(&all, &waited, before(1, 9)));
         figures.sort_unstable();
@@ -138,12 +138,12 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn window(switches: u64, run_ns: u64) -> Delta {
+    fn window(switches: u64, run_ns: u64) -> MachineDelta {
         let mut header = Header::new(Provenance::default(), Host::default(), Scope::Machine);
         header.totals.context_switches =
             SwitchTotals { voluntary: Some(switches), involuntary: Some(0), idle: Some(0) };
         let tasks = vec![TaskRow { run_ns, ..TaskRow::default() }];
-        Delta {
+        MachineDelta {
             header,
             tables: Tables { tasks, ..Tables::default() },
             cost_ns_by_kind: None,
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn what_a_late_reading_lacked_may_come_with_the_next() {
         let mut guard = Guard::begin(before(0, 100));
-        let late = Delta { backwards: [("tasks", 1)].into(), ..window(0, 0) };
+        let late = MachineDelta { backwards: [("tasks", 1)].into(), ..window(0, 0) };
         assert_eq!(refused(guard.check(&late, &bounds(1, 600), before(1, 600))), [""; 0]);
         assert_eq!(refused(guard.check(&window(500, 0), &bounds(2, 601), before(2, 601))), [""; 0]);
         assert_eq!(
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_group_that_used_more_than_all_cpus_is_refused() {
         let mut guard = Guard::begin(before(0, 0));
-        let used = |seconds: u64| Delta {
+        let used = |seconds: u64| MachineDelta {
             groups: vec![GroupUse {
                 path: "/web".to_owned(),
                 since: CgroupCounters { usage_ns: Some(seconds * SECOND), ..CgroupCounters::default() },
