@@ -128,7 +128,8 @@ mod tests {
     fn the_times_of_a_cpu_that_came_on_are_not_of_this_time() {
         let cpu = |cpu, switches, user_ns| CpuRow { cpu, switches, user_ns, ..CpuRow::default() };
         let earlier = snapshot(1, vec![], vec![cpu(0, 5, Some(50)), cpu(1, 9, None)]);
-        let later = snapshot(2, vec![], vec![cpu(0, 6, Some(70)), cpu(1, 11, Some(400)), cpu(2, 1, Some(900))]);
+        let later =
+            snapshot(2, vec![], vec![cpu(0, 6, Some(70)), cpu(1, 11, Some(400)), cpu(2, 1, Some(900))]);
         let delta = later.delta(&earlier, &Growth::default());
         assert_eq!(delta.tables.cpus, [cpu(0, 1, Some(20)), cpu(1, 2, None), cpu(2, 1, None)]);
     }
@@ -146,6 +147,9 @@ mod tests {
         assert_eq!(delta.lost.iter().map(|lost| lost.events).collect::<Vec<_>>(), [10, 0]);
         assert_eq!((delta.recorder.cpu_ns, delta.recorder.memory_bytes), (Some(5), Some(30)));
         assert_eq!((delta.duration_ns, delta.provenance.started_monotonic_ns), (20, 10));
-        assert_eq!(at(30, 0, Some(9)).delta(&at(10, 0, None), &Growth::default()).header.recorder.cpu_ns, None);
+        assert_eq!(
+            at(30, 0, Some(9)).delta(&at(10, 0, None), &Growth::default()).header.recorder.cpu_ns,
+            None
+        );
     }
 }

@@ -132,12 +132,18 @@ impl Gathered {
         }
         say(fields::PROVENANCE_STARTED_UNIX_NS, "the text has the time since the machine's start only");
         say(fields::HOST, "the text does not describe the machine beyond the CPUs that had switches");
-        say(fields::SWITCHES_COST_NS, "only BPF programs see what a switch takes; the Profile gives the cost");
+        say(
+            fields::SWITCHES_COST_NS,
+            "only BPF programs see what a switch takes; the Profile gives the cost",
+        );
         say(
             fields::TOTALS_MIGRATIONS,
             "the text does not say which caches CPUs share; intervals.migrations has all moves",
         );
-        say(fields::TASKS_PROCESS_SWITCHES, "the text does not say whether a switch changed the address space");
+        say(
+            fields::TASKS_PROCESS_SWITCHES,
+            "the text does not say whether a switch changed the address space",
+        );
         say(
             fields::TASKS_KERNEL_THREAD,
             "the text does not tell threads of the kernel from others; all are taken for others",
@@ -152,7 +158,10 @@ impl Gathered {
             fields::TOTALS_PROCESSES_FORKED,
             "a fork in the text may have made a thread or a process; totals.threads_created has both",
         );
-        say(fields::TOTALS_PROCESSES_PEAK, "tasks that were there before the text and did not run are not in it");
+        say(
+            fields::TOTALS_PROCESSES_PEAK,
+            "tasks that were there before the text and did not run are not in it",
+        );
         if header_lacks_exits(self) {
             say(fields::TOTALS_PROCESSES_EXITED, "no exit in the text says whether it was a process's last");
         }

@@ -197,7 +197,8 @@ impl BpfCounts {
         let most = if is_watch { MOST_ENDED_OF_WATCH } else { MOST_ENDED };
         if self.ended.len() >= most {
             // What it did before is in the snapshots before.
-            let row = before.map_or(row.clone(), |before| row.delta(&self.row(before, None), &Growth::default()));
+            let row =
+                before.map_or(row.clone(), |before| row.delta(&self.row(before, None), &Growth::default()));
             self.aggregates.add(task.group, &row);
             return;
         }
@@ -439,7 +440,8 @@ impl Source for BpfCounts {
     fn counted(&mut self) -> Counted {
         let cpus = self.counter.cpus();
         let before = std::mem::replace(&mut self.cpus, cpus);
-        let cost_ns = |kind: usize| self.cpus.cost_ns_by_kind[kind].saturating_sub(before.cost_ns_by_kind[kind]);
+        let cost_ns =
+            |kind: usize| self.cpus.cost_ns_by_kind[kind].saturating_sub(before.cost_ns_by_kind[kind]);
         let cpus_fell = std::mem::take(&mut self.cpus_fell) + self.cpus.fell(&before);
         let mut group_threads: BTreeMap<String, u64> = BTreeMap::new();
         for name in self.tasks.iter().filter_map(|task| self.groups.name(task.now.group)) {

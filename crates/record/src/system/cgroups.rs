@@ -80,7 +80,10 @@ impl Cgroups {
         }
         let mut missing = |what: Field, why: &str| found.unavailable.push(Unavailable::new(what, why));
         if !throttling {
-            missing(fields::CGROUPS_THROTTLING, "no control group has the cpu controller, which alone has quotas");
+            missing(
+                fields::CGROUPS_THROTTLING,
+                "no control group has the cpu controller, which alone has quotas",
+            );
         }
         if !pressure && hierarchy.is_of_cpu() {
             missing(fields::CGROUPS_PRESSURE, "control groups of version 1 have no pressure information");

@@ -2,8 +2,8 @@
 
 use super::{CgroupCounters, CounterRow, CounterTable, CpuTimes, Pressure, Resource, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
-use swtch_trace::growth::Growth;
 use swtch_trace::fields;
+use swtch_trace::growth::Growth;
 use swtch_trace::model::{Field, Unavailable};
 
 /// What happened between two snapshots. Where one of them lacks a figure, the difference lacks it too.
@@ -63,7 +63,8 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
     };
     let context_switches =
         count(fields::MACHINE_CONTEXT_SWITCHES, earlier.context_switches, later.context_switches);
-    let interrupts_total = count(fields::MACHINE_INTERRUPTS, earlier.interrupts_total, later.interrupts_total);
+    let interrupts_total =
+        count(fields::MACHINE_INTERRUPTS, earlier.interrupts_total, later.interrupts_total);
     let forks = count(fields::MACHINE_FORKS, earlier.forks, later.forks);
     Difference {
         length_ns: later.monotonic_ns.saturating_sub(earlier.monotonic_ns),

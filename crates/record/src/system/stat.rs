@@ -139,7 +139,8 @@ pub(super) fn judged(text: Result<String, String>, tick_ns: u64, unavailable: &m
         }
     }
     if stat.blocked.is_none() {
-        unavailable.push(Unavailable::new(fields::MACHINE_PROCS_BLOCKED, "/proc/stat has no line 'procs_blocked'"));
+        unavailable
+            .push(Unavailable::new(fields::MACHINE_PROCS_BLOCKED, "/proc/stat has no line 'procs_blocked'"));
     }
     if stat.total.all().iter().all(|time| time.unwrap_or(0) == 0) {
         stat.total = CpuTimes::default();

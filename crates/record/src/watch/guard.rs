@@ -107,9 +107,9 @@ impl Guard {
 
 #[cfg(test)]
 mod tests {
-    use crate::watch::GroupUse;
     use super::*;
     use crate::system::{CgroupCounters, Difference};
+    use crate::watch::GroupUse;
     use std::collections::BTreeMap;
     use swtch_topology::Host;
     use swtch_trace::accumulate::Tables;
@@ -126,8 +126,10 @@ mod tests {
             throttling: Some(throttling),
             ..CgroupCounters::default()
         };
-        let all =
-            MachineDelta { groups: vec![GroupUse { path: "/web".to_owned(), since }], ..window(1 << 50, 1 << 50) };
+        let all = MachineDelta {
+            groups: vec![GroupUse { path: "/web".to_owned(), since }],
+            ..window(1 << 50, 1 << 50)
+        };
         let waited = Bounds { too_long: Some("task 1 waited".to_owned()), ..bounds(1, 9) };
         let mut figures = refused(guard.check(&all, &waited, before(1, 9)));
         figures.sort_unstable();

@@ -40,7 +40,8 @@ impl CpuCounts {
     }
 
     fn counters(&self) -> impl Iterator<Item = u64> + '_ {
-        let sums = [self.costs, self.forks, self.threads, self.execs, self.exits, self.refused, self.ended_lost];
+        let sums =
+            [self.costs, self.forks, self.threads, self.execs, self.exits, self.refused, self.ended_lost];
         let of_cpus = self.switches.iter().chain(&self.idle_switches);
         sums.into_iter().chain(self.cost_ns_by_kind).chain(of_cpus.copied())
     }

@@ -108,7 +108,10 @@ impl Verdict {
         self.no_schedstat = true;
         self.row(fields::TASKS_WAIT_NS, why);
         self.row(fields::TASKS_TIMESLICES, why);
-        self.row(fields::TASKS_RUN_NS, format!("{why}; the figure is user and system time, in ticks of 10 ms"));
+        self.row(
+            fields::TASKS_RUN_NS,
+            format!("{why}; the figure is user and system time, in ticks of 10 ms"),
+        );
     }
 
     /// A container and a mount option hide threads.

@@ -6,9 +6,9 @@ mod windows;
 
 use super::Window;
 use swtch_topology::Host;
+use swtch_trace::Snapshot;
 use swtch_trace::fields;
 use swtch_trace::model::{Header, Pressure, Provenance, Scope, SwitchTotals, Unavailable};
-use swtch_trace::Snapshot;
 use swtch_trace::tables::{CpuRow, PreemptionRow, Tables, TaskRow, WakeRow};
 
 fn header(recorder: &str) -> Header {

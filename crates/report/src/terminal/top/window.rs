@@ -353,7 +353,8 @@ struct Pairs {
 impl Pairs {
     fn of(maker: &Maker<'_>) -> Self {
         let later = maker.later;
-        let names: HashMap<u32, &str> = later.tables.tasks.iter().map(|row| (row.tid, row.comm.as_str())).collect();
+        let names: HashMap<u32, &str> =
+            later.tables.tasks.iter().map(|row| (row.tid, row.comm.as_str())).collect();
         let pair = |tid: u32, count: u64, wait_share: Option<f64>| TaskPair {
             tid,
             comm: match names.get(&tid) {
@@ -367,7 +368,8 @@ impl Pairs {
         let rows = later.tables.preemptions.iter();
         let preemptions =
             rows.map(|row| (row.of_tid, pair(row.by_tid, row.count, row.ns.map(|ns| maker.share(ns)))));
-        let wakes = later.tables.wakes.iter().map(|row| (row.wakee_tid, pair(row.waker_tid, row.count, None)));
+        let wakes =
+            later.tables.wakes.iter().map(|row| (row.wakee_tid, pair(row.waker_tid, row.count, None)));
         Self {
             preempted: (!later.header.lacks(&fields::PREEMPTIONS)).then(|| lists(preemptions)),
             woken: (!later.header.lacks(&fields::WAKES)).then(|| lists(wakes)),
