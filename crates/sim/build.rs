@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-const SOURCE: &str = "../../schedulers/flsched/src/bpf/flsched.bpf.c";
+/// A link to the scheduler's own source: one source, and a packaged crate holds a copy.
+const SOURCE: &str = "src/scx/flsched.bpf.c";
 const HEADERS: &str = "src/scx/include";
 /// As src/scx/compile.rs has them.
 const FLAGS: [&str; 5] =

@@ -1,6 +1,6 @@
 //! Compiles the scheduler for the kernel.
 
-include!("../common/build/compile.rs");
+include!("build/compile.rs");
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");

@@ -37,7 +37,7 @@ mod tests {
             name: name.into(),
             folder: "/x".into(),
             dependencies: dependencies.iter().map(|&name| name.into()).collect(),
-            targets: vec![],
+            ..Package::default()
         };
         let packages =
             [package("swtch", &["swtch-units", "clap", "serde", "anyhow"]), package("swtch-units", &[])];

@@ -15,6 +15,7 @@ mod imports;
 mod junit;
 mod licences;
 mod metadata;
+mod packages;
 mod process;
 mod rust_tests;
 mod step;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// A crate of the workspace.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
@@ -14,7 +14,14 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<String>,
     /// Kind and name: ("bin", "swtch").
     pub(crate) targets: Vec<(String, String)>,
+    /// Whether it goes to Cargo's registry.
+    pub(crate) is_published: bool,
+    /// What the registry shows of a crate and its manifest does not say.
+    pub(crate) missing_fields: Vec<&'static str>,
 }
+
+/// What the registry shows of a crate.
+const DESCRIBING: [&str; 6] = ["description", "license", "readme", "repository", "keywords", "categories"];
 
 impl Package {
     /// Whether it yields something that is handed out: a program, or a library that Python loads.
@@ -46,11 +53,17 @@ fn package(value: &Value) -> Option<Package> {
     let target = |target: &Value| {
         list(&target["kind"]).map(|kind| Some((text(kind)?, text(&target["name"])?))).collect::<Vec<_>>()
     };
+    let is_empty = |field: &&str| {
+        value[*field].as_str().is_none_or(str::is_empty) && value[*field].as_array().is_none_or(Vec::is_empty)
+    };
     Some(Package {
         name: text(&value["name"])?,
         folder: Path::new(value["manifest_path"].as_str()?).parent()?.to_owned(),
         dependencies: list(&value["dependencies"]).map(|one| text(&one["name"])).collect::<Option<_>>()?,
         targets: list(&value["targets"]).flat_map(target).collect::<Option<_>>()?,
+        // `publish = false` is an empty list of registries.
+        is_published: value["publish"].as_array().is_none_or(|registries| !registries.is_empty()),
+        missing_fields: DESCRIBING.into_iter().filter(is_empty).collect(),
     })
 }
 

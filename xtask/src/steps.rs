@@ -7,7 +7,7 @@ use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
 use crate::{
     architecture, book, check_list, circles, dependency_list, features, imports, junit, licences, metadata,
-    rust_tests, unsafe_code,
+    packages, rust_tests, unsafe_code,
 };
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -17,12 +17,13 @@ use std::time::Instant;
 type Run = fn() -> Result<Counts>;
 
 /// Cheap checks first. [`GUESTS`] comes last.
-const STEPS: [(&str, Run); 19] = [
+const STEPS: [(&str, Run); 20] = [
     ("format", format),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("circles", || Ok(Counts::of_complaints(circles::complaints(&metadata::workspace()?)?))),
     ("unsafe", || Ok(Counts::of_complaints(unsafe_code::complaints(&metadata::workspace()?)?))),
     ("dependencies", || Ok(Counts::of_complaints(dependency_list::complaints(&metadata::workspace()?)?))),
+    ("packages", || Ok(Counts::of_complaints(packages::complaints(&metadata::workspace()?)?))),
     ("features", || Ok(Counts::of_complaints(features::complaints()?))),
     ("checks", || Ok(Counts::of_complaints(check_list::complaints()?))),
     ("architecture", || Ok(Counts::of_complaints(architecture::complaints(&metadata::workspace()?)?))),

@@ -53,7 +53,7 @@ fn allows_unsafe(text: &str) -> bool {
     })
 }
 
-fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+pub(crate) fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let entries = fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))?;
     for entry in entries {
         let path = entry?.path();
@@ -81,8 +81,7 @@ mod tests {
         write("bin/tool.rs", "fn main() {}\n");
         write("scx/call.rs", "#![allow(unsafe_code)]\nfn a() { unsafe { c() } }\n");
         let complaints_as = |name: &str| {
-            let package =
-                Package { name: name.into(), folder: folder.clone(), dependencies: vec![], targets: vec![] };
+            let package = Package { name: name.into(), folder: folder.clone(), ..Package::default() };
             complaints(&[package]).unwrap()
         };
         let found = complaints_as("swtch-stats");

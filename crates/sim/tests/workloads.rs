@@ -14,7 +14,7 @@ use swtch_sim::{Options, SimError};
 use swtch_topology::{Host, Placement};
 
 fn server() -> Profile {
-    serde_json::from_str(include_str!("../../../fixtures/profiles/server.json")).expect("a Profile")
+    serde_json::from_str(include_str!("../fixtures/server.json")).expect("a Profile")
 }
 
 fn run_on(

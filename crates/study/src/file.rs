@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_study_is_read_whole() {
-        let study = read_text(include_str!("../../../fixtures/studies/board/study.json")).unwrap();
+        let study = read_text(include_str!("../fixtures/board.json")).unwrap();
         assert_eq!(study.schema, SCHEMA);
         assert!(!study.runs.is_empty() && !study.summaries.is_empty());
         assert!(study.host.cpus.iter().any(|cpu| cpu.online));
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn an_older_study_is_read_without_its_cpu_times() {
-        let study = read_text(include_str!("../../../fixtures/studies/cloud/study.json")).unwrap();
+        let study = read_text(include_str!("../fixtures/cloud.json")).unwrap();
         assert!(study.runs.iter().all(|run| run.cpu.is_none() && run.latency_ns.is_some()));
         assert!(study.runs.iter().any(|run| run.disturbed.is_some()));
         assert!(study.runs[0].unavailable.iter().any(|missing| missing.reason == WINDOWS));
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn figures_that_contradict_each_other_are_refused_in_a_line() {
-        let text = include_str!("../../../fixtures/studies/board/study.json");
+        let text = include_str!("../fixtures/board.json");
         let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
         value["runs"][0]["switches"]["voluntary"] = 4_294_970_917_u64.into();
         let error = read_text(&value.to_string()).unwrap_err();

@@ -18,7 +18,7 @@ use swtch_record::watch::{self, CHECKED, MachineDelta, MachineWatch};
 use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, Gauges, GroupUse, KernelCounts, Limits};
 
 /// The dashboard.
-const DASHBOARD: &str = include_str!("../../../../web/grafana/swtch.json");
+const DASHBOARD: &str = include_str!("../../web/grafana/swtch.json");
 /// A scrape gets a look that is no older.
 const FRESH: Duration = Duration::from_secs(1);
 /// How long `--once` watches.

@@ -25,9 +25,9 @@ pub use study::NamedStudy;
 use subjects::{Subject, Subjects};
 pub use traces::NamedTrace;
 
-const TEMPLATE: &str = include_str!("../../../../web/report.html.j2");
-const STYLE: &str = include_str!("../../../../web/report.css");
-const SCRIPT: &str = include_str!("../../../../web/report.js");
+const TEMPLATE: &str = include_str!("../../web/report.html.j2");
+const STYLE: &str = include_str!("../../web/report.css");
+const SCRIPT: &str = include_str!("../../web/report.js");
 
 /// The median of some figures, by the rule of [`swtch_stats::median`]; nothing without any.
 fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {

@@ -23,7 +23,7 @@ impl Costs {
     /// the measurement: as here, where a message costs its two calls and c1.
     ///
     /// ```
-    /// # let text = include_str!("../../../../fixtures/profiles/server.json");
+    /// # let text = include_str!("../../fixtures/server.json");
     /// # let profile: swtch_profile::Profile = serde_json::from_str(text).unwrap();
     /// let (costs, assumed) = swtch_sim::costs::Costs::of(&profile);
     /// assert_eq!(costs.pipe_ns, 320);
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     fn server() -> Profile {
-        let text = include_str!("../../../../fixtures/profiles/server.json");
+        let text = include_str!("../../fixtures/server.json");
         serde_json::from_str(text).expect("a Profile")
     }
 

@@ -103,7 +103,7 @@ mod tests {
         message_ns: f64,
         one_cpu_ns: Option<f64>,
     ) -> Message {
-        let text = include_str!("../../../../fixtures/profiles/server.json");
+        let text = include_str!("../../fixtures/server.json");
         let profile: Profile = serde_json::from_str(text).expect("a Profile");
         let any = profile.direct[0].switch_cost_ns.clone();
         Message {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn costs_of(messages: Vec<Message>) -> (Costs, Vec<String>) {
-        let text = include_str!("../../../../fixtures/profiles/server.json");
+        let text = include_str!("../../fixtures/server.json");
         let profile: Profile = serde_json::from_str(text).expect("a Profile");
         let mut costs = Costs::typical();
         let assumed = set(&mut costs, &Profile { messages, ..profile });

@@ -79,7 +79,7 @@ fn give_back() {
 }
 
 #[cfg(test)]
-#[path = "../../../../../tests/cli/terminal.rs"]
+#[path = "terminal.rs"]
 mod terminal;
 
 #[cfg(test)]

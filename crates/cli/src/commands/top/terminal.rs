@@ -1,0 +1,1 @@
+../../../../../tests/cli/terminal.rs

@@ -1,0 +1,1 @@
+../../../../schedulers/flsched/src/bpf/flsched.bpf.c
