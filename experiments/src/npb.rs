@@ -41,7 +41,7 @@ fn jobs(programs: &[NpbProgram], threads: &[u32]) -> Vec<Job> {
 }
 
 fn steady(job: &Job) -> Result<Steady> {
-    let (all, _) = job.program.source();
+    let (all, _) = job.program.facts();
     let (first, last) = if all > MEETINGS.1 { MEETINGS } else { (1, all) };
     let part = |meetings: u32| {
         let scale = (f64::from(meetings) - 0.5) / f64::from(all);

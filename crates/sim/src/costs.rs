@@ -7,8 +7,11 @@ mod presets;
 use crate::hook::{Family, HOOKS, Hook};
 use crate::machine::Distance;
 
+/// Why costs are assumed where no Profile was given. The plan completes it with the remedy.
+pub(crate) const NO_PROFILE: &str = "no Profile was given";
+
 /// Everything that takes time besides the tasks' own work. All times are of the reference core.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Costs {
     /// A switch between tasks of different processes, the scheduling class's hooks left out, ns.
     pub process_switch_ns: u64,
@@ -93,40 +96,7 @@ pub struct Memory {
 impl Costs {
     /// Nothing takes any time; ticks come every 4 ms (HZ = 250). For schedules worked out by hand.
     pub fn free() -> Self {
-        Self {
-            process_switch_ns: 0,
-            thread_switch_ns: 0,
-            idle_switch_ns: 0,
-            wake_ns: 0,
-            ipi_ns: 0,
-            idle_exit_ns: 0,
-            interrupt_ns: 0,
-            tick_ns: 0,
-            tick_period_ns: 4_000_000,
-            migration_ns: [0; 6],
-            refill: Vec::new(),
-            pipe_ns: 0,
-            socket_ns: 0,
-            cold_pipe_ns: 0,
-            cold_socket_ns: 0,
-            pipe_lines_ns: 0,
-            socket_lines_ns: 0,
-            pipe_data_ns: 0,
-            socket_data_ns: 0,
-            near_cache_bytes: 0,
-            byte_ps: 0,
-            pipe_locked_per_mille: 0,
-            socket_locked_per_mille: 0,
-            wakes_all_writers: false,
-            futex_ns: 0,
-            barrier_look_ns: 0,
-            yield_ns: 0,
-            sleep_ns: 0,
-            fork_ns: 0,
-            exit_ns: 0,
-            hook_ns: [[0; HOOKS]; Family::COUNT],
-            locked_per_mille: [0; Family::COUNT],
-        }
+        Self { tick_period_ns: 4_000_000, ..Self::default() }
     }
 
     /// What refilling the caches takes for a working set, ns.

@@ -6,16 +6,17 @@ pub(crate) use resolve::has_extension;
 pub use resolve::{PlanFiles, Recording, Work};
 
 use crate::assumption::Assumption;
-use crate::costs::Costs;
+use crate::costs::{Costs, NO_PROFILE};
 use crate::engine::Options;
 use crate::error::SimError;
 use crate::jitter::Jitter;
 use crate::machine::{self, Machine};
 use crate::policies::{is_policy, known};
-use crate::recorded::{HandOver, Recorded};
+use crate::recorded::Recorded;
 use crate::run::Setting;
 use crate::spec::Spec;
 use crate::workload::Workload;
+use crate::workloads::replay::HandOver;
 use swtch_profile::Profile;
 use swtch_topology::Host;
 
@@ -42,9 +43,6 @@ pub struct Overrides {
     /// What the seed changes; that of the specification, else [`Jitter::TYPICAL`], when nothing is said.
     pub jitter: Option<Jitter>,
 }
-
-/// Why costs are assumed where no Profile was given. [`Platform::plan`] completes it with the remedy.
-pub(crate) const NO_PROFILE: &str = "no Profile was given";
 
 /// [`NO_PROFILE`] and what to do: a Profile that exists need not be measured.
 fn no_profile(own: Option<&str>) -> String {

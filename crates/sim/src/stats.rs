@@ -1,51 +1,88 @@
 //! What is counted during a run. It does not grow with simulated time.
 
 use crate::hook::HOOKS;
+use serde::Serialize;
 use swtch_trace::tables::CLASS_BITS;
 
 /// Counts of durations, ns, in the classes that a Trace has: a quantile is off by 0.8 % at most. Memory does not grow with simulated time.
 pub type Histogram = swtch_stats::Histogram<CLASS_BITS>;
 
-/// Where the time of a CPU went, ns. The sum is the span of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A distribution of times, ns. A percentile is the middle of the class that holds it, off by 0.8 % at most. Absent without any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Durations {
+    /// How many.
+    pub count: u64,
+    /// The median.
+    pub p50: Option<u64>,
+    /// Nine of ten are at most this long.
+    pub p90: Option<u64>,
+    /// 99 of 100 are at most this long.
+    pub p99: Option<u64>,
+    /// The longest.
+    pub max: Option<u64>,
+}
+
+impl Durations {
+    /// Of a histogram.
+    pub fn of(histogram: &Histogram) -> Self {
+        Self {
+            count: histogram.count(),
+            p50: histogram.quantile(0.5),
+            p90: histogram.quantile(0.9),
+            p99: histogram.quantile(0.99),
+            max: histogram.max(),
+        }
+    }
+}
+
+/// Where the time of a CPU, or of all, went, ns. The sum is the span of the run, for each CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CpuTimes {
     /// Tasks' own work, their system calls included.
+    #[serde(rename = "run")]
     pub run_ns: u64,
     /// Nothing to do.
+    #[serde(rename = "idle")]
     pub idle_ns: u64,
     /// The kernel switched, woke, and ran hooks.
+    #[serde(rename = "switch")]
     pub switch_ns: u64,
     /// The kernel waited for a run queue's lock.
+    #[serde(rename = "spin")]
     pub spin_ns: u64,
     /// Timer ticks.
+    #[serde(rename = "tick")]
     pub tick_ns: u64,
     /// Caches were refilled after others had used them or the task had moved.
+    #[serde(rename = "refill")]
     pub refill_ns: u64,
     /// Tasks looked whether a barrier had opened, without giving way.
+    #[serde(rename = "barrier")]
     pub barrier_ns: u64,
 }
 
 impl CpuTimes {
-    /// The sum, ns.
-    pub fn sum_ns(&self) -> u64 {
-        self.run_ns
-            + self.idle_ns
-            + self.switch_ns
-            + self.spin_ns
-            + self.tick_ns
-            + self.refill_ns
-            + self.barrier_ns
+    /// With its name, each use, in the order of tables.
+    pub fn parts(&self) -> [(&'static str, u64); 7] {
+        [
+            ("run", self.run_ns),
+            ("idle", self.idle_ns),
+            ("switch", self.switch_ns),
+            ("spin", self.spin_ns),
+            ("tick", self.tick_ns),
+            ("refill", self.refill_ns),
+            ("barrier", self.barrier_ns),
+        ]
     }
 
-    /// Adds another CPU's times.
-    pub fn add(&mut self, other: &Self) {
-        self.run_ns += other.run_ns;
-        self.idle_ns += other.idle_ns;
-        self.switch_ns += other.switch_ns;
-        self.spin_ns += other.spin_ns;
-        self.tick_ns += other.tick_ns;
-        self.refill_ns += other.refill_ns;
-        self.barrier_ns += other.barrier_ns;
+    /// The sum, ns.
+    pub fn sum_ns(&self) -> u64 {
+        self.parts().iter().map(|(_, ns)| ns).sum()
+    }
+
+    /// Part of the sum; 0 of nothing.
+    pub fn share(&self, ns: u64) -> f64 {
+        ns as f64 / self.sum_ns().max(1) as f64
     }
 }
 
@@ -120,8 +157,15 @@ impl RunStats {
 
     /// The times of all CPUs.
     pub fn times(&self) -> CpuTimes {
-        let mut sum = CpuTimes::default();
-        self.cpus.iter().for_each(|times| sum.add(times));
-        sum
+        let sum = |of: fn(&CpuTimes) -> u64| self.cpus.iter().map(of).sum();
+        CpuTimes {
+            run_ns: sum(|times| times.run_ns),
+            idle_ns: sum(|times| times.idle_ns),
+            switch_ns: sum(|times| times.switch_ns),
+            spin_ns: sum(|times| times.spin_ns),
+            tick_ns: sum(|times| times.tick_ns),
+            refill_ns: sum(|times| times.refill_ns),
+            barrier_ns: sum(|times| times.barrier_ns),
+        }
     }
 }

@@ -2,15 +2,19 @@
 
 mod check;
 mod text;
+mod verdict;
+
+pub use verdict::{ReplayError, Verdict};
 
 use crate::assumption::Assumption;
 use crate::hook::Hook;
 use crate::jitter::Jitter;
 use crate::plan::Plan;
 use crate::policies::is_sched_ext;
-use crate::recorded::{HandOver, Recorded, Verdict};
+use crate::recorded::Recorded;
 use crate::run::PolicyRun;
-use crate::stats::{CpuTimes, Histogram};
+use crate::stats::{CpuTimes, Durations};
+use crate::workloads::replay::HandOver;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use swtch_fairness::{Ddof, Metrics};
@@ -119,99 +123,13 @@ pub struct Summary {
     /// Times of requests; absent where the workload has none.
     pub request_ns: Option<Durations>,
     /// Time of all CPUs by use, ns.
-    pub cpu_ns: CpuUse,
+    pub cpu_ns: CpuTimes,
     /// Calls of the scheduling class's hooks.
     pub hooks: Vec<HookFacts>,
     /// Tasks by name, numbers at its end left out.
     pub tasks: Vec<TaskFacts>,
     /// What the applications got of cores of several kinds; absent on other machines and without applications.
     pub fairness: Option<Fairness>,
-}
-
-/// A distribution of times, ns. A percentile is the middle of the class that holds it, off by 0.8 % at most. Absent without any.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Durations {
-    /// How many.
-    pub count: u64,
-    /// The median.
-    pub p50: Option<u64>,
-    /// Nine of ten are at most this long.
-    pub p90: Option<u64>,
-    /// 99 of 100 are at most this long.
-    pub p99: Option<u64>,
-    /// The longest.
-    pub max: Option<u64>,
-}
-
-impl Durations {
-    /// Of a histogram.
-    pub fn of(histogram: &Histogram) -> Self {
-        Self {
-            count: histogram.count(),
-            p50: histogram.quantile(0.5),
-            p90: histogram.quantile(0.9),
-            p99: histogram.quantile(0.99),
-            max: histogram.max(),
-        }
-    }
-}
-
-/// Time of all CPUs by use, ns; see [`CpuTimes`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct CpuUse {
-    /// Tasks' own work.
-    pub run: u64,
-    /// Nothing to do.
-    pub idle: u64,
-    /// Switches, wake-ups, hooks.
-    pub switch: u64,
-    /// Waiting for run queues' locks.
-    pub spin: u64,
-    /// Timer ticks.
-    pub tick: u64,
-    /// Refilling caches.
-    pub refill: u64,
-    /// Looking whether a barrier has opened.
-    pub barrier: u64,
-}
-
-impl CpuUse {
-    /// With its name, each use, in the order of tables.
-    pub fn parts(&self) -> [(&'static str, u64); 7] {
-        [
-            ("run", self.run),
-            ("idle", self.idle),
-            ("switch", self.switch),
-            ("spin", self.spin),
-            ("tick", self.tick),
-            ("refill", self.refill),
-            ("barrier", self.barrier),
-        ]
-    }
-
-    /// The sum, ns.
-    pub fn sum(&self) -> u64 {
-        self.parts().iter().map(|(_, ns)| ns).sum()
-    }
-
-    /// Part of the sum; 0 of nothing.
-    pub fn share(&self, ns: u64) -> f64 {
-        ns as f64 / self.sum().max(1) as f64
-    }
-}
-
-impl From<CpuTimes> for CpuUse {
-    fn from(times: CpuTimes) -> Self {
-        Self {
-            run: times.run_ns,
-            idle: times.idle_ns,
-            switch: times.switch_ns,
-            spin: times.spin_ns,
-            tick: times.tick_ns,
-            refill: times.refill_ns,
-            barrier: times.barrier_ns,
-        }
-    }
 }
 
 /// Calls of a hook.
@@ -410,7 +328,7 @@ impl Summary {
     /// Of a run of this plan under `policy`, by the name it was asked for: its parameters are part of it.
     pub fn of<S>(plan: &Plan, policy: &str, run: &PolicyRun<S>) -> Self {
         let stats = &run.stats;
-        let cpu_ns = CpuUse::from(stats.times());
+        let cpu_ns = stats.times();
         let hook = |hook: Hook| {
             let calls = stats.hooks[hook as usize];
             HookFacts {
@@ -436,7 +354,7 @@ impl Summary {
             ticks: stats.ticks,
             events: stats.events,
             wall_seconds: None,
-            spin_share: cpu_ns.share(cpu_ns.spin),
+            spin_share: cpu_ns.share(cpu_ns.spin_ns),
             wait_ns: Durations::of(&stats.waits),
             request_ns: (requests.count > 0).then_some(requests),
             cpu_ns,
@@ -565,7 +483,7 @@ mod tests {
         assert_eq!(document.machine.types.iter().map(|kind| kind.cpus).collect::<Vec<_>>(), [2, 4]);
         for run in &document.runs {
             assert_eq!(run.context_switches, run.voluntary + run.involuntary);
-            assert_eq!(run.cpu_ns.sum(), 6 * run.makespan_ns, "{}", run.policy);
+            assert_eq!(run.cpu_ns.sum_ns(), 6 * run.makespan_ns, "{}", run.policy);
             let names: Vec<_> =
                 run.tasks.iter().map(|row| (row.name.as_str(), row.tasks, row.ended)).collect();
             assert_eq!(names, [("receiver", 20, 20), ("sender", 20, 20)]);

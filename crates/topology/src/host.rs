@@ -172,6 +172,24 @@ pub struct Kernel {
     pub hardware_counters: Option<bool>,
 }
 
+impl Kernel {
+    /// The first two numbers of the release.
+    ///
+    /// ```
+    /// let kernel = swtch_topology::host::Kernel { release: "6.18.0-rc1".to_owned(), ..Default::default() };
+    /// assert_eq!(kernel.major_minor(), Some((6, 18)));
+    /// ```
+    pub fn major_minor(&self) -> Option<(u32, u32)> {
+        major_minor(&self.release)
+    }
+}
+
+/// The first two numbers of a release such as `6.18.0-rc1`.
+pub(crate) fn major_minor(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 /// One weakness and what is done about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mitigation {

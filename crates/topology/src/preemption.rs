@@ -1,6 +1,7 @@
 //! The preemption model. No single file tells it everywhere, so several are asked, the surest first.
 
 use crate::files::Files;
+use crate::host::major_minor;
 
 const DEBUGFS: &str = "/sys/kernel/debug/sched/preempt";
 
@@ -51,7 +52,7 @@ pub(crate) fn read(files: &Files, release: &str, version: &str) -> Preemption {
         ));
     }
     if words.contains(&"PREEMPT") {
-        if at_least_6_13(release) {
+        if major_minor(release).is_some_and(|version| version >= (6, 13)) {
             return Preemption::unknown("uname -v says PREEMPT, which means full or lazy since Linux 6.13");
         }
         return Preemption::known("full", "uname -v");
@@ -99,11 +100,6 @@ fn from_config_text(text: &str) -> Option<&'static str> {
     .into_iter()
     .find(|(option, _)| text.lines().any(|line| line.trim() == *option))
     .map(|(_, model)| model)
-}
-
-fn at_least_6_13(release: &str) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 13)
 }
 
 #[cfg(test)]
@@ -157,7 +153,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(text in "(?s).{0,100}") {
-            let _ = (chosen(&text), from_command_line(&text), from_config_text(&text), at_least_6_13(&text));
+            let _ = (chosen(&text), from_command_line(&text), from_config_text(&text), major_minor(&text));
         }
     }
 }

@@ -268,12 +268,9 @@ impl Reading<'_> {
 /// Whether a task whose slice is over is preempted wherever it is. Full preemption does so; lazy preemption waits until the task leaves the
 /// kernel, but for the timer that ends slices since 7.2 (`entity_tick`, kernel/sched/fair.c: `resched_curr`).
 fn ends_slices_in_the_kernel(kernel: &Kernel) -> bool {
-    let mut numbers = kernel.release.split(|letter: char| !letter.is_ascii_digit());
-    let mut number = || numbers.next().and_then(|digits| digits.parse::<u32>().ok()).unwrap_or(0);
-    let version = (number(), number());
     match kernel.preemption.as_deref() {
         Some("full" | "rt") => true,
-        Some("lazy") => version >= (7, 2),
+        Some("lazy") => kernel.major_minor().is_some_and(|version| version >= (7, 2)),
         _ => false,
     }
 }

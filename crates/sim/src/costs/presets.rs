@@ -61,9 +61,6 @@ impl Costs {
             socket_data_ns: 1_000,
             near_cache_bytes: 1 << 20,
             byte_ps: 100,
-            pipe_locked_per_mille: 0,
-            socket_locked_per_mille: 0,
-            wakes_all_writers: false,
             futex_ns: 200,
             barrier_look_ns: 50,
             // 294 ns with the way through the scheduler, on the machine above.
@@ -73,6 +70,7 @@ impl Costs {
             exit_ns: 20_000,
             hook_ns: [TYPICAL_FAIR, TYPICAL_REAL_TIME, TYPICAL_LOCKLESS],
             locked_per_mille: LOCKED_PER_MILLE,
+            ..Self::default()
         }
     }
 
@@ -113,13 +111,6 @@ impl Costs {
             pipe_ns: 2_000,
             // By processes with sockets at 200 groups under FLSCHED (22.9 s).
             socket_ns: 7_850,
-            // In the figures for sockets and pipes above.
-            cold_pipe_ns: 0,
-            cold_socket_ns: 0,
-            pipe_lines_ns: 0,
-            socket_lines_ns: 0,
-            pipe_data_ns: 0,
-            socket_data_ns: 0,
             near_cache_bytes: 512 << 10,
             byte_ps: 1_000,
             // By CFS at 200 groups (19.4 s): who is preempted in between locks out the others.
@@ -134,6 +125,8 @@ impl Costs {
             exit_ns: 100_000,
             hook_ns: [fair, part(fair, 9), with_rest(PUBLISHED_FLSCHED, 0)],
             locked_per_mille: LOCKED_PER_MILLE,
+            // What far memory adds is in the figures for sockets and pipes above.
+            ..Self::default()
         }
     }
 }

@@ -1,9 +1,8 @@
 //! The costs of a specification.
 
 use crate::assumption::Assumption;
-use crate::costs::Costs;
+use crate::costs::{Costs, NO_PROFILE};
 use crate::hook::{Family, Hook};
-use crate::plan::NO_PROFILE;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use swtch_profile::Profile;

@@ -1,7 +1,8 @@
 //! Figures of a simulation that cannot be true.
 
-use super::{Durations, Fairness, SimulationDocument, Summary};
+use super::{Fairness, SimulationDocument, Summary};
 use crate::run::{PolicyRun, Setting};
+use crate::stats::Durations;
 use swtch_units::input_error::{Checks, Refused};
 
 impl Summary {
@@ -32,7 +33,7 @@ impl Summary {
 
     fn check_times<S>(&self, run: &PolicyRun<S>, setting: &Setting, checks: &mut Checks) {
         let all_ns = self.makespan_ns.saturating_mul(setting.machine.cpus.len() as u64);
-        checks.equal("cpu_ns", self.cpu_ns.sum(), all_ns, "the makespan times the CPUs in ns");
+        checks.equal("cpu_ns", self.cpu_ns.sum_ns(), all_ns, "the makespan times the CPUs in ns");
         let ran_ns: u64 = run.run_ns.iter().sum();
         checks.at_most("tasks.run_ns", ran_ns, all_ns, "the makespan times the CPUs in ns");
         let in_rows = self.tasks.iter().map(|row| row.run_ns).sum();
@@ -41,7 +42,7 @@ impl Summary {
         checks.at_most("tasks.run_ns", longest_ns, self.makespan_ns, "the makespan in ns, for one task");
         // In units of 1/1024 ns. Work is done in run time only, at most at the fastest core's speed.
         let work = run.stats.tasks.iter().map(|task| u128::from(task.work)).sum::<u128>();
-        let could = u128::from(self.cpu_ns.run) * u128::from(setting.fastest());
+        let could = u128::from(self.cpu_ns.run_ns) * u128::from(setting.fastest());
         checks.require(work <= could, "tasks.work", || {
             format!("{work} is more than the run time at the fastest core's speed, {could}")
         });
@@ -220,7 +221,7 @@ mod tests {
         type Change = fn(&mut Summary, &mut PolicyRun<Nothing>);
         let plan = plan("schbench:workers=4,requests=20", "2f4s", Jitter::TYPICAL, None);
         let cases: [(&str, Change); 19] = [
-            ("cpu_ns", |summary, _| summary.cpu_ns.idle += 1),
+            ("cpu_ns", |summary, _| summary.cpu_ns.idle_ns += 1),
             ("tasks.run_ns", |_, run| run.run_ns[0] = u64::MAX >> 8),
             ("tasks.run_ns", |summary, _| summary.tasks[0].run_ns += 1),
             ("tasks.work", |_, run| run.stats.tasks[0].work = u64::MAX >> 1),

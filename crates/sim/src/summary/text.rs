@@ -1,7 +1,8 @@
 //! The document as text: a row per policy.
 
-use super::{Durations, SimulationDocument, Summary};
-use crate::recorded::{Recorded, Verdict};
+use super::{SimulationDocument, Summary, Verdict};
+use crate::recorded::Recorded;
+use crate::stats::Durations;
 use swtch_units::{TextTable, format_ns};
 
 /// A title, and the cell below it in the row of a run.

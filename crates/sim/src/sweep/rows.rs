@@ -2,7 +2,8 @@
 
 use super::Point;
 use super::error::{SweepError, file_error};
-use crate::summary::{Durations, Summary};
+use crate::stats::Durations;
+use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -156,13 +157,13 @@ impl RunRow {
             request_p90_ns: requests(|times| times.p90),
             request_p99_ns: requests(|times| times.p99),
             request_max_ns: requests(|times| times.max),
-            cpu_run_ns: Some(run.cpu_ns.run),
-            cpu_idle_ns: Some(run.cpu_ns.idle),
-            cpu_switch_ns: Some(run.cpu_ns.switch),
-            cpu_spin_ns: Some(run.cpu_ns.spin),
-            cpu_tick_ns: Some(run.cpu_ns.tick),
-            cpu_refill_ns: Some(run.cpu_ns.refill),
-            cpu_barrier_ns: Some(run.cpu_ns.barrier),
+            cpu_run_ns: Some(run.cpu_ns.run_ns),
+            cpu_idle_ns: Some(run.cpu_ns.idle_ns),
+            cpu_switch_ns: Some(run.cpu_ns.switch_ns),
+            cpu_spin_ns: Some(run.cpu_ns.spin_ns),
+            cpu_tick_ns: Some(run.cpu_ns.tick_ns),
+            cpu_refill_ns: Some(run.cpu_ns.refill_ns),
+            cpu_barrier_ns: Some(run.cpu_ns.barrier_ns),
             spin_share: Some(run.spin_share),
             application_speeds: speeds,
             ..Self::default()

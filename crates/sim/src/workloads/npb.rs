@@ -6,69 +6,36 @@ use crate::error::SimError;
 use crate::program::Op;
 use crate::workload::{Barrier, Waiting, Workload};
 use serde::{Deserialize, Serialize};
+use swtch_units::words;
 
-/// The threads at which the run times in [`NpbProgram::source`] were taken.
+/// The threads at which the run times in [`NpbProgram::facts`] were taken.
 const SOURCE_THREADS: u64 = 200;
 /// What a thread has of its core there: 200 threads on 57 cores are four on most, and the slowest thread is waited for; a quarter of 1024.
 const SOURCE_SPEED: u64 = 256;
 
-/// A program of NPB 3.3.1, class A, in its OpenMP version.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NpbProgram {
-    /// Block tri-diagonal solver.
-    Bt,
-    /// Conjugate gradient.
-    #[default]
-    Cg,
-    /// Embarrassingly parallel.
-    Ep,
-    /// Fourier transform.
-    Ft,
-    /// Integer sort.
-    Is,
-    /// Multi-grid.
-    Mg,
-    /// Scalar penta-diagonal solver.
-    Sp,
-    /// Unstructured adaptive mesh.
-    Ua,
-}
-
-impl NpbProgram {
-    /// All programs.
-    pub const ALL: [Self; 8] =
-        [Self::Bt, Self::Cg, Self::Ep, Self::Ft, Self::Is, Self::Mg, Self::Sp, Self::Ua];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bt => "bt",
-            Self::Cg => "cg",
-            Self::Ep => "ep",
-            Self::Ft => "ft",
-            Self::Is => "is",
-            Self::Mg => "mg",
-            Self::Sp => "sp",
-            Self::Ua => "ua",
-        }
-    }
-
-    /// How often all threads meet in a run, and the run time with 200 threads under CFS on a Xeon Phi 31S1P, ns.
+words! {
+    /// A program of NPB 3.3.1, class A, in its OpenMP version. Its facts: how often all threads meet in a run, and the run time with 200
+    /// threads under CFS on a Xeon Phi 31S1P, ns.
     ///
     /// Meetings are the ends of parallel regions and the barriers, as counted in runs of the programs; run times are those of Jo et al.,
     /// FLSCHED (APSys 2017), figure 3.
-    pub fn source(self) -> (u32, u64) {
-        match self {
-            Self::Bt => (1_012 + 815, 12_480_000_000),
-            Self::Cg => (51 + 2_060, 218_000_000),
-            Self::Ep => (4, 781_000_000),
-            Self::Ft => (42, 638_000_000),
-            Self::Is => (15 + 22, 304_000_000),
-            Self::Mg => (321 + 141, 161_000_000),
-            Self::Sp => (3_616 + 1_615, 12_265_000_000),
-            Self::Ua => (36_507 + 2_975, 10_093_000_000),
-        }
+    pub enum NpbProgram("program of NPB"): (u32, u64) {
+        /// Block tri-diagonal solver.
+        Bt = "bt" => (1_012 + 815, 12_480_000_000),
+        /// Conjugate gradient.
+        Cg = "cg" => (51 + 2_060, 218_000_000),
+        /// Embarrassingly parallel.
+        Ep = "ep" => (4, 781_000_000),
+        /// Fourier transform.
+        Ft = "ft" => (42, 638_000_000),
+        /// Integer sort.
+        Is = "is" => (15 + 22, 304_000_000),
+        /// Multi-grid.
+        Mg = "mg" => (321 + 141, 161_000_000),
+        /// Scalar penta-diagonal solver.
+        Sp = "sp" => (3_616 + 1_615, 12_265_000_000),
+        /// Unstructured adaptive mesh.
+        Ua = "ua" => (36_507 + 2_975, 10_093_000_000),
     }
 }
 
@@ -121,13 +88,13 @@ impl Default for Npb {
 impl Npb {
     /// How often the threads meet.
     pub fn meetings(&self) -> u32 {
-        let (all, _) = self.program.source();
+        let (all, _) = self.program.facts();
         (f64::from(all) * self.scale).ceil() as u32
     }
 
     /// Work of a thread between two meetings on average, ns; at least 1.
     pub fn interval_work_ns(&self) -> u64 {
-        let (meetings, run_ns) = self.program.source();
+        let (meetings, run_ns) = self.program.facts();
         let of_all_ns = run_ns * SOURCE_SPEED / 1024 * SOURCE_THREADS / u64::from(meetings);
         (of_all_ns / u64::from(self.threads.max(1))).max(1)
     }
@@ -180,7 +147,7 @@ mod tests {
     #[test]
     fn the_work_of_a_run_is_that_of_the_source_whatever_the_threads() {
         for program in NpbProgram::ALL {
-            let (meetings, run_ns) = program.source();
+            let (meetings, run_ns) = program.facts();
             for threads in [1, 200, 3_200] {
                 let npb = Npb { program, threads, ..Npb::default() };
                 check(&npb.build().unwrap());
@@ -199,7 +166,7 @@ mod tests {
     #[test]
     fn the_rates_are_those_that_were_measured() {
         let rate = |program: NpbProgram| {
-            let (meetings, run_ns) = program.source();
+            let (meetings, run_ns) = program.facts();
             f64::from(meetings) / (run_ns as f64 / 1e9)
         };
         for (program, per_s) in [(NpbProgram::Cg, 9_684.0), (NpbProgram::Ua, 3_912.0), (NpbProgram::Ep, 5.0)]

@@ -11,11 +11,37 @@ use crate::costs::Costs;
 use crate::error::SimError;
 use crate::hook::{Family, Hook};
 use crate::program::Op;
-use crate::recorded::HandOver;
 use crate::workload::{TaskSpec, Workload};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use swtch_trace::tables::{PrevState, SwitchRow, TaskRow};
 use track::{EventOrder, Track, TrackAction, TrackEvent};
+
+/// A workload whose tasks compute for less than this many times the cost of a hand-over between hand-overs is mostly hand-over.
+const HAND_OVERS: u64 = 10;
+
+/// How much of a replayed workload is handing over to other tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HandOver {
+    /// Wake-ups.
+    pub wakeups: u64,
+    /// Of those, the ones that another task made.
+    pub by_tasks: u64,
+    /// Work of all tasks, ns.
+    pub work_ns: u64,
+    /// What a hand-over costs by the simulation's costs: the wake-up, the switch, and the class's hooks, ns.
+    pub cost_ns: u64,
+}
+
+impl HandOver {
+    /// Whether at least half of the wake-ups are made by tasks, and those compute for less than ten hand-overs' cost between two of them.
+    /// Messages that find their reader awake are not recorded, so how such tasks run under another policy cannot be told.
+    pub(crate) fn is_most(&self) -> bool {
+        self.by_tasks > 0
+            && self.by_tasks * 2 >= self.wakeups
+            && self.work_ns / self.by_tasks < HAND_OVERS * self.cost_ns
+    }
+}
 
 /// A recording as a workload, and what had to be assumed for it.
 #[derive(Clone, Debug, PartialEq)]
