@@ -7,8 +7,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::io;
 use std::path::PathBuf;
-use swtch_sim::disk::{Disk, PlanError};
-use swtch_sim::plan::{Overrides, Plan, Work};
+use swtch_sim::plan::{Overrides, Plan, PlanError, Work};
 use swtch_sim::{Jitter, SimError, SimulateError};
 use swtch_trace::TraceError;
 
@@ -53,7 +52,7 @@ pub(crate) fn simulate(py: Python<'_>, asking: Asking, traces: Option<PathBuf>) 
     };
     let mut listener = Listener::new(None);
     let found = py.detach(|| {
-        let plan = Plan::of(work, "", &overrides, profile.as_ref(), &mut Disk).map_err(Failure::Plan)?;
+        let plan = Plan::of(work, "", &overrides, profile.as_ref()).map_err(Failure::Plan)?;
         swtch_sim::simulate(&plan, traces.as_deref(), &mut listener).map_err(Failure::Simulate)
     });
     if let Some(raised) = listener.raised {

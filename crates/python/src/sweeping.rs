@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use swtch_sim::disk::PlanError;
+use swtch_sim::plan::PlanError;
 use swtch_sim::sweep::{Request, SweepError, Swept, sweep as run};
 
 /// How often it is looked whether a signal came.

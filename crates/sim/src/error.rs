@@ -66,73 +66,37 @@ pub enum SimError {
         /// When, ns.
         at_ns: u64,
     },
-    /// A specification says something that cannot be.
+    /// What was asked for cannot be: a specification, a machine, a policy's or a workload's parameters.
     #[error("{place}: {problem}")]
-    Spec {
-        /// `file:line:column`, both counted from 1.
+    Input {
+        /// `file:line:column`, both counted from 1, or what it is of, such as `workload hackbench`.
         place: String,
         /// What is there and what was expected.
         problem: String,
     },
-    /// No machine has this name.
-    #[error("there is no machine \"{name}\"; there are {known}, and a number of CPUs such as 64")]
-    UnknownMachine {
+    /// Nothing has this name.
+    #[error("there is no {what} \"{name}\"; there are {known}")]
+    Unknown {
+        /// `machine`, `policy` or `workload`.
+        what: &'static str,
         /// The name.
         name: String,
         /// The names there are.
         known: String,
-    },
-    /// A machine cannot be made of what is known.
-    #[error("machine \"{name}\": {problem}")]
-    Machine {
-        /// Its name.
-        name: String,
-        /// What is wrong and what was expected.
-        problem: String,
-    },
-    /// No policy has this name.
-    #[error("there is no policy \"{name}\"; there are {known}")]
-    UnknownPolicy {
-        /// The name.
-        name: String,
-        /// The names there are.
-        known: String,
-    },
-    /// A policy cannot have these parameters.
-    #[error("policy {policy}: {problem}")]
-    PolicyParameters {
-        /// Its name.
-        policy: String,
-        /// What is wrong and what was expected.
-        problem: String,
-    },
-    /// No jitter has this name.
-    #[error("jitter is \"{name}\"; expected none or typical")]
-    UnknownJitter {
-        /// The name.
-        name: String,
-    },
-    /// No workload has this name.
-    #[error("there is no workload \"{name}\"; there are {known}")]
-    UnknownWorkload {
-        /// The name.
-        name: String,
-        /// The names there are.
-        known: String,
-    },
-    /// A workload cannot be made with these parameters.
-    #[error("workload {workload}: {problem}")]
-    Parameters {
-        /// Its name.
-        workload: String,
-        /// What is wrong and what was expected.
-        problem: String,
     },
 }
 
 impl SimError {
-    pub(crate) fn parameters(workload: &str, problem: impl Into<String>) -> Self {
-        Self::Parameters { workload: workload.to_owned(), problem: problem.into() }
+    pub(crate) fn input(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Input { place: place.into(), problem: problem.into() }
+    }
+
+    pub(crate) fn of_workload(workload: &str, problem: impl Into<String>) -> Self {
+        Self::input(format!("workload {workload}"), problem)
+    }
+
+    pub(crate) fn unknown(what: &'static str, name: &str, known: String) -> Self {
+        Self::Unknown { what, name: name.to_owned(), known }
     }
 
     /// Whether the run failed, or was stopped; otherwise what was asked for cannot be.

@@ -38,7 +38,7 @@ impl Jitter {
         match name {
             "none" | "0" => Ok(Self::NONE),
             "typical" => Ok(Self::TYPICAL),
-            _ => Err(SimError::UnknownJitter { name: name.to_owned() }),
+            _ => Err(SimError::input("jitter", format!("there is no \"{name}\"; expected none or typical"))),
         }
     }
 
@@ -121,6 +121,6 @@ mod tests {
             (Jitter::NONE, Jitter::TYPICAL)
         );
         let error = Jitter::named("much").unwrap_err().to_string();
-        assert_eq!(error, "jitter is \"much\"; expected none or typical");
+        assert_eq!(error, "jitter: there is no \"much\"; expected none or typical");
     }
 }

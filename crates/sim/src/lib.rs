@@ -3,7 +3,7 @@
 //! A [`Machine`](machine::Machine) with its [`Costs`](costs::Costs) runs a [`Workload`](workload::Workload) under a
 //! [`Policy`](policy::Policy), which has the hooks of the kernel's scheduling classes. [`Engine`] does it.
 //!
-//! Modules: `spec`, `quantity` and `disk` (files) make a `plan` with its `assumption`s; `machine`, `cpu_set`, `costs`, `jitter`,
+//! Modules: `spec` and `quantity` (files) make a `plan` with its `assumption`s; `machine`, `cpu_set`, `costs`, `jitter`,
 //! `workload`, `workloads`, `program` and `period` are what is simulated; `engine` takes events in order and asks a `policy` (by `hook`s) of `policies`
 //! or `scx` what the kernel would ask it, over the state in `kernel` (`prefetch` hides memory); `sink` and `stats` see what happens; `run`,
 //! `simulate`, `trace_writer`, `summary`, `recorded` and `sweep` make Traces and documents of it; `error`.
@@ -12,7 +12,6 @@
 mod assumption;
 pub mod costs;
 mod cpu_set;
-pub mod disk;
 mod engine;
 mod error;
 pub mod hook;

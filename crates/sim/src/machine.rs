@@ -12,6 +12,7 @@ pub use presets::{MACHINES, MOST_CPUS, MachineRow, named};
 
 use crate::assumption::Assumption;
 use std::ops::Range;
+use swtch_units::CpuId;
 
 /// The speed of the core that work is measured by: a task with `n` ns of work runs `n` ns there. A core of speed 512 takes twice as long.
 pub const REFERENCE_SPEED: u32 = 1024;
@@ -29,7 +30,7 @@ pub struct CoreType {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineCpu {
     /// The kernel's number.
-    pub id: u32,
+    pub id: CpuId,
     /// Its kind: a place in [`Machine::types`].
     pub core_type: u32,
     /// Its core, counted over the machine.
@@ -126,7 +127,7 @@ impl Machine {
     /// ```
     pub fn uniform(count: u32) -> Self {
         let types = vec![CoreType { name: "core".to_owned(), speed: REFERENCE_SPEED }];
-        let cpu = |id| MachineCpu { id, core_type: 0, core: id, l2: id, l3: 0, node: 0 };
+        let cpu = |id| MachineCpu { id: CpuId::new(id), core_type: 0, core: id, l2: id, l3: 0, node: 0 };
         let cpus = (0..count.max(1)).map(cpu).collect();
         Self::new("uniform", types, cpus, Vec::new()).expect("at least one CPU of the one kind")
     }
@@ -180,7 +181,7 @@ impl Machine {
     }
 
     /// The place of the CPU with the kernel's number `id`.
-    pub(crate) fn place_of(&self, id: u32) -> Option<usize> {
+    pub(crate) fn place_of(&self, id: CpuId) -> Option<usize> {
         self.cpus.iter().position(|cpu| cpu.id == id)
     }
 }

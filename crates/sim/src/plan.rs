@@ -1,16 +1,16 @@
-//! From a specification and what was wished beside it to settings that can be run. Reads no file: whoever calls it does.
+//! From a specification and what was wished beside it to settings that can be run.
 
 mod resolve;
 
 pub(crate) use resolve::has_extension;
-pub use resolve::{PlanFiles, Recording, Work};
+pub use resolve::{PlanError, Work};
 
 use crate::assumption::Assumption;
 use crate::costs::{Costs, NO_PROFILE};
 use crate::engine::Options;
 use crate::error::SimError;
 use crate::jitter::Jitter;
-use crate::machine::{self, Machine};
+use crate::machine::Machine;
 use crate::policies::{is_policy, known};
 use crate::recorded::Recorded;
 use crate::run::Setting;
@@ -18,7 +18,6 @@ use crate::spec::Spec;
 use crate::workload::Workload;
 use crate::workloads::replay::HandOver;
 use swtch_profile::Profile;
-use swtch_topology::Host;
 
 /// The policy where none is named.
 pub(crate) const DEFAULT_POLICY: &str = "eevdf";
@@ -91,26 +90,9 @@ impl Platform {
     /// of an ordinary server elsewhere.
     ///
     /// # Errors
-    /// When there is no such machine, or the specification's machine or costs cannot be.
-    pub fn of(
-        spec: &Spec,
-        overrides: &Overrides,
-        profile: Option<&Profile>,
-        host: &Host,
-    ) -> Result<Self, SimError> {
-        let machine = match &overrides.machine {
-            Some(name) => machine::named(name, host)?,
-            None => spec.machine(host)?,
-        };
-        Self::on(machine, Some(spec), profile)
-    }
-
-    /// The same on a machine that is known already.
-    ///
-    /// # Errors
     /// When the costs of the specification cannot be.
     pub fn on(machine: Machine, spec: Option<&Spec>, profile: Option<&Profile>) -> Result<Self, SimError> {
-        let of_spec = spec.filter(|spec| spec.has_costs());
+        let of_spec = spec.filter(|spec| spec.document.costs.is_some());
         let (costs, assumed, costs_from) = match (of_spec, profile) {
             (Some(spec), _) => {
                 let (costs, assumed) = spec.costs(profile)?;
@@ -153,7 +135,7 @@ impl Platform {
             if !is_policy(&name) {
                 return Err(match spec.filter(|_| overrides.policies.is_empty()) {
                     Some(spec) => spec.unknown_policy(&name, &known()),
-                    None => SimError::UnknownPolicy { name, known: known() },
+                    None => SimError::unknown("policy", &name, known()),
                 });
             }
             if !policies.contains(&name) {
@@ -164,14 +146,15 @@ impl Platform {
             policies.push(DEFAULT_POLICY.to_owned());
         }
         let ours = Options::default();
+        let said = spec.map(|spec| &spec.document);
         let options = Options {
-            seed: overrides.seed.or(spec.map(Spec::seed)).unwrap_or(ours.seed),
-            limit_ns: overrides.limit_ns.or(spec.and_then(Spec::limit_ns)).unwrap_or(ours.limit_ns),
+            seed: overrides.seed.or(said.map(|said| said.seed)).unwrap_or(ours.seed),
+            limit_ns: overrides.limit_ns.or(said.and_then(|said| said.limit)).unwrap_or(ours.limit_ns),
             every_tick: overrides.every_tick,
-            jitter: overrides.jitter.or(spec.and_then(Spec::jitter)).unwrap_or(Jitter::TYPICAL),
+            jitter: overrides.jitter.or(said.and_then(|said| said.jitter)).unwrap_or(Jitter::TYPICAL),
         };
-        workload.duration_ns =
-            overrides.duration_ns.or(spec.and_then(Spec::duration_ns)).or(workload.duration_ns);
+        let duration_ns = overrides.duration_ns.or(said.and_then(|said| said.duration));
+        workload.duration_ns = duration_ns.or(workload.duration_ns);
         let setting = Setting { machine: self.machine, costs: self.costs, workload, options };
         let mut assumed = self.assumed;
         for one in assumed.iter_mut().filter(|one| one.why == NO_PROFILE) {
@@ -213,31 +196,26 @@ pub fn policies(list: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn place(machine: &str) -> (Spec, Overrides, Platform) {
-        let spec = Spec::of_name("spin:tasks=2").unwrap();
-        let overrides = Overrides { machine: Some(machine.to_owned()), ..Overrides::default() };
-        let place = Platform::of(&spec, &overrides, None, &Host::default()).unwrap();
-        (spec, overrides, place)
+    fn plan(work: Work<'_>, overrides: &Overrides) -> Result<Plan, PlanError> {
+        Plan::of(work, "", overrides, None)
     }
 
     #[test]
     fn costs_without_a_profile_are_those_of_the_machine_and_are_said_to_be_assumed() {
-        let (_, _, phi) = place("xeon-phi-31s1p");
-        assert_eq!(phi.costs, Costs::xeon_phi());
-        let (_, _, server) = place("4");
-        assert_eq!(server.costs, Costs::typical());
+        let on = |machine: &str| {
+            let overrides = Overrides { machine: Some(machine.to_owned()), ..Overrides::default() };
+            plan(Work::Named("spin:tasks=2"), &overrides).unwrap()
+        };
+        assert_eq!(on("xeon-phi-31s1p").setting.costs, Costs::xeon_phi());
+        let server = on("4");
+        assert_eq!(server.setting.costs, Costs::typical());
         assert!(server.assumed.iter().any(|assumed| assumed.what == "costs"));
     }
 
     #[test]
     fn wishes_go_before_the_specification() {
         let text = "machine = 2\nseed = 5\nduration = \"1s\"\npolicies = [\"rr\", \"rr\"]\n[workload.spin]\n";
-        let spec = Spec::read("a.toml", text).unwrap();
-        let plan = |overrides: &Overrides| {
-            let place = Platform::of(&spec, overrides, None, &Host::default())?;
-            let workload = spec.workload(&place.machine)?;
-            place.plan(workload, Some(&spec), overrides)
-        };
+        let plan = |overrides: &Overrides| plan(Work::Text(text), overrides);
         let own = plan(&Overrides::default()).unwrap();
         assert_eq!((own.policies, own.setting.options.seed), (vec!["rr".to_owned()], 5));
         assert_eq!(own.setting.workload.duration_ns, Some(1_000_000_000));

@@ -126,11 +126,11 @@ pub(crate) fn with_policy<R>(text: &str, then: impl WithPolicy<R>) -> Result<R, 
         return Ok(then.with(Asymmetric::from_text(text)?));
     }
     let made = make(name, given, then)?;
-    made.ok_or_else(|| SimError::UnknownPolicy { name: text.to_owned(), known: known() })
+    made.ok_or_else(|| SimError::unknown("policy", text, known()))
 }
 
-fn fault(policy: &str, problem: String) -> SimError {
-    SimError::PolicyParameters { policy: policy.to_owned(), problem }
+fn fault(policy: &str, problem: impl Into<String>) -> SimError {
+    SimError::input(format!("policy {policy}"), problem)
 }
 
 /// A policy without parameters.

@@ -150,9 +150,9 @@ mod tests {
             "cfs:x",
         ] {
             let error = switches(policy).unwrap_err();
-            assert!(matches!(error, SimError::PolicyParameters { .. }), "{policy}: {error}");
+            assert!(matches!(error, SimError::Input { .. }), "{policy}: {error}");
         }
-        assert!(matches!(switches("nothing").unwrap_err(), SimError::UnknownPolicy { .. }));
-        assert!(matches!(switches("nothing:x=1").unwrap_err(), SimError::UnknownPolicy { .. }));
+        assert!(matches!(switches("nothing").unwrap_err(), SimError::Unknown { .. }));
+        assert!(matches!(switches("nothing:x=1").unwrap_err(), SimError::Unknown { .. }));
     }
 }

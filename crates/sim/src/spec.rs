@@ -77,7 +77,7 @@ use toml::Spanned;
 #[derive(Clone, Debug)]
 pub struct Spec {
     file: File,
-    document: SpecDocument,
+    pub(crate) document: SpecDocument,
 }
 
 /// Where the work comes from.
@@ -95,19 +95,25 @@ pub enum Source<'a> {
 /// The file as it is written. Maps of TOML are read in the order of their keys, so that nothing depends on anything else.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SpecDocument {
-    machine: Option<Spanned<MachineChoice>>,
+pub(crate) struct SpecDocument {
+    /// Which machine; without it, the host.
+    pub(crate) machine: Option<Spanned<MachineChoice>>,
+    /// The policies, in order; without any, those that whoever runs it chooses.
     #[serde(default)]
     policies: Vec<Spanned<String>>,
     #[serde(default = "one")]
-    seed: u64,
+    pub(crate) seed: u64,
+    /// What the seed changes, if it is said.
     #[serde(default, deserialize_with = "jitter")]
-    jitter: Option<Jitter>,
+    pub(crate) jitter: Option<Jitter>,
+    /// When the run ends at the latest, ns.
     #[serde(default, deserialize_with = "crate::quantity::some_ns")]
-    duration: Option<u64>,
+    pub(crate) duration: Option<u64>,
+    /// When a run that has not ended is given up, ns.
     #[serde(default, deserialize_with = "crate::quantity::some_ns")]
-    limit: Option<u64>,
-    costs: Option<Spanned<CostsTable>>,
+    pub(crate) limit: Option<u64>,
+    /// What the kernel's work takes.
+    pub(crate) costs: Option<Spanned<CostsTable>>,
     workload: Option<Spanned<Named>>,
     rt_app: Option<Spanned<String>>,
     recording: Option<Spanned<String>>,
@@ -177,7 +183,7 @@ impl File {
     }
 
     fn error(&self, fault: Fault) -> SimError {
-        SimError::Spec { place: self.place(fault.at.start), problem: fault.problem }
+        SimError::input(self.place(fault.at.start), fault.problem)
     }
 }
 
@@ -204,7 +210,7 @@ impl Spec {
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
         if !WORKLOADS.iter().any(|row| row.name == name) {
             let known: Vec<_> = WORKLOADS.iter().map(|row| row.name).collect();
-            return Err(SimError::UnknownWorkload { name: name.to_owned(), known: known.join(", ") });
+            return Err(SimError::unknown("workload", name, known.join(", ")));
         }
         let mut lines = format!("[workload.{name}]\n");
         for parameter in split_outside_brackets(parameters) {
@@ -218,7 +224,7 @@ impl Spec {
         }
         let mut spec = Self::read(text, &lines).map_err(|error| match error {
             // Line and column would be those of the lines above.
-            SimError::Spec { problem, .. } => SimError::Spec { place: text.to_owned(), problem },
+            SimError::Input { problem, .. } => SimError::input(text, problem),
             other => other,
         })?;
         spec.file.lines = false;
@@ -235,36 +241,6 @@ impl Spec {
         let at =
             self.document.policies.iter().find(|given| given.get_ref() == name).map_or(0..0, Spanned::span);
         self.file.error(Fault::new(at, format!("there is no policy \"{name}\"; expected one of {known}")))
-    }
-
-    /// The seed; 1 if none is given.
-    pub fn seed(&self) -> u64 {
-        self.document.seed
-    }
-
-    /// What the seed changes, if it is said.
-    pub fn jitter(&self) -> Option<Jitter> {
-        self.document.jitter
-    }
-
-    /// When the run ends at the latest, ns.
-    pub fn duration_ns(&self) -> Option<u64> {
-        self.document.duration
-    }
-
-    /// When a run that has not ended is given up, ns.
-    pub fn limit_ns(&self) -> Option<u64> {
-        self.document.limit
-    }
-
-    /// Whether the specification says which machine; if not, [`machine`](Self::machine) gives the host.
-    pub(crate) fn has_machine(&self) -> bool {
-        self.document.machine.is_some()
-    }
-
-    /// Whether the specification says what the kernel's work takes.
-    pub(crate) fn has_costs(&self) -> bool {
-        self.document.costs.is_some()
     }
 
     /// The machine; the host if none is given.
@@ -310,7 +286,7 @@ impl Spec {
         let mut workload = match &self.document.workload {
             Some(named) => named.get_ref().build(machine).map_err(|error| {
                 let problem = match error {
-                    SimError::Parameters { problem, .. } => problem,
+                    SimError::Input { problem, .. } => problem,
                     other => other.to_string(),
                 };
                 self.file.error(Fault::new(named.span(), problem))

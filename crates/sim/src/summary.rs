@@ -449,22 +449,17 @@ fn fairness<S>(plan: &Plan, policy: &str, run: &PolicyRun<S>) -> Option<Fairness
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Overrides, Platform};
+    use crate::plan::{Overrides, Work};
     use crate::run::run;
     use crate::sink::Nothing;
-    use crate::spec::Spec;
-    use swtch_topology::Host;
 
     fn document(text: &str, machine: &str, policies: &[&str]) -> SimulationDocument {
-        let spec = Spec::of_name(text).unwrap();
         let overrides = Overrides {
             machine: Some(machine.to_owned()),
             policies: policies.iter().map(|name| (*name).to_owned()).collect(),
             ..Overrides::default()
         };
-        let place = Platform::of(&spec, &overrides, None, &Host::default()).unwrap();
-        let workload = spec.workload(&place.machine).unwrap();
-        let plan = place.plan(workload, Some(&spec), &overrides).unwrap();
+        let plan = Plan::of(Work::Named(text), "", &overrides, None).unwrap();
         let mut document = SimulationDocument::new(&plan);
         for policy in &plan.policies {
             let run = run(&plan.setting, policy, Nothing).unwrap();

@@ -106,7 +106,7 @@ impl Sweep {
                 Some(at) => super::spec::place(file, text, at),
                 None => file.to_owned(),
             };
-            SimError::Spec { place, problem }
+            SimError::input(place, problem)
         };
         let document: SweepDocument = toml::from_str(text).map_err(|error| {
             let problem = error.message().lines().collect::<Vec<_>>().join(" ");

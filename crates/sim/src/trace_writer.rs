@@ -17,6 +17,7 @@ use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use swtch_trace::model::{CpuTime, Ended, Header, Origin, Provenance, Scope, Unavailable};
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
+use swtch_units::CpuId;
 
 /// The first task's number: below are those of the kernel's own, on real machines.
 const FIRST_TID: u32 = 1000;
@@ -104,7 +105,7 @@ impl TraceWriter {
             header,
             accumulator: Accumulator::new(0, cache_groups(machine), false),
             rows: Vec::with_capacity(BATCH),
-            cpus: machine.cpus.iter().map(|cpu| cpu.id).collect(),
+            cpus: machine.cpus.iter().map(|cpu| cpu.id.get()).collect(),
             tasks: Vec::new(),
             ended: BTreeSet::new(),
         };
@@ -257,7 +258,7 @@ fn name_all(tables: &mut Tables, specs: &[TaskSpec]) {
 
 fn add_cpu_times(tables: &mut Tables, machine: &Machine, stats: &RunStats) {
     for row in &mut tables.cpus {
-        let Some(times) = machine.place_of(row.cpu).and_then(|place| stats.cpus.get(place)) else { continue };
+        let Some(times) = machine.place_of(CpuId::new(row.cpu)).and_then(|place| stats.cpus.get(place)) else { continue };
         row.idle_ns = times.idle_ns;
         row.user_ns = Some(times.run_ns + times.refill_ns + times.barrier_ns);
         row.system_ns = Some(times.switch_ns + times.spin_ns);

@@ -2,6 +2,7 @@
 
 use crate::program::Program;
 use serde::{Deserialize, Serialize};
+use swtch_units::CpuId;
 
 /// Tasks and objects. Everything refers to everything by its place in these tables.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,7 +47,7 @@ pub struct TaskSpec {
     /// Its real-time priority, 1 to 99; the real-time policies serve higher ones first.
     pub priority: u8,
     /// The kernel's numbers of the CPUs it may use; empty: all.
-    pub allowed: Vec<u32>,
+    pub allowed: Vec<CpuId>,
     /// Memory that it uses between switches, bytes: what refilling the caches takes depends on it.
     pub working_set_bytes: u64,
     /// When it starts, ns.

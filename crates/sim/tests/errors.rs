@@ -7,6 +7,7 @@ use swtch_sim::program::{Op, Program};
 use swtch_sim::sink::{Nothing, Sink};
 use swtch_sim::workload::{Barrier, Pipe, TaskSpec, Waiting, Workload};
 use swtch_sim::{Engine, Options, SimError};
+use swtch_units::CpuId;
 
 fn workload(programs: &[&[Op]]) -> Workload {
     Workload {
@@ -81,7 +82,7 @@ fn what_is_not_there_is_named() {
     let error = error_of(workload(&[pipe]), Options::default()).to_string();
     assert!(error.contains("step 0 of program 0 needs pipe 7"), "{error}");
     let mut pinned = workload(&[&[Op::Exit]]);
-    pinned.tasks[0].allowed = vec![0, 9];
+    pinned.tasks[0].allowed = [0, 9].map(CpuId::new).to_vec();
     let error = error_of(pinned, Options::default()).to_string();
     assert!(
         error.contains("task t0 is allowed on CPU 9, which uniform with its 2 CPUs does not have"),

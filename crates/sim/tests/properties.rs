@@ -14,6 +14,7 @@ use swtch_sim::sink::{Sink, SwitchEvent, WakeEvent};
 use swtch_sim::stats::RunStats;
 use swtch_sim::workload::{Barrier, Pipe, TaskSpec, Waiting, Workload};
 use swtch_sim::{Engine, Options};
+use swtch_units::CpuId;
 
 /// Everything that happened.
 #[derive(Debug, Default, PartialEq)]
@@ -67,7 +68,7 @@ fn machine(kind: u8) -> Machine {
         1 => Machine::uniform(3),
         2 => {
             let cpu = |id: u32| MachineCpu {
-                id,
+                id: CpuId::new(id),
                 core_type: u32::from(id >= 2),
                 core: id,
                 l2: id / 2,
@@ -78,7 +79,7 @@ fn machine(kind: u8) -> Machine {
         }
         _ => {
             let cpu =
-                |id: u32| MachineCpu { id, core_type: 0, core: id % 3, l2: id % 3, l3: id % 3 / 2, node: 0 };
+                |id: u32| MachineCpu { id: CpuId::new(id), core_type: 0, core: id % 3, l2: id % 3, l3: id % 3 / 2, node: 0 };
             Machine::new("smt", types(), (0..6).map(cpu).collect(), vec![1024, 640]).unwrap()
         }
     }

@@ -12,6 +12,7 @@ use swtch_sim::workload::Workload;
 use swtch_sim::workloads::{PingPong, Tasks, Transport};
 use swtch_sim::{Options, SimError};
 use swtch_topology::{Host, Placement};
+use swtch_units::CpuId;
 
 fn server() -> Profile {
     serde_json::from_str(include_str!("../fixtures/server.json")).expect("a Profile")
@@ -79,8 +80,8 @@ work_ns = "30ms"
     let machine = spec.machine(&Host::default()).unwrap();
     let mut workload = spec.workload(&machine).unwrap();
     // One on a fast core, the other on a slow one.
-    workload.tasks[0].allowed = vec![0];
-    workload.tasks[1].allowed = vec![5];
+    workload.tasks[0].allowed = vec![CpuId::new(0)];
+    workload.tasks[1].allowed = vec![CpuId::new(5)];
     let ran = run_on(machine, Costs::free(), workload, "eevdf").unwrap();
     assert_eq!(ran.run_ns, [30_000_000, 60_000_000]);
 }
@@ -95,7 +96,7 @@ fn round_trip_ns(tasks: Tasks, policy: &str, cpus: [u32; 2]) -> f64 {
     costs.byte_ps = 0;
     let mut workload = ping_pong.build().unwrap();
     for (task, cpu) in workload.tasks.iter_mut().zip(cpus) {
-        task.allowed = vec![cpu];
+        task.allowed = vec![CpuId::new(cpu)];
     }
     let ran = run_on(named("4", &Host::default()).unwrap(), costs, workload, policy).unwrap();
     ran.makespan_ns as f64 / f64::from(loops)

@@ -16,6 +16,7 @@ use swtch_sim::sink::Nothing;
 use swtch_sim::workload::Workload;
 use swtch_sim::workloads::{Hackbench, PingPong, Spin};
 use swtch_stats::median;
+use swtch_units::CpuId;
 
 /// Runs of each program, when nobody says how many.
 const RUNS: usize = 5;
@@ -95,7 +96,7 @@ fn cases(spin_work_ns: u64) -> Result<Vec<Case>> {
 
 /// All tasks on CPU 0.
 fn pinned(mut workload: Workload) -> Workload {
-    workload.tasks.iter_mut().chain(&mut workload.templates).for_each(|task| task.allowed = vec![0]);
+    workload.tasks.iter_mut().chain(&mut workload.templates).for_each(|task| task.allowed = vec![CpuId::new(0)]);
     workload
 }
 

@@ -159,7 +159,7 @@ mod tests {
             name: format!("{program} on {cpu}"),
             program,
             priority,
-            allowed: vec![cpu],
+            allowed: vec![swtch_units::CpuId::new(cpu)],
             start_ns: start_us * 1_000,
             ..TaskSpec::default()
         };

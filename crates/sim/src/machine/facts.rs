@@ -19,11 +19,11 @@ pub(crate) fn host(machine: &Machine) -> Host {
         .iter()
         .enumerate()
         .map(|(place, cpu)| host::Cpu {
-            id: cpu.id,
+            id: cpu.id.get(),
             online: true,
             core: Some(cpu.core),
             package: Some(cpu.node),
-            smt_siblings: machine.cpus[machine.core(place)].iter().map(|cpu| cpu.id).collect(),
+            smt_siblings: machine.cpus[machine.core(place)].iter().map(|cpu| cpu.id.get()).collect(),
             numa_node: Some(cpu.node),
             capacity: Some(capacity(cpu)),
             kind: kind(cpu),
@@ -36,8 +36,8 @@ pub(crate) fn host(machine: &Machine) -> Host {
     let mut numa_nodes: Vec<NumaNode> = Vec::new();
     for cpu in &machine.cpus {
         match numa_nodes.last_mut().filter(|node| node.id == cpu.node) {
-            Some(node) => node.cpus.push(cpu.id),
-            None => numa_nodes.push(NumaNode { id: cpu.node, cpus: vec![cpu.id], memory_bytes: None }),
+            Some(node) => node.cpus.push(cpu.id.get()),
+            None => numa_nodes.push(NumaNode { id: cpu.node, cpus: vec![cpu.id.get()], memory_bytes: None }),
         }
     }
     Host {
@@ -59,18 +59,18 @@ fn domains(machine: &Machine, level: u32, of: impl Fn(&MachineCpu) -> u32) -> Ve
             let kind = CacheKind::Unified;
             caches.push(Cache { level, kind, bytes: 0, line_bytes: None, ways: None, shared_by: Vec::new() });
         }
-        caches.last_mut().expect("just pushed").shared_by.push(cpu.id);
+        caches.last_mut().expect("just pushed").shared_by.push(cpu.id.get());
     }
     caches
 }
 
 /// Which CPUs share caches, by the kernel's numbers.
 pub(crate) fn cache_groups(machine: &Machine) -> CacheGroups {
-    let most = machine.cpus.iter().map(|cpu| cpu.id as usize + 1).max().unwrap_or(0);
+    let most = machine.cpus.iter().map(|cpu| cpu.id.get() as usize + 1).max().unwrap_or(0);
     let mut groups = CacheGroups { l2: vec![u32::MAX; most], l3: vec![u32::MAX; most] };
     for cpu in &machine.cpus {
-        groups.l2[cpu.id as usize] = cpu.l2;
-        groups.l3[cpu.id as usize] = cpu.l3;
+        groups.l2[cpu.id.get() as usize] = cpu.l2;
+        groups.l3[cpu.id.get() as usize] = cpu.l3;
     }
     groups
 }

@@ -6,6 +6,7 @@ use crate::error::SimError;
 use std::collections::BTreeMap;
 use swtch_topology::Host;
 use swtch_topology::host::{self, CacheKind, CoreKind};
+use swtch_units::CpuId;
 
 /// Cores whose figures differ by less than this are one kind, in per cent: makers let single cores of a kind clock a little higher.
 const ALIKE_PERCENT: u64 = 95;
@@ -25,7 +26,7 @@ pub(super) fn machine(host: &Host) -> Result<Machine, SimError> {
         .map(|(cpu, core_type)| {
             let domains = Domains::of(host, cpu);
             MachineCpu {
-                id: cpu.id,
+                id: CpuId::new(cpu.id),
                 core_type,
                 core: numbers.of(domains.core),
                 l2: numbers.of(domains.l2),
@@ -38,10 +39,8 @@ pub(super) fn machine(host: &Host) -> Result<Machine, SimError> {
         let why = "the machine does not describe its caches";
         assumed.push(Assumption::new("caches", "L2 per core, L3 per package", why));
     }
-    let no_cpu = || SimError::Machine {
-        name: "host".to_owned(),
-        problem: "no CPU is known to be online; expected /sys/devices/system/cpu to list some".to_owned(),
-    };
+    let problem = "no CPU is known to be online; expected /sys/devices/system/cpu to list some";
+    let no_cpu = || SimError::input("machine \"host\"", problem);
     let mut machine = Machine::new("host", types, cpus, Vec::new()).ok_or_else(no_cpu)?;
     if machine.has_smt() {
         machine.smt_speed = vec![REFERENCE_SPEED, SHARED_CORE_SPEED];

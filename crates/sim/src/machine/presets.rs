@@ -3,6 +3,7 @@
 use super::{CoreType, Machine, MachineCpu, REFERENCE_SPEED, host};
 use crate::error::SimError;
 use swtch_topology::Host;
+use swtch_units::CpuId;
 
 /// A machine by name.
 #[derive(Clone, Copy, Debug)]
@@ -109,12 +110,12 @@ fn xeon_phi_31s1p() -> Machine {
 /// `uniform:N` or `N`.
 fn alike(name: &str) -> Result<Machine, SimError> {
     let Ok(count) = name.strip_prefix("uniform:").unwrap_or(name).parse::<u32>() else {
-        let known = MACHINES.map(|row| row.name).join(", ");
-        return Err(SimError::UnknownMachine { name: name.to_owned(), known });
+        let known = format!("{}, and a number of CPUs such as 64", MACHINES.map(|row| row.name).join(", "));
+        return Err(SimError::unknown("machine", name, known));
     };
     if !(1..=MOST_CPUS).contains(&count) {
         let problem = format!("{count} CPUs; expected 1 to {MOST_CPUS}");
-        return Err(SimError::Machine { name: name.to_owned(), problem });
+        return Err(SimError::input(format!("machine \"{name}\""), problem));
     }
     let cpus = (0..count).map(|id| MachineCpu { node: id / 128, ..cpu(id, 0, id, id, id / 16) }).collect();
     Ok(made(&format!("uniform:{count}"), vec![kind("core", REFERENCE_SPEED)], cpus, Vec::new()))
@@ -125,7 +126,7 @@ fn kind(name: &str, speed: u32) -> CoreType {
 }
 
 fn cpu(id: u32, core_type: u32, core: u32, l2: u32, l3: u32) -> MachineCpu {
-    MachineCpu { id, core_type, core, l2, l3, node: 0 }
+    MachineCpu { id: CpuId::new(id), core_type, core, l2, l3, node: 0 }
 }
 
 fn made(name: &str, types: Vec<CoreType>, cpus: Vec<MachineCpu>, smt_speed: Vec<u32>) -> Machine {
@@ -161,8 +162,8 @@ mod tests {
 
         let board = machine("odroid-xu3");
         let fast: Vec<_> = board.cpus.iter().filter(|cpu| cpu.core_type == 0).map(|cpu| cpu.id).collect();
-        assert_eq!(fast, [4, 5, 6, 7]);
-        let place = |id| board.place_of(id).unwrap();
+        assert_eq!(fast, [4, 5, 6, 7].map(CpuId::new));
+        let place = |id| board.place_of(CpuId::new(id)).unwrap();
         assert_eq!(board.distance(place(4), place(7)), Distance::L2);
         assert_eq!(board.distance(place(0), place(7)), Distance::Node);
         assert_eq!(board.types[1].speed, (539.0_f64 * 1.4 / 2.0).round() as u32);

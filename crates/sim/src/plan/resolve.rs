@@ -1,4 +1,4 @@
-//! From the name of what is to run to a plan. Files are read by whoever calls.
+//! From the name of what is to run to a plan.
 
 use super::{Overrides, Plan, Platform};
 use crate::assumption::Assumption;
@@ -7,10 +7,13 @@ use crate::machine::{self, Machine};
 use crate::recorded::Recorded;
 use crate::spec::{Source, Spec, rt_app};
 use crate::workloads::replay::replay;
+use std::io;
+use std::path::{Path, PathBuf};
 use swtch_profile::Profile;
-use swtch_topology::Host;
-use swtch_trace::SourceKind;
-use swtch_trace::tables::{SwitchRow, TaskRow};
+use swtch_topology::{Host, TopologyError};
+use swtch_trace::model::{Header, Origin};
+use swtch_trace::{SourceKind, Trace, TraceError};
+use thiserror::Error;
 
 /// What is to run.
 #[derive(Clone, Copy, Debug)]
@@ -23,45 +26,27 @@ pub enum Work<'a> {
     Recording(&'a str),
 }
 
-/// A recording, as far as a replay needs it.
-#[derive(Clone, Debug, Default)]
-pub struct Recording {
-    /// The machine it was made on.
-    pub host: Host,
-    /// A simulator made it.
-    pub simulated: bool,
-    /// What recorded it, as its header names it: `bpf-events`, `bpf-counts`, `procfs`.
-    pub recorder: String,
-    /// Its tasks.
-    pub tasks: Vec<TaskRow>,
-    /// Its switches.
-    pub switches: Vec<SwitchRow>,
-    /// Its own figures, to compare replays with.
-    pub recorded: Option<Recorded>,
-}
-
-/// Reads what a plan needs from outside.
-pub trait PlanFiles {
-    /// What can go wrong.
-    type Error: From<SimError>;
-
-    /// A file's text.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    fn text(&mut self, path: &str) -> Result<String, Self::Error>;
-
-    /// The facts of this machine.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    fn host(&mut self) -> Result<Host, Self::Error>;
-
-    /// A recording.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    fn recording(&mut self, path: &str) -> Result<Recording, Self::Error>;
+/// Why a plan could not be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// What was asked for cannot be.
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The facts of this machine could not be read.
+    #[error(transparent)]
+    Host(#[from] TopologyError),
+    /// A recording could not be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
 }
 
 impl Plan {
@@ -69,27 +54,24 @@ impl Plan {
     ///
     /// # Errors
     /// When something cannot be read, or what it says cannot be.
-    pub fn of<F: PlanFiles>(
+    pub fn of(
         work: Work<'_>,
         folder: &str,
         overrides: &Overrides,
         profile: Option<&Profile>,
-        files: &mut F,
-    ) -> Result<Self, F::Error> {
+    ) -> Result<Self, PlanError> {
+        let planner = Planner { overrides, profile };
         match work {
-            Work::Recording(path) => replayed(&format!("{folder}{path}"), None, overrides, profile, files),
-            Work::Text(text) => {
-                specified(&Spec::read("the specification", text)?, folder, overrides, profile, files)
-            }
+            Work::Recording(path) => planner.replayed(&format!("{folder}{path}"), None),
+            Work::Text(text) => planner.specified(&Spec::read("the specification", text)?, folder),
             Work::Named(name) => {
                 let path = format!("{folder}{name}");
                 if has_extension(name, "toml") {
-                    let spec = Spec::read(&path, &files.text(&path)?)?;
-                    specified(&spec, folder_of(&path), overrides, profile, files)
+                    planner.specified(&Spec::read(&path, &read(&path)?)?, folder_of(&path))
                 } else if has_extension(name, "json") {
-                    of_rt_app(&path, None, overrides, profile, files)
+                    planner.of_rt_app(&path, None)
                 } else {
-                    specified(&Spec::of_name(name)?, folder, overrides, profile, files)
+                    planner.specified(&Spec::of_name(name)?, folder)
                 }
             }
         }
@@ -106,81 +88,70 @@ fn folder_of(path: &str) -> &str {
     path.rfind('/').map_or("", |slash| &path[..=slash])
 }
 
-/// What a specification says; paths in it count from `folder`.
-fn specified<F: PlanFiles>(
-    spec: &Spec,
-    folder: &str,
-    overrides: &Overrides,
-    profile: Option<&Profile>,
-    files: &mut F,
-) -> Result<Plan, F::Error> {
-    let beside = |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("{folder}{path}") };
-    match spec.source() {
-        Source::RtApp(path) => of_rt_app(&beside(path), Some(spec), overrides, profile, files),
-        Source::Recording(path) => replayed(&beside(path), Some(spec), overrides, profile, files),
-        Source::Here => {
-            let machine = machine_of(Some(spec), overrides, files)?;
-            let place = Platform::on(machine, Some(spec), profile)?;
-            let workload = spec.workload(&place.machine)?;
-            Ok(place.plan(workload, Some(spec), overrides)?)
+fn read(path: &str) -> Result<String, PlanError> {
+    std::fs::read_to_string(path).map_err(|source| PlanError::Read { path: path.into(), source })
+}
+
+/// What a plan is made by, besides its work.
+struct Planner<'a> {
+    overrides: &'a Overrides,
+    profile: Option<&'a Profile>,
+}
+
+impl Planner<'_> {
+    /// What a specification says; paths in it count from `folder`.
+    fn specified(&self, spec: &Spec, folder: &str) -> Result<Plan, PlanError> {
+        let beside =
+            |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("{folder}{path}") };
+        match spec.source() {
+            Source::RtApp(path) => self.of_rt_app(&beside(path), Some(spec)),
+            Source::Recording(path) => self.replayed(&beside(path), Some(spec)),
+            Source::Here => {
+                let place = Platform::on(self.machine(Some(spec))?, Some(spec), self.profile)?;
+                let workload = spec.workload(&place.machine)?;
+                Ok(place.plan(workload, Some(spec), self.overrides)?)
+            }
         }
     }
-}
 
-/// The machine that is wished, or the specification's, or this one.
-fn machine_of<F: PlanFiles>(
-    spec: Option<&Spec>,
-    overrides: &Overrides,
-    files: &mut F,
-) -> Result<Machine, F::Error> {
-    match (&overrides.machine, spec) {
-        (Some(name), _) if name != "host" => Ok(machine::named(name, &Host::default())?),
-        (None, Some(spec)) => Ok(spec.machine(&files.host()?)?),
-        _ => Ok(machine::named("host", &files.host()?)?),
+    /// The machine that is wished, or the specification's, or this one.
+    fn machine(&self, spec: Option<&Spec>) -> Result<Machine, PlanError> {
+        let host = || Host::read(Path::new("/"));
+        Ok(match (&self.overrides.machine, spec) {
+            (Some(name), _) if name != "host" => machine::named(name, &Host::default())?,
+            (None, Some(spec)) => spec.machine(&host()?)?,
+            _ => machine::named("host", &host()?)?,
+        })
     }
-}
 
-fn of_rt_app<F: PlanFiles>(
-    path: &str,
-    spec: Option<&Spec>,
-    overrides: &Overrides,
-    profile: Option<&Profile>,
-    files: &mut F,
-) -> Result<Plan, F::Error> {
-    let mut place = Platform::on(machine_of(spec, overrides, files)?, spec, profile)?;
-    let read = rt_app::read(path, &files.text(path)?, &place.machine)?;
-    place.assumed.extend(read.assumed);
-    Ok(place.plan(read.workload, spec, overrides)?)
-}
+    fn of_rt_app(&self, path: &str, spec: Option<&Spec>) -> Result<Plan, PlanError> {
+        let mut place = Platform::on(self.machine(spec)?, spec, self.profile)?;
+        let found = rt_app::read(path, &read(path)?, &place.machine)?;
+        place.assumed.extend(found.assumed);
+        Ok(place.plan(found.workload, spec, self.overrides)?)
+    }
 
-fn replayed<F: PlanFiles>(
-    path: &str,
-    spec: Option<&Spec>,
-    overrides: &Overrides,
-    profile: Option<&Profile>,
-    files: &mut F,
-) -> Result<Plan, F::Error> {
-    let recording = files.recording(path)?;
-    if recording.switches.is_empty() {
-        let problem = without_switches(path, &recording.recorder);
-        return Err(SimError::parameters("replay", problem).into());
+    fn replayed(&self, path: &str, spec: Option<&Spec>) -> Result<Plan, PlanError> {
+        let trace = Trace::open(Path::new(path))?;
+        let switches = trace.switches().collect::<Result<Vec<_>, _>>()?;
+        if switches.is_empty() {
+            let problem = without_switches(path, &trace.header.provenance.recorder);
+            return Err(SimError::of_workload("replay", problem).into());
+        }
+        let machine = match (&self.overrides.machine, spec.filter(|spec| spec.document.machine.is_some())) {
+            (None, None) => machine_of_recording(&trace.header)?,
+            (_, spec) => self.machine(spec)?,
+        };
+        let mut place = Platform::on(machine, spec, self.profile)?;
+        let found = replay(&trace.tables.tasks, switches, &place.costs)?;
+        place.assumed.extend(found.assumed);
+        if place.machine.types.len() > 1 {
+            let why = "a recording has times, not work: what ran on slower cores is replayed as more work than it was";
+            place.assumed.push(Assumption::new("work", "as if recorded on the fastest kind of core", why));
+        }
+        let plan = place.plan(found.workload, spec, self.overrides)?;
+        Ok(Plan { recorded: Some(Recorded::of(&trace)), hand_over: Some(found.hand_over), ..plan })
     }
-    let machine = match (&overrides.machine, spec.filter(|spec| spec.has_machine())) {
-        (Some(name), _) if name != "host" => machine::named(name, &Host::default())?,
-        (Some(_), _) => machine::named("host", &files.host()?)?,
-        (None, Some(spec)) => spec.machine(&files.host()?)?,
-        (None, None) => machine_of_recording(&recording)?,
-    };
-    let mut place = Platform::on(machine, spec, profile)?;
-    let found = replay(&recording.tasks, recording.switches, &place.costs)?;
-    place.assumed.extend(found.assumed);
-    if place.machine.types.len() > 1 {
-        let why =
-            "a recording has times, not work: what ran on slower cores is replayed as more work than it was";
-        place.assumed.push(Assumption::new("work", "as if recorded on the fastest kind of core", why));
-    }
-    let plan = place.plan(found.workload, spec, overrides)?;
-    Ok(Plan { recorded: recording.recorded, hand_over: Some(found.hand_over), ..plan })
 }
 
 /// Why a recording has no table of switches, and how to make one that has.
@@ -191,11 +162,12 @@ fn without_switches(path: &str, recorder: &str) -> String {
 }
 
 /// The machine of the recording. A simulated one has its name, and with it how its threads share cores.
-fn machine_of_recording(recording: &Recording) -> Result<Machine, SimError> {
-    let named = recording.host.cpu_model.as_deref().filter(|name| recording.simulated && *name != "host");
-    match named.and_then(|name| machine::named(name, &recording.host).ok()) {
+fn machine_of_recording(header: &Header) -> Result<Machine, SimError> {
+    let simulated = header.provenance.origin == Origin::Simulated;
+    let named = header.host.cpu_model.as_deref().filter(|name| simulated && *name != "host");
+    match named.and_then(|name| machine::named(name, &header.host).ok()) {
         Some(machine) => Ok(machine),
-        None => machine::named("host", &recording.host),
+        None => machine::named("host", &header.host),
     }
 }
 
@@ -203,58 +175,33 @@ fn machine_of_recording(recording: &Recording) -> Result<Machine, SimError> {
 mod tests {
     use super::*;
 
-    /// Files that are in memory.
-    struct MemoryFiles(&'static [(&'static str, &'static str)]);
-
-    impl PlanFiles for MemoryFiles {
-        type Error = SimError;
-
-        fn text(&mut self, path: &str) -> Result<String, SimError> {
-            let found = self.0.iter().find(|(name, _)| *name == path);
-            let missing = || SimError::Workload { problem: format!("no {path}") };
-            found.map(|(_, text)| (*text).to_owned()).ok_or_else(missing)
-        }
-
-        fn host(&mut self) -> Result<Host, SimError> {
-            Ok(Host::default())
-        }
-
-        fn recording(&mut self, path: &str) -> Result<Recording, SimError> {
-            let (recorder, _) = path.split_once('.').unwrap_or((path, ""));
-            Ok(Recording { recorder: recorder.to_owned(), ..Recording::default() })
-        }
-    }
-
     #[test]
     fn paths_in_a_specification_count_from_its_folder() {
-        let mut files = MemoryFiles(&[
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        for (name, text) in [
             ("a/b/spec.toml", "machine = 2\nrt_app = \"c.json\"\n"),
             ("a/b/c.json", r#"{ "tasks": { "worker": { "instance": 3, "loop": 1, "run": 1000 } } }"#),
-        ]);
-        let mut plan =
-            |name, folder| Plan::of(Work::Named(name), folder, &Overrides::default(), None, &mut files);
-        let found = plan("b/spec.toml", "a/").unwrap();
+        ] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let beside = format!("{}/a/", folder.path().display());
+        let plan = |name, folder: &str| Plan::of(Work::Named(name), folder, &Overrides::default(), None);
+        let found = plan("b/spec.toml", &beside).unwrap();
         assert_eq!(found.setting.workload.tasks.len(), 3);
-        assert_eq!(
-            plan("nosuch.toml", "a/").unwrap_err().to_string(),
-            "the workload cannot run: no a/nosuch.toml"
-        );
+        let problem = plan("nosuch.toml", &beside).unwrap_err().to_string();
+        assert!(problem.starts_with(&format!("cannot read {beside}nosuch.toml: ")), "{problem}");
         assert!(plan("nosuch", "").unwrap_err().to_string().contains("no workload \"nosuch\""));
     }
 
     #[test]
     fn a_recording_without_switches_says_why_and_what_to_do() {
-        let overrides = Overrides { machine: Some("2".to_owned()), ..Overrides::default() };
-        let problem = |path| {
-            let found = Plan::of(Work::Recording(path), "", &overrides, None, &mut MemoryFiles(&[]));
-            found.unwrap_err().to_string()
-        };
-        let counts = problem("bpf-counts.swtch");
+        let counts = without_switches("a.swtch", "bpf-counts");
         assert!(counts.contains("--counts asked") && counts.ends_with("with --events"), "{counts}");
         assert!(!counts.contains("BPF or perf"), "the source is not to blame: {counts}");
-        let procfs = problem("procfs.swtch");
+        let procfs = without_switches("a.swtch", "procfs");
         assert!(procfs.contains("source procfs") && procfs.contains("--source bpf"), "{procfs}");
-        assert!(problem("ftrace.swtch").contains("table of switches"));
+        assert!(without_switches("a.swtch", "ftrace").contains("table of switches"));
     }
 
     #[test]
@@ -262,8 +209,7 @@ mod tests {
         let why = |own_profile: Option<&str>| {
             let own_profile = own_profile.map(str::to_owned);
             let overrides = Overrides { machine: Some("2".to_owned()), own_profile, ..Overrides::default() };
-            let plan =
-                Plan::of(Work::Named("hackbench"), "", &overrides, None, &mut MemoryFiles(&[])).unwrap();
+            let plan = Plan::of(Work::Named("hackbench"), "", &overrides, None).unwrap();
             plan.assumed.into_iter().find(|one| one.what == "costs").unwrap().why
         };
         assert_eq!(why(Some("/p.json")), "no Profile was given; this machine has one: --profile /p.json");

@@ -133,7 +133,7 @@ impl Asymmetric {
     /// When there is no such rule or parameter, or a value cannot be.
     pub fn from_text(text: &str) -> Result<Self, SimError> {
         let (name, given) = text.split_once(':').unwrap_or((text, ""));
-        let fail = |problem: String| SimError::PolicyParameters { policy: name.to_owned(), problem };
+        let fail = |problem: String| super::fault(name, problem);
         let mut parameters = Parameters::default();
         let mut options = AsymmetricOptions::default();
         for pair in given.split(',').filter(|pair| !pair.trim().is_empty()) {

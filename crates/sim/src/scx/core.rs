@@ -191,20 +191,20 @@ impl Core {
     /// The core of a machine on which nothing runs yet.
     pub(super) fn new(ops: SchedExtOps, kernel: &mut Kernel) -> Self {
         let machine = &kernel.machine;
-        let ids: Vec<u32> = machine.cpus.iter().map(|cpu| cpu.id).collect();
+        let ids: Vec<u32> = machine.cpus.iter().map(|cpu| cpu.id.get()).collect();
         let count = ids.iter().max().map_or(0, |id| *id as usize + 1);
         let mut places = vec![NONE; count];
         let mut online = Box::new(CpuMask::EMPTY);
         let fastest = machine.types.iter().map(|kind| kind.speed).max().unwrap_or(1).max(1);
         let mut cpus: Vec<CpuState> = (0..count as u32).map(CpuState::absent).collect();
         for (place, cpu) in machine.cpus.iter().enumerate() {
-            let id = cpu.id as usize;
+            let id = cpu.id.get() as usize;
             places[id] = place as u32;
             online.insert(id);
             let speed = u64::from(machine.types[cpu.core_type as usize].speed);
             let capacity = (speed * 1024 / u64::from(fastest)) as u32;
             cpus[id] =
-                CpuState { is_idle: true, node: cpu.node, l3: cpu.l3, capacity, ..CpuState::absent(cpu.id) };
+                CpuState { is_idle: true, node: cpu.node, l3: cpu.l3, capacity, ..CpuState::absent(cpu.id.get()) };
         }
         let nodes = machine.cpus.iter().map(|cpu| cpu.node + 1).max().unwrap_or(1);
         let locals = (0..count).map(|_| Dsq::new(abi::DSQ_LOCAL));

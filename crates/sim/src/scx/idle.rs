@@ -26,20 +26,20 @@ pub(super) struct Idle {
 
 impl Idle {
     pub(super) fn new(machine: &Machine, is_kept: bool) -> Self {
-        let count = machine.cpus.iter().map(|cpu| cpu.id as usize + 1).max().unwrap_or(0);
+        let count = machine.cpus.iter().map(|cpu| cpu.id.get() as usize + 1).max().unwrap_or(0);
         let mut siblings = vec![Vec::new(); count];
         let mut all = Box::new(CpuMask::EMPTY);
         let domains = |key: fn(&crate::machine::MachineCpu) -> u32| {
             let count = machine.cpus.iter().map(|cpu| key(cpu) as usize + 1).max().unwrap_or(0);
             let mut masks = vec![CpuMask::EMPTY; count];
             for cpu in &machine.cpus {
-                masks[key(cpu) as usize].insert(cpu.id as usize);
+                masks[key(cpu) as usize].insert(cpu.id.get() as usize);
             }
             Arc::<[CpuMask]>::from(masks)
         };
         for (place, cpu) in machine.cpus.iter().enumerate() {
-            siblings[cpu.id as usize] = machine.core(place).map(|other| machine.cpus[other].id).collect();
-            all.insert(cpu.id as usize);
+            siblings[cpu.id.get() as usize] = machine.core(place).map(|other| machine.cpus[other].id.get()).collect();
+            all.insert(cpu.id.get() as usize);
         }
         let (l3s, nodes) = (domains(|cpu| cpu.l3), domains(|cpu| cpu.node));
         let (by_l3, by_node) = (l3s.len() > 1, nodes.len() > 1 && nodes.len() != l3s.len());

@@ -24,7 +24,6 @@ mod abi;
 mod compile;
 mod core;
 mod dsq;
-mod elf;
 mod error;
 mod guard;
 mod idle;

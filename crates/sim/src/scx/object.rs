@@ -3,13 +3,13 @@
 use super::abi::{self, MapDescription, SchedExtOps};
 use super::compile::{CompileOptions, compile};
 use super::core::Core;
-use super::elf;
 use super::error::ScxError;
 use super::guard::Guard;
 use super::kfuncs::KfuncTable;
 use super::maps::Map;
 use super::settings::{Global, Settings};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use object::{Object as _, ObjectSymbol as _};
 use std::ffi::CStr;
 use std::io::Write as _;
 use std::mem::size_of;
@@ -90,7 +90,7 @@ impl Loaded {
         let expected = abi::description(size_of::<KfuncTable>());
         let wrong =
             || ScxError::load("it was compiled for another version of the simulator, or is no scheduler");
-        if elf::symbol_bytes(self.object.bytes(), "swtch_description") != Some(size_of_val(&expected) as u64)
+        if symbol_bytes(self.object.bytes(), "swtch_description") != Some(size_of_val(&expected) as u64)
         {
             return Err(wrong());
         }
@@ -118,7 +118,7 @@ impl Loaded {
                 Global::Bytes(bytes) => bytes,
             };
             let missing = || ScxError::NoSymbol { what: "global variable of this size", name: name.clone() };
-            let size = elf::symbol_bytes(self.object.bytes(), name).ok_or_else(missing)? as usize;
+            let size = symbol_bytes(self.object.bytes(), name).ok_or_else(missing)? as usize;
             let bytes = match value {
                 Global::Number(_) if matches!(size, 1 | 2 | 4 | 8) => &bytes[..size],
                 Global::Bytes(bytes) if bytes.len() <= size => bytes,
@@ -145,12 +145,12 @@ impl Loaded {
         let words: *mut u32 = self.address("swtch_mask_words")?.cast();
         // SAFETY: of this type, as the layouts agree.
         unsafe { words.write(core.cpus.len().div_ceil(64) as u32) };
-        if elf::symbol_bytes(self.object.bytes(), "CONFIG_HZ") == Some(4) {
+        if symbol_bytes(self.object.bytes(), "CONFIG_HZ") == Some(4) {
             let place: *mut u32 = self.address("CONFIG_HZ")?.cast();
             // SAFETY: a variable of four bytes that the loader has defined.
             unsafe { place.write(hz as u32) };
         }
-        let Some(size) = elf::symbol_bytes(self.object.bytes(), "swtch_maps") else { return Ok(()) };
+        let Some(size) = symbol_bytes(self.object.bytes(), "swtch_maps") else { return Ok(()) };
         let descriptions: *const MapDescription = self.address("swtch_maps")?.cast();
         for place in 0..size as usize / size_of::<MapDescription>() {
             // SAFETY: within the table, whose last entry is null; map_scan.rs has written it.
@@ -173,7 +173,7 @@ impl Loaded {
 
     /// Whether there is a program of this name.
     pub(super) fn has_program(&self, name: &str) -> Result<(), ScxError> {
-        let found = elf::symbol_bytes(self.object.bytes(), name);
+        let found = symbol_bytes(self.object.bytes(), name);
         found.map(|_| ()).ok_or_else(|| ScxError::NoSymbol { what: "program", name: name.to_owned() })
     }
 
@@ -188,5 +188,24 @@ impl Loaded {
         let status = unsafe { core.guarded(name, || program(argument)) };
         // One that was ended has made the core fail, which says why.
         Ok(status.unwrap_or(0))
+    }
+}
+
+/// The size of an exported symbol, so that nothing is written beyond a variable's end; `None` without it, or if the bytes are no object.
+fn symbol_bytes(bytes: &[u8], name: &str) -> Option<u64> {
+    let file = object::File::parse(bytes).ok()?;
+    file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.size())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sizes_of_symbols_are_found_and_nonsense_has_none() {
+        let object = crate::scx::FLSCHED_OBJECT;
+        assert_eq!(super::symbol_bytes(object, "slice_ns"), Some(8));
+        assert_eq!(super::symbol_bytes(object, "no_such_name"), None);
+        for end in 0..object.len().min(400) {
+            assert_eq!(super::symbol_bytes(&object[..end], "slice_ns"), None);
+        }
     }
 }

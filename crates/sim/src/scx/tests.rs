@@ -8,6 +8,7 @@ use crate::sink::{Sink, SwitchEvent};
 use crate::workload::{TaskSpec, Workload};
 use crate::{Engine, EngineOutcome, Options, SimError};
 use std::path::{Path, PathBuf};
+use swtch_units::CpuId;
 
 const MS: u64 = 1_000_000;
 
@@ -111,7 +112,7 @@ fn under_flsched_a_new_task_finds_an_idle_cpu_or_the_shortest_queue() {
 #[test]
 fn tasks_stay_on_the_cpus_they_may_use() {
     let mut pinned = spinners(&[30, 30, 30]);
-    pinned.tasks.iter_mut().for_each(|task| task.allowed = vec![2]);
+    pinned.tasks.iter_mut().for_each(|task| task.allowed = vec![CpuId::new(2)]);
     let outcome = run(4, &pinned, || flsched(8));
     assert_eq!(outcome.makespan_ns, 90 * MS);
     assert!(outcome.sink.0.iter().all(|event| event.cpu == 2));
@@ -139,11 +140,11 @@ fn every_load_has_variables_of_its_own() {
 #[test]
 fn a_machine_may_have_gaps_in_its_numbers_but_not_too_many_cpus() {
     let on = |ids: &[u32]| {
-        let cpu = |id: &u32| MachineCpu { id: *id, core_type: 0, core: *id, l2: *id, l3: 0, node: 0 };
+        let cpu = |id: &u32| MachineCpu { id: CpuId::new(*id), core_type: 0, core: *id, l2: *id, l3: 0, node: 0 };
         let types = vec![CoreType { name: "core".to_owned(), speed: 1024 }];
         let machine = Machine::new("gaps", types, ids.iter().map(cpu).collect(), Vec::new()).unwrap();
         let mut load = spinners(&[30, 30, 30]);
-        load.tasks[0].allowed = vec![ids[1]];
+        load.tasks[0].allowed = vec![CpuId::new(ids[1])];
         Engine::new(machine, Costs::free(), load, flsched(8), SwitchLog::default(), Options::default())
             .unwrap()
             .run()
@@ -156,7 +157,7 @@ fn a_machine_may_have_gaps_in_its_numbers_but_not_too_many_cpus() {
 #[test]
 fn functions_of_the_kernel_do_what_they_say() {
     // Two cores of two threads each; the kernel's numbers are not those of the places.
-    let cpu = |id, core, node| MachineCpu { id, core_type: node, core, l2: core, l3: node, node };
+    let cpu = |id, core, node| MachineCpu { id: CpuId::new(id), core_type: node, core, l2: core, l3: node, node };
     let types = vec![
         CoreType { name: "fast".to_owned(), speed: 1024 },
         CoreType { name: "slow".to_owned(), speed: 512 },
@@ -165,7 +166,7 @@ fn functions_of_the_kernel_do_what_they_say() {
     let machine = Machine::new("2x2", types, cpus, Vec::new()).unwrap();
     let policy = ScxPolicy::new(&compiled("kfuncs.bpf.c", &[]).unwrap(), Settings::default()).unwrap();
     let mut load = spinners(&[3, 3, 3, 3, 3, 3, 3]);
-    load.tasks[1].allowed = vec![1, 3];
+    load.tasks[1].allowed = [1, 3].map(CpuId::new).to_vec();
     load.tasks[2].nice = -5;
     let engine =
         Engine::new(machine, Costs::free(), load, policy, SwitchLog::default(), Options::default()).unwrap();

@@ -44,7 +44,7 @@ macro_rules! costs_table {
         /// `[costs]`: figures that stand in place of the base's.
         #[derive(Clone, Debug, Default, Deserialize)]
         #[serde(deny_unknown_fields, default)]
-        pub(super) struct CostsTable {
+        pub(crate) struct CostsTable {
             base: Base,
             $($time: Option<Ns>,)*
             byte_ps: Option<u64>,

@@ -8,11 +8,12 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::ops::Range;
 use swtch_topology::Host;
+use swtch_units::CpuId;
 use toml::Spanned;
 
 /// A name, or a machine of one's own.
 #[derive(Clone, Debug)]
-pub(super) enum MachineChoice {
+pub(crate) enum MachineChoice {
     Named(String),
     Own(MachineTable),
 }
@@ -20,7 +21,7 @@ pub(super) enum MachineChoice {
 /// `[machine]`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct MachineTable {
+pub(crate) struct MachineTable {
     #[serde(default = "own")]
     name: String,
     /// Kinds of core; without any, all are alike.
@@ -167,7 +168,7 @@ impl CpusTable {
         for place in 0..self.count {
             let core = place / self.threads_per_core;
             cpus.push(MachineCpu {
-                id: next.id + place,
+                id: CpuId::new(next.id + place),
                 core_type,
                 core: next.core + core,
                 l2: next.l2 + core / self.cores_per_l2,

@@ -12,6 +12,7 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use swtch_units::CpuId;
 use toml::Spanned;
 
 pub(super) type Pipes = BTreeMap<String, Spanned<PipeTable>>;
@@ -225,7 +226,7 @@ impl<'a> Objects<'a> {
         let ops = parse(&task.program.pieces(file), names)?;
         workload.programs.push(Program { ops });
         let allowed = task.cpus.iter().map(|cpu| {
-            let id = *cpu.get_ref();
+            let id = CpuId::new(*cpu.get_ref());
             if machine.place_of(id).is_some() {
                 return Ok(id);
             }
@@ -327,5 +328,6 @@ fn within(
 /// The numbers of a machine's CPUs, for messages.
 fn cpus(machine: &Machine) -> String {
     let ids = || machine.cpus.iter().map(|cpu| cpu.id);
-    format!("{} CPUs, {} to {}", machine.cpus.len(), ids().min().unwrap_or(0), ids().max().unwrap_or(0))
+    let (first, last) = (ids().min().unwrap_or_default(), ids().max().unwrap_or_default());
+    format!("{} CPUs, {first} to {last}", machine.cpus.len())
 }

@@ -3,6 +3,7 @@ use crate::machine::Distance;
 use crate::program::Op;
 use crate::workload::Waiting;
 use crate::workloads::tests::check;
+use swtch_units::CpuId;
 
 fn error(text: &str) -> String {
     let host = Host::default();
@@ -75,7 +76,7 @@ fn a_specification_becomes_the_workload_it_says() {
     assert_eq!(names, ["one-0", "one-1", "one-2", "two"]);
     assert_eq!(workload.duration_ns, Some(2_000_000_000));
     let one = &workload.tasks[0];
-    assert_eq!((one.nice, one.allowed.clone(), one.working_set_bytes), (-5, vec![1, 2], 65_536));
+    assert_eq!((one.nice, one.allowed.clone(), one.working_set_bytes), (-5, vec![CpuId::new(1), CpuId::new(2)], 65_536));
     assert_eq!(one.process, workload.tasks[2].process);
     assert_ne!(one.process, workload.tasks[3].process);
     assert_eq!((workload.tasks[3].priority, workload.tasks[3].start_ns), (7, 1_000_000));
@@ -234,7 +235,7 @@ fn where_the_work_comes_from_and_what_runs_it_is_told() {
     let spec =
         Spec::read("s.toml", "rt_app = \"x.json\"\npolicies = [\"eevdf\", \"x\"]\nlimit = \"1min\"").unwrap();
     assert_eq!(
-        (spec.source(), spec.seed(), spec.limit_ns()),
+        (spec.source(), spec.document.seed, spec.document.limit),
         (Source::RtApp("x.json"), 1, Some(60_000_000_000))
     );
     assert_eq!(spec.policies().collect::<Vec<_>>(), ["eevdf", "x"]);
@@ -244,5 +245,5 @@ fn where_the_work_comes_from_and_what_runs_it_is_told() {
     );
     let spec = Spec::read("s.toml", "recording = \"trace\"").unwrap();
     assert_eq!(spec.source(), Source::Recording("trace"));
-    assert!(!spec.has_machine());
+    assert!(spec.document.machine.is_none());
 }

@@ -156,19 +156,14 @@ impl SimulationDocument {
 mod tests {
     use super::*;
     use crate::Jitter;
-    use crate::plan::{Overrides, Plan, Platform};
+    use crate::plan::{Overrides, Plan, Work};
     use crate::run::run;
     use crate::sink::Nothing;
-    use crate::spec::Spec;
-    use swtch_topology::Host;
 
     fn plan(text: &str, machine: &str, jitter: Jitter, duration_ns: Option<u64>) -> Plan {
-        let spec = Spec::of_name(text).unwrap();
         let machine = Some(machine.to_owned());
         let overrides = Overrides { machine, jitter: Some(jitter), duration_ns, ..Overrides::default() };
-        let place = Platform::of(&spec, &overrides, None, &Host::default()).unwrap();
-        let workload = spec.workload(&place.machine).unwrap();
-        place.plan(workload, Some(&spec), &overrides).unwrap()
+        Plan::of(Work::Named(text), "", &overrides, None).unwrap()
     }
 
     fn checked(plan: &Plan, policy: &str) -> (Summary, PolicyRun<Nothing>, Result<(), Refused>) {

@@ -1,7 +1,7 @@
 //! Why a sweep did not come to its end.
 
-use crate::disk::PlanError;
 use crate::error::SimError;
+use crate::plan::PlanError;
 use std::io;
 use swtch_profile::FileError;
 use thiserror::Error;

@@ -4,9 +4,8 @@ use super::error::{SweepError, file_error};
 use super::kept::Kept;
 use super::rows::{self, RunRow};
 use super::{Point, Sweep};
-use crate::disk::{Disk, PlanError};
 use crate::error::SimError;
-use crate::plan::{Plan, Work};
+use crate::plan::{Plan, PlanError, Work};
 use crate::run::run as simulate;
 use crate::simulate::Any;
 use crate::sink::Sink;
@@ -169,7 +168,7 @@ fn all(
 fn one(shared: &Shared<'_>, point: &Point<'_>) -> Result<Option<RunRow>, SweepError> {
     let overrides = shared.sweep.overrides(point);
     let work = Work::Named(point.workload);
-    let plan = match Plan::of(work, shared.folder, &overrides, shared.profile, &mut Disk) {
+    let plan = match Plan::of(work, shared.folder, &overrides, shared.profile) {
         Err(PlanError::Sim(error)) if !error.is_of_the_run() => return Err(error.into()),
         other => other.map_err(SweepError::Plan)?,
     };

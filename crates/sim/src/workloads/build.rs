@@ -62,7 +62,7 @@ pub(super) fn at_least_one(workload: &str, what: &str, count: u32) -> Result<(),
     if count > 0 {
         return Ok(());
     }
-    Err(SimError::parameters(workload, format!("{what} is 0; expected at least 1")))
+    Err(SimError::of_workload(workload, format!("{what} is 0; expected at least 1")))
 }
 
 /// Refuses more tasks than anybody means.
@@ -70,5 +70,5 @@ pub(super) fn at_most(workload: &str, tasks: u64) -> Result<(), SimError> {
     if tasks <= MOST_TASKS {
         return Ok(());
     }
-    Err(SimError::parameters(workload, format!("{tasks} tasks; expected at most {MOST_TASKS}")))
+    Err(SimError::of_workload(workload, format!("{tasks} tasks; expected at most {MOST_TASKS}")))
 }

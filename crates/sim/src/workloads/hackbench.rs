@@ -75,7 +75,7 @@ impl Hackbench {
         }
         at_most(NAME, u64::from(self.groups) * u64::from(self.pairs) * 2)?;
         let Some(received) = self.loops.checked_mul(self.pairs) else {
-            return Err(SimError::parameters(
+            return Err(SimError::of_workload(
                 NAME,
                 "loops times pairs is more than 4,294,967,295 messages to a receiver",
             ));
@@ -84,7 +84,7 @@ impl Hackbench {
         if self.message_bytes.saturating_add(holds.overhead_bytes) > holds.capacity_bytes {
             let most = holds.capacity_bytes - holds.overhead_bytes;
             let problem = format!("message_bytes is {}; expected at most {most}", self.message_bytes);
-            return Err(SimError::parameters(NAME, problem));
+            return Err(SimError::of_workload(NAME, problem));
         }
         let mut workload = Workload { name: NAME.to_owned(), ..Workload::default() };
         for group in 0..self.groups {

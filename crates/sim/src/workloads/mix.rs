@@ -92,7 +92,7 @@ impl Mix {
             if !(-20..=19).contains(&application.nice) {
                 let problem =
                     format!("nice of {} is {}; expected -20 to 19", application.name, application.nice);
-                return Err(SimError::parameters(NAME, problem));
+                return Err(SimError::of_workload(NAME, problem));
             }
             let own = || Phase {
                 speeds: application.speeds.clone(),
@@ -115,7 +115,7 @@ impl Mix {
         let first = workload.applications.len() as u32;
         for phase in phases {
             let speeds = speeds(machine, phase).map_err(|problem| {
-                SimError::parameters("mix", format!("application {}: {problem}", application.name))
+                SimError::of_workload("mix", format!("application {}: {problem}", application.name))
             })?;
             workload.applications.push(Application { name: application.name.clone(), speeds });
         }

@@ -111,11 +111,11 @@ impl Npb {
         at_most(&name, u64::from(self.threads))?;
         if !(self.scale > 0.0 && self.scale <= 1_000.0) {
             let problem = format!("scale is {}; expected more than 0 and at most 1000", self.scale);
-            return Err(SimError::parameters(&name, problem));
+            return Err(SimError::of_workload(&name, problem));
         }
         if self.imbalance_percent > 100 {
             let problem = format!("imbalance_percent is {}; expected 0 to 100", self.imbalance_percent);
-            return Err(SimError::parameters(&name, problem));
+            return Err(SimError::of_workload(&name, problem));
         }
         let work_ns = self.interval_work_ns();
         let half_ns = work_ns * u64::from(self.imbalance_percent) / 200;

@@ -58,7 +58,7 @@ impl PingPong {
         at_most(NAME, u64::from(self.pairs) * 2)?;
         if self.message_bytes > 4096 {
             let problem = format!("message_bytes is {}; expected at most 4096", self.message_bytes);
-            return Err(SimError::parameters(NAME, problem));
+            return Err(SimError::of_workload(NAME, problem));
         }
         let mut workload = Workload { name: NAME.to_owned(), ..Workload::default() };
         let (bytes, work_ns) = (self.message_bytes, self.work_ns);

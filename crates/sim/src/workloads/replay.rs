@@ -195,7 +195,7 @@ impl<'a> Reading<'a> {
         }
         if workload.tasks.is_empty() {
             let problem = "no task ran between two of its switches; record it again, for longer";
-            return Err(SimError::parameters("replay", problem));
+            return Err(SimError::of_workload("replay", problem));
         }
         let assumed = self.assumed(&workload);
         let hand_over = self.hand_over(&workload, costs);

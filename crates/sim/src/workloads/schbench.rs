@@ -66,7 +66,7 @@ impl Schbench {
         }
         at_most(NAME, u64::from(self.message_threads) * (u64::from(self.workers) + 1))?;
         let Some(messages) = self.requests.checked_mul(self.workers) else {
-            return Err(SimError::parameters(NAME, "requests times workers is more than 4,294,967,295"));
+            return Err(SimError::of_workload(NAME, "requests times workers is more than 4,294,967,295"));
         };
         let mut workload = Workload { name: NAME.to_owned(), ..Workload::default() };
         workload.semaphores = vec![0; 2 * self.message_threads as usize];

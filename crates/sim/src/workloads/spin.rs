@@ -39,7 +39,7 @@ impl Spin {
         at_least_one(NAME, "tasks", self.tasks)?;
         at_most(NAME, u64::from(self.tasks))?;
         if let Some(nice) = self.nice.iter().find(|nice| !(-20..=19).contains(*nice)) {
-            return Err(SimError::parameters(NAME, format!("nice is {nice}; expected -20 to 19")));
+            return Err(SimError::of_workload(NAME, format!("nice is {nice}; expected -20 to 19")));
         }
         let mut workload = Workload { name: NAME.to_owned(), ..Workload::default() };
         let mut ops = Vec::new();

@@ -7,8 +7,7 @@ use anyhow::Context;
 use std::path::Path;
 use std::time::Duration;
 use swtch_profile::{Profile, file};
-use swtch_sim::disk::{Disk, PlanError};
-use swtch_sim::plan::{self, Overrides, Plan, Work};
+use swtch_sim::plan::{self, Overrides, Plan, PlanError, Work};
 
 /// What is to be run.
 pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Plan> {
@@ -40,7 +39,7 @@ pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Plan> {
             Work::Named(&named)
         }
     };
-    Plan::of(work, "", &overrides, profile.as_ref(), &mut Disk).map_err(told)
+    Plan::of(work, "", &overrides, profile.as_ref()).map_err(told)
 }
 
 fn wrong(problem: &str) -> anyhow::Error {

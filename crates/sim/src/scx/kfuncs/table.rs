@@ -4,124 +4,77 @@ use super::{cpus, maps, queues, tasks};
 use crate::scx::abi::{BpfCpuMask, BpfTimer, DsqIter, MaskPtr, Rq, TaskPtr, TaskStruct};
 use std::ffi::{c_char, c_long, c_void};
 
-/// The functions that a compiled scheduler calls.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(in crate::scx) struct KfuncTable {
-    now: extern "C" fn() -> u64,
-    this_cpu: extern "C" fn() -> u32,
-    random: extern "C" fn() -> u32,
-    nr_cpu_ids: extern "C" fn() -> u32,
-    nr_node_ids: extern "C" fn() -> u32,
-    cpu_node: extern "C" fn(i32) -> i32,
-    cpu_llc: extern "C" fn(i32) -> i32,
-    cpu_capacity: extern "C" fn(i32) -> u32,
-    current: extern "C" fn() -> TaskPtr,
-    cpu_curr: extern "C" fn(i32) -> TaskPtr,
-    cpu_rq: extern "C" fn(i32) -> *mut Rq,
-    task_from_pid: extern "C" fn(i32) -> TaskPtr,
-    task_running: unsafe extern "C" fn(*const TaskStruct) -> bool,
-    task_cpu: unsafe extern "C" fn(*const TaskStruct) -> i32,
-    task_cgroup: extern "C" fn(*const TaskStruct) -> *mut c_void,
-    task_set_slice: unsafe extern "C" fn(TaskPtr, u64) -> bool,
-    create_dsq: extern "C" fn(u64, i32) -> i32,
-    destroy_dsq: extern "C" fn(u64),
-    dsq_nr_queued: extern "C" fn(u64) -> i32,
-    dsq_peek: extern "C" fn(u64) -> TaskPtr,
-    dsq_insert: unsafe extern "C" fn(TaskPtr, u64, u64, u64) -> bool,
-    dsq_insert_vtime: unsafe extern "C" fn(TaskPtr, u64, u64, u64, u64) -> bool,
-    dsq_move_to_local: extern "C" fn(u64, u64) -> bool,
-    dispatch_nr_slots: extern "C" fn() -> u32,
-    dispatch_cancel: extern "C" fn(),
-    dsq_iter_new: unsafe extern "C" fn(*mut DsqIter, u64, u64) -> i32,
-    dsq_iter_next: unsafe extern "C" fn(*mut DsqIter) -> TaskPtr,
-    dsq_iter_move: unsafe extern "C" fn(*mut DsqIter, TaskPtr, u64, u64, bool) -> bool,
-    select_cpu_dfl: unsafe extern "C" fn(TaskPtr, i32, u64, *mut bool) -> i32,
-    select_cpu_and: unsafe extern "C" fn(TaskPtr, i32, u64, MaskPtr, u64) -> i32,
-    pick_idle_cpu: unsafe extern "C" fn(MaskPtr, i32, u64) -> i32,
-    pick_any_cpu: unsafe extern "C" fn(MaskPtr, i32, u64) -> i32,
-    test_and_clear_cpu_idle: extern "C" fn(i32) -> bool,
-    online_mask: extern "C" fn() -> MaskPtr,
-    idle_mask: extern "C" fn(i32, bool) -> MaskPtr,
-    kick_cpu: extern "C" fn(i32, u64),
-    mask_new: extern "C" fn() -> *mut BpfCpuMask,
-    mask_free: extern "C" fn(*mut BpfCpuMask),
-    any_distribute: unsafe extern "C" fn(MaskPtr, MaskPtr) -> u32,
-    error: unsafe extern "C" fn(*const c_char),
-    exit: unsafe extern "C" fn(i64, *const c_char),
-    map_lookup: unsafe extern "C" fn(*mut c_void, *const u8) -> *mut u8,
-    map_lookup_percpu: unsafe extern "C" fn(*mut c_void, *const u8, u32) -> *mut u8,
-    map_update: unsafe extern "C" fn(*mut c_void, *const u8, *const u8, u64) -> c_long,
-    map_delete: unsafe extern "C" fn(*mut c_void, *const u8) -> c_long,
-    map_push: unsafe extern "C" fn(*mut c_void, *const u8, u64) -> c_long,
-    map_pop: unsafe extern "C" fn(*mut c_void, *mut u8, bool) -> c_long,
-    map_for_each: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, u64) -> c_long,
-    storage_get: unsafe extern "C" fn(*mut c_void, TaskPtr, *const u8, u64) -> *mut u8,
-    storage_delete: unsafe extern "C" fn(*mut c_void, TaskPtr) -> c_long,
-    cgroup_storage_get: unsafe extern "C" fn(*mut c_void, *const c_void, *const u8, u64) -> *mut u8,
-    timer_init: unsafe extern "C" fn(*mut BpfTimer, *mut c_void, u64) -> c_long,
-    timer_set_callback: unsafe extern "C" fn(*mut BpfTimer, *mut c_void) -> c_long,
-    timer_start: unsafe extern "C" fn(*mut BpfTimer, u64, u64) -> c_long,
-    timer_cancel: unsafe extern "C" fn(*mut BpfTimer) -> c_long,
+/// The table's type, and the table: a name in C, the function here, and its type.
+macro_rules! kfuncs {
+    ($($name:ident = $function:path: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
+        /// The functions that a compiled scheduler calls.
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        pub(in crate::scx) struct KfuncTable {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+        }
+
+        impl KfuncTable {
+            /// The table of this simulator.
+            pub(in crate::scx) const FUNCTIONS: Self = Self { $($name: $function,)+ };
+        }
+    };
 }
 
-impl KfuncTable {
-    /// The table of this simulator.
-    pub(in crate::scx) const FUNCTIONS: Self = Self {
-        now: tasks::now,
-        this_cpu: cpus::this_cpu,
-        random: cpus::random,
-        nr_cpu_ids: cpus::nr_cpu_ids,
-        nr_node_ids: cpus::nr_node_ids,
-        cpu_node: cpus::cpu_node,
-        cpu_llc: cpus::cpu_llc,
-        cpu_capacity: cpus::cpu_capacity,
-        current: tasks::current_task,
-        cpu_curr: tasks::cpu_curr,
-        cpu_rq: cpus::cpu_rq,
-        task_from_pid: tasks::task_from_pid,
-        task_running: tasks::task_running,
-        task_cpu: tasks::task_cpu,
-        task_cgroup: tasks::task_cgroup,
-        task_set_slice: tasks::task_set_slice,
-        create_dsq: queues::create_dsq,
-        destroy_dsq: queues::destroy_dsq,
-        dsq_nr_queued: queues::dsq_nr_queued,
-        dsq_peek: queues::dsq_peek,
-        dsq_insert: queues::dsq_insert,
-        dsq_insert_vtime: queues::dsq_insert_vtime,
-        dsq_move_to_local: queues::dsq_move_to_local,
-        dispatch_nr_slots: queues::dispatch_nr_slots,
-        dispatch_cancel: queues::dispatch_cancel,
-        dsq_iter_new: queues::dsq_iter_new,
-        dsq_iter_next: queues::dsq_iter_next,
-        dsq_iter_move: queues::dsq_iter_move,
-        select_cpu_dfl: cpus::select_cpu_dfl,
-        select_cpu_and: cpus::select_cpu_and,
-        pick_idle_cpu: cpus::pick_idle_cpu,
-        pick_any_cpu: cpus::pick_any_cpu,
-        test_and_clear_cpu_idle: cpus::test_and_clear_cpu_idle,
-        online_mask: cpus::online_mask,
-        idle_mask: cpus::idle_mask,
-        kick_cpu: cpus::kick_cpu,
-        mask_new: cpus::mask_new,
-        mask_free: cpus::mask_free,
-        any_distribute: cpus::any_distribute,
-        error: tasks::error,
-        exit: tasks::exit,
-        map_lookup: maps::lookup,
-        map_lookup_percpu: maps::lookup_percpu,
-        map_update: maps::update,
-        map_delete: maps::delete,
-        map_push: maps::push,
-        map_pop: maps::pop,
-        map_for_each: maps::for_each,
-        storage_get: maps::storage_get,
-        storage_delete: maps::storage_delete,
-        cgroup_storage_get: maps::cgroup_storage_get,
-        timer_init: maps::timer_init,
-        timer_set_callback: maps::timer_set_callback,
-        timer_start: maps::timer_start,
-        timer_cancel: maps::timer_cancel,
-    };
+kfuncs! {
+    now = tasks::now: fn() -> u64;
+    this_cpu = cpus::this_cpu: fn() -> u32;
+    random = cpus::random: fn() -> u32;
+    nr_cpu_ids = cpus::nr_cpu_ids: fn() -> u32;
+    nr_node_ids = cpus::nr_node_ids: fn() -> u32;
+    cpu_node = cpus::cpu_node: fn(i32) -> i32;
+    cpu_llc = cpus::cpu_llc: fn(i32) -> i32;
+    cpu_capacity = cpus::cpu_capacity: fn(i32) -> u32;
+    current = tasks::current_task: fn() -> TaskPtr;
+    cpu_curr = tasks::cpu_curr: fn(i32) -> TaskPtr;
+    cpu_rq = cpus::cpu_rq: fn(i32) -> *mut Rq;
+    task_from_pid = tasks::task_from_pid: fn(i32) -> TaskPtr;
+    task_running = tasks::task_running: fn(*const TaskStruct) -> bool;
+    task_cpu = tasks::task_cpu: fn(*const TaskStruct) -> i32;
+    task_cgroup = tasks::task_cgroup: fn(*const TaskStruct) -> *mut c_void;
+    task_set_slice = tasks::task_set_slice: fn(TaskPtr, u64) -> bool;
+    create_dsq = queues::create_dsq: fn(u64, i32) -> i32;
+    destroy_dsq = queues::destroy_dsq: fn(u64);
+    dsq_nr_queued = queues::dsq_nr_queued: fn(u64) -> i32;
+    dsq_peek = queues::dsq_peek: fn(u64) -> TaskPtr;
+    dsq_insert = queues::dsq_insert: fn(TaskPtr, u64, u64, u64) -> bool;
+    dsq_insert_vtime = queues::dsq_insert_vtime: fn(TaskPtr, u64, u64, u64, u64) -> bool;
+    dsq_move_to_local = queues::dsq_move_to_local: fn(u64, u64) -> bool;
+    dispatch_nr_slots = queues::dispatch_nr_slots: fn() -> u32;
+    dispatch_cancel = queues::dispatch_cancel: fn();
+    dsq_iter_new = queues::dsq_iter_new: fn(*mut DsqIter, u64, u64) -> i32;
+    dsq_iter_next = queues::dsq_iter_next: fn(*mut DsqIter) -> TaskPtr;
+    dsq_iter_move = queues::dsq_iter_move: fn(*mut DsqIter, TaskPtr, u64, u64, bool) -> bool;
+    select_cpu_dfl = cpus::select_cpu_dfl: fn(TaskPtr, i32, u64, *mut bool) -> i32;
+    select_cpu_and = cpus::select_cpu_and: fn(TaskPtr, i32, u64, MaskPtr, u64) -> i32;
+    pick_idle_cpu = cpus::pick_idle_cpu: fn(MaskPtr, i32, u64) -> i32;
+    pick_any_cpu = cpus::pick_any_cpu: fn(MaskPtr, i32, u64) -> i32;
+    test_and_clear_cpu_idle = cpus::test_and_clear_cpu_idle: fn(i32) -> bool;
+    online_mask = cpus::online_mask: fn() -> MaskPtr;
+    idle_mask = cpus::idle_mask: fn(i32, bool) -> MaskPtr;
+    kick_cpu = cpus::kick_cpu: fn(i32, u64);
+    mask_new = cpus::mask_new: fn() -> *mut BpfCpuMask;
+    mask_free = cpus::mask_free: fn(*mut BpfCpuMask);
+    any_distribute = cpus::any_distribute: fn(MaskPtr, MaskPtr) -> u32;
+    error = tasks::error: fn(*const c_char);
+    exit = tasks::exit: fn(i64, *const c_char);
+    map_lookup = maps::lookup: fn(*mut c_void, *const u8) -> *mut u8;
+    map_lookup_percpu = maps::lookup_percpu: fn(*mut c_void, *const u8, u32) -> *mut u8;
+    map_update = maps::update: fn(*mut c_void, *const u8, *const u8, u64) -> c_long;
+    map_delete = maps::delete: fn(*mut c_void, *const u8) -> c_long;
+    map_push = maps::push: fn(*mut c_void, *const u8, u64) -> c_long;
+    map_pop = maps::pop: fn(*mut c_void, *mut u8, bool) -> c_long;
+    map_for_each = maps::for_each: fn(*mut c_void, *mut c_void, *mut c_void, u64) -> c_long;
+    storage_get = maps::storage_get: fn(*mut c_void, TaskPtr, *const u8, u64) -> *mut u8;
+    storage_delete = maps::storage_delete: fn(*mut c_void, TaskPtr) -> c_long;
+    cgroup_storage_get = maps::cgroup_storage_get: fn(*mut c_void, *const c_void, *const u8, u64) -> *mut u8;
+    timer_init = maps::timer_init: fn(*mut BpfTimer, *mut c_void, u64) -> c_long;
+    timer_set_callback = maps::timer_set_callback: fn(*mut BpfTimer, *mut c_void) -> c_long;
+    timer_start = maps::timer_start: fn(*mut BpfTimer, u64, u64) -> c_long;
+    timer_cancel = maps::timer_cancel: fn(*mut BpfTimer) -> c_long;
 }

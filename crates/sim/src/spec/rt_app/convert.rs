@@ -10,6 +10,7 @@ use crate::spec::{Fault, File};
 use crate::workload::{Barrier, TaskSpec, Waiting, Workload};
 use crate::workloads::MOST_TASKS;
 use std::collections::{BTreeMap, BTreeSet};
+use swtch_units::CpuId;
 
 /// Keys that say how rt-app itself logs and where: nothing to simulate.
 const OF_NO_CONCERN: [&str; 12] = [
@@ -180,7 +181,7 @@ impl Converter<'_> {
                 }
                 ("calibration", JsonValue::Text(cpu)) => {
                     let id = cpu.strip_prefix("CPU").and_then(|id| id.parse::<u32>().ok());
-                    match id.and_then(|id| self.machine.place_of(id)) {
+                    match id.and_then(|id| self.machine.place_of(CpuId::new(id))) {
                         Some(place) => {
                             let kind = self.machine.cpus[place].core_type as usize;
                             self.calibrated_speed = u64::from(self.machine.types[kind].speed);
@@ -289,21 +290,19 @@ impl Converter<'_> {
         Ok(spec)
     }
 
-    fn cpus(&self, json: &Json) -> Result<Vec<u32>, Fault> {
+    fn cpus(&self, json: &Json) -> Result<Vec<CpuId>, Fault> {
         let JsonValue::List(list) = &json.value else {
             return Err(json.fault(format!("cpus is {}; expected a list of CPUs", json.kind())));
         };
-        let cpu = |json: &Json| match json.value {
-            JsonValue::Integer(id)
-                if u32::try_from(id).is_ok_and(|id| self.machine.place_of(id).is_some()) =>
-            {
-                Ok(id as u32)
-            }
-            JsonValue::Integer(id) => {
+        let cpu = |json: &Json| {
+            let JsonValue::Integer(number) = json.value else {
+                return Err(json.fault(format!("a CPU is {}; expected a whole number", json.kind())));
+            };
+            let id = u32::try_from(number).ok().map(CpuId::new);
+            id.filter(|id| self.machine.place_of(*id).is_some()).ok_or_else(|| {
                 let (name, count) = (&self.machine.name, self.machine.cpus.len());
-                Err(json.fault(format!("there is no CPU {id}; {name} has {count}")))
-            }
-            _ => Err(json.fault(format!("a CPU is {}; expected a whole number", json.kind()))),
+                json.fault(format!("there is no CPU {number}; {name} has {count}"))
+            })
         };
         list.iter().map(cpu).collect()
     }

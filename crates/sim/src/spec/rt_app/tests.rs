@@ -7,6 +7,7 @@ use crate::program::Op;
 use crate::sink::Nothing;
 use crate::workloads::tests::check;
 use swtch_topology::Host;
+use swtch_units::CpuId;
 
 fn read_on(machine: &str, text: &str) -> Result<RtApp, SimError> {
     let read = read("f.json", text, &named(machine, &Host::default()).unwrap());
@@ -57,7 +58,7 @@ fn phases_loop_inside_the_task() {
     );
     let task = &rt_app.workload.tasks[1];
     assert_eq!((task.name.as_str(), task.start_ns, task.nice), ("t-1", 7_000, -5));
-    assert_eq!(task.allowed, [1, 3]);
+    assert_eq!(task.allowed, [1, 3].map(CpuId::new));
 }
 
 #[test]
