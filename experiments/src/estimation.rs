@@ -107,7 +107,14 @@ pub(crate) fn run(options: Options) -> Result<Vec<Table>> {
 /// The machine whose cores are all clocked alike, two of them still taken for fast ones.
 fn equal_cores() -> Result<Machine> {
     let kind = |name: &str| CoreType { name: name.to_owned(), speed: REFERENCE_SPEED };
-    let cpu = |id: u32| MachineCpu { id: CpuId::new(id), core_type: u32::from(id < 2), core: id, l2: id, l3: 0, node: 0 };
+    let cpu = |id: u32| MachineCpu {
+        id: CpuId::new(id),
+        core_type: u32::from(id < 2),
+        core: id,
+        l2: id,
+        l3: 0,
+        node: 0,
+    };
     let kinds = vec![kind("slow"), kind("fast")];
     Machine::new("6 alike", kinds, (0..6).map(cpu).collect(), Vec::new()).context("a machine of two kinds")
 }

@@ -258,7 +258,10 @@ fn name_all(tables: &mut Tables, specs: &[TaskSpec]) {
 
 fn add_cpu_times(tables: &mut Tables, machine: &Machine, stats: &RunStats) {
     for row in &mut tables.cpus {
-        let Some(times) = machine.place_of(CpuId::new(row.cpu)).and_then(|place| stats.cpus.get(place)) else { continue };
+        let Some(times) = machine.place_of(CpuId::new(row.cpu)).and_then(|place| stats.cpus.get(place))
+        else {
+            continue;
+        };
         row.idle_ns = times.idle_ns;
         row.user_ns = Some(times.run_ns + times.refill_ns + times.barrier_ns);
         row.system_ns = Some(times.switch_ns + times.spin_ns);

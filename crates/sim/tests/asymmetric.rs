@@ -15,7 +15,14 @@ const SECOND: u64 = 1_000_000_000;
 fn machine(fast: u32, slow: u32) -> Machine {
     let types =
         vec![CoreType { name: "fast".into(), speed: 1024 }, CoreType { name: "slow".into(), speed: 256 }];
-    let cpu = |id: u32| MachineCpu { id: CpuId::new(id), core_type: u32::from(id >= fast), core: id, l2: id, l3: 0, node: 0 };
+    let cpu = |id: u32| MachineCpu {
+        id: CpuId::new(id),
+        core_type: u32::from(id >= fast),
+        core: id,
+        l2: id,
+        l3: 0,
+        node: 0,
+    };
     Machine::new("test", types, (0..fast + slow).map(cpu).collect(), Vec::new()).unwrap()
 }
 

@@ -78,8 +78,14 @@ fn machine(kind: u8) -> Machine {
             Machine::new("2f2s", types(), (0..4).map(cpu).collect(), Vec::new()).unwrap()
         }
         _ => {
-            let cpu =
-                |id: u32| MachineCpu { id: CpuId::new(id), core_type: 0, core: id % 3, l2: id % 3, l3: id % 3 / 2, node: 0 };
+            let cpu = |id: u32| MachineCpu {
+                id: CpuId::new(id),
+                core_type: 0,
+                core: id % 3,
+                l2: id % 3,
+                l3: id % 3 / 2,
+                node: 0,
+            };
             Machine::new("smt", types(), (0..6).map(cpu).collect(), vec![1024, 640]).unwrap()
         }
     }

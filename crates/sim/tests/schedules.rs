@@ -192,7 +192,14 @@ fn max_fair_swaps_when_one_is_ahead_and_the_other_behind() {
 fn fast_and_slow(fast: u32, slow: u32) -> Machine {
     let types =
         vec![CoreType { name: "fast".into(), speed: 1024 }, CoreType { name: "slow".into(), speed: 293 }];
-    let cpu = |id: u32| MachineCpu { id: CpuId::new(id), core_type: u32::from(id >= fast), core: id, l2: id, l3: 0, node: 0 };
+    let cpu = |id: u32| MachineCpu {
+        id: CpuId::new(id),
+        core_type: u32::from(id >= fast),
+        core: id,
+        l2: id,
+        l3: 0,
+        node: 0,
+    };
     Machine::new("test", types, (0..fast + slow).map(cpu).collect(), Vec::new()).unwrap()
 }
 

@@ -96,7 +96,11 @@ fn cases(spin_work_ns: u64) -> Result<Vec<Case>> {
 
 /// All tasks on CPU 0.
 fn pinned(mut workload: Workload) -> Workload {
-    workload.tasks.iter_mut().chain(&mut workload.templates).for_each(|task| task.allowed = vec![CpuId::new(0)]);
+    workload
+        .tasks
+        .iter_mut()
+        .chain(&mut workload.templates)
+        .for_each(|task| task.allowed = vec![CpuId::new(0)]);
     workload
 }
 

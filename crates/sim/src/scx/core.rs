@@ -203,8 +203,13 @@ impl Core {
             online.insert(id);
             let speed = u64::from(machine.types[cpu.core_type as usize].speed);
             let capacity = (speed * 1024 / u64::from(fastest)) as u32;
-            cpus[id] =
-                CpuState { is_idle: true, node: cpu.node, l3: cpu.l3, capacity, ..CpuState::absent(cpu.id.get()) };
+            cpus[id] = CpuState {
+                is_idle: true,
+                node: cpu.node,
+                l3: cpu.l3,
+                capacity,
+                ..CpuState::absent(cpu.id.get())
+            };
         }
         let nodes = machine.cpus.iter().map(|cpu| cpu.node + 1).max().unwrap_or(1);
         let locals = (0..count).map(|_| Dsq::new(abi::DSQ_LOCAL));

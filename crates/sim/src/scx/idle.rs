@@ -38,7 +38,8 @@ impl Idle {
             Arc::<[CpuMask]>::from(masks)
         };
         for (place, cpu) in machine.cpus.iter().enumerate() {
-            siblings[cpu.id.get() as usize] = machine.core(place).map(|other| machine.cpus[other].id.get()).collect();
+            siblings[cpu.id.get() as usize] =
+                machine.core(place).map(|other| machine.cpus[other].id.get()).collect();
             all.insert(cpu.id.get() as usize);
         }
         let (l3s, nodes) = (domains(|cpu| cpu.l3), domains(|cpu| cpu.node));

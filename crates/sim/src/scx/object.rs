@@ -90,8 +90,7 @@ impl Loaded {
         let expected = abi::description(size_of::<KfuncTable>());
         let wrong =
             || ScxError::load("it was compiled for another version of the simulator, or is no scheduler");
-        if symbol_bytes(self.object.bytes(), "swtch_description") != Some(size_of_val(&expected) as u64)
-        {
+        if symbol_bytes(self.object.bytes(), "swtch_description") != Some(size_of_val(&expected) as u64) {
             return Err(wrong());
         }
         let found: *const [u64; 19] = self.address("swtch_description")?.cast();

@@ -140,7 +140,8 @@ fn every_load_has_variables_of_its_own() {
 #[test]
 fn a_machine_may_have_gaps_in_its_numbers_but_not_too_many_cpus() {
     let on = |ids: &[u32]| {
-        let cpu = |id: &u32| MachineCpu { id: CpuId::new(*id), core_type: 0, core: *id, l2: *id, l3: 0, node: 0 };
+        let cpu =
+            |id: &u32| MachineCpu { id: CpuId::new(*id), core_type: 0, core: *id, l2: *id, l3: 0, node: 0 };
         let types = vec![CoreType { name: "core".to_owned(), speed: 1024 }];
         let machine = Machine::new("gaps", types, ids.iter().map(cpu).collect(), Vec::new()).unwrap();
         let mut load = spinners(&[30, 30, 30]);
@@ -157,7 +158,8 @@ fn a_machine_may_have_gaps_in_its_numbers_but_not_too_many_cpus() {
 #[test]
 fn functions_of_the_kernel_do_what_they_say() {
     // Two cores of two threads each; the kernel's numbers are not those of the places.
-    let cpu = |id, core, node| MachineCpu { id: CpuId::new(id), core_type: node, core, l2: core, l3: node, node };
+    let cpu =
+        |id, core, node| MachineCpu { id: CpuId::new(id), core_type: node, core, l2: core, l3: node, node };
     let types = vec![
         CoreType { name: "fast".to_owned(), speed: 1024 },
         CoreType { name: "slow".to_owned(), speed: 512 },

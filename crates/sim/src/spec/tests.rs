@@ -76,7 +76,10 @@ fn a_specification_becomes_the_workload_it_says() {
     assert_eq!(names, ["one-0", "one-1", "one-2", "two"]);
     assert_eq!(workload.duration_ns, Some(2_000_000_000));
     let one = &workload.tasks[0];
-    assert_eq!((one.nice, one.allowed.clone(), one.working_set_bytes), (-5, vec![CpuId::new(1), CpuId::new(2)], 65_536));
+    assert_eq!(
+        (one.nice, one.allowed.clone(), one.working_set_bytes),
+        (-5, vec![CpuId::new(1), CpuId::new(2)], 65_536)
+    );
     assert_eq!(one.process, workload.tasks[2].process);
     assert_ne!(one.process, workload.tasks[3].process);
     assert_eq!((workload.tasks[3].priority, workload.tasks[3].start_ns), (7, 1_000_000));
