@@ -23,6 +23,32 @@ pub enum Document {
     Tiers(Box<Tiers>),
 }
 
+impl Document {
+    /// The study of tiers that it is.
+    pub fn tiers(&self) -> Option<&Tiers> {
+        match self {
+            Self::Tiers(tiers) => Some(tiers),
+            Self::Response(_) => None,
+        }
+    }
+
+    /// The response that it is.
+    pub fn response(&self) -> Option<&Response> {
+        match self {
+            Self::Response(response) => Some(response),
+            Self::Tiers(_) => None,
+        }
+    }
+
+    /// Whether it ran where functions are deployed.
+    pub fn deployed(&self) -> bool {
+        match self {
+            Self::Response(response) => response.deployed(),
+            Self::Tiers(tiers) => tiers.function.deployed,
+        }
+    }
+}
+
 /// Why a document could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

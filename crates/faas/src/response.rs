@@ -230,6 +230,16 @@ pub struct Work {
 }
 
 impl Response {
+    /// How it was stopped, as the gaps of spinning threads tell.
+    pub fn inferred(&self) -> Option<&Inferred> {
+        self.throttling.as_ref()?.inferred.as_ref()
+    }
+
+    /// How it was stopped, as the platform's own counters tell.
+    pub fn set(&self) -> Option<&Quota> {
+        self.throttling.as_ref()?.platform.as_ref()
+    }
+
     /// What a method found.
     pub fn measurement(&self, method: &str) -> Option<&Measurement> {
         self.measurements.iter().find(|measurement| measurement.method == method)

@@ -320,6 +320,11 @@ impl Tiers {
         self.function.kind == "own"
     }
 
+    /// What handlers answered.
+    pub fn responses(&self) -> impl Iterator<Item = &Response> {
+        self.invocations.iter().filter_map(|invocation| invocation.response.as_ref())
+    }
+
     /// The row of a tier and an amount of work.
     pub fn row(&self, tier: &str, work_ms: f64) -> Option<&TierRow> {
         self.rows.iter().find(|row| row.tier == tier && row.work_ms == work_ms)

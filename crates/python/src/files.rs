@@ -28,7 +28,7 @@ pub(crate) fn save(py: Python<'_>, profile: String, samples: Option<Vec<u8>>, pa
 pub(crate) fn report(py: Python<'_>, profiles: Vec<(String, String)>, path: PathBuf) -> PyResult<()> {
     let profiles = profiles
         .into_iter()
-        .map(|(name, document)| Ok(NamedProfile { name, profile: parse(&document)? }))
+        .map(|(name, document)| Ok(NamedProfile { name, document: parse(&document)? }))
         .collect::<PyResult<Vec<_>>>()?;
     let page = py.detach(|| render(&profiles)).map_err(|error| match error {
         ReportError::NoProfiles => UsageError::new_err("no profile to report on; give at least one"),

@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let path = Path::new(&argument);
         let name =
             path.file_stem().map_or_else(|| argument.clone(), |stem| stem.to_string_lossy().into_owned());
-        profiles.push(NamedProfile { name, profile: swtch_profile::file::read(path)? });
+        profiles.push(NamedProfile { name, document: swtch_profile::file::read(path)? });
     }
     std::io::stdout().write_all(render(&profiles)?.as_bytes())?;
     Ok(())

@@ -117,7 +117,7 @@ pub fn page(
 }
 
 fn profiles(paths: &[PathBuf]) -> Result<Vec<NamedProfile>, FilesError> {
-    paths.iter().map(|path| Ok(NamedProfile { name: name(path), profile: file::read(path)? })).collect()
+    paths.iter().map(|path| Ok(NamedProfile { name: name(path), document: file::read(path)? })).collect()
 }
 
 fn traces(
@@ -125,7 +125,7 @@ fn traces(
     profile: Option<&Path>,
     price: Option<Price>,
 ) -> Result<Vec<NamedTrace>, FilesError> {
-    let prices = file::prices(profile)?.map(|(name, profile)| NamedProfile { name, profile });
+    let prices = file::prices(profile)?.map(|(name, profile)| NamedProfile { name, document: profile });
     let priced = |path: &PathBuf| Ok(NamedTrace::new(name(path), Trace::open(path)?, prices.as_ref(), price));
     paths.iter().map(priced).collect()
 }
@@ -134,7 +134,7 @@ fn traces(
 fn studies(paths: &[PathBuf]) -> Result<Vec<NamedStudy>, FilesError> {
     let named = |path: &PathBuf| {
         let study = swtch_study::read(path)?;
-        Ok(NamedStudy { name: study.machine_name.clone(), study })
+        Ok(NamedStudy { name: study.machine_name.clone(), document: study })
     };
     paths.iter().map(named).collect()
 }

@@ -8,7 +8,7 @@ use swtch_report::html::{NamedProfile, ReportError, render};
 use swtch_topology::Placement;
 
 fn named(name: &str, profile: Profile) -> NamedProfile {
-    NamedProfile { name: name.to_owned(), profile }
+    NamedProfile { name: name.to_owned(), document: profile }
 }
 
 fn page(profile: Profile) -> String {

@@ -8,7 +8,7 @@ use swtch_study::model::Outcome;
 
 fn study(name: &str) -> NamedStudy {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/studies").join(name);
-    NamedStudy { name: name.to_owned(), study: swtch_study::read(&folder).unwrap() }
+    NamedStudy { name: name.to_owned(), document: swtch_study::read(&folder).unwrap() }
 }
 
 fn page(studies: &[NamedStudy]) -> String {
@@ -20,7 +20,7 @@ fn advice_comes_first_and_all_of_it_is_there() {
     let cloud = study("cloud");
     let page = page(std::slice::from_ref(&cloud));
     let text = visible(&page);
-    let advice = &cloud.study.advice;
+    let advice = &cloud.document.advice;
     assert!(advice.len() > 2, "the fixture has some");
     for advice in advice {
         assert!(text.contains(&advice.text), "{}", advice.text);
@@ -34,7 +34,7 @@ fn every_model_and_every_setting_is_in_a_figure_or_a_table() {
     for name in ["cloud", "edge"] {
         let named = study(name);
         let text = visible(&page(std::slice::from_ref(&named)));
-        for summary in &named.study.summaries {
+        for summary in &named.document.summaries {
             assert!(text.contains(&summary.workload.name), "{}", summary.workload.name);
             assert!(text.contains(&summary.settings.words()), "{}", summary.settings.words());
         }
@@ -62,7 +62,7 @@ fn machines_stand_side_by_side_in_colours_of_their_own() {
 #[test]
 fn a_run_that_failed_says_so_and_its_error_is_escaped() {
     let mut named = study("edge");
-    let run = &mut named.study.runs[0];
+    let run = &mut named.document.runs[0];
     run.outcome = Outcome::Crashed;
     run.error = Some("<script>alert(1)</script>".to_owned());
     run.latency_ns = None;
@@ -75,9 +75,9 @@ fn a_run_that_failed_says_so_and_its_error_is_escaped() {
 #[test]
 fn nothing_complete_is_a_page_that_says_so() {
     let mut named = study("edge");
-    named.study.summaries.clear();
-    named.study.advice.clear();
-    for run in &mut named.study.runs {
+    named.document.summaries.clear();
+    named.document.advice.clear();
+    for run in &mut named.document.runs {
         run.outcome = Outcome::Refused;
         run.over_time = None;
         run.interrupts.clear();
@@ -90,16 +90,16 @@ fn nothing_complete_is_a_page_that_says_so() {
 #[test]
 fn what_can_explain_the_figures_is_the_first_sentence() {
     let mut named = study("board");
-    for run in &mut named.study.runs {
+    for run in &mut named.document.runs {
         run.disturbed = Some("others used 47 % of its CPUs, the hypervisor took 3 %".to_owned());
         let cpu = run.cpu.as_mut().unwrap();
         let hundredth = cpu.capacity_ns().unwrap() / 100;
         (cpu.foreign_ns, cpu.steal_ns) = (Some(47 * hundredth), Some(3 * hundredth));
     }
-    for summary in &mut named.study.summaries {
+    for summary in &mut named.document.summaries {
         summary.disturbed = summary.runs;
     }
-    let runs = named.study.runs.len();
+    let runs = named.document.runs.len();
     let text = visible(&page(&[named])).replace(['\u{a0}', '\u{202f}'], " ");
     let sentence = format!(
         "{runs} of {runs} runs were disturbed by other programs or by the hypervisor (others used 47 % of the CPUs, the hypervisor took 3.0 %)"
@@ -111,7 +111,7 @@ fn what_can_explain_the_figures_is_the_first_sentence() {
 #[test]
 fn one_model_is_not_compared_with_others() {
     let mut named = study("board");
-    named.study.advice.clear();
+    named.document.advice.clear();
     let text = visible(&page(std::slice::from_ref(&named)));
     assert!(text.contains("context switches for each inference with"), "{}", &text[..1000]);
     assert!(!text.contains("more than the other models"));
@@ -120,23 +120,23 @@ fn one_model_is_not_compared_with_others() {
 #[test]
 fn nothing_is_best_among_disturbed_runs() {
     let mut named = study("board");
-    named.study.advice.clear();
-    named.study.summaries.iter_mut().for_each(|summary| summary.disturbed = 0);
+    named.document.advice.clear();
+    named.document.summaries.iter_mut().for_each(|summary| summary.disturbed = 0);
     let fastest = |named: &NamedStudy| {
         let speed = |summary: &swtch_study::model::Summary| summary.images_per_second.unwrap().median;
-        let best = named.study.summaries.iter().max_by(|one, other| speed(one).total_cmp(&speed(other)));
+        let best = named.document.summaries.iter().max_by(|one, other| speed(one).total_cmp(&speed(other)));
         best.unwrap().settings.words()
     };
     // The settings that ran first are made the slowest.
-    let speed = named.study.summaries[0].images_per_second.as_mut().unwrap();
+    let speed = named.document.summaries[0].images_per_second.as_mut().unwrap();
     (speed.median, speed.ci_low) = (speed.median / 100.0, speed.ci_low / 100.0);
     let said = |named: &NamedStudy, settings: &str| {
         visible(&page(std::slice::from_ref(named)))
             .contains(&format!("context switches for each inference with {settings}"))
     };
     assert!(said(&named, &fastest(&named)));
-    named.study.summaries[0].disturbed = 1;
-    assert!(said(&named, &named.study.summaries[0].settings.words()));
+    named.document.summaries[0].disturbed = 1;
+    assert!(said(&named, &named.document.summaries[0].settings.words()));
 }
 
 #[test]

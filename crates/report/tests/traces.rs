@@ -19,7 +19,7 @@ fn trace(name: &str) -> Trace {
 
 fn prices() -> NamedProfile {
     let profile = file::read(&fixture("profiles/vm.json")).unwrap();
-    NamedProfile { name: "the Profile vm.json".to_owned(), profile }
+    NamedProfile { name: "the Profile vm.json".to_owned(), document: profile }
 }
 
 fn priced(name: &str, trace: Trace) -> NamedTrace {

@@ -39,6 +39,46 @@ pub struct Study {
     pub unavailable: Vec<Unavailable>,
 }
 
+impl Study {
+    /// Whether an older swtch wrote it.
+    pub fn is_older(&self) -> bool {
+        self.schema != SCHEMA
+    }
+
+    /// The runs that did what was asked.
+    pub fn complete(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(|run| run.outcome == Outcome::Complete)
+    }
+
+    /// The runs that a summary is of.
+    pub fn runs_of<'a>(&'a self, summary: &'a Summary) -> impl Iterator<Item = &'a Run> {
+        let same = |run: &&Run| run.workload == summary.workload && run.settings == summary.settings;
+        self.runs.iter().filter(same)
+    }
+
+    /// A summary of each workload, by number and name: of the settings that gave most images a second, if none of its runs was disturbed.
+    /// Nothing is best among disturbed runs; then it is of the settings that ran first.
+    pub fn chosen(&self) -> Vec<&Summary> {
+        let throughput =
+            |summary: &Summary| summary.images_per_second.map_or(0.0, |estimate| estimate.median);
+        let met = |workload: &StudyWorkload| {
+            self.summaries.iter().any(|summary| summary.workload == *workload && summary.disturbed > 0)
+        };
+        let mut chosen: Vec<&Summary> = Vec::new();
+        for summary in &self.summaries {
+            match chosen.iter_mut().find(|known| known.workload == summary.workload) {
+                Some(known) if throughput(known) < throughput(summary) && !met(&summary.workload) => {
+                    *known = summary;
+                }
+                Some(_) => {}
+                None => chosen.push(summary),
+            }
+        }
+        chosen.sort_by(|one, other| one.workload.cmp(&other.workload));
+        chosen
+    }
+}
+
 /// How a study came about.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct StudyProvenance {

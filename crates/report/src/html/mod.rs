@@ -6,6 +6,7 @@
 mod charts;
 mod faas;
 mod page;
+mod prelude;
 mod profile;
 mod scale;
 mod sections;
@@ -14,16 +15,23 @@ mod subjects;
 mod svg;
 mod traces;
 
-use crate::wording::{naming, text};
+use crate::wording::text;
 use minijinja::Environment;
 use minijinja::value::Serde;
+use subjects::{Subject, Subjects};
 use thiserror::Error;
 
-pub use faas::NamedFaas;
-pub use profile::NamedProfile;
-pub use study::NamedStudy;
-use subjects::{Subject, Subjects};
-pub use traces::NamedTrace;
+pub use subjects::Named;
+pub use traces::PricedTrace;
+
+/// A Profile on a page.
+pub type NamedProfile = Named<swtch_profile::Profile>;
+/// A priced Trace on a page.
+pub type NamedTrace = Named<PricedTrace>;
+/// A study on a page.
+pub type NamedStudy = Named<swtch_study::Study>;
+/// A response of a function, or a study of tiers, on a page.
+pub type NamedFaas = Named<swtch_faas::Document>;
 
 const TEMPLATE: &str = include_str!("../../web/report.html.j2");
 const STYLE: &str = include_str!("../../web/report.css");
@@ -33,6 +41,15 @@ const SCRIPT: &str = include_str!("../../web/report.js");
 fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     (!values.is_empty()).then(|| swtch_stats::median_in_place(&mut values))
+}
+
+/// The thing of which a figure is largest, and the figure.
+fn largest<'a, T>(
+    things: impl IntoIterator<Item = &'a T>,
+    of: impl Fn(&'a T) -> Option<f64>,
+) -> Option<(&'a T, f64)> {
+    let figures = things.into_iter().filter_map(|thing| Some((thing, of(thing)?)));
+    figures.max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
 /// Why there is no page.
@@ -98,9 +115,9 @@ pub fn render_faas(documents: &[NamedFaas]) -> Result<String, ReportError> {
     laid_out(documents)
 }
 
-fn laid_out<T: Subject>(subjects: &[T]) -> Result<String, ReportError> {
+fn laid_out<D: Subject>(subjects: &[Named<D>]) -> Result<String, ReportError> {
     if subjects.is_empty() {
-        return Err(T::NOTHING);
+        return Err(D::NOTHING);
     }
     let mut environment = Environment::new();
     // The name's ending switches HTML escaping on.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
+use super::charts::{Chart, picture};
 use super::svg::Size;
 use super::text;
 
@@ -60,7 +61,7 @@ pub(super) struct Section {
 impl Section {
     /// A section that begins with a paragraph.
     pub(super) fn new(id: &'static str, title: &'static str, intro: impl Into<String>) -> Self {
-        Self { id, title, blocks: vec![Block::paragraph(intro)] }
+        Self { id, title, blocks: vec![intro.into().into()] }
     }
 
     /// A section that begins with a figure or a table.
@@ -77,7 +78,7 @@ impl Section {
 
     /// Adds a paragraph.
     pub(super) fn say(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::paragraph(text));
+        self.blocks.push(text.into().into());
     }
 
     /// Adds a heading.
@@ -115,8 +116,9 @@ pub(super) enum Block {
 }
 
 impl Block {
-    pub(super) fn paragraph(text: impl Into<String>) -> Self {
-        Self::Paragraph { text: text.into() }
+    /// A table that is closed at first; nothing where it has no row.
+    pub(super) fn folded(summary: impl Into<String>, table: Table) -> Option<Self> {
+        (!table.rows.is_empty()).then(|| Self::Folded { summary: summary.into(), table })
     }
 }
 
@@ -131,6 +133,12 @@ macro_rules! blocks {
 }
 
 blocks! { Figure Table Notice }
+
+impl From<String> for Block {
+    fn from(text: String) -> Self {
+        Self::Paragraph { text }
+    }
+}
 
 /// A term and what it means.
 #[derive(Serialize)]
@@ -171,20 +179,21 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// Draws the chart twice: text in a picture shrinks with it, so a phone gets a drawing of its own.
+    /// Draws the chart twice: text in a picture shrinks with it, so a phone gets a drawing of its own. `label` is its accessible name.
     pub(super) fn new(
         id: impl Into<String>,
         caption: impl Into<String>,
+        label: &str,
         table: Table,
-        draw: impl Fn(Size) -> String,
+        chart: &impl Chart,
     ) -> Self {
         Self {
             id: id.into(),
             caption: caption.into(),
             legend: Vec::new(),
             notes: Vec::new(),
-            wide: draw(Size::Wide),
-            narrow: draw(Size::Narrow),
+            wide: picture(chart, Size::Wide, label),
+            narrow: picture(chart, Size::Narrow, label),
             table,
         }
     }
@@ -194,8 +203,9 @@ impl Figure {
         self
     }
 
-    pub(super) fn note(mut self, text: impl Into<String>) -> Self {
-        self.notes.push(text.into());
+    /// Adds the notes that there are.
+    pub(super) fn notes<N: Into<String>>(mut self, notes: impl IntoIterator<Item = N>) -> Self {
+        self.notes.extend(notes.into_iter().map(Into::into));
         self
     }
 }
@@ -222,8 +232,21 @@ pub(super) struct Table {
 
 impl Table {
     /// A table whose first column has this title; the others have those of the first row's cells.
-    pub(super) fn new(caption: impl Into<String>, first: &'static str) -> Self {
-        Self { caption: caption.into(), head: vec![Cell::text(first, first)], ..Self::default() }
+    pub(super) fn new(
+        caption: impl Into<String>,
+        first: &'static str,
+        rows: impl IntoIterator<Item = TableRow>,
+    ) -> Self {
+        let rows: Vec<TableRow> = rows.into_iter().collect();
+        let mut head = vec![Cell::text(first, first)];
+        head.extend(rows.iter().take(1).flat_map(|row| row.cells.iter().map(Cell::head)));
+        // A column of numbers has its title to the right, as its numbers are.
+        for (title, cell) in rows.iter().flat_map(|row| (1..).zip(&row.cells)) {
+            if let Some(title) = head.get_mut(title) {
+                title.number |= cell.number;
+            }
+        }
+        Self { caption: caption.into(), head, rows, ..Self::default() }
     }
 
     /// The same, which the script may put in another order.
@@ -232,25 +255,15 @@ impl Table {
         self
     }
 
-    pub(super) fn row(&mut self, head: impl Into<String>, cells: Vec<Cell>) {
-        if self.rows.is_empty() {
-            self.head.extend(cells.iter().map(|cell| Cell::text("", cell.title.clone())));
-        }
-        // A column of numbers has its title to the right, as its numbers are.
-        for (title, cell) in self.head.iter_mut().skip(1).zip(&cells) {
-            title.number |= cell.number;
-        }
-        self.rows.push(TableRow::new(head.into(), cells));
-    }
-
     /// The table, or a sentence where it has no row.
     pub(super) fn or(self, nothing: &str) -> Block {
-        if self.rows.is_empty() { Block::paragraph(nothing) } else { self.into() }
+        if self.rows.is_empty() { nothing.to_owned().into() } else { self.into() }
     }
 
-    /// A row that sums up others.
-    pub(super) fn sum(&mut self, head: impl Into<String>, cells: Vec<Cell>) {
-        self.foot.push(TableRow::new(head.into(), cells));
+    /// The same with rows below the others that sum up.
+    pub(super) fn sums(mut self, rows: impl IntoIterator<Item = TableRow>) -> Self {
+        self.foot.extend(rows);
+        self
     }
 }
 
@@ -264,7 +277,8 @@ pub(super) struct TableRow {
 }
 
 impl TableRow {
-    fn new(head: String, cells: Vec<Cell>) -> Self {
+    pub(super) fn new(head: impl Into<String>, cells: Vec<Cell>) -> Self {
+        let head = head.into();
         Self { long: head.chars().count() >= LONG / 2, head, cells }
     }
 }
@@ -286,6 +300,11 @@ pub(super) struct Cell {
 const LONG: usize = 40;
 
 impl Cell {
+    /// What stands at the head of its column.
+    fn head(&self) -> Self {
+        Self::text("", self.title.clone())
+    }
+
     pub(super) fn text(title: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { title: title.into(), long: text.chars().count() >= LONG, text, number: false, key: None }
@@ -301,8 +320,12 @@ impl Cell {
     }
 
     /// A number to sort by, or a dash where it is not known.
-    pub(super) fn figure(title: &'static str, value: Option<f64>, words: impl Fn(f64) -> String) -> Self {
-        value.map_or_else(|| Self::dash(title), |value| Self::sorted(title, words(value), value))
+    pub(super) fn figure(
+        title: &'static str,
+        value: impl Into<Option<f64>>,
+        words: impl Fn(f64) -> String,
+    ) -> Self {
+        value.into().map_or_else(|| Self::dash(title), |value| Self::sorted(title, words(value), value))
     }
 
     /// A count to sort by, or a dash.

@@ -1,42 +1,32 @@
-//! A Profile on a page, and its key figures. Nothing is computed that it does not hold: a figure that is absent is called absent.
+//! The key figures of a Profile. Nothing is computed that it does not hold: a figure that is absent is called absent.
 
 use swtch_profile::Profile;
 use swtch_profile::model::{Direct, Estimate, Total};
 use swtch_topology::host::Cache;
 
-use super::subjects::{KeyFigure, known};
+use super::prelude::*;
 use crate::wording::headline::{at_l2, cross_cpu_row, process_row};
-use crate::wording::{naming, text};
-
-/// A profile and the name it goes by on the page.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedProfile {
-    /// A label: the file's stem, or the machine's name.
-    pub name: String,
-    /// The figures.
-    pub profile: Profile,
-}
 
 /// The key figures.
-pub(super) const TILES: [KeyFigure<NamedProfile>; 4] = [
+pub(super) const TILES: [KeyFigure<Profile>; 4] = [
     (
         "Process switch, same CPU",
         "Two processes take turns; beyond a thread switch, the address space changes.",
-        |named| known::<NamedProfile>(process_row(&named.profile).map(measured_row)),
+        |profile| known::<Profile>(process_row(profile).map(measured_row)),
     ),
     (
         "Wake-up on another CPU",
         "Signal a sleeping CPU and get it going: what spreading work over CPUs costs each time.",
-        |named| known::<NamedProfile>(cross_cpu_row(&named.profile).map(measured_row)),
+        |profile| known::<Profile>(cross_cpu_row(profile).map(measured_row)),
     ),
     (
         "Indirect cost at L2 size",
         "Refilling caches after a switch, when each task works on as much data as the L2 holds.",
-        |named| known::<NamedProfile>(at_l2(&named.profile).map(|(row, l2)| refill(row, l2))),
+        |profile| known::<Profile>(at_l2(profile).map(|(row, l2)| refill(row, l2))),
     ),
-    ("System call", "One getppid, for scale: into the kernel and back, without a switch.", |named| {
-        let estimate = named.profile.references.syscall_ns.as_ref();
-        known::<NamedProfile>(estimate.map(|estimate| (text::ns(estimate.median), undisturbed(estimate))))
+    ("System call", "One getppid, for scale: into the kernel and back, without a switch.", |profile| {
+        let estimate = profile.references.syscall_ns.as_ref();
+        known::<Profile>(estimate.map(|estimate| (text::ns(estimate.median), undisturbed(estimate))))
     }),
 ];
 

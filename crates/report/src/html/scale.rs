@@ -84,8 +84,12 @@ pub(super) fn round_extent(values: impl IntoIterator<Item = f64>) -> Option<(f64
     Some((below, above))
 }
 
-/// Round values inside the domain, at most `most` of them where that can be had.
-pub(super) fn ticks(domain: (f64, f64), most: usize) -> Vec<f64> {
+/// Round values inside the domain with their labels, at most `most` of them where that can be had.
+pub(super) fn ticks(domain: (f64, f64), most: usize, label: impl Fn(f64) -> String) -> Vec<(f64, String)> {
+    round_values(domain, most).into_iter().map(|value| (value, label(value))).collect()
+}
+
+fn round_values(domain: (f64, f64), most: usize) -> Vec<f64> {
     let all: Vec<f64> = steps(domain.0, domain.1).collect();
     if all.len() <= most {
         return all;
@@ -152,9 +156,9 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_few() {
-        assert_eq!(ticks((500.0, 50_000.0), 9), [500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4]);
-        assert_eq!(ticks((500.0, 50_000.0), 4), [1e3, 1e4]);
-        assert_eq!(ticks((0.1, 1e6), 4).len(), 4);
+        assert_eq!(round_values((500.0, 50_000.0), 9), [500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4]);
+        assert_eq!(round_values((500.0, 50_000.0), 4), [1e3, 1e4]);
+        assert_eq!(round_values((0.1, 1e6), 4).len(), 4);
         assert_eq!(
             binary_ticks((1024.0, 16_777_216.0), 8),
             [1024, 4096, 16384, 65536, 262_144, 1 << 20, 1 << 22, 1 << 24]

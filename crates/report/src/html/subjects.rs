@@ -1,13 +1,29 @@
 //! What a page is about, one or several side by side, and the page that any of them makes.
 
+use std::cmp::Ordering;
+
 use swtch_topology::{Field, Unavailable};
 
-use super::charts::markers::{Look, Shape, block_item};
-use super::page::{Block, Cell, LegendItem, Notice, Page, Section, Sentence, Table, Tile, TileValue};
+use super::charts::{Look, block_item};
+use super::page::{
+    Block, Cell, LegendItem, Notice, Page, Section, Sentence, Table, TableRow, Tile, TileValue,
+};
 use super::{ReportError, SCRIPT, STYLE, text};
 
-/// A key figure: its label, its meaning, and the value of a subject with a detail; no value where it is not known.
-pub(super) type KeyFigure<T> = (&'static str, &'static str, fn(&T) -> (Option<String>, String));
+/// A document and the name it goes by on the page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named<D> {
+    /// A label: the file's stem, the folder's name or the machine's.
+    pub name: String,
+    /// The figures.
+    pub document: D,
+}
+
+/// A figure in words with a detail, or why there is none.
+pub(super) type Known = Result<(String, String), String>;
+
+/// A key figure: its label, its meaning, and what a document has of it.
+pub(super) type KeyFigure<D> = (&'static str, &'static str, fn(&D) -> Known);
 
 /// What a page is about: a Profile, a Trace, a study, a document of functions.
 pub(super) trait Subject: Sized + 'static {
@@ -19,9 +35,6 @@ pub(super) trait Subject: Sized + 'static {
     const NOTHING: ReportError;
     /// The key figures.
     const TILES: &'static [KeyFigure<Self>];
-
-    /// The name it goes by on the page.
-    fn name(&self) -> &str;
 
     /// How it came about, in two words.
     fn origin(&self) -> String;
@@ -51,74 +64,120 @@ pub(super) trait Subject: Sized + 'static {
     fn footer(written: &[String]) -> String;
 }
 
-/// A figure of a tile that a subject has or has not.
-pub(super) fn known<T: Subject>(found: Option<(String, String)>) -> (Option<String>, String) {
-    match found {
-        Some((value, detail)) => (Some(value), detail),
-        None => (None, format!("not in this {}", T::KIND)),
-    }
+/// A figure that a document holds or not.
+pub(super) fn known<D: Subject>(found: Option<(String, String)>) -> Known {
+    found.ok_or_else(|| format!("not in this {}", D::KIND))
 }
 
 /// The subjects of a page.
-pub(super) struct Subjects<'a, T>(pub(super) &'a [T]);
+pub(super) struct Subjects<'a, D>(pub(super) &'a [Named<D>]);
 
-// Derived, they would ask the same of T.
-impl<T> Clone for Subjects<'_, T> {
+/// One of them.
+pub(super) struct One<'a, D> {
+    page: Subjects<'a, D>,
+    /// Its place among them.
+    pub(super) index: usize,
+    /// What it is.
+    pub(super) of: &'a D,
+}
+
+// Derived, they would ask the same of D.
+impl<D> Clone for Subjects<'_, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Subjects<'_, T> {}
+impl<D> Copy for Subjects<'_, D> {}
 
-impl<'a, T: Subject> Subjects<'a, T> {
+impl<D> Clone for One<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D> Copy for One<'_, D> {}
+
+impl<D: Subject> One<'_, D> {
+    /// Its name where one is needed.
+    pub(super) fn name(self) -> Option<String> {
+        self.page.several().then(|| self.page.0[self.index].name.clone())
+    }
+
+    /// `text`, with its name before it where one is needed.
+    pub(super) fn prefixed(self, text: &str) -> String {
+        self.name().map_or_else(|| text.to_owned(), |name| format!("{name}: {text}"))
+    }
+
+    /// Colour stands for the subject when there are several, and for the series when there is one.
+    pub(super) fn look(self, series: usize) -> Look {
+        let (colour, dash) = if self.page.several() { (self.index, series) } else { (series, 0) };
+        Look::new(colour, series, dash)
+    }
+
+    /// The class of its first colour.
+    pub(super) fn colour(self) -> String {
+        self.look(0).class()
+    }
+
+    /// A row of a table, with its name where one is needed.
+    pub(super) fn row(self, head: impl Into<String>, cells: Vec<Cell>) -> TableRow {
+        let name = self.name().map(|name| Cell::text(D::HEAD, name));
+        TableRow::new(head, name.into_iter().chain(cells).collect())
+    }
+
+    /// Why it lacks one of these fields, a line for each reason.
+    pub(super) fn reasons(self, fields: &[Field]) -> Vec<String> {
+        self.page.reasons([self], |field| field.is_of(fields))
+    }
+}
+
+impl<'a, D: Subject> Subjects<'a, D> {
     /// The page as data.
     pub(super) fn page(self) -> Page {
-        let each = |of: &dyn Fn(&T) -> Vec<String>| -> Vec<(usize, String)> {
-            self.iter().flat_map(|(i, subject)| of(subject).into_iter().map(move |text| (i, text))).collect()
+        let each = |of: &dyn Fn(&D) -> Vec<String>| -> Vec<(One<'a, D>, String)> {
+            self.iter().flat_map(|one| of(one.of).into_iter().map(move |text| (one, text))).collect()
         };
-        let notice = |(i, text): (usize, String)| Notice::new(self.prefixed(i, &text), Vec::new());
-        let sentence = |(i, text)| Sentence { profile: self.name(i), text };
-        let tile = |(label, meaning, of): &KeyFigure<T>| {
-            let values = self.iter().map(|(i, subject)| {
-                let (value, detail) = of(subject);
-                TileValue { profile: self.name(i), value, detail }
+        let notice = |(one, text): (One<'a, D>, String)| Notice::new(one.prefixed(&text), Vec::new());
+        let sentence = |(one, text): (One<'a, D>, String)| Sentence { profile: one.name(), text };
+        let tile = |(label, meaning, of): &KeyFigure<D>| {
+            let values = self.iter().map(|one| {
+                let (value, detail) = match of(one.of) {
+                    Ok((value, detail)) => (Some(value), detail),
+                    Err(reason) => (None, reason),
+                };
+                TileValue { profile: one.name(), value, detail }
             });
             Tile { label, values: values.collect(), meaning }
         };
-        let written: Vec<String> =
-            self.iter().map(|(i, subject)| self.prefixed(i, &subject.written())).collect();
-        let (subtitle, profiles) = self.in_lines();
+        let written: Vec<String> = self.iter().map(|one| one.prefixed(&one.of.written())).collect();
+        // What each subject is stands beneath the title when there is one, in a list with their colours when there are several.
+        let (subtitle, profiles) = match self.0 {
+            [only] => (only.document.line(), Vec::new()),
+            _ => (String::new(), self.blocks(|named| format!("{}: {}", named.name, named.document.line()))),
+        };
         Page {
-            title: T::title(self),
+            title: D::title(self),
             subtitle,
-            notices: each(&T::notices).into_iter().map(notice).collect(),
-            sentences: each(&|subject| subject.answer(!self.several())).into_iter().map(sentence).collect(),
-            tiles: T::TILES.iter().map(tile).collect(),
+            notices: each(&D::notices).into_iter().map(notice).collect(),
+            sentences: each(&|document| document.answer(!self.several())).into_iter().map(sentence).collect(),
+            tiles: D::TILES.iter().map(tile).collect(),
             profiles,
-            sections: T::sections(self),
-            footer: T::footer(&written),
+            sections: D::sections(self),
+            footer: D::footer(&written),
             style: STYLE,
             script: SCRIPT,
         }
     }
 
-    /// What each subject is, in a line: beneath the title when there is one, in a list with their colours when there are several.
-    fn in_lines(self) -> (String, Vec<LegendItem>) {
-        if !self.several() {
-            return (self.iter().map(|(_, subject)| subject.line()).collect(), Vec::new());
-        }
-        (String::new(), self.blocks(|subject| format!("{}: {}", subject.name(), subject.line())))
-    }
-
-    fn blocks(self, label: impl Fn(&T) -> String) -> Vec<LegendItem> {
-        let item = |(i, subject)| block_item(&format!("fill {}", self.colour(i)), label(subject));
-        self.iter().map(item).collect()
+    fn blocks(self, label: impl Fn(&Named<D>) -> String) -> Vec<LegendItem> {
+        let colours = self.iter().map(|one| format!("fill {}", one.colour()));
+        colours.zip(self.0).map(|(colour, named)| block_item(&colour, label(named))).collect()
     }
 
     /// One colour for each subject; nothing for one alone.
     pub(super) fn legend(self) -> Vec<LegendItem> {
-        if self.several() { self.blocks(|subject| subject.name().to_owned()) } else { Vec::new() }
+        if self.several() { self.blocks(|named| named.name.clone()) } else { Vec::new() }
     }
 
     /// Whether figures need to say which subject they belong to.
@@ -126,99 +185,68 @@ impl<'a, T: Subject> Subjects<'a, T> {
         self.0.len() > 1
     }
 
-    /// The subjects by position.
-    pub(super) fn iter(self) -> impl Iterator<Item = (usize, &'a T)> {
-        self.0.iter().enumerate()
+    /// One after the other.
+    pub(super) fn iter(self) -> impl Iterator<Item = One<'a, D>> {
+        let one = move |(index, named): (usize, &'a Named<D>)| One { page: self, index, of: &named.document };
+        self.0.iter().enumerate().map(one)
+    }
+
+    /// Whether one of them is such.
+    pub(super) fn any(self, such: impl Fn(&D) -> bool) -> bool {
+        self.iter().any(|one| such(one.of))
     }
 
     /// The names of all.
     pub(super) fn names(self) -> String {
-        let names: Vec<String> = self.0.iter().map(|subject| subject.name().to_owned()).collect();
-        text::joined(&names)
+        text::joined(&self.0.iter().map(|named| named.name.clone()).collect::<Vec<_>>())
     }
 
-    /// The subject's name where one is needed.
-    pub(super) fn name(self, index: usize) -> Option<String> {
-        self.several().then(|| self.0[index].name().to_owned())
-    }
-
-    /// `text`, with the subject's name before it where one is needed.
-    pub(super) fn prefixed(self, index: usize, text: &str) -> String {
-        self.name(index).map_or_else(|| text.to_owned(), |name| format!("{name}: {text}"))
-    }
-
-    /// Colour stands for the subject when there are several, and for the series when there is one.
-    pub(super) fn look(self, index: usize, series: usize) -> Look {
-        let (colour, dash) = if self.several() { (index, series) } else { (series, 0) };
-        Look { colour, shape: Shape::nth(series), dash }
-    }
-
-    /// The class of a subject's first colour.
-    pub(super) fn colour(self, index: usize) -> String {
-        self.look(index, 0).class()
-    }
-
-    /// A table with a row for each thing of each subject: the subject's position, the row's head and its titled cells.
-    pub(super) fn table(
-        self,
-        caption: impl Into<String>,
-        first: &'static str,
-        rows: impl IntoIterator<Item = (usize, String, Vec<Cell>)>,
-    ) -> Table {
-        let mut table = Table::new(caption, first);
-        for (i, head, cells) in rows {
-            let subject = self.name(i).map(|name| Cell::text(T::HEAD, name));
-            table.row(head, subject.into_iter().chain(cells).collect());
-        }
-        table
-    }
-
-    /// The rows of such a table: `row` makes the head and the cells of a thing.
+    /// A row for each thing of each subject.
     pub(super) fn rows<R: 'a>(
         self,
-        things: impl Fn(&'a T) -> &'a [R],
-        row: impl Fn(&'a R) -> (String, Vec<Cell>),
-    ) -> impl Iterator<Item = (usize, String, Vec<Cell>)> {
-        let of = move |(i, subject)| things(subject).iter().map(move |thing| (i, thing));
-        self.iter().flat_map(of).map(move |(i, thing)| {
-            let (head, cells) = row(thing);
-            (i, head, cells)
-        })
+        things: impl Fn(&'a D) -> &'a [R],
+        row: impl Fn(One<'a, D>, &'a R) -> TableRow + Copy,
+    ) -> impl Iterator<Item = TableRow> {
+        self.iter().flat_map(move |one| things(one.of).iter().map(move |thing| row(one, thing)))
     }
 
     /// A table with facts as rows and a column for each subject.
     pub(super) fn fact_table(
         self,
         caption: &str,
-        facts: impl Fn(&T) -> Vec<(&'static str, String)>,
+        facts: impl Fn(&D) -> Vec<(&'static str, String)>,
     ) -> Table {
-        let columns: Vec<_> = self.iter().map(|(_, subject)| facts(subject)).collect();
-        let mut table = Table::new(caption, "Fact");
-        for (row, (fact, _)) in columns.iter().flatten().take(columns.first().map_or(0, Vec::len)).enumerate()
-        {
-            let title = |i| self.name(i).unwrap_or_else(|| "Value".to_owned());
-            let cells = columns.iter().enumerate().map(|(i, facts)| Cell::text(title(i), &facts[row].1));
-            table.row(*fact, cells.collect());
-        }
-        table
+        let columns: Vec<_> = self.iter().map(|one| (one, facts(one.of))).collect();
+        let names = columns.iter().take(1).flat_map(|(_, facts)| facts.iter().map(|(name, _)| *name));
+        let rows = names.enumerate().map(|(row, name)| {
+            let cell = |(one, facts): &(One<'_, D>, Vec<(&str, String)>)| {
+                Cell::text(one.name().unwrap_or_else(|| "Value".to_owned()), &facts[row].1)
+            };
+            TableRow::new(name, columns.iter().map(cell).collect())
+        });
+        Table::new(caption, "Fact", rows)
     }
 
-    /// Says which subjects lack a kind of figures, and what they say about it: those of their reasons whose field is
-    /// `about` it. Nothing when every one has them.
-    pub(super) fn lacking(
+    /// Says which subjects lack a kind of figures, and why: their reasons for these fields. Nothing when every one has them.
+    pub(super) fn lacking(self, what: &str, fields: &[Field], has: impl Fn(&D) -> bool) -> Option<Block> {
+        self.lacking_about(what, |field| field.is_of(fields), has)
+    }
+
+    /// The same, for fields that are `about` them.
+    pub(super) fn lacking_about(
         self,
         what: &str,
         about: impl Fn(&Field) -> bool,
-        has: impl Fn(&T) -> bool,
+        has: impl Fn(&D) -> bool,
     ) -> Option<Block> {
-        let lacking: Vec<_> = self.iter().filter(|(_, subject)| !has(subject)).collect();
+        let lacking: Vec<_> = self.iter().filter(|one| !has(one.of)).collect();
         if lacking.is_empty() {
             return None;
         }
-        let items = self.reasons(lacking.iter().map(|(i, _)| *i), about);
-        let whose = lacking.iter().map(|(i, subject)| {
-            let name = self.name(*i).unwrap_or_else(|| format!("This {}", T::KIND));
-            format!("{name} ({})", subject.origin())
+        let items = self.reasons(lacking.iter().copied(), about);
+        let whose = lacking.iter().map(|one| {
+            let name = one.name().unwrap_or_else(|| format!("This {}", D::KIND));
+            format!("{name} ({})", one.of.origin())
         });
         let whose = text::joined(&whose.collect::<Vec<_>>());
         let text = match (lacking.len() > 1, items.is_empty()) {
@@ -230,17 +258,17 @@ impl<'a, T: Subject> Subjects<'a, T> {
         Some(Notice::new(text, items).into())
     }
 
-    /// What could not be measured, of the subjects that are `about` something; one line a reason, with the names of those
+    /// What could not be measured, of some subjects, that is `about` something; one line a reason, with the names of those
     /// that give it.
     pub(super) fn reasons(
         self,
-        indices: impl Iterator<Item = usize>,
+        of: impl IntoIterator<Item = One<'a, D>>,
         about: impl Fn(&Field) -> bool,
     ) -> Vec<String> {
         let mut by_line: Vec<(String, Vec<String>)> = Vec::new();
-        for index in indices {
-            for line in reasons_of(&self.0[index].unavailable(), &about) {
-                gathered(&mut by_line, line).extend(self.name(index));
+        for one in of {
+            for line in reasons_of(&one.of.unavailable(), &about) {
+                gathered(&mut by_line, line).extend(one.name());
             }
         }
         let line = |(line, names): (String, Vec<String>)| {
@@ -250,22 +278,29 @@ impl<'a, T: Subject> Subjects<'a, T> {
     }
 
     /// Everything that is missing and why; nothing where nothing is.
-    pub(super) fn all_reasons(self) -> Option<Block> {
-        let items = self.reasons(0..self.0.len(), |_| true);
-        (!items.is_empty()).then(|| Notice::new("What could not be had, and why:", items).into())
+    pub(super) fn all_reasons(self) -> Option<Notice> {
+        let items = self.reasons(self.iter(), |_| true);
+        (!items.is_empty()).then(|| Notice::new("What could not be had, and why:", items))
     }
 
     /// The same as a table, a row for each.
     pub(super) fn unavailable(self, caption: &str) -> Table {
-        let rows = self.iter().flat_map(|(i, subject)| {
+        let rows = self.iter().flat_map(|one| {
             let row = move |row: &Unavailable| {
-                let cell = Cell::text("Why, and what would allow it", &row.reason);
-                (i, row.field.to_string(), vec![cell])
+                one.row(row.field.to_string(), vec![Cell::text("Why, and what would allow it", &row.reason)])
             };
-            subject.unavailable().into_iter().map(row)
+            one.of.unavailable().into_iter().map(row)
         });
-        self.table(caption, "What", rows)
+        Table::new(caption, "What", rows)
     }
+}
+
+/// Each value once, ascending.
+pub(super) fn distinct<V: PartialOrd>(values: impl IntoIterator<Item = V>) -> Vec<V> {
+    let mut values: Vec<V> = values.into_iter().collect();
+    values.sort_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
+    values.dedup();
+    values
 }
 
 /// What is gathered under a key, in the order in which keys were met.

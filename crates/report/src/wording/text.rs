@@ -5,6 +5,11 @@ use swtch_units::{Bytes, format_ns};
 
 /// What stands for a figure that is not known.
 pub(crate) const DASH: &str = "–";
+/// A figure in words, or a dash where it is not known.
+pub(crate) fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| DASH.to_owned(), words)
+}
+
 /// Between a number and its unit, so that a line never breaks there.
 pub(crate) const NO_BREAK: char = '\u{a0}';
 

@@ -3,7 +3,7 @@
 use super::super::scale::{Log, extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
-use super::{Size, Spread};
+use super::{Chart, Size, Spread};
 
 /// One bar.
 pub(in crate::html) struct Bar {
@@ -22,43 +22,43 @@ pub(in crate::html) struct Operation {
 const BAR: f64 = 16.0;
 const AXIS: f64 = 24.0;
 
-/// The chart as SVG.
-pub(in crate::html) fn draw(operations: &[Operation], label: &str, size: Size) -> String {
-    let bars = operations.iter().flat_map(|operation| &operation.bars);
-    let Some((low, high)) = extent(bars.flat_map(|bar| [bar.value.median, bar.value.ci_high])) else {
-        return String::new();
-    };
-    // A bar needs a beginning: the decade below the smallest, for a logarithmic axis has no zero.
-    let domain = (10f64.powf((low / 1.5).log10().floor()), 10f64.powf((high * 1.02).log10().ceil()));
-    let left = size.pick(178.0, 0.0);
-    let x = Log::new(domain, (left, size.width() - size.pick(76.0, 66.0)));
-    let name_row = size.pick(0.0, 18.0);
-    let height = |operation: &Operation| name_row + operation.bars.len() as f64 * (BAR + 3.0) + 12.0;
-    let bottom = AXIS + operations.iter().map(height).sum::<f64>();
+impl Chart for Vec<Operation> {
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
+        let bars = self.iter().flat_map(|operation| &operation.bars);
+        let Some((low, high)) = extent(bars.flat_map(|bar| [bar.value.median, bar.value.ci_high])) else {
+            return 0.0;
+        };
+        // A bar needs a beginning: the decade below the smallest, for a logarithmic axis has no zero.
+        let domain = (10f64.powf((low / 1.5).log10().floor()), 10f64.powf((high * 1.02).log10().ceil()));
+        let left = size.pick(178.0, 0.0);
+        let x = Log::new(domain, (left, size.width() - size.pick(76.0, 66.0)));
+        let name_row = size.pick(0.0, 18.0);
+        let height = |operation: &Operation| name_row + operation.bars.len() as f64 * (BAR + 3.0) + 12.0;
+        let bottom = AXIS + self.iter().map(height).sum::<f64>();
 
-    let mut svg = Svg::default();
-    for tick in ticks(domain, size.pick(7, 4)) {
-        let at = x.at(tick);
-        svg.line((at, AXIS - 4.0), (at, bottom), "grid");
-        // On a phone the axis begins at the border, where a centred label would be cut.
-        let anchor = if at < 12.0 { "tick" } else { "tick mid" };
-        svg.text((at, AXIS - 10.0), anchor, &text::ns_tick(tick));
-    }
-    let mut y = AXIS + 4.0;
-    for operation in operations {
-        let middle = y + (height(operation) - 12.0) / 2.0;
-        match size {
-            Size::Wide => svg.text((left - 12.0, middle + 4.0), "row-name end", &operation.label),
-            Size::Narrow => svg.text((0.0, y + 12.0), "row-name halo", &operation.label),
+        for (value, label) in ticks(domain, size.pick(7, 4), text::ns_tick) {
+            let at = x.at(value);
+            svg.line((at, AXIS - 4.0), (at, bottom), "grid");
+            // On a phone the axis begins at the border, where a centred label would be cut.
+            let anchor = if at < 12.0 { "tick" } else { "tick mid" };
+            svg.text((at, AXIS - 10.0), anchor, &label);
         }
-        let mut top = y + name_row;
-        for bar in &operation.bars {
-            draw_bar(&mut svg, bar, &x, top);
-            top += BAR + 3.0;
+        let mut y = AXIS + 4.0;
+        for operation in self {
+            let middle = y + (height(operation) - 12.0) / 2.0;
+            match size {
+                Size::Wide => svg.text((left - 12.0, middle + 4.0), "row-name end", &operation.label),
+                Size::Narrow => svg.text((0.0, y + 12.0), "row-name halo", &operation.label),
+            }
+            let mut top = y + name_row;
+            for bar in &operation.bars {
+                draw_bar(svg, bar, &x, top);
+                top += BAR + 3.0;
+            }
+            y += height(operation);
         }
-        y += height(operation);
+        bottom + 4.0
     }
-    svg.finish((size.width(), bottom + 4.0), size.class(), label)
 }
 
 fn draw_bar(svg: &mut Svg, bar: &Bar, x: &Log, top: f64) {

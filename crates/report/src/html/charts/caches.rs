@@ -2,17 +2,17 @@
 
 use swtch_profile::model::Region;
 
-use super::super::naming::region_name;
 use super::super::scale::Log;
 use super::super::svg::Svg;
 use super::super::text;
 use super::Size;
+use crate::wording::naming::region_name;
 
 const STRIP: f64 = 18.0;
 const LABEL_ROW: f64 = 14.0;
 
 /// What one profile shows above the curve.
-pub(in crate::html) struct Lane {
+pub(in crate::html) struct CacheLane {
     /// The profile's name and colour when there are several.
     pub(in crate::html) profile: Option<(String, String)>,
     /// Name and size of each cache.
@@ -20,7 +20,7 @@ pub(in crate::html) struct Lane {
     pub(in crate::html) regions: Vec<Region>,
 }
 
-impl Lane {
+impl CacheLane {
     fn height(&self) -> f64 {
         let name = if self.profile.is_some() { LABEL_ROW + 4.0 } else { 0.0 };
         let strip = if self.regions.is_empty() { 0.0 } else { STRIP + 2.0 };
@@ -30,14 +30,14 @@ impl Lane {
 }
 
 /// Height the lanes need above the plot.
-pub(in crate::html) fn height(lanes: &[Lane]) -> f64 {
-    lanes.iter().map(Lane::height).sum()
+pub(in crate::html) fn height(lanes: &[CacheLane]) -> f64 {
+    lanes.iter().map(CacheLane::height).sum()
 }
 
 /// Draws the lanes from `top` down, and their lines through the spans (top, bottom) of the plots below.
 pub(in crate::html) fn draw(
     svg: &mut Svg,
-    lanes: &[Lane],
+    lanes: &[CacheLane],
     x: &Log,
     sides: (f64, f64),
     spans: &[(f64, f64)],
@@ -60,7 +60,7 @@ pub(in crate::html) fn draw(
 }
 
 /// The strip of regions; through the plots as a shade when one profile alone is shown.
-fn regions(svg: &mut Svg, lane: &Lane, x: &Log, y: f64, spans: &[(f64, f64)]) {
+fn regions(svg: &mut Svg, lane: &CacheLane, x: &Log, y: f64, spans: &[(f64, f64)]) {
     for (i, region) in lane.regions.iter().enumerate() {
         // Borders lie between the sizes that were measured, at their geometric mean.
         let previous = i.checked_sub(1).map(|p| lane.regions[p].to_bytes);
@@ -96,7 +96,7 @@ fn border(neighbour: Option<u64>, own: u64) -> f64 {
 
 fn cache_lines(
     svg: &mut Svg,
-    lane: &Lane,
+    lane: &CacheLane,
     x: &Log,
     sides: (f64, f64),
     y: f64,

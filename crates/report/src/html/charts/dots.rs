@@ -3,17 +3,15 @@
 use super::super::scale::{Log, extent, round_extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
-use super::Size;
 use super::markers::{Look, draw as draw_marker, draw_off_axis};
+use super::{Chart, Size, Spread};
 
 /// A figure in a row of its own.
 pub(in crate::html) struct Dot {
     pub(in crate::html) look: Look,
     /// What the row is, within its group; empty when it is the same as the row above.
     pub(in crate::html) label: String,
-    pub(in crate::html) median: f64,
-    pub(in crate::html) ci_low: f64,
-    pub(in crate::html) ci_high: f64,
+    pub(in crate::html) value: Spread,
     pub(in crate::html) undisturbed: f64,
     pub(in crate::html) tip: Vec<String>,
 }
@@ -41,42 +39,40 @@ struct Layout {
     x: Log,
 }
 
-/// The chart as SVG.
-pub(in crate::html) fn draw(facets: &[Facet], label: &str, size: Size) -> String {
-    let dots: Vec<&Dot> =
-        facets.iter().flat_map(|facet| &facet.groups).flat_map(|group| &group.dots).collect();
-    let domain = domain(&dots);
-    let (left, right) = (size.pick(182.0, 92.0), size.width() - size.pick(80.0, 66.0));
-    let x = Log::new(domain, (left + 8.0, right - 8.0));
-    let layout = Layout { size, left, row: size.pick(19.0, 22.0), x };
-    let bottom = layout.height(facets);
+impl Chart for Vec<Facet> {
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
+        let dots: Vec<&Dot> =
+            self.iter().flat_map(|facet| &facet.groups).flat_map(|group| &group.dots).collect();
+        let domain = domain(&dots);
+        let (left, right) = (size.pick(182.0, 92.0), size.width() - size.pick(80.0, 66.0));
+        let x = Log::new(domain, (left + 8.0, right - 8.0));
+        let layout = Layout { size, left, row: size.pick(19.0, 22.0), x };
+        let bottom = layout.height(self);
 
-    let mut svg = Svg::default();
-    let labels: Vec<(f64, String)> =
-        ticks(domain, size.pick(9, 4)).into_iter().map(|t| (t, text::ns_tick(t))).collect();
-    for (value, label) in &labels {
-        let at = layout.x.at(*value);
-        svg.line((at, AXIS), (at, bottom), "grid");
-        svg.text((at, AXIS - 8.0), "tick mid", label);
-        svg.text((at, bottom + 16.0), "tick mid", label);
+        for (value, label) in ticks(domain, size.pick(9, 4), text::ns_tick) {
+            let at = layout.x.at(value);
+            svg.line((at, AXIS), (at, bottom), "grid");
+            svg.text((at, AXIS - 8.0), "tick mid", &label);
+            svg.text((at, bottom + 16.0), "tick mid", &label);
+        }
+        let mut y = AXIS;
+        for facet in self {
+            y = layout.facet(svg, facet, y);
+        }
+        svg.text(
+            (left.midpoint(right), bottom + 34.0),
+            "axis-name mid",
+            size.pick("time per switch, logarithmic", "time per switch (log)"),
+        );
+        bottom + 40.0
     }
-    let mut y = AXIS;
-    for facet in facets {
-        y = layout.facet(&mut svg, facet, y);
-    }
-    svg.text(
-        (left.midpoint(right), bottom + 34.0),
-        "axis-name mid",
-        size.pick("time per switch, logarithmic", "time per switch (log)"),
-    );
-    svg.finish((size.width(), bottom + 40.0), size.class(), label)
 }
 
 fn domain(dots: &[&Dot]) -> (f64, f64) {
     let lowest =
-        extent(dots.iter().flat_map(|dot| [dot.median, dot.undisturbed])).map_or(1.0, |(low, _)| low);
-    let ends = dots.iter().map(|dot| dot.ci_low).filter(|end| *end >= lowest / 3.0);
-    let values = dots.iter().flat_map(|dot| [dot.median, dot.undisturbed, dot.ci_high]);
+        extent(dots.iter().flat_map(|dot| [dot.value.median, dot.undisturbed])).map_or(1.0, |(low, _)| low);
+    let ends = dots.iter().map(|dot| dot.value.ci_low).filter(|end| *end >= lowest / 3.0);
+    let values = dots.iter().flat_map(|dot| [dot.value.median, dot.undisturbed, dot.value.ci_high]);
     round_extent(values.chain(ends)).unwrap_or((1.0, 10.0))
 }
 
@@ -115,7 +111,7 @@ impl Layout {
     fn dot(&self, svg: &mut Svg, dot: &Dot, y: f64) {
         let colour = dot.look.class();
         svg.text((self.left - 12.0, y + 4.0), "row-detail end", &dot.label);
-        let at = (self.x.at(dot.median), y);
+        let at = (self.x.at(dot.value.median), y);
         svg.mark(at, "row", &dot.tip, |svg| {
             svg.rect((self.left, y - self.row / 2.0), (self.size.width() - self.left, self.row), "hit");
             let low = self.x.at(dot.undisturbed);
@@ -125,13 +121,17 @@ impl Layout {
             } else {
                 draw_off_axis(svg, (self.left + 6.0, y), true, &format!("hollow {colour}"));
             }
-            if dot.median > 0.0 {
-                svg.line((self.x.at(dot.ci_low), y), (self.x.at(dot.ci_high), y), &format!("bar {colour}"));
+            if dot.value.median > 0.0 {
+                svg.line(
+                    (self.x.at(dot.value.ci_low), y),
+                    (self.x.at(dot.value.ci_high), y),
+                    &format!("bar {colour}"),
+                );
                 draw_marker(svg, dot.look.shape, at, 4.6, &format!("dot {colour}"));
             } else {
                 draw_off_axis(svg, (self.left + 6.0, y), true, &format!("off {colour}"));
             }
-            svg.text((self.size.width(), y + 4.0), "value end", &text::ns(dot.median));
+            svg.text((self.size.width(), y + 4.0), "value end", &text::ns(dot.value.median));
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::svg::Svg;
 use super::super::text;
-use super::Size;
+use super::{Chart, Size};
 
 /// Shades the style defines.
 const SHADES: usize = 7;
@@ -26,24 +26,20 @@ pub(in crate::html) struct HeatMap {
     pub(in crate::html) columns_name: &'static str,
     /// Smallest and largest positive value that the shades span; the same for every profile.
     pub(in crate::html) span: (f64, f64),
-    /// The picture's accessible name.
-    pub(in crate::html) label: String,
 }
 
 const TOP: f64 = 44.0;
 /// A cell narrower than this has room for a number and none for its unit.
 const NARROWEST_WITH_UNIT: f64 = 62.0;
 
-impl HeatMap {
-    /// The map as SVG.
-    pub(in crate::html) fn draw(&self, size: Size) -> String {
+impl Chart for HeatMap {
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
         let left = size.pick(96.0, 58.0);
         let columns = self.columns.len().max(1) as f64;
         // Few columns on a wide page would make cells like planks.
         let cell_width = ((size.width() - left) / columns).min(size.pick(120.0, 90.0));
         let cell_height = size.pick(34.0, 36.0);
         let unit = (cell_width < NARROWEST_WITH_UNIT).then(|| Unit::for_largest(self.span.1));
-        let mut svg = Svg::default();
         let of_figures = unit.map_or(String::new(), |unit| format!("; figures in {}", unit.name));
         svg.text((left, 14.0), "axis-name", &format!("{}{of_figures}", self.columns_name));
         svg.text((left - 10.0, TOP - 10.0), "axis-name end", size.pick(self.rows_name, "array"));
@@ -56,22 +52,31 @@ impl HeatMap {
             for column in 0..self.columns.len() {
                 let at = (left + column as f64 * cell_width, TOP + i as f64 * cell_height);
                 let cell = self.cells.iter().find(|cell| cell.row == i && cell.column == column);
-                cell_of(&mut svg, cell, at, (cell_width, cell_height), &|cell| self.look(cell, unit));
+                self.cell(svg, cell, at, (cell_width, cell_height), unit);
             }
         }
-        let height = TOP + self.rows.len() as f64 * cell_height + 2.0;
-        svg.finish((size.width(), height), size.class(), &self.label)
+        TOP + self.rows.len() as f64 * cell_height + 2.0
     }
+}
 
-    /// Shade and figure of a cell.
-    fn look(&self, cell: &HeatCell, unit: Option<Unit>) -> (String, String) {
-        let flag = if cell.flagged { "*" } else { "" };
-        let figure = unit.map_or_else(|| text::ns(cell.value), |unit| unit.short(cell.value));
-        (self.shade(cell.value), format!("{figure}{flag}"))
-    }
-
-    fn shade(&self, value: f64) -> String {
-        shade(value, self.span)
+impl HeatMap {
+    fn cell(
+        &self,
+        svg: &mut Svg,
+        cell: Option<&HeatCell>,
+        at: (f64, f64),
+        size: (f64, f64),
+        unit: Option<Unit>,
+    ) {
+        let Some(HeatCell { value, flagged, tip, .. }) = cell else {
+            svg.rect((at.0 + 1.0, at.1 + 1.0), (size.0 - 2.0, size.1 - 2.0), "cell missing");
+            let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
+            svg.text((middle.0, middle.1 + 4.0), "cell-text mid muted", "–");
+            return;
+        };
+        let figure = unit.map_or_else(|| text::ns(*value), |unit| unit.short(*value));
+        let figure = format!("{figure}{}", if *flagged { "*" } else { "" });
+        draw_cell(svg, at, size, &shade(*value, self.span), (unit.is_some(), &figure), tip);
     }
 }
 
@@ -83,23 +88,6 @@ pub(super) fn shade(value: f64, span: (f64, f64)) -> String {
     let (low, high) = span;
     let share = if high > low { (value / low).ln() / (high / low).ln() } else { 0.0 };
     format!("q{}", ((share * SHADES as f64) as usize).min(SHADES - 1))
-}
-
-fn cell_of(
-    svg: &mut Svg,
-    cell: Option<&HeatCell>,
-    at: (f64, f64),
-    size: (f64, f64),
-    look: &dyn Fn(&HeatCell) -> (String, String),
-) {
-    let Some(cell) = cell else {
-        svg.rect((at.0 + 1.0, at.1 + 1.0), (size.0 - 2.0, size.1 - 2.0), "cell missing");
-        let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
-        svg.text((middle.0, middle.1 + 4.0), "cell-text mid muted", "–");
-        return;
-    };
-    let (shade, figure) = look(cell);
-    draw_cell(svg, at, size, &shade, (size.0 < NARROWEST_WITH_UNIT, &figure), &cell.tip);
 }
 
 /// A cell with its figure, small or not.
@@ -149,6 +137,7 @@ impl Unit {
 
 #[cfg(test)]
 mod tests {
+    use super::super::picture;
     use super::*;
 
     #[test]
@@ -166,10 +155,9 @@ mod tests {
             rows_name: "array",
             columns_name: "processes",
             span: (1.0, 1000.0),
-            label: String::new(),
         };
-        assert_eq!([1.0, 31.0, 1000.0, -1.0].map(|v| map.shade(v)), ["q0", "q3", "q6", "off-scale"]);
-        let drawn = map.draw(Size::Wide);
+        assert_eq!([1.0, 31.0, 1000.0, -1.0].map(|v| shade(v, map.span)), ["q0", "q3", "q6", "off-scale"]);
+        let drawn = picture(&map, Size::Wide, "");
         assert!(drawn.contains("cell missing") && drawn.contains("−1.00\u{a0}ns*"));
         assert!(!drawn.contains("figures in"));
     }
@@ -190,9 +178,8 @@ mod tests {
             rows_name: "array",
             columns_name: "processes",
             span: (1.0, 5000.0),
-            label: String::new(),
         };
-        assert!(map.draw(Size::Narrow).contains("processes; figures in µs"));
-        assert!(!map.draw(Size::Wide).contains("figures in"));
+        assert!(picture(&map, Size::Narrow, "").contains("processes; figures in µs"));
+        assert!(!picture(&map, Size::Wide, "").contains("figures in"));
     }
 }

@@ -3,7 +3,7 @@
 use super::super::scale::{Linear, Log, extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
-use super::Size;
+use super::{Chart, Size};
 
 /// A class of a distribution.
 pub(in crate::html) struct Bin {
@@ -25,60 +25,69 @@ pub(in crate::html) struct Distribution {
     pub(in crate::html) quantiles: Vec<(&'static str, f64)>,
 }
 
+/// Distributions and what they are of.
+pub(in crate::html) struct Histogram {
+    pub(in crate::html) all: Vec<Distribution>,
+    pub(in crate::html) x_name: &'static str,
+}
+
 const TITLE: f64 = 20.0;
 const LABEL_ROW: f64 = 14.0;
 /// A cautious guess at the width of a letter.
 const LETTER: f64 = 6.8;
 const AXIS: f64 = 40.0;
 
-/// The chart as SVG.
-pub(in crate::html) fn draw(all: &[Distribution], x_name: &str, label: &str, size: Size) -> String {
-    let bins = || all.iter().flat_map(|one| &one.bins);
-    let Some((low, high)) = extent(bins().flat_map(|bin| [bin.from, bin.to])) else { return String::new() };
-    let (left, right) = (size.pick(24.0, 16.0), size.width() - size.pick(24.0, 16.0));
-    let x = Log::new((low, high), (left, right));
-    let most = bins().map(|bin| bin.density).fold(0.0, f64::max);
-    let height = size.pick(110.0, 96.0);
-    let mut svg = Svg::default();
-    let mut top = 0.0;
-    for one in all {
-        svg.text((left, top + 13.0), "plot-name", &text::shortened(&one.title, size.pick(90, 40)));
-        let placed = place_labels(one, &x, right);
-        let rows = placed.iter().map(|(_, _, row)| row + 1).max().unwrap_or(0);
-        let plot_top = top + TITLE + rows as f64 * LABEL_ROW + 6.0;
-        let bottom = plot_top + height;
-        // Without figures: the areas compare, and a height by itself is no share of anything.
-        let y = Linear::new((0.0, most), (bottom, plot_top));
-        for tick in ticks((low, high), size.pick(9, 4)) {
-            svg.line((x.at(tick), plot_top), (x.at(tick), bottom + 4.0), "grid");
-            let label = text::ns_tick(tick);
-            let half = label.chars().count() as f64 * LETTER / 2.0;
-            // At a border a centred label would be cut.
-            let middle = x.at(tick).clamp(half, size.width() - half);
-            svg.text((middle, bottom + 16.0), "tick mid", &label);
+impl Chart for Histogram {
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
+        let bins = || self.all.iter().flat_map(|one| &one.bins);
+        let Some((low, high)) = extent(bins().flat_map(|bin| [bin.from, bin.to])) else { return 0.0 };
+        let (left, right) = (size.pick(24.0, 16.0), size.width() - size.pick(24.0, 16.0));
+        let x = Log::new((low, high), (left, right));
+        let most = bins().map(|bin| bin.density).fold(0.0, f64::max);
+        let height = size.pick(110.0, 96.0);
+        let mut top = 0.0;
+        for one in &self.all {
+            svg.text((left, top + 13.0), "plot-name", &text::shortened(&one.title, size.pick(90, 40)));
+            let placed = place_labels(one, &x, right);
+            let rows = placed.iter().map(|(_, _, row)| row + 1).max().unwrap_or(0);
+            let plot_top = top + TITLE + rows as f64 * LABEL_ROW + 6.0;
+            let bottom = plot_top + height;
+            // Without figures: the areas compare, and a height by itself is no share of anything.
+            let y = Linear::new((0.0, most), (bottom, plot_top));
+            for (value, label) in ticks((low, high), size.pick(9, 4), text::ns_tick) {
+                svg.line((x.at(value), plot_top), (x.at(value), bottom + 4.0), "grid");
+                let half = label.chars().count() as f64 * LETTER / 2.0;
+                // At a border a centred label would be cut.
+                let middle = x.at(value).clamp(half, size.width() - half);
+                svg.text((middle, bottom + 16.0), "tick mid", &label);
+            }
+            svg.line((left, bottom), (right, bottom), "axis");
+            for bin in &one.bins {
+                let (from, to) = (x.at(bin.from), x.at(bin.to));
+                let peak = y.at(bin.density);
+                svg.mark((from.midpoint(to), peak), "area", &bin.tip, |svg| {
+                    svg.rect((from, plot_top), (to - from, height), "hit");
+                    let width = (to - from - 1.0).max(0.8);
+                    svg.rect(
+                        (from, peak),
+                        (width, (bottom - peak).max(0.8)),
+                        &format!("fill {}", one.colour),
+                    );
+                });
+            }
+            let label_y = |row: usize| top + TITLE + row as f64 * LABEL_ROW + 10.0;
+            for ((_, _, row), (_, value)) in placed.iter().zip(&one.quantiles) {
+                svg.line((x.at(*value), label_y(*row) + 3.0), (x.at(*value), bottom), "quantile");
+            }
+            // Later, so that no line runs through a label.
+            for (label, start, row) in &placed {
+                svg.text((*start, label_y(*row)), "tick halo", label);
+            }
+            top = bottom + AXIS;
         }
-        svg.line((left, bottom), (right, bottom), "axis");
-        for bin in &one.bins {
-            let (from, to) = (x.at(bin.from), x.at(bin.to));
-            let peak = y.at(bin.density);
-            svg.mark((from.midpoint(to), peak), "area", &bin.tip, |svg| {
-                svg.rect((from, plot_top), (to - from, height), "hit");
-                let width = (to - from - 1.0).max(0.8);
-                svg.rect((from, peak), (width, (bottom - peak).max(0.8)), &format!("fill {}", one.colour));
-            });
-        }
-        let label_y = |row: usize| top + TITLE + row as f64 * LABEL_ROW + 10.0;
-        for ((_, _, row), (_, value)) in placed.iter().zip(&one.quantiles) {
-            svg.line((x.at(*value), label_y(*row) + 3.0), (x.at(*value), bottom), "quantile");
-        }
-        // Later, so that no line runs through a label.
-        for (label, start, row) in &placed {
-            svg.text((*start, label_y(*row)), "tick halo", label);
-        }
-        top = bottom + AXIS;
+        svg.text((left.midpoint(right), top - 8.0), "axis-name mid", self.x_name);
+        top
     }
-    svg.text((left.midpoint(right), top - 8.0), "axis-name mid", x_name);
-    svg.finish((size.width(), top), size.class(), label)
 }
 
 /// Labels of the percentiles: text, left end and row, so that none touches another or leaves the picture.

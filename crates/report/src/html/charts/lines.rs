@@ -57,7 +57,7 @@ impl Frame {
 
 /// The range of the time axis that shows all positive values; of an interval that nearly reaches zero only the part
 /// near the points, for a logarithmic axis would spend most of its length on the rest.
-pub(in crate::html) fn time_domain<'a>(series: impl IntoIterator<Item = &'a Series>) -> Option<(f64, f64)> {
+pub(super) fn time_domain<'a>(series: impl IntoIterator<Item = &'a Series>) -> Option<(f64, f64)> {
     let points: Vec<&Point> = series.into_iter().flat_map(|series| &series.points).collect();
     let (lowest, _) = extent(points.iter().map(|point| point.y.median))?;
     let lows = points.iter().map(|point| point.y.ci_low).filter(|low| *low >= lowest / 3.0);
@@ -70,7 +70,7 @@ pub(in crate::html) fn any_off_axis<'a>(series: impl IntoIterator<Item = &'a Ser
 }
 
 /// Rows the lane for values at or below zero needs, one for each colour; none when there is no such value.
-pub(in crate::html) fn lane_rows<'a>(series: impl IntoIterator<Item = &'a Series>) -> usize {
+pub(super) fn lane_rows<'a>(series: impl IntoIterator<Item = &'a Series>) -> usize {
     let all: Vec<&Series> = series.into_iter().collect();
     if any_off_axis(all.iter().copied()) { colours(&all).len() } else { 0 }
 }

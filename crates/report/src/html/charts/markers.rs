@@ -23,7 +23,7 @@ impl Shape {
 }
 
 /// How a series looks.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(in crate::html) struct Look {
     pub(in crate::html) colour: usize,
     pub(in crate::html) shape: Shape,
@@ -32,6 +32,11 @@ pub(in crate::html) struct Look {
 }
 
 impl Look {
+    /// Of a colour and a shape by their numbers.
+    pub(in crate::html) fn new(colour: usize, shape: usize, dash: usize) -> Self {
+        Self { colour, shape: Shape::nth(shape), dash }
+    }
+
     /// The colour's class.
     pub(in crate::html) fn class(self) -> String {
         format!("c{}", self.colour % COLOURS)

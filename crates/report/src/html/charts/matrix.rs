@@ -2,11 +2,11 @@
 
 use super::super::svg::Svg;
 use super::super::text;
-use super::Size;
 use super::heat_map::{draw_cell, shade};
+use super::{Chart, Size};
 
 /// One count.
-pub(in crate::html) struct Cell {
+pub(in crate::html) struct MatrixCell {
     pub(in crate::html) row: usize,
     pub(in crate::html) column: usize,
     pub(in crate::html) count: u64,
@@ -16,18 +16,15 @@ pub(in crate::html) struct Cell {
 /// The square: names, and the cells that are not zero.
 pub(in crate::html) struct Matrix {
     pub(in crate::html) names: Vec<String>,
-    pub(in crate::html) cells: Vec<Cell>,
+    pub(in crate::html) cells: Vec<MatrixCell>,
     pub(in crate::html) rows_name: &'static str,
     pub(in crate::html) columns_name: &'static str,
-    /// The picture's accessible name.
-    pub(in crate::html) label: String,
 }
 
 const TOP: f64 = 44.0;
 
-impl Matrix {
-    /// The square as SVG.
-    pub(in crate::html) fn draw(&self, size: Size) -> String {
+impl Chart for Matrix {
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
         let left = size.pick(186.0, 118.0);
         let letters = size.pick(22, 13);
         // A column without a count would say nothing; a row still names its number.
@@ -38,7 +35,6 @@ impl Matrix {
         let low = self.cells.iter().map(|cell| cell.count).min().unwrap_or(1).max(1);
         let high = self.cells.iter().map(|cell| cell.count).max().unwrap_or(1);
         let span = (low as f64, high as f64);
-        let mut svg = Svg::default();
         svg.text((left, 14.0), "axis-name", self.columns_name);
         svg.text((0.0, TOP - 10.0), "axis-name", self.rows_name);
         for (place, i) in columns.iter().enumerate() {
@@ -59,13 +55,22 @@ impl Matrix {
                     continue;
                 };
                 let count = cell.count as f64;
-                draw_cell(&mut svg, at, size, &shade(count, span), (true, &text::compact(count)), &cell.tip);
+                draw_cell(svg, at, size, &shade(count, span), (true, &text::compact(count)), &cell.tip);
             }
         }
-        let height = TOP + self.names.len() as f64 * cell_height + 2.0;
-        svg.finish((size.width(), height), size.class(), &self.label)
+        TOP + self.names.len() as f64 * cell_height + 2.0
     }
+}
 
+impl Chart for [Matrix; 2] {
+    /// The first for a desk, the second for a phone.
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
+        let [wide, narrow] = self;
+        size.pick(wide, narrow).draw(svg, size)
+    }
+}
+
+impl Matrix {
     /// What stands for a name at the head of a column: its number, or an ellipsis for the rest.
     fn number(&self, index: usize) -> String {
         let rest = index + 1 == self.names.len() && self.names[index].ends_with("others");

@@ -1,22 +1,52 @@
 //! The charts: figures in, SVG out. Nothing here decides what is shown; the sections do.
 
-pub(super) mod amounts;
-pub(super) mod bars;
-pub(super) mod caches;
-pub(super) mod dots;
-pub(super) mod heat_map;
-pub(super) mod histogram;
-pub(super) mod lines;
-pub(super) mod markers;
-pub(super) mod matrix;
+mod amounts;
+mod bars;
+mod caches;
+mod dots;
+mod heat_map;
+mod histogram;
+mod lines;
+mod markers;
+mod matrix;
 mod rows;
-pub(super) mod size_curve;
-pub(super) mod small_multiples;
-pub(super) mod stack;
-pub(super) mod stretches;
-pub(super) mod time_series;
+mod size_curve;
+mod small_multiples;
+mod stack;
+mod stretches;
+mod time_series;
 
-use super::svg::Size;
+pub(super) use amounts::{Amount, Amounts};
+pub(super) use bars::{Bar, Operation};
+pub(super) use caches::CacheLane;
+pub(super) use dots::{Dot, Facet, MethodRows};
+pub(super) use heat_map::{HeatCell, HeatMap};
+pub(super) use histogram::{Bin, Distribution, Histogram};
+pub(super) use lines::{Point, Series, any_off_axis};
+pub(super) use markers::{
+    Look, Shape, block_item, hollow_item, idle_item, interval_item, line_item, off_axis_item, shape_item,
+};
+pub(super) use matrix::{Matrix, MatrixCell};
+pub(super) use size_curve::SizeCurve;
+pub(super) use small_multiples::{OFF_AXIS, SmallMultiples};
+pub(super) use stack::{Stack, StackPart};
+pub(super) use stretches::{Gap, Lane};
+pub(super) use time_series::{Curve, Panel, Span, Step, TimeSeries};
+
+use super::svg::{Size, Svg};
+
+/// A chart is a value that can be drawn for a desk and for a phone.
+pub(super) trait Chart {
+    /// Draws the chart and says how high it is; 0 when there is nothing to draw.
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64;
+}
+
+/// A chart as SVG; `label` is its accessible name.
+pub(super) fn picture(chart: &dyn Chart, size: Size, label: &str) -> String {
+    let mut svg = Svg::default();
+    let height = chart.draw(&mut svg, size);
+    if height > 0.0 { svg.finish((size.width(), height), size.class(), label) } else { String::new() }
+}
 
 /// A median and the ends of its interval.
 #[derive(Clone, Copy)]
@@ -27,18 +57,16 @@ pub(super) struct Spread {
 }
 
 macro_rules! spreads {
-    ($($estimate:ty: $low:ident, $high:ident;)*) => {
+    ($($estimate:ty)*) => {
         $(impl From<&$estimate> for Spread {
             fn from(estimate: &$estimate) -> Self {
-                Self { median: estimate.median, ci_low: estimate.$low, ci_high: estimate.$high }
+                Self { median: estimate.median, ci_low: estimate.ci_low, ci_high: estimate.ci_high }
             }
         })*
     };
 }
 
 spreads! {
-    swtch_profile::model::Estimate: ci_low, ci_high;
-    swtch_profile::model::Indirect: ci_low, ci_high;
-    swtch_study::model::Estimate: ci_low, ci_high;
-    swtch_faas::Estimate: ci_low, ci_high;
+    swtch_profile::model::Estimate swtch_profile::model::Indirect
+    swtch_study::model::Estimate swtch_faas::Estimate
 }

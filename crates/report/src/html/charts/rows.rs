@@ -24,20 +24,19 @@ pub(super) fn tick(svg: &mut Svg, at: f64, axis: f64, bottom: f64, label: &str) 
     svg.text((at, axis - 11.0), anchor, label);
 }
 
-/// The picture: ticks by their place in pixels, and `gap` pixels between rows; `draw` gets the top of an item's bar.
+/// Draws ticks by their place in pixels, and `gap` pixels between rows; `draw` gets the top of an item's bar.
 pub(super) fn draw<T>(
+    svg: &mut Svg,
     items: &[T],
     ticks: &[(f64, String)],
     (gap, size): (f64, Size),
     name: impl Fn(&T) -> &str,
     mut draw: impl FnMut(&mut Svg, &T, f64),
-    label: &str,
-) -> String {
+) -> f64 {
     let row = BAR + gap + size.pick(0.0, NAME);
     let bottom = AXIS + items.len() as f64 * row;
-    let mut svg = Svg::default();
     for (at, label) in ticks {
-        tick(&mut svg, *at, AXIS, bottom, label);
+        tick(svg, *at, AXIS, bottom, label);
     }
     for (i, item) in items.iter().enumerate() {
         let top = AXIS + i as f64 * row;
@@ -47,7 +46,7 @@ pub(super) fn draw<T>(
         } else {
             svg.text((0.0, top + 13.0), "row-name halo", &text::shortened(name(item), LETTERS.1));
         }
-        draw(&mut svg, item, top + size.pick(0.0, NAME));
+        draw(svg, item, top + size.pick(0.0, NAME));
     }
-    svg.finish((size.width(), bottom + 4.0), size.class(), label)
+    bottom + 4.0
 }

@@ -3,9 +3,9 @@
 use super::super::scale::{binary_ticks, extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
-use super::Size;
-use super::caches::{self, Lane};
+use super::caches::{self, CacheLane};
 use super::lines::{Frame, Plot, Series, lane_rows, time_domain};
+use super::{Chart, Size};
 
 /// What the chart shows.
 pub(in crate::html) struct SizeCurve {
@@ -15,22 +15,19 @@ pub(in crate::html) struct SizeCurve {
     pub(in crate::html) indirect: Vec<Series>,
     /// c1 and its colour's class, for each profile.
     pub(in crate::html) direct: Vec<(f64, String)>,
-    pub(in crate::html) lanes: Vec<Lane>,
+    pub(in crate::html) lanes: Vec<CacheLane>,
     /// Whether the series' names stand at their ends.
     pub(in crate::html) end_labels: bool,
-    /// The picture's accessible name.
-    pub(in crate::html) label: String,
 }
 
 const TITLE: f64 = 24.0;
 /// Room for the longest name, `read-modify-write`, in the widest of the usual fonts.
 const END_LABELS: f64 = 144.0;
 
-impl SizeCurve {
-    /// The chart as SVG; empty when no point is positive.
-    pub(in crate::html) fn draw(&self, size: Size) -> String {
+impl Chart for SizeCurve {
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
         let sizes = self.total.iter().chain(&self.indirect).flat_map(|series| &series.points).map(|p| p.x);
-        let Some(domain) = extent(sizes) else { return String::new() };
+        let Some(domain) = extent(sizes) else { return 0.0 };
         let left = size.pick(64.0, 52.0);
         let right = if self.end_labels && size == Size::Wide { END_LABELS } else { 16.0 };
         let width = size.width() - left - right;
@@ -39,26 +36,25 @@ impl SizeCurve {
         let lower =
             Frame { left, top: upper.bottom() + TITLE + 26.0, width, height: size.pick(190.0, 170.0) };
 
-        let mut svg = Svg::default();
         let spans = [(upper.top, upper.bottom()), (lower.top, lower.bottom())];
         let x = Plot::new(upper, domain, (1.0, 10.0), 0).x;
-        caches::draw(&mut svg, &self.lanes, &x, (left, upper.right()), &spans, size);
+        caches::draw(svg, &self.lanes, &x, (left, upper.right()), &spans, size);
         let total = Half { title: "Total cost c2, per switch", series: &self.total, direct: &self.direct };
         let indirect =
             Half { title: "Indirect cost c2 − c1, per switch", series: &self.indirect, direct: &[] };
-        self.half(&mut svg, upper, domain, &total, size);
-        self.half(&mut svg, lower, domain, &indirect, size);
+        self.half(svg, upper, domain, &total, size);
+        self.half(svg, lower, domain, &indirect, size);
         svg.text((left + width / 2.0, lower.bottom() + 38.0), "axis-name mid", "size of each task’s array");
-        svg.finish((size.width(), lower.bottom() + 44.0), size.class(), &self.label)
+        lower.bottom() + 44.0
     }
+}
 
+impl SizeCurve {
     fn half(&self, svg: &mut Svg, frame: Frame, domain: (f64, f64), half: &Half<'_>, size: Size) {
         svg.text((frame.left, frame.top - 8.0), "plot-name", half.title);
         let y_domain = time_domain(half.series).map_or((1.0, 10.0), |domain| widened(domain, half.direct));
         let plot = Plot::new(frame, domain, y_domain, lane_rows(half.series));
-        let y_ticks: Vec<_> =
-            ticks(y_domain, size.pick(8, 6)).into_iter().map(|t| (t, text::ns_tick(t))).collect();
-        plot.time_axis(svg, &y_ticks, true);
+        plot.time_axis(svg, &ticks(y_domain, size.pick(8, 6), text::ns_tick), true);
         let x_ticks = binary_ticks(domain, size.pick(8, 4));
         let x_labels: Vec<_> = x_ticks.into_iter().map(|t| (t as f64, text::bytes(t))).collect();
         plot.x_axis(svg, &x_labels);

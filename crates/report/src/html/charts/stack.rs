@@ -3,7 +3,7 @@
 use super::super::scale::Linear;
 use super::super::svg::Svg;
 use super::super::text;
-use super::{Size, rows};
+use super::{Chart, Size, rows};
 
 /// A part of a bar.
 pub(in crate::html) struct StackPart {
@@ -20,20 +20,21 @@ pub(in crate::html) struct Stack {
     pub(in crate::html) parts: Vec<StackPart>,
 }
 
-/// The chart as SVG.
-pub(in crate::html) fn draw(stacks: &[Stack], label: &str, size: Size) -> String {
-    let x = Linear::new((0.0, 1.0), (rows::left(size), size.width() - 24.0));
-    let quarters = (0..=4u32).map(|quarter| f64::from(quarter) / 4.0);
-    let ticks: Vec<_> = quarters.map(|share| (x.at(share), text::percent_tick(share))).collect();
-    let bar = |svg: &mut Svg, stack: &Stack, top: f64| {
-        let mut before = 0.0;
-        for part in stack.parts.iter().filter(|part| part.share > 0.0) {
-            let (from, to) = (x.at(before), x.at(before + part.share));
-            before += part.share;
-            svg.mark((from.midpoint(to), top), "area", &part.tip, |svg| {
-                svg.rect((from, top), (to - from, rows::BAR), &format!("part {}", part.class));
-            });
-        }
-    };
-    rows::draw(stacks, &ticks, (size.pick(7.0, 8.0), size), |stack| &stack.label, bar, label)
+impl Chart for Vec<Stack> {
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
+        let x = Linear::new((0.0, 1.0), (rows::left(size), size.width() - 24.0));
+        let quarters = (0..=4u32).map(|quarter| f64::from(quarter) / 4.0);
+        let ticks: Vec<_> = quarters.map(|share| (x.at(share), text::percent_tick(share))).collect();
+        let bar = |svg: &mut Svg, stack: &Stack, top: f64| {
+            let mut before = 0.0;
+            for part in stack.parts.iter().filter(|part| part.share > 0.0) {
+                let (from, to) = (x.at(before), x.at(before + part.share));
+                before += part.share;
+                svg.mark((from.midpoint(to), top), "area", &part.tip, |svg| {
+                    svg.rect((from, top), (to - from, rows::BAR), &format!("part {}", part.class));
+                });
+            }
+        };
+        rows::draw(svg, self, &ticks, (size.pick(7.0, 8.0), size), |stack| &stack.label, bar)
+    }
 }

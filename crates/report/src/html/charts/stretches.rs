@@ -3,9 +3,9 @@
 use super::super::scale::Linear;
 use super::super::svg::Svg;
 use super::super::text;
-use super::Size;
 use super::rows::{self, BAR};
 use super::time_series::time_ticks;
+use super::{Chart, Size};
 
 /// A stretch in which nothing ran, ns since the beginning.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,13 +30,14 @@ const APART: f64 = 3.0;
 /// Pixels that a pointer needs to meet something.
 const MEETS: f64 = 4.0;
 
-/// The chart as SVG.
-pub(in crate::html) fn draw(lanes: &[Lane], label: &str, size: Size) -> String {
-    let end = lanes.iter().map(|lane| lane.length).fold(0.0, f64::max);
-    let x = Linear::new((0.0, end), (rows::left(size), size.width() - 24.0));
-    let ticks = time_ticks(end, size.pick(8, 4)).into_iter().map(|(value, label)| (x.at(value), label));
-    let bar = |svg: &mut Svg, lane: &Lane, top| lane.draw(svg, &x, top);
-    rows::draw(lanes, &ticks.collect::<Vec<_>>(), (9.0, size), |lane| &lane.label, bar, label)
+impl Chart for Vec<Lane> {
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
+        let end = self.iter().map(|lane| lane.length).fold(0.0, f64::max);
+        let x = Linear::new((0.0, end), (rows::left(size), size.width() - 24.0));
+        let ticks = time_ticks(end, size.pick(8, 4)).into_iter().map(|(value, label)| (x.at(value), label));
+        let bar = |svg: &mut Svg, lane: &Lane, top| lane.draw(svg, &x, top);
+        rows::draw(svg, self, &ticks.collect::<Vec<_>>(), (9.0, size), |lane| &lane.label, bar)
+    }
 }
 
 impl Lane {
@@ -100,6 +101,7 @@ fn told_apart<'a>(gaps: &'a [Gap], x: &Linear) -> Vec<&'a [Gap]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::picture;
     use super::*;
 
     fn lane(gaps: &[(f64, f64)]) -> Lane {
@@ -109,7 +111,7 @@ mod tests {
 
     #[test]
     fn running_and_standing_still_take_turns() {
-        let drawn = draw(&[lane(&[(8.0, 100.0), (108.0, 200.0)])], "gaps", Size::Wide);
+        let drawn = picture(&vec![lane(&[(8.0, 100.0), (108.0, 200.0)])], Size::Wide, "gaps");
         assert_eq!(drawn.matches("class=\"fill c0\"").count(), 3);
         assert_eq!(drawn.matches("class=\"mark area\"").count(), 2);
         assert!(drawn.contains("92.0\u{a0}ms standing still\nfrom 8.00 to 100\u{a0}ms"), "{drawn}");
@@ -130,7 +132,7 @@ mod tests {
 
     #[test]
     fn without_a_gap_it_is_one_block() {
-        let drawn = draw(&[lane(&[])], "gaps", Size::Narrow);
+        let drawn = picture(&vec![lane(&[])], Size::Narrow, "gaps");
         assert_eq!(drawn.matches("class=\"fill c0\"").count(), 1);
         assert!(drawn.contains("no gap in 300"), "{drawn}");
     }

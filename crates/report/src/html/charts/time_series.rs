@@ -3,7 +3,7 @@
 use super::super::scale::{Linear, even_ticks};
 use super::super::svg::Svg;
 use super::super::text;
-use super::Size;
+use super::{Chart, Size};
 
 /// A stretch of time, ns since the start, and the value in it; none where it is not known.
 #[derive(Clone, Copy)]
@@ -39,22 +39,18 @@ pub(in crate::html) struct Span {
 pub(in crate::html) struct TimeSeries {
     pub(in crate::html) panels: Vec<Panel>,
     pub(in crate::html) spans: Vec<Span>,
-    /// The picture's accessible name.
-    pub(in crate::html) label: String,
 }
 
 const TITLE: f64 = 24.0;
 const AXIS: f64 = 40.0;
 
-impl TimeSeries {
-    /// The chart as SVG.
-    pub(in crate::html) fn draw(&self, size: Size) -> String {
+impl Chart for TimeSeries {
+    fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
         let (left, right) = (size.pick(52.0, 40.0), size.width() - size.pick(16.0, 14.0));
         let end = self.spans.iter().map(|span| span.to).fold(0.0, f64::max);
         let x = Linear::new((0.0, end), (left, right));
         let height = size.pick(92.0, 76.0);
         let bottom = self.panels.len() as f64 * (TITLE + height + 8.0);
-        let mut svg = Svg::default();
         for (value, label) in time_ticks(end, size.pick(8, 4)) {
             let at = x.at(value);
             svg.line((at, TITLE), (at, bottom + 4.0), "grid");
@@ -63,7 +59,7 @@ impl TimeSeries {
         svg.text((left.midpoint(right), bottom + AXIS - 4.0), "axis-name mid", "time since the start");
         for (i, panel) in self.panels.iter().enumerate() {
             let top = i as f64 * (TITLE + height + 8.0) + TITLE;
-            panel.draw(&mut svg, &x, (left, right), (top, top + height));
+            panel.draw(svg, &x, (left, right), (top, top + height));
         }
         for span in &self.spans {
             let (from, to) = (x.at(span.from), x.at(span.to));
@@ -71,7 +67,7 @@ impl TimeSeries {
                 svg.rect((from, TITLE), (to - from, bottom - TITLE), "hit moment");
             });
         }
-        svg.finish((size.width(), bottom + AXIS), size.class(), &self.label)
+        bottom + AXIS
     }
 }
 
@@ -151,6 +147,7 @@ fn tick_label(at_s: f64, step_s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::picture;
     use super::*;
 
     fn labels(end_s: f64) -> Vec<String> {
@@ -172,7 +169,7 @@ mod tests {
         let line = Curve { colour: "c0".to_owned(), steps };
         let panel = Panel { title: "", curves: vec![line], least: 1.0 };
         let spans = vec![Span { from: 0.0, to: 3.0, tip: vec!["t".to_owned()] }];
-        let drawn = TimeSeries { panels: vec![panel], spans, label: String::new() }.draw(Size::Wide);
+        let drawn = picture(&TimeSeries { panels: vec![panel], spans }, Size::Wide, "");
         assert_eq!(drawn.matches("class=\"line thin c0\"").count(), 2);
         assert_eq!(drawn.matches("class=\"mark area\"").count(), 1);
     }

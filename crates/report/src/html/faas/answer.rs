@@ -1,14 +1,13 @@
 //! The answer: what a switch costs by tier, which tier is best for which work, how much time is throttled, the quota from inside.
 
-use super::super::page::Section;
-use super::super::subjects::KeyFigure;
-use super::super::text;
-use super::figures::{of_work, usual_work};
-use super::quota::error;
-use super::{Functions, NamedFaas, language, studies};
 use swtch_faas::response::{Measurement, Response};
 use swtch_faas::tiers::{TierRow, Tiers};
 use swtch_faas::{Document, Estimate};
+
+use super::figures::{of_work, usual_work};
+use super::quota::error;
+use super::{Functions, language, studies};
+use crate::html::prelude::*;
 
 /// Pieces of advice at the top; the others are in the section.
 const AT_TOP: usize = 2;
@@ -16,8 +15,8 @@ const AT_TOP: usize = 2;
 const HARDLY: f64 = 0.01;
 
 /// What a document answers; less advice where it is not alone.
-pub(super) fn sentences(named: &NamedFaas, alone: bool) -> Vec<String> {
-    match &named.document {
+pub(super) fn sentences(document: &Document, alone: bool) -> Vec<String> {
+    match document {
         Document::Response(response) => vec![of_response(response)],
         Document::Tiers(tiers) => {
             let mut texts = vec![of_tiers(tiers)];
@@ -48,50 +47,42 @@ fn on_average(estimate: &Estimate) -> String {
 }
 
 fn of_response(response: &Response) -> String {
-    let mut words = match plainest(response) {
-        Some((measurement, net)) => {
-            let count = measurement.task_count;
-            format!(
-                "In {}, a switch between {} {} (method {}) costs {} in the median{}, its read and write left out.",
-                language(&response.handler.language),
-                if count == 2 { "two".to_owned() } else { count.to_string() },
-                measurement.tasks,
-                measurement.method,
-                with_interval(&net),
-                on_average(&net),
-            )
-        }
-        None => "No method found what a switch costs; the last section says why.".to_owned(),
-    };
-    if let Some(sentence) = quota(response) {
-        words.push_str(&format!(" {sentence}"));
-    }
-    words
+    let cost = plainest(response).map(|(measurement, net)| {
+        let count = measurement.task_count;
+        format!(
+            "In {}, a switch between {} {} (method {}) costs {} in the median{}, its read and write left out.",
+            language(&response.handler.language),
+            if count == 2 { "two".to_owned() } else { count.to_string() },
+            measurement.tasks,
+            measurement.method,
+            with_interval(&net),
+            on_average(&net),
+        )
+    });
+    let none = || "No method found what a switch costs; the last section says why.".to_owned();
+    let sentences: Vec<String> = [cost.unwrap_or_else(none)].into_iter().chain(quota(response)).collect();
+    sentences.join(" ")
 }
 
 /// How it was stopped, as it saw itself, and what the control group says.
 fn quota(response: &Response) -> Option<String> {
-    let throttling = response.throttling.as_ref()?;
-    let seen = throttling.inferred.as_ref()?;
+    let seen = response.inferred()?;
     let Some((quota, period)) = seen.quota_ns.zip(seen.period_ns) else {
         let received = seen.cpus.or_else(|| Some(response.cpu.as_ref()?.share?.median))?;
-        return Some(format!(
-            "No quota stopped it while it spun: it received {}\u{a0}CPUs.",
-            text::amount(received)
-        ));
+        let received = text::amount(received);
+        return Some(format!("No quota stopped it while it spun: it received {received}\u{a0}CPUs."));
     };
-    let set = throttling.platform.as_ref().and_then(|set| set.quota_ns.zip(set.period_ns));
-    let beside = set.map_or_else(
-        || "; its control group cannot be read from inside".to_owned(),
-        |(quota, period)| {
-            format!("; its control group says {} of {}", text::ns(quota as f64), text::ns(period as f64))
-        },
-    );
+    let beside = match response.set().and_then(|set| set.quota_ns.zip(set.period_ns)) {
+        Some((quota, period)) => {
+            format!("its control group says {} of {}", text::ns(quota as f64), text::ns(period as f64))
+        }
+        None => "its control group cannot be read from inside".to_owned(),
+    };
     let still = response.timeline().map_or_else(String::new, |timeline| {
         format!("It stood still for {} of the time it spun: ", text::percent(timeline.share_in_gaps()))
     });
-    let saw =
-        format!("seen from inside, the quota is {} of every {}{beside}.", text::ns(quota), text::ns(period));
+    let (quota, period) = (text::ns(quota), text::ns(period));
+    let saw = format!("seen from inside, the quota is {quota} of every {period}; {beside}.");
     Some(text::capitalised(&format!("{still}{saw}")))
 }
 
@@ -154,13 +145,11 @@ fn tier_name(name: &str) -> String {
 
 /// Where throttling is worst, and from which tier on there is none.
 fn standing_still(tiers: &Tiers, rows: &[&TierRow]) -> Option<String> {
-    let shares: Vec<(&str, f64)> = rows
-        .iter()
-        .filter_map(|row| Some((row.tier.as_str(), row.throttled_periods_share?.median)))
-        .collect();
-    let (worst, most) = shares.iter().max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let known = rows.iter().filter_map(|row| Some((row.tier.as_str(), throttled_share(row)?)));
+    let shares: Vec<(&str, f64)> = known.collect();
+    let ((worst, _), most) = largest(&shares, |(_, share)| Some(*share))?;
     let with = of_work(usual_work(tiers)?);
-    if *most <= HARDLY {
+    if most <= HARDLY {
         return Some(format!(
             "With {with} no tier is throttled in more than {} of its periods.",
             text::percent(HARDLY)
@@ -173,34 +162,32 @@ fn standing_still(tiers: &Tiers, rows: &[&TierRow]) -> Option<String> {
     };
     Some(format!(
         "With {with} the quota stops the function in {} of the periods at {}; {until}.",
-        text::percent(*most),
+        text::percent(most),
         tier_name(worst)
     ))
 }
 
+fn throttled_share(row: &TierRow) -> Option<f64> {
+    Some(row.throttled_periods_share?.median)
+}
+
 /// The largest relative error of what is seen from inside, and at which tier.
 fn worst_error(tiers: &Tiers) -> Option<(f64, &str)> {
-    let errors = tiers.quota_check.iter().flat_map(|check| {
-        [
-            check.error_period.or_else(|| error(check.inferred_period_us, check.period_us)),
-            check.error_quota.or_else(|| error(check.inferred_quota_us, check.quota_us)),
-        ]
-        .into_iter()
-        .flatten()
-        .map(|error| (error.abs(), check.tier.as_str()))
-    });
-    errors.max_by(|one, other| one.0.total_cmp(&other.0))
+    let (check, worst) = largest(&tiers.quota_check, |check| {
+        let period = check.error_period.or_else(|| error(check.inferred_period_us, check.period_us));
+        let quota = check.error_quota.or_else(|| error(check.inferred_quota_us, check.quota_us));
+        [period, quota].into_iter().flatten().map(f64::abs).max_by(f64::total_cmp)
+    })?;
+    Some((worst, &check.tier))
 }
 
 /// Which tier to take for which work.
 pub(super) fn advice(subjects: Functions<'_>) -> Option<Section> {
     let intro = "Invocations of the tiers took turns, so that slow stretches of the machine met all of them.";
     let mut section = Section::new("advice", "Which tier to take", intro);
-    for (i, tiers) in studies(subjects) {
-        for advice in &tiers.advice {
-            section.say(subjects.prefixed(i, &sentence(&advice.text)));
-        }
-    }
+    section.put(studies(subjects).flat_map(|(one, tiers)| {
+        tiers.advice.iter().map(move |advice| one.prefixed(&sentence(&advice.text)))
+    }));
     section.unless_empty()
 }
 
@@ -211,7 +198,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// The key figures.
-pub(super) const TILES: [KeyFigure<NamedFaas>; 4] = [
+pub(super) const TILES: [KeyFigure<Document>; 4] = [
     ("A switch", "in the median", switch),
     ("Standing still", "share of the time, or of a tier's periods, in which a quota stopped it", still),
     ("Slow-down", "time taken to time had nothing stopped it", slow_down),
@@ -226,101 +213,81 @@ fn span(values: impl Iterator<Item = f64>) -> Option<String> {
     Some(if text::ns(low) == text::ns(high) { text::ns(low) } else { text::ns_range(low, high) })
 }
 
-fn switch(named: &NamedFaas) -> (Option<String>, String) {
-    match &named.document {
-        Document::Response(response) => match plainest(response) {
-            Some((measurement, net)) => {
-                let detail = format!("{} without read and write{}", measurement.method, on_average(&net));
-                (Some(text::ns(net.median)), detail)
-            }
-            None => (None, "not measured".to_owned()),
-        },
+fn switch(document: &Document) -> Known {
+    let none = "not measured";
+    match document {
+        Document::Response(response) => {
+            let (measurement, net) = plainest(response).ok_or(none)?;
+            let detail = format!("{} without read and write{}", measurement.method, on_average(&net));
+            Ok((text::ns(net.median), detail))
+        }
         Document::Tiers(tiers) => {
             let rows = usual_rows(tiers);
             let costs = || rows.iter().filter_map(|row| switch_cost(row));
-            let mean = span(costs().map(|(.., mean)| mean));
-            let detail = mean.map_or_else(
-                || "not measured".to_owned(),
-                |mean| format!("with read and write, {mean} on average"),
-            );
-            (span(costs().map(|(_, median, _)| median)), detail)
+            let median = span(costs().map(|(_, median, _)| median)).ok_or(none)?;
+            let mean = span(costs().map(|(.., mean)| mean)).ok_or(none)?;
+            Ok((median, format!("with read and write, {mean} on average")))
         }
     }
 }
 
-fn still(named: &NamedFaas) -> (Option<String>, String) {
-    match &named.document {
-        Document::Response(response) => match response.timeline() {
-            Some(timeline) => {
-                let (count, length) = (timeline.gaps.len(), text::ns(timeline.length_ns as f64));
-                let gaps = if count == 1 { "gap" } else { "gaps" };
-                (Some(text::percent(timeline.share_in_gaps())), format!("{count} {gaps} in {length}"))
-            }
-            None => (None, "nothing spun".to_owned()),
-        },
+fn still(document: &Document) -> Known {
+    match document {
+        Document::Response(response) => {
+            let timeline = response.timeline().ok_or("nothing spun")?;
+            let (count, length) = (timeline.gaps.len(), text::ns(timeline.length_ns as f64));
+            let gaps = if count == 1 { "gap" } else { "gaps" };
+            Ok((text::percent(timeline.share_in_gaps()), format!("{count} {gaps} in {length}")))
+        }
         Document::Tiers(tiers) => {
-            let shares = tiers.rows.iter().filter_map(|row| Some((row, row.throttled_periods_share?.median)));
-            let (share, of) = worst(shares, text::percent, "not known of any tier");
-            let of = if share.is_some() { format!("of the periods, {of}") } else { of };
-            (share, of)
+            let (share, at) = worst(tiers, throttled_share)?;
+            Ok((text::percent(share), format!("of the periods, {at}")))
         }
     }
 }
 
 /// The largest figure among rows, and whose it is.
-fn worst<'a>(
-    rows: impl Iterator<Item = (&'a TierRow, f64)>,
-    words: fn(f64) -> String,
-    none: &str,
-) -> (Option<String>, String) {
-    match rows.max_by(|one, other| one.1.total_cmp(&other.1)) {
-        Some((row, most)) => {
-            (Some(words(most)), format!("at most, at {} with {}", tier_name(&row.tier), of_work(row.work_ms)))
-        }
-        None => (None, none.to_owned()),
-    }
+fn worst(tiers: &Tiers, of: fn(&TierRow) -> Option<f64>) -> Result<(f64, String), String> {
+    let (row, most) = largest(&tiers.rows, of).ok_or("not known of any tier")?;
+    Ok((most, format!("at most, at {} with {}", tier_name(&row.tier), of_work(row.work_ms))))
 }
 
-fn slow_down(named: &NamedFaas) -> (Option<String>, String) {
-    match &named.document {
-        Document::Response(response) => match response.work.as_ref().filter(|work| work.cpu_ns > 0) {
-            Some(done) => {
-                let (wall_ns, cpu_ns) = (done.wall_ns as f64, done.cpu_ns as f64);
-                let detail = format!("{} of CPU time took {}", text::ns(cpu_ns), text::ns(wall_ns));
-                (Some(text::times(wall_ns / cpu_ns)), detail)
-            }
-            None => (None, "no work was asked for".to_owned()),
-        },
-        Document::Tiers(tiers) => {
-            let slow = tiers.rows.iter().filter_map(|row| Some((row, row.slowdown?.median)));
-            worst(slow, text::times, "not known of any tier")
-        }
-    }
-}
-
-fn seen(named: &NamedFaas) -> (Option<String>, String) {
-    match &named.document {
+fn slow_down(document: &Document) -> Known {
+    match document {
         Document::Response(response) => {
-            let throttling = response.throttling.as_ref();
-            let inferred = throttling.and_then(|throttling| throttling.inferred.as_ref());
-            let Some((quota, period)) = inferred.and_then(|seen| seen.quota_ns.zip(seen.period_ns)) else {
-                let received = inferred.and_then(|seen| seen.cpus);
-                let detail = received.map_or_else(
-                    || "not told".to_owned(),
-                    |cpus| format!("{} CPUs received", text::amount(cpus)),
-                );
-                return (None, format!("no quota seen; {detail}"));
-            };
-            let set = throttling.and_then(|throttling| throttling.platform.as_ref()?.quota_ns);
-            let detail = format!("{} of {}", text::ns(quota), text::ns(period));
-            match error(Some(quota), set.map(|quota| quota as f64)) {
-                Some(error) => (Some(text::percent_signed(error)), detail),
-                None => (Some(detail), "nothing to compare with".to_owned()),
-            }
+            let work =
+                response.work.as_ref().filter(|work| work.cpu_ns > 0).ok_or("no work was asked for")?;
+            let (wall_ns, cpu_ns) = (work.wall_ns as f64, work.cpu_ns as f64);
+            let detail = format!("{} of CPU time took {}", text::ns(cpu_ns), text::ns(wall_ns));
+            Ok((text::times(wall_ns / cpu_ns), detail))
         }
-        Document::Tiers(tiers) => match worst_error(tiers) {
-            Some((worst, tier)) => (Some(text::percent(worst)), format!("at most, at {}", tier_name(tier))),
-            None => (None, "no quota was seen".to_owned()),
-        },
+        Document::Tiers(tiers) => {
+            let (slowdown, at) = worst(tiers, |row| Some(row.slowdown?.median))?;
+            Ok((text::times(slowdown), at))
+        }
+    }
+}
+
+fn seen(document: &Document) -> Known {
+    match document {
+        Document::Response(response) => {
+            let inferred = response.inferred();
+            let (quota, period) =
+                inferred.and_then(|seen| seen.quota_ns.zip(seen.period_ns)).ok_or_else(|| {
+                    let received = inferred.and_then(|seen| seen.cpus);
+                    let received = received.map(|cpus| format!("{} CPUs received", text::amount(cpus)));
+                    format!("no quota seen; {}", received.as_deref().unwrap_or("not told"))
+                })?;
+            let set = response.set().and_then(|set| set.quota_ns);
+            let detail = format!("{} of {}", text::ns(quota), text::ns(period));
+            Ok(match error(Some(quota), set.map(|quota| quota as f64)) {
+                Some(error) => (text::percent_signed(error), detail),
+                None => (detail, "nothing to compare with".to_owned()),
+            })
+        }
+        Document::Tiers(tiers) => {
+            let (worst, tier) = worst_error(tiers).ok_or("no quota was seen")?;
+            Ok((text::percent(worst), format!("at most, at {}", tier_name(tier))))
+        }
     }
 }

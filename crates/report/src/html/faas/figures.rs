@@ -1,16 +1,15 @@
 //! What the sections share: costs by tier, words and cells for figures.
 
-use super::super::charts::markers::{Look, Shape};
-use super::super::page::Cell;
-use super::super::text;
+use swtch_faas::tiers::{Ending, TierRow, Tiers, UNTHROTTLED};
+use swtch_faas::{Document, Estimate, Response};
+
 use super::{Functions, responses, studies};
-use swtch_faas::tiers::{Ending, Tiers, UNTHROTTLED};
-use swtch_faas::{Estimate, Response};
+use crate::html::prelude::*;
 
 /// What a switch costs at a tier, its read and write included.
-pub(super) struct TierCost {
-    pub(super) subject: usize,
-    pub(super) method: String,
+pub(super) struct TierCost<'a> {
+    pub(super) one: One<'a, Document>,
+    pub(super) method: &'a str,
     pub(super) tier: String,
     pub(super) memory_mb: u64,
     pub(super) cpus: Option<f64>,
@@ -19,45 +18,30 @@ pub(super) struct TierCost {
 }
 
 /// What a switch costs at each tier: a study's rows of its usual work, and responses that know their tier.
-pub(super) fn tier_costs(subjects: Functions<'_>) -> Vec<TierCost> {
+pub(super) fn tier_costs(subjects: Functions<'_>) -> Vec<TierCost<'_>> {
     let mut costs = Vec::new();
-    for (subject, tiers) in studies(subjects) {
+    for (one, tiers) in studies(subjects) {
         let Some(work_ms) = usual_work(tiers) else { continue };
-        for tier in &tiers.tiers {
-            let (Some(row), Some(memory_mb)) = (tiers.row(&tier.name, work_ms), tier.memory_mb) else {
-                continue;
-            };
-            costs.extend(row.switch_ns.as_ref().and_then(|cost| {
-                Some(TierCost {
-                    subject,
-                    method: cost.method.clone(),
-                    tier: tier.name.clone(),
-                    memory_mb,
-                    cpus: tier.cpus,
-                    median: cost.median?,
-                    mean: cost.mean,
-                })
-            }));
-        }
+        costs.extend(tiers.tiers.iter().filter_map(|tier| {
+            let (row, memory_mb) = tiers.row(&tier.name, work_ms).zip(tier.memory_mb)?;
+            let cost = row.switch_ns.as_ref()?;
+            let (method, median, mean) = (&*cost.method, cost.median?, cost.mean);
+            Some(TierCost { one, method, tier: tier.name.clone(), memory_mb, cpus: tier.cpus, median, mean })
+        }));
     }
     // A study has pipes only; beside one, other methods would stand alone.
     let with_study = !costs.is_empty();
-    for (subject, response) in responses(subjects) {
+    for (one, response) in responses(subjects) {
         let Some(memory_mb) = response.platform.memory_mb else { continue };
-        for measurement in response.measurements.iter().filter(|one| !with_study || one.method == "pipe") {
+        let wanted = response.measurements.iter().filter(|of| !with_study || of.method == "pipe");
+        costs.extend(wanted.filter_map(|measurement| {
             // With the read and write, as the studies have it.
-            costs.extend(measurement.gross_ns.map(|median| TierCost {
-                subject,
-                method: measurement.method.clone(),
-                tier: format!("{memory_mb} MB"),
-                memory_mb,
-                cpus: response.platform.cpus,
-                median,
-                mean: mean_of(&median),
-            }));
-        }
+            let (method, median) = (&*measurement.method, measurement.gross_ns?);
+            let (tier, cpus, mean) = (format!("{memory_mb} MB"), response.platform.cpus, mean_of(&median));
+            Some(TierCost { one, method, tier, memory_mb, cpus, median, mean })
+        }));
     }
-    costs.sort_by_key(|one| (one.subject, one.memory_mb));
+    costs.sort_by_key(|cost| (cost.one.index, cost.memory_mb));
     costs
 }
 
@@ -70,12 +54,20 @@ pub(super) fn mean_of(estimate: &Estimate) -> Option<Estimate> {
 /// The work that most tiers have a switch cost for, the longest of those.
 pub(super) fn usual_work(tiers: &Tiers) -> Option<f64> {
     let having = |work_ms: f64| {
-        let has = |row: &&swtch_faas::tiers::TierRow| {
+        let has = |row: &&TierRow| {
             row.work_ms == work_ms && (row.switch_ns.is_some() || row.throttled_periods_share.is_some())
         };
         tiers.rows.iter().filter(has).count()
     };
     tiers.works().into_iter().max_by_key(|work_ms| having(*work_ms))
+}
+
+/// The rows of a tier that have an amount of work, ascending.
+pub(super) fn by_work<'a>(tiers: &'a Tiers, tier: &str) -> Vec<&'a TierRow> {
+    let mut rows: Vec<&TierRow> =
+        tiers.rows.iter().filter(|row| row.tier == tier && row.work_ms > 0.0).collect();
+    rows.sort_by(|one, other| one.work_ms.total_cmp(&other.work_ms));
+    rows
 }
 
 /// An amount of work: `20 ms`.
@@ -130,38 +122,32 @@ pub(super) fn tip(name: String, estimate: &Estimate, words: fn(f64) -> String) -
 
 /// How a tier looks on every chart: its place among all tiers of the page, by memory.
 pub(super) fn tier_look(place: usize) -> Look {
-    Look { colour: place, shape: Shape::nth(place), dash: place / 6 }
+    Look::new(place, place, place / 6)
 }
 
 /// The names of all tiers on the page, from the least memory to the most; without a quota is the last.
 pub(super) fn tier_names(subjects: Functions<'_>) -> Vec<String> {
-    let mut names: Vec<(u64, usize, String)> = Vec::new();
-    for (_, tiers) in studies(subjects) {
-        for (place, tier) in tiers.tiers.iter().enumerate() {
-            if !names.iter().any(|(.., known)| *known == tier.name) {
-                names.push((tier.memory_mb.unwrap_or(u64::MAX), place, tier.name.clone()));
-            }
+    let tiers = studies(subjects).flat_map(|(_, tiers)| tiers.tiers.iter().enumerate());
+    let mut known: Vec<(u64, usize, &str)> = Vec::new();
+    for (place, tier) in tiers {
+        if known.iter().all(|(.., name)| *name != tier.name) {
+            known.push((tier.memory_mb.unwrap_or(u64::MAX), place, &tier.name));
         }
     }
-    names.sort();
-    let mut names: Vec<String> = names.into_iter().map(|(.., name)| name).collect();
-    if studies(subjects).any(|(_, tiers)| tiers.rows.iter().any(|row| row.tier == UNTHROTTLED)) {
-        names.push(UNTHROTTLED.to_owned());
-    }
-    names
+    known.sort_unstable();
+    let free = studies(subjects).any(|(_, tiers)| tiers.rows.iter().any(|row| row.tier == UNTHROTTLED));
+    let names = known.into_iter().map(|(.., name)| name).chain(free.then_some(UNTHROTTLED));
+    names.map(str::to_owned).collect()
 }
 
 /// A response for each tier, whose gaps are shown: of the complete ones the one that stood still for a middling time.
 pub(super) fn typical<'a>(tiers: &'a Tiers, tier: &str) -> Option<&'a Response> {
-    let mut responses: Vec<(f64, &Response)> = tiers
-        .invocations
-        .iter()
-        .filter(|invocation| invocation.tier == tier && invocation.outcome == Ending::Complete)
-        .filter_map(|invocation| {
-            let response = invocation.response.as_ref()?;
-            Some((response.timeline()?.share_in_gaps(), response))
-        })
-        .collect();
+    let complete = tiers.invocations.iter().filter(|one| one.tier == tier && one.outcome == Ending::Complete);
+    let responses = complete.filter_map(|one| {
+        let response = one.response.as_ref()?;
+        Some((response.timeline()?.share_in_gaps(), response))
+    });
+    let mut responses: Vec<(f64, &Response)> = responses.collect();
     responses.sort_by(|one, other| one.0.total_cmp(&other.0));
     responses.get(responses.len() / 2).map(|(_, response)| *response)
 }

@@ -1,30 +1,29 @@
 //! The circumstances: machine, tiers, prices, and what could not be had.
 
-use super::super::page::{Block, Cell, Section, Table};
-use super::super::sections::host;
-use super::super::text;
-use super::{Functions, NamedFaas, language, place, runtime, studies};
 use swtch_faas::Document;
 use swtch_faas::response::{self, Response};
 use swtch_faas::tiers::{Price, Tiers};
+
+use super::{Functions, language, place, runtime, studies};
+use crate::html::prelude::*;
+use crate::html::sections::host;
 
 const UNSAID: &str = "not said";
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
     let mut section = Section::bare("machine", "The machine and the prices");
-    for (i, tiers) in studies(subjects) {
+    for (one, tiers) in studies(subjects) {
         let caption = format!("The tiers, after {} ({}).", tiers.tier_set.name, tiers.tier_set.source);
-        section.put([tier_table(&subjects.prefixed(i, &caption), tiers)]);
-        section.put(priced_by(tiers).map(|sources| Block::paragraph(subjects.prefixed(i, &sources))));
+        section.put([tier_table(&one.prefixed(&caption), tiers)]);
+        section.put(priced_by(tiers).map(|sources| one.prefixed(&sources)));
     }
-    let all_studies = subjects.iter().all(|(_, named)| named.tiers().is_some());
-    section.put([if all_studies {
-        let facts =
-            |named: &NamedFaas| named.tiers().map(|tiers| host::facts(&tiers.host)).unwrap_or_default();
-        subjects.fact_table("Facts about the machine", facts)
-    } else {
+    section.put([if subjects.any(|document| document.tiers().is_none()) {
         subjects.fact_table("Facts about the function and the machine", facts)
+    } else {
+        let facts =
+            |document: &Document| document.tiers().map_or_else(Vec::new, |tiers| host::facts(&tiers.host));
+        subjects.fact_table("Facts about the machine", facts)
     }]);
     section.put(subjects.all_reasons());
     section
@@ -37,46 +36,43 @@ pub(super) fn words(host: &response::Host) -> Vec<String> {
 }
 
 fn tier_table(caption: &str, tiers: &Tiers) -> Table {
-    let mut table = Table::new(caption, "Tier");
-    for tier in &tiers.tiers {
-        let quota = tier.quota_us.zip(tier.period_us);
+    let rows = tiers.tiers.iter().map(|tier| {
         let quota =
-            quota.map(|(quota, period)| format!("{} of {}", text::ns(quota * 1e3), text::ns(period * 1e3)));
+            |(quota, period): (f64, f64)| format!("{} of {}", text::ns(quota * 1e3), text::ns(period * 1e3));
+        let groups = text::or_dash(tier.cgroup_version, |version| format!("v{version}"));
         let price = tier.price.as_ref();
-        let said = |title: &'static str, value: Option<String>| {
-            Cell::text(title, value.unwrap_or_else(|| text::DASH.to_owned()))
-        };
+        let rounding = price.and_then(|price| price.rounding_ms);
         let cells = vec![
             Cell::figure("Memory", tier.memory_mb.map(|mb| mb as f64), |mb| format!("{mb}\u{a0}MB")),
             Cell::figure("CPUs", tier.cpus, |cpus| format!("{cpus:.3}")),
-            Cell::or_dash("Quota", quota),
-            said("Control groups", tier.cgroup_version.map(|version| format!("v{version}"))),
+            Cell::or_dash("Quota", tier.quota_us.zip(tier.period_us).map(quota)),
+            Cell::text("Control groups", groups),
             Cell::figure("Dollars a second", price.map(|price| price.usd_per_second), text::dollars),
-            Cell::figure("Rounded up to", price.and_then(|price| price.rounding_ms), |ms| {
-                text::ns_tick(ms * 1e6)
-            }),
-            said("As of", price.map(|price| price.dated.clone())),
+            Cell::figure("Rounded up to", rounding, |ms| text::ns_tick(ms * 1e6)),
+            Cell::text("As of", text::or_dash(price, |price| price.dated.clone())),
         ];
-        table.row(tier.name.clone(), cells);
-    }
-    table
+        TableRow::new(&tier.name, cells)
+    });
+    Table::new(caption, "Tier", rows)
+}
+
+fn prices(tiers: &Tiers) -> impl Iterator<Item = &Price> {
+    tiers.tiers.iter().filter_map(|tier| tier.price.as_ref())
 }
 
 /// Where the prices come from, each source once; nothing when no tier has one.
 fn priced_by(tiers: &Tiers) -> Option<String> {
-    let mut sources: Vec<String> = Vec::new();
-    for price in tiers.tiers.iter().filter_map(|tier| tier.price.as_ref()) {
-        let source = format!("{} as of {} ({})", price.platform, price.dated, price.source);
-        if !sources.contains(&source) {
-            sources.push(source);
-        }
+    let mut sources: Vec<(String, ())> = Vec::new();
+    for price in prices(tiers) {
+        gathered(&mut sources, format!("{} as of {} ({})", price.platform, price.dated, price.source));
     }
+    let sources: Vec<String> = sources.into_iter().map(|(source, ())| source).collect();
     (!sources.is_empty()).then(|| format!("Prices: {}.", sources.join("; ")))
 }
 
 /// The price that was looked up first.
 pub(super) fn oldest_price(tiers: &Tiers) -> Option<&Price> {
-    tiers.tiers.iter().filter_map(|tier| tier.price.as_ref()).min_by(|one, other| one.dated.cmp(&other.dated))
+    prices(tiers).min_by(|one, other| one.dated.cmp(&other.dated))
 }
 
 /// Whether a price was looked up more than a year before the study.
@@ -96,8 +92,8 @@ fn date(text: &str) -> Option<(u32, u32)> {
 }
 
 /// The same facts of every document.
-fn facts(named: &NamedFaas) -> Vec<(&'static str, String)> {
-    match &named.document {
+fn facts(document: &Document) -> Vec<(&'static str, String)> {
+    match document {
         Document::Response(response) => of_response(response),
         Document::Tiers(tiers) => of_tiers(tiers),
     }

@@ -1,24 +1,24 @@
 //! How the figures came about: batches, counted switches, tests, and what did not complete.
 
-use super::super::page::{Block, Cell, Definition, Section, Table};
-use super::super::subjects::gathered;
-use super::super::{median, text};
+use std::collections::BTreeMap;
+
+use swtch_faas::response::Measurement;
+use swtch_faas::tiers::{Ending, Invocation, Tiers};
+
 use super::figures::{self, median_cell, work_cell};
 use super::{Functions, responses, studies};
-use std::collections::BTreeMap;
-use swtch_faas::response::{Measurement, Response};
-use swtch_faas::tiers::{Ending, Invocation, Tiers};
+use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
     let mut section = Section::bare("measured", "How it was measured");
     section.put([Block::Definitions { items: definitions() }]);
     section.put([measurements(subjects)]);
-    for (i, tiers) in studies(subjects) {
-        let summary = subjects.prefixed(i, "Every method by tier");
+    for (one, tiers) in studies(subjects) {
+        let summary = one.prefixed("Every method by tier");
         let table = by_method(&format!("{summary}: the median of the invocations’ figures."), tiers);
-        section.put((!table.rows.is_empty()).then_some(Block::Folded { summary, table }));
-        section.put([failures(&subjects.prefixed(i, "Invocations that did not complete."), tiers)]);
+        section.put(Block::folded(summary, table));
+        section.put([failures(&one.prefixed("Invocations that did not complete."), tiers)]);
     }
     section
 }
@@ -49,10 +49,11 @@ fn definitions() -> Vec<Definition> {
 
 /// A row for each method of each response.
 fn measurements(subjects: Functions<'_>) -> Table {
-    let rows = responses(subjects).flat_map(|(i, response)| {
-        response.measurements.iter().map(move |one| (i, one.method.clone(), measurement_cells(one)))
+    let rows = responses(subjects).flat_map(|(one, response)| {
+        let row = move |of: &Measurement| one.row(&of.method, measurement_cells(of));
+        response.measurements.iter().map(row)
     });
-    subjects.table("What each method found.", "Method", rows).sortable()
+    Table::new("What each method found.", "Method", rows).sortable()
 }
 
 fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
@@ -63,17 +64,13 @@ fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
         (false, _) => ", not bound".to_owned(),
     };
     let per_expected = measurement.switches.as_ref().and_then(|switches| switches.per_expected);
-    let normal = measurement
-        .normality
-        .as_ref()
-        .map(|test| format!("{} (p {:.2})", if test.normal { "not ruled out" } else { "no" }, test.p));
-    let check = measurement.check.as_ref().map(|check| {
-        if check.ok {
-            return "right".to_owned();
-        }
-        format!("wrong: {} is {}, not {}", check.what, check.found, check.expected)
+    let normal = text::or_dash(measurement.normality.as_ref(), |test| {
+        format!("{} (p {:.2})", if test.normal { "not ruled out" } else { "no" }, test.p)
     });
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| text::DASH.to_owned());
+    let check = text::or_dash(measurement.check.as_ref(), |check| match check.ok {
+        true => "right".to_owned(),
+        false => format!("wrong: {} is {}, not {}", check.what, check.found, check.expected),
+    });
     let two_digits = |value: f64| format!("{value:.2}");
     let mut cells =
         vec![Cell::text("Tasks", format!("{} {}{bound}", measurement.task_count, measurement.tasks))];
@@ -87,9 +84,9 @@ fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
         Cell::count("Batches", measurement.batches),
         Cell::text("Ended by", measurement.stopped_by.clone()),
         Cell::figure("Counted", per_expected, two_digits),
-        Cell::text("Normal", or_dash(normal)),
+        Cell::text("Normal", normal),
         Cell::figure("Lag 1", measurement.lag1, two_digits),
-        Cell::text("Check", or_dash(check)),
+        Cell::text("Check", check),
     ]);
     cells
 }
@@ -100,12 +97,11 @@ fn by_method(caption: &str, tiers: &Tiers) -> Table {
     for (place, tier) in tiers.tiers.iter().enumerate() {
         let of_tier = tiers.invocations.iter().filter(|invocation| invocation.tier == tier.name);
         let responses = of_tier.filter_map(|invocation| invocation.response.as_ref());
-        for measurement in responses.flat_map(|response: &Response| &response.measurements) {
+        for measurement in responses.flat_map(|response| &response.measurements) {
             found.entry((place, &measurement.method)).or_default().push(measurement);
         }
     }
-    let mut table = Table::new(caption, "Tier").sortable();
-    for ((place, method), all) in found {
+    let rows = found.into_iter().map(|((place, method), all)| {
         let figure = |title: &'static str, of: fn(&Measurement) -> Option<f64>, words: fn(f64) -> String| {
             Cell::figure(title, median(all.iter().filter_map(|one| of(one))), words)
         };
@@ -118,31 +114,30 @@ fn by_method(caption: &str, tiers: &Tiers) -> Table {
             figure("Counted", |one| one.switches.as_ref()?.per_expected, |per| format!("{per:.2}")),
             Cell::number("Invocations", all.len().to_string()),
         ];
-        table.row(tiers.tiers[place].name.clone(), cells);
-    }
-    table
+        TableRow::new(&tiers.tiers[place].name, cells)
+    });
+    Table::new(caption, "Tier", rows).sortable()
 }
 
 /// What did not complete, by tier, work and kind.
 fn failures(caption: &str, tiers: &Tiers) -> Table {
-    let mut table = Table::new(caption, "Tier");
-    for tier in &tiers.tiers {
+    let rows = tiers.tiers.iter().flat_map(|tier| {
         let mut kinds: Vec<((f64, Ending), Vec<&Invocation>)> = Vec::new();
         let failed = |one: &&Invocation| one.tier == tier.name && one.outcome != Ending::Complete;
         for invocation in tiers.invocations.iter().filter(failed) {
             gathered(&mut kinds, (invocation.work_ms, invocation.outcome)).push(invocation);
         }
-        for ((ms, outcome), all) in kinds {
+        kinds.into_iter().map(|((ms, outcome), all)| {
             let cells = vec![
                 work_cell(ms),
                 Cell::text("Ended", ended(outcome)),
                 Cell::sorted("Invocations", all.len().to_string(), all.len() as f64),
                 Cell::text("The first one says", all[0].why.as_deref().unwrap_or(text::DASH)),
             ];
-            table.row(tier.name.clone(), cells);
-        }
-    }
-    table
+            TableRow::new(&tier.name, cells)
+        })
+    });
+    Table::new(caption, "Tier", rows)
 }
 
 fn ended(outcome: Ending) -> &'static str {

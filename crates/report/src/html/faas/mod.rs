@@ -15,50 +15,34 @@ use swtch_faas::tiers::{Ending, Function};
 use swtch_faas::{Document, Response, Tiers};
 use swtch_topology::{Field, Unavailable};
 
-use super::page::Section;
+use super::prelude::*;
 use super::sections::host;
-use super::subjects::{KeyFigure, Subject, Subjects};
-use super::{ReportError, text};
 
 /// How the function was stopped, among what may be missing.
 const THROTTLING: Field = Field::new("throttling");
 
 /// The documents on the page.
-type Functions<'a> = Subjects<'a, NamedFaas>;
+type Functions<'a> = Subjects<'a, Document>;
 
-/// A document and the name it goes by on the page.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedFaas {
-    /// A label: the file's stem, or the folder's name.
-    pub name: String,
-    /// The figures.
-    pub document: Document,
-}
-
-impl Subject for NamedFaas {
+impl Subject for Document {
     const KIND: &'static str = "document";
     const HEAD: &'static str = "Document";
     const NOTHING: ReportError = ReportError::NoFunctions;
     const TILES: &'static [KeyFigure<Self>] = &answer::TILES;
 
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn origin(&self) -> String {
-        match &self.document {
+        match self {
             Document::Response(response) => format!("one invocation, {}", place(response)),
             Document::Tiers(tiers) => format!("tiers of {}", tiers.tier_set.name),
         }
     }
 
     fn unavailable(&self) -> Vec<&Unavailable> {
-        let mut all: Vec<&Unavailable> = match &self.document {
+        let mut all: Vec<&Unavailable> = match self {
             Document::Response(response) => response.unavailable.iter().collect(),
             Document::Tiers(tiers) => {
-                let responses =
-                    tiers.invocations.iter().filter_map(|invocation| invocation.response.as_ref());
-                tiers.unavailable.iter().chain(responses.flat_map(|response| &response.unavailable)).collect()
+                let of_responses = tiers.responses().flat_map(|response| &response.unavailable);
+                tiers.unavailable.iter().chain(of_responses).collect()
             }
         };
         all.sort_unstable();
@@ -67,12 +51,12 @@ impl Subject for NamedFaas {
     }
 
     fn line(&self) -> String {
-        let mut parts = match &self.document {
+        let (mut parts, created_at) = match self {
             Document::Response(response) => {
                 let start = if response.invocation.cold { "a cold start" } else { "a warm start" };
                 let mut parts = vec![runtime(response), place(response), start.to_owned()];
                 parts.extend(machine::words(&response.host));
-                parts
+                (parts, &response.created_at)
             }
             Document::Tiers(tiers) => {
                 let counted = |count: usize, of: &str| {
@@ -86,12 +70,8 @@ impl Subject for NamedFaas {
                 ];
                 parts.extend(tiers.function.language.as_deref().map(|name| language(name).to_owned()));
                 parts.extend(host::words(&tiers.host));
-                parts
+                (parts, &tiers.provenance.created_at)
             }
-        };
-        let created_at = match &self.document {
-            Document::Response(response) => &response.created_at,
-            Document::Tiers(tiers) => &tiers.provenance.created_at,
         };
         parts.push(created_at.chars().take(10).collect());
         parts.join(" · ")
@@ -134,7 +114,7 @@ impl Subject for NamedFaas {
     }
 
     fn written(&self) -> String {
-        match &self.document {
+        match self {
             Document::Response(response) => {
                 format!("{} handler {}", language(&response.handler.language), response.handler.version)
             }
@@ -147,7 +127,7 @@ impl Subject for NamedFaas {
 
     fn title(subjects: Subjects<'_, Self>) -> String {
         let whom = match subjects.0 {
-            [only] => only.title(),
+            [only] => function(&only.document),
             _ => format!("functions: {}", subjects.names()),
         };
         format!("What switches and throttling cost {}", text::shortened(&whom, 120))
@@ -172,51 +152,27 @@ impl Subject for NamedFaas {
     }
 }
 
-impl NamedFaas {
-    fn tiers(&self) -> Option<&Tiers> {
-        match &self.document {
-            Document::Tiers(tiers) => Some(tiers),
-            Document::Response(_) => None,
-        }
-    }
-
-    fn response(&self) -> Option<&Response> {
-        match &self.document {
-            Document::Response(response) => Some(response),
-            Document::Tiers(_) => None,
-        }
-    }
-
-    /// Whether it ran where functions are deployed.
-    fn deployed(&self) -> bool {
-        match &self.document {
-            Document::Response(response) => response.deployed(),
-            Document::Tiers(tiers) => tiers.function.deployed,
-        }
-    }
-
-    fn title(&self) -> String {
-        match &self.document {
-            Document::Response(response) => format!("a {} function", language(&response.handler.language)),
-            Document::Tiers(tiers) => {
-                let Function { kind, language: written_in, name, deployed } = &tiers.function;
-                let ours = written_in.as_ref().filter(|_| kind == "handler" && !deployed);
-                let function =
-                    ours.map_or_else(|| name.clone(), |name| format!("a {} function", language(name)));
-                if *deployed { function } else { format!("{function} on {}", tiers.machine_name) }
-            }
+/// What was invoked, in the title.
+fn function(document: &Document) -> String {
+    match document {
+        Document::Response(response) => format!("a {} function", language(&response.handler.language)),
+        Document::Tiers(tiers) => {
+            let Function { kind, language: written_in, name, deployed } = &tiers.function;
+            let ours = written_in.as_ref().filter(|_| kind == "handler" && !deployed);
+            let function = ours.map_or_else(|| name.clone(), |name| format!("a {} function", language(name)));
+            if *deployed { function } else { format!("{function} on {}", tiers.machine_name) }
         }
     }
 }
 
 /// The studies of tiers among the documents.
-fn studies(subjects: Functions<'_>) -> impl Iterator<Item = (usize, &Tiers)> {
-    subjects.iter().filter_map(|(i, named)| Some((i, named.tiers()?)))
+fn studies(subjects: Functions<'_>) -> impl Iterator<Item = (One<'_, Document>, &Tiers)> {
+    subjects.iter().filter_map(|one| Some((one, one.of.tiers()?)))
 }
 
 /// The single responses among the documents.
-fn responses(subjects: Functions<'_>) -> impl Iterator<Item = (usize, &Response)> {
-    subjects.iter().filter_map(|(i, named)| Some((i, named.response()?)))
+fn responses(subjects: Functions<'_>) -> impl Iterator<Item = (One<'_, Document>, &Response)> {
+    subjects.iter().filter_map(|one| Some((one, one.of.response()?)))
 }
 
 /// A language as its people write it.

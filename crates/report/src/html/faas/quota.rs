@@ -1,36 +1,32 @@
 //! The quota as it is seen from inside, beside the control group's own.
 
-use super::super::page::{Cell, Section};
-use super::super::text;
-use super::{Functions, NamedFaas, THROTTLING, place, responses, studies};
-use swtch_faas::Response;
 use swtch_faas::tiers::QuotaCheck;
+use swtch_faas::{Document, Response};
 use swtch_topology::Field;
+
+use super::{Functions, THROTTLING, place, responses, studies};
+use crate::html::prelude::*;
 
 const INTRO: &str = "From inside, the period is the largest distance of which the ends of gaps are whole multiples, and the quota what ran between two of them. Beside it stands \
                      what the control group says of itself, where that can be read.";
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
-    let of_tiers = studies(subjects).flat_map(|(i, tiers)| {
-        tiers.quota_check.iter().map(move |check| (i, check.tier.clone(), checked(check)))
+    let of_tiers = studies(subjects).flat_map(|(one, tiers)| {
+        tiers.quota_check.iter().map(move |check| one.row(&check.tier, checked(check)))
     });
     let of_responses =
-        responses(subjects).filter_map(|(i, response)| Some((i, place(response), row(response)?)));
-    let caption = "Quota and period, set and seen from inside.";
-    let table = subjects.table(caption, "Tier", of_tiers.chain(of_responses));
+        responses(subjects).filter_map(|(one, response)| Some(one.row(place(response), cells_of(response)?)));
+    let rows = of_tiers.chain(of_responses);
     let mut section = Section::new("quota", "The quota, seen from inside", INTRO);
-    section.put([table]);
-    let about = |field: &Field| field.is_of(&[THROTTLING, Field::new("quota_check")]);
-    section.put(subjects.lacking("quota, set or seen", about, has));
+    section.put([Table::new("Quota and period, set and seen from inside.", "Tier", rows)]);
+    let has = |document: &Document| match document {
+        Document::Response(response) => cells_of(response).is_some(),
+        Document::Tiers(tiers) => !tiers.quota_check.is_empty(),
+    };
+    let fields = [THROTTLING, Field::new("quota_check")];
+    section.put(subjects.lacking("quota, set or seen", &fields, has));
     section
-}
-
-fn has(named: &NamedFaas) -> bool {
-    match (named.response(), named.tiers()) {
-        (Some(response), _) => row(response).is_some(),
-        (_, tiers) => tiers.is_some_and(|tiers| !tiers.quota_check.is_empty()),
-    }
 }
 
 /// Relative error of what was seen.
@@ -65,9 +61,8 @@ fn checked(check: &QuotaCheck) -> Vec<Cell> {
 }
 
 /// The same of one invocation; nothing where neither the platform nor the function knows of a quota.
-fn row(response: &Response) -> Option<Vec<Cell>> {
-    let throttling = response.throttling.as_ref()?;
-    let (seen, set) = (throttling.inferred.as_ref(), throttling.platform.as_ref());
+fn cells_of(response: &Response) -> Option<Vec<Cell>> {
+    let (seen, set) = (response.inferred(), response.set());
     let both = |set: Option<u64>, seen: Option<f64>| {
         let set = set.map(|ns| ns as f64);
         (set, seen, error(seen, set))

@@ -2,9 +2,8 @@
 
 use swtch_profile::compare::{Change, Comparison, compare};
 
-use super::super::page::{Block, Cell, Notice, Section, Table};
-use super::super::text;
 use super::Profiles;
+use crate::html::prelude::*;
 
 /// The section; nothing for one profile alone.
 pub(super) fn section(subjects: Profiles<'_>) -> Option<Section> {
@@ -19,8 +18,8 @@ pub(super) fn section(subjects: Profiles<'_>) -> Option<Section> {
         first.name
     );
     let mut section = Section::new("comparison", "Side by side", intro);
-    for (_, other) in subjects.iter().skip(1) {
-        let comparison = compare(&first.profile, &other.profile);
+    for other in &subjects.0[1..] {
+        let comparison = compare(&first.document, &other.document);
         section.say(comparison.summary());
         section.put(tables(&first.name, &other.name, &comparison));
         section.put(circumstances(&first.name, &other.name, &comparison));
@@ -34,13 +33,11 @@ fn tables(first: &str, other: &str, comparison: &Comparison) -> Vec<Block> {
     let (many, main): (Vec<&Change>, Vec<&Change>) = comparison.changes.iter().partition(curve);
     let mut blocks = Vec::new();
     if comparison.changes.is_empty() {
-        blocks.push(Block::paragraph(format!("{first} and {other} share no figure.")));
+        blocks.push(format!("{first} and {other} share no figure.").into());
     }
     blocks.push(table(first, other, "switches and other operations", &main).into());
-    if !many.is_empty() {
-        let summary = format!("{} figures of the curves and the ring", many.len());
-        blocks.push(Block::Folded { summary, table: table(first, other, "curves and ring", &many) });
-    }
+    let summary = format!("{} figures of the curves and the ring", many.len());
+    blocks.extend(Block::folded(summary, table(first, other, "curves and ring", &many)));
     for (whose, only) in [(first, &comparison.only_old), (other, &comparison.only_new)] {
         if !only.is_empty() {
             let items = only.iter().take(MOST_LISTED).cloned();
@@ -48,9 +45,8 @@ fn tables(first: &str, other: &str, comparison: &Comparison) -> Vec<Block> {
             let more = (rest > 0).then(|| format!("and {rest} more"));
             let figures =
                 if only.len() == 1 { "one figure".to_owned() } else { format!("{} figures", only.len()) };
-            blocks.push(
-                Notice::new(format!("Only {whose} has {figures}:"), items.chain(more).collect()).into(),
-            );
+            let text = format!("Only {whose} has {figures}:");
+            blocks.push(Notice::new(text, items.chain(more).collect()).into());
         }
     }
     blocks
@@ -60,12 +56,8 @@ fn tables(first: &str, other: &str, comparison: &Comparison) -> Vec<Block> {
 const MOST_LISTED: usize = 8;
 
 fn table(first: &str, other: &str, what: &str, changes: &[&Change]) -> Table {
-    let caption = format!("{other} against {first}: {what}");
-    let mut table = Table::new(caption, "Figure");
-    for change in changes {
-        table.row(&change.what, cells(first, other, change));
-    }
-    table
+    let rows = changes.iter().map(|change| TableRow::new(&change.what, cells(first, other, change)));
+    Table::new(format!("{other} against {first}: {what}"), "Figure", rows)
 }
 
 fn cells(first: &str, other: &str, change: &Change) -> Vec<Cell> {
@@ -94,14 +86,14 @@ fn ratio(value: f64, decimals: usize) -> String {
     format!("{value:.digits$}×")
 }
 
-fn circumstances(first: &str, other: &str, comparison: &Comparison) -> Option<Block> {
+fn circumstances(first: &str, other: &str, comparison: &Comparison) -> Option<Notice> {
     if comparison.circumstances.is_empty() {
         return None;
     }
     let text =
         format!("What else differs from {first} to {other}; any of it may explain a difference above:");
     let items = comparison.circumstances.iter().map(|line| line.replace(" -> ", " → ")).collect();
-    Some(Notice::new(text, items).into())
+    Some(Notice::new(text, items))
 }
 
 #[cfg(test)]

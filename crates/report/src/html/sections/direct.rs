@@ -1,16 +1,16 @@
 //! Direct cost c1 by placement, method, tasks and class.
 
 use std::cmp::Reverse;
+use swtch_profile::Profile;
 use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::Direct;
 use swtch_profile::vocabulary::{Class, Tasks};
 
-use super::super::charts::dots::{self, Dot, Facet, MethodRows};
-use super::super::charts::markers::{Look, Shape, hollow_item, interval_item, shape_item};
-use super::super::naming;
-use super::super::page::{Cell, Figure, LegendItem, Notice, Section, Table};
-use super::super::text;
 use super::{Profiles, estimate_cells, switches_cell, tip};
+use crate::html::prelude::*;
+
+/// A row of a profile.
+type RowOf<'a> = (One<'a, Profile>, &'a Direct);
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
@@ -21,116 +21,88 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     let rows = rows(subjects);
     section.put((!rows.is_empty()).then(|| figure(subjects, &rows)));
     section.put(subjects.missing("direct cost", ProfilePart::Direct, |p| !p.direct.is_empty()));
-    let measured = subjects.iter().filter(|(_, named)| !named.profile.direct.is_empty());
-    let reasons = subjects
-        .reasons(measured.map(|(i, _)| i), |field| ProfilePart::of(field).contains(&ProfilePart::Direct));
-    if !reasons.is_empty() {
-        section.put([Notice::new("What could not be measured here:", reasons)]);
-    }
+    let measured = subjects.iter().filter(|one| !one.of.direct.is_empty());
+    let reasons = subjects.reasons(measured, |field| ProfilePart::of(field).contains(&ProfilePart::Direct));
+    section.put((!reasons.is_empty()).then(|| Notice::new("What could not be measured here:", reasons)));
     section
 }
 
 /// The rows of all profiles in reading order; the profiles of one condition stand together.
-fn rows(subjects: Profiles<'_>) -> Vec<(usize, &Direct)> {
-    let mut rows: Vec<(usize, &Direct)> =
-        subjects.iter().flat_map(|(i, named)| named.profile.direct.iter().map(move |row| (i, row))).collect();
-    rows.sort_by(|(i, a), (j, b)| {
-        let key = |index: usize, row: &Direct| {
-            (
-                row.placement,
-                // The performance cores first.
-                Reverse(core(subjects, index, row)),
-                row.method,
-                row.tasks,
-                row.class,
-            )
-        };
-        key(*i, a).cmp(&key(*j, b)).then(i.cmp(j))
+fn rows(subjects: Profiles<'_>) -> Vec<RowOf<'_>> {
+    let mut rows: Vec<RowOf<'_>> =
+        subjects.iter().flat_map(|one| one.of.direct.iter().map(move |row| (one, row))).collect();
+    // The performance cores first.
+    rows.sort_by_key(|of| {
+        (of.1.placement, Reverse(core(of)), of.1.method, of.1.tasks, of.1.class, of.0.index)
     });
     rows
 }
 
-fn core(subjects: Profiles<'_>, index: usize, row: &Direct) -> Option<&'static str> {
-    subjects.0[index].profile.core_of(row)
+fn core((one, row): &RowOf<'_>) -> Option<&'static str> {
+    one.of.core_of(row)
 }
 
 fn kind(row: &Direct) -> usize {
     usize::from(row.tasks == Tasks::Process) + 2 * usize::from(row.class == Class::Fifo)
 }
 
-fn look(subjects: Profiles<'_>, index: usize, row: &Direct) -> Look {
-    subjects.look(index, kind(row))
-}
-
 fn name(row: &Direct) -> String {
     format!("{}, {}, {}", row.method, naming::tasks_and_class(row), naming::placement_phrase(row.placement))
 }
 
-fn figure(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Figure {
-    let facets = facets(subjects, rows);
+fn figure(subjects: Profiles<'_>, rows: &[RowOf<'_>]) -> Figure {
+    let costs = || rows.iter().map(|(_, row)| &row.switch_cost_ns);
     let label = format!(
         "Direct cost of a switch by placement and method, {} figures from {} to {}",
         rows.len(),
-        text::ns(rows.iter().map(|(_, row)| row.switch_cost_ns.median).fold(f64::INFINITY, f64::min)),
-        text::ns(rows.iter().map(|(_, row)| row.switch_cost_ns.median).fold(f64::NEG_INFINITY, f64::max)),
+        text::ns(costs().map(|cost| cost.median).fold(f64::INFINITY, f64::min)),
+        text::ns(costs().map(|cost| cost.median).fold(f64::NEG_INFINITY, f64::max)),
     );
     let caption = "Direct cost c1 of one switch. Filled mark: median of all batches, with its 95\u{a0}% interval as a bar. \
                    Hollow mark: the cost on an undisturbed machine; the line between them is what noise added.";
-    let figure = Figure::new("figure-direct", caption, table(subjects, rows), |size| {
-        dots::draw(&facets, &label, size)
-    })
-    .legend(legend(subjects, rows));
-    if rows.iter().any(|(_, row)| row.switch_cost_ns.median <= 0.0 || row.switch_cost_ns.undisturbed <= 0.0) {
-        return figure.note(
-            "An arrow at the left edge is a value at or below zero, which a logarithmic axis cannot hold: noise is larger \
-             than the cost. The number stands at the right.",
-        );
-    }
-    figure
+    let off_axis = "An arrow at the left edge is a value at or below zero, which a logarithmic axis cannot hold: noise is larger \
+                    than the cost. The number stands at the right.";
+    let any_off_axis = costs().any(|cost| cost.median <= 0.0 || cost.undisturbed <= 0.0);
+    Figure::new("figure-direct", caption, &label, table(rows), &facets(subjects, rows))
+        .legend(legend(subjects, rows))
+        .notes(any_off_axis.then_some(off_axis))
 }
 
-fn legend(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Vec<LegendItem> {
-    let mut items = subjects.legend();
-    let mut seen: Vec<usize> = Vec::new();
-    for (index, row) in rows {
+fn legend(subjects: Profiles<'_>, rows: &[RowOf<'_>]) -> Vec<LegendItem> {
+    let mut kinds: Vec<(usize, LegendItem)> = Vec::new();
+    for (one, row) in rows {
         let kind = kind(row);
-        if !seen.contains(&kind) {
-            seen.push(kind);
-            items.push(if subjects.several() {
-                shape_item(Shape::nth(kind), 0, naming::tasks_and_class(row))
+        if kinds.iter().all(|(known, _)| *known != kind) {
+            let words = naming::tasks_and_class(row);
+            let item = if subjects.several() {
+                shape_item(Shape::nth(kind), 0, words)
             } else {
-                interval_item(look(subjects, *index, row), naming::tasks_and_class(row))
-            });
+                interval_item(one.look(kind), words)
+            };
+            kinds.push((kind, item));
         }
     }
-    items.push(hollow_item("undisturbed"));
-    items
+    let kinds = kinds.into_iter().map(|(_, item)| item);
+    subjects.legend().into_iter().chain(kinds).chain([hollow_item("undisturbed")]).collect()
 }
 
-fn facets(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Vec<Facet> {
-    let by_placement = rows.chunk_by(|(i, a), (j, b)| {
-        a.placement == b.placement && core(subjects, *i, a) == core(subjects, *j, b)
-    });
-    by_placement
-        .map(|rows| Facet {
-            title: match core(subjects, rows[0].0, rows[0].1) {
-                Some(core) => format!("{}, {core}", naming::placement_title(rows[0].1.placement)),
-                None => naming::placement_title(rows[0].1.placement).to_owned(),
-            },
+fn facets(subjects: Profiles<'_>, rows: &[RowOf<'_>]) -> Vec<Facet> {
+    let facet = |rows: &[RowOf<'_>]| {
+        let placement = naming::placement_title(rows[0].1.placement);
+        let groups = rows
+            .chunk_by(|(_, a), (_, b)| a.method == b.method)
+            .map(|rows| MethodRows { label: text::shortened(rows[0].1.method.name(), 16), dots: dots(rows) });
+        Facet {
+            title: core(&rows[0]).map_or_else(|| placement.to_owned(), |core| format!("{placement}, {core}")),
             detail: cpus(subjects, rows),
-            groups: rows
-                .chunk_by(|(_, a), (_, b)| a.method == b.method)
-                .map(|rows| MethodRows {
-                    label: text::shortened(rows[0].1.method.name(), 16),
-                    dots: dots(subjects, rows),
-                })
-                .collect(),
-        })
-        .collect()
+            groups: groups.collect(),
+        }
+    };
+    rows.chunk_by(|a, b| a.1.placement == b.1.placement && core(a) == core(b)).map(facet).collect()
 }
 
 /// The CPUs, when all rows of a placement used the same ones.
-fn cpus(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> String {
+fn cpus(subjects: Profiles<'_>, rows: &[RowOf<'_>]) -> String {
     let mut cpus = rows[0].1.cpus.clone();
     if subjects.several() || cpus.is_empty() || rows.iter().any(|(_, row)| row.cpus != cpus) {
         return String::new();
@@ -140,29 +112,26 @@ fn cpus(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> String {
     format!("{} {}", if numbers.len() == 1 { "CPU" } else { "CPUs" }, text::joined(&numbers))
 }
 
-fn dots(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Vec<Dot> {
+fn dots(rows: &[RowOf<'_>]) -> Vec<Dot> {
     let mut previous = String::new();
-    rows.iter()
-        .map(|(index, row)| {
-            let label = text::shortened(&naming::tasks_and_class(row), 14);
-            let shown = if label == previous { String::new() } else { label.clone() };
-            previous = label;
-            let estimate = &row.switch_cost_ns;
-            Dot {
-                look: look(subjects, *index, row),
-                label: shown,
-                median: estimate.median,
-                ci_low: estimate.ci_low,
-                ci_high: estimate.ci_high,
-                undisturbed: estimate.undisturbed,
-                tip: tip(subjects, *index, &name(row), estimate),
-            }
-        })
-        .collect()
+    let dot = |(one, row): &RowOf<'_>| {
+        let label = text::shortened(&naming::tasks_and_class(row), 14);
+        let shown = if label == previous { String::new() } else { label.clone() };
+        previous = label;
+        let estimate = &row.switch_cost_ns;
+        Dot {
+            look: one.look(kind(row)),
+            label: shown,
+            value: estimate.into(),
+            undisturbed: estimate.undisturbed,
+            tip: tip(*one, &name(row), estimate),
+        }
+    };
+    rows.iter().map(dot).collect()
 }
 
-fn table(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Table {
-    let rows = rows.iter().map(|(index, row)| {
+fn table(rows: &[RowOf<'_>]) -> Table {
+    let rows = rows.iter().map(|(one, row)| {
         let cpus: Vec<String> = row.cpus.iter().map(u32::to_string).collect();
         let involuntary = row.involuntary_share.map_or_else(|| "not counted".to_owned(), text::percent);
         let mut cells = vec![
@@ -179,7 +148,7 @@ fn table(subjects: Profiles<'_>, rows: &[(usize, &Direct)]) -> Table {
             Cell::number("Expected", format!("{:.2}", row.expected_switches_per_round_trip)),
             Cell::number("Involuntary", involuntary),
         ]);
-        (*index, row.method.to_string(), cells)
+        one.row(row.method.to_string(), cells)
     });
-    subjects.table("Direct cost c1 per switch", "Method", rows)
+    Table::new("Direct cost c1 per switch", "Method", rows)
 }

@@ -3,10 +3,7 @@
 use swtch_topology::host::Host;
 use swtch_units::{CpuId, CpuList};
 
-use super::super::naming;
-use super::super::page::Section;
-use super::super::subjects::{Subject, Subjects, gathered};
-use super::super::text;
+use crate::html::prelude::*;
 
 /// The section: the machine of each subject.
 pub(in crate::html) fn section<T: Subject>(subjects: Subjects<'_, T>, host: fn(&T) -> &Host) -> Section {

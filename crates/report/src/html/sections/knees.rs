@@ -4,10 +4,8 @@ use swtch_profile::Profile;
 use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::{Knee, Region, RegionKind};
 
-use super::super::naming::region_name;
-use super::super::page::{Block, Cell, Section, Table};
-use super::super::text;
 use super::Profiles;
+use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
@@ -16,10 +14,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
                  (Li, Ding and Shen 2007, section 3.1). The borders found in the measured curve are set beside the caches the \
                  machine reports; one agrees when it lies within a factor of two of what a cache predicts.";
     let mut section = Section::new("knees", "Do the borders agree with the caches?", intro);
-    for (index, named) in subjects.iter() {
-        section
-            .put(verdict(&named.profile).map(|verdict| Block::paragraph(subjects.prefixed(index, &verdict))));
-    }
+    section.put(subjects.iter().filter_map(|one| Some(one.prefixed(&verdict(one.of)?))));
     section.put([knees(subjects), regions(subjects)]);
     let has = |p: &Profile| !p.knees.is_empty() || !p.regions.is_empty();
     section.put(subjects.missing("regions of the curve", ProfilePart::Regions, has));
@@ -67,7 +62,7 @@ fn turn(kind: &str) -> String {
 }
 
 fn knees(subjects: Profiles<'_>) -> Table {
-    let row = |knee: &Knee| {
+    let row = |one: One<'_, Profile>, knee: &Knee| {
         let level = knee.cache_level.map_or_else(|| "none near".to_owned(), |level| format!("L{level}"));
         let cells = vec![
             Cell::text("The curve", turn(&knee.kind)),
@@ -76,14 +71,14 @@ fn knees(subjects: Profiles<'_>) -> Table {
             Cell::or_dash("Predicted", knee.predicted_bytes.map(text::bytes)),
             Cell::text("Agrees?", judgement(knee)),
         ];
-        (text::bytes(knee.array_bytes), cells)
+        one.row(text::bytes(knee.array_bytes), cells)
     };
-    let rows = subjects.rows(|named| &named.profile.knees, row);
-    subjects.table("Borders found in the curve and the nearest cache", "Border at", rows)
+    let rows = subjects.rows(|profile| &profile.knees, row);
+    Table::new("Borders found in the curve and the nearest cache", "Border at", rows)
 }
 
 fn regions(subjects: Profiles<'_>) -> Table {
-    let row = |region: &Region| {
+    let row = |one: One<'_, Profile>, region: &Region| {
         let meaning = match region.kind {
             RegionKind::Fits => "both arrays stay in the cache; the curve is flat",
             RegionKind::Interferes => "one array fits, both do not; the curve rises",
@@ -94,7 +89,7 @@ fn regions(subjects: Profiles<'_>) -> Table {
             Cell::number("To", text::bytes(region.to_bytes)),
             Cell::text("What happens", meaning),
         ];
-        (region_name(region.kind).to_owned(), cells)
+        one.row(naming::region_name(region.kind), cells)
     };
-    subjects.table("Regions of the curve", "Region", subjects.rows(|named| &named.profile.regions, row))
+    Table::new("Regions of the curve", "Region", subjects.rows(|profile| &profile.regions, row))
 }

@@ -1,7 +1,7 @@
 //! How the figures come about, in plain words.
 
-use super::super::page::{Block, Definition, Section};
 use super::Profiles;
+use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
@@ -50,16 +50,10 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
 }
 
 fn low_quantile(subjects: Profiles<'_>) -> String {
-    let mut quantiles: Vec<f64> = subjects
-        .iter()
-        .flat_map(|(_, named)| {
-            let p = &named.profile;
-            let direct = p.direct.iter().map(|row| row.switch_cost_ns.low_quantile);
-            direct.chain(p.total.iter().map(|row| row.total_cost_ns.low_quantile))
-        })
-        .collect();
-    quantiles.sort_by(f64::total_cmp);
-    quantiles.dedup();
+    let quantiles = distinct(subjects.iter().flat_map(|one| {
+        let direct = one.of.direct.iter().map(|row| row.switch_cost_ns.low_quantile);
+        direct.chain(one.of.total.iter().map(|row| row.total_cost_ns.low_quantile))
+    }));
     let which = match quantiles.as_slice() {
         [one] => format!("a low quantile ({one})"),
         _ => "a low quantile".to_owned(),

@@ -17,35 +17,29 @@ use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::{Estimate, Unavailable};
 use swtch_profile::vocabulary::Flag;
 
-use super::page::{Block, Cell, Section};
-use super::profile::{NamedProfile, TILES};
-use super::subjects::{KeyFigure, Subject, Subjects};
-use super::{ReportError, text};
+use super::prelude::*;
+use super::profile::TILES;
 use crate::wording::{caveats, headline};
 
 /// The profiles on the page.
-type Profiles<'a> = Subjects<'a, NamedProfile>;
+type Profiles<'a> = Subjects<'a, Profile>;
 
-impl Subject for NamedProfile {
+impl Subject for Profile {
     const KIND: &'static str = "profile";
     const HEAD: &'static str = "Profile";
     const NOTHING: ReportError = ReportError::NoProfiles;
     const TILES: &'static [KeyFigure<Self>] = &TILES;
 
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn origin(&self) -> String {
-        format!("preset {}", self.profile.provenance.preset)
+        format!("preset {}", self.provenance.preset)
     }
 
     fn unavailable(&self) -> Vec<&Unavailable> {
-        self.profile.unavailable.iter().collect()
+        self.unavailable.iter().collect()
     }
 
     fn line(&self) -> String {
-        let Profile { host, provenance, .. } = &self.profile;
+        let Profile { host, provenance, .. } = self;
         let mut parts = host::words(host);
         parts.extend(host.virtualisation.hypervisor.as_ref().map(|hypervisor| format!("under {hypervisor}")));
         parts.push(text::date(provenance.started_unix_s));
@@ -56,17 +50,17 @@ impl Subject for NamedProfile {
     }
 
     fn notices(&self) -> Vec<String> {
-        let found = profile_caveats(&self.profile);
+        let found = profile_caveats(self);
         let words = found.iter().filter_map(|one| caveats::words(one, "the Profile"));
         words.map(|words| text::capitalised(&words)).collect()
     }
 
     fn answer(&self, _alone: bool) -> Vec<String> {
-        vec![headline::sentence(&self.profile)]
+        vec![headline::sentence(self)]
     }
 
     fn written(&self) -> String {
-        let run = &self.profile.provenance;
+        let run = &self.provenance;
         format!("{}, {} preset, swtch {}", run.source, run.preset, run.swtch_version)
     }
 
@@ -85,7 +79,7 @@ impl Subject for NamedProfile {
             references::section(subjects),
             noise::section(subjects),
             method::section(subjects),
-            host::section(subjects, |named| &named.profile.host),
+            host::section(subjects, |profile| &profile.host),
         ]);
         sections
     }
@@ -101,15 +95,15 @@ impl Subject for NamedProfile {
 impl Profiles<'_> {
     /// As [`Subjects::lacking`], by what a profile holds.
     fn missing(self, what: &str, part: ProfilePart, has: impl Fn(&Profile) -> bool) -> Option<Block> {
-        self.lacking(what, |field| ProfilePart::of(field).contains(&part), |named| has(&named.profile))
+        self.lacking_about(what, |field| ProfilePart::of(field).contains(&part), has)
     }
 }
 
 /// The lines that a mark shows about its figure.
-fn tip(subjects: Profiles<'_>, index: usize, name: &str, estimate: &Estimate) -> Vec<String> {
+fn tip(one: One<'_, Profile>, name: &str, estimate: &Estimate) -> Vec<String> {
     let interval = text::ns_range(estimate.ci_low, estimate.ci_high);
     let mut lines = vec![
-        subjects.prefixed(index, name),
+        one.prefixed(name),
         format!("{} (95\u{a0}%: {interval})", text::ns(estimate.median)),
         format!("undisturbed {}", text::ns(estimate.undisturbed)),
         format!("{} batches from {} launches", text::count(estimate.batches.into()), estimate.launches),

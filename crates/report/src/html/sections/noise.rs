@@ -4,18 +4,14 @@ use swtch_profile::Profile;
 use swtch_profile::model::{Ended, Estimate};
 use swtch_profile::vocabulary::Flag;
 
-use super::super::naming;
-use super::super::page::{Block, Cell, Definition, Section, Table};
-use super::super::text;
 use super::Profiles;
+use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
     let mut section = Section::bare("noise", "Noise");
-    for (i, named) in subjects.iter() {
-        section.say(subjects.prefixed(i, &summary(&named.profile)));
-    }
-    section.put([run_table(subjects)]);
+    section.put(subjects.iter().map(|one| one.prefixed(&summary(one.of))));
+    section.put([subjects.fact_table("The run and its clock", run)]);
     section.heading("Flagged figures");
     section.put(flags(subjects));
     section.heading("Not measured, and why");
@@ -51,43 +47,37 @@ fn throttled(ns: u64) -> String {
     if ns == 0 { "never".to_owned() } else { text::ns(ns as f64) }
 }
 
-fn run_table(subjects: Profiles<'_>) -> Table {
-    subjects.fact_table("The run and its clock", |named| {
-        let p = &named.profile;
-        let run = &p.provenance;
-        let clock = &p.clock;
-        let or = |value: Option<String>, none: &str| value.unwrap_or_else(|| none.to_owned());
-        vec![
-            ("Source", run.source.clone()),
-            ("Written by", format!("swtch {}", run.swtch_version)),
-            ("Started", text::date(run.started_unix_s)),
-            ("Took", text::seconds(run.elapsed_s)),
-            ("Preset", run.preset.clone()),
-            ("Ended", ended(run.ended).to_owned()),
-            ("Precision aimed at", format!("±{} of the median", text::percent(run.precision))),
-            ("Launches", text::count(run.launches.into())),
-            ("Batches", text::count(p.noise.batches.into())),
-            ("Batches left out", text::count(p.noise.rejected.into())),
-            (
-                "Taken by the hypervisor (steal)",
-                or(p.noise.steal_share.map(text::percent), "not counted here"),
-            ),
-            ("Taken by other tasks", or(p.noise.foreign_share.map(text::percent), "not counted here")),
-            ("Variation of a spin loop", or(p.noise.spin_cov.map(text::percent), "not measured")),
-            ("Throttled by a CPU quota", or(p.noise.throttled_ns.map(throttled), "not counted here")),
-            ("Clock", clock.source.clone()),
-            ("Clock rate", or(clock.frequency_hz.map(|hz| format!("{:.3} MHz", hz / 1e6)), "not applicable")),
-            (
-                "Calibrated within",
-                or(clock.calibration_ppm.map(|ppm| format!("±{ppm:.2} ppm")), "not applicable"),
-            ),
-            ("Smallest step", text::ns(clock.resolution_ns)),
-            ("One reading takes", text::ns(clock.overhead_ns)),
-            ("Why not a faster clock", or(clock.fallback_why.clone(), "the fastest was used")),
-            ("Seed of the order", run.order_seed.to_string()),
-            ("Raw samples", or(p.samples.clone(), "not kept")),
-        ]
-    })
+fn run(profile: &Profile) -> Vec<(&'static str, String)> {
+    let Profile { provenance: run, clock, noise, .. } = profile;
+    let or = |value: Option<String>, none: &str| value.unwrap_or_else(|| none.to_owned());
+    let counted = |value: Option<String>| or(value, "not counted here");
+    vec![
+        ("Source", run.source.clone()),
+        ("Written by", format!("swtch {}", run.swtch_version)),
+        ("Started", text::date(run.started_unix_s)),
+        ("Took", text::seconds(run.elapsed_s)),
+        ("Preset", run.preset.clone()),
+        ("Ended", ended(run.ended).to_owned()),
+        ("Precision aimed at", format!("±{} of the median", text::percent(run.precision))),
+        ("Launches", text::count(run.launches.into())),
+        ("Batches", text::count(noise.batches.into())),
+        ("Batches left out", text::count(noise.rejected.into())),
+        ("Taken by the hypervisor (steal)", counted(noise.steal_share.map(text::percent))),
+        ("Taken by other tasks", counted(noise.foreign_share.map(text::percent))),
+        ("Variation of a spin loop", or(noise.spin_cov.map(text::percent), "not measured")),
+        ("Throttled by a CPU quota", counted(noise.throttled_ns.map(throttled))),
+        ("Clock", clock.source.clone()),
+        ("Clock rate", or(clock.frequency_hz.map(|hz| format!("{:.3} MHz", hz / 1e6)), "not applicable")),
+        (
+            "Calibrated within",
+            or(clock.calibration_ppm.map(|ppm| format!("±{ppm:.2} ppm")), "not applicable"),
+        ),
+        ("Smallest step", text::ns(clock.resolution_ns)),
+        ("One reading takes", text::ns(clock.overhead_ns)),
+        ("Why not a faster clock", or(clock.fallback_why.clone(), "the fastest was used")),
+        ("Seed of the order", run.order_seed.to_string()),
+        ("Raw samples", or(profile.samples.clone(), "not kept")),
+    ]
 }
 
 fn ended(ended: Ended) -> &'static str {
@@ -101,55 +91,47 @@ fn ended(ended: Ended) -> &'static str {
 
 /// Every estimate of a profile with what it is.
 fn estimates(profile: &Profile) -> Vec<(String, &Estimate)> {
-    let mut all: Vec<(String, &Estimate)> = Vec::new();
-    for row in &profile.direct {
+    let direct = profile.direct.iter().map(|row| {
         let core = profile.core_of(row).map(|core| format!(" ({core})")).unwrap_or_default();
-        let name = format!("c1, {}, {}, {}{core}", row.method, naming::tasks_and_class(row), row.placement);
-        all.push((name, &row.switch_cost_ns));
-    }
-    for row in &profile.total {
-        let name = format!(
-            "c2, {}, stride {}, {}",
-            text::bytes(row.array_bytes),
-            text::bytes(row.stride_bytes),
-            row.access
-        );
-        all.push((name, &row.total_cost_ns));
-    }
-    for row in &profile.ring {
-        all.push((
-            format!("ring, {} processes, {}", row.processes, text::bytes(row.array_bytes)),
-            &row.switch_cost_ns,
-        ));
-    }
-    all.extend(profile.messages.iter().map(|row| (row.name(), &row.message_ns)));
+        let tasks = naming::tasks_and_class(row);
+        (format!("c1, {}, {tasks}, {}{core}", row.method, row.placement), &row.switch_cost_ns)
+    });
+    let total = profile.total.iter().map(|row| {
+        let (array, stride) = (text::bytes(row.array_bytes), text::bytes(row.stride_bytes));
+        (format!("c2, {array}, stride {stride}, {}", row.access), &row.total_cost_ns)
+    });
+    let ring = profile.ring.iter().map(|row| {
+        let name = format!("ring, {} processes, {}", row.processes, text::bytes(row.array_bytes));
+        (name, &row.switch_cost_ns)
+    });
+    let messages = profile.messages.iter().map(|row| (row.name(), &row.message_ns));
     let references = &profile.references;
-    all.extend(references.syscall_ns.as_ref().map(|e| ("system call".to_owned(), e)));
-    all.extend(references.thread_create_ns.as_ref().map(|e| ("thread create".to_owned(), e)));
-    all.extend(references.fork_ns.as_ref().map(|e| ("fork".to_owned(), e)));
-    all
+    let references = [
+        ("system call", &references.syscall_ns),
+        ("thread create", &references.thread_create_ns),
+        ("fork", &references.fork_ns),
+    ];
+    let references =
+        references.into_iter().filter_map(|(name, estimate)| Some((name.to_owned(), estimate.as_ref()?)));
+    direct.chain(total).chain(ring).chain(messages).chain(references).collect()
 }
 
 fn flags(subjects: Profiles<'_>) -> Vec<Block> {
     let mut seen: Vec<Flag> = Vec::new();
-    let flagged = subjects.iter().flat_map(|(index, named)| {
-        let flagged =
-            estimates(&named.profile).into_iter().filter(|(_, estimate)| !estimate.flags.is_empty());
-        flagged.map(move |(name, estimate)| (index, name, estimate))
-    });
-    let rows = flagged.map(|(index, name, estimate)| {
-        for flag in &estimate.flags {
-            if !seen.contains(flag) {
-                seen.push(*flag);
-            }
+    let mut rows = Vec::new();
+    for one in subjects.iter() {
+        for (name, estimate) in estimates(one.of).into_iter().filter(|(_, one)| !one.flags.is_empty()) {
+            seen.extend(&estimate.flags);
+            let median = Cell::number("Median", text::ns(estimate.median));
+            rows.push(one.row(name, vec![median, Cell::text("Flags", Flag::list(&estimate.flags))]));
         }
-        let median = Cell::number("Median", text::ns(estimate.median));
-        (index, name, vec![median, Cell::text("Flags", Flag::list(&estimate.flags))])
-    });
-    let table = subjects.table("Figures that carry a warning", "Figure", rows);
-    if table.rows.is_empty() {
-        return vec![Block::paragraph("No figure carries a warning.")];
     }
-    let items = seen.iter().map(|flag| Definition::new(flag.name(), flag.meaning())).collect();
-    vec![Block::Definitions { items }, Block::Table(table)]
+    if rows.is_empty() {
+        return vec!["No figure carries a warning.".to_owned().into()];
+    }
+    let mut meanings: Vec<(Flag, ())> = Vec::new();
+    seen.into_iter().for_each(|flag| *gathered(&mut meanings, flag) = ());
+    let items = meanings.iter().map(|(flag, ())| Definition::new(flag.name(), flag.meaning())).collect();
+    let table = Table::new("Figures that carry a warning", "Figure", rows);
+    vec![Block::Definitions { items }, table.into()]
 }

@@ -5,11 +5,8 @@ use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::Estimate;
 use swtch_topology::Placement;
 
-use super::super::charts::bars::{self, Bar, Operation};
-use super::super::naming;
-use super::super::page::{Figure, Section};
-use super::super::text;
 use super::{Profiles, estimate_cells, tip};
+use crate::html::prelude::*;
 use crate::wording::headline;
 
 /// The section.
@@ -19,21 +16,18 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     let mut section = Section::new("references", "For scale: other operations", intro);
     let operations = operations(subjects);
     section.put((!operations.is_empty()).then(|| figure(subjects, &operations)));
-    let has = |p: &Profile| {
-        p.references.syscall_ns.is_some()
-            || p.references.fork_ns.is_some()
-            || p.references.thread_create_ns.is_some()
+    let has = |profile: &Profile| {
+        let references = &profile.references;
+        [&references.syscall_ns, &references.fork_ns, &references.thread_create_ns]
+            .iter()
+            .any(|one| one.is_some())
     };
     section.put(subjects.missing("reference operation", ProfilePart::References, has));
     section
 }
 
-/// An operation and its estimate in each profile that has it.
-struct Entry<'a> {
-    label: String,
-    switch: bool,
-    estimates: Vec<(usize, &'a Estimate)>,
-}
+/// An operation, whether it is a switch, and its estimate in each profile that has it.
+type OperationOf<'a> = ((String, bool), Vec<(One<'a, Profile>, &'a Estimate)>);
 
 /// What a profile holds for one operation, with the words for it.
 fn entries_of(profile: &Profile) -> Vec<(String, bool, &Estimate)> {
@@ -61,53 +55,38 @@ fn entries_of(profile: &Profile) -> Vec<(String, bool, &Estimate)> {
     found
 }
 
-fn operations(subjects: Profiles<'_>) -> Vec<Entry<'_>> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
-    for (index, named) in subjects.iter() {
-        for (label, switch, estimate) in entries_of(&named.profile) {
-            match entries.iter_mut().find(|entry| entry.label == label) {
-                Some(entry) => entry.estimates.push((index, estimate)),
-                None => entries.push(Entry { label, switch, estimates: vec![(index, estimate)] }),
-            }
+fn operations(subjects: Profiles<'_>) -> Vec<OperationOf<'_>> {
+    let mut operations: Vec<OperationOf<'_>> = Vec::new();
+    for one in subjects.iter() {
+        for (label, switch, estimate) in entries_of(one.of) {
+            gathered(&mut operations, (label, switch)).push((one, estimate));
         }
     }
     // Ordered by the first profile's figure, so that the bars rise.
-    entries.sort_by(|a, b| a.estimates[0].1.median.total_cmp(&b.estimates[0].1.median));
-    entries
+    operations.sort_by(|(_, a), (_, b)| a[0].1.median.total_cmp(&b[0].1.median));
+    operations
 }
 
-fn figure(subjects: Profiles<'_>, entries: &[Entry<'_>]) -> Figure {
-    let colour = |index: usize, switch: bool| match (subjects.several(), switch) {
-        (true, _) => subjects.colour(index),
-        (false, true) => "c0".to_owned(),
-        (false, false) => "c-neutral".to_owned(),
-    };
-    let operations: Vec<Operation> = entries
-        .iter()
-        .map(|entry| Operation {
-            label: text::capitalised(&entry.label),
-            bars: entry
-                .estimates
-                .iter()
-                .map(|(index, estimate)| Bar {
-                    colour: colour(*index, entry.switch),
-                    value: (*estimate).into(),
-                    tip: tip(subjects, *index, &entry.label, estimate),
-                })
-                .collect(),
-        })
-        .collect();
-    let rows = entries.iter().flat_map(|entry| {
-        let row = |(index, estimate): &(usize, &Estimate)| {
-            (*index, text::capitalised(&entry.label), estimate_cells(estimate))
+fn figure(subjects: Profiles<'_>, operations: &[OperationOf<'_>]) -> Figure {
+    let mut rows = Vec::new();
+    let mut bars = Vec::new();
+    for ((label, switch), estimates) in operations {
+        let title = text::capitalised(label);
+        rows.extend(estimates.iter().map(|(one, estimate)| one.row(&title, estimate_cells(estimate))));
+        let bar = |(one, estimate): &(One<'_, Profile>, &Estimate)| {
+            let colour = match (subjects.several(), switch) {
+                (true, _) => one.colour(),
+                (false, true) => "c0".to_owned(),
+                (false, false) => "c-neutral".to_owned(),
+            };
+            Bar { colour, value: (*estimate).into(), tip: tip(*one, label, estimate) }
         };
-        entry.estimates.iter().map(row)
-    });
-    let table = subjects.table("Operations of the kernel", "Operation", rows);
+        bars.push(Operation { label: title, bars: estimates.iter().map(bar).collect() });
+    }
+    let table = Table::new("Operations of the kernel", "Operation", rows);
     let label =
         "Time of a system call, a switch, a thread’s and a process’s creation, as bars on a logarithmic axis";
     let caption = "Time of each operation (median). The axis is logarithmic: each step between powers of ten is ten times \
                    the one before, so compare the numbers rather than the lengths.";
-    Figure::new("figure-references", caption, table, |size| bars::draw(&operations, label, size))
-        .legend(subjects.legend())
+    Figure::new("figure-references", caption, label, table, &bars).legend(subjects.legend())
 }

@@ -1,17 +1,12 @@
 //! Total cost c2 and indirect cost over array size.
 
+use swtch_profile::Profile;
 use swtch_profile::fields::ProfilePart;
 use swtch_profile::model::{RegionKind, Total};
 use swtch_profile::vocabulary::Access;
 
-use super::super::charts::caches::Lane;
-use super::super::charts::lines::{Point, Series, any_off_axis};
-use super::super::charts::markers::{Shape, block_item, line_item, off_axis_item, shape_item};
-use super::super::charts::size_curve::SizeCurve;
-use super::super::naming;
-use super::super::page::{Cell, Figure, LegendItem, Section, Table};
-use super::super::text;
 use super::{Profiles, estimate_cells, switches_cell, tip};
+use crate::html::prelude::*;
 use crate::wording::headline::SEQUENTIAL;
 
 /// The section.
@@ -20,27 +15,27 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
          of two tasks walks through an array of its own between the switches, and the time one task needs for one array \
          is subtracted. The indirect cost is what remains beyond c1.";
     let mut section = Section::new("total", "Total and indirect cost over array size", intro);
-    let has = |p: &swtch_profile::Profile| p.total.iter().any(|row| row.stride_bytes == SEQUENTIAL);
-    if subjects.iter().any(|(_, named)| has(&named.profile)) {
-        section.put([figure(subjects)]);
-    }
+    let has = |profile: &Profile| sequential(&profile.total).next().is_some();
+    section.put(subjects.any(has).then(|| figure(subjects)));
     section.put(subjects.missing("sequential c2 curve", ProfilePart::Total, has));
     section
 }
 
-/// A profile's sequential rows of each access, ascending in size.
-fn by_access(rows: &[Total]) -> Vec<Vec<&Total>> {
-    let mut rows: Vec<&Total> = rows.iter().filter(|row| row.stride_bytes == SEQUENTIAL).collect();
-    rows.sort_by(|a, b| {
-        let key = |row: &Total| (row.access, row.array_bytes);
-        key(a).cmp(&key(b))
-    });
-    rows.chunk_by(|a, b| a.access == b.access).map(<[&Total]>::to_vec).collect()
+/// The rows whose arrays are walked from end to end.
+fn sequential(rows: &[Total]) -> impl Iterator<Item = &Total> {
+    rows.iter().filter(|row| row.stride_bytes == SEQUENTIAL)
+}
+
+/// The same by access, ascending in size.
+fn by_access(rows: &[Total]) -> Vec<&Total> {
+    let mut rows: Vec<&Total> = sequential(rows).collect();
+    rows.sort_by_key(|row| (row.access, row.array_bytes));
+    rows
 }
 
 /// c1 as the profile itself subtracted it: the difference between total and indirect cost.
-pub(in crate::html) fn direct_within(rows: &[Total]) -> Option<f64> {
-    let row = rows.iter().find(|row| row.stride_bytes == SEQUENTIAL)?;
+fn direct_within(rows: &[Total]) -> Option<f64> {
+    let row = sequential(rows).next()?;
     Some(row.total_cost_ns.median - row.indirect_cost_ns.median)
 }
 
@@ -50,146 +45,114 @@ fn figure(subjects: Profiles<'_>) -> Figure {
                    Bands: 95\u{a0}% intervals of the median. Vertical lines: the caches’ sizes, solid; dashed at half the \
                    size, where the two tasks’ arrays together fill the cache.";
     let off_axis = any_off_axis(&curve.total) || any_off_axis(&curve.indirect);
-    let mut figure = Figure::new("figure-total", caption, table(subjects), |size| curve.draw(size))
-        .legend(legend(subjects, off_axis));
-    if let Some(note) = direct_note(subjects) {
-        figure = figure.note(note);
-    }
-    for (i, named) in subjects.iter() {
-        figure = match beyond(subjects, i, &named.profile) {
-            Some(note) => figure.note(note),
-            None => figure,
-        };
-    }
-    if off_axis {
-        figure = figure.note(
-            "Values at or below zero stand in the lane “≤ 0” under the axis: there noise is larger than the cost. \
-             Their numbers are in the table as measured, not set to zero.",
-        );
-    }
-    figure
+    let off_axis_note = "Values at or below zero stand in the lane “≤ 0” under the axis: there noise is larger than the cost. \
+                         Their numbers are in the table as measured, not set to zero.";
+    let label = "Two curves over the size of each task’s array, both axes logarithmic: above the total cost c2, below \
+                 the indirect cost c2 minus c1";
+    let rows = subjects.iter().flat_map(|one| {
+        let row = move |row: &Total| one.row(text::bytes(row.array_bytes), row_cells(row));
+        by_access(&one.of.total).into_iter().map(row)
+    });
+    let table = Table::new("Total cost c2 and indirect cost c2 − c1 per switch", "Array", rows);
+    Figure::new("figure-total", caption, label, table, &curve)
+        .legend(legend(subjects, off_axis))
+        .notes(direct_note(subjects))
+        .notes(subjects.iter().filter_map(|one| Some(one.prefixed(&beyond(one.of)?))))
+        .notes(off_axis.then_some(off_axis_note))
 }
 
 /// Names the lines of c1.
 fn direct_note(subjects: Profiles<'_>) -> Option<String> {
-    let named: Vec<String> = subjects
-        .iter()
-        .filter_map(|(i, named)| Some(subjects.prefixed(i, &text::ns(direct_within(&named.profile.total)?))))
-        .collect();
+    let named =
+        subjects.iter().filter_map(|one| Some(one.prefixed(&text::ns(direct_within(&one.of.total)?))));
+    let named: Vec<String> = named.collect();
     (!named.is_empty())
         .then(|| format!("Horizontal line: c1, the direct cost without arrays ({}).", text::joined(&named)))
 }
 
 fn curve(subjects: Profiles<'_>) -> SizeCurve {
     let (mut total, mut indirect, mut direct, mut lanes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (index, named) in subjects.iter() {
-        for rows in by_access(&named.profile.total) {
-            total.push(series(subjects, index, &rows, false));
-            indirect.push(series(subjects, index, &rows, true));
+    for one in subjects.iter() {
+        for rows in by_access(&one.of.total).chunk_by(|a, b| a.access == b.access) {
+            total.push(series(one, rows, total_point));
+            indirect.push(series(one, rows, indirect_point));
         }
-        let colour = if subjects.several() { subjects.colour(index) } else { String::new() };
-        direct.extend(direct_within(&named.profile.total).map(|c1| (c1, colour.clone())));
-        lanes.push(Lane {
-            profile: subjects.name(index).map(|name| (name, colour)),
-            caches: naming::data_caches(&named.profile.host)
-                .iter()
-                .map(|cache| (naming::cache_name(cache), cache.bytes))
-                .collect(),
-            regions: named.profile.regions.clone(),
+        let colour = if subjects.several() { one.colour() } else { String::new() };
+        direct.extend(direct_within(&one.of.total).map(|c1| (c1, colour.clone())));
+        let caches = naming::data_caches(&one.of.host);
+        lanes.push(CacheLane {
+            profile: one.name().map(|name| (name, colour)),
+            caches: caches.iter().map(|cache| (naming::cache_name(cache), cache.bytes)).collect(),
+            regions: one.of.regions.clone(),
         });
     }
-    let label = "Two curves over the size of each task’s array, both axes logarithmic: above the total cost c2, below \
-                 the indirect cost c2 minus c1"
-        .to_owned();
-    SizeCurve { total, indirect, direct, lanes, end_labels: !subjects.several(), label }
+    SizeCurve { total, indirect, direct, lanes, end_labels: !subjects.several() }
 }
 
-fn series(subjects: Profiles<'_>, index: usize, rows: &[&Total], indirect: bool) -> Series {
+fn series(one: One<'_, Profile>, rows: &[&Total], point: fn(One<'_, Profile>, &Total) -> Point) -> Series {
     let access = rows[0].access;
-    let look = subjects.look(index, access as usize);
-    let points = rows.iter().map(|row| point(subjects, index, row, indirect)).collect();
-    Series { look, label: text::shortened(access.name(), 18), points }
+    let points = rows.iter().map(|row| point(one, row)).collect();
+    Series { look: one.look(access as usize), label: text::shortened(access.name(), 18), points }
 }
 
-fn point(subjects: Profiles<'_>, index: usize, row: &Total, indirect: bool) -> Point {
-    let what = if indirect { "indirect" } else { "total" };
-    let name = format!("{what}, {} arrays, {}", text::bytes(row.array_bytes), row.access);
-    let x = row.array_bytes as f64;
-    if !indirect {
-        return Point::new(x, &row.total_cost_ns, tip(subjects, index, &name, &row.total_cost_ns));
-    }
+fn total_point(one: One<'_, Profile>, row: &Total) -> Point {
+    let name = format!("total, {} arrays, {}", text::bytes(row.array_bytes), row.access);
+    Point::new(row.array_bytes as f64, &row.total_cost_ns, tip(one, &name, &row.total_cost_ns))
+}
+
+fn indirect_point(one: One<'_, Profile>, row: &Total) -> Point {
     let extra = &row.indirect_cost_ns;
     let interval = text::ns_range(extra.ci_low, extra.ci_high);
     let tip = vec![
-        subjects.prefixed(index, &name),
+        one.prefixed(&format!("indirect, {} arrays, {}", text::bytes(row.array_bytes), row.access)),
         format!("{} (95\u{a0}%: {interval})", text::ns(extra.median)),
         format!("undisturbed {}", text::ns(extra.undisturbed)),
     ];
-    Point::new(x, extra, tip)
+    Point::new(row.array_bytes as f64, extra, tip)
 }
 
 fn legend(subjects: Profiles<'_>, off_axis: bool) -> Vec<LegendItem> {
     let mut items = subjects.legend();
-    let curves = subjects.iter().flat_map(|(_, named)| by_access(&named.profile.total));
-    items.extend(access_legend(subjects, curves.map(|rows| rows[0].access).collect()));
-    let regions = || subjects.iter().flat_map(|(_, named)| &named.profile.regions);
+    let accesses = subjects.iter().flat_map(|one| sequential(&one.of.total)).map(|row| row.access);
+    items.extend(access_legend(subjects, accesses));
     for (kind, meaning) in [
         (RegionKind::Fits, "fits: both arrays stay in the cache"),
         (RegionKind::Interferes, "interferes: one array fits, both do not"),
         (RegionKind::Exceeds, "exceeds: one task alone misses too"),
     ] {
-        if regions().any(|region| region.kind == kind) {
+        if subjects.any(|profile| profile.regions.iter().any(|region| region.kind == kind)) {
             items.push(block_item(&format!("region {}", naming::region_name(kind)), meaning));
         }
     }
-    if off_axis {
-        items.push(off_axis_item("at or below zero"));
-    }
+    items.extend(off_axis.then(|| off_axis_item("at or below zero")));
     items
 }
 
 /// A sign for each access that there is.
-pub(super) fn access_legend(subjects: Profiles<'_>, mut accesses: Vec<Access>) -> Vec<LegendItem> {
-    accesses.sort_unstable();
-    accesses.dedup();
-    let item = |access: Access| {
-        let rank = access as usize;
-        if subjects.several() {
-            shape_item(Shape::nth(rank), rank, access.name())
-        } else {
-            line_item(subjects.look(0, rank), access.name())
-        }
-    };
-    accesses.into_iter().map(item).collect()
+pub(super) fn access_legend(
+    subjects: Profiles<'_>,
+    accesses: impl IntoIterator<Item = Access>,
+) -> impl Iterator<Item = LegendItem> {
+    distinct(accesses).into_iter().map(move |access| match subjects.iter().next() {
+        Some(only) if !subjects.several() => line_item(only.look(access as usize), access.name()),
+        _ => shape_item(Shape::nth(access as usize), access as usize, access.name()),
+    })
 }
 
 /// Which of the machine's caches lie outside the measured sizes.
-fn beyond(subjects: Profiles<'_>, index: usize, profile: &swtch_profile::Profile) -> Option<String> {
-    let largest =
-        profile.total.iter().filter(|row| row.stride_bytes == SEQUENTIAL).map(|row| row.array_bytes).max()?;
+fn beyond(profile: &Profile) -> Option<String> {
+    let largest = sequential(&profile.total).map(|row| row.array_bytes).max()?;
     let caches = naming::data_caches(&profile.host);
     if caches.is_empty() {
-        return Some(subjects.prefixed(index, "The machine does not report its caches, so none are marked."));
+        return Some("The machine does not report its caches, so none are marked.".to_owned());
     }
-    let outside: Vec<String> = caches
-        .iter()
-        .filter(|cache| cache.bytes > largest)
+    let outside = caches.iter().filter(|cache| cache.bytes > largest);
+    let outside: Vec<String> = outside
         .map(|cache| format!("{} ({})", naming::cache_name(cache), text::bytes(cache.bytes)))
         .collect();
-    if outside.is_empty() {
-        return None;
-    }
     let verb = if outside.len() == 1 { "is" } else { "are" };
-    let note = format!("{} {verb} larger than the largest array measured.", text::joined(&outside));
-    Some(subjects.prefixed(index, &note))
-}
-
-fn table(subjects: Profiles<'_>) -> Table {
-    let rows = subjects.iter().flat_map(|(index, named)| {
-        let row = move |row: &Total| (index, text::bytes(row.array_bytes), row_cells(row));
-        by_access(&named.profile.total).concat().into_iter().map(row)
-    });
-    subjects.table("Total cost c2 and indirect cost c2 − c1 per switch", "Array", rows)
+    (!outside.is_empty())
+        .then(|| format!("{} {verb} larger than the largest array measured.", text::joined(&outside)))
 }
 
 /// The cells of one row of c2, the access first.

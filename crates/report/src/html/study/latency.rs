@@ -1,12 +1,9 @@
 //! How long an inference takes: over threads, and against the switches that it makes.
 
-use super::super::charts::lines::{Point, Series};
-use super::super::charts::small_multiples::{Multiple, SmallMultiples};
-use super::super::page::{Cell, Figure, Table};
-use super::super::scale::{extent, ticks};
-use super::super::text;
-use super::Studies;
-use swtch_study::model::{Estimate, Summary};
+use swtch_study::Study;
+use swtch_study::model::Summary;
+
+use crate::html::prelude::*;
 
 /// Summaries that differ in nothing but threads, by them.
 struct Way<'a> {
@@ -35,103 +32,61 @@ fn ways<'a>(summaries: &[&'a Summary]) -> Vec<Way<'a>> {
 }
 
 /// Latency over threads, a line for each way to wait.
-pub(super) fn over_threads(
-    subjects: Studies<'_>,
-    index: usize,
-    summaries: &[&Summary],
-    id: &str,
-) -> Option<Figure> {
+pub(super) fn over_threads(one: One<'_, Study>, summaries: &[&Summary], id: &str) -> Option<Figure> {
+    let caption = "Median time of an inference over the number of threads.";
     let mut ways = ways(summaries);
     ways.retain(|way| way.summaries.len() > 1);
-    let mut threads: Vec<u32> =
-        ways.iter().flat_map(|way| &way.summaries).map(|summary| summary.settings.threads).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    if threads.len() < 2 {
+    let threads = ways.iter().flat_map(|way| &way.summaries).map(|summary| summary.settings.threads);
+    if distinct(threads).len() < 2 {
         return None;
     }
-    let caption = "Median time of an inference over the number of threads.";
-    let mut table = Table::new(caption, "Settings");
-    let x_ticks = threads.iter().map(|threads| (f64::from(*threads), threads.to_string())).collect();
-    let series = series(subjects, index, &ways, |summary| {
-        let latency = summary.latency_p50_ns?;
-        table.row(summary.settings.words(), cells(&latency).into());
-        Some((f64::from(summary.settings.threads), summary.settings.words()))
-    });
-    Some(figure(format!("figure-latency-{id}"), caption, table, series, (x_ticks, "threads")))
+    let chart = SmallMultiples::new(("threads", |threads| threads.to_string()), text::ns_tick);
+    let place = |summary: &Summary| Some((f64::from(summary.settings.threads), None));
+    figure(one, &ways, chart, place, (format!("figure-latency-{id}"), caption))
 }
 
 /// Latency against switches, a point for each setting; those that differ in threads only are joined.
-pub(super) fn against_switches(
-    subjects: Studies<'_>,
-    index: usize,
-    summaries: &[&Summary],
-    id: &str,
-) -> Option<Figure> {
+pub(super) fn against_switches(one: One<'_, Study>, summaries: &[&Summary], id: &str) -> Option<Figure> {
     let caption =
         "Median time of an inference against the switches that it makes, voluntary and involuntary.";
-    let mut table = Table::new(caption, "Settings");
-    let series = series(subjects, index, &ways(summaries), |summary| {
-        let latency = summary.latency_p50_ns?;
+    let chart = SmallMultiples::new(("switches for each inference", text::amount), text::ns_tick).round_x();
+    let place = |summary: &Summary| {
         let switches = summary.voluntary_per_inference?.median + summary.involuntary_per_inference?.median;
         // A logarithm takes no 0.
-        if switches <= 0.0 {
-            return None;
-        }
-        let words = text::amount(switches);
-        let [median, interval] = cells(&latency);
-        let cells = vec![Cell::sorted("Switches", words.clone(), switches), median, interval];
-        table.row(summary.settings.words(), cells);
-        Some((switches, format!("{}: {words} switches", summary.settings.words())))
-    });
-    let points = || series.iter().flat_map(|series| &series.points);
-    if points().count() < 2 {
-        return None;
-    }
-    let domain = extent(points().map(|point| point.x))?;
-    let x_ticks = ticks(domain, 7).into_iter().map(|tick| (tick, text::amount(tick))).collect();
-    let id = format!("figure-latency-switches-{id}");
-    Some(figure(id, caption, table, series, (x_ticks, "switches for each inference")))
+        (switches > 0.0).then(|| (switches, Some(text::amount(switches))))
+    };
+    figure(one, &ways(summaries), chart, place, (format!("figure-latency-switches-{id}"), caption))
 }
 
-fn cells(latency: &Estimate) -> [Cell; 2] {
-    [
-        Cell::sorted("Median", text::ns(latency.median), latency.median),
-        Cell::text("Interval", text::ns_range(latency.ci_low, latency.ci_high)),
-    ]
-}
-
-/// A line for each way; `place` says where on the x axis a summary is, and what it is called.
-fn series(
-    subjects: Studies<'_>,
-    index: usize,
-    ways: &[Way<'_>],
-    mut place: impl FnMut(&Summary) -> Option<(f64, String)>,
-) -> Vec<Series> {
-    let mut found = Vec::new();
-    for (number, way) in ways.iter().enumerate() {
-        let points = way.summaries.iter().filter_map(|summary| {
-            let (x, name) = place(summary)?;
-            let latency = summary.latency_p50_ns?;
-            let interval = text::ns_range(latency.ci_low, latency.ci_high);
-            Some(Point::new(x, &latency, vec![name, text::ns(latency.median), interval]))
-        });
-        let mut look = subjects.look(index, number);
-        look.colour = index + number;
-        found.push(Series { look, label: way.label.clone(), points: points.collect() });
-    }
-    found.retain(|series| !series.points.is_empty());
-    found
-}
-
+/// A line for each way; `place` says where on the x axis a summary is, and how many switches that is. Nothing for a single point.
 fn figure(
-    id: String,
-    caption: &str,
-    table: Table,
-    series: Vec<Series>,
-    (x_ticks, x_name): (Vec<(f64, String)>, &str),
-) -> Figure {
-    let plots = vec![Multiple { title: String::new(), series }];
-    let chart = SmallMultiples { plots, x_ticks, x_name, y_tick: text::ns_tick, label: caption.to_owned() };
-    chart.figure(id, caption, table).legend(chart.legend())
+    one: One<'_, Study>,
+    ways: &[Way<'_>],
+    mut chart: SmallMultiples<'_>,
+    place: impl Fn(&Summary) -> Option<(f64, Option<String>)>,
+    (id, caption): (String, &str),
+) -> Option<Figure> {
+    let mut rows = Vec::new();
+    for (number, way) in ways.iter().enumerate() {
+        let look = Look { colour: one.index + number, ..one.look(number) };
+        for summary in &way.summaries {
+            let Some((latency, (x, switches))) = summary.latency_p50_ns.zip(place(summary)) else { continue };
+            let settings = summary.settings.words();
+            let interval = text::ns_range(latency.ci_low, latency.ci_high);
+            let mut cells = vec![
+                Cell::sorted("Median", text::ns(latency.median), latency.median),
+                Cell::text("Interval", interval.clone()),
+            ];
+            let mut name = settings.clone();
+            if let Some(switches) = switches {
+                name = format!("{settings}: {switches} switches");
+                cells.insert(0, Cell::sorted("Switches", switches, x));
+            }
+            rows.push(TableRow::new(settings, cells));
+            let point = Point::new(x, &latency, vec![name, text::ns(latency.median), interval]);
+            chart.point("", (look, &way.label), point);
+        }
+    }
+    let several = rows.len() > 1;
+    chart.figure(id, caption, caption, Table::new(caption, "Settings", rows)).filter(|_| several)
 }

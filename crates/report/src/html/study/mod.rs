@@ -9,50 +9,35 @@ mod runs;
 mod settings;
 
 use swtch_study::Study;
-use swtch_study::model::{CpuUse, Outcome, Run, SCHEMA, StudyWorkload, Summary};
+use swtch_study::model::{CpuUse, Run, Runtime};
 use swtch_topology::Unavailable;
 
-use super::page::Section;
+use super::prelude::*;
 use super::sections::host;
-use super::subjects::{KeyFigure, Subject, Subjects};
-use super::{ReportError, text};
 
 /// The studies on the page.
-type Studies<'a> = Subjects<'a, NamedStudy>;
+type Studies<'a> = Subjects<'a, Study>;
 
-/// A study and the name it goes by on the page.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedStudy {
-    /// A label: the folder's name, or the machine's.
-    pub name: String,
-    /// The figures.
-    pub study: Study,
-}
-
-impl Subject for NamedStudy {
+impl Subject for Study {
     const KIND: &'static str = "study";
     const HEAD: &'static str = "Study";
     const NOTHING: ReportError = ReportError::NoStudies;
     const TILES: &'static [KeyFigure<Self>] = &answer::TILES;
 
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn origin(&self) -> String {
-        self.study.provenance.runtime.as_ref().map_or_else(|| self.study.kind.clone(), runtime)
+        self.provenance.runtime.as_ref().map_or_else(|| self.kind.clone(), runtime)
     }
 
     fn unavailable(&self) -> Vec<&Unavailable> {
-        let of_runs = self.study.runs.iter().flat_map(|run| &run.unavailable);
-        let mut all: Vec<&Unavailable> = self.study.unavailable.iter().chain(of_runs).collect();
+        let of_runs = self.runs.iter().flat_map(|run| &run.unavailable);
+        let mut all: Vec<&Unavailable> = self.unavailable.iter().chain(of_runs).collect();
         all.sort_unstable();
         all.dedup();
         all
     }
 
     fn line(&self) -> String {
-        let Study { host, provenance, runs, .. } = &self.study;
+        let Study { host, provenance, runs, .. } = self;
         let mut parts = vec![format!("{} runs", text::count(runs.len() as u64))];
         parts.extend(provenance.runtime.as_ref().map(runtime));
         parts.extend(host::words(host));
@@ -71,7 +56,7 @@ impl Subject for NamedStudy {
     }
 
     fn written(&self) -> String {
-        let provenance = &self.study.provenance;
+        let provenance = &self.provenance;
         format!("swtch {}, {}", provenance.swtch_version, provenance.command.join(" "))
     }
 
@@ -86,7 +71,7 @@ impl Subject for NamedStudy {
         sections.push(over_time::section(subjects));
         sections.extend(interrupts::section(subjects));
         sections.push(runs::section(subjects));
-        let mut machine = host::section(subjects, |named| &named.study.host);
+        let mut machine = host::section(subjects, |study| &study.host);
         machine.put(subjects.all_reasons());
         sections.push(machine);
         sections
@@ -97,66 +82,28 @@ impl Subject for NamedStudy {
     }
 }
 
-impl NamedStudy {
-    /// A summary of each workload, by number and name: of the settings that gave most images a second, if none of its runs was disturbed.
-    /// Nothing is best among disturbed runs; then it is of the settings that ran first.
-    fn chosen(&self) -> Vec<&Summary> {
-        let throughput =
-            |summary: &Summary| summary.images_per_second.map_or(0.0, |estimate| estimate.median);
-        let met = |workload: &StudyWorkload| {
-            self.study.summaries.iter().any(|summary| summary.workload == *workload && summary.disturbed > 0)
-        };
-        let mut chosen: Vec<&Summary> = Vec::new();
-        for summary in &self.study.summaries {
-            match chosen.iter_mut().find(|known| known.workload == summary.workload) {
-                Some(known) if throughput(known) < throughput(summary) && !met(&summary.workload) => {
-                    *known = summary;
-                }
-                Some(_) => {}
-                None => chosen.push(summary),
-            }
-        }
-        chosen.sort_by(|one, other| one.workload.cmp(&other.workload));
-        chosen
-    }
-
-    /// Whether an older swtch wrote it.
-    fn is_older(&self) -> bool {
-        self.study.schema != SCHEMA
-    }
-
-    /// What is large enough to explain the figures, in a sentence; nothing when no run was disturbed.
-    fn interference(&self) -> Option<String> {
-        let complete = || self.study.runs.iter().filter(|run| run.outcome == Outcome::Complete);
-        let met: Vec<&Run> = complete().filter(|run| run.disturbed.is_some()).collect();
-        let median = |part: fn(&CpuUse) -> Option<u64>| {
-            let shares = met.iter().filter_map(|run| run.cpu.and_then(|cpu| cpu.share(part(&cpu))));
-            super::median(shares).filter(|share| *share >= 0.005)
-        };
-        let others = median(|cpu| cpu.foreign_ns)
-            .map(|share| format!("others used {} of the CPUs", text::percent(share)));
-        let stolen =
-            median(|cpu| cpu.steal_ns).map(|share| format!("the hypervisor took {}", text::percent(share)));
-        let by: Vec<String> = others.into_iter().chain(stolen).collect();
-        let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
-        (!met.is_empty()).then(|| {
-            format!(
-                "{} of {} runs were disturbed by other programs or by the hypervisor{by}: that alone can explain differences between their \
-                 throughputs and latencies.",
-                met.len(),
-                complete().count()
-            )
-        })
-    }
-
-    /// The runs that a summary is of.
-    fn runs_of<'a>(&'a self, summary: &'a Summary) -> impl Iterator<Item = &'a Run> {
-        let same = |run: &&Run| run.workload == summary.workload && run.settings == summary.settings;
-        self.study.runs.iter().filter(same)
-    }
+/// What is large enough to explain the figures, in a sentence; nothing when no run was disturbed.
+fn interference(study: &Study) -> Option<String> {
+    let met: Vec<&Run> = study.complete().filter(|run| run.disturbed.is_some()).collect();
+    let share = |part: fn(&CpuUse) -> Option<u64>| {
+        let shares = met.iter().filter_map(|run| run.cpu.and_then(|cpu| cpu.share(part(&cpu))));
+        median(shares).filter(|share| *share >= 0.005).map(text::percent)
+    };
+    let others = share(|cpu| cpu.foreign_ns).map(|share| format!("others used {share} of the CPUs"));
+    let stolen = share(|cpu| cpu.steal_ns).map(|share| format!("the hypervisor took {share}"));
+    let by: Vec<String> = others.into_iter().chain(stolen).collect();
+    let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
+    (!met.is_empty()).then(|| {
+        format!(
+            "{} of {} runs were disturbed by other programs or by the hypervisor{by}: that alone can explain differences between their \
+             throughputs and latencies.",
+            met.len(),
+            study.complete().count()
+        )
+    })
 }
 
-fn runtime(runtime: &swtch_study::model::Runtime) -> String {
+fn runtime(runtime: &Runtime) -> String {
     let version = runtime.version.as_ref().map_or_else(String::new, |version| format!(" {version}"));
     format!("{}{version}", runtime.name)
 }

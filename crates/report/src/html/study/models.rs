@@ -1,10 +1,9 @@
 //! Switches and processor use by model, a section for each figure of the study that is followed.
 
-use super::super::charts::amounts::{self, Amount, Thing};
-use super::super::page::{Cell, Figure, Section};
-use super::super::{median, text};
-use super::{NamedStudy, Studies};
-use swtch_study::model::{Run, StudyWorkload, Summary};
+use swtch_study::model::{Run, StudyWorkload};
+
+use super::Studies;
+use crate::html::prelude::*;
 
 /// A figure of a run, if it has it.
 type Of = fn(&Run) -> Option<f64>;
@@ -47,23 +46,12 @@ fn section(
     id: &'static str,
     title: &'static str,
 ) -> Option<Section> {
-    let mut workloads: Vec<&StudyWorkload> = subjects
-        .iter()
-        .flat_map(|(_, named)| named.chosen())
-        .map(|summary| &summary.workload)
-        .filter(|workload| belongs(workload))
-        .collect();
-    workloads.sort();
-    workloads.dedup();
-    if workloads.is_empty() {
-        return None;
-    }
+    let chosen = subjects.iter().flat_map(|one| one.of.chosen()).map(|summary| &summary.workload);
+    let workloads = distinct(chosen.filter(|workload| belongs(workload)));
     let intro = "Each model under the settings with the largest median of images a second, or, where runs were disturbed, under those that ran first. A switch is voluntary when a thread waits, involuntary when it could have gone on.";
     let mut section = Section::new(id, title, intro);
-    for chart in &CHARTS {
-        section.put(figure(subjects, &workloads, id, chart));
-    }
-    Some(section)
+    section.put(CHARTS.iter().filter_map(|chart| figure(subjects, &workloads, id, chart)));
+    (!workloads.is_empty()).then_some(section)
 }
 
 /// Number and name, as the study has them.
@@ -71,39 +59,30 @@ pub(super) fn label(workload: &StudyWorkload) -> String {
     workload.number.map_or_else(|| workload.name.clone(), |number| format!("{number} {}", workload.name))
 }
 
-/// The median over the runs of a workload under the settings that stand for it, with those settings.
-fn of_chosen<'a>(named: &'a NamedStudy, workload: &StudyWorkload, of: Of) -> Option<(&'a Summary, f64)> {
-    let summary = named.chosen().into_iter().find(|summary| summary.workload == *workload)?;
-    Some((summary, median(named.runs_of(summary).filter_map(of))?))
-}
-
+/// A bar for each workload: the median over its runs under the settings that stand for it.
 fn figure(
     subjects: Studies<'_>,
     workloads: &[&StudyWorkload],
     id: &str,
     (what, caption, of, words): &Chart,
 ) -> Option<Figure> {
-    let known = |workload: &StudyWorkload| {
-        let of = |(i, named)| of_chosen(named, workload, *of).map(|(summary, value)| (i, summary, value));
-        subjects.iter().filter_map(of).collect::<Vec<_>>()
-    };
-    let rows = workloads.iter().flat_map(|workload| {
-        let row = |(i, summary, value): (usize, &Summary, f64)| {
-            let settings = Cell::text("Settings", summary.settings.words());
-            (i, label(workload), vec![settings, Cell::sorted("Figure", words(value), value)])
-        };
-        known(workload).into_iter().map(row)
-    });
-    let things = workloads.iter().map(|workload| {
-        let bar = |(i, summary, value): (usize, &Summary, f64)| {
-            let figure = words(value);
-            let tip = vec![subjects.prefixed(i, &label(workload)), figure.clone(), summary.settings.words()];
-            Amount { colour: subjects.colour(i), value, figure, tip }
-        };
-        Thing { label: label(workload), bars: known(workload).into_iter().map(bar).collect() }
-    });
-    let (table, mut things) = (subjects.table(*caption, "Model", rows), things.collect::<Vec<_>>());
-    things.retain(|thing| !thing.bars.is_empty());
-    let figure = amounts::figure(format!("figure-{id}-{what}"), caption, caption, table, &things);
-    amounts::any(&things).then(|| figure.legend(subjects.legend()))
+    let mut rows = Vec::new();
+    let mut chart = Amounts::default();
+    for workload in workloads {
+        let label = label(workload);
+        for one in subjects.iter() {
+            let chosen = one.of.chosen().into_iter().find(|summary| summary.workload == **workload);
+            let Some(summary) = chosen else { continue };
+            let Some(value) = median(one.of.runs_of(summary).filter_map(of)) else { continue };
+            let (settings, figure) = (summary.settings.words(), words(value));
+            let cells =
+                vec![Cell::text("Settings", &settings), Cell::sorted("Figure", figure.clone(), value)];
+            rows.push(one.row(&label, cells));
+            let tip = vec![one.prefixed(&label), figure.clone(), settings];
+            chart.bar(&label, Amount { colour: one.colour(), value, figure, tip });
+        }
+    }
+    let table = Table::new(*caption, "Model", rows);
+    let figure = |chart| Figure::new(format!("figure-{id}-{what}"), *caption, caption, table, chart);
+    chart.above_zero().map(figure).map(|figure| figure.legend(subjects.legend()))
 }

@@ -1,12 +1,12 @@
 //! Processes and interrupts while the models ran, one run after the other.
 
-use super::super::charts::time_series::{Curve, Panel, Span, Step, TimeSeries};
-use super::super::page::{Cell, Figure, Section, Table};
-use super::super::text;
-use super::models::label;
-use super::{NamedStudy, Studies};
+use swtch_study::Study;
 use swtch_study::model::{OverTime, Run};
 use swtch_topology::Field;
+
+use super::Studies;
+use super::models::label;
+use crate::html::prelude::*;
 
 const MS: f64 = 1e6;
 
@@ -31,14 +31,12 @@ const OVER_TIME: Field = Field::new("over_time");
 pub(super) fn section(subjects: Studies<'_>) -> Section {
     let intro = "Runs stand one after the other as they were made, without the time between them.";
     let mut section = Section::new("over-time", "Processes and interrupts", intro);
-    for (i, named) in subjects.iter() {
-        if subjects.several() {
-            section.heading(named.name.clone());
-        }
-        section.put(figure(subjects, i, named));
+    for one in subjects.iter() {
+        one.name().into_iter().for_each(|name| section.heading(name));
+        section.put(figure(one));
     }
-    let has = |named: &NamedStudy| named.study.runs.iter().any(|run| run.over_time.is_some());
-    section.put(subjects.lacking("figures over time", |field| field.is_of(&[OVER_TIME]), has));
+    let has = |study: &Study| study.runs.iter().any(|run| run.over_time.is_some());
+    section.put(subjects.lacking("figures over time", &[OVER_TIME], has));
     section
 }
 
@@ -46,10 +44,10 @@ pub(super) fn section(subjects: Studies<'_>) -> Section {
 type Placed<'a> = (&'a Run, &'a OverTime, Vec<(f64, f64)>);
 
 /// The runs, one after the other.
-fn placed(named: &NamedStudy) -> Vec<Placed<'_>> {
+fn placed(study: &Study) -> Vec<Placed<'_>> {
     let mut begin = 0.0;
     let mut all = Vec::new();
-    for run in &named.study.runs {
+    for run in &study.runs {
         let Some(over_time) = run.over_time.as_ref().filter(|over_time| !over_time.at_ms.is_empty()) else {
             continue;
         };
@@ -62,12 +60,11 @@ fn placed(named: &NamedStudy) -> Vec<Placed<'_>> {
     all
 }
 
-fn figure(subjects: Studies<'_>, index: usize, named: &NamedStudy) -> Option<Figure> {
-    let runs = placed(named);
+fn figure(one: One<'_, Study>) -> Option<Figure> {
+    let runs = placed(one.of);
     if runs.is_empty() {
         return None;
     }
-    let colour = subjects.colour(index);
     let panel = |(title, of, least): &Quantity| {
         let steps = runs.iter().flat_map(|(_, over_time, spans)| {
             let step = |(place, (from, to)): (usize, &(f64, f64))| Step {
@@ -77,29 +74,27 @@ fn figure(subjects: Studies<'_>, index: usize, named: &NamedStudy) -> Option<Fig
             };
             spans.iter().enumerate().map(step)
         });
-        Panel { title, curves: vec![Curve { colour: colour.clone(), steps: steps.collect() }], least: *least }
+        Panel { title, curves: vec![Curve { colour: one.colour(), steps: steps.collect() }], least: *least }
     };
-    let caption = "What runs and what interrupts it, run after run.";
-    let mut table = Table::new("The median of each run.", "Run");
+    let mut rows = Vec::new();
     let mut whole = Vec::new();
     for (run, over_time, spans) in &runs {
         let (from, to) = (spans[0].0, spans[spans.len() - 1].1);
         let (model, settings) = (label(&run.workload), run.settings.words());
-        let mut cells = vec![Cell::text("From", text::moment(from))];
-        let mut tip = vec![model.clone(), settings.clone()];
-        for (title, of, _) in &QUANTITIES {
-            let cell = Cell::or_dash(*title, median(over_time, *of).map(text::amount));
-            tip.push(format!("{title}: {}", cell.text));
-            cells.push(cell);
-        }
-        table.row(format!("{model}, {settings}"), cells);
+        let cell = |(title, of, _): &Quantity| {
+            let values = (0..over_time.at_ms.len()).filter_map(|place| of(over_time, place));
+            Cell::or_dash(*title, median(values).map(text::amount))
+        };
+        let medians: Vec<Cell> = QUANTITIES.iter().map(cell).collect();
+        let lines = medians.iter().map(|cell| format!("{}: {}", cell.title, cell.text));
+        let tip = [model.clone(), settings.clone()].into_iter().chain(lines).collect();
+        let cells = [Cell::text("From", text::moment(from))].into_iter().chain(medians).collect();
+        rows.push(TableRow::new(format!("{model}, {settings}"), cells));
         whole.push(Span { from, to, tip });
     }
-    let panels = QUANTITIES.iter().map(panel).collect();
-    let chart = TimeSeries { panels, spans: whole, label: format!("{caption} One plot each, over time") };
-    Some(Figure::new(format!("figure-over-time-{index}"), caption, table, |size| chart.draw(size)))
-}
-
-fn median(over_time: &OverTime, of: fn(&OverTime, usize) -> Option<f64>) -> Option<f64> {
-    super::super::median((0..over_time.at_ms.len()).filter_map(|place| of(over_time, place)))
+    let caption = "What runs and what interrupts it, run after run.";
+    let table = Table::new("The median of each run.", "Run", rows);
+    let chart = TimeSeries { panels: QUANTITIES.iter().map(panel).collect(), spans: whole };
+    let label = format!("{caption} One plot each, over time");
+    Some(Figure::new(format!("figure-over-time-{}", one.index), caption, &label, table, &chart))
 }

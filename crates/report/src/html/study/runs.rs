@@ -1,15 +1,17 @@
 //! Every run, those that failed among them.
 
-use super::super::page::{Cell, Section};
-use super::super::text;
+use swtch_study::Study;
+use swtch_study::model::{CpuUse, Outcome, Run};
+
 use super::Studies;
 use super::models::label;
-use swtch_study::model::{CpuUse, Outcome, Run};
+use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Studies<'_>) -> Section {
-    let rows = subjects.rows(|named| &named.study.runs, |run| (label(&run.workload), cells(run)));
-    let table = subjects.table("Every run, in the order they were made.", "Model", rows);
+    let row = |one: One<'_, Study>, run: &Run| one.row(label(&run.workload), cells(run));
+    let rows = subjects.rows(|study| &study.runs, row);
+    let table = Table::new("Every run, in the order they were made.", "Model", rows);
     let mut section = Section::bare("runs", "Runs");
     section.put([table.sortable()]);
     section
@@ -32,7 +34,7 @@ fn cells(run: &Run) -> Vec<Cell> {
         Cell::figure("Stolen", share(|cpu| cpu.steal_ns), text::percent),
         Cell::bytes("Memory", run.peak_rss_bytes),
         Cell::count("Threads", run.threads_peak.map(u64::from)),
-        Cell::text("Trace", run.trace.clone().unwrap_or_else(|| text::DASH.to_owned())),
+        Cell::text("Trace", text::or_dash(run.trace.clone(), |trace| trace)),
         Cell::text("Remarks", remarks.join("; ")),
     ]
 }

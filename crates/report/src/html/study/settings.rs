@@ -1,21 +1,18 @@
 //! What the settings do to each model: threads beyond the CPUs, spinning against blocking.
 
-use super::super::charts::amounts::{self, Amount, Thing};
-use super::super::page::{Cell, Figure, Section, Table};
-use super::super::text;
-use super::models::label;
-use super::{NamedStudy, Studies, latency};
+use swtch_study::Study;
 use swtch_study::model::{Estimate, StudyWorkload, Summary};
 
+use super::models::label;
+use super::{Studies, latency};
+use crate::html::prelude::*;
+
 /// Workloads that were run under more than one setting.
-fn swept(named: &NamedStudy) -> Vec<&StudyWorkload> {
+fn swept(study: &Study) -> Vec<&StudyWorkload> {
     let mut workloads: Vec<&StudyWorkload> =
-        named.study.summaries.iter().map(|summary| &summary.workload).collect();
+        study.summaries.iter().map(|summary| &summary.workload).collect();
     workloads.sort();
-    let mut found: Vec<&StudyWorkload> =
-        workloads.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
-    found.dedup();
-    found
+    distinct(workloads.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]))
 }
 
 /// The section; nothing when every model was run in one way only.
@@ -23,14 +20,14 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
     let intro = "More threads than CPUs wait in run queues and preempt each other. Threads that spin while they wait switch seldom and keep the CPUs from those that \
                  have work: fewer switches can be slower, so latency stands beside them.";
     let mut section = Section::new("settings", "Threads, spinning and what else was set", intro);
-    for (i, named) in subjects.iter() {
-        for workload in swept(named) {
-            let summaries: Vec<&Summary> =
-                named.study.summaries.iter().filter(|summary| summary.workload == *workload).collect();
-            section.heading(subjects.prefixed(i, &label(workload)));
-            let id = format!("{i}-{}", workload.slug);
-            section.put(latency::over_threads(subjects, i, &summaries, &id));
-            section.put(latency::against_switches(subjects, i, &summaries, &id));
+    for one in subjects.iter() {
+        for workload in swept(one.of) {
+            let of_workload = one.of.summaries.iter().filter(|summary| summary.workload == *workload);
+            let summaries: Vec<&Summary> = of_workload.collect();
+            let id = format!("{}-{}", one.index, workload.slug);
+            section.heading(one.prefixed(&label(workload)));
+            section.put(latency::over_threads(one, &summaries, &id));
+            section.put(latency::against_switches(one, &summaries, &id));
             section.put(switches(&summaries, &id));
             section.put([table(&summaries)]);
         }
@@ -40,21 +37,21 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
 
 /// Involuntary switches for each inference, a bar for each setting.
 fn switches(summaries: &[&Summary], id: &str) -> Option<Figure> {
-    let caption = "Involuntary switches for each inference, by setting.";
-    let mut table = Table::new(caption, "Settings");
-    let thing = |summary: &&Summary| {
-        let estimate = summary.involuntary_per_inference?;
+    let mut rows = Vec::new();
+    let mut chart = Amounts::default();
+    for summary in summaries {
+        let Some(estimate) = summary.involuntary_per_inference else { continue };
         let (words, figure) = (summary.settings.words(), text::amount(estimate.median));
         let interval = interval(&estimate, text::amount);
         let cell = Cell::sorted("Involuntary", figure.clone(), estimate.median);
-        table.row(words.clone(), vec![cell, Cell::text("Interval", interval.clone())]);
+        rows.push(TableRow::new(&words, vec![cell, Cell::text("Interval", &interval)]));
         let tip = vec![words.clone(), figure.clone(), interval];
-        let bar = Amount { colour: "c0".to_owned(), value: estimate.median, figure, tip };
-        Some(Thing { label: words, bars: vec![bar] })
-    };
-    let things: Vec<Thing> = summaries.iter().filter_map(thing).collect();
-    let id = format!("figure-involuntary-{id}");
-    amounts::any(&things).then(|| amounts::figure(id, caption, caption, table, &things))
+        chart.bar(&words, Amount { colour: "c0".to_owned(), value: estimate.median, figure, tip });
+    }
+    let caption = "Involuntary switches for each inference, by setting.";
+    let table = Table::new(caption, "Settings", rows);
+    let figure = |chart| Figure::new(format!("figure-involuntary-{id}"), caption, caption, table, chart);
+    chart.above_zero().map(figure)
 }
 
 fn interval(estimate: &Estimate, words: impl Fn(f64) -> String) -> String {
@@ -62,17 +59,14 @@ fn interval(estimate: &Estimate, words: impl Fn(f64) -> String) -> String {
 }
 
 fn table(summaries: &[&Summary]) -> Table {
-    let caption = "Every setting; switches are for each inference, waiting is in run queues.";
-    let mut table = Table::new(caption, "Settings").sortable();
-    for summary in summaries {
+    let rows = summaries.iter().map(|summary| {
         let throughput = summary.images_per_second;
-        let interval = throughput.map(|estimate| interval(&estimate, text::amount));
         let cell = |title: &'static str, estimate: Option<Estimate>, words: fn(f64) -> String| {
             Cell::figure(title, estimate.map(|estimate| estimate.median), words)
         };
         let cells = vec![
             cell("Images/s", throughput, text::amount),
-            Cell::text("Interval", interval.unwrap_or_else(|| text::DASH.to_owned())),
+            Cell::text("Interval", text::or_dash(throughput, |estimate| interval(&estimate, text::amount))),
             cell("p50", summary.latency_p50_ns, text::ns),
             cell("p99", summary.latency_p99_ns, text::ns),
             cell("Voluntary", summary.voluntary_per_inference, text::amount),
@@ -80,7 +74,8 @@ fn table(summaries: &[&Summary]) -> Table {
             cell("Waiting", summary.wait_share_of_latency, text::percent),
             Cell::number("Runs (disturbed)", format!("{} ({})", summary.runs, summary.disturbed)),
         ];
-        table.row(summary.settings.words(), cells);
-    }
-    table
+        TableRow::new(summary.settings.words(), cells)
+    });
+    let caption = "Every setting; switches are for each inference, waiting is in run queues.";
+    Table::new(caption, "Settings", rows).sortable()
 }

@@ -5,13 +5,11 @@ use swtch_trace::model::Field;
 use swtch_trace::tables::TASK_CLASS_BITS;
 use swtch_trace::{Trace, fields, figures};
 
-use super::super::charts::histogram::{self, Bin, Distribution};
-use super::super::page::{Cell, Figure, Notice, Section};
-use super::super::text;
-use super::{NamedTrace, Traces};
+use super::{PricedTrace, Traces};
+use crate::html::prelude::*;
 
 /// A class: from, to, count.
-pub(super) type Class = (u64, u64, u64);
+type Class = (u64, u64, u64);
 
 /// What is distributed, and of what.
 struct Distributed {
@@ -64,26 +62,21 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "The area of a bar shows how many of the values lie in it, on this axis of time. A \
                  percentile is the middle of the class it lies in; the longest is as it was measured.";
     let mut section = Section::new("distributions", "Waits, slices and costs", intro);
-    for kind in &DISTRIBUTED {
-        section.put(figure(subjects, kind));
-    }
-    let has = |named: &NamedTrace| !named.trace.histograms.is_empty();
-    section.put(subjects.lacking("distributions", |field| field.is_of(&WAITS), has));
+    section.put(DISTRIBUTED.iter().filter_map(|kind| figure(subjects, kind)));
+    let has = |priced: &PricedTrace| !priced.trace.histograms.is_empty();
+    section.put(subjects.lacking("distributions", &WAITS, has));
     let no_cost =
-        |named: &NamedTrace| has(named) && !named.trace.histograms.iter().any(|row| row.metric == "cost");
-    for (i, _) in subjects.iter().filter(|(_, named)| no_cost(named)) {
-        let text = subjects.prefixed(
-            i,
-            "The cost of single switches is not known: this Trace holds no figures that were measured in place.",
-        );
-        let items = subjects.reasons(std::iter::once(i), |field| field.is_of(&COST));
-        section.put([Notice::new(text, items)]);
-    }
+        |priced: &PricedTrace| has(priced) && priced.trace.histograms.iter().all(|row| row.metric != "cost");
+    section.put(subjects.iter().filter(|one| no_cost(one.of)).map(|one| {
+        let text =
+            "The cost of single switches is not known: this Trace holds no figures that were measured in place.";
+        Notice::new(one.prefixed(text), one.reasons(&COST))
+    }));
     section
 }
 
 /// The classes of a distribution, ascending, four an octave at most.
-pub(super) fn classes(trace: &Trace, metric: &str, of: &str) -> Vec<Class> {
+fn classes(trace: &Trace, metric: &str, of: &str) -> Vec<Class> {
     merged::<TASK_CLASS_BITS>(&figures::classes(&trace.histograms, metric, of))
 }
 
@@ -121,11 +114,11 @@ fn bars(classes: &[Class]) -> Vec<Class> {
 }
 
 fn figure(subjects: Traces<'_>, kind: &Distributed) -> Option<Figure> {
-    let mut shown = Vec::new();
+    let mut all = Vec::new();
     let mut rows = Vec::new();
-    for (i, named) in subjects.iter() {
+    for one in subjects.iter() {
         for (series, (of, name)) in kind.of.iter().enumerate() {
-            let classes = classes(&named.trace, kind.metric, of);
+            let classes = classes(&one.of.trace, kind.metric, of);
             if classes.is_empty() {
                 continue;
             }
@@ -141,24 +134,21 @@ fn figure(subjects: Traces<'_>, kind: &Distributed) -> Option<Figure> {
                     Cell::number("Share", share(*count)),
                     Cell::number("Up to here", share(before)),
                 ];
-                rows.push((i, text::ns(*from as f64), cells));
+                rows.push(one.row(text::ns(*from as f64), cells));
             }
-            let title = format!("{}: {} {}", subjects.prefixed(i, name), text::count(total), kind.values);
-            shown.push(Distribution {
-                title,
-                colour: subjects.look(i, series).class(),
+            all.push(Distribution {
+                title: format!("{}: {} {}", one.prefixed(name), text::count(total), kind.values),
+                colour: one.look(series).class(),
                 bins: bins(&bars(&classes), total, kind.values),
-                quantiles: quantiles(&named.trace, kind.metric, of),
+                quantiles: quantiles(&one.of.trace, kind.metric, of),
             });
         }
     }
-    if shown.is_empty() {
-        return None;
-    }
-    let table = subjects.table(format!("Classes of {}", kind.values), "From", rows);
+    let table = Table::new(format!("Classes of {}", kind.values), "From", rows);
     let label = format!("{} Bars on a logarithmic axis of time", kind.caption);
-    let draw = |size| histogram::draw(&shown, kind.x_name, &label, size);
-    Some(Figure::new(kind.id, kind.caption, table, draw).legend(subjects.legend()))
+    let chart = Histogram { all, x_name: kind.x_name };
+    (!chart.all.is_empty())
+        .then(|| Figure::new(kind.id, kind.caption, &label, table, &chart).legend(subjects.legend()))
 }
 
 fn bins(classes: &[Class], total: u64, values: &str) -> Vec<Bin> {

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use swtch_trace::tables::InterruptKind;
 use swtch_trace::{Trace, fields};
 
-use super::super::charts::amounts::{self, Amount, Thing};
-use super::super::page::{Cell, Figure, Section, Table};
-use super::super::text;
-use super::{NamedTrace, Traces};
+use super::{PricedTrace, Traces};
+use crate::html::prelude::*;
 
 /// Lines in a chart; the rest is summed as one.
 const MOST: usize = 14;
@@ -16,12 +14,34 @@ const MOST: usize = 14;
 /// Count and time, ns.
 type CountAndTime = (u64, Option<u64>);
 
-/// A line, by what it is called.
-struct InterruptLine {
-    label: String,
-    /// For each Trace.
-    figures: Vec<Option<CountAndTime>>,
+/// A line, and what each Trace that has it says of it.
+type InterruptLine<'a> = (String, Vec<(One<'a, PricedTrace>, CountAndTime)>);
+
+/// One of the two figures: the end of its id, its caption, its value, in words, and as a part of the run of so many ns.
+struct InterruptFigure {
+    id: &'static str,
+    caption: &'static str,
+    value: fn(&CountAndTime) -> Option<f64>,
+    words: fn(f64) -> String,
+    every: fn(f64, f64) -> String,
 }
+
+const FIGURES: [InterruptFigure; 2] = [
+    InterruptFigure {
+        id: "figure-interrupts",
+        caption: "How often each interrupt came.",
+        value: |(count, _)| Some(*count as f64),
+        words: |count| text::count(count as u64),
+        every: |count, run_ns| format!("{} a second", text::amount(count / (run_ns / 1e9))),
+    },
+    InterruptFigure {
+        id: "figure-interrupt-time",
+        caption: "Time in the handlers of each interrupt.",
+        value: |(_, ns)| ns.map(|ns| ns as f64),
+        words: text::ns,
+        every: |ns, run_ns| format!("{} of one CPU’s time", text::percent(ns / run_ns)),
+    },
+];
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
@@ -29,16 +49,12 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
                  machine, not only the recorded tasks’.";
     let mut section = Section::new("interrupts", "Interrupts", intro);
     let lines = lines(subjects);
-    let count = |line: &InterruptLine, i: usize| line.figures[i].map(|(count, _)| count as f64);
-    let time = |line: &InterruptLine, i: usize| line.figures[i].and_then(|(_, ns)| ns).map(|ns| ns as f64);
-    let captions = ["How often each interrupt came.", "Time in the handlers of each interrupt."];
-    let many = |value: f64| text::count(value as u64);
-    section.put(figure(subjects, &lines, ("figure-interrupts", captions[0]), count, many));
-    section.put(figure(subjects, &lines, ("figure-interrupt-time", captions[1]), time, text::ns));
-    let has = |named: &NamedTrace| !named.trace.interrupts.is_empty();
-    section.put(subjects.lacking("interrupts", |field| field.is_of(&[fields::INTERRUPTS]), has));
-    let timed = |named: &NamedTrace| !has(named) || named.trace.interrupts.iter().any(|row| row.ns.is_some());
-    section.put(subjects.lacking("time in interrupts", |field| field.is_of(&[fields::INTERRUPTS_NS]), timed));
+    section.put(FIGURES.iter().filter_map(|kind| figure(subjects, &lines, kind)));
+    let has = |priced: &PricedTrace| !priced.trace.interrupts.is_empty();
+    section.put(subjects.lacking("interrupts", &[fields::INTERRUPTS], has));
+    let timed =
+        |priced: &PricedTrace| !has(priced) || priced.trace.interrupts.iter().any(|row| row.ns.is_some());
+    section.put(subjects.lacking("time in interrupts", &[fields::INTERRUPTS_NS], timed));
     section
 }
 
@@ -66,68 +82,64 @@ fn of_trace(trace: &Trace) -> BTreeMap<String, CountAndTime> {
     sums
 }
 
-fn lines(subjects: Traces<'_>) -> Vec<InterruptLine> {
-    let mut by_label: BTreeMap<String, Vec<Option<CountAndTime>>> = BTreeMap::new();
-    for (i, named) in subjects.iter() {
-        for (label, figures) in of_trace(&named.trace) {
-            by_label.entry(label).or_insert_with(|| vec![None; subjects.0.len()])[i] = Some(figures);
+fn lines(subjects: Traces<'_>) -> Vec<InterruptLine<'_>> {
+    let mut by_label: BTreeMap<String, Vec<(One<'_, PricedTrace>, CountAndTime)>> = BTreeMap::new();
+    for one in subjects.iter() {
+        for (label, figures) in of_trace(&one.of.trace) {
+            by_label.entry(label).or_default().push((one, figures));
         }
     }
-    by_label.into_iter().map(|(label, figures)| InterruptLine { label, figures }).collect()
+    by_label.into_iter().collect()
 }
 
 /// A chart of one of the two figures; nothing when no line has it.
-fn figure(
-    subjects: Traces<'_>,
-    lines: &[InterruptLine],
-    (id, caption): (&str, &str),
-    value: impl Fn(&InterruptLine, usize) -> Option<f64>,
-    in_words: impl Fn(f64) -> String,
-) -> Option<Figure> {
-    let each = 0..subjects.0.len();
-    let of = |line: &InterruptLine| -> Vec<(usize, f64)> {
-        each.clone().filter_map(|i| Some((i, value(line, i)?))).collect()
-    };
-    let sum = |line: &InterruptLine| of(line).iter().map(|(_, value)| value).sum::<f64>();
-    let mut known: Vec<&InterruptLine> = lines.iter().filter(|line| !of(line).is_empty()).collect();
-    known.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
-    let table = table(subjects, &known);
+fn figure(subjects: Traces<'_>, lines: &[InterruptLine<'_>], kind: &InterruptFigure) -> Option<Figure> {
+    let values =
+        |(_, figures): &InterruptLine<'_>| figures.iter().filter_map(|(_, of)| (kind.value)(of)).collect();
+    let mut known: Vec<(Vec<f64>, &InterruptLine<'_>)> =
+        lines.iter().map(|line| (values(line), line)).collect();
+    known.retain(|(values, _)| !values.is_empty());
+    known.sort_by(|(a, _), (b, _)| b.iter().sum::<f64>().total_cmp(&a.iter().sum()));
+    let table = table(known.iter().map(|(_, line)| *line));
     let rest = known.split_off(known.len().min(MOST));
-    let thing = |label: String, values: Vec<(usize, f64)>| {
-        let bar = |(i, value): (usize, f64)| {
-            let duration_ns = subjects.0[i].duration_ns();
-            let every = if id == "figure-interrupts" {
-                format!("{} a second", text::amount(value / (duration_ns / 1e9)))
-            } else {
-                format!("{} of one CPU’s time", text::percent(value / duration_ns))
-            };
-            let tip = vec![subjects.prefixed(i, &label), in_words(value), every];
-            Amount { colour: subjects.colour(i), value, figure: in_words(value), tip }
-        };
-        Thing { bars: values.into_iter().map(bar).collect(), label }
+
+    let mut chart = Amounts::default();
+    let mut bar = |label: &str, one: One<'_, PricedTrace>, value: f64| {
+        let figure = (kind.words)(value);
+        let tip = vec![one.prefixed(label), figure.clone(), (kind.every)(value, one.of.duration_ns())];
+        chart.bar(label, Amount { colour: one.colour(), value, figure, tip });
     };
-    let mut things: Vec<Thing> = known.iter().map(|line| thing(line.label.clone(), of(line))).collect();
-    if !rest.is_empty() {
-        let others = |i| (i, rest.iter().filter_map(|line| value(line, i)).sum());
-        things.push(thing(format!("{} others", rest.len()), each.clone().map(others).collect()));
+    for (_, (label, figures)) in known {
+        for (one, of) in figures {
+            (kind.value)(of).into_iter().for_each(|value| bar(label, *one, value));
+        }
     }
-    let figure = amounts::figure(id, caption, &format!("{caption} Bars from zero"), table, &things);
-    (!things.is_empty()).then(|| figure.legend(subjects.legend()))
+    if !rest.is_empty() {
+        let figures = || rest.iter().flat_map(|(_, (_, figures))| figures);
+        for one in subjects.iter() {
+            let own = figures().filter(|(other, _)| other.index == one.index);
+            bar(&format!("{} others", rest.len()), one, own.filter_map(|(_, of)| (kind.value)(of)).sum());
+        }
+    }
+    let label = format!("{} Bars from zero", kind.caption);
+    chart
+        .some()
+        .map(|chart| Figure::new(kind.id, kind.caption, &label, table, chart).legend(subjects.legend()))
 }
 
-fn table(subjects: Traces<'_>, lines: &[&InterruptLine]) -> Table {
-    let rows = lines.iter().flat_map(|line| {
-        subjects.iter().filter_map(|(i, named)| {
-            let (count, ns) = line.figures[i]?;
-            let share = |ns: u64| text::percent(ns as f64 / named.duration_ns());
+fn table<'a>(lines: impl Iterator<Item = &'a InterruptLine<'a>>) -> Table {
+    let rows = lines.flat_map(|(label, figures)| {
+        figures.iter().map(move |(one, (count, ns))| {
+            let run_ns = one.of.duration_ns();
+            let share = |ns: u64| text::percent(ns as f64 / run_ns);
             let cells = vec![
-                Cell::number("Count", text::count(count)),
-                Cell::number("A second", text::amount(count as f64 / (named.duration_ns() / 1e9))),
+                Cell::number("Count", text::count(*count)),
+                Cell::number("A second", text::amount(*count as f64 / (run_ns / 1e9))),
                 Cell::or_dash("Time", ns.map(|ns| text::ns(ns as f64))),
                 Cell::or_dash("Of one CPU’s time", ns.map(share)),
             ];
-            Some((i, line.label.clone(), cells))
+            one.row(label, cells)
         })
     });
-    subjects.table("Interrupts by line", "Line", rows)
+    Table::new("Interrupts by line", "Line", rows)
 }

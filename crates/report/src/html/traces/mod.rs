@@ -19,20 +19,17 @@ use swtch_topology::Host;
 use swtch_trace::Trace;
 use swtch_trace::model::{Ended, Origin, Scope, Unavailable};
 
-use super::page::Section;
-use super::profile::NamedProfile;
+use super::NamedProfile;
+use super::prelude::*;
 use super::sections::host;
-use super::subjects::{KeyFigure, Subject, Subjects};
-use super::{ReportError, text};
 use crate::recording::Summary;
 
 /// The Traces on the page.
-type Traces<'a> = Subjects<'a, NamedTrace>;
+type Traces<'a> = Subjects<'a, PricedTrace>;
 
-/// A Trace, the name it goes by on the page, and what it cost.
+/// A Trace and what it cost.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NamedTrace {
-    name: String,
+pub struct PricedTrace {
     trace: Trace,
     bill: Bill,
     caveats: Vec<Caveat>,
@@ -47,7 +44,7 @@ struct Prices {
     host: Host,
 }
 
-impl NamedTrace {
+impl Named<PricedTrace> {
     /// Prices `trace` by a Profile, where there is one, and in money, where a price is given.
     pub fn new(
         name: impl Into<String>,
@@ -55,15 +52,17 @@ impl NamedTrace {
         prices: Option<&NamedProfile>,
         price: Option<Price>,
     ) -> Self {
-        let model = prices.map(|prices| CostModel::of(&prices.profile));
+        let model = prices.map(|prices| CostModel::of(&prices.document));
         let inputs = Inputs { trace: trace.view(), model: model.as_ref(), price };
         let bill = bill(inputs);
         let (caveats, advice) = (caveats(inputs, &bill), advise(inputs, &bill));
         let prices =
-            prices.map(|prices| Prices { name: prices.name.clone(), host: prices.profile.host.clone() });
-        Self { name: name.into(), trace, bill, caveats, advice, prices }
+            prices.map(|prices| Prices { name: prices.name.clone(), host: prices.document.host.clone() });
+        Self { name: name.into(), document: PricedTrace { trace, bill, caveats, advice, prices } }
     }
+}
 
+impl PricedTrace {
     fn summary(&self) -> Summary<'_> {
         let Self { trace, bill, caveats, .. } = self;
         Summary { trace: trace.view(), bill, caveats, advice: None }
@@ -75,15 +74,11 @@ impl NamedTrace {
     }
 }
 
-impl Subject for NamedTrace {
+impl Subject for PricedTrace {
     const KIND: &'static str = "Trace";
     const HEAD: &'static str = "Trace";
     const NOTHING: ReportError = ReportError::NoTraces;
     const TILES: &'static [KeyFigure<Self>] = &answer::TILES;
-
-    fn name(&self) -> &str {
-        &self.name
-    }
 
     fn origin(&self) -> String {
         format!("source {}", self.trace.header.provenance.recorder)
@@ -150,8 +145,10 @@ impl Subject for NamedTrace {
 
     fn title(subjects: Subjects<'_, Self>) -> String {
         let what = match subjects.0 {
-            [only] if only.trace.header.scope == Scope::Machine => "the whole machine".to_owned(),
-            [only] => scope_phrase(&only.trace.header.scope),
+            [only] => match &only.document.trace.header.scope {
+                Scope::Machine => "the whole machine".to_owned(),
+                scope => scope_phrase(scope),
+            },
             _ => subjects.names(),
         };
         format!("What context switches cost {}", text::shortened(&what, 120))
@@ -172,7 +169,7 @@ impl Subject for NamedTrace {
             interrupts::section(subjects),
             stalls::section(subjects),
             recording::section(subjects),
-            host::section(subjects, |named| &named.trace.header.host),
+            host::section(subjects, |priced| &priced.trace.header.host),
         ]);
         sections
     }

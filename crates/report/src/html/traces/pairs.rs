@@ -1,16 +1,13 @@
 //! Who preempts whom, and who wakes whom.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::slice;
 
 use swtch_trace::model::Field;
 use swtch_trace::{Trace, fields};
 
-use super::super::charts::matrix::{self, Matrix};
-use super::super::page::{Cell, Figure, Section, Table};
-use super::super::subjects::Subject;
-use super::super::text;
-use super::{NamedTrace, Traces};
+use super::{PricedTrace, Traces};
+use crate::html::prelude::*;
 
 /// Names on a side of the square on a desk; the rest is summed as others.
 const MOST: usize = 12;
@@ -26,6 +23,12 @@ struct ThreadPair {
     count: u64,
     /// What a second column of figures says of it.
     detail: Option<u64>,
+}
+
+impl ThreadPair {
+    fn new((from, to, count, detail): (u32, u32, u64, Option<u64>)) -> Self {
+        Self { from, to, count, detail }
+    }
 }
 
 /// A kind of pairs and its words.
@@ -61,10 +64,8 @@ const PREEMPTIONS: Relation = Relation {
     detail_is_time: true,
     nobody: "idle",
     pairs: |trace| {
-        let pairs = trace.preemptions.iter();
-        pairs
-            .map(|row| ThreadPair { from: row.by_tid, to: row.of_tid, count: row.count, detail: row.ns })
-            .collect()
+        let pairs = trace.preemptions.iter().map(|row| (row.by_tid, row.of_tid, row.count, row.ns));
+        pairs.map(ThreadPair::new).collect()
     },
     field: fields::PREEMPTIONS,
 };
@@ -82,15 +83,8 @@ const WAKES: Relation = Relation {
     detail_is_time: false,
     nobody: "an interrupt while idle",
     pairs: |trace| {
-        let pairs = trace.wakes.iter();
-        pairs
-            .map(|row| ThreadPair {
-                from: row.waker_tid,
-                to: row.wakee_tid,
-                count: row.count,
-                detail: row.same_cpu,
-            })
-            .collect()
+        let pairs = trace.wakes.iter().map(|row| (row.waker_tid, row.wakee_tid, row.count, row.same_cpu));
+        pairs.map(ThreadPair::new).collect()
     },
     field: fields::WAKES,
 };
@@ -100,25 +94,17 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     let mut section = Section::bare("pairs", "Who preempts and wakes whom");
     for kind in [&PREEMPTIONS, &WAKES] {
         section.heading(kind.heading);
-        for (i, named) in subjects.iter() {
-            let pairs = (kind.pairs)(&named.trace);
-            if !pairs.is_empty() {
-                section.put([figure(subjects, i, kind, &pairs)]);
-            }
-        }
-        let about = |field: &Field| field.is_of(slice::from_ref(&kind.field));
+        let pairs = |priced: &PricedTrace| (kind.pairs)(&priced.trace);
+        let some = subjects.iter().map(|one| (one, pairs(one.of))).filter(|(_, pairs)| !pairs.is_empty());
+        section.put(some.map(|(one, pairs)| figure(subjects, one, kind, &pairs)));
+        let fields = slice::from_ref(&kind.field);
         // Nothing counted is a finding; nothing countable has a reason.
-        let seen = |named: &NamedTrace| {
-            let missing = named.unavailable();
-            !(kind.pairs)(&named.trace).is_empty() || !missing.iter().any(|row| about(&row.field))
+        let seen = |priced: &PricedTrace| {
+            !pairs(priced).is_empty() || !priced.unavailable().iter().any(|row| row.field.is_of(fields))
         };
-        section.put(subjects.lacking("such pairs", about, seen));
-        for (i, named) in subjects.iter() {
-            if seen(named) && (kind.pairs)(&named.trace).is_empty() {
-                let text = subjects.prefixed(i, &format!("No task {} another.", kind.verb));
-                section.say(text);
-            }
-        }
+        section.put(subjects.lacking("such pairs", fields, seen));
+        let none = subjects.iter().filter(|one| seen(one.of) && pairs(one.of).is_empty());
+        section.put(none.map(|one| one.prefixed(&format!("No task {} another.", kind.verb))));
     }
     section
 }
@@ -132,9 +118,7 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn new(trace: &'a Trace, pairs: &[ThreadPair], nobody: &'static str) -> Self {
-        let mut tids: Vec<u32> = pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();
-        tids.sort_unstable();
-        tids.dedup();
+        let tids = distinct(pairs.iter().flat_map(|pair| [pair.from, pair.to]));
         let by_tid = trace.tasks.iter().map(|task| (task.tid, task.comm.as_str())).collect();
         Self { by_tid, together: tids.len() > MOST, nobody }
     }
@@ -156,20 +140,16 @@ impl<'a> Names<'a> {
     }
 }
 
-fn figure(subjects: Traces<'_>, index: usize, kind: &Relation, pairs: &[ThreadPair]) -> Figure {
-    let names = Names::new(&subjects.0[index].trace, pairs, kind.nobody);
+fn figure(subjects: Traces<'_>, one: One<'_, PricedTrace>, kind: &Relation, pairs: &[ThreadPair]) -> Figure {
+    let names = Names::new(&one.of.trace, pairs, kind.nobody);
     let squares = [MOST, MOST_NARROW].map(|most| square(kind, pairs, &names, most));
-    let several = if subjects.several() { format!("-{index}") } else { String::new() };
-    let caption = subjects.prefixed(index, kind.caption);
-    let table = table(kind, pairs, &names, &subjects.prefixed(index, kind.heading));
-    let mut figure = Figure::new(format!("figure-{}{several}", kind.id), caption, table, |size| {
-        let [wide, narrow] = &squares;
-        size.pick(wide, narrow).draw(size)
-    });
-    if names.together {
-        figure = figure.note("Tasks of the same name are put together; the table has each thread.");
-    }
-    figure
+    let several = if subjects.several() { format!("-{}", one.index) } else { String::new() };
+    let id = format!("figure-{}{several}", kind.id);
+    let label = format!("{}, as a square of counts", kind.heading);
+    let table = table(kind, pairs, &names, &one.prefixed(kind.heading));
+    let together = "Tasks of the same name are put together; the table has each thread.";
+    Figure::new(id, one.prefixed(kind.caption), &label, table, &squares)
+        .notes(names.together.then_some(together))
 }
 
 /// The names with most counts on both sides, and the rest as one.
@@ -192,50 +172,35 @@ fn square(kind: &Relation, pairs: &[ThreadPair], names: &Names<'_>, most: usize)
         shown.push(format!("{} others", text::count(rest.len() as u64)));
     }
     let others = shown.len() - 1;
-    let mut sums: HashMap<(usize, usize), u64> = HashMap::new();
+    let mut sums: BTreeMap<(usize, usize), u64> = BTreeMap::new();
     for ((from, to), count) in counts {
         let at = |name: &str| place.get(name).copied().unwrap_or(others);
         *sums.entry((at(&from), at(&to))).or_default() += count;
     }
-    let mut cells: Vec<matrix::Cell> = sums
-        .into_iter()
-        .map(|((row, column), count)| {
-            let tip = vec![
-                format!("{} {} {}", shown[row], kind.verb, shown[column]),
-                format!("{} times", text::count(count)),
-            ];
-            matrix::Cell { row, column, count, tip }
-        })
-        .collect();
-    cells.sort_by_key(|cell| (cell.row, cell.column));
-    Matrix {
-        names: shown,
-        cells,
-        rows_name: kind.rows_name,
-        columns_name: kind.columns_name,
-        label: format!("{}, as a square of counts", kind.heading),
-    }
+    let cell = |((row, column), count): ((usize, usize), u64)| {
+        let who = format!("{} {} {}", shown[row], kind.verb, shown[column]);
+        MatrixCell { row, column, count, tip: vec![who, format!("{} times", text::count(count))] }
+    };
+    let cells = sums.into_iter().map(cell).collect();
+    Matrix { names: shown, cells, rows_name: kind.rows_name, columns_name: kind.columns_name }
 }
 
 fn table(kind: &Relation, pairs: &[ThreadPair], names: &Names<'_>, title: &str) -> Table {
     let mut sorted: Vec<&ThreadPair> = pairs.iter().collect();
     sorted.sort_by_key(|pair| (std::cmp::Reverse(pair.count), pair.from, pair.to));
     let rest = sorted.split_off(sorted.len().min(MOST_ROWS));
-    let caption =
-        if rest.is_empty() { title.to_owned() } else { format!("{title}: the most frequent pairs") };
-    let mut table = Table::new(caption, kind.from).sortable();
-    let detail = |value: Option<u64>| {
-        if kind.detail_is_time { Cell::time(kind.detail, value) } else { Cell::count(kind.detail, value) }
+    let cells = |to: Cell, count: u64, detail: Option<u64>| {
+        let cell = if kind.detail_is_time { Cell::time } else { Cell::count };
+        vec![to, Cell::count("Times", count), cell(kind.detail, detail)]
     };
-    for pair in &sorted {
+    let rows = sorted.iter().map(|pair| {
         let to = Cell::text(kind.to, names.exact(pair.to));
-        table.row(names.exact(pair.from), vec![to, Cell::count("Times", pair.count), detail(pair.detail)]);
-    }
-    if !rest.is_empty() {
-        let count: u64 = rest.iter().map(|pair| pair.count).sum();
-        let of: Option<u64> = rest.iter().map(|pair| pair.detail).sum();
-        let head = format!("{} more pairs", text::count(rest.len() as u64));
-        table.sum(head, vec![Cell::text("", ""), Cell::count("Times", count), detail(of)]);
-    }
-    table
+        TableRow::new(names.exact(pair.from), cells(to, pair.count, pair.detail))
+    });
+    let count = rest.iter().map(|pair| pair.count).sum();
+    let detail = rest.iter().map(|pair| pair.detail).sum();
+    let head = format!("{} more pairs", text::count(rest.len() as u64));
+    let sums = (!rest.is_empty()).then(|| TableRow::new(head, cells(Cell::text("", ""), count, detail)));
+    let most = if rest.is_empty() { "" } else { ": the most frequent pairs" };
+    Table::new(format!("{title}{most}"), kind.from, rows).sortable().sums(sums)
 }

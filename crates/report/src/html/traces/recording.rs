@@ -1,18 +1,18 @@
 //! How it was recorded: the source and why, losses, our counts beside the kernel's, and what is not known.
 
 use swtch_trace::SourceKind;
-use swtch_trace::model::{Header, Reconciliation};
+use swtch_trace::model::{Header, Lost, Reconciliation};
 
-use super::super::page::{Block, Cell, Notice, Section};
-use super::super::text;
-use super::{Traces, origin};
+use super::{PricedTrace, Traces, origin};
+use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let mut section = Section::bare("recording", "How it was recorded");
-    section.put([subjects.fact_table("The recording", |named| facts(&named.trace.header))]);
+    section.put([subjects.fact_table("The recording", |priced| facts(&priced.trace.header))]);
     section.heading("Events lost");
-    section.put(lost(subjects));
+    section.put(subjects.iter().filter_map(|one| Some(one.prefixed(nothing_lost(&one.of.trace.header)?))));
+    section.put([lost(subjects)]);
     section.heading("Our counts beside the kernel’s");
     section.put([reconciliation(subjects)]);
     section.heading("Where each column comes from");
@@ -39,31 +39,26 @@ fn facts(header: &Header) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn lost(subjects: Traces<'_>) -> Vec<Block> {
-    let mut rows = Vec::new();
-    let mut blocks = Vec::new();
-    for (i, named) in subjects.iter() {
-        let header = &named.trace.header;
-        if header.lost.is_empty() {
-            let words = if header.provenance.source().is_some_and(SourceKind::is_sampled) {
-                "Samples see no single events, so none can be lost; what comes and goes between two samples is not seen."
-            } else {
-                "No event was lost."
-            };
-            blocks.push(Block::paragraph(subjects.prefixed(i, words)));
-        }
-        for row in &header.lost {
-            let cpu = row.cpu.map_or_else(|| "not known".to_owned(), |cpu| cpu.to_string());
-            let cells = vec![Cell::number("CPU", cpu), Cell::number("Events", text::count(row.events))];
-            rows.push((i, row.what.clone(), cells));
-        }
-    }
-    blocks.push(subjects.table("Events lost", "Which, and where", rows).into());
-    blocks
+/// That no event was lost, where none was.
+fn nothing_lost(header: &Header) -> Option<&'static str> {
+    let words = if header.provenance.source().is_some_and(SourceKind::is_sampled) {
+        "Samples see no single events, so none can be lost; what comes and goes between two samples is not seen."
+    } else {
+        "No event was lost."
+    };
+    header.lost.is_empty().then_some(words)
+}
+
+fn lost(subjects: Traces<'_>) -> Table {
+    let row = |one: One<'_, PricedTrace>, row: &Lost| {
+        let cpu = row.cpu.map_or_else(|| "not known".to_owned(), |cpu| cpu.to_string());
+        one.row(&row.what, vec![Cell::number("CPU", cpu), Cell::number("Events", text::count(row.events))])
+    };
+    Table::new("Events lost", "Which, and where", subjects.rows(|priced| &priced.trace.header.lost, row))
 }
 
 fn reconciliation(subjects: Traces<'_>) -> Block {
-    let row = |row: &Reconciliation| {
+    let row = |one: One<'_, PricedTrace>, row: &Reconciliation| {
         let difference = row.difference();
         let sign = if difference < 0 { "−" } else { "+" };
         let cells = vec![
@@ -73,22 +68,21 @@ fn reconciliation(subjects: Traces<'_>) -> Block {
             Cell::or_dash("Share", row.share().map(|share| format!("{:.2}\u{a0}%", 100.0 * share))),
             Cell::text("Where the kernel’s stands", &row.source),
         ];
-        (row.what.clone(), cells)
+        one.row(&row.what, cells)
     };
-    let rows = subjects.rows(|named| &named.trace.header.reconciliation, row);
-    subjects.table("Our counts and the kernel’s", "What", rows).or(
+    let rows = subjects.rows(|priced| &priced.trace.header.reconciliation, row);
+    Table::new("Our counts and the kernel’s", "What", rows).or(
         "The kernel counts for the whole machine; only a recording of the whole machine can be set beside it.",
     )
 }
 
 fn sources(subjects: Traces<'_>) -> Block {
-    let rows = subjects.iter().flat_map(|(i, named)| {
-        let row = move |(column, source): (&String, &String)| {
-            (i, column.clone(), vec![Cell::text("Source", source)])
-        };
-        named.trace.header.sources.iter().map(row)
+    let rows = subjects.iter().flat_map(|one| {
+        let row =
+            move |(column, source): (&String, &String)| one.row(column, vec![Cell::text("Source", source)]);
+        one.of.trace.header.sources.iter().map(row)
     });
-    let table = subjects.table("Sources by column", "Column", rows);
+    let table = Table::new("Sources by column", "Column", rows);
     if table.rows.is_empty() {
         return Notice::new("No column says where it comes from.", Vec::new()).into();
     }

@@ -3,9 +3,8 @@
 use swtch_trace::fields;
 use swtch_trace::model::{Field, Pressure};
 
-use super::super::page::{Cell, Section, Table};
-use super::super::text;
-use super::{NamedTrace, Traces};
+use super::{PricedTrace, Traces};
+use crate::html::prelude::*;
 
 const PRESSURE: [Field; 3] = [fields::PRESSURE, fields::CGROUP_CPU_PRESSURE, fields::CGROUPS_PRESSURE];
 
@@ -15,34 +14,29 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
                  machine’s, or the control group’s that was recorded. A quota stops a control group until its next period.";
     let mut section = Section::new("stalls", "Pressure and throttling", intro);
     section.put([pressure(subjects)]);
-    let has = |named: &NamedTrace| !named.trace.header.totals.pressure.is_empty();
-    section.put(subjects.lacking("pressure", |field| field.is_of(&PRESSURE), has));
-    for (i, named) in subjects.iter() {
-        section.say(subjects.prefixed(i, &throttling(named)));
-    }
+    let has = |priced: &PricedTrace| !priced.trace.header.totals.pressure.is_empty();
+    section.put(subjects.lacking("pressure", &PRESSURE, has));
+    section.put(subjects.iter().map(|one| one.prefixed(&throttling(one.of))));
     section
 }
 
 fn pressure(subjects: Traces<'_>) -> Table {
-    let rows = subjects.iter().flat_map(|(i, named)| {
-        let row = move |row: &Pressure| {
-            let time = |ns: u64| if ns > 0 { text::ns(ns as f64) } else { "none".to_owned() };
-            let share = |ns: u64| text::percent(ns as f64 / named.duration_ns());
-            let cells = vec![
-                Cell::or_dash("Some waited", row.some_ns.map(time)),
-                Cell::or_dash("Share of the run", row.some_ns.map(share)),
-                Cell::or_dash("All waited", row.full_ns.map(time)),
-                Cell::or_dash("Share of the run", row.full_ns.map(share)),
-            ];
-            (i, row.resource.clone(), cells)
-        };
-        named.trace.header.totals.pressure.iter().map(row)
-    });
-    subjects.table("Pressure", "Resource", rows)
+    let row = |one: One<'_, PricedTrace>, row: &Pressure| {
+        let time = |ns: u64| if ns > 0 { text::ns(ns as f64) } else { "none".to_owned() };
+        let share = |ns: u64| text::percent(ns as f64 / one.of.duration_ns());
+        let cells = vec![
+            Cell::or_dash("Some waited", row.some_ns.map(time)),
+            Cell::or_dash("Share of the run", row.some_ns.map(share)),
+            Cell::or_dash("All waited", row.full_ns.map(time)),
+            Cell::or_dash("Share of the run", row.full_ns.map(share)),
+        ];
+        one.row(&row.resource, cells)
+    };
+    Table::new("Pressure", "Resource", subjects.rows(|priced| &priced.trace.header.totals.pressure, row))
 }
 
-fn throttling(named: &NamedTrace) -> String {
-    let Some(throttled) = &named.trace.header.totals.throttled else {
+fn throttling(priced: &PricedTrace) -> String {
+    let Some(throttled) = &priced.trace.header.totals.throttled else {
         return "No quota was seen: the control group has none, or its files do not say.".to_owned();
     };
     if throttled.throttled_periods == 0 {

@@ -7,9 +7,8 @@ use swtch_trace::model::Field;
 use swtch_trace::tables::{Merge, TaskRow};
 use swtch_trace::{fields, figures};
 
-use super::super::page::{Cell, Notice, Section, Table};
-use super::super::text;
-use super::{NamedTrace, Traces, answer};
+use super::{PricedTrace, Traces, answer};
+use crate::html::prelude::*;
 
 /// Rows of the table; the rest is summed below it.
 const MOST: usize = 200;
@@ -19,22 +18,18 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "The tasks whose switches cost most come first. A wait is time in which a task was ready and had no CPU; a slice is time \
          on a CPU without a switch; the working set is the memory used in one, at most. Refilling caches is a range from nothing to the most it can be.";
     let mut section = Section::new("tasks", "Tasks", intro);
-    for (i, named) in subjects.iter() {
-        if named.trace.tasks.iter().any(|task| task.in_scope) {
-            section.put([table(named, &subjects.prefixed(i, "Tasks"))]);
-        }
-    }
-    let has = |named: &NamedTrace| named.trace.tasks.iter().any(|task| task.in_scope);
-    section.put(subjects.lacking("tasks", |field| field.is_of(&[fields::TASKS]), has));
-    for (i, named) in subjects.iter() {
-        let reasons = subjects.reasons(std::iter::once(i), |field| field.is_of(&IN_THE_TABLE));
-        if has(named) && !reasons.is_empty() {
-            let text = subjects.prefixed(i, "Not known of these tasks:");
-            section.put([Notice::new(text, reasons)]);
-        }
-    }
+    let has = |priced: &PricedTrace| priced.trace.tasks.iter().any(|task| task.in_scope);
+    section.put(subjects.iter().map(|one| table(one.of, &one.prefixed("Tasks"))));
+    section.put(subjects.lacking("tasks", &[fields::TASKS], has));
+    section.put(subjects.iter().filter(|one| has(one.of)).filter_map(|one| {
+        let reasons = one.reasons(&IN_THE_TABLE);
+        (!reasons.is_empty()).then(|| Notice::new(one.prefixed("Not known of these tasks:"), reasons))
+    }));
     section
 }
+
+/// A task and its bill.
+type TaskOf<'a> = (&'a TaskRow, Option<&'a TaskBill>);
 
 /// Tasks that are not in the table, and its columns.
 const IN_THE_TABLE: [Field; 7] = [
@@ -47,15 +42,10 @@ const IN_THE_TABLE: [Field; 7] = [
     fields::TASKS_WORKING_SET_BYTES,
 ];
 
-fn table(named: &NamedTrace, title: &str) -> Table {
-    let bills: HashMap<u32, &TaskBill> = named.bill.tasks.iter().map(|bill| (bill.tid, bill)).collect();
-    let mut tasks: Vec<(&TaskRow, Option<&TaskBill>)> = named
-        .trace
-        .tasks
-        .iter()
-        .filter(|task| task.in_scope)
-        .map(|task| (task, bills.get(&task.tid).copied()))
-        .collect();
+fn table(priced: &PricedTrace, title: &str) -> Table {
+    let bills: HashMap<u32, &TaskBill> = priced.bill.tasks.iter().map(|bill| (bill.tid, bill)).collect();
+    let tasks = priced.trace.tasks.iter().filter(|task| task.in_scope);
+    let mut tasks: Vec<TaskOf<'_>> = tasks.map(|task| (task, bills.get(&task.tid).copied())).collect();
     let cost = |bill: Option<&TaskBill>| {
         let high = |range: Option<Range>| range.map_or(0.0, |range| range.high);
         bill.map_or(0.0, |bill| high(bill.direct_ns) + high(bill.indirect_ns))
@@ -65,20 +55,12 @@ fn table(named: &NamedTrace, title: &str) -> Table {
         cost(*bill_b).total_cmp(&cost(*bill_a)).then(switches(b).cmp(&switches(a))).then(a.tid.cmp(&b.tid))
     });
     let rest = tasks.split_off(tasks.len().min(MOST));
-    let caption = if rest.is_empty() {
-        format!("{title}: {}", text::count(tasks.len() as u64))
-    } else {
-        format!("{title}: the {} dearest of {}", tasks.len(), text::count((tasks.len() + rest.len()) as u64))
-    };
-    let mut table = Table::new(caption, "Task").sortable();
-    for (task, bill) in &tasks {
-        table.row(&task.comm, cells(named, task, *bill));
-    }
-    if !rest.is_empty() {
-        let head = format!("{} more tasks", text::count(rest.len() as u64));
-        table.sum(head, sums(named, &rest));
-    }
-    table
+    let all = text::count((tasks.len() + rest.len()) as u64);
+    let shown = if rest.is_empty() { all } else { format!("the {} dearest of {all}", tasks.len()) };
+    let rows = tasks.iter().map(|(task, bill)| TableRow::new(&task.comm, cells(priced, task, *bill)));
+    let head = format!("{} more tasks", text::count(rest.len() as u64));
+    let sums = rest.first().map(|(first, _)| TableRow::new(head, sums(priced, first, &rest)));
+    Table::new(format!("{title}: {shown}"), "Task", rows).sortable().sums(sums)
 }
 
 fn switches(task: &TaskRow) -> u64 {
@@ -89,25 +71,25 @@ fn migrations(task: &TaskRow) -> Option<u64> {
     [task.migrations_same_l2, task.migrations_same_l3, task.migrations_across].into_iter().sum()
 }
 
-fn cells(named: &NamedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cell> {
+fn cells(priced: &PricedTrace, task: &TaskRow, bill: Option<&TaskBill>) -> Vec<Cell> {
     let number =
         |title: &'static str, number: u32| Cell::sorted(title, number.to_string(), f64::from(number));
     let cpu_ns = Cell::time("CPU time", figures::cpu_ns(task));
     let mut cells = vec![number("Process", task.pid), number("Thread", task.tid), cpu_ns];
     let (direct_ns, indirect_ns) = bill.map_or((None, None), |bill| (bill.direct_ns, bill.indirect_ns));
-    cells.extend(figure_cells(named, task, direct_ns, indirect_ns));
+    cells.extend(figure_cells(priced, task, direct_ns, indirect_ns));
     cells
 }
 
 /// The cells of what a task, or several, did and paid.
 fn figure_cells(
-    named: &NamedTrace,
+    priced: &PricedTrace,
     task: &TaskRow,
     direct_ns: Option<Range>,
     indirect_ns: Option<Range>,
 ) -> Vec<Cell> {
     // A zero that nobody counted is a gap.
-    let counted = |field: Field, value: u64| (!named.trace.header.lacks(&field)).then_some(value);
+    let counted = |field: Field, value: u64| (!priced.trace.header.lacks(&field)).then_some(value);
     vec![
         Cell::count("Voluntary", task.voluntary),
         Cell::count("Involuntary", task.involuntary),
@@ -121,18 +103,18 @@ fn figure_cells(
         Cell::time("Longest slice", task.slice_max_ns),
         Cell::count("Migrations", migrations(task)),
         Cell::bytes("Working set", task.working_set_bytes),
-        priced("Cost of switches", direct_ns),
-        priced("Refilling caches", indirect_ns),
+        range_cell("Cost of switches", direct_ns),
+        range_cell("Refilling caches", indirect_ns),
     ]
 }
 
-fn priced(title: &'static str, range: Option<Range>) -> Cell {
+fn range_cell(title: &'static str, range: Option<Range>) -> Cell {
     range.map_or_else(|| Cell::dash(title), |range| Cell::sorted(title, answer::range(range), range.high))
 }
 
 /// Sums of what can be summed; percentiles cannot.
-fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell> {
-    let mut all = rest[0].0.clone();
+fn sums(priced: &PricedTrace, first: &TaskRow, rest: &[TaskOf<'_>]) -> Vec<Cell> {
+    let mut all = first.clone();
     rest[1..].iter().for_each(|(task, _)| all.merge(task));
     all.working_set_bytes = None;
     let cpu_ns = rest.iter().map(|(task, _)| figures::cpu_ns(task)).sum::<u64>();
@@ -141,6 +123,6 @@ fn sums(named: &NamedTrace, rest: &[(&TaskRow, Option<&TaskBill>)]) -> Vec<Cell>
         parts.map(|parts| parts.into_iter().fold(Range::default(), Range::plus))
     };
     let mut cells = vec![Cell::dash("Process"), Cell::dash("Thread"), Cell::time("CPU time", cpu_ns)];
-    cells.extend(figure_cells(named, &all, bills(|bill| bill.direct_ns), bills(|bill| bill.indirect_ns)));
+    cells.extend(figure_cells(priced, &all, bills(|bill| bill.direct_ns), bills(|bill| bill.indirect_ns)));
     cells
 }
