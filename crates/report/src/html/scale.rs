@@ -1,58 +1,47 @@
 //! Scales, and ticks that people can read.
 
-/// Maps a positive domain to a range of pixels, logarithmically.
+/// Maps a domain to a range of pixels, evenly or logarithmically.
 #[derive(Clone, Copy)]
-pub(super) struct Log {
+pub(super) struct Scale {
     domain: (f64, f64),
     range: (f64, f64),
+    logarithmic: bool,
 }
 
-impl Log {
-    /// `domain` is positive and ascending; one value alone is widened, so that it lies in the middle.
-    pub(super) fn new(domain: (f64, f64), range: (f64, f64)) -> Self {
-        let domain =
-            if domain.1 > domain.0 { domain } else { (domain.0 / 2f64.sqrt(), domain.0 * 2f64.sqrt()) };
-        Self { domain, range }
+impl Scale {
+    /// An even scale. `domain` is ascending; an empty one is widened.
+    pub(super) fn linear(domain: (f64, f64), range: (f64, f64)) -> Self {
+        let domain = if domain.1 > domain.0 { domain } else { (domain.0, domain.0 + 1.0) };
+        Self { domain, range, logarithmic: false }
     }
 
-    /// Where `value` lies; what lies outside the domain, and what is not positive, is put on its border.
+    /// A logarithmic scale. `domain` is positive and ascending; one value alone is widened, so that it lies in the middle.
+    pub(super) fn log(domain: (f64, f64), range: (f64, f64)) -> Self {
+        let domain =
+            if domain.1 > domain.0 { domain } else { (domain.0 / 2f64.sqrt(), domain.0 * 2f64.sqrt()) };
+        Self { domain, range, logarithmic: true }
+    }
+
+    /// Where `value` lies; what lies outside the domain is put on its border, what is no number at the beginning.
     pub(super) fn at(&self, value: f64) -> f64 {
-        let value = if value > self.domain.0 { value.min(self.domain.1) } else { self.domain.0 };
-        let share = (value / self.domain.0).ln() / (self.domain.1 / self.domain.0).ln();
+        let (low, high) = self.domain;
+        let value = if value > low { value.min(high) } else { low };
+        let share = if self.logarithmic {
+            (value / low).ln() / (high / low).ln()
+        } else {
+            (value - low) / (high - low)
+        };
         self.range.0 + share * (self.range.1 - self.range.0)
     }
 
     /// Whether `value` lies inside the domain.
     pub(super) fn holds(&self, value: f64) -> bool {
-        value >= self.domain.0 && value <= self.domain.1
+        in_domain(value, self.domain)
     }
 
     /// The values the scale covers.
     pub(super) fn domain(&self) -> (f64, f64) {
         self.domain
-    }
-}
-
-/// Maps a domain to a range of pixels, evenly.
-#[derive(Clone, Copy)]
-pub(super) struct Linear {
-    domain: (f64, f64),
-    range: (f64, f64),
-}
-
-impl Linear {
-    /// `domain` is ascending; an empty one is widened.
-    pub(super) fn new(domain: (f64, f64), range: (f64, f64)) -> Self {
-        let domain = if domain.1 > domain.0 { domain } else { (domain.0, domain.0 + 1.0) };
-        Self { domain, range }
-    }
-
-    /// Where `value` lies; what lies outside the domain is put on its border.
-    pub(super) fn at(&self, value: f64) -> f64 {
-        // A value that is no number is put at the beginning.
-        let value = if value > self.domain.0 { value.min(self.domain.1) } else { self.domain.0 };
-        let share = (value - self.domain.0) / (self.domain.1 - self.domain.0);
-        self.range.0 + share * (self.range.1 - self.range.0)
     }
 }
 
@@ -132,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_logarithmic_scale_halves_at_the_geometric_mean() {
-        let scale = Log::new((10.0, 1000.0), (0.0, 200.0));
+        let scale = Scale::log((10.0, 1000.0), (0.0, 200.0));
         assert!((scale.at(100.0) - 100.0).abs() < 1e-9);
         assert_eq!(scale.at(-5.0), 0.0);
         assert_eq!(scale.at(1e9), 200.0);
@@ -145,13 +134,13 @@ mod tests {
         assert_eq!(even_ticks(2.0, 1.0, 4), [0.0, 1.0, 2.0]);
         assert_eq!(even_ticks(0.0, 1.0, 4), [0.0, 1.0]);
         assert_eq!(even_ticks(f64::NAN, 1.0, 4), [0.0, 1.0]);
-        let scale = Linear::new((0.0, 10.0), (100.0, 0.0));
+        let scale = Scale::linear((0.0, 10.0), (100.0, 0.0));
         assert_eq!([-1.0, 5.0, 99.0, f64::NAN].map(|value| scale.at(value)), [100.0, 50.0, 0.0, 100.0]);
     }
 
     #[test]
     fn one_value_lies_in_the_middle() {
-        assert!((Log::new((8.0, 8.0), (0.0, 100.0)).at(8.0) - 50.0).abs() < 1e-9);
+        assert!((Scale::log((8.0, 8.0), (0.0, 100.0)).at(8.0) - 50.0).abs() < 1e-9);
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl<D: Subject> One<'_, D> {
 
     /// Why it lacks one of these fields, a line for each reason.
     pub(super) fn reasons(self, fields: &[Field]) -> Vec<String> {
-        self.page.reasons([self], |field| field.is_of(fields))
+        reasons([self], |field| field.is_of(fields))
     }
 }
 
@@ -243,7 +243,7 @@ impl<'a, D: Subject> Subjects<'a, D> {
         if lacking.is_empty() {
             return None;
         }
-        let items = self.reasons(lacking.iter().copied(), about);
+        let items = reasons(lacking.iter().copied(), about);
         let whose = lacking.iter().map(|one| {
             let name = one.name().unwrap_or_else(|| format!("This {}", D::KIND));
             format!("{name} ({})", one.of.origin())
@@ -258,28 +258,9 @@ impl<'a, D: Subject> Subjects<'a, D> {
         Some(Notice::new(text, items).into())
     }
 
-    /// What could not be measured, of some subjects, that is `about` something; one line a reason, with the names of those
-    /// that give it.
-    pub(super) fn reasons(
-        self,
-        of: impl IntoIterator<Item = One<'a, D>>,
-        about: impl Fn(&Field) -> bool,
-    ) -> Vec<String> {
-        let mut by_line: Vec<(String, Vec<String>)> = Vec::new();
-        for one in of {
-            for line in reasons_of(&one.of.unavailable(), &about) {
-                gathered(&mut by_line, line).extend(one.name());
-            }
-        }
-        let line = |(line, names): (String, Vec<String>)| {
-            if names.is_empty() { line } else { format!("{}: {line}", text::joined(&names)) }
-        };
-        by_line.into_iter().map(line).collect()
-    }
-
     /// Everything that is missing and why; nothing where nothing is.
     pub(super) fn all_reasons(self) -> Option<Notice> {
-        let items = self.reasons(self.iter(), |_| true);
+        let items = reasons(self.iter(), |_| true);
         (!items.is_empty()).then(|| Notice::new("What could not be had, and why:", items))
     }
 
@@ -295,12 +276,41 @@ impl<'a, D: Subject> Subjects<'a, D> {
     }
 }
 
+/// What could not be measured, of some subjects, that is `about` something; one line a reason, with the names of those
+/// that give it.
+pub(super) fn reasons<'a, D: Subject>(
+    of: impl IntoIterator<Item = One<'a, D>>,
+    about: impl Fn(&Field) -> bool,
+) -> Vec<String> {
+    let mut by_line: Vec<(String, Vec<String>)> = Vec::new();
+    for one in of {
+        for line in reasons_of(&one.of.unavailable(), &about) {
+            gathered(&mut by_line, line).extend(one.name());
+        }
+    }
+    let line = |(line, names): (String, Vec<String>)| {
+        if names.is_empty() { line } else { format!("{}: {line}", text::joined(&names)) }
+    };
+    by_line.into_iter().map(line).collect()
+}
+
 /// Each value once, ascending.
 pub(super) fn distinct<V: PartialOrd>(values: impl IntoIterator<Item = V>) -> Vec<V> {
     let mut values: Vec<V> = values.into_iter().collect();
     values.sort_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
     values.dedup();
     values
+}
+
+/// Each value once, in the order in which they were met.
+pub(super) fn once<V: PartialEq>(values: impl IntoIterator<Item = V>) -> Vec<V> {
+    let mut all: Vec<V> = Vec::new();
+    for value in values {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all
 }
 
 /// What is gathered under a key, in the order in which keys were met.

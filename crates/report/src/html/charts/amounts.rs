@@ -1,6 +1,6 @@
 //! Bars from zero on an even axis, each with its figure: lengths can be compared.
 
-use super::super::scale::Linear;
+use super::super::scale::Scale;
 use super::super::subjects::gathered;
 use super::super::svg::Svg;
 use super::super::text;
@@ -52,7 +52,7 @@ impl Chart for Amounts {
     fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
         let high = self.bars().map(|bar| bar.value).fold(0.0, f64::max);
         let left = size.pick(226.0, 0.0);
-        let x = Linear::new((0.0, high), (left, size.width() - size.pick(86.0, 76.0)));
+        let x = Scale::linear((0.0, high), (left, size.width() - size.pick(86.0, 76.0)));
         let mut y = 4.0;
         for (label, bars) in &self.things {
             let height = bars.len() as f64 * (BAR + 2.0);

@@ -1,6 +1,6 @@
 //! Bars on one logarithmic axis, for operations that lie orders of magnitude apart.
 
-use super::super::scale::{Log, extent, ticks};
+use super::super::scale::{Scale, extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
 use super::{Chart, Size, Spread};
@@ -31,7 +31,7 @@ impl Chart for Vec<Operation> {
         // A bar needs a beginning: the decade below the smallest, for a logarithmic axis has no zero.
         let domain = (10f64.powf((low / 1.5).log10().floor()), 10f64.powf((high * 1.02).log10().ceil()));
         let left = size.pick(178.0, 0.0);
-        let x = Log::new(domain, (left, size.width() - size.pick(76.0, 66.0)));
+        let x = Scale::log(domain, (left, size.width() - size.pick(76.0, 66.0)));
         let name_row = size.pick(0.0, 18.0);
         let height = |operation: &Operation| name_row + operation.bars.len() as f64 * (BAR + 3.0) + 12.0;
         let bottom = AXIS + self.iter().map(height).sum::<f64>();
@@ -61,7 +61,7 @@ impl Chart for Vec<Operation> {
     }
 }
 
-fn draw_bar(svg: &mut Svg, bar: &Bar, x: &Log, top: f64) {
+fn draw_bar(svg: &mut Svg, bar: &Bar, x: &Scale, top: f64) {
     let (start, end) = (x.at(x.domain().0), x.at(bar.value.median));
     svg.mark((end, top + BAR / 2.0), "", &bar.tip, |svg| {
         svg.rect((start, top), (end - start, BAR), &format!("fill {}", bar.colour));

@@ -2,7 +2,7 @@
 
 use swtch_profile::model::Region;
 
-use super::super::scale::Log;
+use super::super::scale::Scale;
 use super::super::svg::Svg;
 use super::super::text;
 use super::Size;
@@ -34,106 +34,102 @@ pub(in crate::html) fn height(lanes: &[CacheLane]) -> f64 {
     lanes.iter().map(CacheLane::height).sum()
 }
 
-/// Draws the lanes from `top` down, and their lines through the spans (top, bottom) of the plots below.
-pub(in crate::html) fn draw(
-    svg: &mut Svg,
-    lanes: &[CacheLane],
-    x: &Log,
-    sides: (f64, f64),
-    spans: &[(f64, f64)],
-    size: Size,
-) {
-    let mut top = 0.0;
-    for lane in lanes {
-        let mut y = top;
-        if let Some((name, colour)) = &lane.profile {
-            svg.text((sides.0, y + 12.0), &format!("series-name {colour}"), &text::shortened(name, 36));
-            y += LABEL_ROW + 4.0;
-        }
-        if !lane.regions.is_empty() {
-            regions(svg, lane, x, y, spans);
-            y += STRIP + 2.0;
-        }
-        cache_lines(svg, lane, x, sides, y, spans, size);
-        top += lane.height();
-    }
+/// Where lanes are drawn: the scale and the sides of the plots below, and their spans (top, bottom), through which lines run.
+pub(in crate::html) struct AbovePlots<'a> {
+    pub(in crate::html) x: &'a Scale,
+    pub(in crate::html) sides: (f64, f64),
+    pub(in crate::html) spans: [(f64, f64); 2],
+    pub(in crate::html) size: Size,
 }
 
-/// The strip of regions; through the plots as a shade when one profile alone is shown.
-fn regions(svg: &mut Svg, lane: &CacheLane, x: &Log, y: f64, spans: &[(f64, f64)]) {
-    for (i, region) in lane.regions.iter().enumerate() {
-        // Borders lie between the sizes that were measured, at their geometric mean.
-        let previous = i.checked_sub(1).map(|p| lane.regions[p].to_bytes);
-        let next = lane.regions.get(i + 1).map(|n| n.from_bytes);
-        let from = border(previous, region.from_bytes);
-        let to = border(next, region.to_bytes);
-        let nudge = |at: f64, outer: bool, by: f64| if outer { at + by } else { at };
-        let left = nudge(x.at(from), previous.is_none(), -8.0);
-        let right = nudge(x.at(to), next.is_none(), 8.0);
-        let name = region_name(region.kind);
-        if lane.profile.is_none() {
-            for (top, bottom) in spans {
-                svg.rect((left, *top), (right - left, bottom - top), &format!("shade {name}"));
+impl AbovePlots<'_> {
+    /// Draws the lanes from the top down.
+    pub(in crate::html) fn draw(&self, svg: &mut Svg, lanes: &[CacheLane]) {
+        let mut top = 0.0;
+        for lane in lanes {
+            let mut y = top;
+            if let Some((name, colour)) = &lane.profile {
+                let name = text::shortened(name, 36);
+                svg.text((self.sides.0, y + 12.0), &format!("series-name {colour}"), &name);
+                y += LABEL_ROW + 4.0;
+            }
+            if !lane.regions.is_empty() {
+                self.regions(svg, lane, y);
+                y += STRIP + 2.0;
+            }
+            self.cache_lines(svg, lane, y);
+            top += lane.height();
+        }
+    }
+
+    /// The strip of regions; through the plots as a shade when one profile alone is shown.
+    fn regions(&self, svg: &mut Svg, lane: &CacheLane, y: f64) {
+        for (i, region) in lane.regions.iter().enumerate() {
+            // Borders lie between the sizes that were measured, at their geometric mean.
+            let previous = i.checked_sub(1).map(|p| lane.regions[p].to_bytes);
+            let next = lane.regions.get(i + 1).map(|n| n.from_bytes);
+            let from = border(previous, region.from_bytes);
+            let to = border(next, region.to_bytes);
+            let nudge = |at: f64, outer: bool, by: f64| if outer { at + by } else { at };
+            let left = nudge(self.x.at(from), previous.is_none(), -8.0);
+            let right = nudge(self.x.at(to), next.is_none(), 8.0);
+            let name = region_name(region.kind);
+            if lane.profile.is_none() {
+                for (top, bottom) in self.spans {
+                    svg.rect((left, top), (right - left, bottom - top), &format!("shade {name}"));
+                }
+            }
+            let tip = [
+                format!("Region: {name}"),
+                format!("{} to {}", text::bytes(region.from_bytes), text::bytes(region.to_bytes)),
+            ];
+            let middle = left.midpoint(right);
+            svg.mark((middle, y + STRIP / 2.0), "area", &tip, |svg| {
+                svg.rect((left + 0.5, y), (right - left - 1.0, STRIP - 2.0), &format!("region {name}"));
+                if text_width(name) < right - left - 4.0 {
+                    svg.text((middle, y + 12.0), "region-name mid", name);
+                }
+            });
+        }
+    }
+
+    fn cache_lines(&self, svg: &mut Svg, lane: &CacheLane, y: f64) {
+        let colour = lane.profile.as_ref().map_or("", |(_, colour)| colour.as_str());
+        let mut taken: [Vec<(f64, f64)>; 2] = [Vec::new(), Vec::new()];
+        // Whole sizes first: they keep the row next to the plot, and halves get the one above.
+        let lines = lane.caches.iter().map(|(name, bytes)| (name, *bytes, false));
+        let halves = lane.caches.iter().map(|(name, bytes)| (name, *bytes / 2, true));
+        for (name, bytes, half) in lines.chain(halves) {
+            if !self.x.holds(bytes as f64) {
+                continue;
+            }
+            let at = self.x.at(bytes as f64);
+            let label = match (half, self.size) {
+                (true, _) => format!("½\u{a0}{name}"),
+                (false, Size::Wide) => format!("{name} {}", text::bytes(bytes)),
+                (false, Size::Narrow) => name.clone(),
+            };
+            let class = if half { format!("cache half {colour}") } else { format!("cache {colour}") };
+            for (top, bottom) in self.spans {
+                svg.line((at, top), (at, bottom), &class);
+            }
+            let width = text_width(&label);
+            let start = (at - width / 2.0).clamp(self.sides.0, (self.sides.1 - width).max(self.sides.0));
+            let rows = if half { [0, 1] } else { [1, 0] };
+            let free = rows.into_iter().find(|row| {
+                taken[*row].iter().all(|(from, to)| start > *to + 4.0 || start + width + 4.0 < *from)
+            });
+            if let Some(row) = free {
+                taken[row].push((start, start + width));
+                let baseline = y + 11.0 + row as f64 * LABEL_ROW;
+                svg.text((start + width / 2.0, baseline), &format!("cache-name mid {colour}"), &label);
             }
         }
-        let tip = [
-            format!("Region: {name}"),
-            format!("{} to {}", text::bytes(region.from_bytes), text::bytes(region.to_bytes)),
-        ];
-        let middle = left.midpoint(right);
-        svg.mark((middle, y + STRIP / 2.0), "area", &tip, |svg| {
-            svg.rect((left + 0.5, y), (right - left - 1.0, STRIP - 2.0), &format!("region {name}"));
-            if text_width(name) < right - left - 4.0 {
-                svg.text((middle, y + 12.0), "region-name mid", name);
-            }
-        });
     }
 }
 
 fn border(neighbour: Option<u64>, own: u64) -> f64 {
     neighbour.map_or(own as f64, |neighbour| (neighbour as f64 * own as f64).sqrt())
-}
-
-fn cache_lines(
-    svg: &mut Svg,
-    lane: &CacheLane,
-    x: &Log,
-    sides: (f64, f64),
-    y: f64,
-    spans: &[(f64, f64)],
-    size: Size,
-) {
-    let colour = lane.profile.as_ref().map_or("", |(_, colour)| colour.as_str());
-    let mut taken: [Vec<(f64, f64)>; 2] = [Vec::new(), Vec::new()];
-    // Whole sizes first: they keep the row next to the plot, and halves get the one above.
-    let lines = lane.caches.iter().map(|(name, bytes)| (name, *bytes, false));
-    let halves = lane.caches.iter().map(|(name, bytes)| (name, *bytes / 2, true));
-    for (name, bytes, half) in lines.chain(halves) {
-        if !x.holds(bytes as f64) {
-            continue;
-        }
-        let at = x.at(bytes as f64);
-        let label = match (half, size) {
-            (true, _) => format!("½\u{a0}{name}"),
-            (false, Size::Wide) => format!("{name} {}", text::bytes(bytes)),
-            (false, Size::Narrow) => name.clone(),
-        };
-        let class = if half { format!("cache half {colour}") } else { format!("cache {colour}") };
-        for (top, bottom) in spans {
-            svg.line((at, *top), (at, *bottom), &class);
-        }
-        let width = text_width(&label);
-        let start = (at - width / 2.0).clamp(sides.0, (sides.1 - width).max(sides.0));
-        let rows = if half { [0, 1] } else { [1, 0] };
-        let free = rows.into_iter().find(|row| {
-            taken[*row].iter().all(|(from, to)| start > *to + 4.0 || start + width + 4.0 < *from)
-        });
-        if let Some(row) = free {
-            taken[row].push((start, start + width));
-            let baseline = y + 11.0 + row as f64 * LABEL_ROW;
-            svg.text((start + width / 2.0, baseline), &format!("cache-name mid {colour}"), &label);
-        }
-    }
 }
 
 /// A cautious guess at the width of a small label; fonts differ between machines.

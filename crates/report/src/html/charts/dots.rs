@@ -1,6 +1,6 @@
 //! Dots with intervals on one logarithmic axis: a row for each figure, grouped under headings.
 
-use super::super::scale::{Log, extent, round_extent, ticks};
+use super::super::scale::{Scale, extent, round_extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
 use super::markers::{Look, draw as draw_marker, draw_off_axis};
@@ -36,7 +36,7 @@ struct Layout {
     size: Size,
     left: f64,
     row: f64,
-    x: Log,
+    x: Scale,
 }
 
 impl Chart for Vec<Facet> {
@@ -45,7 +45,7 @@ impl Chart for Vec<Facet> {
             self.iter().flat_map(|facet| &facet.groups).flat_map(|group| &group.dots).collect();
         let domain = domain(&dots);
         let (left, right) = (size.pick(182.0, 92.0), size.width() - size.pick(80.0, 66.0));
-        let x = Log::new(domain, (left + 8.0, right - 8.0));
+        let x = Scale::log(domain, (left + 8.0, right - 8.0));
         let layout = Layout { size, left, row: size.pick(19.0, 22.0), x };
         let bottom = layout.height(self);
 

@@ -1,6 +1,6 @@
 //! Distributions of times, one below the other on a shared logarithmic axis.
 
-use super::super::scale::{Linear, Log, extent, ticks};
+use super::super::scale::{Scale, extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
 use super::{Chart, Size};
@@ -42,7 +42,7 @@ impl Chart for Histogram {
         let bins = || self.all.iter().flat_map(|one| &one.bins);
         let Some((low, high)) = extent(bins().flat_map(|bin| [bin.from, bin.to])) else { return 0.0 };
         let (left, right) = (size.pick(24.0, 16.0), size.width() - size.pick(24.0, 16.0));
-        let x = Log::new((low, high), (left, right));
+        let x = Scale::log((low, high), (left, right));
         let most = bins().map(|bin| bin.density).fold(0.0, f64::max);
         let height = size.pick(110.0, 96.0);
         let mut top = 0.0;
@@ -53,7 +53,7 @@ impl Chart for Histogram {
             let plot_top = top + TITLE + rows as f64 * LABEL_ROW + 6.0;
             let bottom = plot_top + height;
             // Without figures: the areas compare, and a height by itself is no share of anything.
-            let y = Linear::new((0.0, most), (bottom, plot_top));
+            let y = Scale::linear((0.0, most), (bottom, plot_top));
             for (value, label) in ticks((low, high), size.pick(9, 4), text::ns_tick) {
                 svg.line((x.at(value), plot_top), (x.at(value), bottom + 4.0), "grid");
                 let half = label.chars().count() as f64 * LETTER / 2.0;
@@ -91,7 +91,7 @@ impl Chart for Histogram {
 }
 
 /// Labels of the percentiles: text, left end and row, so that none touches another or leaves the picture.
-fn place_labels(one: &Distribution, x: &Log, right: f64) -> Vec<(String, f64, usize)> {
+fn place_labels(one: &Distribution, x: &Scale, right: f64) -> Vec<(String, f64, usize)> {
     let mut free_from: Vec<f64> = Vec::new();
     one.quantiles
         .iter()
@@ -117,7 +117,7 @@ mod tests {
     fn labels_of_percentiles_do_not_touch() {
         let quantiles = vec![("p50", 1000.0), ("p90", 1100.0), ("p99", 1200.0), ("max", 1e6)];
         let one = Distribution { title: String::new(), colour: String::new(), bins: vec![], quantiles };
-        let placed = place_labels(&one, &Log::new((100.0, 1e6), (40.0, 314.0)), 314.0);
+        let placed = place_labels(&one, &Scale::log((100.0, 1e6), (40.0, 314.0)), 314.0);
         let rows: Vec<usize> = placed.iter().map(|(_, _, row)| *row).collect();
         assert_eq!(rows, [0, 1, 2, 0]);
         assert!(placed.iter().all(|(label, start, _)| start + label.chars().count() as f64 * LETTER < 314.1));

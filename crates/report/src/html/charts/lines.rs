@@ -1,7 +1,7 @@
 //! A plot with two logarithmic axes: series as lines with their intervals as bands, and a lane below the axis for the
 //! values that no logarithm takes.
 
-use super::super::scale::{Log, extent, round_extent};
+use super::super::scale::{Scale, extent, round_extent};
 use super::super::svg::Svg;
 use super::Spread;
 use super::markers::{Look, draw, draw_off_axis};
@@ -85,8 +85,8 @@ fn colours(all: &[&Series]) -> Vec<usize> {
 /// A frame with its scales.
 pub(in crate::html) struct Plot {
     pub(in crate::html) frame: Frame,
-    pub(in crate::html) x: Log,
-    pub(in crate::html) y: Log,
+    pub(in crate::html) x: Scale,
+    pub(in crate::html) y: Scale,
     lane_rows: usize,
 }
 
@@ -98,8 +98,8 @@ impl Plot {
         let floor = frame.bottom() - lane_height(lane_rows);
         Self {
             frame,
-            x: Log::new(x, (frame.left + inset, frame.right() - inset)),
-            y: Log::new(y, (floor, frame.top)),
+            x: Scale::log(x, (frame.left + inset, frame.right() - inset)),
+            y: Scale::log(y, (floor, frame.top)),
             lane_rows,
         }
     }

@@ -18,7 +18,7 @@ pub(in crate::html) struct Matrix {
     pub(in crate::html) names: Vec<String>,
     pub(in crate::html) cells: Vec<MatrixCell>,
     pub(in crate::html) rows_name: &'static str,
-    pub(in crate::html) columns_name: &'static str,
+    pub(in crate::html) columns_name: String,
 }
 
 const TOP: f64 = 44.0;
@@ -35,7 +35,7 @@ impl Chart for Matrix {
         let low = self.cells.iter().map(|cell| cell.count).min().unwrap_or(1).max(1);
         let high = self.cells.iter().map(|cell| cell.count).max().unwrap_or(1);
         let span = (low as f64, high as f64);
-        svg.text((left, 14.0), "axis-name", self.columns_name);
+        svg.text((left, 14.0), "axis-name", &self.columns_name);
         svg.text((0.0, TOP - 10.0), "axis-name", self.rows_name);
         for (place, i) in columns.iter().enumerate() {
             let x = left + (place as f64 + 0.5) * cell_width;

@@ -3,7 +3,7 @@
 use super::super::scale::{binary_ticks, extent, ticks};
 use super::super::svg::Svg;
 use super::super::text;
-use super::caches::{self, CacheLane};
+use super::caches::{self, AbovePlots, CacheLane};
 use super::lines::{Frame, Plot, Series, lane_rows, time_domain};
 use super::{Chart, Size};
 
@@ -38,7 +38,7 @@ impl Chart for SizeCurve {
 
         let spans = [(upper.top, upper.bottom()), (lower.top, lower.bottom())];
         let x = Plot::new(upper, domain, (1.0, 10.0), 0).x;
-        caches::draw(svg, &self.lanes, &x, (left, upper.right()), &spans, size);
+        AbovePlots { x: &x, sides: (left, upper.right()), spans, size }.draw(svg, &self.lanes);
         let total = Half { title: "Total cost c2, per switch", series: &self.total, direct: &self.direct };
         let indirect =
             Half { title: "Indirect cost c2 − c1, per switch", series: &self.indirect, direct: &[] };

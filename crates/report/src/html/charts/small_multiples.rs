@@ -2,7 +2,7 @@
 
 use super::super::page::{Figure, Table};
 use super::super::scale::{extent, ticks};
-use super::super::subjects::distinct;
+use super::super::subjects::{distinct, once};
 use super::super::svg::Svg;
 use super::lines::{Frame, Plot, Point, Series, any_off_axis, lane_rows, time_domain};
 use super::markers::{Look, line_item};
@@ -63,24 +63,15 @@ impl<'a> SmallMultiples<'a> {
         label: &str,
         table: Table,
     ) -> Option<Figure> {
-        let mut named: Vec<&Series> = Vec::new();
-        for series in self.series().filter(|series| !series.label.is_empty()) {
-            if named.iter().all(|known| known.label != series.label) {
-                named.push(series);
-            }
-        }
-        named.sort_by_key(|series| series.look.colour);
-        let legend = named.iter().map(|series| line_item(series.look, series.label.clone())).collect();
+        let named = self.series().filter(|series| !series.label.is_empty());
+        let mut signs = once(named.map(|series| (series.look, &series.label)));
+        signs.sort_by_key(|(look, _)| look.colour);
+        let legend = signs.into_iter().map(|(look, label)| line_item(look, label)).collect();
         (!self.plots.is_empty()).then(|| Figure::new(id, caption, label, table, self).legend(legend))
     }
 
     fn series(&self) -> impl Iterator<Item = &Series> {
         self.plots.iter().flat_map(|plot| &plot.series)
-    }
-
-    /// The values on the x axis, each once.
-    pub(in crate::html) fn xs(&self) -> Vec<f64> {
-        distinct(self.series().flat_map(|series| &series.points).map(|point| point.x))
     }
 
     /// Whether a value at or below zero is among the points.
@@ -92,7 +83,7 @@ impl<'a> SmallMultiples<'a> {
 impl Chart for SmallMultiples<'_> {
     /// Plots in rows, as many to a row as fit.
     fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
-        let xs = self.xs();
+        let xs = distinct(self.series().flat_map(|series| &series.points).map(|point| point.x));
         let Some(x_domain) = extent(xs.iter().copied()) else { return 0.0 };
         let y_domain = time_domain(self.series()).unwrap_or((1.0, 10.0));
         let lane = lane_rows(self.series());

@@ -1,6 +1,6 @@
 //! Bars divided into parts of a whole.
 
-use super::super::scale::Linear;
+use super::super::scale::Scale;
 use super::super::svg::Svg;
 use super::super::text;
 use super::{Chart, Size, rows};
@@ -22,7 +22,7 @@ pub(in crate::html) struct Stack {
 
 impl Chart for Vec<Stack> {
     fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
-        let x = Linear::new((0.0, 1.0), (rows::left(size), size.width() - 24.0));
+        let x = Scale::linear((0.0, 1.0), (rows::left(size), size.width() - 24.0));
         let quarters = (0..=4u32).map(|quarter| f64::from(quarter) / 4.0);
         let ticks: Vec<_> = quarters.map(|share| (x.at(share), text::percent_tick(share))).collect();
         let bar = |svg: &mut Svg, stack: &Stack, top: f64| {

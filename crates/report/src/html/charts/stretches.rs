@@ -1,6 +1,6 @@
 //! When something ran and when it stood still: a bar for each, on a shared time axis.
 
-use super::super::scale::Linear;
+use super::super::scale::Scale;
 use super::super::svg::Svg;
 use super::super::text;
 use super::rows::{self, BAR};
@@ -33,7 +33,7 @@ const MEETS: f64 = 4.0;
 impl Chart for Vec<Lane> {
     fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
         let end = self.iter().map(|lane| lane.length).fold(0.0, f64::max);
-        let x = Linear::new((0.0, end), (rows::left(size), size.width() - 24.0));
+        let x = Scale::linear((0.0, end), (rows::left(size), size.width() - 24.0));
         let ticks = time_ticks(end, size.pick(8, 4)).into_iter().map(|(value, label)| (x.at(value), label));
         let bar = |svg: &mut Svg, lane: &Lane, top| lane.draw(svg, &x, top);
         rows::draw(svg, self, &ticks.collect::<Vec<_>>(), (9.0, size), |lane| &lane.label, bar)
@@ -42,7 +42,7 @@ impl Chart for Vec<Lane> {
 
 impl Lane {
     /// Running is a block of colour; standing still is a thin line.
-    fn draw(&self, svg: &mut Svg, x: &Linear, top: f64) {
+    fn draw(&self, svg: &mut Svg, x: &Scale, top: f64) {
         let middle = top + BAR / 2.0;
         svg.line((x.at(0.0), middle), (x.at(self.length), middle), "axis");
         let mut ran_from = 0.0;
@@ -83,7 +83,7 @@ impl Lane {
 }
 
 /// Gaps in runs that can be pointed at: those closer than a pointer can part go together, but not far along the bar.
-fn told_apart<'a>(gaps: &'a [Gap], x: &Linear) -> Vec<&'a [Gap]> {
+fn told_apart<'a>(gaps: &'a [Gap], x: &Scale) -> Vec<&'a [Gap]> {
     let mut runs = Vec::new();
     let mut begin = 0;
     for next in 1..=gaps.len() {
@@ -122,7 +122,7 @@ mod tests {
         let close: Vec<(f64, f64)> =
             (0..100).map(|i| (f64::from(i) * 0.2, f64::from(i) * 0.2 + 0.1)).collect();
         let lane = lane(&close);
-        let x = Linear::new((0.0, 300e6), (0.0, 600.0));
+        let x = Scale::linear((0.0, 300e6), (0.0, 600.0));
         let together = told_apart(&lane.gaps, &x);
         // They span 40 pixels, of which a run takes 12 at most.
         assert!((3..12).contains(&together.len()), "{}", together.len());

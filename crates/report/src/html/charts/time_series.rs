@@ -1,6 +1,6 @@
 //! Quantities over time, one below the other on a shared axis, each from zero.
 
-use super::super::scale::{Linear, even_ticks};
+use super::super::scale::{Scale, even_ticks};
 use super::super::svg::Svg;
 use super::super::text;
 use super::{Chart, Size};
@@ -48,7 +48,7 @@ impl Chart for TimeSeries {
     fn draw(&self, svg: &mut Svg, size: Size) -> f64 {
         let (left, right) = (size.pick(52.0, 40.0), size.width() - size.pick(16.0, 14.0));
         let end = self.spans.iter().map(|span| span.to).fold(0.0, f64::max);
-        let x = Linear::new((0.0, end), (left, right));
+        let x = Scale::linear((0.0, end), (left, right));
         let height = size.pick(92.0, 76.0);
         let bottom = self.panels.len() as f64 * (TITLE + height + 8.0);
         for (value, label) in time_ticks(end, size.pick(8, 4)) {
@@ -72,11 +72,11 @@ impl Chart for TimeSeries {
 }
 
 impl Panel {
-    fn draw(&self, svg: &mut Svg, x: &Linear, sides: (f64, f64), span: (f64, f64)) {
+    fn draw(&self, svg: &mut Svg, x: &Scale, sides: (f64, f64), span: (f64, f64)) {
         let steps = self.curves.iter().flat_map(|line| &line.steps);
         let high = steps.filter_map(|step| step.value).fold(0.0, f64::max);
         let ticks = even_ticks(high, self.least, 3);
-        let y = Linear::new((0.0, ticks.last().copied().unwrap_or(1.0)), (span.1, span.0));
+        let y = Scale::linear((0.0, ticks.last().copied().unwrap_or(1.0)), (span.1, span.0));
         // The lines of the time axis run through all plots and must not run through a title.
         svg.rect((sides.0, span.0 - TITLE), (sides.1 - sides.0, TITLE - 1.0), "paper");
         svg.text((sides.0, span.0 - 8.0), "plot-name", self.title);
@@ -95,7 +95,7 @@ impl Panel {
 }
 
 /// Steps that follow one another; `filled` when no other line would be hidden.
-fn draw_run(svg: &mut Svg, run: &[Step], x: &Linear, y: &Linear, colour: &str, filled: bool) {
+fn draw_run(svg: &mut Svg, run: &[Step], x: &Scale, y: &Scale, colour: &str, filled: bool) {
     let path: Vec<(f64, f64)> = run
         .iter()
         .flat_map(|step| {

@@ -62,11 +62,8 @@ fn prices(tiers: &Tiers) -> impl Iterator<Item = &Price> {
 
 /// Where the prices come from, each source once; nothing when no tier has one.
 fn priced_by(tiers: &Tiers) -> Option<String> {
-    let mut sources: Vec<(String, ())> = Vec::new();
-    for price in prices(tiers) {
-        gathered(&mut sources, format!("{} as of {} ({})", price.platform, price.dated, price.source));
-    }
-    let sources: Vec<String> = sources.into_iter().map(|(source, ())| source).collect();
+    let source = |price: &Price| format!("{} as of {} ({})", price.platform, price.dated, price.source);
+    let sources = once(prices(tiers).map(source));
     (!sources.is_empty()).then(|| format!("Prices: {}.", sources.join("; ")))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use swtch_faas::response::Measurement;
+use swtch_faas::response::{Check, Measurement};
 use swtch_faas::tiers::{Ending, Invocation, Tiers};
 
 use super::figures::{self, median_cell, work_cell};
@@ -67,9 +67,9 @@ fn measurement_cells(measurement: &Measurement) -> Vec<Cell> {
     let normal = text::or_dash(measurement.normality.as_ref(), |test| {
         format!("{} (p {:.2})", if test.normal { "not ruled out" } else { "no" }, test.p)
     });
-    let check = text::or_dash(measurement.check.as_ref(), |check| match check.ok {
-        true => "right".to_owned(),
-        false => format!("wrong: {} is {}, not {}", check.what, check.found, check.expected),
+    let check = text::or_dash(measurement.check.as_ref(), |check| {
+        let Check { what, expected, found, ok } = check;
+        if *ok { "right".to_owned() } else { format!("wrong: {what} is {found}, not {expected}") }
     });
     let two_digits = |value: f64| format!("{value:.2}");
     let mut cells =

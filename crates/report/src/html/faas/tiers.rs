@@ -26,10 +26,9 @@ fn figure(subjects: Functions<'_>, costs: &[TierCost<'_>]) -> Option<Figure> {
     if costs.iter().all(|cost| cost.memory_mb == costs[0].memory_mb) {
         return None;
     }
-    let mut methods: Vec<(&str, ())> = Vec::new();
-    costs.iter().for_each(|cost| *gathered(&mut methods, cost.method) = ());
+    let methods = once(costs.iter().map(|cost| cost.method));
     let mut chart = over_memory();
-    for (place, (method, ())) in methods.iter().enumerate() {
+    for (place, method) in methods.iter().enumerate() {
         for cost in costs.iter().filter(|cost| cost.method == *method) {
             let label = match cost.one.name() {
                 Some(name) if methods.len() > 1 => format!("{name}, {method}"),

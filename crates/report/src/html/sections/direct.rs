@@ -22,7 +22,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     section.put((!rows.is_empty()).then(|| figure(subjects, &rows)));
     section.put(subjects.missing("direct cost", ProfilePart::Direct, |p| !p.direct.is_empty()));
     let measured = subjects.iter().filter(|one| !one.of.direct.is_empty());
-    let reasons = subjects.reasons(measured, |field| ProfilePart::of(field).contains(&ProfilePart::Direct));
+    let reasons = reasons(measured, |field| ProfilePart::of(field).contains(&ProfilePart::Direct));
     section.put((!reasons.is_empty()).then(|| Notice::new("What could not be measured here:", reasons)));
     section
 }
@@ -69,20 +69,14 @@ fn figure(subjects: Profiles<'_>, rows: &[RowOf<'_>]) -> Figure {
 }
 
 fn legend(subjects: Profiles<'_>, rows: &[RowOf<'_>]) -> Vec<LegendItem> {
-    let mut kinds: Vec<(usize, LegendItem)> = Vec::new();
-    for (one, row) in rows {
-        let kind = kind(row);
-        if kinds.iter().all(|(known, _)| *known != kind) {
-            let words = naming::tasks_and_class(row);
-            let item = if subjects.several() {
-                shape_item(Shape::nth(kind), 0, words)
-            } else {
-                interval_item(one.look(kind), words)
-            };
-            kinds.push((kind, item));
+    let kinds = once(rows.iter().map(|(_, row)| (kind(row), naming::tasks_and_class(row))));
+    let item = |(kind, words)| {
+        if subjects.several() {
+            return shape_item(Shape::nth(kind), 0, words);
         }
-    }
-    let kinds = kinds.into_iter().map(|(_, item)| item);
+        interval_item(Look::new(kind, kind, 0), words)
+    };
+    let kinds = kinds.into_iter().map(item);
     subjects.legend().into_iter().chain(kinds).chain([hollow_item("undisturbed")]).collect()
 }
 

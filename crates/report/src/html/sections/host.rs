@@ -80,12 +80,7 @@ fn cpu_list(cpus: &[u32]) -> String {
 
 fn cpus(host: &Host) -> String {
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
-    let mut kinds: Vec<String> = Vec::new();
-    for kind in host.cpus.iter().map(|cpu| format!("{:?}", cpu.kind).to_lowercase()) {
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
+    let kinds = once(host.cpus.iter().map(|cpu| format!("{:?}", cpu.kind).to_lowercase()));
     let kinds =
         if kinds.len() > 1 { format!(", cores of kinds {}", text::joined(&kinds)) } else { String::new() };
     format!("{online} online of {}{kinds}", host.cpus.len())

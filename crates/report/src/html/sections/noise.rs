@@ -129,9 +129,7 @@ fn flags(subjects: Profiles<'_>) -> Vec<Block> {
     if rows.is_empty() {
         return vec!["No figure carries a warning.".to_owned().into()];
     }
-    let mut meanings: Vec<(Flag, ())> = Vec::new();
-    seen.into_iter().for_each(|flag| *gathered(&mut meanings, flag) = ());
-    let items = meanings.iter().map(|(flag, ())| Definition::new(flag.name(), flag.meaning())).collect();
+    let items = once(seen).iter().map(|flag| Definition::new(flag.name(), flag.meaning())).collect();
     let table = Table::new("Figures that carry a warning", "Figure", rows);
     vec![Block::Definitions { items }, table.into()]
 }

@@ -10,14 +10,17 @@ use crate::html::prelude::*;
 /// Lines in the chart; the table has all.
 const MOST: usize = 14;
 
+/// How often a line came by the second in each study that has it.
+type Rates<'a> = Vec<(One<'a, Study>, f64)>;
+
 /// The section; nothing when no run tells of interrupts.
 pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
     let rates = subjects
         .iter()
         .flat_map(|one| rates(one.of).into_iter().map(move |(line, rate)| (line, (one, rate))));
-    let mut lines: Vec<(String, Vec<(One<'_, Study>, f64)>)> = Vec::new();
+    let mut lines: Vec<(String, Rates<'_>)> = Vec::new();
     rates.for_each(|(line, rate)| gathered(&mut lines, line).push(rate));
-    let most = |rates: &[(One<'_, Study>, f64)]| rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+    let most = |rates: &Rates<'_>| rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
     lines.sort_by(|one, other| most(&other.1).total_cmp(&most(&one.1)).then_with(|| one.0.cmp(&other.0)));
     let mut rows = Vec::new();
     let mut chart = Amounts::default();

@@ -110,8 +110,8 @@ fn figure(subjects: Traces<'_>, lines: &[InterruptLine<'_>], kind: &InterruptFig
         chart.bar(label, Amount { colour: one.colour(), value, figure, tip });
     };
     for (_, (label, figures)) in known {
-        for (one, of) in figures {
-            (kind.value)(of).into_iter().for_each(|value| bar(label, *one, value));
+        for (one, value) in figures.iter().filter_map(|(one, of)| Some((*one, (kind.value)(of)?))) {
+            bar(label, one, value);
         }
     }
     if !rest.is_empty() {

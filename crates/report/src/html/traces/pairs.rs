@@ -38,9 +38,7 @@ struct Relation {
     caption: &'static str,
     /// `preempted`, between two names.
     verb: &'static str,
-    rows_name: &'static str,
-    columns_name: &'static str,
-    /// Columns of the table after the names.
+    /// The names of rows and columns, in the square and in the table.
     from: &'static str,
     to: &'static str,
     detail: &'static str,
@@ -56,8 +54,6 @@ const PREEMPTIONS: Relation = Relation {
     heading: "Who preempts whom",
     caption: "How often the task of a row took the CPU from the task of a column, which could have gone on.",
     verb: "preempted",
-    rows_name: "Took the CPU",
-    columns_name: "from",
     from: "Took the CPU",
     to: "From",
     detail: "Then waited in all",
@@ -75,8 +71,6 @@ const WAKES: Relation = Relation {
     heading: "Who wakes whom",
     caption: "How often the task of a row woke the task of a column. Two that wake each other in turn hand something to and fro.",
     verb: "woke",
-    rows_name: "Woke",
-    columns_name: "whom",
     from: "Woke",
     to: "Whom",
     detail: "Ran on the waker’s CPU",
@@ -182,7 +176,7 @@ fn square(kind: &Relation, pairs: &[ThreadPair], names: &Names<'_>, most: usize)
         MatrixCell { row, column, count, tip: vec![who, format!("{} times", text::count(count))] }
     };
     let cells = sums.into_iter().map(cell).collect();
-    Matrix { names: shown, cells, rows_name: kind.rows_name, columns_name: kind.columns_name }
+    Matrix { names: shown, cells, rows_name: kind.from, columns_name: kind.to.to_lowercase() }
 }
 
 fn table(kind: &Relation, pairs: &[ThreadPair], names: &Names<'_>, title: &str) -> Table {

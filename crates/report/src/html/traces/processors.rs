@@ -102,7 +102,7 @@ fn figure(subjects: Traces<'_>, all: &[(One<'_, PricedTrace>, Times)]) -> Figure
     let shown =
         USES.iter().enumerate().filter(|(place, _)| all.iter().any(|(_, times)| times.ns[*place].is_some()));
     let legend = shown.map(|(_, part)| block_item(part.class, format!("{}: {}", part.name, part.meaning)));
-    let unknown = subjects.reasons(subjects.iter(), |field| field.is_of(&CPU_TIME[..2]));
+    let unknown = reasons(subjects.iter(), |field| field.is_of(&CPU_TIME[..2]));
     Figure::new("figure-processors", caption, label, table(all), &stacks)
         .legend(legend.collect())
         .notes((left_out > 0).then(|| format!("{left_out} more CPUs are in the table only.")))
