@@ -1,5 +1,5 @@
-//! What recording costs what is recorded: processor time that each recorder adds to a switch of `perf bench sched pipe`, pinned to one
-//! processor, and the size of what it writes.
+//! What recording costs what is recorded: CPU time that each recorder adds to a switch of `perf bench sched pipe`, pinned to one
+//! CPU, and the size of what it writes.
 //!
 //! `cargo bench -p swtch --bench overhead` runs every recorder 12 times in random order, each beside a run without one, and then says how long
 //! the kernel says that swtch's programs ran (`kernel.bpf_stats_enabled`, root only). Among the tests it runs one short launch.
@@ -73,7 +73,7 @@ struct Launch {
     bytes_per_switch: f64,
 }
 
-/// Processor time of a switch beside this build over that beside another, recorder by recorder.
+/// CPU time of a switch beside this build over that beside another, recorder by recorder.
 fn compare(before: &'static str, launches: u32, round_trips: u32, cpu: &str, folder: &Path, rng: &mut Rng) {
     println!("{:24} {:>34}", "recorder", "this build / the other (95 %)");
     for recorder in &RECORDERS[..OWN] {
@@ -113,7 +113,7 @@ fn main() {
     let full = std::env::args().any(|argument| argument == "--bench");
     let (launches, round_trips) = if full { (12, 300_000) } else { (1, 5_000) };
     let cpu = last_allowed_cpu();
-    let folder = tempfile::tempdir().expect("a folder to record into");
+    let folder = tempfile::tempdir().expect("a directory to record into");
     let mut rng = Rng::new(std::process::id().into());
     if let Ok(before) = std::env::var("SWTCH_BEFORE") {
         return compare(before.leak(), launches, round_trips, &cpu, folder.path(), &mut rng);
@@ -143,7 +143,7 @@ fn main() {
             }
         }
     }
-    println!("\nprocessor {cpu}; without a recorder {:.0} ns of processor time a switch", median(&base));
+    println!("\nCPU {cpu}; without a recorder {:.0} ns of CPU time a switch", median(&base));
     println!("{:24} {:>34} {:>7} {:>18}", "recorder", "added ns a switch (95 %)", "ratio", "MB a million");
     for (index, recorder) in RECORDERS.iter().enumerate().filter(|(index, _)| !added[*index].is_empty()) {
         let interval = bootstrap_interval(&added[index], median_in_place, 2000, 0.95, 1);
@@ -162,7 +162,7 @@ fn main() {
     }
 }
 
-/// Processor time of a switch of the benchmark, ns. Bash's `time` gives it to the millisecond, of all its children.
+/// CPU time of a switch of the benchmark, ns. Bash's `time` gives it to the millisecond, of all its children.
 fn pipe(cpu: &str, round_trips: u32) -> Option<f64> {
     let script = format!(
         "TIMEFORMAT='%U %S'; time taskset -c {cpu} perf bench sched pipe -l {round_trips} >/dev/null 2>&1 || echo failed"

@@ -1,4 +1,4 @@
-//! swtch beside the tools people already use, on one processor, interleaved in random order: how well do the figures agree, and how
+//! swtch beside the tools people already use, on one CPU, interleaved in random order: how well do the figures agree, and how
 //! much does each vary from launch to launch?
 //!
 //! `cargo bench -p swtch --bench peers` runs 12 launches of `swtch measure --quick`, `perf bench sched pipe` and lmbench's `lat_ctx` (found
@@ -57,7 +57,7 @@ fn main() {
 }
 
 fn report(setting: &Setting, results: &[Vec<Vec<f64>>]) {
-    println!("\nprocessor {}, µs, one value a launch", setting.cpu);
+    println!("\nCPU {}, µs, one value a launch", setting.cpu);
     println!("{:28} {:>8} {:>9} {:>9} {:>7} {:>8}", "figure", "median", "min", "max", "CoV %", "launches");
     for (tool, lists) in TOOLS.iter().zip(results) {
         for (name, values) in tool.figures.iter().zip(lists) {

@@ -1,4 +1,4 @@
-//! Is the bill right? The same work with and without a known number of switches, on one processor: the time that is lost beside the time
+//! Is the bill right? The same work with and without a known number of switches, on one CPU: the time that is lost beside the time
 //! that `swtch record` says was lost.
 //!
 //! `cargo bench -p swtch --bench price` does some work, then hands a byte to another process and waits for it to come back, again and again;
@@ -125,7 +125,7 @@ fn turns(turns: u64, rounds: u64, steps: u64) {
     other.end();
 }
 
-/// Only what switches, to be recorded. Prints a line, so that it can be told from a failure.
+/// Only what switches, to be recorded. Prints a line, which a failure does not.
 fn switching(rounds: u64, steps: u64) {
     let mut other = Way::other();
     println!("{}", other.rounds(rounds, steps, &mut [1; 512]));
@@ -137,7 +137,7 @@ fn compare(full: bool) {
     // Work of half to some hundred microseconds between two switches.
     let (lengths, launches, turns): (&[u64], u64, u64) =
         if full { (&[500, 2_000, 8_000, 20_000, 40_000, 80_000], 9, 40) } else { (&[2_000], 1, 2) };
-    println!("processor {cpu}; share of the time that switching took, median of {launches} launches");
+    println!("CPU {cpu}; share of the time that switching took, median of {launches} launches");
     println!(
         "{:>11} {:>10} {:>34} {:>24}",
         "switches/s", "measured", "bill: low, middle, high", "middle / measured"
@@ -195,7 +195,7 @@ fn in_turns(cpu: &str, turns: u64, rounds: u64, steps: u64) -> Vec<[f64; 3]> {
 /// The summary of a recording of it.
 fn recorded(cpu: &str, rounds: u64, steps: u64) -> Result<Value, String> {
     let me = std::env::current_exe().expect("this program");
-    let folder = tempfile::tempdir().expect("a folder to record into");
+    let folder = tempfile::tempdir().expect("a directory to record into");
     let output = Command::new(env!("CARGO_BIN_EXE_swtch"))
         .args(["record", "--json=summary.json", "--events", "--working-set", "-o", "run.swtch"])
         .args(own_profile_or_none())

@@ -16,7 +16,7 @@ class RoundRobin(Scheduler):
     def init(self):
         self.ready = []
         self.switches = 0
-        for cpu in self.processors:
+        for cpu in self.CPUs:
             Timer(self.sim, RoundRobin.expired, (self, cpu), self.slice_ms, one_shot=False, cpu=cpu).start()
 
     def expired(self, cpu):

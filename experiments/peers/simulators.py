@@ -24,11 +24,11 @@ SIZES = ("10x4", "1000x4", "1000x228")
 
 def environment(peer):
     """The interpreter of the environment of `peer`, made and filled when it is not there, or not with these requirements."""
-    folder = ENVIRONMENTS / peer
-    python, done = folder / "bin" / "python", folder / "installed.txt"
+    directory = ENVIRONMENTS / peer
+    python, done = directory / "bin" / "python", directory / "installed.txt"
     requirements = HERE / f"requirements-{peer}.txt"
     if not done.is_file() or done.read_text() != requirements.read_text():
-        venv.create(folder, with_pip=True, clear=True)
+        venv.create(directory, with_pip=True, clear=True)
         command = [
             python,
             "-m",
@@ -51,7 +51,7 @@ def failure(error):
 
 
 def peer_run(peer, size, slice_ms, switches):
-    """One run of a simulator, long enough for about so many context switches."""
+    """One run of a simulator, long enough for about this many context switches."""
     tasks, cpus = size
     simulated_ms = max(1.0, switches / cpus) * slice_ms
     arguments = [str(value) for value in (tasks, cpus, slice_ms, simulated_ms)]
@@ -113,13 +113,13 @@ def size_of(text):
     """'1000x4' is 1000 tasks on 4 CPUs."""
     tasks, _, cpus = text.partition("x")
     if not (tasks.isdigit() and cpus.isdigit() and int(cpus) > 0 and int(tasks) > int(cpus)):
-        raise argparse.ArgumentTypeError(f"'{text}' is no size: TASKSxCPUS, with more tasks than CPUs")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size: expected TASKSxCPUS, with more tasks than CPUs")
     return int(tasks), int(cpus)
 
 
 def main():
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        allow_abbrev=False, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "--size", type=size_of, action="append", help=f"tasks and CPUs (default: {' '.join(SIZES)})"

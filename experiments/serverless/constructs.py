@@ -95,7 +95,7 @@ def _cold(condition: Condition) -> dict[str, float]:
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        allow_abbrev=False, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--nice", type=int, default=0, help="of the measuring processes, such as -20")
@@ -105,13 +105,13 @@ def main() -> None:
     if options.one is not None:
         print(json.dumps(one(CONDITIONS[int(options.one)])))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        unpack_helper(Path(folder))
-        rounds = _rounds(options.rounds, options.nice, options.seed, folder)
+    with tempfile.TemporaryDirectory() as directory:
+        unpack_helper(Path(directory))
+        rounds = _rounds(options.rounds, options.nice, options.seed, directory)
     _print(rounds, options)
 
 
-def unpack_helper(folder: Path) -> None:
+def unpack_helper(directory: Path) -> None:
     """Puts the native helper for this machine there."""
     kind = "musllinux" if libc() == "musl" else "manylinux"
     wheels = [
@@ -124,7 +124,7 @@ def unpack_helper(folder: Path) -> None:
             "error: there is no wheel of the native helper; build it: python functions/native/build.py --out target/functions/wheels"
         )
     with zipfile.ZipFile(wheels[0]) as archive:
-        archive.extractall(folder)
+        archive.extractall(directory)
 
 
 def _rounds(count: int, nice: int, seed: int, helper: str) -> list[dict[Condition, dict[str, float]]]:

@@ -85,7 +85,7 @@ class Cell:
 def main() -> int:
     """Prints a row for each tier and period; 1 when a ratio is further off than 5 %."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        allow_abbrev=False, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--period", default="100ms,20ms")
@@ -129,13 +129,13 @@ def compare(tiers: list[Tier], period_us: int, rounds: int, work_ms: float) -> l
         period_us=period_us, works_ms=(0.0,), repeats=rounds, seed=0, limit_s=60.0,
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        program = built(folder)
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        program = built(directory)
         iterations = iterations_of(program, work_ms)
         first = json.dumps({"iterations": iterations}).encode()
         places, loops = {}, {}
         found = server("python", f"{_MODULE}:function")
-        path = os.pathsep.join([str(folder), found.environment["PYTHONPATH"]])
+        path = os.pathsep.join([str(directory), found.environment["PYTHONPATH"]])
         command = Command(found.words, {**found.environment, "PYTHONPATH": path})
         for tier in tiers:
             place = Place(f"loop-{tier.memory_mb}", command, first, plan, tier, stack)
@@ -172,7 +172,7 @@ def invoked(place: Place, body: bytes, limit_s: float) -> tuple[Reply, dict[str,
     """What came of an invocation, and what its cgroup counted meanwhile."""
     reply, counted = place.invoke(body, limit_s)
     if reply.outcome != "complete" or counted is None:
-        raise SystemExit(f"{place.group.folder}: {reply.outcome}: {reply.why}")
+        raise SystemExit(f"{place.group.directory}: {reply.outcome}: {reply.why}")
     return reply, counted
 
 
@@ -204,13 +204,13 @@ class Loop:
         return int(self._process.stdout.readline().split()[0])
 
 
-def built(folder: Path) -> Path:
+def built(directory: Path) -> Path:
     """The program, and beside it a module with the function."""
     compiler = [os.environ.get("CC", "cc"), "-O1", str(HERE / "loop.c")]
-    subprocess.run([*compiler, "-o", str(folder / "loop")], check=True)
-    subprocess.run([*compiler, "-shared", "-fPIC", "-o", str(folder / "loop.so")], check=True)
-    (folder / f"{_MODULE}.py").write_text(_FUNCTION.format(library=str(folder / "loop.so")))
-    return folder / "loop"
+    subprocess.run([*compiler, "-o", str(directory / "loop")], check=True)
+    subprocess.run([*compiler, "-shared", "-fPIC", "-o", str(directory / "loop.so")], check=True)
+    (directory / f"{_MODULE}.py").write_text(_FUNCTION.format(library=str(directory / "loop.so")))
+    return directory / "loop"
 
 
 def iterations_of(program: Path, work_ms: float) -> int:

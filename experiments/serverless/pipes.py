@@ -29,15 +29,15 @@ BLOCKS = 20
 def main() -> None:
     """Prints a line for each block's figures and their medians."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        allow_abbrev=False, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--batches", type=int, default=100, help="in each of 20 blocks")
     parser.add_argument("--nice", type=int, default=0, help="of this process, such as -20")
     options = parser.parse_args()
     os.nice(options.nice)
-    with tempfile.TemporaryDirectory() as folder:
-        unpack_helper(Path(folder))
-        sys.path.insert(0, folder)
+    with tempfile.TemporaryDirectory() as directory:
+        unpack_helper(Path(directory))
+        sys.path.insert(0, directory)
         blocks = [_block(options.batches) for _ in range(BLOCKS)]
     print(
         f"CPython {platform.python_version()}, {BLOCKS} blocks of {options.batches} batches, nice {options.nice}"

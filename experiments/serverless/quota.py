@@ -1,8 +1,8 @@
-"""The quota and the period that spinners infer, against the control group's own numbers, in the ways that were tried.
+"""The quota and the period that spinners infer, against the cgroup's own numbers, in the ways that were tried.
 
-    python experiments/serverless/quota.py [--repeats N] [--weight N]
+    python experiments/serverless/quota.py [--runs N] [--weight N]
 
-It needs control groups version 1 and the right to make some. Ways take turns, in random order, each in a process of its own.
+It needs cgroups version 1 and the right to make some. Ways take turns, in random order, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Errors = tuple[float, float]
 def main() -> None:
     """Prints the errors of the way taken, and the worst of every way."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        allow_abbrev=False, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument(
         "--weight",
         type=int,
@@ -50,7 +50,7 @@ def main() -> None:
     found: dict[tuple[str, str], dict[tuple[int, int], list[Errors | None]]] = {}
     for period_ms in (100, 20):
         for memory_mb, cpus in TIERS.items():
-            for _ in range(options.repeats):
+            for _ in range(options.runs):
                 for charge in random.sample(list(CHARGES), len(CHARGES)):
                     for time, errors in _once(cpus, period_ms, charge, options.weight).items():
                         row = found.setdefault((charge, time), {}).setdefault((memory_mb, period_ms), [])
@@ -76,8 +76,8 @@ def _once(cpus: float, period_ms: int, charge: str, weight: int) -> dict[str, Er
     """Errors by what running is."""
     quota_us = round(cpus * period_ms * 1000)
     spinners = 2 if cpus >= 1 else 1
-    with limited_group(quota_us, period_ms * 1000, weight) as folder:
-        seen = Child(lambda: _spin_in(folder, spinners, charge)).result()
+    with limited_group(quota_us, period_ms * 1000, weight) as directory:
+        seen = Child(lambda: _spin_in(directory, spinners, charge)).result()
     found = {}
     for time, columns in zip(TIMES, (3, 2)):
         inferred = infer([[stretch[:columns] for stretch in each] for each in seen])
@@ -92,8 +92,8 @@ def _once(cpus: float, period_ms: int, charge: str, weight: int) -> dict[str, Er
     return found
 
 
-def _spin_in(folder: Path, spinners: int, charge: str) -> object:
-    (folder / "cgroup.procs").write_text("0")
+def _spin_in(directory: Path, spinners: int, charge: str) -> object:
+    (directory / "cgroup.procs").write_text("0")
     how = CHARGES[charge]
     return (spin(spinners, SPAN_NS, True, how) if how else spin(spinners, SPAN_NS, True)).stretches
 

@@ -11,7 +11,7 @@ pub const PAGE_BYTES: u64 = 4096;
 /// Laps before counting begins: until then caches fill.
 const WARM_LAPS: u32 = 4;
 const COUNTED_LAPS: u32 = 2;
-/// Pages of a task between its array and the next one (its stack, its page tables): one to so many.
+/// Pages of a task between its array and the next one (its stack, its page tables): from one to this many.
 const MOST_PAGES_BETWEEN: u64 = 4;
 
 /// What kind of cache.

@@ -108,7 +108,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Prints; a reader that has seen enough is no error.
+/// Prints; a reader that closes the output is not an error.
 fn print(text: &str) -> Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot print"),

@@ -14,14 +14,14 @@ pub(crate) fn map<T: Sync, R: Send>(
     run: impl Fn(&T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let results: Vec<Mutex<Option<Result<R>>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    // Runs take very different times: who is free takes the next.
+    // Runs take very different times: a free thread takes the next.
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(place) =
             Some(next.fetch_add(1, Ordering::Relaxed)).filter(|place| *place < items.len())
         {
             let result = run(&items[place]);
-            *results[place].lock().expect("nobody panics with it") = Some(result);
+            *results[place].lock().expect("no thread panics with it") = Some(result);
         }
     };
     std::thread::scope(|scope| {
@@ -32,7 +32,7 @@ pub(crate) fn map<T: Sync, R: Send>(
         }
     });
     let taken = |result: Mutex<Option<Result<R>>>| {
-        result.into_inner().expect("nobody panics with it").expect("all have been run")
+        result.into_inner().expect("no thread panics with it").expect("all have been run")
     };
     results.into_iter().map(taken).collect()
 }

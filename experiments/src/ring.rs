@@ -33,7 +33,7 @@ const RELATIVE_TOLERANCE: f64 = 0.1;
 pub(crate) fn run(_options: Options) -> Result<Vec<Table>> {
     let lines = |kib: u64| (kib * 1024 / SHAPE.line_bytes) as f64;
     let largest = PUBLISHED[4];
-    // Nobody misses the L2 with two processes and everybody with twenty: what a line costs from L2, and what from memory.
+    // No process misses the L2 with two processes, and all do with twenty: the cost of a line from L2, and from memory.
     let near_us = (largest.1[0] - PUBLISHED[0].1[0]) / lines(largest.0);
     let far_us = (largest.1[4] - PUBLISHED[0].1[4]) / lines(largest.0);
     let mut table = Table::new(

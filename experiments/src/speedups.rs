@@ -14,19 +14,19 @@ pub(crate) struct Application {
     pub(crate) speedup: f64,
 }
 
-/// SPEC CPU2017 on one processor: the 13 floating-point and 10 integer applications of one collection, sorted by speedup.
+/// SPEC CPU2017 on one CPU: the 13 floating-point and 10 integer applications of one collection, sorted by speedup.
 ///
 /// # Errors
 /// When the file does not have exactly these 23.
-pub(crate) fn spec_2017(processor: &str, collection: &str) -> Result<Vec<Application>> {
+pub(crate) fn spec_2017(cpu: &str, collection: &str) -> Result<Vec<Application>> {
     let wanted = ["fp2017_rate1", "int2017_rate1"].map(|suite| format!("{suite}/data-{collection}"));
     let mut found = Vec::new();
     for record in records(MEASURED, &["pair", "suite", "benchmark", "speedup"])? {
-        if record[0] == processor && wanted.contains(&record[1]) {
+        if record[0] == cpu && wanted.contains(&record[1]) {
             found.push(application(&record[2], &record[3])?);
         }
     }
-    ensure!(found.len() == 23, "{} of 23 applications on {processor} in {collection}", found.len());
+    ensure!(found.len() == 23, "{} of 23 applications on {cpu} in {collection}", found.len());
     Ok(sorted(found))
 }
 
@@ -68,7 +68,7 @@ fn sorted(mut applications: Vec<Application>) -> Vec<Application> {
 }
 
 fn application(name: &str, speedup: &str) -> Result<Application> {
-    let speedup = speedup.parse().with_context(|| format!("{name}: {speedup} is no speedup"))?;
+    let speedup = speedup.parse().with_context(|| format!("{name}: {speedup} is not a speedup"))?;
     Ok(Application { name: name.to_owned(), speedup })
 }
 

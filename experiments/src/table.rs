@@ -14,7 +14,7 @@ pub struct Table {
     pub compared_with: Option<&'static str>,
     /// Each against what was published.
     pub rows: Vec<Row>,
-    /// Figures that nobody published, for the shape of things.
+    /// Unpublished figures, for the shape of things.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grid: Option<Grid>,
     /// Remarks that hold for all rows.
@@ -108,7 +108,7 @@ impl Row {
         }
     }
 
-    /// A figure that nobody published.
+    /// An unpublished figure.
     pub fn computed(what: impl Into<String>, obtained: f64, unit: &'static str) -> Self {
         Self { what: what.into(), published: None, obtained, unit, decimals: 1, standing: Standing::Computed }
     }
@@ -140,14 +140,14 @@ impl Row {
         if self.complaint().is_some() { self.departs(why) } else { self }
     }
 
-    /// The same with so many decimals.
+    /// The same with this many decimals.
     #[must_use]
     pub fn decimals(mut self, decimals: usize) -> Self {
         self.decimals = decimals;
         self
     }
 
-    /// What is obtained less what was published; against a range, less its nearer end, and 0 inside.
+    /// The obtained figure less the published one; against a range, less its nearer end, and 0 inside.
     pub fn difference(&self) -> Option<f64> {
         Some(match self.published? {
             Published::Value(value) => self.obtained - value,
@@ -176,7 +176,7 @@ impl Row {
         let inside = difference.abs() <= tolerance + 1e-9;
         let departs = matches!(self.standing, Standing::Departs { .. });
         (inside == departs).then(|| {
-            let claim = if departs { "is said to depart" } else { "is said to come out" };
+            let claim = if departs { "should depart" } else { "should come out" };
             format!("{}: {difference} with a tolerance of {tolerance} {claim}", self.what)
         })
     }

@@ -45,8 +45,8 @@ TARGETS = (
 
 def build(target: Target, out: Path) -> Path:
     """The wheel's path; `CalledProcessError` when the compiler refuses."""
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / LIBRARY
+    with tempfile.TemporaryDirectory() as directory:
+        library = Path(directory) / LIBRARY
         # Without a cache of its own the compiler fills the home directory.
         caches = {name: str(out / ".zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
         options = ["-O2", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
@@ -98,9 +98,9 @@ def _digest(data: bytes) -> str:
 def main() -> None:
     """Builds all, or those whose tag has a word in it."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        allow_abbrev=False, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, required=True, help="the folder for the wheels")
+    parser.add_argument("--out", type=Path, required=True, help="the directory for the wheels")
     parser.add_argument("--only", default="", help="a part of the tag, such as musl")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

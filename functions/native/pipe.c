@@ -74,13 +74,13 @@ static int64_t through_ns(int go, int come, uint32_t rounds)
 	return now_ns() - start;
 }
 
-/* The time of so many round trips; -1 when a pipe broke. */
+/* The time of this many round trips; -1 when a pipe broke. */
 PUBLIC int64_t swtch_pipe_gross_ns(struct pair *pair, uint32_t rounds)
 {
 	return through_ns(pair->there[1], pair->back[0], rounds);
 }
 
-/* The time of so many writes and reads through one pipe. */
+/* The time of this many writes and reads through one pipe. */
 PUBLIC int64_t swtch_pipe_baseline_ns(struct pair *pair, uint32_t rounds)
 {
 	return through_ns(pair->own[1], pair->own[0], rounds);

@@ -1,4 +1,4 @@
-"""`python -m swtch`: the command that came with the package."""
+"""`python -m swtch`: the command that the package includes."""
 
 from __future__ import annotations
 

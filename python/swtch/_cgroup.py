@@ -1,7 +1,7 @@
-"""A control group for one run: made before it, with limits if asked, and removed after it, whatever happened.
+"""A cgroup for one run: made before it, with limits if asked, and removed after it, whatever happened.
 
 Version 2 is taken where it has the cpu controller, else version 1's hierarchies, else version 2 without a controller. A machine that lets
-nobody make groups is no error: the run goes on without one, and says so.
+no process make groups is not an error: the run continues without one, and reports that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SETTLES = 40
 
 @dataclass(frozen=True)
 class Limits:
-    """What a group may use; `None` is no limit."""
+    """What a group may use; `None` means no limit."""
 
     quota_us: int | None = None
     """CPU time in every period."""
@@ -68,9 +68,9 @@ class Counters:
 
 @dataclass(frozen=True)
 class Group:
-    """A control group, or why there is none. Version 1 has one folder for each of its hierarchies."""
+    """A cgroup, or why there is none. Version 1 has one directory for each of its hierarchies."""
 
-    folder: Path | None
+    directory: Path | None
     """Where CPU time is limited and counted; `None` when there is none."""
     version: int | None
     """1 or 2."""
@@ -82,13 +82,13 @@ class Group:
     """Limits that it has not, and why."""
 
     @property
-    def folders(self) -> tuple[Path, ...]:
-        """All of its folders; a process belongs to the group when it is in each."""
-        return () if self.folder is None else (self.folder, *self.others)
+    def directories(self) -> tuple[Path, ...]:
+        """All of its directories; a process belongs to the group when it is in each."""
+        return () if self.directory is None else (self.directory, *self.others)
 
     def processes(self) -> list[int]:
         """Numbers of its processes now; none when it is gone."""
-        return [] if self.folder is None else _processes(self.folder)
+        return [] if self.directory is None else _processes(self.directory)
 
     def throttled_ns(self) -> int | None:
         """Time that its quota stopped it, summed over CPUs; `None` where that is not counted."""
@@ -123,11 +123,11 @@ class Group:
 
     def into(self, command: Sequence[str]) -> list[str]:
         """A command that puts itself into the group before it is that command: not even its first moment is outside."""
-        if self.folder is None:
+        if self.directory is None:
             return list(command)
         script = 'n=$1; shift; while [ $n -gt 0 ]; do echo $$ > "$1/cgroup.procs" || exit 125; shift; n=$((n-1)); done; exec "$@"'
-        folders = list(map(str, self.folders))
-        return ["/bin/sh", "-c", script, "sh", str(len(folders)), *folders, *command]
+        directories = list(map(str, self.directories))
+        return ["/bin/sh", "-c", script, "sh", str(len(directories)), *directories, *command]
 
     def kill(self) -> None:
         """Ends everything in it; the group stays. What forks faster than it can be killed gets no more processes meanwhile."""
@@ -147,17 +147,18 @@ class Group:
 
     def remove(self) -> None:
         """Ends everything in it, and removes it."""
-        if self.folder is not None:
+        if self.directory is not None:
             self._write("pids.max", "0")
             self._write("cgroup.kill", "1")
-        for folder in self.folders:
-            remove(folder)
+        for directory in self.directories:
+            remove(directory)
 
     _pids: int | None = None
 
     def _find(self, *names: str) -> Path | None:
         return next(
-            (path for folder in self.folders for name in names if (path := folder / name).exists()), None
+            (path for directory in self.directories for name in names if (path := directory / name).exists()),
+            None,
         )
 
     def _table(self, name: str) -> dict[str, int]:
@@ -193,9 +194,9 @@ class Hierarchy:
 
 @contextlib.contextmanager
 def group(program: str, name: str, limits: Limits = Limits(), root: Path = Path("/")) -> Iterator[Group]:
-    """A group for as long as the block lasts, with those two names in its own; what is left in it then is killed.
+    """A group that exists while the block runs, with those two names in its own; what is left in it then is killed.
 
-    Yields a `Group` without a folder, and with the reason, where none can be made, or none with the quota. Other limits that cannot
+    Yields a `Group` without a directory, and with the reason, where none can be made, or none with the quota. Other limits that cannot
     be set are in its `missing`.
     """
     made = _make(f"{prefix(program)}{os.getpid()}-{name}", limits, root)
@@ -211,22 +212,22 @@ def remove_stale(program: str, root: Path = Path("/"), kill: bool = False) -> li
     start = prefix(program)
     for hierarchy in all_hierarchies(root):
         for parent in dict.fromkeys((hierarchy.own, hierarchy.mount)):
-            for folder in parent.glob(f"{start}*"):
-                pid = folder.name[len(start) :].split("-")[0]
+            for directory in parent.glob(f"{start}*"):
+                pid = directory.name[len(start) :].split("-")[0]
                 if not pid.isdigit() or Path(f"/proc/{pid}").exists():
                     continue
                 if kill:
-                    remove(folder)
-                elif not _processes(folder):
+                    remove(directory)
+                elif not _processes(directory):
                     with contextlib.suppress(OSError):
-                        folder.rmdir()
-                if not folder.exists():
-                    removed.append(folder)
+                        directory.rmdir()
+                if not directory.exists():
+                    removed.append(directory)
     return removed
 
 
 def hierarchies(root: Path = Path("/")) -> list[Hierarchy]:
-    """Where control groups limit and count CPU time, best first."""
+    """Where cgroups limit and count CPU time, best first."""
 
     def rank(one: Hierarchy) -> int:
         return 1 if one.version == 1 else 0 if "cpu" in one.controllers else 2
@@ -257,14 +258,14 @@ def all_hierarchies(root: Path = Path("/")) -> list[Hierarchy]:
     return found
 
 
-def remove(folder: Path) -> None:
+def remove(directory: Path) -> None:
     """Kills what is in a group and removes it."""
     deadline = time.monotonic() + _PATIENCE_S
-    while folder.exists():
-        _kill(_processes(folder))
-        # What was just killed may keep the folder busy for a moment.
+    while directory.exists():
+        _kill(_processes(directory))
+        # What was just killed may keep the directory busy for a moment.
         with contextlib.suppress(OSError):
-            folder.rmdir()
+            directory.rmdir()
             return
         if time.monotonic() > deadline:
             return
@@ -286,38 +287,38 @@ def prefix(program: str) -> str:
 def _make(name: str, limits: Limits, root: Path) -> Group:
     found = hierarchies(root)
     if not found:
-        return Group(None, None, "no control groups are mounted here")
+        return Group(None, None, "no cgroups are mounted here")
     reasons = []
     for hierarchy in found:
         # A group of its own process cannot hand out controllers in version 2; the root of the hierarchy can.
         for parent in dict.fromkeys((hierarchy.own, hierarchy.mount)):
-            folder = parent / name
+            directory = parent / name
             try:
-                folder.mkdir()
+                directory.mkdir()
             except OSError as error:
-                reasons.append(f"{folder}: {error.strerror}")
+                reasons.append(f"{directory}: {error.strerror}")
                 continue
             try:
                 if limits.quota_us is not None:
-                    _limit_cpu(folder, hierarchy.version, limits.quota_us, limits.period_us)
+                    _limit_cpu(directory, hierarchy.version, limits.quota_us, limits.period_us)
             except OSError as error:
-                reasons.append(f"{folder} can have no quota: {error.strerror}")
-                remove(folder)
+                reasons.append(f"{directory} can have no quota: {error.strerror}")
+                remove(directory)
                 continue
-            return _rest(Group(folder, hierarchy.version, None, _pids=limits.processes), limits, root)
+            return _rest(Group(directory, hierarchy.version, None, _pids=limits.processes), limits, root)
     return Group(
         None,
         None,
-        f"no control group could be made ({reasons[-1]}); it takes root, or a group that was given to this user",
+        f"no cgroup could be made ({reasons[-1]}); it takes root, or a group that was given to this user",
     )
 
 
 def _rest(made: Group, limits: Limits, root: Path) -> Group:
     """The group with its limits of memory and processes, as far as they can be set."""
-    assert made.folder is not None
+    assert made.directory is not None
     try:
         if made.version == 1:
-            made = replace(made, others=tuple(_beside(made.folder, limits, root)))
+            made = replace(made, others=tuple(_beside(made.directory, limits, root)))
         missing = []
         for what, value, set_it in (
             ("memory", limits.memory_bytes, _limit_memory),
@@ -334,33 +335,33 @@ def _rest(made: Group, limits: Limits, root: Path) -> Group:
         raise
 
 
-def _beside(folder: Path, limits: Limits, root: Path) -> Iterator[Path]:
-    """Folders of the same name in the other hierarchies of version 1 that are needed."""
+def _beside(directory: Path, limits: Limits, root: Path) -> Iterator[Path]:
+    """Directories of the same name in the other hierarchies of version 1 that are needed."""
     needed = {"cpuacct"} if limits.count_cpu else set()
     if limits.memory_bytes is not None or limits.processes is not None:
         needed = {"cpuacct", "memory", "pids"}
     for hierarchy in all_hierarchies(root):
         if hierarchy.version == 1 and needed & hierarchy.controllers and "cpu" not in hierarchy.controllers:
-            beside = hierarchy.own / folder.name
+            beside = hierarchy.own / directory.name
             with contextlib.suppress(OSError):
                 beside.mkdir()
                 yield beside
 
 
-def _limit_cpu(folder: Path, version: int, quota_us: int, period_us: int) -> None:
+def _limit_cpu(directory: Path, version: int, quota_us: int, period_us: int) -> None:
     if version == 1:
-        (folder / "cpu.cfs_period_us").write_text(str(period_us))
-        (folder / "cpu.cfs_quota_us").write_text(str(quota_us))
+        (directory / "cpu.cfs_period_us").write_text(str(period_us))
+        (directory / "cpu.cfs_quota_us").write_text(str(quota_us))
         return
-    _hand_out(folder, "cpu", "cpu.max")
-    _set(folder / "cpu.max", f"{quota_us} {period_us}")
+    _hand_out(directory, "cpu", "cpu.max")
+    _set(directory / "cpu.max", f"{quota_us} {period_us}")
 
 
 def _limit_memory(made: Group, limit_bytes: int) -> None:
     if made.version == 2:
-        assert made.folder is not None
-        _hand_out(made.folder, "memory", "memory.max")
-        _set(made.folder / "memory.max", str(limit_bytes))
+        assert made.directory is not None
+        _hand_out(made.directory, "memory", "memory.max")
+        _set(made.directory / "memory.max", str(limit_bytes))
         made._write("memory.swap.max", "0")
         return
     place = made._find("memory.limit_in_bytes")
@@ -372,18 +373,18 @@ def _limit_memory(made: Group, limit_bytes: int) -> None:
 
 def _limit_processes(made: Group, limit: int) -> None:
     if made.version == 2:
-        assert made.folder is not None
-        _hand_out(made.folder, "pids", "pids.max")
+        assert made.directory is not None
+        _hand_out(made.directory, "pids", "pids.max")
     place = made._find("pids.max")
     if place is None:
         raise FileNotFoundError(2, "the pids controller is not here, or gives this user no group")
     _set(place, str(limit))
 
 
-def _hand_out(folder: Path, controller: str, file: str) -> None:
+def _hand_out(directory: Path, controller: str, file: str) -> None:
     """Lets a group of version 2 have a controller, which its parent hands out."""
-    if not (folder / file).exists():
-        _set(folder.parent / "cgroup.subtree_control", f"+{controller}")
+    if not (directory / file).exists():
+        _set(directory.parent / "cgroup.subtree_control", f"+{controller}")
 
 
 def _set(path: Path, text: str) -> None:
@@ -404,8 +405,8 @@ def _kill(pids: Sequence[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _processes(folder: Path) -> list[int]:
-    return [int(line) for line in _read(folder / "cgroup.procs").split()]
+def _processes(directory: Path) -> list[int]:
+    return [int(line) for line in _read(directory / "cgroup.procs").split()]
 
 
 def _read(path: Path) -> str:

@@ -18,7 +18,7 @@ def refuse(check: Callable[[str], list[tuple[str, str]]], document: Mapping[str,
     try:
         text = json.dumps(document, allow_nan=False)
     except ValueError:
-        raise Refused("the document: a figure in it is no finite number") from None
+        raise Refused("the document: a figure in it is not a finite number") from None
     found = check(text)
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

@@ -1,4 +1,4 @@
-"""What the package's commands have in common: how they read arguments, and how they end.
+"""What the package's commands share: how they read arguments and how they end.
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
@@ -15,16 +15,42 @@ from ._errors import CommandError, WrongUsage
 
 
 class Parser(argparse.ArgumentParser):
-    """One that says what is wrong in one line."""
+    """A parser that reports wrong usage in one line and takes no abbreviation of an option.
+
+    An abbreviation that scripts use would break as soon as a second option begins with the same letters.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **settings})
+
+    def renamed(self, **options: str) -> None:
+        """Refuses old names of options, `repeats="--runs"`, with the name to use instead."""
+        for old, new in options.items():
+            self.add_argument(
+                f"--{old.replace('_', '-')}", action=_Renamed, metavar=new, help=argparse.SUPPRESS
+            )
 
     def error(self, message: str) -> NoReturn:
-        """Says it and ends with status 2."""
+        """Prints the message and exits with status 2."""
         print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
         sys.exit(2)
 
 
+class _Renamed(argparse.Action):
+    """An option that has another name now, which is its `metavar`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(nargs="?", default=argparse.SUPPRESS, **settings)
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None
+    ) -> None:
+        """Ends the command with the new name."""
+        parser.error(f"{option} is called {self.metavar} now")
+
+
 def run(name: str, command: Callable[[], int]) -> int:
-    """Runs a command that is told of as `name`; returns its exit status, whatever happens in it."""
+    """Runs a command and returns its exit status. Errors are reported under `name`."""
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         return command()
@@ -35,7 +61,7 @@ def run(name: str, command: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Who reads the output has had enough.
+        # The reader of the output closed it.
         sys.stderr.close()
         return 1
     finally:
@@ -43,7 +69,7 @@ def run(name: str, command: Callable[[], int]) -> int:
 
 
 def _terminate(number: int, frame: Any) -> NoReturn:
-    # As Ctrl-C: everything that was started is ended, and what is complete is kept.
+    # As Ctrl-C does: started processes are ended and complete results are kept.
     raise KeyboardInterrupt
 
 

@@ -43,7 +43,7 @@ class Change:
     """Why nothing can be decided."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Two Profiles set side by side."""
 
@@ -55,6 +55,10 @@ class Comparison:
     """Figures that only the new one has."""
     circumstances: tuple[str, ...]
     """What differs between the machines or their settings: a difference here may explain every change above."""
+
+    def __repr__(self) -> str:
+        changed = sum(one.verdict in ("slower", "faster") for one in self.changes)
+        return f"<swtch.Comparison: {changed} of {len(self.changes)} figures changed>"
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as dicts, lists and plain values, as `swtch measure --compare OLD --json` prints it."""

@@ -47,7 +47,7 @@ class Probes:
     realtime: Probe
     """`sched_setscheduler(SCHED_FIFO)`."""
     pinning: Probe
-    """`sched_setaffinity` to one processor."""
+    """`sched_setaffinity` to one CPU."""
     perf_events: Probe
     """A software perf event (context switches) on this process."""
     hardware_counters: Probe
@@ -86,7 +86,7 @@ class Doctor:
 def doctor() -> Doctor:
     """Looks at this machine and tries what measuring can use; changes nothing and takes a fraction of a second.
 
-    Raises `MeasureError` when the machine does not list its processors.
+    Raises `MeasureError` when the machine does not list its CPUs.
 
     >>> lost = [row.costs for row in swtch.doctor().capabilities if row.state == "missing"]
     >>> all(lost)

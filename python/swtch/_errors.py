@@ -32,7 +32,7 @@ class WrongUsage(CommandError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during `swtch.measure` or `swtch.record`; what was complete by then is kept."""
+    """Ctrl-C during `swtch.measure` or `swtch.record`; complete results are kept."""
 
     # As users know it, also in tracebacks.
     __module__ = "swtch"

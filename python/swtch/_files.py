@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, folders for studies, and where a user's own are."""
+"""Files that appear whole or not at all, directories for studies, and where a user's own are."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ def replace(path: Path, text: str) -> None:
         ) from None
 
 
-def make_folder(asked: Path | None, default: str) -> Path:
-    """Makes a folder: the one asked for, or the first free of `default`, `default-2` ... Raises `CommandError` when it cannot be made."""
+def make_directory(asked: Path | None, default: str) -> Path:
+    """Makes a directory: the one asked for, or the first free of `default`, `default-2` ... Raises `CommandError` when it cannot be made."""
     try:
         if asked is not None:
             asked.mkdir(parents=True, exist_ok=True)
             return asked
         number = 1
         while True:
-            folder = Path(default if number == 1 else f"{default}-{number}")
+            directory = Path(default if number == 1 else f"{default}-{number}")
             try:
-                folder.mkdir()
-                return folder
+                directory.mkdir()
+                return directory
             except FileExistsError:
                 number += 1
     except OSError as error:
         raise CommandError(
-            f"the folder {error.filename} cannot be made ({error.strerror}); give another with --out"
+            f"the directory {error.filename} cannot be made ({error.strerror}); give another with --out"
         ) from None
 
 
-def user_folder(variable: str, below_home: str) -> Path:
-    """The folder `swtch` of the user's caches or state, which may not be there yet. Raises `CommandError` for a user without a home folder.
+def user_directory(variable: str, below_home: str) -> Path:
+    """The directory `swtch` of the user's caches or state, which may not be there yet. Raises `CommandError` for a user without a home directory.
 
     variable: what names another place, where it is absolute (XDG Base Directory Specification). below_home: where it is otherwise.
     """
@@ -52,7 +52,9 @@ def user_folder(variable: str, below_home: str) -> Path:
     try:
         base = Path(named) if named and os.path.isabs(named) else Path.home() / below_home
     except RuntimeError:
-        raise CommandError(f"this user has no home folder; set {variable} to a folder of yours") from None
+        raise CommandError(
+            f"this user has no home directory; set {variable} to a directory of yours"
+        ) from None
     return base / "swtch"
 
 

@@ -14,7 +14,7 @@ CacheKind = Literal["data", "instruction", "unified"]
 
 @dataclass(frozen=True)
 class Cpu:
-    """One logical processor."""
+    """One logical CPU."""
 
     id: int
     """The kernel's number."""
@@ -27,7 +27,7 @@ class Cpu:
     die: int | None
     """Number of its die."""
     smt_siblings: tuple[int, ...]
-    """Processors on the same core, this one among them."""
+    """CPUs on the same core, this one among them."""
     numa_node: int | None
     """Its NUMA node."""
     capacity: int | None
@@ -53,7 +53,7 @@ class Cache:
     ways: int | None
     """Ways of associativity."""
     shared_by: tuple[int, ...]
-    """Processors that share it."""
+    """CPUs that share it."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +63,19 @@ class NumaNode:
     id: int
     """The kernel's number."""
     cpus: tuple[int, ...]
-    """Its processors."""
+    """Its CPUs."""
     memory_bytes: int | None
     """Its memory in bytes."""
 
 
 @dataclass(frozen=True)
 class Frequency:
-    """Who decides the frequency."""
+    """The driver that sets the frequency."""
 
     driver: str | None
     """cpufreq driver."""
     governor: str | None
-    """cpufreq governor of the first processor."""
+    """cpufreq governor of the first CPU."""
     boost: bool | None
     """Whether boost (turbo) is on."""
 
@@ -119,7 +119,7 @@ class Kernel:
     page_table_isolation: bool | None
     """Whether user and kernel page tables are apart (Meltdown mitigation); a switch then costs more."""
     mitigations: tuple[Mitigation, ...]
-    """Known weaknesses of the processor and what is done about each."""
+    """Known weaknesses of the CPU and what is done about each."""
     sched_ext: bool | None
     """Whether the kernel was built with sched_ext."""
     sched_ext_loaded: str | None
@@ -141,9 +141,9 @@ class CpuQuota:
     period_us: int
     """Length of the period, µs."""
     cgroup_version: int
-    """Version of the control group that sets it."""
+    """Version of the cgroup that sets it."""
     path: str
-    """Directory of that control group, e.g. `/sys/fs/cgroup/app.slice`."""
+    """Directory of that cgroup, e.g. `/sys/fs/cgroup/app.slice`."""
 
 
 @dataclass(frozen=True)
@@ -151,31 +151,31 @@ class Limits:
     """What this process may use."""
 
     allowed_cpus: tuple[int, ...]
-    """Processors this process may run on: its affinity (which the cpuset bounds), without those that are
+    """CPUs this process may run on: its affinity (which the cpuset bounds), without those that are
     off.
     """
     cpu_quota: CpuQuota | None
-    """The tightest CPU quota of its control groups."""
+    """The tightest CPU quota of its cgroups."""
     memory_limit_bytes: int | None
-    """The tightest memory limit of its control groups, in bytes."""
+    """The tightest memory limit of its cgroups, in bytes."""
     available_memory_bytes: int | None
     """Memory that can be taken without swapping, in bytes: what the machine has available (`MemAvailable`)
-    or what the control groups leave of their limits, whichever is less.
+    or what the cgroups leave of their limits, whichever is less.
     """
     cgroup_versions: tuple[int, ...]
-    """Versions of the control groups that are mounted: 1, 2."""
+    """Versions of the cgroups that are mounted: 1, 2."""
     effective_uid: int
     """Effective user id."""
     effective_capabilities: int
     """Effective capabilities, one bit each (`CapEff`)."""
     realtime_priority_limit: int | None
-    """Highest real-time priority the limits grant (the soft `RLIMIT_RTPRIO`); `u64::MAX` is no limit."""
+    """Highest real-time priority the limits grant (the soft `RLIMIT_RTPRIO`); `u64::MAX` means no limit."""
     perf_event_paranoid: int | None
     """`kernel.perf_event_paranoid`."""
     unprivileged_bpf_disabled: int | None
     """`kernel.unprivileged_bpf_disabled`."""
     sched_rt_runtime_us: int | None
-    """`kernel.sched_rt_runtime_us`; -1 is no limit."""
+    """`kernel.sched_rt_runtime_us`; -1 means no limit."""
 
 
 @dataclass(frozen=True)
@@ -185,9 +185,9 @@ class Host:
     architecture: str
     """Instruction set architecture as `uname -m` names it."""
     cpu_model: str | None
-    """Processor model as the machine names it."""
+    """CPU model as the machine names it."""
     cpus: tuple[Cpu, ...]
-    """The processors that are present, by number."""
+    """The CPUs that are present, by number."""
     caches: tuple[Cache, ...]
     """The caches, level 1 first; one entry for each physical cache."""
     numa_nodes: tuple[NumaNode, ...]
@@ -195,7 +195,7 @@ class Host:
     memory_bytes: int | None
     """Main memory in bytes."""
     frequency: Frequency
-    """Who decides the processors' frequency."""
+    """The driver that sets the CPUs' frequency."""
     virtualisation: Virtualisation
     """What stands between this system and the hardware."""
     kernel: Kernel

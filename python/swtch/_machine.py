@@ -1,7 +1,7 @@
 """What of the machine workloads may use: CPUs by cpuset and quota, and memory.
 
 On a machine of 64 CPUs a container may have two of them, or the time of one and a half. Threads in excess of that are what
-`swtch ai` warns of, and a tier cannot have more, so nothing here counts the processors of the machine.
+`swtch ai` warns of, and a tier cannot have more, so nothing here counts the CPUs of the machine.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ class Usable:
     """What this process may use."""
 
     cpus: tuple[int, ...]
-    """The processors that it may run on: its affinity, which the cpuset bounds."""
+    """The CPUs that it may run on: its affinity, which the cpuset bounds."""
     quota_cpus: float | None
-    """CPUs worth of time that its control groups allow; `None` without a quota."""
+    """CPUs worth of time that its cgroups allow; `None` without a quota."""
     memory_bytes: int | None
-    """Memory that can be taken without swapping, its control groups' limits considered."""
+    """Memory that can be taken without swapping, its cgroups' limits considered."""
     cores: tuple[tuple[int, ...], ...]
-    """Those processors by physical core, in the order of their numbers."""
+    """Those CPUs by physical core, in the order of their numbers."""
 
     @property
     def cpu_count(self) -> int:
-        """Threads that can run at once: the processors, or as many as the quota pays for, rounded up."""
+        """Threads that can run at once: the CPUs, or as many as the quota pays for, rounded up."""
         if self.quota_cpus is None:
             return len(self.cpus)
         return max(1, min(len(self.cpus), math.ceil(self.quota_cpus)))
@@ -42,7 +42,7 @@ class Usable:
 
 
 def host() -> Host:
-    """The facts about this machine, as a Profile has them. Raises `CommandError` when it does not list its processors."""
+    """The facts about this machine, as a Profile has them. Raises `CommandError` when it does not list its CPUs."""
     try:
         return doctor().host
     except MeasureError as error:
@@ -67,7 +67,7 @@ def usable(of: Host) -> Usable:
 
 
 def available_memory_bytes() -> int | None:
-    """Memory that can be taken right now without swapping; `None` where neither the machine nor its control groups say."""
+    """Memory that can be taken right now without swapping; `None` where neither the machine nor its cgroups say."""
     return host().limits.available_memory_bytes
 
 

@@ -31,7 +31,7 @@ def measure(
     """Measures what a context switch costs on this machine and returns its Profile.
 
     Takes up to 90 s; `quick` up to 10 s and 100 MB, `full` up to 15 min. Other Python threads run meanwhile, though what
-    they do on the processors being measured disturbs the figures and is flagged in them. What is left out, or `None`, is
+    they do on the CPUs being measured disturbs the figures and is flagged in them. What is left out, or `None`, is
     what the preset has.
 
     methods: how the tasks hand over, such as `pipe`; `swtch measure --help` lists the methods.

@@ -113,7 +113,7 @@ class Direct:
     kind` or `unpinned`.
     """
     cpus: tuple[int, ...]
-    """Processors the tasks were pinned to; empty when unpinned."""
+    """CPUs the tasks were pinned to; empty when unpinned."""
     class_: str
     """`normal` or `fifo`; `class` in files and tables, which Python reserves."""
     switch_cost_ns: Estimate
@@ -182,7 +182,7 @@ class Ring:
 
 @dataclass(frozen=True)
 class Region:
-    """A stretch of the curve of c2 over array size."""
+    """A interval of the curve of c2 over array size."""
 
     from_bytes: int
     """First array size, bytes."""
@@ -213,7 +213,7 @@ class Knee:
 
 @dataclass(frozen=True)
 class Message:
-    """What a message through a pipe or a socket takes, one write and one read, when nobody has to be woken for it: all
+    """What a message through a pipe or a socket takes, one write and one read, when no task has to be woken: all
     messages are written, then all are read.
     """
 
@@ -222,7 +222,7 @@ class Message:
     placement: str
     """Where the writer and the reader run: `same-cpu` (one task does both), `shared-l3`, ..."""
     cpus: tuple[int, ...]
-    """The processors, of the writer and of the reader."""
+    """The CPUs, of the writer and of the reader."""
     channels: int
     """Pipes or sockets that are written before the first is read."""
     depth: int
@@ -230,11 +230,11 @@ class Message:
     message_bytes: int
     """Length of a message, bytes."""
     message_ns: Estimate
-    """One write and one read, ns; between processors with a share of handing over, which all messages of a round have in
+    """One write and one read, ns; between CPUs with a share of handing over, which all messages of a round have in
     common.
     """
     one_cpu_ns: float | None
-    """Between processors: the same by one task on the writer's, batch by batch beside it, ns."""
+    """Between CPUs: the same by one task on the writer's, batch by batch beside it, ns."""
 
 
 @dataclass(frozen=True)
@@ -247,6 +247,16 @@ class References:
     """fork, `_exit` in the child, wait for it."""
     thread_create_ns: Estimate | None
     """Create a thread that returns at once, join it."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A row of the table `references`: one operation of `References` that was measured."""
+
+    operation: str
+    """`syscall`, `fork` or `thread_create`."""
+    time_ns: Estimate
+    """How long it takes, ns."""
 
 
 @dataclass(frozen=True)
@@ -270,15 +280,15 @@ class Noise:
     reasons: tuple[NoiseReason, ...]
     """Batches left out, by reason."""
     steal_share: float | None
-    """Time the hypervisor gave to others on the processors used, as a share of the run; absent where it is
+    """Time the hypervisor gave to others on the CPUs used, as a share of the run; absent where it is
     not counted.
     """
     foreign_share: float | None
-    """Time other tasks ran on the processors used, as a share of the run."""
+    """Time other tasks ran on the CPUs used, as a share of the run."""
     spin_cov: float | None
     """Spread of a fixed spin loop over the run (coefficient of variation): the machine's own noise."""
     throttled_ns: int | None
-    """Time the run's control group was throttled, ns; absent where it is not counted."""
+    """Time the run's cgroup was throttled, ns; absent where it is not counted."""
 
 
 @dataclass(frozen=True)

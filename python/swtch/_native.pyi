@@ -59,7 +59,7 @@ class MeasureError(RuntimeError):
     """There is no measurement: nothing could be measured on this machine."""
 
 class ProfileError(ValueError):
-    """A file or text that is no Profile of this version."""
+    """A file or text that is not a Profile of this version."""
 
 class SimulationError(RuntimeError):
     """A simulation that came to no end: a deadlock, a run without end, a policy that gave up."""
@@ -68,7 +68,7 @@ class RecordError(RuntimeError):
     """There is no recording: nothing could be recorded, or a figure of it cannot be true."""
 
 class TraceError(ValueError):
-    """A folder that is no Trace of this version, or a table that a Trace lacks."""
+    """A directory that is not a Trace of this version, or a table that a Trace lacks."""
 
 @final
 class Trace:
@@ -77,7 +77,7 @@ class Trace:
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trace: ...
     @property
-    def folder(self) -> Path: ...
+    def directory(self) -> Path: ...
     def header(self) -> str: ...
     def columns(self, table: str) -> dict[str, list[int | bool | str | None]]: ...
     def parquet(self, table: str) -> bytes: ...

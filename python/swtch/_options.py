@@ -1,4 +1,4 @@
-"""What is typed on the command lines of the package: lists, times, counts. Everything wrong is wrong usage, exit status 2."""
+"""Values on the package's command lines: lists, times, counts. A wrong value is wrong usage, exit status 2."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def seconds(text: str) -> float:
         value = 0.0
     if not 0 < value <= MOST_S:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time above 0 and up to a day, such as 10s, 500ms or 2m"
+            f"{text!r} is not a time above 0 and up to a day, such as 10s, 500ms or 2m"
         )
     return value
 
@@ -37,7 +37,7 @@ def seconds(text: str) -> float:
 def count(text: str) -> int:
     """A whole number from 1 on."""
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MOST_THREADS and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to {MOST_THREADS}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_THREADS}")
     return int(text)
 
 
@@ -46,15 +46,19 @@ def counts(text: str) -> tuple[int, ...]:
     return each(text, count)
 
 
-def add_study(add: Callable[..., Any], folder: str) -> None:
-    """The options about a study's folder and what is printed of it.
+def add_study(add: Callable[..., Any], directory: str) -> None:
+    """The options about a study's directory and what is printed of it.
 
-    folder: its name by default.
+    directory: its name by default.
     """
     add(
-        "--out", type=Path, metavar="DIR", help=f"the study's folder ({folder}, or the first free {folder}-N)"
+        "-o",
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help=f"the study's directory [default: {directory}, or the first free {directory}-N]",
     )
-    add("--name", metavar="NAME", help="the machine's name in the study (the folder's)")
+    add("--name", metavar="NAME", help="the machine's name in the study [default: the directory's name]")
     add("--json", action="store_true", help="print the study as JSON")
 
 

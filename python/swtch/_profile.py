@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +20,7 @@ from ._model import (
     Message,
     Noise,
     Provenance,
+    Reference,
     References,
     Region,
     Ring,
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-TableName = Literal["direct", "total", "ring", "regions", "knees", "unavailable", "samples"]
+TableName = Literal[
+    "direct", "total", "ring", "regions", "knees", "messages", "references", "unavailable", "samples"
+]
 """The tables of a Profile; `samples` are the batches behind the figures."""
 
 ROWS: dict[str, type] = {
@@ -40,6 +43,8 @@ ROWS: dict[str, type] = {
     "ring": Ring,
     "regions": Region,
     "knees": Knee,
+    "messages": Message,
+    "references": Reference,
     "unavailable": Unavailable,
 }
 
@@ -70,7 +75,7 @@ class Profile:
     knees: tuple[Knee, ...]
     """Where the regions' borders agree with the caches the machine reports."""
     messages: tuple[Message, ...]
-    """What a message through a pipe or a socket takes when nobody has to be woken for it."""
+    """What a message through a pipe or a socket takes when no task has to be woken for it."""
     references: References
     """Other operations of the kernel, for scale."""
     noise: Noise
@@ -89,7 +94,7 @@ class Profile:
     def load(cls, path: str | os.PathLike[str]) -> Profile:
         """Reads a Profile that `swtch measure` or `save` wrote.
 
-        Raises `OSError` (`FileNotFoundError` ...) when the file cannot be read and `ProfileError` when it is no Profile of
+        Raises `OSError` (`FileNotFoundError` ...) when the file cannot be read and `ProfileError` when it is not a Profile of
         this version; the message names the file and the place.
         """
         return from_document(cls, json.loads(_native.load(path)), _path=Path(path))
@@ -99,7 +104,7 @@ class Profile:
         A device or a pipe gets the Profile only.
 
         A Profile that was read without its samples (only the JSON was at hand) is written without. Raises `OSError` when the
-        folder cannot be written to; what was there before is then still there.
+        directory cannot be written to; the earlier files are then unchanged.
         """
         _native.save(self.to_json(), self._samples(), path)
 
@@ -112,8 +117,8 @@ class Profile:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def to_arrow(self, table: TableName = "direct") -> pyarrow.Table:
-        """One of the Profile's tables as an Arrow table: `direct`, `total`, `ring`, `regions`, `knees`, `unavailable`, or
-        `samples`, the batches behind the figures.
+        """One of the Profile's tables as an Arrow table: `direct`, `total`, `ring`, `regions`, `knees`, `messages`, `references`,
+        `unavailable`, or `samples`, the batches behind the figures.
 
         An estimate becomes a column for each of its fields, e.g. `switch_cost_median_ns` and `switch_cost_cov`. Needs
         `pip install 'swtch[arrow]'`. Raises `UsageError` for an unknown table and `ProfileError` when there are no samples.
@@ -122,7 +127,17 @@ class Profile:
             return _tables.arrow_from_parquet(self._samples_or_why())
         if table not in ROWS:
             raise _native.UsageError(f"unknown table '{table}'; there are {', '.join(ROWS)}, samples")
-        return _tables.arrow(ROWS[table], getattr(self, table))
+        return _tables.arrow(ROWS[table], self._rows(table))
+
+    def _rows(self, table: TableName) -> tuple[Any, ...]:
+        if table != "references":
+            return tuple(getattr(self, table))
+        measured = {field.name: getattr(self.references, field.name) for field in fields(self.references)}
+        return tuple(
+            Reference(name.removesuffix("_ns"), value)
+            for name, value in measured.items()
+            if value is not None
+        )
 
     def to_pandas(self, table: TableName = "direct") -> pandas.DataFrame:
         """One of the Profile's tables as a DataFrame: the tables and columns of `to_arrow`.
@@ -142,7 +157,7 @@ class Profile:
         if self._batches is not None or self._path is None or self.samples is None:
             return self._batches
         try:
-            # The name alone: a Profile from elsewhere must not choose a file outside its folder.
+            # The name alone: a Profile from elsewhere must not choose a file outside its directory.
             return (self._path.parent / Path(self.samples).name).read_bytes()
         except FileNotFoundError:
             return None
@@ -156,7 +171,7 @@ class Profile:
                 "this Profile has no samples; those of swtch.measure and of its files have"
             )
         raise _native.ProfileError(
-            f"{self._path} names its samples '{self.samples}', which are not beside it"
+            f"{self._path} names its samples '{self.samples}', which are not next to it"
         )
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The program `swtch` that the package brought, or that is here otherwise."""
+"""The program `swtch`: the package's own, or another on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import __main__ as package
 from ._errors import CommandError
 
 BINARY_VARIABLE = "SWTCH_BIN"
-"""The environment variable that names the program `swtch` where the package has brought none."""
+"""The environment variable that names the program `swtch` where the package has none."""
 
 
 def binary() -> Path:
@@ -21,11 +21,11 @@ def binary() -> Path:
     named = os.environ.get(BINARY_VARIABLE)
     if named:
         if not os.access(named, os.X_OK):
-            raise CommandError(f"{BINARY_VARIABLE} names {named}, which is no program; correct or unset it")
+            raise CommandError(f"{BINARY_VARIABLE} names {named}, which is not a program; correct or unset it")
         return Path(named)
     found = shutil.which("swtch")
     if found is None:
         raise CommandError(
-            f"the program swtch is not here, so nothing can be recorded; pip install swtch, or set {BINARY_VARIABLE}"
+            f"cannot record: the program swtch is not installed; pip install swtch, or set {BINARY_VARIABLE}"
         )
     return Path(found)

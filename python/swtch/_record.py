@@ -50,7 +50,7 @@ def record(
     command: a program and its arguments; it has this process's input and output. It runs within this call, with all it starts.
     pids: processes, with their threads and what they start: `os.getpid()` is this Python.
     cgroup: a cgroup and those below it, by its path below the hierarchy's root.
-    out: the folder to write, `NAME.swtch`; a temporary one, which goes with the Trace, when left out.
+    out: the directory to write, `NAME.swtch`; a temporary one, which goes with the Trace, when left out.
     force: replace the Trace that is at `out`, once the new one is whole.
     duration: seconds; without it a recording of processes, a cgroup or the machine ends by `progress`, or by Ctrl-C.
     source: `bpf`, `perf` or `procfs`; the most detailed one that is permitted when left out.
@@ -62,7 +62,7 @@ def record(
     progress: called some ten times a second with the seconds so far, the switches (`None` where they are not counted meanwhile), the tasks, and
         the events lost. Returning False ends the recording; what it raises ends it too and reaches the caller.
 
-    Raises `UsageError` for a wish that cannot be met, `OSError` for a command that cannot be started or a folder that cannot be written
+    Raises `UsageError` for a wish that cannot be met, `OSError` for a command that cannot be started or a directory that cannot be written
     (`FileNotFoundError`, `FileExistsError` ...), `RecordError` when nothing can be recorded, and `Interrupted`, a `KeyboardInterrupt`,
     within a fraction of a second of Ctrl-C; its `trace` holds what was recorded. A command is then asked to end (SIGTERM).
 
@@ -151,7 +151,7 @@ class Recording:
             self._begun.set()
 
     def _goes_on(self, *news: object) -> bool:
-        # It is told of nothing before its source sees everything.
+        # The caller learns of it only when its source sees everything.
         self._begun.set()
         return not self._over.is_set()
 

@@ -25,9 +25,9 @@ Policy = Literal[
 """How fast cores are shared."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Shares:
-    """Who gets how much of the fast cores, and what that achieves."""
+    """The share of the fast cores that each application gets, and what that achieves."""
 
     schema: str
     """Always `swtch/shares/1`."""
@@ -55,6 +55,9 @@ class Shares:
     """The part of the throughput allocation in its mix with max-fair; of `uni-fair` and `guaranteed`."""
     sequence: str | None
     """The first intervals, `P` for max-perf and `f` for max-fair; of `guaranteed`."""
+
+    def __repr__(self) -> str:
+        return f"<swtch.Shares: {self.policy}, throughput {self.throughput:.3g}, min-fairness {self.min_fairness:.3g}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `swtch shares --json` prints, as dicts, lists and plain values."""

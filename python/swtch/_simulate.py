@@ -295,7 +295,7 @@ class ReplayVerdict:
     """How far the replay under the recording's policy is from it; absent where that policy was not replayed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Simulation:
     """Runs of a workload under several policies."""
 
@@ -339,10 +339,14 @@ class Simulation:
             raise _native.UsageError(
                 f"no run under '{policy}'; there are {', '.join(run.policy for run in self.runs)}"
             )
-        folder = self._traces if isinstance(self._traces, Path) else Path(self._traces.name)
+        directory = self._traces if isinstance(self._traces, Path) else Path(self._traces.name)
         # A policy may be a path; its Trace's name has other signs then.
-        found = (Trace(_native.Trace.load(one), self._traces) for one in sorted(folder.glob("*.swtch")))
+        found = (Trace(_native.Trace.load(one), self._traces) for one in sorted(directory.glob("*.swtch")))
         return next(one for one in found if one.provenance.policy == policy)
+
+    def __repr__(self) -> str:
+        policies = ", ".join(dict.fromkeys(run.policy for run in self.runs))
+        return f"<swtch.Simulation: {self.workload.name}, {len(self.runs)} runs under {policies}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `swtch simulate --json`, as dicts, lists and plain values."""
@@ -496,7 +500,7 @@ def simulate(
 
 def _spec(spec: str | os.PathLike[str] | Mapping[str, Any] | Trace) -> tuple[str, str]:
     if isinstance(spec, Trace):
-        return "recording", os.fspath(spec.folder)
+        return "recording", os.fspath(spec.directory)
     if isinstance(spec, Mapping):
         return "text", "".join(f"{_key(key)} = {_toml(value)}\n" for key, value in spec.items())
     text = os.fspath(spec)

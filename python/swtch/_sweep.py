@@ -44,7 +44,7 @@ def sweep(
     part: tuple[int, int] = (1, 1),
     jobs: int | None = None,
 ) -> Sweep:
-    """Runs a sweep and writes its table; what an earlier call did is not done again.
+    """Runs a sweep and writes its table. Runs of an earlier call are not repeated.
 
     file: the sweep, TOML: `machines`, `workloads` or `grid`, `policies`, `seeds`. Paths in it count from its directory.
     out: the table. Until it is there, runs that are done are kept beside it, in `OUT.runs`.

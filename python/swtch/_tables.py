@@ -98,5 +98,5 @@ def arrow_type(pa: Any, annotation: str) -> Any:
     if item is not None:
         return pa.list_(arrow_type(pa, item))
     plain = {"float": pa.float64(), "int": pa.int64(), "bool": pa.bool_()}
-    # What is left is text: `str`, or one of a few words such as `Ended`.
+    # The rest is text: `str`, or one of a few words such as `Ended`.
     return plain.get(annotation.split(" | ")[0], pa.string())

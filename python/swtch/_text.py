@@ -8,7 +8,7 @@ _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """So many significant digits, and never a power of ten.
+    """A figure with this many significant digits, never as a power of ten.
 
     >>> figure(4108.2), figure(0.000046), figure(127.4, digits=2)
     ('4,110', '0.000046', '130')

@@ -99,7 +99,7 @@ class Trace:
     """
 
     def __init__(self, native: _native.Trace, keep: object = None) -> None:
-        # Whoever holds a Trace in a temporary folder holds the folder.
+        # An object that holds a Trace in a temporary directory holds the directory too.
         self._native, self._keep = native, keep
         header = json.loads(native.header())
         self.provenance = from_document(TraceProvenance, header["provenance"])
@@ -125,21 +125,21 @@ class Trace:
         self.unavailable = tuple(from_document(Unavailable, one) for one in header["unavailable"])
         """What could not be recorded, and why."""
         self.files = tuple(from_document(TableFiles, one) for one in header["tables"])
-        """The tables that are there, and their Parquet files in the folder."""
+        """The tables that are there, and their Parquet files in the directory."""
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
-        """Reads the Trace in a folder; its switches stay on the disk until they are asked for.
+        """Reads the Trace in a directory; its switches stay on the disk until they are asked for.
 
-        Raises `OSError` (`FileNotFoundError` ...) when the folder cannot be read and `TraceError` when it is no Trace of this version, is
+        Raises `OSError` (`FileNotFoundError` ...) when the directory cannot be read and `TraceError` when it is not a Trace of this version, is
         damaged, or has a figure that cannot be true.
         """
         return cls(_native.Trace.load(path))
 
     @property
-    def folder(self) -> Path:
-        """The folder that it is in. That of a recording without `out` is temporary, and goes with this object: `save` keeps it."""
-        return Path(self._native.folder)
+    def directory(self) -> Path:
+        """The directory that it is in. That of a recording without `out` is temporary, and goes with this object: `save` keeps it."""
+        return Path(self._native.directory)
 
     @property
     def header(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class Trace:
         return from_document(Bill, json.loads(document))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Copies the Trace to a new folder, whole or not at all; returns where it is.
+        """Copies the Trace to a new directory, whole or not at all; returns where it is.
 
         Raises `FileExistsError` where something is, and `OSError` when it cannot be written.
         """
@@ -193,7 +193,7 @@ class Trace:
         if os.path.lexists(target):
             raise FileExistsError(f"cannot write a Trace to {path}: something is there; choose another name")
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
-            copied = shutil.copytree(self.folder, Path(beside) / target.name)
+            copied = shutil.copytree(self.directory, Path(beside) / target.name)
             os.rename(copied, target)
         return target
 

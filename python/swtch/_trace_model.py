@@ -213,7 +213,7 @@ class TableFiles:
     rows: int
     """Its rows, in all files."""
     files: tuple[str, ...]
-    """Its files within the folder, in order."""
+    """Its files within the directory, in order."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ class Advice:
     cost: Range | None
     """What the switches concerned took, as a share of the tasks' CPU time; no bound of what the change saves."""
     saving: str
-    """What can be said of the CPU time that the change saves."""
+    """An estimate of the CPU time that the change saves."""
 
 
 @dataclass(frozen=True)

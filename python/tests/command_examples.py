@@ -26,7 +26,7 @@ def helps(parser: ArgumentParser) -> Iterator[str]:
 
 
 def all_examples(program: str, parser: ArgumentParser, documents: Iterable[Path], at_least: int) -> list[str]:
-    """Those of the help texts and of documents, each once; there must be so many, or they were not found."""
+    """Those of the help texts and of documents, each once; there must be this many, or they were not found."""
     texts = [*helps(parser), *(path.read_text() for path in documents)]
     found = {example for text in texts for example in examples(text, program)}
     assert len(found) >= at_least

@@ -46,7 +46,7 @@ def faults(
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     if kinds and not any(_is(value, kind) for kind in kinds):
-        return [f"{at}: {value!r} is no {' or '.join(kinds)}"]
+        return [f"{at}: {value!r} is not {' or '.join(kinds)}"]
     if value is None:
         return []
     found: list[str] = []

@@ -92,7 +92,7 @@ def test_what_the_system_refuses_is_an_oserror(measured: swtch.Profile, tmp_path
     with pytest.raises(FileNotFoundError, match=r"cannot read .*none\.json"):
         swtch.Profile.load(tmp_path / "none.json")
     with pytest.raises(FileNotFoundError, match="cannot write"):
-        measured.save(tmp_path / "no" / "folder.json")
+        measured.save(tmp_path / "no" / "directory.json")
     with pytest.raises(OSError, match="cannot write"):
         measured.save(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -100,6 +100,7 @@ def test_what_the_system_refuses_is_an_oserror(measured: swtch.Profile, tmp_path
 
 def test_a_profile_equals_itself_when_compared(measured: swtch.Profile) -> None:
     found = measured.compare(measured)
+    assert repr(found) == f"<swtch.Comparison: 0 of {len(found.changes)} figures changed>"
     assert found.changes and found.only_old == found.only_new == found.circumstances == ()
     assert {change.ratio for change in found.changes} <= {1.0, None}
     assert {change.verdict for change in found.changes} <= {"no-difference", "cannot-decide"}

@@ -200,7 +200,7 @@ def test_a_handler_of_the_callers_decides_what_is_raised() -> None:
         ({"precision": "high"}, "precision 'high' is not a number"),
         ({"time_limit": -1}, "a time limit of -1 s leaves no time"),
         ({"time_limit": 1e9}, "a time limit of 1000000000 s is longer than a day"),
-        ({"time_limit": float("inf")}, "a time limit of inf s is no length of time"),
+        ({"time_limit": float("inf")}, "a time limit of inf s is not a length of time"),
         ({"max_array": "99T", "sizes": "64K"}, "two arrays of 99 TiB need 198 TiB"),
         ({"seed": -1}, "seed -1 is not a whole number"),
         ({"quick": True, "full": True}, "quick and full exclude each other"),

@@ -53,8 +53,8 @@ def test_it_needs_nothing_else() -> None:
 
 
 def test_types_are_part_of_it() -> None:
-    folder = Path(swtch.__file__).parent
-    assert (folder / "py.typed").exists() and (folder / "_native.pyi").exists()
+    directory = Path(swtch.__file__).parent
+    assert (directory / "py.typed").exists() and (directory / "_native.pyi").exists()
 
 
 def public_callables() -> list[tuple[str, object]]:

@@ -66,24 +66,24 @@ def test_recorder_cost_is_of_the_recording_alone() -> None:
 def test_a_trace_is_kept_where_it_was_asked_for(tmp_path: Path) -> None:
     out = tmp_path / "a.swtch"
     first = swtch.record(["true"], out=out)
-    assert first.folder == out
+    assert first.directory == out
     with pytest.raises(FileExistsError, match="a Trace is there"):
         swtch.record(["true"], out=out)
     second = swtch.record(["sh", "-c", "exit 3"], out=out, force=True)
-    assert (second.folder, second.exit_status) == (out, 3)
+    assert (second.directory, second.exit_status) == (out, 3)
     assert swtch.Trace.load(out).header == second.header
     assert [one.name for one in tmp_path.iterdir()] == ["a.swtch"]
 
 
 def test_a_temporary_trace_goes_unless_it_is_saved(tmp_path: Path) -> None:
     trace = swtch.record(["true"])
-    folder = trace.folder
+    directory = trace.directory
     saved = trace.save(tmp_path / "kept.swtch")
     with pytest.raises(FileExistsError, match="choose another name"):
         trace.save(saved)
     header = trace.header
     del trace
-    assert not folder.exists()
+    assert not directory.exists()
     assert swtch.Trace.load(saved).header == header
     assert [one.name for one in tmp_path.iterdir()] == ["kept.swtch"]
 
@@ -176,7 +176,7 @@ def test_ctrl_c_ends_it_and_the_command_and_keeps_what_was_recorded(
         ({"command": ["/"]}, PermissionError, "cannot start '/'"),
         ({"command": ["true"], "pids": 1}, swtch.UsageError, "exclude each other"),
         ({"pids": []}, swtch.UsageError, "pids is empty"),
-        ({"cgroup": "/no/such"}, swtch.UsageError, "no control group /no/such"),
+        ({"cgroup": "/no/such"}, swtch.UsageError, "no cgroup /no/such"),
         ({"duration": 0}, swtch.UsageError, "duration is 0 s; give seconds above 0"),
         ({"duration": "long"}, swtch.UsageError, "duration 'long' is not a number"),
         ({"source": "magic"}, swtch.UsageError, "unknown source 'magic'; write bpf, perf, procfs"),
@@ -268,6 +268,6 @@ def test_a_simulated_trace_is_one_like_any_other() -> None:
         found.trace("cfs")
     with pytest.raises(swtch.UsageError, match="no Traces were written"):
         again.trace("rr")
-    folder = trace.folder
+    directory = trace.directory
     del found
-    assert folder.exists(), "a Trace holds the folder that it is in"
+    assert directory.exists(), "a Trace holds the directory that it is in"

@@ -28,18 +28,24 @@ def test_parameters_reach_the_policy():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wishes", "words"),
+    ("arguments", "options", "words"),
     [
         ((0, 0, [2]), {}, "a machine needs a core"),
         ((1, 1, []), {}, "name at least one"),
         ((1, 1, [float("nan")]), {}, "the speedup of application 0 is NaN"),
         ((1, 1, [2], "fair"), {}, "the policies are max-fair"),
-        ((1, 1, [2], "max-fair"), {"r": 0.5}, "r is no parameter of max-fair"),
+        ((1, 1, [2], "max-fair"), {"r": 0.5}, "r is not a parameter of max-fair"),
         ((1, 1, [2], "r-fair"), {"variant": "odd"}, "unknown variant 'odd'"),
         ((1, 1, [2]), {"min_fairness": 2.0}, "must be from 0 to 1"),
         ((1, 1, [2]), {"ddof": 2}, "ddof is 2"),
     ],
 )
-def test_what_cannot_be_shared_is_a_usage_error(arguments, wishes, words):
+def test_what_cannot_be_shared_is_a_usage_error(arguments, options, words):
     with pytest.raises(swtch.UsageError, match=words):
-        swtch.shares(*arguments, **wishes)
+        swtch.shares(*arguments, **options)
+
+
+def test_a_notebook_shows_one_line() -> None:
+    assert repr(swtch.shares(1, 2, [3, 2, 1.5], "max-perf")).startswith(
+        "<swtch.Shares: max-perf, throughput 1."
+    )

@@ -25,6 +25,7 @@ def test_a_workload_by_name_under_several_policies():
     found = swtch.simulate("hackbench:groups=1,loops=3", ["eevdf", "cfs"], machine=4, seed=3)
     assert (found.schema, found.seed, found.machine.cpus) == ("swtch/simulate/1", 3, 4)
     assert [run.policy for run in found.runs] == ["eevdf", "cfs"]
+    assert repr(found) == "<swtch.Simulation: hackbench, 2 runs under eevdf, cfs>"
     for run in found.runs:
         assert run.complete and run.context_switches == run.voluntary + run.involuntary
         assert sum(vars(run.cpu_ns).values()) == 4 * run.makespan_ns
@@ -57,7 +58,10 @@ def test_a_profile_gives_the_costs(golden: Path):
 
 def test_traces_are_written(tmp_path: Path, golden: Path):
     found = swtch.simulate(SPEC, trace=tmp_path / "traces", profile=golden, seed=3, duration=1.5)
-    assert sorted(folder.name for folder in (tmp_path / "traces").iterdir()) == ["eevdf.swtch", "rr.swtch"]
+    assert sorted(directory.name for directory in (tmp_path / "traces").iterdir()) == [
+        "eevdf.swtch",
+        "rr.swtch",
+    ]
     plain = swtch.simulate(SPEC, profile=golden, seed=3, duration=1.5)
     assert [run.makespan_ns for run in found.runs] == [run.makespan_ns for run in plain.runs]
     replayed = swtch.simulate(tmp_path / "traces" / "rr.swtch", "rr", trace=tmp_path / "again")
@@ -125,7 +129,7 @@ def test_tables():
 
 
 @pytest.mark.parametrize(
-    ("spec", "wishes", "kind", "words"),
+    ("spec", "options", "kind", "words"),
     [
         ("cray", {}, swtch.UsageError, "no workload"),
         ("spin", {"machine": "cray"}, swtch.UsageError, "no machine"),
@@ -139,15 +143,15 @@ def test_tables():
         ({"machine": object()}, {}, swtch.UsageError, "cannot be part of a specification"),
     ],
 )
-def test_what_cannot_be_simulated(spec, wishes, kind, words):
+def test_what_cannot_be_simulated(spec, options, kind, words):
     with pytest.raises(kind, match=words):
-        swtch.simulate(spec, **wishes)
+        swtch.simulate(spec, **options)
 
 
 def test_seeds_are_different_runs_unless_jitter_is_none():
-    def makespans(**wishes):
+    def makespans(**options):
         runs = [
-            swtch.simulate("hackbench:groups=1,loops=3", machine=4, seed=seed, **wishes) for seed in (1, 2)
+            swtch.simulate("hackbench:groups=1,loops=3", machine=4, seed=seed, **options) for seed in (1, 2)
         ]
         return {one.runs[0].makespan_ns for one in runs}, runs[0]
 

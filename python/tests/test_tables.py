@@ -12,7 +12,7 @@ import pytest
 
 import swtch
 
-TABLES = ["direct", "total", "ring", "regions", "knees", "unavailable"]
+TABLES = ["direct", "total", "ring", "regions", "knees", "messages", "unavailable"]
 
 
 @pytest.fixture
@@ -46,6 +46,15 @@ def test_pandas_has_the_same_columns(name: str, server: swtch.Profile) -> None:
     frame = server.to_pandas(name)
     assert list(frame.columns) == server.to_arrow(name).column_names
     assert len(frame) == len(getattr(server, name))
+
+
+def test_references_are_a_table_of_what_was_measured(server: swtch.Profile) -> None:
+    table = server.to_arrow("references")
+    assert table["operation"].to_pylist() == ["syscall", "fork", "thread_create"]
+    assert table["time_median_ns"].to_pylist()[0] == server.references.syscall_ns.median
+    none = dataclasses.replace(server, references=dataclasses.replace(server.references, fork_ns=None))
+    assert none.to_arrow("references")["operation"].to_pylist() == ["syscall", "thread_create"]
+    assert none.to_arrow("references").schema == table.schema
 
 
 def test_whole_numbers_stay_whole_where_one_is_missing(server: swtch.Profile) -> None:

@@ -70,14 +70,14 @@ def single_report(
 def trace_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The page of each recorded Trace by its name, and that of all under `all`."""
     assert TRACES, "fixtures/traces holds no Trace"
-    folder = tmp_path_factory.mktemp("traces")
+    directory = tmp_path_factory.mktemp("traces")
     # Its path is shown; one that is long and has no place to break must not widen the page.
-    profile = folder / ("a_checkout_in_a_folder_with_a_long_name_" * 3) / "vm.json"
+    profile = directory / ("a_checkout_in_a_directory_with_a_long_name_" * 3) / "vm.json"
     profile.parent.mkdir()
     shutil.copy(ROOT / "fixtures" / "profiles" / "vm.json", profile)
     priced = ["--profile", profile]
-    pages = {path.stem: render([path], folder / f"{path.stem}.html", *priced) for path in TRACES}
-    return pages | {"all": render(TRACES, folder / "all.html", *priced)}
+    pages = {path.stem: render([path], directory / f"{path.stem}.html", *priced) for path in TRACES}
+    return pages | {"all": render(TRACES, directory / "all.html", *priced)}
 
 
 class Browser:
@@ -137,15 +137,15 @@ def study_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The page of each study by its name, and that of all under `all`."""
     studies = sorted(path.parent for path in (ROOT / "fixtures" / "studies").glob("*/study.json"))
     assert len(studies) > 1, "fixtures/studies holds no two studies"
-    folder = tmp_path_factory.mktemp("studies")
-    pages = {path.name: render([path], folder / f"{path.name}.html") for path in studies}
-    return pages | {"all": render(studies, folder / "all.html")}
+    directory = tmp_path_factory.mktemp("studies")
+    pages = {path.name: render([path], directory / f"{path.name}.html") for path in studies}
+    return pages | {"all": render(studies, directory / "all.html")}
 
 
 @pytest.fixture(scope="session")
 def faas_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The page of a study of tiers, that of four languages, that of one, and one of everything."""
-    folder = tmp_path_factory.mktemp("faas")
+    directory = tmp_path_factory.mktemp("faas")
     languages = [FAAS / f"{language}.json" for language in ("python", "node", "go", "java")]
     files = {
         "gcf": [FAAS / "gcf"],
@@ -153,4 +153,4 @@ def faas_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "one": languages[:1],
         "all": [FAAS / "gcf", *languages],
     }
-    return {name: render(paths, folder / f"{name}.html") for name, paths in files.items()}
+    return {name: render(paths, directory / f"{name}.html") for name, paths in files.items()}

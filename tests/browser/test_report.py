@@ -89,7 +89,7 @@ def test_every_chart_answers_to_the_pointer(browser, report_html):
     for chart in driver.execute_script(VISIBLE_CHARTS):
         mark = chart.find_elements(By.CSS_SELECTOR, ".mark")[-1]
         driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
-        # A mark may lie under another; the tip then tells of the nearer one.
+        # A mark may lie under another; the tip then describes the nearer one.
         ActionChains(driver).move_to_element(mark).perform()
         assert len(tooltip(driver).splitlines()) >= 2, chart.get_attribute("aria-label")
 

@@ -20,6 +20,17 @@ fn refused(arguments: &[&str], status: i32, words: &[&str]) {
 }
 
 #[test]
+fn a_command_of_the_python_package_says_how_to_get_it() {
+    let home = home();
+    for (name, requirement) in [("ai", "pip install 'swtch[ai]'"), ("faas", "pip install swtch")] {
+        let output = run(swtch(home.path()).args([name, "--help"]).env("PATH", ""));
+        let expected =
+            format!("swtch: 'swtch {name}' is not installed: it is in the Python package; {requirement}\n");
+        assert_eq!((output.status.code(), stderr(&output)), (Some(2), expected));
+    }
+}
+
+#[test]
 fn a_broken_profile_is_status_1_and_says_what_is_wrong_where() {
     let folder = home();
     let write = |name: &str, text: &[u8]| {

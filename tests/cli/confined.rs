@@ -1,4 +1,4 @@
-//! As little as a container gives: no privilege, one processor, a tenth of its time, no perf events. It runs, and says what it could
+//! As little as a container gives: no privilege, one CPU, a tenth of its time, no perf events. It runs, and says what it could
 //! not do.
 
 use crate::common::{home, is_root, last_cpu, run, skip, stderr};
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A control group that goes away with the test, whatever happens.
+/// A cgroup that goes away with the test, whatever happens.
 struct Group(PathBuf);
 
 impl Group {

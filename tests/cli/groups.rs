@@ -1,4 +1,4 @@
-//! Control groups in a recording, and what the machine's own counters say over time.
+//! Cgroups in a recording, and what the machine's own counters say over time.
 
 use crate::common::group::{Group, Running};
 use crate::common::{home, run, skip, stderr, stdout, swtch, usable};
@@ -146,7 +146,7 @@ fn counters_over_time_add_up_to_the_totals() {
     }
 }
 
-/// The rows of single processors make up the row of the line, and are not in the summary again.
+/// The rows of single CPUs make up the row of the line, and are not in the summary again.
 #[test]
 fn interrupts_are_counted_by_processor() {
     let home = home();

@@ -336,7 +336,7 @@ fn a_killed_recorder_leaves_what_it_saw() {
         .spawn()
         .unwrap();
     let path = home.path().join("cut.swtch");
-    // It brings the folder up to date every two seconds.
+    // It brings the directory up to date every two seconds.
     for _ in 0..600 {
         std::thread::sleep(Duration::from_millis(50));
         if Trace::open(&path).is_ok_and(|trace| trace.header.duration_ns > 0) {
@@ -486,7 +486,7 @@ fn thousands_of_short_processes_are_all_there() {
     }
 }
 
-/// A control group of its own, which goes away while it is recorded.
+/// A cgroup of its own, which goes away while it is recorded.
 #[test]
 fn a_control_group_that_goes_away_ends_the_recording() {
     const TEST: &str = "a_control_group_that_goes_away_ends_the_recording";

@@ -11,7 +11,7 @@ use swtch_record::Target;
 use swtch_record::plan::Facts;
 use swtch_trace::Trace;
 
-/// Two threads that hand a byte to each other on one processor; then how often they were switched, by the kernel.
+/// Two threads that hand a byte to each other on one CPU; then how often they were switched, by the kernel.
 const PING_PONG: &str = "import os, threading\n\
     a, b = os.pipe(), os.pipe()\n\
     def echo():\n    for _ in range(20000): os.write(b[1], os.read(a[0], 1))\n\
@@ -285,7 +285,7 @@ fn running_processes_are_followed() {
     assert_eq!(found["ended"], "duration");
 }
 
-/// What moves into a control group is followed from then on, and its children are not counted twice.
+/// What moves into a cgroup is followed from then on, and its children are not counted twice.
 #[test]
 fn who_moves_into_a_control_group_is_followed() {
     const TEST: &str = "who_moves_into_a_control_group_is_followed";
@@ -346,7 +346,7 @@ impl Drop for Group {
     }
 }
 
-/// A folder that anybody may write to, and the program as nobody, after what `ahead` does.
+/// A directory that anybody may write to, and the program as nobody, after what `ahead` does.
 fn as_nobody(home: &Path, ahead: &[&str], arguments: &[&str]) -> Command {
     fs::set_permissions(home, fs::Permissions::from_mode(0o777)).unwrap();
     let mut command = Command::new("setpriv");

@@ -137,7 +137,7 @@ fn functions_are_one_page_and_what_is_none_is_refused_in_one_line() {
     let page = fs::read_to_string(home.path().join("page.html")).unwrap();
     assert!(page.contains("What switches and throttling cost functions: gcf and go"));
 
-    // One folder for each language, as a study of several is written.
+    // One directory for each language, as a study of several is written.
     fs::create_dir_all(home.path().join("several/python")).unwrap();
     fs::write(home.path().join("several/journal.jsonl"), "").unwrap();
     fs::copy(file("gcf/tiers.json"), home.path().join("several/python/tiers.json")).unwrap();

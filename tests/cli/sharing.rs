@@ -117,11 +117,11 @@ fn wrong_wishes_are_one_line() {
         (&["--fast", "1", "--slow", "1", "--speedups", "2", "--policy", "fair"], "the policies are max-fair"),
         (
             &["--fast", "1", "--slow", "1", "--speedups", "2", "--policy", "max-fair", "--r", "0.5"],
-            "r is no parameter of max-fair; it has none",
+            "r is not a parameter of max-fair; it has none",
         ),
         (
             &["--fast", "1", "--slow", "1", "--speedups", "2", "--similarity", "0.5"],
-            "similarity is no parameter of min-fair; it has min-fairness",
+            "similarity is not a parameter of min-fair; it has min-fairness",
         ),
         (&["--fast", "1", "--slow", "1"], "--speedups"),
         (&["--types", "x.json", "--policy", "max-perf"], "by min-fair only"),

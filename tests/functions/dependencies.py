@@ -1,7 +1,7 @@
 """What the functions' manifests ask for directly, what docs/dependencies.md says of it, and which licences may be.
 
 Rust's crates have cargo-deny and `cargo xtask test dependencies` for it. Here each language's own tests look the licences up where its tool
-has put what it downloaded; what can be said from the manifests alone is checked without any tool.
+has put what it downloaded; checks that need only the manifests run without any tool.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def of_go(path: Path) -> list[Dependency]:
 
 
 def of_maven(path: Path) -> list[Dependency]:
-    """What a pom names: dependencies, plugins, and what a plugin is told to fetch. This project's own modules are none."""
+    """What a pom names: dependencies, plugins, and what a plugin fetches. This project's own modules are none."""
 
     def said(of: xml.Element, name: str, otherwise: str = "") -> str:
         return of.findtext(f"m:{name}", otherwise, _POM).strip()
@@ -139,10 +139,10 @@ def permitted(licence: str, only_tests: bool = False) -> bool:
     return any(all(part in fine for part in choice.split(" AND ")) for choice in choices)
 
 
-def of_text(folder: Path) -> str:
-    """The licence that a folder's own file of it is the text of. Fails where that cannot be told."""
-    files = [path for path in folder.iterdir() if re.fullmatch(r"(?i)(licen[cs]e|copying)(\.txt|\.md)?", path.name)]  # fmt: skip
-    assert len(files) == 1, f"{folder} has no file with its licence, or several: {files}"
+def of_text(directory: Path) -> str:
+    """The licence that a directory's own file of it is the text of. Fails where that is unknown."""
+    files = [path for path in directory.iterdir() if re.fullmatch(r"(?i)(licen[cs]e|copying)(\.txt|\.md)?", path.name)]  # fmt: skip
+    assert len(files) == 1, f"{directory} has no file with its licence, or several: {files}"
     text = " ".join(files[0].read_text().split())
     known = (name for name, phrases in _PHRASES if all(phrase in text for phrase in phrases))
     found = next(known, None)

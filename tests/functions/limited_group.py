@@ -1,4 +1,4 @@
-"""A control group with a CPU quota for the time of a block, for tests and experiments with functions."""
+"""A cgroup with a CPU quota for the time of a block, for tests and experiments with functions."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup/cpu")
-"""The cpu controller of control groups version 1."""
+"""The cpu controller of cgroups version 1."""
 NAME = "swtch-faas-test"
 
 
 @contextlib.contextmanager
 def limited_group(quota_us: int, period_us: int, weight: int) -> Iterator[Path]:
-    """Its folder; it is removed whatever happens. `OSError` says why there can be none.
+    """Its directory; it is removed whatever happens. `OSError` says why there can be none.
 
     weight: `cpu.shares`, 1024 for one among the other programs.
     """
     if not (ROOT / "cpu.shares").exists():
-        raise OSError(f"there is no cpu controller of control groups version 1 at {ROOT}")
-    folder = ROOT / f"{NAME}-{os.getpid()}"
-    folder.mkdir()
+        raise OSError(f"there is no cpu controller of cgroups version 1 at {ROOT}")
+    directory = ROOT / f"{NAME}-{os.getpid()}"
+    directory.mkdir()
     try:
         for name, value in (("cfs_period_us", period_us), ("cfs_quota_us", quota_us), ("shares", weight)):
-            (folder / f"cpu.{name}").write_text(str(value))
-        yield folder
+            (directory / f"cpu.{name}").write_text(str(value))
+        yield directory
     finally:
-        _remove(folder)
+        _remove(directory)
 
 
-def _remove(folder: Path) -> None:
+def _remove(directory: Path) -> None:
     """The kernel may answer EBUSY for a while after the last process has gone."""
     for _ in range(100):
         with contextlib.suppress(OSError):
-            folder.rmdir()
+            directory.rmdir()
             return
         time.sleep(0.05)
-    raise OSError(f"{folder} cannot be removed")
+    raise OSError(f"{directory} cannot be removed")

@@ -1,4 +1,4 @@
-"""A control group with a quota, and whether a function inside it finds the quota."""
+"""A cgroup with a quota, and whether a function inside it finds the quota."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ REPEATS = 4
 
 @contextlib.contextmanager
 def group() -> Iterator[Path]:
-    """A control group; removed whatever happens."""
-    folder = CPU / f"swtch-faas-test-{os.getpid()}"
+    """A cgroup; removed whatever happens."""
+    directory = CPU / f"swtch-faas-test-{os.getpid()}"
     if not (CPU / "cpu.shares").exists():
-        pytest.skip("there is no cpu controller of control groups version 1 at /sys/fs/cgroup/cpu")
+        pytest.skip("there is no cpu controller of cgroups version 1 at /sys/fs/cgroup/cpu")
     try:
-        folder.mkdir()
+        directory.mkdir()
     except OSError as error:
-        pytest.skip(f"no control group may be made: {error.strerror}")
+        pytest.skip(f"no cgroup may be made: {error.strerror}")
     try:
-        (folder / "cpu.shares").write_text(str(WEIGHT))
-        yield folder
+        (directory / "cpu.shares").write_text(str(WEIGHT))
+        yield directory
     finally:
         for _ in range(100):
             with contextlib.suppress(OSError):
-                folder.rmdir()
+                directory.rmdir()
                 break
             time.sleep(0.05)
-        assert not folder.exists()
+        assert not directory.exists()
 
 
 @contextlib.contextmanager
 def inside(command: list[str]) -> Iterator[tuple[Served, Path]]:
     """The local server in a group of its own."""
-    with group() as folder:
-        enter = f'echo $$ > {folder}/cgroup.procs && exec "$@"'
+    with group() as directory:
+        enter = f'echo $$ > {directory}/cgroup.procs && exec "$@"'
         with local(["sh", "-c", enter, "sh", *command]) as server:
-            yield server, folder
+            yield server, directory
 
 
 def check_quotas(command: list[str], language: str) -> None:
     """That quota and period from inside are the group's own, for every case; skips when the machine was too busy for any."""
     busy = []
-    with inside(command) as (server, folder):
+    with inside(command) as (server, directory):
         for cpus, period_ms in CASES:
             spinners = 2 if cpus >= 1 else 1
             if len(os.sched_getaffinity(0)) < spinners:
                 continue
-            (folder / "cpu.cfs_quota_us").write_text("-1")
-            (folder / "cpu.cfs_period_us").write_text(str(period_ms * 1000))
-            (folder / "cpu.cfs_quota_us").write_text(str(round(cpus * period_ms * 1000)))
+            (directory / "cpu.cfs_quota_us").write_text("-1")
+            (directory / "cpu.cfs_period_us").write_text(str(period_ms * 1000))
+            (directory / "cpu.cfs_quota_us").write_text(str(round(cpus * period_ms * 1000)))
             why = one_case(server, language, spinners, period_ms)
             if why:
                 busy.append(f"{cpus} CPUs in {period_ms} ms: {why}")
-        (folder / "cpu.cfs_quota_us").write_text("-1")
+        (directory / "cpu.cfs_quota_us").write_text("-1")
     if busy:
         pytest.skip(f"this machine is too busy: {'; '.join(busy)}")
 

@@ -131,14 +131,14 @@ def local(
 def at_port(
     command: list[str], environment: dict[str, str], port: int, cwd: Path | None = None
 ) -> Iterator[Served]:
-    """A platform's own server at a port that it was told."""
+    """A platform's own server at a given port."""
     with started(command, environment, cwd) as process:
         wait_for(port, process)
         yield Served(f"127.0.0.1:{port}", process)
 
 
 def wait_for(port: int, process: subprocess.Popen[str]) -> None:
-    """Until somebody listens there."""
+    """Waits until a program listens there."""
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
@@ -167,14 +167,14 @@ def on_lambda(
 
 
 def free_port() -> int:
-    """One that nobody listens at just now."""
+    """A port that no program listens at just now."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
 def run_or_skip(command: list[str], cwd: Path, why: str, environment: dict[str, str] | None = None) -> None:
-    """What a test needs built or fetched; without it the test is skipped, with the last line that was said."""
+    """What a test needs built or fetched; without it the test is skipped, with the last line of output."""
     outcome = subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, env={**os.environ, **(environment or {})}
     )
@@ -199,14 +199,14 @@ def check_error(answer: tuple[int, Any], status: int, word: str) -> None:
 
 def python_with(name: str, requirements: Path) -> str:
     """The Python of an environment with those packages; skips where they cannot be had."""
-    folder = TARGET / f"python-{name}"
-    python, stamp = folder / "bin" / "python", folder / "requirements.sha256"
+    directory = TARGET / f"python-{name}"
+    python, stamp = directory / "bin" / "python", directory / "requirements.sha256"
     digest = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()
     if stamp.is_file() and stamp.read_text() == digest:
         return str(python)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     for command in (
-        [sys.executable, "-m", "venv", "--clear", str(folder)],
+        [sys.executable, "-m", "venv", "--clear", str(directory)],
         [*pip, "--only-binary", ":all:", "-r", str(requirements)],
     ):
         run_or_skip(command, ROOT, f"{requirements.name} cannot be installed")
@@ -296,7 +296,7 @@ def check_local_server(command: list[str], language: str) -> None:
 
 
 def check_lines(command: list[str], language: str, environment: dict[str, str] | None = None) -> None:
-    """Without a server: a line for a line, and exactly the iterations that were asked for. That work is done is said before what it took."""
+    """Without a server: a line for a line, and exactly the iterations that were asked for. The end of the work is reported before its costs."""
     asked = [{"methods": [], "spin_ms": 0, "work_ms": 1, "iterations": count} for count in (123_456, 7)]
     lines = [json.dumps(one) for one in (*asked, {"colour": "red"})]
     outcome = subprocess.run(
@@ -326,7 +326,7 @@ def check_platform(
     port: int,
     cwd: Path | None = None,
 ) -> None:
-    """A platform's own server with the function in it, at a port that it was told."""
+    """A platform's own server with the function in it, at a given port."""
     with at_port(command, environment, port, cwd) as server:
         check_http(server, platform, language)
 

@@ -52,7 +52,7 @@ def test_licences_of_what_is_linked(built: Callable[[str], str]) -> None:
     )
     assert outcome.returncode == 0, outcome.stderr
     modules = dict(line.split("\t") for line in outcome.stdout.splitlines() if line)
-    licences = {name: of_text(Path(folder)) for name, folder in modules.items()}
+    licences = {name: of_text(Path(directory)) for name, directory in modules.items()}
     wanted = {name: row.licence for name, row in listed(MODULES).items()}
     assert {name: licences[name] for name in wanted} == wanted
     assert [f"{name}: {licence}" for name, licence in licences.items() if not permitted(licence)] == []

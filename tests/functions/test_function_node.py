@@ -39,22 +39,22 @@ def test_the_local_server() -> None:
 
 
 def test_google_cloud_functions() -> None:
-    folder = installed("gcf")
+    directory = installed("gcf")
     port = free_port()
-    program = str(folder / "node_modules" / ".bin" / "functions-framework")
+    program = str(directory / "node_modules" / ".bin" / "functions-framework")
     command = [program, "--target=measure", f"--source={ADAPTERS / 'gcf.js'}", f"--port={port}"]
     check_platform("gcf", "node", command, {"K_SERVICE": "f"}, port)
 
 
 def test_knative() -> None:
-    folder = installed("knative")
+    directory = installed("knative")
     port = free_port()
-    command = [str(folder / "node_modules" / ".bin" / "faas-js-runtime"), str(ADAPTERS / "knative.js")]
-    check_platform("knative", "node", command, {"K_SERVICE": "f", "FUNC_PORT": str(port)}, port, folder)
+    command = [str(directory / "node_modules" / ".bin" / "faas-js-runtime"), str(ADAPTERS / "knative.js")]
+    check_platform("knative", "node", command, {"K_SERVICE": "f", "FUNC_PORT": str(port)}, port, directory)
 
 
 def test_openfaas() -> None:
-    folder = installed("openfaas")
+    directory = installed("openfaas")
     port = free_port()
     command = [
         "node",
@@ -62,14 +62,14 @@ def test_openfaas() -> None:
         str(ADAPTERS / "openfaas.js"),
         str(port),
     ]
-    variables = {"NODE_PATH": str(folder / "node_modules"), "OPENFAAS_NAME": "f"}
+    variables = {"NODE_PATH": str(directory / "node_modules"), "OPENFAAS_NAME": "f"}
     check_platform("openfaas", "node", command, variables, port)
 
 
 def test_lambda() -> None:
-    folder = installed("lambda")
+    directory = installed("lambda")
     check_runtime(
-        [str(folder / "node_modules" / ".bin" / "aws-lambda-ric"), "lambda.handler"], "node", ADAPTERS
+        [str(directory / "node_modules" / ".bin" / "aws-lambda-ric"), "lambda.handler"], "node", ADAPTERS
     )
 
 

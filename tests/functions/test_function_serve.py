@@ -27,7 +27,7 @@ ANYWHERE = "127.0.0.2"
 
 
 def heeds_sigint() -> None:
-    """Who runs tests in the background has it ignored."""
+    """A shell that runs tests in the background ignores it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -80,8 +80,8 @@ def test_it_answers_under_a_tier() -> None:
     from swtch import _cgroup as cgroup
 
     with cgroup.group("swtch-faas", "probe", cgroup.Limits(quota_us=10_000)) as group:
-        if group.folder is None:
-            pytest.skip(f"no control group with a quota: {group.why}")
+        if group.directory is None:
+            pytest.skip(f"no cgroup with a quota: {group.why}")
     with serve("go", "lambda", "--memory", "128") as (line, server):
         assert line.startswith("go for lambda under 128 MB: ")
         status, found = server.post({**ASKED, "methods": []})
@@ -114,7 +114,7 @@ def packaged(language: str, platform: str, out: Path, **variables: str) -> bytes
 def test_what_is_compiled_has_the_same_bytes_wherever_that_is_done(
     language: str, platforms: list[str], tmp_path: Path
 ) -> None:
-    """As from an installed package, whose folder nothing may be written into; and with nothing in the cache."""
+    """As from an installed package, whose directory nothing may be written into; and with nothing in the cache."""
     copy = tmp_path / "functions" / language
     kept = shutil.ignore_patterns("target", "test", "*_test.go")
     shutil.copytree(ROOT / "functions" / language, copy, ignore=kept)
@@ -149,7 +149,7 @@ def test_go_for_lambda_is_a_static_program_for_that_machine(
 
 
 FRAMEWORK = "github.com/GoogleCloudPlatform/functions-framework-go/funcframework"
-# What the platforms' builders put around the folder: a program, the name by which it imports the function, and the function's place.
+# What the platforms' builders put around the directory: a program, the name by which it imports the function, and the function's place.
 AROUND = {
     "gcf": (f'import (\n\t_ "%s"\n\t"{FRAMEWORK}"\n)\n\nfunc main() {{ funcframework.Start("8080") }}\n', "github.com/swtch-tools/swtch/functions/go", "."),
     "knative": ('import (\n\t"net/http"\n\n\tf "%s"\n)\n\nfunc main() { http.HandleFunc("/", f.Handle) }\n', "function", "f"),

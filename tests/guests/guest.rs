@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One guest at a time: two on two processors would each take longer than their patience.
+/// One guest at a time: two on two CPUs would each take longer than their patience.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 pub fn machine() -> MutexGuard<'static, ()> {
@@ -81,7 +81,7 @@ impl Guest<'_> {
     }
 }
 
-/// The folders of this build, then those of this process.
+/// The directories of this build, then those of this process.
 fn folders() -> Vec<PathBuf> {
     let build = Path::new(env!("CARGO_BIN_EXE_swtch")).parent().unwrap().to_owned();
     let path = env::var_os("PATH").unwrap_or_default();

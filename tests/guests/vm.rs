@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// From the command's start to the guest's first process, in emulation; the goal of 10 s is for an idle machine with two processors.
+/// From the command's start to the guest's first process, in emulation; the goal of 10 s is for an idle machine with two CPUs.
 const BOOT_AT_MOST: Duration = Duration::from_secs(60);
 
-/// In emulation everywhere, with temporary files in a folder of its own.
+/// In emulation everywhere, with temporary files in a directory of its own.
 fn vm(home: &Path, arguments: &[&str]) -> Command {
     let mut command = swtch(home);
     let temporary = home.join("temporary");
@@ -164,7 +164,7 @@ fn a_guest_that_hangs_is_told_as_that() {
     let home = home();
     let arguments = ["--json", "--hang-after", "12s", "--cpus", "1", "--", "sleep", "1000"];
     let (child, qemu) = until(home.path(), &arguments, "started");
-    // Seen from here, a guest whose processors do nothing any more.
+    // Seen from here, a guest whose CPUs do nothing any more.
     kill_process(qemu, Signal::STOP).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -50,7 +50,7 @@ enum Place {
     Elsewhere,
     /// Below `successes:`, outside the output of a test.
     Successes,
-    /// In the output of a test that passed, after so many of its `SKIP` lines.
+    /// In the output of a test that passed, after this many of its `SKIP` lines.
     SuccessOf {
         skips: usize,
     },
@@ -140,7 +140,7 @@ SKIP-like text
 
 ---- fifo stdout ----
 SKIP fifo: no right to use real-time classes
-SKIP fifo: and one processor only
+SKIP fifo: and one CPU only
 
 
 successes:
@@ -166,7 +166,7 @@ test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
         assert!(counts.failures.is_empty());
         assert_eq!(counts.skips.len(), 2);
         assert_eq!(counts.skips[0].name, "fifo");
-        assert_eq!(counts.skips[0].reason, "no right to use real-time classes; and one processor only");
+        assert_eq!(counts.skips[0].reason, "no right to use real-time classes; and one CPU only");
         assert_eq!(counts.skips[1].reason, "ignored without a reason");
     }
 
@@ -196,7 +196,7 @@ test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
         let mut worth_showing = worth_showing();
         let shown: Vec<&str> = TWO_PROGRAMS.lines().filter(|line| worth_showing(line)).collect();
         assert!(!shown.contains(&"some output") && !shown.contains(&"    fifo"));
-        assert!(shown.contains(&"SKIP fifo: and one processor only"));
+        assert!(shown.contains(&"SKIP fifo: and one CPU only"));
         assert!(shown.contains(&"test crates/units/src/b.rs - b (line 9) ... ignored"));
         assert!(worth_showing("failures:") && worth_showing("---- bad stdout ----"));
         assert!(worth_showing("panicked"));

@@ -42,7 +42,7 @@ fn untested(page: &str) -> impl Iterator<Item = &str> {
         .map(|(rest, _)| rest)
 }
 
-/// The functions that the Rust and Python files below a folder define.
+/// The functions that the Rust and Python files below a directory define.
 fn collect(folder: &Path, defined: &mut BTreeSet<String>) -> Result<()> {
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();

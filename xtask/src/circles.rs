@@ -32,7 +32,7 @@ pub(crate) fn complaints(packages: &[Package]) -> Result<Vec<String>> {
     Ok(judged(&found, &KNOWN))
 }
 
-/// What is wrong with the circles of crates that were found, where some are known.
+/// The complaints about the circles of some crates, where some are known.
 fn judged(found: &[(String, String)], known: &[(&str, &str)]) -> Vec<String> {
     let is = |(name, circle): &(String, String), row: &(&str, &str)| name == row.0 && circle == row.1;
     let new = found.iter().filter(|one| !known.iter().any(|row| is(one, row)));

@@ -1,4 +1,4 @@
-//! What is delivered is built with the same features as the tests, so that it is built once: a dependency with one feature more is another
+//! Delivered programs are built with the same features as the tests, so that it is built once: a dependency with one feature more is another
 //! dependency, and so is everything above it.
 
 use crate::process::cargo;

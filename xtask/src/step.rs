@@ -15,7 +15,7 @@ pub(crate) struct Counts {
     pub(crate) passed: usize,
     pub(crate) failures: Vec<String>,
     pub(crate) skips: Vec<Skip>,
-    /// What the failed tests printed, to be shown once more at the end, where somebody looks first.
+    /// What the failed tests printed, to be shown once more at the end, where a reader looks first.
     pub(crate) details: Vec<String>,
     /// Tests and how long each took, s, where that is known.
     pub(crate) times: Vec<(String, f64)>,

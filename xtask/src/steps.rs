@@ -6,8 +6,8 @@ use crate::step::Counts;
 use crate::summary::{StepResult, all_passed, summary};
 use crate::wheel::{self, PYTHON};
 use crate::{
-    architecture, book, check_list, circles, dependency_list, features, imports, junit, licences, metadata,
-    packages, rust_tests, unsafe_code,
+    architecture, book, check_list, circles, dependency_list, features, imports, junit, language, licences,
+    metadata, packages, rust_tests, unsafe_code,
 };
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -17,7 +17,7 @@ use std::time::Instant;
 type Run = fn() -> Result<Counts>;
 
 /// Cheap checks first. [`GUESTS`] comes last.
-const STEPS: [(&str, Run); 20] = [
+const STEPS: [(&str, Run); 21] = [
     ("format", format),
     ("imports", || Ok(Counts::of_complaints(imports::complaints(&metadata::workspace()?)))),
     ("circles", || Ok(Counts::of_complaints(circles::complaints(&metadata::workspace()?)?))),
@@ -27,6 +27,7 @@ const STEPS: [(&str, Run); 20] = [
     ("features", || Ok(Counts::of_complaints(features::complaints()?))),
     ("checks", || Ok(Counts::of_complaints(check_list::complaints()?))),
     ("architecture", || Ok(Counts::of_complaints(architecture::complaints(&metadata::workspace()?)?))),
+    ("language", || Ok(Counts::of_complaints(language::complaints()?))),
     ("licences", || licences::check(&metadata::workspace()?)),
     ("ruff", ruff),
     (BUILD, build),
@@ -48,8 +49,18 @@ pub(crate) fn names() -> Vec<&'static str> {
 }
 
 /// What is run before every commit: what takes seconds. The tests that do come after them.
-const QUICK: [&str; 9] =
-    ["format", "clippy", "architecture", "imports", "circles", "unsafe", "dependencies", "checks", "ruff"];
+const QUICK: [&str; 10] = [
+    "format",
+    "clippy",
+    "architecture",
+    "imports",
+    "circles",
+    "unsafe",
+    "dependencies",
+    "checks",
+    "language",
+    "ruff",
+];
 
 /// The steps of [`QUICK`] and the quick tests; whether none failed.
 pub(crate) fn check() -> bool {
@@ -200,10 +211,10 @@ fn stubs() -> Result<Counts> {
     Ok(counts)
 }
 
-/// The tests in some folders; they find the program in the environment variable `SWTCH_BIN`.
-fn pytest(folders: &[&str], name: &str) -> Result<Counts> {
-    if let Some(folder) = folders.iter().find(|folder| !Path::new(folder).is_dir()) {
-        return Ok(Counts::skipped(name, format!("there is no {folder} yet")));
+/// The tests in some directories; they find the program in the environment variable `SWTCH_BIN`.
+fn pytest(directories: &[&str], name: &str) -> Result<Counts> {
+    if let Some(directory) = directories.iter().find(|directory| !Path::new(directory).is_dir()) {
+        return Ok(Counts::skipped(name, format!("there is no {directory} yet")));
     }
     if let Some(skipped) = without_python(name) {
         return Ok(skipped);
@@ -214,7 +225,7 @@ fn pytest(folders: &[&str], name: &str) -> Result<Counts> {
     let mut command = Command::new(PYTHON);
     command
         .args(["-m", "pytest", "-q", "-rs"])
-        .args(folders)
+        .args(directories)
         .arg(format!("--junitxml={report}"))
         .env("SWTCH_BIN", std::path::absolute("target/release/swtch")?);
     let outcome = stream(&mut command)?;
@@ -243,8 +254,11 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_a_skip_with_its_reason() {
-        let counts = pytest(&["no/such/folder"], "x").unwrap();
-        assert_eq!((counts.passed, counts.skips[0].reason.as_str()), (0, "there is no no/such/folder yet"));
+    fn a_directory_that_is_not_there_is_a_skip_with_its_reason() {
+        let counts = pytest(&["no/such/directory"], "x").unwrap();
+        assert_eq!(
+            (counts.passed, counts.skips[0].reason.as_str()),
+            (0, "there is no no/such/directory yet")
+        );
     }
 }

@@ -4,10 +4,10 @@ use crate::step::Counts;
 use std::fmt::Write as _;
 use swtch_units::TextTable;
 
-/// Of what failed tests printed, the summary repeats so many lines a step; all of it stands above.
+/// Of what failed tests printed, the summary repeats this many lines a step; all of it stands above.
 const DETAIL_LINES: usize = 60;
 
-/// So many tests are named with the time that they took.
+/// This many tests are named with the time that they took.
 const SLOWEST: usize = 10;
 
 pub(crate) struct StepResult {

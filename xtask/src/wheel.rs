@@ -10,9 +10,9 @@ const WHEELS: &str = "target/wheels";
 /// What a wheel carries here is installed as a command (PEP 427, the data directory).
 const SCRIPTS: &str = "python/swtch.data/scripts";
 
-/// Likewise what goes below the environment's own folder: where `swtch faas` looks for its handlers.
+/// Likewise what goes below the environment's own directory: where `swtch faas` looks for its handlers.
 const FUNCTIONS: &str = "python/swtch.data/data/share/swtch/functions";
-/// What of the handlers' folders nobody deploys.
+/// Parts of the handlers' directories that are not deployed.
 const NOT_CARRIED: [&str; 6] = ["tests", "test", "vectors", "target", "node_modules", "__pycache__"];
 
 /// The chore: builds the wheel and says where it is.
@@ -27,7 +27,7 @@ pub(crate) fn wheel() -> Result<bool> {
     Ok(outcome.succeeded)
 }
 
-/// Builds the wheel, the command inside, alone in its folder. It shares the release profile, and so what is built, with
+/// Builds the wheel, the command inside, alone in its directory. It shares the release profile, and so what is built, with
 /// everything else. `command`: cargo's arguments that build the command. Where a step before has built, they must be the same: alone, or
 /// without this module or the tests, the command's dependencies have other features, and most of them would be built once more.
 pub(crate) fn build(command: &[&str]) -> Result<Outcome> {

@@ -1,6 +1,7 @@
 //! Arguments in: the only place that knows the command line.
 
 pub(crate) mod export;
+pub(crate) mod groups;
 pub(crate) mod import;
 pub(crate) mod record;
 pub(crate) mod sched;

@@ -7,7 +7,6 @@ mod console;
 mod output;
 
 use args::{Cli, Command};
-use clap::Parser;
 use std::process::ExitCode;
 use swtch_vm::guest;
 
@@ -16,7 +15,7 @@ fn main() -> ExitCode {
     if guest::is_first_process() {
         return guest::run().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
-    let cli = match Cli::try_parse() {
+    let cli = match args::groups::parse::<Cli>() {
         Ok(cli) => cli,
         Err(error) => return args::report(&error),
     };

@@ -33,7 +33,7 @@ pub enum FairnessError {
         most: f64,
     },
     /// A parameter that the policy does not have.
-    #[error("{parameter} is no parameter of {policy}; {own}")]
+    #[error("{parameter} is not a parameter of {policy}; {own}")]
     NotOfPolicy {
         /// Which.
         parameter: &'static str,

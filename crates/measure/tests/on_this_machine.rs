@@ -24,7 +24,7 @@ fn row(profile: &Profile, tasks: Tasks) -> &Direct {
     profile.direct.iter().find(|row| row.tasks == tasks).unwrap()
 }
 
-/// One at a time: two runs on one processor would be each other's noise.
+/// One at a time: two runs on one CPU would be each other's noise.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {

@@ -42,7 +42,7 @@ pyo3::create_exception!(
     swtch,
     TraceError,
     PyValueError,
-    "A folder that is no Trace of this version, or a table that a Trace lacks."
+    "A directory that is not a Trace of this version, or a table that a Trace lacks."
 );
 
 pub(crate) fn measure_error(error: &swtch_measure::MeasureError) -> PyErr {
@@ -60,7 +60,7 @@ pub(crate) fn file_error(error: &FileError) -> PyErr {
     }
 }
 
-/// What the system refused is an `OSError` of its kind; what the folder holds is a `TraceError`.
+/// What the system refused is an `OSError` of its kind; what the directory holds is a `TraceError`.
 pub(crate) fn trace_error(error: &swtch_trace::TraceError) -> PyErr {
     use swtch_trace::TraceError as Cause;
     let kind = match error {

@@ -79,7 +79,7 @@ fn time_limit(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
         return Err(UsageError::new_err(OptionsError::TimeLimit(seconds).to_string()));
     }
     Duration::try_from_secs_f64(seconds).map_err(|_| {
-        UsageError::new_err(format!("a time limit of {value} s is no length of time; give for example 30"))
+        UsageError::new_err(format!("a time limit of {value} s is not a length of time; give for example 30"))
     })
 }
 

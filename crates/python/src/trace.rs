@@ -56,15 +56,15 @@ struct Priced<'a> {
 
 #[pymethods]
 impl Trace {
-    /// Reads the Trace in a folder.
+    /// Reads the Trace in a directory.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         Self::open(py, &path)
     }
 
-    /// The folder it was read from.
+    /// The directory it was read from.
     #[getter]
-    fn folder(&self) -> &Path {
+    fn directory(&self) -> &Path {
         self.0.folder()
     }
 

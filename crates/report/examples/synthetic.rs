@@ -1,4 +1,4 @@
-//! Writes the invented profile of the tests as JSON into a folder: `synthetic fixtures/profiles`.
+//! Writes the invented profile of the tests as JSON into a directory: `synthetic fixtures/profiles`.
 
 #[path = "../tests/synthetic/mod.rs"]
 mod synthetic;

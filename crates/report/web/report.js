@@ -71,7 +71,7 @@
     // As an image its parts could not be reached one by one; a group lets a screen reader in.
     svg.setAttribute("role", "group");
     marks.forEach((mark, i) => {
-      // The browser's own tooltip would stand beside ours.
+      // The browser's own tooltip would appear next to ours.
       const title = mark.querySelector("title");
       mark.setAttribute("aria-label", title.textContent);
       title.remove();

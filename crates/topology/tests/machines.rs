@@ -14,7 +14,7 @@ fn machine(name: &str) -> Host {
     Host::read(&folder(name)).unwrap()
 }
 
-/// The processors of each placement, in the order of `Placement::ALL`; or why there are none.
+/// The CPUs of each placement, in the order of `Placement::ALL`; or why there are none.
 fn pairs(host: &Host) -> Vec<String> {
     Placement::ALL
         .iter()

@@ -1,4 +1,4 @@
-//! Any file of a machine may hold anything: reading, choosing processors and judging never panic.
+//! Any file of a machine may hold anything: reading, choosing CPUs and judging never panic.
 
 use std::fs;
 use std::path::{Path, PathBuf};

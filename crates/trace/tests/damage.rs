@@ -38,7 +38,7 @@ fn read_all(folder: &Path) -> Result<(), TraceError> {
     trace.switches().try_for_each(|row| row.map(drop))
 }
 
-/// Every way of damaging `file` in `folder`; how many were found out.
+/// Every way of damaging `file` in `directory`; how many were found out.
 fn damage(folder: &Path, file: &str) -> usize {
     let path = folder.join(file);
     let whole = fs::read(&path).unwrap();

@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// A busy server: eight processors, 300 threads, a switch every four microseconds.
+/// A busy server: eight CPUs, 300 threads, a switch every four microseconds.
 fn busy_server(count: usize) -> Vec<SwitchRow> {
     let mut random = Random(88_172_645_463_325_252);
     let mut running = [0; 8];

@@ -18,7 +18,7 @@ use swtch_sim::workloads::{Hackbench, PingPong, Spin};
 use swtch_stats::median;
 use swtch_units::CpuId;
 
-/// Runs of each program, when nobody says how many.
+/// Runs of each program without an option.
 const RUNS: usize = 5;
 /// Iterations of the loop that a task which only computes does.
 const SPIN_ITERATIONS: u64 = 1_000_000_000;
@@ -26,7 +26,7 @@ const SPIN_ITERATIONS: u64 = 1_000_000_000;
 /// A program, and the workload that stands for it.
 struct Case {
     name: &'static str,
-    /// `perf bench` with these arguments; none: tasks that only compute, so many.
+    /// `perf bench` with these arguments; none: this many tasks that only compute.
     program: Result<&'static [&'static str], u32>,
     simulated: Workload,
 }
@@ -154,7 +154,8 @@ fn runs_of(text: &str) -> Result<usize> {
 /// Compares every program whose name has the part in it.
 fn compare(profile: &str, runs: usize, part: &str) -> Result<()> {
     let text = std::fs::read_to_string(profile).with_context(|| format!("cannot read {profile}"))?;
-    let profile: Profile = serde_json::from_str(&text).with_context(|| format!("{profile} is no Profile"))?;
+    let profile: Profile =
+        serde_json::from_str(&text).with_context(|| format!("{profile} is not a Profile"))?;
     // With both CPUs busy, as in the mixes: a core at work slows its neighbour down.
     let cpus = std::thread::available_parallelism()?.get() as u32;
     let wanted = |cases: Vec<Case>| cases.into_iter().filter(|case| case.name.contains(part));

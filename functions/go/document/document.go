@@ -150,7 +150,7 @@ type Inferred struct {
 	From        string   `json:"from"`
 }
 
-// PlatformQuota is the control group's own numbers, their difference over the invocation.
+// PlatformQuota is the cgroup's own numbers, their difference over the invocation.
 type PlatformQuota struct {
 	Version          int    `json:"version"`
 	PeriodNs         *int64 `json:"period_ns"`

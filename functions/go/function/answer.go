@@ -58,9 +58,9 @@ func Answer(asked request.Request, platform, id string, worked ...func()) docume
 		})
 		d.Work = &done
 	}
-	d.Throttling.Platform = host.Since(quota, host.Quota(root))
+	d.Throttling.Platform = host.Between(quota, host.Quota(root))
 	if d.Throttling.Platform == nil {
-		missing.Add("throttling.platform", "no control group with the cpu controller can be read")
+		missing.Add("throttling.platform", "no cgroup with the cpu controller can be read")
 	}
 	d.Usage = readUsage().since(began, gvisor, missing)
 	return d

@@ -14,7 +14,7 @@ import (
 
 const (
 	mostGaps = 2000
-	// Without a period to be found, shares are of so many windows.
+	// Without a period to be found, shares are of this many windows.
 	windows = 10
 )
 
@@ -30,7 +30,7 @@ func spin(asked request.Request, missing *document.UnavailableList) (*document.C
 	first, window := 0.0, span/windows
 	inferred := &document.Inferred{From: spun.From}
 	received := float64(spun.CPUNs) / span
-	found, err := quota.Infer(spun.Stretches)
+	found, err := quota.Infer(spun.Intervals)
 	if err == nil {
 		cpus := found.QuotaNs / found.PeriodNs
 		inferred.PeriodNs, inferred.QuotaNs, inferred.CPUs = &found.PeriodNs, &found.QuotaNs, &cpus
@@ -42,9 +42,9 @@ func spin(asked request.Request, missing *document.UnavailableList) (*document.C
 		missing.Add("throttling.inferred.quota_ns", err.Error())
 	}
 	throttling.Inferred = inferred
-	throttling.Gaps, throttling.GapsLeftOut = longest(quota.Idle(spun.Stretches))
+	throttling.Gaps, throttling.GapsLeftOut = longest(quota.Idle(spun.Intervals))
 	cpu := &document.CPU{SpunNs: spun.CPUNs, Spinners: asked.Spinners}
-	if shares := quota.Shares(spun.Stretches, first, window, span); len(shares) > 0 {
+	if shares := quota.Shares(spun.Intervals, first, window, span); len(shares) > 0 {
 		share := stats.Of(shares)
 		cpu.Share = &share
 	} else {

@@ -9,19 +9,19 @@ import (
 	"github.com/swtch-tools/swtch/functions/go/document"
 )
 
-// More is no limit: control groups v1 say "none" by a number near 2^63.
+// More means no limit: cgroups v1 say "none" by a number near 2^63.
 const largestLimit = 1 << 60
 
-// Quota reads the CPU quota that this process is under and what it has cost so far. Nil where no control group can be read.
+// Quota reads the CPU quota that this process is under and what it has cost so far. Nil where no cgroup can be read.
 func Quota(root string) *document.PlatformQuota {
-	if folders := groups(root, "cpu"); len(folders) > 0 {
-		return limited(folders, quotaV1)
+	if directories := groups(root, "cpu"); len(directories) > 0 {
+		return limited(directories, quotaV1)
 	}
 	return limited(groups(root, ""), quotaV2)
 }
 
-// Since is what it has cost since an earlier reading.
-func Since(before, after *document.PlatformQuota) *document.PlatformQuota {
+// Between is what it has cost since an earlier reading.
+func Between(before, after *document.PlatformQuota) *document.PlatformQuota {
 	if before == nil || after == nil || before.Source != after.Source {
 		return after
 	}
@@ -40,10 +40,10 @@ func less(after, before *int64) *int64 {
 }
 
 // The innermost group that has a quota; without any, the process's own.
-func limited(folders []string, read func(string) *document.PlatformQuota) *document.PlatformQuota {
+func limited(directories []string, read func(string) *document.PlatformQuota) *document.PlatformQuota {
 	var own *document.PlatformQuota
-	for _, folder := range folders {
-		quota := read(folder)
+	for _, directory := range directories {
+		quota := read(directory)
 		if quota == nil {
 			continue
 		}
@@ -57,26 +57,26 @@ func limited(folders []string, read func(string) *document.PlatformQuota) *docum
 	return own
 }
 
-func quotaV1(folder string) *document.PlatformQuota {
-	period := whole(first(folder, "cpu.cfs_period_us"), 1000)
+func quotaV1(directory string) *document.PlatformQuota {
+	period := whole(first(directory, "cpu.cfs_period_us"), 1000)
 	if period == nil {
 		return nil
 	}
-	source := filepath.Join(folder, "cpu.stat")
+	source := filepath.Join(directory, "cpu.stat")
 	quota := &document.PlatformQuota{
-		Version: 1, PeriodNs: period, QuotaNs: whole(first(folder, "cpu.cfs_quota_us"), 1000), Source: source,
+		Version: 1, PeriodNs: period, QuotaNs: whole(first(directory, "cpu.cfs_quota_us"), 1000), Source: source,
 		Periods: counter(source, "nr_periods", 1), PeriodsThrottled: counter(source, "nr_throttled", 1),
 		ThrottledNs: counter(source, "throttled_time", 1),
 	}
 	return quota
 }
 
-func quotaV2(folder string) *document.PlatformQuota {
-	limit, period, found := strings.Cut(first(folder, "cpu.max"), " ")
+func quotaV2(directory string) *document.PlatformQuota {
+	limit, period, found := strings.Cut(first(directory, "cpu.max"), " ")
 	if !found {
 		return nil
 	}
-	source := filepath.Join(folder, "cpu.stat")
+	source := filepath.Join(directory, "cpu.stat")
 	return &document.PlatformQuota{
 		Version: 2, PeriodNs: whole(period, 1000), QuotaNs: whole(limit, 1000), Source: source,
 		Periods: counter(source, "nr_periods", 1), PeriodsThrottled: counter(source, "nr_throttled", 1),
@@ -91,16 +91,16 @@ func memoryLimit(root string) *int64 {
 			least = limit
 		}
 	}
-	for _, folder := range groups(root, "memory") {
-		note(whole(first(folder, "memory.limit_in_bytes"), 1))
+	for _, directory := range groups(root, "memory") {
+		note(whole(first(directory, "memory.limit_in_bytes"), 1))
 	}
-	for _, folder := range groups(root, "") {
-		note(whole(first(folder, "memory.max"), 1))
+	for _, directory := range groups(root, "") {
+		note(whole(first(directory, "memory.max"), 1))
 	}
 	return least
 }
 
-// groups are the folders of this process's control group and those above it, innermost first: of a controller of version 1, or of version 2
+// groups are the directories of this process's cgroup and those above it, innermost first: of a controller of version 1, or of version 2
 // for an empty name.
 func groups(root, controller string) []string {
 	own, known := ownGroup(root, controller)
@@ -153,11 +153,11 @@ func has(list, wanted string) bool {
 }
 
 func upwards(top, inner string) []string {
-	var folders []string
+	var directories []string
 	for path := filepath.Clean("/" + inner); ; path = filepath.Dir(path) {
-		folders = append(folders, filepath.Join(top, path))
+		directories = append(directories, filepath.Join(top, path))
 		if path == "/" {
-			return folders
+			return directories
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A tree of files under a folder that goes away with the test.
+// A tree of files under a directory that goes away with the test.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -27,7 +27,7 @@ func Read(root, platform string, unavailable *document.UnavailableList) document
 	}
 	h.MemoryLimitBytes = memoryLimit(root)
 	if h.MemoryLimitBytes == nil {
-		unavailable.Add("host.memory_limit_bytes", "no control group of this process has a limit that can be read")
+		unavailable.Add("host.memory_limit_bytes", "no cgroup of this process has a limit that can be read")
 	}
 	return h
 }

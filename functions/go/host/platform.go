@@ -9,7 +9,7 @@ import (
 	"github.com/swtch-tools/swtch/functions/go/document"
 )
 
-// What each platform's environment variables are called, best first; those of swtch faas count on any of them.
+// The names of each platform's environment variables, best first; those of swtch faas count on any of them.
 var (
 	nameVariables = map[string][]string{
 		"lambda":   {"AWS_LAMBDA_FUNCTION_NAME"},

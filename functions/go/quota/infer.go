@@ -23,9 +23,9 @@ const (
 	nearlyBest = 0.7
 	// Of what most periods ran: less is not the quota.
 	leastRan = 0.75
-	// Accidents of so many in all trials are accepted.
+	// This many accidents in all trials are accepted.
 	accident = 0.01
-	// The kernel takes no quota below 1 ms (kernel/sched/core.c: min_cfs_quota_period); what is inferred may be a little less than what is set.
+	// The kernel takes no quota below 1 ms (kernel/sched/core.c: min_cfs_quota_period); the inferred quota may be a little less than the one that is set.
 	smallestNs = 900_000
 	// As well as quotas are inferred.
 	near = 0.02
@@ -51,7 +51,7 @@ func (g gap) length() int64 { return g.end - g.start }
 
 // Infer finds period and quota in what each thread ran. A throttled thread begins to run again when its quota is refilled, at the
 // boundary of a period; a preempted one at any time. The error says why there is none, in one line.
-func Infer(threads [][]Stretch) (Inferred, error) {
+func Infer(threads [][]Interval) (Inferred, error) {
 	all := gapsOf(threads)
 	typical := typicalLength(all)
 	// Being preempted is shorter than being throttled, on a busy machine much oftener too: then only the longest gaps tell.
@@ -68,11 +68,11 @@ func Infer(threads [][]Stretch) (Inferred, error) {
 }
 
 // Gaps of all threads, by their ends.
-func gapsOf(threads [][]Stretch) []gap {
+func gapsOf(threads [][]Interval) []gap {
 	var gaps []gap
-	for _, stretches := range threads {
-		for i := 1; i < len(stretches); i++ {
-			gaps = append(gaps, gap{stretches[i-1].EndNs, stretches[i].StartNs})
+	for _, intervals := range threads {
+		for i := 1; i < len(intervals); i++ {
+			gaps = append(gaps, gap{intervals[i-1].EndNs, intervals[i].StartNs})
 		}
 	}
 	sort.Slice(gaps, func(a, b int) bool { return gaps[a].end < gaps[b].end })
@@ -240,7 +240,7 @@ func binomialTail(n, k int, chance float64) float64 {
 }
 
 // measure adds up what ran from boundary to boundary, where the quota was used up each time.
-func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, error) {
+func (g grid) measure(threads [][]Interval, gaps []gap) (Inferred, error) {
 	found := Inferred{PeriodNs: g.period}
 	ends := map[float64]bool{}   // Boundaries at which a gap ended,
 	within := map[float64]bool{} // and those that lie in one: their quota was owed.
@@ -259,20 +259,20 @@ func (g grid) measure(threads [][]Stretch, gaps []gap) (Inferred, error) {
 	order := slices.Sorted(maps.Keys(ends))
 	span := order[len(order)-1] - order[0]
 	if len(order) > 4 {
-		// What was overrun before the spinning is owed in the first period.
+		// Time that was overrun before the spinning is owed in the first period.
 		order = order[1:]
 	}
 	cpu := make([]map[float64]int64, len(threads))
-	for i, stretches := range threads {
-		cpu[i] = g.cpuAtBoundaries(stretches)
+	for i, intervals := range threads {
+		cpu[i] = g.cpuAtBoundaries(intervals)
 	}
 	ranBetween := func(from, to float64) float64 {
 		ran := 0.0
-		for i, stretches := range threads {
+		for i, intervals := range threads {
 			if cpu[i][from] > 0 && cpu[i][to] > 0 {
 				ran += float64(cpu[i][to] - cpu[i][from])
 			} else {
-				ran += overlap(stretches, g.boundary(from), g.boundary(to))
+				ran += overlap(intervals, g.boundary(from), g.boundary(to))
 			}
 		}
 		return ran
@@ -336,11 +336,11 @@ func usedUp(segments []segment) (ran, periods float64) {
 }
 
 // cpuAtBoundaries is a spinner's CPU time: what the quota was charged with, the kernel's part in it that it does not see.
-func (g grid) cpuAtBoundaries(stretches []Stretch) map[float64]int64 {
+func (g grid) cpuAtBoundaries(intervals []Interval) map[float64]int64 {
 	at := map[float64]int64{}
-	for i := 1; i < len(stretches); i++ {
-		s := stretches[i]
-		if s.CPUNs == 0 || !g.ends(gap{stretches[i-1].EndNs, s.StartNs}) {
+	for i := 1; i < len(intervals); i++ {
+		s := intervals[i]
+		if s.CPUNs == 0 || !g.ends(gap{intervals[i-1].EndNs, s.StartNs}) {
 			continue
 		}
 		k := g.index(float64(s.StartNs))
@@ -352,9 +352,9 @@ func (g grid) cpuAtBoundaries(stretches []Stretch) map[float64]int64 {
 }
 
 // overlap is how long a spinner ran between two times.
-func overlap(stretches []Stretch, from, to float64) float64 {
+func overlap(intervals []Interval, from, to float64) float64 {
 	ran := 0.0
-	for _, s := range stretches {
+	for _, s := range intervals {
 		ran += max(0, min(to, float64(s.EndNs))-max(from, float64(s.StartNs)))
 	}
 	return ran

@@ -33,10 +33,10 @@ func TestGapsTellTheQuota(t *testing.T) {
 	}
 	for _, vector := range file.Vectors {
 		t.Run(vector.Name, func(t *testing.T) {
-			threads := make([][]Stretch, len(vector.Spinners))
+			threads := make([][]Interval, len(vector.Spinners))
 			for i, spinner := range vector.Spinners {
 				for _, s := range spinner {
-					threads[i] = append(threads[i], Stretch{StartNs: s[0], EndNs: s[1]})
+					threads[i] = append(threads[i], Interval{StartNs: s[0], EndNs: s[1]})
 				}
 			}
 			found, err := Infer(threads)

@@ -42,7 +42,7 @@ func init() {
 
 type task struct{ BeginNs, EndNs int64 }
 
-// A spinner tells that it is there, is told when to spin, and tells what it saw.
+// A spinner reports that it has started, waits for the time to spin, and reports what it saw.
 func spinTask(in io.Reader, out io.Writer) error {
 	cpu, err := strconv.Atoi(os.Getenv(spinVariable))
 	if err != nil {
@@ -62,8 +62,8 @@ func spinTask(in io.Reader, out io.Writer) error {
 	}
 	parent := ppid()
 	var spun Spun
-	stretches, cpuNs := spinOne(asked.BeginNs, asked.EndNs, clock.ProcessCPUNs, func() bool { return ppid() == parent })
-	spun.Stretches, spun.CPUNs = [][]Stretch{stretches}, cpuNs
+	intervals, cpuNs := spinOne(asked.BeginNs, asked.EndNs, clock.ProcessCPUNs, func() bool { return ppid() == parent })
+	spun.Intervals, spun.CPUNs = [][]Interval{intervals}, cpuNs
 	return json.NewEncoder(out).Encode(spun)
 }
 
@@ -139,11 +139,11 @@ func spinProcesses(cpus []int, durationNs int64) (Spun, error) {
 		if err := json.NewDecoder(s.out).Decode(&one); err != nil {
 			return Spun{}, fmt.Errorf("a spinner ended without an answer: %w", err)
 		}
-		last := one.Stretches[0][len(one.Stretches[0])-1]
+		last := one.Intervals[0][len(one.Intervals[0])-1]
 		// It may have been stopped just before its end.
 		all.WallNs = max(all.WallNs, last.EndNs)
 		all.CPUNs += one.CPUNs
-		all.Stretches = append(all.Stretches, one.Stretches...)
+		all.Intervals = append(all.Intervals, one.Intervals...)
 	}
 	return all, nil
 }

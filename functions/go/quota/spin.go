@@ -18,8 +18,8 @@ const (
 	chargeNs = 100_000
 )
 
-// Stretch is a time without a gap, since the beginning of the spinning.
-type Stretch struct {
+// Interval is a time without a gap, since the beginning of the spinning.
+type Interval struct {
 	StartNs, EndNs int64
 	CPUNs          int64 // The spinner's CPU time at its start; 0 where it was not asked for.
 }
@@ -28,11 +28,11 @@ type Stretch struct {
 type Spun struct {
 	WallNs    int64
 	CPUNs     int64
-	Stretches [][]Stretch
+	Intervals [][]Interval
 	From      string // What spun, and why in threads of this process if it did.
 }
 
-// Spin keeps so many processes busy for so long, each reading the clock: threads of this process where there can be no others. Pinned, each
+// Spin keeps this many processes busy for this long, each reading the clock: threads of this process where there can be no others. Pinned, each
 // has a CPU of its own when they are as many as the CPUs, and a single one stays where it is.
 func Spin(spinners int, duration time.Duration, pinned bool, allowed []int) Spun {
 	cpus := make([]int, spinners)
@@ -59,9 +59,9 @@ func Spin(spinners int, duration time.Duration, pinned bool, allowed []int) Spun
 }
 
 func spinThreads(threads int, durationNs int64) Spun {
-	// A goroutine without a processor of the runtime would wait for one, and that would look like a gap.
+	// A goroutine without a P (the Go scheduler's slot for running) would wait for one, and that would look like a gap.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(threads+1, runtime.GOMAXPROCS(0))))
-	spun := Spun{Stretches: make([][]Stretch, threads)}
+	spun := Spun{Intervals: make([][]Interval, threads)}
 	cpuNs := make([]int64, threads)
 	spent := clock.ThreadCPUNs
 	if threads == 1 {
@@ -76,7 +76,7 @@ func spinThreads(threads int, durationNs int64) Spun {
 			defer all.Done()
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			spun.Stretches[i], cpuNs[i] = spinOne(begin, begin+durationNs, spent, func() bool { return true })
+			spun.Intervals[i], cpuNs[i] = spinOne(begin, begin+durationNs, spent, func() bool { return true })
 		}()
 	}
 	all.Wait()
@@ -87,19 +87,19 @@ func spinThreads(threads int, durationNs int64) Spun {
 	return spun
 }
 
-// spinOne calls nothing where the runtime could stop it to run something else. Spent is the CPU time that is told.
-func spinOne(begin, end int64, spent func() int64, goOn func() bool) ([]Stretch, int64) {
-	stretches := make([]Stretch, 0, 4096)
+// spinOne calls nothing where the runtime could stop it to run something else. Spent is the CPU time that is reported.
+func spinOne(begin, end int64, spent func() int64, goOn func() bool) ([]Interval, int64) {
+	intervals := make([]Interval, 0, 4096)
 	cpu := spent()
 	last := clock.MonotonicNs()
-	stretch := Stretch{StartNs: last - begin, CPUNs: cpu}
+	interval := Interval{StartNs: last - begin, CPUNs: cpu}
 	charged := last
 	for last < end {
 		now := clock.MonotonicNs()
 		if now-last > gapNs {
-			stretch.EndNs = last - begin
-			stretches = append(stretches, stretch)
-			stretch = Stretch{StartNs: now - begin, CPUNs: spent()}
+			interval.EndNs = last - begin
+			intervals = append(intervals, interval)
+			interval = Interval{StartNs: now - begin, CPUNs: spent()}
 		}
 		last = now
 		if now-charged > chargeNs {
@@ -110,17 +110,17 @@ func spinOne(begin, end int64, spent func() int64, goOn func() bool) ([]Stretch,
 			}
 		}
 	}
-	stretch.EndNs = last - begin
-	return append(stretches, stretch), spent() - cpu
+	interval.EndNs = last - begin
+	return append(intervals, interval), spent() - cpu
 }
 
 // Idle is when no thread ran, from the beginning of the spinning: [start, length].
-func Idle(threads [][]Stretch) [][2]int64 {
-	var all []Stretch
-	for _, stretches := range threads {
-		all = append(all, stretches...)
+func Idle(threads [][]Interval) [][2]int64 {
+	var all []Interval
+	for _, intervals := range threads {
+		all = append(all, intervals...)
 	}
-	slices.SortFunc(all, func(a, b Stretch) int { return cmp.Compare(a.StartNs, b.StartNs) })
+	slices.SortFunc(all, func(a, b Interval) int { return cmp.Compare(a.StartNs, b.StartNs) })
 	idle := [][2]int64{}
 	var reached int64
 	for _, s := range all {
@@ -133,12 +133,12 @@ func Idle(threads [][]Stretch) [][2]int64 {
 }
 
 // Shares is how many CPUs the threads had in each whole window of time.
-func Shares(threads [][]Stretch, firstNs, windowNs, endNs float64) []float64 {
+func Shares(threads [][]Interval, firstNs, windowNs, endNs float64) []float64 {
 	var shares []float64
 	for from := firstNs; from+windowNs <= endNs; from += windowNs {
 		ran := 0.0
-		for _, stretches := range threads {
-			ran += overlap(stretches, from, from+windowNs)
+		for _, intervals := range threads {
+			ran += overlap(intervals, from, from+windowNs)
 		}
 		shares = append(shares, ran/windowNs)
 	}

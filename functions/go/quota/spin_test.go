@@ -34,13 +34,13 @@ func TestThreadsSpinWhereThereCanBeNoProcesses(t *testing.T) {
 
 func checkSpun(t *testing.T, spun Spun, spinners int) {
 	t.Helper()
-	if len(spun.Stretches) != spinners || spun.CPUNs <= 0 || spun.WallNs < short.Nanoseconds() {
-		t.Fatalf("%d spinners, %d ns CPU time, %d ns", len(spun.Stretches), spun.CPUNs, spun.WallNs)
+	if len(spun.Intervals) != spinners || spun.CPUNs <= 0 || spun.WallNs < short.Nanoseconds() {
+		t.Fatalf("%d spinners, %d ns CPU time, %d ns", len(spun.Intervals), spun.CPUNs, spun.WallNs)
 	}
-	for _, stretches := range spun.Stretches {
-		for i, s := range stretches {
-			if s.EndNs < s.StartNs || s.StartNs < 0 || i > 0 && (s.StartNs < stretches[i-1].EndNs || s.CPUNs < stretches[i-1].CPUNs) {
-				t.Errorf("stretch %d: %+v", i, s)
+	for _, intervals := range spun.Intervals {
+		for i, s := range intervals {
+			if s.EndNs < s.StartNs || s.StartNs < 0 || i > 0 && (s.StartNs < intervals[i-1].EndNs || s.CPUNs < intervals[i-1].CPUNs) {
+				t.Errorf("interval %d: %+v", i, s)
 			}
 		}
 	}

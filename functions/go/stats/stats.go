@@ -9,7 +9,7 @@ import (
 // Confidence of the interval of a median.
 const Confidence = 0.95
 
-// Estimate is what is said of all values.
+// Estimate summarises all values.
 type Estimate struct {
 	Median     float64  `json:"median"`
 	Low        float64  `json:"low"`

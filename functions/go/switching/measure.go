@@ -34,7 +34,7 @@ var openers = map[string]func(request.Request) (*exchange, error){
 	"pipe": openPipes, "condvar": openCondvar, "ring": openRing, "channel": openChannels,
 }
 
-// Measure runs the methods asked for, one after the other. What cannot be measured is in the list, and not in the answer.
+// Measure runs the methods asked for, one after the other. Methods that cannot be measured are in the list instead of the answer.
 func Measure(asked request.Request, gvisor bool, unavailable *document.UnavailableList) []document.Measurement {
 	measurements := []document.Measurement{}
 	for _, method := range asked.Methods {

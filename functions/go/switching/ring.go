@@ -153,7 +153,7 @@ func (r *ring) lapsAlone(times int) error {
 	return nil
 }
 
-// Every task ends when nobody holds the writing end before it.
+// Every task ends when no process holds the writing end before it.
 func (r *ring) close() {
 	for _, p := range append(r.pipes, r.alone...) {
 		p.close()

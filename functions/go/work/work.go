@@ -19,7 +19,7 @@ var sink uint64
 
 var perMs = sync.OnceValue(calibrate)
 
-// Do works for that many iterations, or with 0 for so many milliseconds of CPU time, by the speed that this process found at its first
+// Do works for that many iterations, or with 0 for this many milliseconds of CPU time, by the speed that this process found at its first
 // work. Two processes calibrate differently: only the same iterations can be compared. done is called before the CPU clock is read: at that
 // the kernel charges the work, and under a quota may stop it.
 func Do(ms float64, iterations int64, done func()) document.Work {

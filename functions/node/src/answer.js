@@ -49,7 +49,7 @@ async function document(request, platformName, id, done) {
   const worked = request.work_ms > 0 || request.iterations > 0 ? work(request.work_ms, request.iterations, done) : null;
   spun.throttling.platform = cgroup.since(quota, cgroup.quota(ROOT));
   if (!spun.throttling.platform) {
-    unavailable.push({ what: 'throttling.platform', why: 'no control group with the cpu controller can be read' });
+    unavailable.push({ what: 'throttling.platform', why: 'no cgroup with the cpu controller can be read' });
   }
   const used = usage(began, begin, usages, request.methods.includes('ring'), gvisor, unavailable);
   return { ...head, measurements, clock: described, ...spun, work: worked, usage: used, unavailable };

@@ -1,16 +1,16 @@
 'use strict';
-// The control group's own numbers, versions 1 and 2.
+// The cgroup's own numbers, versions 1 and 2.
 
 const path = require('node:path');
 const { firstLine, text, whole } = require('./files');
 
-/** More is no limit: version 1 says "none" by a number near 2^63. */
+/** More means no limit: version 1 says "none" by a number near 2^63. */
 const LARGEST_LIMIT = 2 ** 60;
 
-/** The CPU quota that this process is under and what it has cost so far; null where no control group can be read. */
+/** The CPU quota that this process is under and what it has cost so far; null where no cgroup can be read. */
 function quota(root) {
-  const folders = groups(root, 'cpu');
-  return folders.length > 0 ? limited(folders, quotaV1) : limited(groups(root, ''), quotaV2);
+  const directories = groups(root, 'cpu');
+  return directories.length > 0 ? limited(directories, quotaV1) : limited(groups(root, ''), quotaV2);
 }
 
 /** What it has cost since an earlier reading. */
@@ -21,25 +21,25 @@ function since(before, after) {
 }
 
 // The innermost group that has a quota; without any, the process's own.
-function limited(folders, read) {
-  const found = folders.map(read).filter((group) => group !== null);
+function limited(directories, read) {
+  const found = directories.map(read).filter((group) => group !== null);
   return found.find((group) => group.quota_ns !== null) ?? found[0] ?? null;
 }
 
-function quotaV1(folder) {
-  const period = whole(firstLine(folder, 'cpu.cfs_period_us'), 1000);
+function quotaV1(directory) {
+  const period = whole(firstLine(directory, 'cpu.cfs_period_us'), 1000);
   if (period === null) return null;
-  return { version: 1, period_ns: period, quota_ns: whole(firstLine(folder, 'cpu.cfs_quota_us'), 1000), ...costs(folder, 'throttled_time', 1) };
+  return { version: 1, period_ns: period, quota_ns: whole(firstLine(directory, 'cpu.cfs_quota_us'), 1000), ...costs(directory, 'throttled_time', 1) };
 }
 
-function quotaV2(folder) {
-  const [limit, period] = firstLine(folder, 'cpu.max').split(' ');
+function quotaV2(directory) {
+  const [limit, period] = firstLine(directory, 'cpu.max').split(' ');
   if (period === undefined) return null;
-  return { version: 2, period_ns: whole(period, 1000), quota_ns: whole(limit, 1000), ...costs(folder, 'throttled_usec', 1000) };
+  return { version: 2, period_ns: whole(period, 1000), quota_ns: whole(limit, 1000), ...costs(directory, 'throttled_usec', 1000) };
 }
 
-function costs(folder, throttled, unit) {
-  const source = path.join(folder, 'cpu.stat');
+function costs(directory, throttled, unit) {
+  const source = path.join(directory, 'cpu.stat');
   const counters = Object.fromEntries(text(source).split('\n').map((line) => line.split(' ')));
   return {
     periods: whole(counters.nr_periods),
@@ -52,13 +52,13 @@ function costs(folder, throttled, unit) {
 /** The tightest memory limit of this process's groups in bytes, or null. */
 function memoryLimit(root) {
   const limits = [
-    ...groups(root, 'memory').map((folder) => whole(firstLine(folder, 'memory.limit_in_bytes'))),
-    ...groups(root, '').map((folder) => whole(firstLine(folder, 'memory.max'))),
+    ...groups(root, 'memory').map((directory) => whole(firstLine(directory, 'memory.limit_in_bytes'))),
+    ...groups(root, '').map((directory) => whole(firstLine(directory, 'memory.max'))),
   ].filter((limit) => limit !== null && limit < LARGEST_LIMIT);
   return limits.length > 0 ? Math.min(...limits) : null;
 }
 
-// Folders of this process's control group and those above it, innermost first: of a controller of version 1, or of version 2 for ''.
+// Directories of this process's cgroup and those above it, innermost first: of a controller of version 1, or of version 2 for ''.
 function groups(root, controller) {
   const own = text(root, 'proc/self/cgroup')
     .split('\n')
@@ -81,10 +81,10 @@ function holds(kind, controller) {
 }
 
 function upwards(top, inner) {
-  const folders = [];
+  const directories = [];
   for (let at = path.join('/', inner); ; at = path.dirname(at)) {
-    folders.push(path.join(top, at));
-    if (at === '/') return folders;
+    directories.push(path.join(top, at));
+    if (at === '/') return directories;
   }
 }
 

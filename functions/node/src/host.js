@@ -20,7 +20,7 @@ function read(root, platform, unavailable) {
   };
   if (host.cpu_model === null) unavailable.push({ what: 'host.cpu_model', why: '/proc/cpuinfo has no model name' });
   if (host.memory_limit_bytes === null) {
-    unavailable.push({ what: 'host.memory_limit_bytes', why: 'no control group of this process has a limit that can be read' });
+    unavailable.push({ what: 'host.memory_limit_bytes', why: 'no cgroup of this process has a limit that can be read' });
   }
   return host;
 }

@@ -1,6 +1,6 @@
 'use strict';
 // Finds period and quota in what spinning threads ran. A throttled thread begins to run again when its quota is refilled, at the boundary of
-// a period; a preempted one at any time. A stretch is { start, end, cpu } in ns: without a gap, and the spinner's CPU time at its start,
+// a period; a preempted one at any time. A interval is { start, end, cpu } in ns: without a gap, and the spinner's CPU time at its start,
 // null where it was not asked for.
 
 /** How far from a period's boundary a throttled thread may begin to run again: others may have its CPU just then. */
@@ -17,9 +17,9 @@ const HIGHEST_HZ = 100;
 const NEARLY_BEST = 0.7;
 /** Of what most periods ran: less is not the quota. */
 const LEAST_RAN = 0.75;
-/** Accidents of so many in all trials are accepted. */
+/** This many accidents in all trials are accepted. */
 const ACCIDENT = 0.01;
-/** The kernel takes no quota below 1 ms (kernel/sched/core.c: min_cfs_quota_period); what is inferred may be a little less than what is set. */
+/** The kernel takes no quota below 1 ms (kernel/sched/core.c: min_cfs_quota_period); the inferred quota may be a little less than the one that is set. */
 const SMALLEST_NS = 0.9e6;
 /** As well as quotas are inferred. */
 const NEAR = 0.02;
@@ -42,8 +42,8 @@ function infer(threads) {
 
 // Of all threads, by their ends.
 function gapsOf(threads) {
-  const gaps = threads.flatMap((stretches) =>
-    stretches.slice(1).map(({ start: end, cpu }, i) => ({ start: stretches[i].end, end, length: end - stretches[i].end, cpu })),
+  const gaps = threads.flatMap((intervals) =>
+    intervals.slice(1).map(({ start: end, cpu }, i) => ({ start: intervals[i].end, end, length: end - intervals[i].end, cpu })),
   );
   return gaps.sort((a, b) => a.end - b.end);
 }
@@ -176,14 +176,14 @@ function measure(grid, threads, gaps) {
   }
   const order = [...ends].sort((a, b) => a - b);
   const all = order[order.length - 1] - order[0];
-  // What was overrun before the spinning is owed in the first period.
+  // Time that was overrun before the spinning is owed in the first period.
   if (order.length > 4) order.shift();
-  const cpus = threads.map((stretches) => cpuAtBoundaries(grid, stretches));
+  const cpus = threads.map((intervals) => cpuAtBoundaries(grid, intervals));
   const ranBetween = (from, to) =>
-    threads.reduce((sum, stretches, i) => {
+    threads.reduce((sum, intervals, i) => {
       const cpu = cpus[i];
       const known = cpu.has(from) && cpu.has(to);
-      return sum + (known ? cpu.get(to) - cpu.get(from) : overlap([stretches], grid.boundary(from), grid.boundary(to)));
+      return sum + (known ? cpu.get(to) - cpu.get(from) : overlap([intervals], grid.boundary(from), grid.boundary(to)));
     }, 0);
   const segments = [];
   for (let i = 1; i < order.length; i++) {
@@ -208,7 +208,7 @@ function measure(grid, threads, gaps) {
   };
 }
 
-// Why what gaps tell can be no quota of the kernel's, or null. The same in every language. What ran is of all threads over these periods, those
+// Why what gaps tell can be no quota of the kernel's, or null. The same in every language. The running time is of all threads over these periods, those
 // that did not use the quota up too: a quota holds for each of them, and what a CPU runs beyond it once, it owes.
 function whyNot(quota, period, ran, periods, threads) {
   const ms = (ns) => `${(ns / 1e6).toFixed(3)} ms`;
@@ -230,9 +230,9 @@ function usedUp(segments) {
 }
 
 // The spinner's CPU time: what the quota was charged with, other threads' and the kernel's part in it that it does not see.
-function cpuAtBoundaries(grid, stretches) {
+function cpuAtBoundaries(grid, intervals) {
   const at = new Map();
-  for (const gap of gapsOf([stretches])) {
+  for (const gap of gapsOf([intervals])) {
     if (gap.cpu === null || !grid.ends(gap)) continue;
     const k = grid.index(gap.end);
     if (!(at.get(k) <= gap.cpu)) at.set(k, gap.cpu);

@@ -24,7 +24,7 @@ const START_NS = 5e6;
 const WARM_UP_NS = 20e6;
 
 /**
- * What so many spinners ran in so much time: { threads, wall, cpu, from, usages } in ns from the beginning. Processes, each on a CPU of its own when
+ * What this many spinners ran in this time: { threads, wall, cpu, from, usages } in ns from the beginning. Processes, each on a CPU of its own when
  * they are as many as the CPUs and a single one where this process is; threads of this process where there can be none.
  */
 async function spin(spinners, ms, pinned) {
@@ -56,7 +56,7 @@ async function spinIn(spinners, ms, start) {
     const spun = await Promise.all(started.map((each) => each.answer()));
     // A spinner may have been stopped just before its end.
     const wall = Math.max(...spun.map(({ ended }) => ended)) - begin;
-    return { threads: spun.map(({ stretches }) => stretches), wall, ...costs(spun) };
+    return { threads: spun.map(({ intervals }) => intervals), wall, ...costs(spun) };
   } finally {
     await Promise.all(started.map((each) => each.end()));
   }
@@ -102,7 +102,7 @@ function refuseWithoutMemory(spinners) {
   }
 }
 
-// A process that says a line when it is there, is told a line, and says a line of what it saw.
+// A process that writes a line when it has started, reads a line, and writes a line of what it saw.
 function spinner(cpu) {
   const command = [process.execPath, ...OPTIONS, __filename, TASK];
   const [program, ...options] = cpu === null ? command : ['taskset', '-c', String(cpu), ...command];
@@ -113,7 +113,7 @@ function spinner(cpu) {
     child.once('close', (code, signal) => resolve(new Error(`a spinner ended with ${signal ?? code}`)));
     child.once('error', resolve);
   });
-  // That it ends is told by `ended`.
+  // `ended` reports its end.
   child.stdin.on('error', () => {});
   let text = '';
   let told = () => {};
@@ -145,7 +145,7 @@ function spinner(cpu) {
 
 // Other than in a process of its own, other spinners use its CPU time too.
 function spinOne({ begin, end, alone = true }) {
-  const stretches = [];
+  const intervals = [];
   const parent = process.ppid;
   while (clock.now() < begin);
   const cpuBefore = clock.cpuNs();
@@ -153,7 +153,7 @@ function spinOne({ begin, end, alone = true }) {
   let charged = last;
   let start = last;
   let cpu = cpuBefore;
-  const close = () => stretches.push({ start: Math.round(start - begin), end: Math.round(last - begin), cpu: alone ? cpu : null });
+  const close = () => intervals.push({ start: Math.round(start - begin), end: Math.round(last - begin), cpu: alone ? cpu : null });
   while (last < end) {
     const now = clock.now();
     if (now - last > GAP_NS) {
@@ -165,12 +165,12 @@ function spinOne({ begin, end, alone = true }) {
     if (now - charged > CHARGE_NS) {
       clock.cpuNs();
       charged = now;
-      // Nobody waits for what was seen.
+      // No reader waits for what was seen.
       if (process.ppid !== parent) break;
     }
   }
   close();
-  return { stretches, ended: last, cpu: clock.cpuNs() - cpuBefore };
+  return { intervals, ended: last, cpu: clock.cpuNs() - cpuBefore };
 }
 
 // Compiling would be seen as gaps.

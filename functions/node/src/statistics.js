@@ -43,7 +43,7 @@ function medianRank(n) {
   return rank;
 }
 
-/** What is said of at least one value. Below 6 the interval is the range, with the confidence that it has. */
+/** The estimate of at least one value. Below 6 the interval is the range, with the confidence that it has. */
 function estimate(values) {
   const sorted = ascending(values);
   const n = sorted.length;

@@ -6,7 +6,7 @@ const { idle, infer, shares } = require('./quota');
 const { estimate } = require('./statistics');
 
 const MOST_GAPS = 2000;
-/** Without a period to be found, shares are of so many windows. */
+/** Without a period to be found, shares are of this many windows. */
 const WINDOWS = 10;
 
 /** { cpu, throttling } of the document, without the platform's own numbers; and the usages of spinning processes. */

@@ -15,7 +15,7 @@ let perMs = null;
 let state = 1;
 
 /**
- * Two processes calibrate differently: only the same number of iterations can be compared. 0 is as many as take so many ms. `done` is called
+ * Two processes calibrate differently: only the same number of iterations can be compared. 0 is the number that takes this many ms. `done` is called
  * before the CPU clock is read: at that the kernel charges the work, and under a quota may stop it.
  */
 function work(ms, asked, done) {

@@ -8,9 +8,9 @@ const MS = 50;
 function check(spun, spinners) {
   assert.equal(spun.threads.length, spinners);
   assert.ok(spun.cpu > 0 && spun.wall >= MS * 1e6);
-  for (const stretches of spun.threads) {
+  for (const intervals of spun.threads) {
     let reached = 0;
-    for (const { start, end } of stretches) {
+    for (const { start, end } of intervals) {
       assert.ok(reached <= start && start <= end);
       reached = end;
     }

@@ -37,7 +37,7 @@ for (const vector of read('statistics.json').vectors) {
 const gaps = read('gaps.json');
 for (const { name, expected, spinners } of gaps.vectors) {
   test(`the quota of ${name}`, () => {
-    const found = infer(spinners.map((stretches) => stretches.map(([start, end]) => ({ start, end, cpu: null }))));
+    const found = infer(spinners.map((intervals) => intervals.map(([start, end]) => ({ start, end, cpu: null }))));
     if (expected.period_ns === null) {
       assert.ok(found.why?.includes(expected.why ?? ''), `${found.why}`);
       assert.ok(!found.why.includes('\n'));

@@ -22,6 +22,7 @@ EXAMPLES = """examples:
 def main() -> int:
     """Exit status 0 done, 1 failed, 2 wrong usage."""
     parser = argparse.ArgumentParser(
+        allow_abbrev=False,
         prog="python -m swtch_function",
         description="Measures what switches and throttling cost a function here.",
         epilog=EXAMPLES,

@@ -34,5 +34,5 @@ def failure(error: str, where: str | None = None) -> dict[str, Any]:
 
 
 def text(document: dict[str, Any]) -> str:
-    """JSON on one line; a figure that is no number is an error here and not at the reader's."""
+    """JSON on one line; a figure that is not a number is an error here, not at the reader."""
     return json.dumps(document, allow_nan=False, separators=(",", ":"))

@@ -47,7 +47,7 @@ class ConditionPair(ThreadPair):
         return time.monotonic_ns() - start_ns
 
     def baseline_ns(self) -> int:
-        """A turn given, to nobody."""
+        """A turn given up, to no other task."""
         condition = self._own
         start_ns = time.monotonic_ns()
         for _ in repeat(None, self.switches):

@@ -1,4 +1,4 @@
-"""What the kernel counted: switches and CPU time of this process, and the numbers of its control group, versions 1 and 2."""
+"""What the kernel counted: switches and CPU time of this process, and the numbers of its cgroup, versions 1 and 2."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class Usage:
 
 @dataclass(frozen=True)
 class Group:
-    """The control group that limits this process's CPU time."""
+    """The cgroup that limits this process's CPU time."""
 
     version: int
-    folder: Path
+    directory: Path
     """With the quota; that of this process where none has one."""
 
     def numbers(self) -> dict[str, Any]:
         """As `throttling.platform` of `swtch/faas/1` has it, counted since the group was made."""
-        stat = _rows(self.folder / "cpu.stat")
-        quota_us, period_us = _quota_us(self.version, self.folder)
+        stat = _rows(self.directory / "cpu.stat")
+        quota_us, period_us = _quota_us(self.version, self.directory)
         throttled_us = stat.get("throttled_usec")
         throttled_ns = stat.get("throttled_time") if throttled_us is None else throttled_us * 1000
         return {
@@ -73,7 +73,7 @@ class Group:
             "periods": stat.get("nr_periods"),
             "periods_throttled": stat.get("nr_throttled"),
             "throttled_ns": throttled_ns,
-            "source": str(self.folder / "cpu.stat"),
+            "source": str(self.directory / "cpu.stat"),
         }
 
 
@@ -90,11 +90,11 @@ def cpu_group(root: Path = Path("/")) -> Group | None:
     """The nearest group with a quota, from this process's own upwards; its own where there is none. `None` where no group counts CPU
     time, or it cannot be read."""
     for version, own, mount in _groups(root, "cpu"):
-        folders = [own, *(parent for parent in own.parents if mount in (parent, *parent.parents))]
-        limited = (folder for folder in folders if _quota_us(version, folder)[0] is not None)
-        folder = next(limited, own)
-        if (folder / "cpu.stat").is_file():
-            return Group(version, folder)
+        directories = [own, *(parent for parent in own.parents if mount in (parent, *parent.parents))]
+        limited = (directory for directory in directories if _quota_us(version, directory)[0] is not None)
+        directory = next(limited, own)
+        if (directory / "cpu.stat").is_file():
+            return Group(version, directory)
     return None
 
 
@@ -103,8 +103,8 @@ def memory_limit_bytes(root: Path = Path("/")) -> int | None:
     limits = []
     for version, own, mount in _groups(root, "memory"):
         name = "memory.max" if version == 2 else "memory.limit_in_bytes"
-        for folder in (own, *(parent for parent in own.parents if mount in (parent, *parent.parents))):
-            text = _text(folder / name).strip()
+        for directory in (own, *(parent for parent in own.parents if mount in (parent, *parent.parents))):
+            text = _text(directory / name).strip()
             if text.isdigit() and int(text) < NO_LIMIT_BYTES:
                 limits.append(int(text))
     return min(limits, default=None)
@@ -134,11 +134,11 @@ def _own(mount: Path, path: str) -> Path:
     return own if path != "/" and own.is_dir() else mount
 
 
-def _quota_us(version: int, folder: Path) -> tuple[int | None, int | None]:
+def _quota_us(version: int, directory: Path) -> tuple[int | None, int | None]:
     if version == 2:
-        quota, _, period = _text(folder / "cpu.max").partition(" ")
+        quota, _, period = _text(directory / "cpu.max").partition(" ")
     else:
-        quota, period = _text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")
+        quota, period = _text(directory / "cpu.cfs_quota_us"), _text(directory / "cpu.cfs_period_us")
     quota, period = quota.strip(), period.strip()
     return int(quota) if quota.isdigit() else None, int(period) if period.isdigit() else None
 

@@ -59,13 +59,13 @@ def _document(
     group_before = group.numbers() if group else None
     measurements, unavailable = measure_all(request)
     spun, why_not = _spin(request)
-    inferred = infer(spun.stretches) if spun else None
+    inferred = infer(spun.intervals) if spun else None
     asked = request.work_ms or request.iterations
     worked = work(request.work_ms, request.iterations, done) if asked else None
     numbers = difference(group.numbers(), group_before) if group and group_before else None
     if numbers is None:
         unavailable.append(
-            {"what": "throttling.platform", "why": "no control group with CPU numbers can be read here"}
+            {"what": "throttling.platform", "why": "no cgroup with CPU numbers can be read here"}
         )
     if why_not:
         unavailable.append({"what": "cpu", "why": why_not})
@@ -157,7 +157,7 @@ def _drop_constants(
     sandbox: str | None,
     unavailable: list[dict[str, str]],
 ) -> None:
-    """A counter that a sandbox has as a constant zero is no figure: gVisor has no involuntary switches (`ru_nivcsw`)."""
+    """A counter that a sandbox has as a constant zero is not a figure: gVisor has no involuntary switches (`ru_nivcsw`)."""
     if any(one["switches"]["voluntary"] is None for one in measurements):
         for name in ("voluntary", "involuntary"):
             usage[name] = None

@@ -25,7 +25,7 @@ def host(root: Path = Path("/")) -> dict[str, Any]:
 
 
 def libc() -> str | None:
-    """`glibc`, `musl`, or `None` where it cannot be told."""
+    """`glibc`, `musl`, or `None` where it is unknown."""
     if platform.libc_ver()[0] == "glibc":
         return "glibc"
     return "musl" if any(Path("/lib").glob("ld-musl-*")) else None

@@ -15,7 +15,7 @@ from .counters import Usage
 from .worker import NoFunction, load, result_of, took
 
 WORKED = {"status": 200, "document": {}, "more": True}
-"""What a request for work is answered with as soon as the work is done. A platform has the answer then; what follows is measuring."""
+"""The answer to a request for work, as soon as the work is done. A platform has the answer then; measuring follows."""
 
 
 def serve_lines(handler: str | None = None, platform: str = "local") -> int:
@@ -45,7 +45,7 @@ def serve_lines(handler: str | None = None, platform: str = "local") -> int:
             before = Usage.now()
             status, document, wall_ns = result_of(function, json.loads(line))
             if status == 200:
-                # Whoever asks for the CPU time makes the kernel charge it, and it stops at once what a tick would have let go on:
+                # Reading the CPU time makes the kernel charge it, and may stop at once a task that would have run until the tick:
                 # the answer comes first, as it would without any measuring.
                 write(answers, {"status": status, "document": document, "more": True})
                 write(answers, took(before, wall_ns))

@@ -60,7 +60,7 @@ class Method(ABC):
         """Warming up is over: switches count from now on."""
 
     def switches_of_others(self) -> Switches | None:
-        """Switches of other processes since the mark; `None` where they cannot be told. Nothing comes after it but `close`."""
+        """Switches of other processes since the mark; `None` where they are unknown. Nothing comes after it but `close`."""
         return 0, 0
 
     def check(self) -> dict[str, Any] | None:

@@ -25,7 +25,7 @@ class _ProcessPair(Method):
     _get_own: Callable[[], Any]
 
     def start(self, come: Callable[[], Any], go: Callable[[Any], None], ours: int) -> None:
-        """Starts the partner, which answers until it gets `None`, or nobody else has `ours` open."""
+        """Starts the partner, which answers until it gets `None`, or no other process has `ours` open."""
         try:
             self._child = Child(lambda: _answer(come, go), (ours,))
         except ChildFailed as error:
@@ -55,7 +55,7 @@ class _ProcessPair(Method):
         self._get()
 
     def switches_of_others(self) -> Switches | None:
-        """Ends the partner, which tells of itself."""
+        """Ends the partner, which reports about itself."""
         self._put(None)
         try:
             told = self._child.result()

@@ -33,7 +33,7 @@ class OwnFunction:
         try:
             event = json.loads(body) if body.strip() else None
         except ValueError as error:
-            return 400, failure(f"the body is no JSON: {error}")
+            return 400, failure(f"the body is not JSON: {error}")
         with self._lock:
             return self._call(event)
 
@@ -104,10 +104,10 @@ def _how(worker: subprocess.Popen[bytes]) -> str:
 def _of_session(session: int) -> list[int]:
     """Processes that a worker started, and itself; those that have ended do not count."""
     found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdigit():
             with contextlib.suppress(OSError, IndexError):
-                state, _, _, of = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+                state, _, _, of = (directory / "stat").read_text().rpartition(")")[2].split()[:4]
                 if int(of) == session and state != "Z":
-                    found.append(int(folder.name))
+                    found.append(int(directory.name))
     return found

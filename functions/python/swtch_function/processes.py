@@ -1,4 +1,4 @@
-"""Processes for measuring: forks that do one thing, tell of it, and never return into the caller's code."""
+"""Processes for measuring: forks that do one thing, report it, and never return into the caller's code."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Child:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
-            # Somebody else's handler of SIGCHLD may have been faster.
+            # Another handler of SIGCHLD may have been faster.
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.pid, 0)
 

@@ -12,19 +12,19 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-Stretch = Sequence[int]
-"""One running stretch: when it began and ended in ns, and, where known, the CPU time that was charged for it."""
-Stretches = Sequence[Stretch]
+Interval = Sequence[int]
+"""One running interval: when it began and ended in ns, and, where known, the CPU time that was charged for it."""
+Intervals = Sequence[Interval]
 """Of one spinner, in order."""
 
 GAP_NS = 200_000
 """A shorter gap is an interrupt, and counts as running."""
 SHORTEST_PERIOD_NS = 10_000_000
-"""Below it a quota cannot be told from taking turns with another program at the kernel's tick."""
+"""Below it a quota cannot be distinguished from taking turns with another program at the kernel's tick."""
 _FEWEST = 4
 """Ends on a grid, before it is believed."""
 _HEAVIEST = 64
-"""So many of the longest gaps tell the period."""
+"""The number of longest gaps that show the period."""
 _PEAK = 0.85
 """Of the best period's strength, that a longer one must have."""
 _LATE_NS = 4_500_000
@@ -52,7 +52,7 @@ _IDLE = 0.05
 _MOST = 0.9
 """Of the CPUs of all spinners, that a quota may be which only the same running times tell."""
 _SMALLEST_NS = 900_000
-"""The kernel takes no quota below 1 ms (kernel/sched/core.c: `min_cfs_quota_period`); what is inferred may be a little less than what is set."""
+"""The kernel takes no quota below 1 ms (kernel/sched/core.c: `min_cfs_quota_period`); the inferred quota may be a little less than the one that is set."""
 _NEAR = 0.02
 """As well as quotas are inferred."""
 _KEPT_NS = 5_000_000
@@ -62,7 +62,7 @@ _NO_PERIOD = "no gaps end together with the periods of a quota: nothing was thro
 
 @dataclass(frozen=True)
 class Gap:
-    """A stretch in which a spinner did not run."""
+    """A interval in which a spinner did not run."""
 
     start_ns: int
     end_ns: int
@@ -128,7 +128,7 @@ class _Grid:
         return range(min(last, math.ceil((gap.start_ns - self.first_ns) / self.period_ns)), last + 1)
 
 
-def infer(spinners: Sequence[Stretches]) -> Inferred:
+def infer(spinners: Sequence[Intervals]) -> Inferred:
     """The quota and its period, of spinners that wanted all the time they could get.
 
     >>> quarter = [(100_000_000 * k, 100_000_000 * k + 25_000_000) for k in range(10)]
@@ -136,7 +136,7 @@ def infer(spinners: Sequence[Stretches]) -> Inferred:
     >>> round(found.period_ns), round(found.quota_ns), found.cpus
     (100000000, 25000000, 0.25)
     """
-    merged = [_without_short_gaps(stretches) for stretches in spinners]
+    merged = [_without_short_gaps(intervals) for intervals in spinners]
     told = _told(merged)
     if told is None:
         return _none(merged, _NO_PERIOD)
@@ -237,7 +237,7 @@ def _quota(
     paid_back = whole.count(0.0) > _IDLE * len(whole)
     if len(alike) >= _NEARLY_ALL * len(whole) and not paid_back:
         # Else a period that others took a large part of is not one of the quota, though a gap of theirs ended it; and where one
-        # refill was told late, the two periods beside it are not what they look like.
+        # refill was seen late, the two periods beside it are not what they look like.
         quota_ns = statistics.fmean(ran for ran in whole if abs(ran - middle_ns) <= _APART * middle_ns)
     else:
         quota_ns = statistics.fmean(alike if least_alike else whole)
@@ -275,10 +275,10 @@ def _none(spinners: Sequence[Sequence[tuple[int, int, int]]], why: str) -> Infer
     return Inferred(None, None, ran / (end - begin) if end > begin else 0.0, 0, 0, 0, why)
 
 
-def _without_short_gaps(stretches: Stretches) -> list[tuple[int, int, int]]:
+def _without_short_gaps(intervals: Intervals) -> list[tuple[int, int, int]]:
     """Beginnings, ends and running times."""
     found: list[tuple[int, int, int]] = []
-    for start, end, *charged in stretches:
+    for start, end, *charged in intervals:
         ran = charged[0] if charged else end - start
         if found and start - found[-1][1] < GAP_NS:
             joined_ns = 0 if charged else start - found[-1][1]
@@ -360,7 +360,7 @@ def _densest(gaps: Sequence[Gap], period_ns: float) -> tuple[float, _Grid]:
 
 
 def _tail(n: int, least: int, p: float) -> float:
-    """How likely at least so many of n independent things happen."""
+    """How likely at least k of n independent things happen."""
     return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(max(0, least), n + 1))
 
 
@@ -369,7 +369,7 @@ def _ran_ns(
 ) -> dict[int, float]:
     """How long spinners ran in each period between two refills, by the number of the refill that it ends with."""
     ran_ns = dict.fromkeys(range(first + 1, last + 1), 0.0)
-    for start, end, ran in (stretch for each in spinners for stretch in each):
+    for start, end, ran in (interval for each in spinners for interval in each):
         number = math.floor((start - grid.first_ns) / grid.period_ns) + 1
         begin = float(start)
         while begin < end:

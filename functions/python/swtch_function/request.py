@@ -98,11 +98,11 @@ def _body(body: str | bytes | None) -> dict[str, Any]:
     try:
         said = json.loads(body)
     except ValueError as error:
-        raise BadRequest(f"the body is no JSON: {error}") from None
+        raise BadRequest(f"the body is not JSON: {error}") from None
     if said is None:
         return {}
     if not isinstance(said, dict):
-        raise BadRequest("the body is no JSON object")
+        raise BadRequest("the body is not a JSON object")
     return said
 
 

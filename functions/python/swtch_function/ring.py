@@ -41,7 +41,7 @@ class Ring(Method):
         try:
             for place in range(1, self.task_count):
                 come, go = self._pipes[place - 1][0], self._pipes[place][1]
-                # A pipe ends only when nobody else has it.
+                # A pipe ends only when no other process has it.
                 others = tuple(self._fds - {come, go})
                 self._children.append(Child(lambda come=come, go=go: _pass_on(come, go), others))  # type: ignore[misc]
         except ChildFailed as error:
@@ -89,7 +89,7 @@ class Ring(Method):
         os.read(self._come, _BYTES)
 
     def switches_of_others(self) -> Switches | None:
-        """Ends the ring: each process tells of itself."""
+        """Ends the ring: each process reports about itself."""
         self._shut(self._go)
         try:
             told = [child.result() for child in self._children]

@@ -20,11 +20,11 @@ Answer = Callable[[bytes, str], "tuple[int, dict[str, Any]]"]
 
 
 def serve(listen: str, respond: Answer | None = None, platform: str = "local") -> int:
-    """Serves until it is told to end; the exit status. Says where it listens in a line on standard output."""
+    """Serves until a signal ends it; returns the exit status. Prints where it listens in a line on standard output."""
     respond = respond or (lambda body, query: answer(body, query, platform))
     name, _, port = listen.rpartition(":")
     if not name or not port.isdigit() or int(port) > 65535:
-        print(f"error: {listen!r} is no HOST:PORT; try 127.0.0.1:0", file=sys.stderr)
+        print(f"error: {listen!r} is not HOST:PORT; try 127.0.0.1:0", file=sys.stderr)
         return 2
     try:
         server = ThreadingHTTPServer((name, int(port)), _handler(respond))
@@ -72,7 +72,7 @@ def _handler(respond: Answer) -> type[BaseHTTPRequestHandler]:
             if not length.isdigit() or int(length) > BODY_LIMIT_BYTES:
                 self.close_connection = True
                 self._send(
-                    413, failure(f"a body may have {BODY_LIMIT_BYTES} bytes, and its length must be said")
+                    413, failure(f"a body may have {BODY_LIMIT_BYTES} bytes, and needs a Content-Length")
                 )
                 return
             self._respond(self.rfile.read(int(length)))

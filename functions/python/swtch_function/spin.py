@@ -15,13 +15,13 @@ from itertools import accumulate
 
 from .affinity import cpus_allowed, pin
 from .processes import Child
-from .quota import GAP_NS, Stretches
+from .quota import GAP_NS, Intervals
 from .statistics import Estimate, estimate
 
 CHARGE_NS = 100_000
 """How often a spinner makes the kernel charge it."""
 MOST_GAPS = 2000
-"""So many are told; the longest."""
+"""At most this many are reported; the longest."""
 _START_NS = 5_000_000
 """For all to be there before they begin."""
 _COARSE = 0.2
@@ -32,7 +32,7 @@ _COARSE = 0.2
 class Spun:
     """What spinners saw."""
 
-    stretches: list[Stretches]
+    intervals: list[Intervals]
     """When each ran, with the CPU time that was charged where that clock is good; times from the beginning of spinning."""
     span_ns: int
     """How long it took."""
@@ -40,9 +40,9 @@ class Spun:
     """CPU time of all."""
 
     def gaps(self) -> tuple[list[tuple[int, int]], int]:
-        """Beginnings and lengths of the stretches in which none ran, the longest of them in order, and how many are left out."""
+        """Beginnings and lengths of the intervals in which none ran, the longest of them in order, and how many are left out."""
         events = sorted(
-            event for each in self.stretches for start, end, *_ in each for event in ((start, -1), (end, 1))
+            event for each in self.intervals for start, end, *_ in each for event in ((start, -1), (end, 1))
         )
         running = accumulate(-step for _, step in events)
         found = [
@@ -60,7 +60,7 @@ class Spun:
         if count < 1:
             return None
         ran_ns = [0.0] * count
-        for start, end, *charged in (stretch for each in self.stretches for stretch in each):
+        for start, end, *charged in (interval for each in self.intervals for interval in each):
             rate = (charged[0] if charged else end - start) / (end - start) if end > start else 0.0
             for window in range(int(start / window_ns), min(count - 1, int(end / window_ns)) + 1):
                 inside = min(end, (window + 1) * window_ns) - max(start, window * window_ns)
@@ -71,7 +71,7 @@ class Spun:
 def spin(
     spinners: int, span_ns: int, pinned: bool, charge: Callable[[], object] = time.thread_time_ns
 ) -> Spun:
-    """Spins in so many processes for so long.
+    """Spins in this many processes for this long.
 
     pinned: each on a CPU of its own when they are as many as the CPUs. charge: what makes the kernel charge a spinner.
     """
@@ -85,7 +85,7 @@ def spin(
             stack.callback(child.end)
             children.append(child)
         seen = [child.result() for child in children]
-    return _spun([[tuple(stretch) for stretch in each] for each in seen], span_ns)
+    return _spun([[tuple(interval) for interval in each] for each in seen], span_ns)
 
 
 def _spun(seen: Sequence[Sequence[tuple[int, ...]]], span_ns: int) -> Spun:
@@ -93,16 +93,16 @@ def _spun(seen: Sequence[Sequence[tuple[int, ...]]], span_ns: int) -> Spun:
     wall_ns = sum(end - start for each in seen for start, end, _ in each)
     cpu_ns = sum(ran for each in seen for _, _, ran in each)
     if not (1 - _COARSE) * wall_ns <= cpu_ns <= (1 + _COARSE) * wall_ns + len(seen) * CHARGE_NS:
-        return Spun([[stretch[:2] for stretch in each] for each in seen], span_ns, wall_ns)
+        return Spun([[interval[:2] for interval in each] for each in seen], span_ns, wall_ns)
     return Spun(list(seen), span_ns, cpu_ns)
 
 
 def _spin(begin_ns: int, end_ns: int, cpu: int | None, charge: Callable[[], object]) -> list[list[int]]:
-    """In a process of its own: stretches [start, end, CPU time] from the beginning."""
+    """In a process of its own: intervals [start, end, CPU time] from the beginning."""
     if cpu is not None:
         pin(cpu)
     now, cpu_now, parent = time.monotonic_ns, time.thread_time_ns, os.getppid()
-    stretches = []
+    intervals = []
     while now() < begin_ns:
         pass
     start_ns = last_ns = now()
@@ -112,14 +112,14 @@ def _spin(begin_ns: int, end_ns: int, cpu: int | None, charge: Callable[[], obje
         time_ns = now()
         if time_ns - last_ns >= GAP_NS:
             at_cpu_ns = cpu_now()
-            stretches.append([start_ns - begin_ns, last_ns - begin_ns, at_cpu_ns - start_cpu_ns])
+            intervals.append([start_ns - begin_ns, last_ns - begin_ns, at_cpu_ns - start_cpu_ns])
             start_ns, start_cpu_ns = time_ns, at_cpu_ns
         last_ns = time_ns
         if time_ns >= charge_ns:
             charge()
             if os.getppid() != parent:
-                # Nobody waits for what was seen.
+                # No reader waits for what was seen.
                 break
             charge_ns = time_ns + CHARGE_NS
-    stretches.append([start_ns - begin_ns, last_ns - begin_ns, cpu_now() - start_cpu_ns])
-    return stretches
+    intervals.append([start_ns - begin_ns, last_ns - begin_ns, cpu_now() - start_cpu_ns])
+    return intervals

@@ -25,7 +25,7 @@ def load(name: str) -> Callable[[Any, Any], Any]:
     """The function of `module:function`; the module may be in the working directory."""
     module_name, _, function_name = name.partition(":")
     if not module_name or not function_name:
-        raise NoFunction(f"{name!r} is no module:function")
+        raise NoFunction(f"{name!r} is not module:function")
     sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(module_name)
@@ -56,7 +56,7 @@ def result_of(function: Callable[[Any, Any], Any], event: Any) -> tuple[int, dic
     try:
         json.dumps(result, allow_nan=False)
     except (TypeError, ValueError) as error:
-        return 500, failure(f"what the function returned is no JSON: {error}"), 0
+        return 500, failure(f"what the function returned is not JSON: {error}"), 0
     return 200, {"schema": CALL_SCHEMA, "result": result}, wall_ns
 
 

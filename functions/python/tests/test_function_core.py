@@ -62,7 +62,7 @@ def test_nothing_asked_for_is_nothing_measured() -> None:
 
 
 class Steady(Method):
-    """A method whose batches take what they are told to."""
+    """A method whose batches take given times."""
 
     name, baseline = "pipe", "nothing"
 
@@ -224,7 +224,7 @@ def test_gaps_are_when_nobody_ran() -> None:
 
 def test_spinners_see_each_other_on_one_cpu() -> None:
     found = spin(2, 100_000_000, False)
-    assert len(found.stretches) == 2 and 0 < found.cpu_ns < 2.2 * found.span_ns
+    assert len(found.intervals) == 2 and 0 < found.cpu_ns < 2.2 * found.span_ns
 
 
 def test_control_groups_of_both_versions(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_control_groups_of_both_versions(tmp_path: Path) -> None:
 
 
 def write(root: Path, name: str, text: str) -> None:
-    """A file with its folders."""
+    """A file with its directories."""
     (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text(text)
 

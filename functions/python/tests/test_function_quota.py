@@ -1,4 +1,4 @@
-"""The quota and the period that the spinners infer are those of the control group, within 2 %, on this kernel."""
+"""The quota and the period that the spinners infer are those of the cgroup, within 2 %, on this kernel."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ REPEATS = 3
 
 def no_group(error: OSError) -> str:
     """Why a test cannot run."""
-    return f"no control group with a quota can be made: {error.strerror or error}"
+    return f"no cgroup with a quota can be made: {error.strerror or error}"
 
 
-def invoke_in(folder: Path, asked: dict[str, Any]) -> Any:
+def invoke_in(directory: Path, asked: dict[str, Any]) -> Any:
     """An answer from within a group."""
 
     def work() -> dict[str, Any]:
-        (folder / "cgroup.procs").write_text("0")
+        (directory / "cgroup.procs").write_text("0")
         return document.invoke(from_values(asked))
 
     return Child(work).result()
@@ -51,11 +51,11 @@ def test_the_quota_from_inside_is_the_groups(memory_mb: int, period_ms: int) -> 
     busy = ""
     with contextlib.ExitStack() as stack:
         try:
-            folder = stack.enter_context(limited_group(quota_us, period_ms * 1000, WEIGHT))
+            directory = stack.enter_context(limited_group(quota_us, period_ms * 1000, WEIGHT))
         except OSError as error:
             pytest.skip(no_group(error))
         for _ in range(REPEATS):
-            found = invoke_in(folder, asked)
+            found = invoke_in(directory, asked)
             check_document(found, "local")
             numbers, inferred = found["throttling"]["platform"], found["throttling"]["inferred"]
             assert (numbers["quota_ns"], numbers["period_ns"]) == (quota_us * 1000, period_ms * 1_000_000)
@@ -73,7 +73,7 @@ def test_without_a_quota_none_is_inferred() -> None:
     found = document.invoke(from_values({"methods": [], "spin_ms": 500, "spinners": 1}))
     limited = cpu_group()
     if limited is not None and limited.numbers()["quota_ns"] is not None:
-        pytest.skip("this machine's own control group has a quota")
+        pytest.skip("this machine's own cgroup has a quota")
     if found["cpu"]["share"]["median"] < 0.9:
         pytest.skip("this machine is too busy: turns with other programs look like a quota")
     assert found["throttling"]["inferred"]["quota_ns"] is None

@@ -52,17 +52,17 @@ def leaves(event, context):
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A folder with a module of a user's functions."""
+    """A directory with a module of a user's functions."""
     (tmp_path / "own.py").write_text(OWN)
     return tmp_path
 
 
-def in_session_of(folder: Path) -> int:
-    """Processes that work in a folder."""
+def in_session_of(directory: Path) -> int:
+    """Processes that work in a directory."""
     found = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            found += (process / "cwd").resolve() == folder.resolve() and "Z" not in (
+            found += (process / "cwd").resolve() == directory.resolve() and "Z" not in (
                 process / "stat"
             ).read_text().split()
         except OSError:

@@ -6,9 +6,9 @@ Modules: `catalogue` (the sixteen models as data), `graphs` (each network built 
 runtime; `onnx_model` writes it), `weights` (seeded or from files), `memory` (predicted), `runtime` (ONNX Runtime), `contract` (how any
 workload tells when its work begins and ends), `worker` (one model in a process of its own). `swtch ai` is `command` with `list`, `run`
 and `tune` (arguments in, output); `sweep` (which runs, in which order), `study` (all runs, the document after each), `one_run` (one,
-from its control group to its figures) with `launch` (the workload's process), `record` (records beside it, in this process where that
-may see as much as the program) and `sampler`; `evaluate` and `over_time` (from what was seen to a row); pure: `timeline` (who ran and
-who waited inside inferences), `account` (where the CPUs' time went), `figures`, `summarise`, `comparisons` (tests, corrected for their
+from its cgroup to its figures) with `launch` (the workload's process), `record` (records beside it, in this process where that
+may see as much as the program) and `sampler`; `evaluate` and `over_time` (from what was seen to a row); pure: `timeline` (which tasks ran and
+waited inside inferences), `account` (where the CPUs' time went), `figures`, `summarise`, `comparisons` (tests, corrected for their
 number), `advice`, `settings`; `result` (the document) and `summary` (text); `scheduler` (another one for the time of a run), `vm` and
 `in_guest` (the same in a virtual machine, and its inner side); `overhead`; `suite_*` (AI Benchmark in an environment of its own).
 """

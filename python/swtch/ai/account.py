@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 TOLERANCE = 0.01
-"""How far the parts may miss the whole, as a share of it: what switching itself takes is in no clock."""
+"""How far the parts may miss the whole, as a share of it: no clock holds the time of switching itself."""
 TICKS = 4
 """And in ticks of `/proc/stat` for each CPU: idle, waiting and stolen time are cut to whole ticks, own time is as old as the last one."""
 _LEAST_TOLD = 0.5
@@ -34,7 +34,7 @@ class Sample:
     clocks_ns: Mapping[int, int] = field(default_factory=dict)
     """CPU time of each of its living processes."""
     group_ns: int | None = None
-    """CPU time of its control group, ended processes included; `None` where that is not counted."""
+    """CPU time of its cgroup, ended processes included; `None` where that is not counted."""
     measuring_ns: int | None = None
     """CPU time of the recorder and of this process; `None` where they may be on other CPUs than the workload's."""
     busy_ns: int = 0
@@ -133,7 +133,7 @@ def account(first: Sample, last: Sample, cpu_count: int) -> Account:
 
 
 def between(samples: Sequence[Sample], begin_ns: int, end_ns: int) -> tuple[Sample, Sample] | None:
-    """The looks at both ends of a stretch: the last before its beginning, and the one that is nearest to its end; `None` without two."""
+    """The looks at both ends of an interval: the last before its beginning, and the one that is nearest to its end; `None` without two."""
     if len(samples) < 2:
         return None
     first = max((one for one in samples[:-1] if one.at_ns <= begin_ns), key=_at, default=samples[0])

@@ -1,7 +1,7 @@
 """What to change, in sentences, from measured summaries. Pure.
 
 A sentence needs a difference that passes an exact rank-sum test at the 5 % level, after Holm's correction for all comparisons of the study
-(`comparisons`), and no disturbed run on either side. What cannot be decided is said, with what to do.
+(`comparisons`), and no disturbed run on either side. Undecided comparisons are reported, with what to do.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def undecided(summaries: Sequence[Summary]) -> list[str]:
     if ready and fewest < needed:
         found.append(
             f"{fewest} runs of each setting are too few to decide {of(len(ready))} at the {100 * LEVEL:.0f} % level; "
-            f"--repeats {needed} can"
+            f"--runs {needed} can"
         )
     return found
 

@@ -68,7 +68,7 @@ class Model:
         return "image recognition" if self.task == "recognition" else "image processing and segmentation"
 
     def build(self, batch: int = 1) -> Graph:
-        """The network for so many images at once."""
+        """The network for this many images at once."""
         builder = Builder(self.slug)
         x = builder.input((batch, *self.input_shape[1:]))
         return builder.output(self.architecture(builder, x))

@@ -14,13 +14,13 @@ from . import list as list_command
 from . import run as run_command
 from . import tune as tune_command
 
-_DESCRIPTION = "AI workloads under the recorder: the sixteen models of the study by Suo et al., or any program that keeps the workload contract"
+_DESCRIPTION = "Record AI workloads: the sixteen models of the study by Suo et al., or any program that implements the workload contract"
 _EXAMPLES = """\
 examples:
   swtch ai list                                         the models, and what is installed
   swtch ai run --quick                                  a subset, within a minute
   swtch ai run 1,5,7 --threads 1,2,4,8 --batch 1 --duration 10s
-  swtch ai run mobilenet-v2 --spin on,off --repeats 3   spinning against blocking
+  swtch ai run mobilenet-v2 --spin on,off --runs 3      spinning against blocking
   swtch ai run --all --out cloud                        all sixteen
   swtch ai run --threads 1,2 -- ./my-workload --threads {threads}
   swtch ai tune resnet-50-v2                            the best settings, with the evidence
@@ -31,7 +31,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # What comes after -- is another program's, whatever it looks like.
+    # Words after -- belong to another program.
     own, program = (
         (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, None)
     )

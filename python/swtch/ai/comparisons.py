@@ -52,7 +52,7 @@ def tests(pairs: Sequence[tuple[Summary, Summary]]) -> list[Test]:
 
 
 def repeats_needed(comparisons: int) -> int:
-    """With so many runs of each setting a comparison can pass, whatever the others show.
+    """The number of runs of each setting with which a comparison can pass, whatever the others show.
 
     >>> repeats_needed(1), repeats_needed(6), repeats_needed(16)
     (4, 5, 6)

@@ -1,7 +1,7 @@
 """The workload contract, version 1 (`docs/workload-contract.md`): how any program tells when its work begins and ends.
 
 A workload writes JSON lines to the file descriptor whose number is in `SWTCH_CONTRACT_FD`, and begins its measured phase
-when the line `go` comes on its standard input. `Workload` is its side; `Collector` is the side of who started it, and
+when the line `go` comes on its standard input. `Workload` is its side; `Collector` is the side of the program that started it, and
 believes nothing that it reads. Times are nanoseconds of `CLOCK_MONOTONIC`, which the recorder's clock can be compared with.
 
 >>> collector = Collector()
@@ -52,22 +52,22 @@ class Workload:
     """The workload's side.
 
     Spans are kept in memory and written by `finish`, because writing during the measured phase would add switches of its
-    own to what is measured. Without `SWTCH_CONTRACT_FD` events go to standard output and nobody is waited for, so that a
+    own to what is measured. Without `SWTCH_CONTRACT_FD` events go to standard output and the workload waits for nothing, so that a
     workload can be tried by hand.
     """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
-        """Opens the file descriptor; `ValueError` names a variable that is no number."""
+        """Opens the file descriptor; `ValueError` names a variable that is not a number."""
         fd = _number(environment, FD_VARIABLE, int)
         self.hosted = fd is not None
-        """Whether somebody listens."""
+        """Whether a host listens."""
         duration_s = _number(environment, DURATION_VARIABLE, float)
         self.duration_s = None if duration_s is None else float(duration_s)
         """How long the measured phase is to last; `None` when the workload may decide."""
         inferences = _number(environment, INFERENCES_VARIABLE, int)
         self.inferences = None if inferences is None else int(inferences)
         """The most spans wanted; `None` when there is no limit."""
-        # Unbuffered: an event that was said is not lost when the workload dies.
+        # Unbuffered: an event that was sent is not lost when the workload dies.
         self._out: BinaryIO = (
             os.fdopen(int(fd), "wb", buffering=0, closefd=False) if fd is not None else sys.stdout.buffer
         )
@@ -83,7 +83,7 @@ class Workload:
         return not self.hosted or sys.stdin.readline().strip() == GO
 
     def reserve(self, spans: int) -> None:
-        """Takes the memory for so many spans now, so that the measured phase does not have to."""
+        """Allocates memory for this many spans now, so that the measured phase does not have to."""
         self._begin_ns = array("q", bytes(8 * spans))
         self._end_ns = array("q", bytes(8 * spans))
         del self._begin_ns[:], self._end_ns[:]
@@ -120,7 +120,7 @@ class Workload:
 
 
 class Collector:
-    """The host's side: fed with bytes as they come, it keeps what was said and refuses what breaks the contract.
+    """The host's side: it parses bytes as they arrive, keeps the events and refuses what breaks the contract.
 
     After a `ContractError` everything from before the bad line is still here, and nothing after it is taken.
     """
@@ -295,7 +295,7 @@ def _number(environment: Mapping[str, str], name: str, kind: type[int] | type[fl
     try:
         value = kind(text)
     except ValueError:
-        raise ValueError(f"{name} is {text!r}, which is no number") from None
+        raise ValueError(f"{name} is {text!r}, which is not a number") from None
     if not 0 <= value < math.inf:
         raise ValueError(f"{name} is {text!r}; it must be finite and not negative")
     return value

@@ -93,7 +93,7 @@ def blank(
 
 
 def fill(row: dict[str, Any], seen: Seen, trace: Trace | None, price: str | None = None) -> None:
-    """Fills in what can be known; what cannot is told in `unavailable`. price: of a vCPU, to say the cost in money too."""
+    """Fills in the figures. Missing ones have their reason in `unavailable`. price: of a vCPU, to report the cost in money too."""
     begin_ns = min(min(one.begin_ns, default=seen.go_ns) for one in seen.said)
     end_ns = max(max(one.end_ns, default=seen.go_ns) for one in seen.said)
     inferences = sum(len(one.end_ns) for one in seen.said)
@@ -109,7 +109,7 @@ def fill(row: dict[str, Any], seen: Seen, trace: Trace | None, price: str | None
         processes_peak=max((one.processes for one in seen.sampler.samples), default=None),
     )
     if inferences == 0:
-        row["unavailable"].append({"what": "latency_ns", "why": "the workload told of no inference"})
+        row["unavailable"].append({"what": "latency_ns", "why": "the workload reported no inference"})
     found = None if trace is None else _recorded(row, seen, trace, price)
     _fill_rates(row, seen, found, (begin_ns, end_ns), inferences)
     row["over_time"] = over_time(seen.sampler.samples, (begin_ns, end_ns), trace, seen.cpu_time)
@@ -146,7 +146,7 @@ def _images_per_second(said: Collector, batch: int) -> float | None:
 
 
 def _recorded(row: dict[str, Any], seen: Seen, trace: Trace, price: str | None) -> Activity | None:
-    """What the Trace says of the inferences; fills in what is told as it is."""
+    """What the Trace says about the inferences; fills in the figures that need no calculation."""
     row["interrupts"] = [
         {name: one[name] for name in ("kind", "line", "name", "count")}
         for one in trace.table("interrupts").rows()
@@ -245,7 +245,7 @@ def driver_threads(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def saw_beginning(switches: Iterable[Switch], tids: frozenset[int], go_ns: int, first_ns: int) -> bool:
     """Whether a thread of the workload was seen to come onto a CPU between `go` and its first inference.
 
-    It was blocked, waiting for `go`; it must have come. Who did not see that began too late.
+    It was blocked, waiting for `go`; it must have arrived. A recorder that did not see that began too late.
     """
     return any(one.next_tid in tids and go_ns <= one.at_ns <= first_ns for one in switches)
 

@@ -23,8 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = json.loads((sys.argv[1:] if arguments is None else arguments)[0])
     subject = of_model(find(asked["model"])[0], seed=asked["seed"])
     may_use = usable(host())
-    with tempfile.TemporaryDirectory() as folder:
-        plan = Plan(Path(folder), asked["duration_s"])
+    with tempfile.TemporaryDirectory() as directory:
+        plan = Plan(Path(directory), asked["duration_s"])
         for repeat, document in enumerate(asked["settings"]):
             row = run_once(Job(subject, from_document(document), repeat), plan, may_use)
             print(ROW + json.dumps(row), flush=True)

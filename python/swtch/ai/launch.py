@@ -32,9 +32,9 @@ class Workload:
         cpus: Sequence[int] | None = None,
         group: Group | None = None,
     ) -> None:
-        """Starts it, on those CPUs and in that control group. Raises `AiError` when the program is not there."""
+        """Starts it, on those CPUs and in that cgroup. Raises `AiError` when the program is not there."""
         self.said = Collector()
-        """What it has told so far."""
+        """Its events so far."""
         self.broken: ContractError | None = None
         """Where it broke the contract."""
         read_fd, write_fd = os.pipe()
@@ -89,7 +89,7 @@ class Workload:
         if self.listening or self.said.metrics or self.broken is not None:
             return False
         try:
-            # What it wrote to was closed by its end, which takes another moment.
+            # Its end closed the pipe; the exit takes another moment.
             self.process.wait(1)
         except subprocess.TimeoutExpired:
             return False
@@ -111,7 +111,7 @@ class Workload:
     def go(self) -> None:
         """Lets its measured phase begin."""
         assert self.process.stdin is not None
-        # It may have died since it was ready; that is found out by who collects it.
+        # It may have died since it was ready; the collector finds that out.
         with contextlib.suppress(OSError):
             self.process.stdin.write(f"{GO}\n".encode())
             self.process.stdin.flush()
@@ -155,7 +155,7 @@ class Workload:
         return ""
 
     def _signal(self, number: int) -> None:
-        # Its own session, so its own process group: what it started is ended too.
+        # Its own session, so its own process group: the processes that it started are ended too.
         with contextlib.suppress(OSError):
             os.killpg(self.process.pid, number)
 

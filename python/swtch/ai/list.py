@@ -25,8 +25,8 @@ def add_to(commands: Any) -> None:
     """Adds the command to those of `swtch ai`."""
     parser = commands.add_parser(
         "list",
-        help="the models, and what is installed to run them",
-        description="The sixteen models by the study's numbers, with the memory that each will need, and the packages that run them.",
+        help="list the models and the packages that run them",
+        description="List the sixteen models by the study's numbers, the memory that each needs, and the packages that run them.",
         epilog="examples:\n  swtch ai list\n  swtch ai list --json | jq '.models[] | select(.group == \"image recognition\") | .slug'",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -3,10 +3,10 @@
 The prediction is meant to be too high rather than too low, by less than a factor of three; it is made of what is known:
 
 - the shared libraries of the runtime, at their full size;
-- the weights four times: as they are handed over, once more while they are loaded, and laid out anew for the processor in the
+- the weights four times: as they are handed over, once more while they are loaded, and laid out anew for the CPU in the
   runtime's arena, which grows by doubling and so can hold twice what is in it;
-- what operators pass on and is alive at once, four times: twice in the arena, and when a first inference has shown what is
-  needed, that is laid out in a second block, which comes from the arena too. Channels count in blocks of 16, the widest that the runtime's
+- tensors between operators that are alive at once, four times: twice in the arena, and twice in a second block of the arena, which is
+  laid out once a first inference has shown what is needed. Channels count in blocks of 16, the widest that the runtime's
   convolutions work on (`NCHWc`).
 """
 
@@ -24,7 +24,7 @@ ACTIVATIONS_COPIES = 4
 CHANNELS_BLOCK = 16
 """Channels are filled up to a multiple of this."""
 LIBRARIES = ("numpy", "numpy.libs", "onnx", "onnxruntime")
-"""The folders among the installed packages that hold the runtime's shared libraries."""
+"""The directories among the installed packages that hold the runtime's shared libraries."""
 
 
 def predicted_peak_bytes(graph: Graph) -> int:

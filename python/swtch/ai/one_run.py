@@ -1,4 +1,4 @@
-"""One run: a workload under some settings, once, in processes and a control group of its own, recorded."""
+"""One run: a workload under some settings, once, in processes and a cgroup of its own, recorded."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from .settings import Settings
 from .subject import Subject
 
 PROGRAM = "swtch-ai"
-"""Names of its control groups begin with this."""
+"""Names of its cgroups begin with this."""
 _END_LIMIT_S = 20.0
-"""What a workload may take to tell its figures once it has begun to."""
+"""How long a workload may take to send its figures once it has begun."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """What all runs of a study have in common."""
 
-    folder: Path
+    directory: Path
     """Where Traces go."""
     duration_s: float
     """The measured phase of each run."""
     inferences: int | None = None
-    """The measured phase ends after so many, should its time not end before."""
+    """The measured phase ends after this many inferences, or earlier when its time is over."""
     record: bool = True
     """Whether the runs are recorded."""
     price: str | None = None
@@ -74,7 +74,7 @@ class Job:
     repeat: int = 0
     """Which time, from 0."""
     tag: str = ""
-    """What tells it from others that are alike."""
+    """What distinguishes it from runs of the same settings."""
 
     @property
     def id(self) -> str:
@@ -100,7 +100,7 @@ def run_once(
 ) -> dict[str, Any]:
     """Makes a run; returns its row of `swtch/study/2`, whatever happened.
 
-    say: is told what is going on. look: is shown the row, what was seen and the Trace once all figures are there. meanwhile: is called with
+    say: receives progress messages. look: receives the row, what was seen and the Trace once all figures are there. meanwhile: is called with
     the copies and their group once they were let go, and may take as long as the measured phase lasts.
 
     Ctrl-C ends the run: its outcome is then `interrupted`. Raises nothing but `AiError`, for what would fail in every run: a program that
@@ -118,13 +118,13 @@ def run_once(
         return row
     limits = cgroup.Limits.of_cpus(job.settings.cpu_quota, count_cpu=True)
     with cgroup.group(PROGRAM, job.id, limits) as group:
-        if group.folder is None:
+        if group.directory is None:
             if job.settings.cpu_quota is not None:
                 raise AiError(f"--quota cannot be kept: {group.why}")
             row["unavailable"].append({"what": "cgroup", "why": group.why})
         try:
             with (
-                scheduler.loaded(job.settings.scheduler, group.folder, plan.whole_machine),
+                scheduler.loaded(job.settings.scheduler, group.directory, plan.whole_machine),
                 _started(job, plan, group) as workloads,
             ):
                 seen, trace = _measure(job, plan, usable, group, workloads, row, say, meanwhile)
@@ -137,7 +137,7 @@ def run_once(
             row["outcome"], row["error"] = early.outcome, early.error
         except KeyboardInterrupt:
             row["outcome"], row["error"] = "interrupted", "interrupted by a signal"
-    if row["trace"] is not None and not (plan.folder / row["trace"] / "header.json").exists():
+    if row["trace"] is not None and not (plan.directory / row["trace"] / "header.json").exists():
         row["trace"] = None
     return row
 
@@ -182,7 +182,7 @@ def _measure(
     if not listen(workloads, lambda one: one.said.ready is not None, plan.load_limit_s):
         raise _Ended(
             "timed-out",
-            f"the workload was not ready within {plan.load_limit_s:g} s; --load-limit gives it longer",
+            f"the workload was not ready within {plan.load_limit_s:g} s; raise --load-timeout",
         )
     _check(workloads, lambda one: one.said.ready is not None)
     pids = processes_of(workloads, group)
@@ -219,7 +219,7 @@ def _measure(
     if not whole:
         raise _Ended(
             "timed-out",
-            f"the measured phase was not over within {plan.phase_limit_s:g} s; --time-limit gives it longer",
+            f"the measured phase did not end within {plan.phase_limit_s:g} s; raise --timeout",
         )
     listen(workloads, lambda one: False, _END_LIMIT_S)
     _check(workloads, lambda one: bool(one.said.metrics) and one.said.truncated is None)
@@ -251,8 +251,8 @@ def _gone(workloads: list[Workload], group: cgroup.Group) -> bool:
     """Whether all copies died before they had told everything; then the group goes too, as the recorder waits for that."""
     if any(not one.died for one in workloads):
         return False
-    if group.folder is not None:
-        cgroup.remove(group.folder)
+    if group.directory is not None:
+        cgroup.remove(group.directory)
     return True
 
 
@@ -262,7 +262,7 @@ def _recording(
 ) -> Iterator[Recorder | None]:
     """A recorder that sees everything from now on, and is gone with the block.
 
-    A machine that lets nobody record is no reason not to run: it yields none then, and the row says why.
+    A machine without the right to record still runs: it yields none then, and the row says why.
     """
     if not plan.record:
         row["unavailable"].append({"what": "recording", "why": "not asked for"})
@@ -274,7 +274,7 @@ def _recording(
     with contextlib.ExitStack() as stack:
         running = None
         try:
-            running = stack.enter_context(recorder(plan.folder / name, pids, group.folder, machine))
+            running = stack.enter_context(recorder(plan.directory / name, pids, group.directory, machine))
             row["trace"] = name
         except CommandError as error:
             row["unavailable"].append({"what": "recording", "why": str(error)})

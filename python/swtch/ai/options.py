@@ -1,4 +1,4 @@
-"""What is typed on the command line of `swtch ai`: settings. Everything wrong is wrong usage, exit status 2."""
+"""Settings on the command line of `swtch ai`. A wrong value is wrong usage, exit status 2."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def quota(text: str) -> float | None:
         value = 0.0
     if not 0.01 <= value <= MOST_THREADS:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no quota: none, or CPUs worth of time from 0.01 on, such as 1.5"
+            f"{text!r} is not a quota: give none, or a number of CPUs from 0.01 on, such as 1.5"
         )
     return value
 
@@ -59,7 +59,7 @@ def pin(text: str) -> str:
         cpus_of(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is none of none, spread and compact, and no list of CPUs such as 0+2-3"
+            f"{text!r} is not a way to pin: give none, spread, compact, or a list of CPUs such as 0+2-3"
         ) from None
     return text
 

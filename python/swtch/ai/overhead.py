@@ -1,4 +1,4 @@
-"""`swtch ai run --check-overhead MODEL`: what recording costs, from one run of which every other stretch is recorded.
+"""`swtch ai run --check-overhead MODEL`: the overhead of recording, from one run of which every other interval is recorded.
 
 Two processes of one model differ in speed by more than recording may cost: where their memory lies is redrawn. So it is one process, and
 a recorder that comes and goes.
@@ -31,21 +31,21 @@ from .subject import of_model
 from .sweep import Forecast, Grid
 
 PAIRS = 30
-"""Stretches of each kind."""
+"""Intervals of each kind."""
 DURATION_S = 2.0
-"""A stretch."""
+"""A interval."""
 MOST_LOST = 0.02
 """What recording may cost of the throughput."""
 _CHANGE_S = 1.0
 """What a recorder takes to come and go, about."""
 _SETTLING_S = 0.1
-"""What is left of a recorder's end is not counted."""
+"""The end of a recorder is not counted."""
 _ENOUGH = 6
-"""So many pairs that nobody disturbed give an interval of 95 %; then those that somebody did are left out."""
+"""This many undisturbed pairs give an interval of 95 %; the disturbed ones are then left out."""
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Interval:
     """A part of the measured phase."""
 
     recorded: bool
@@ -76,12 +76,12 @@ def run_check(options: argparse.Namespace) -> int:
         raise WrongUsage("--check-overhead takes one value of each setting")
     plan = make_plan(options, DURATION_S)
     study = Study(plan, options.words, options.name, True, options.seed)
-    pairs = options.repeats or PAIRS
+    pairs = options.runs or PAIRS
     whole_s = pairs * 2 * (plan.duration_s + _CHANGE_S)
     job = Job(of_model(model, options.weights, options.seed), settings[0])
     forecast = Forecast(whole_s, may_use.cpu_count)
-    announce([job], forecast, plan.folder)
-    turns = Turns(pairs, plan.duration_s, plan.folder / f"{job.id}.swtch", study)
+    announce([job], forecast, plan.directory)
+    turns = Turns(pairs, plan.duration_s, plan.directory / f"{job.id}.swtch", study)
     seen: list[Seen] = []
     row = run_once(
         job,
@@ -95,7 +95,7 @@ def run_check(options: argparse.Namespace) -> int:
     if seen:
         spans = [span for said in seen[0].said for span in zip(said.begin_ns, said.end_ns)]
         study.document["recording_overhead"] = overhead(
-            turns.stretches, spans, seen[0].sampler.samples, seen[0].cpu_count
+            turns.intervals, spans, seen[0].sampler.samples, seen[0].cpu_count
         )
     return conclude(study, options.json)
 
@@ -112,42 +112,42 @@ def find_one(options: argparse.Namespace) -> Any:
 class Turns:
     """Lets a recorder come and go while a workload runs."""
 
-    def __init__(self, pairs: int, stretch_s: float, trace: Path, study: Study) -> None:
+    def __init__(self, pairs: int, interval_s: float, trace: Path, study: Study) -> None:
         """trace: where the recorder writes; it is removed each time."""
-        self.stretches: list[Stretch] = []
+        self.intervals: list[Interval] = []
         """Those that were whole, in order."""
-        self._pairs, self._stretch_s, self._trace, self._study = pairs, stretch_s, trace, study
+        self._pairs, self._interval_s, self._trace, self._study = pairs, interval_s, trace, study
 
     def take(self, workloads: list[Workload], group: Group) -> None:
         """Until all turns are over, or the workload is. Raises `AiError` when nothing can be recorded."""
         for pair in range(self._pairs):
-            # Who is first changes from pair to pair, so that a drift of the machine favours nobody.
+            # The order changes from pair to pair, so that a drift of the machine favours neither.
             for recorded in (True, False) if pair % 2 == 0 else (False, True):
                 self._study.show(
                     f"pair {pair + 1} of {self._pairs}  {'recorded' if recorded else 'unrecorded'}"
                 )
-                over = self._recorded(workloads, group) if recorded else self._stretch(workloads, group, None)
+                over = self._recorded(workloads, group) if recorded else self._interval(workloads, group, None)
                 if over:
                     return
 
     def _recorded(self, workloads: list[Workload], group: Group) -> bool:
         try:
-            with recorder(self._trace, processes_of(workloads, group), group.folder) as running:
-                over = self._stretch(workloads, group, running)
+            with recorder(self._trace, processes_of(workloads, group), group.directory) as running:
+                over = self._interval(workloads, group, running)
                 running.stop()
         finally:
             shutil.rmtree(self._trace, ignore_errors=True)
         return over or listen(workloads, lambda one: one.done, _SETTLING_S)
 
-    def _stretch(self, workloads: list[Workload], group: Group, running: Recorder | None) -> bool:
+    def _interval(self, workloads: list[Workload], group: Group, running: Recorder | None) -> bool:
         """Adds one; true when the workload was over before."""
         before_ns, recorder_ns, begin_ns = self._cpu_ns(workloads, group), _own(running), now_ns()
-        if listen(workloads, lambda one: one.done, self._stretch_s):
+        if listen(workloads, lambda one: one.done, self._interval_s):
             return True
         end_ns, took_ns = now_ns(), self._cpu_ns(workloads, group) - before_ns
         after_ns = _own(running)
         used_ns = None if recorder_ns is None or after_ns is None else after_ns - recorder_ns
-        self.stretches.append(Stretch(running is not None, begin_ns, end_ns, took_ns, used_ns))
+        self.intervals.append(Interval(running is not None, begin_ns, end_ns, took_ns, used_ns))
         return False
 
     def _cpu_ns(self, workloads: list[Workload], group: Group) -> int:
@@ -158,17 +158,17 @@ class Turns:
 
 
 def overhead(
-    stretches: Sequence[Stretch], spans: Sequence[tuple[int, int]], samples: Sequence[Sample], cpu_count: int
+    intervals: Sequence[Interval], spans: Sequence[tuple[int, int]], samples: Sequence[Sample], cpu_count: int
 ) -> dict[str, Any] | None:
     """What recording costs, as `swtch/study/2` has it; `None` without a pair. Pure.
 
-    spans: when inferences began and ended, by the stretches' clock; one that is in two counts for its part in each. samples: what others did.
+    spans: when inferences began and ended, by the intervals' clock; one that is in two counts for its part in each. samples: what others did.
 
-    `throughput_ratio` is of the recorded to the unrecorded stretch of each pair; `cpu_ratio` likewise of the CPU time that an inference takes, which
+    `throughput_ratio` is of the recorded to the unrecorded interval of each pair; `cpu_ratio` likewise of the CPU time that an inference takes, which
     says more where others use the machine too. `recorder_cpu_share` is what the recorder's process took of the CPUs, in the middle of all; its
     programs in the kernel are not in it.
     """
-    pairs = [_ordered(one, two) for one, two in zip(stretches[::2], stretches[1::2])]
+    pairs = [_ordered(one, two) for one, two in zip(intervals[::2], intervals[1::2])]
     counted = [(pair, [_inferences(one, spans) for one in pair]) for pair in pairs]
     whole = [(pair, done) for pair, done in counted if all(done)]
     alone = [
@@ -200,30 +200,30 @@ def overhead(
     }
 
 
-def _ordered(one: Stretch, two: Stretch) -> tuple[Stretch, Stretch]:
+def _ordered(one: Interval, two: Interval) -> tuple[Interval, Interval]:
     """The recorded one first."""
     return (one, two) if one.recorded else (two, one)
 
 
-def _is_disturbed(stretch: Stretch, samples: Sequence[Sample], cpu_count: int) -> bool:
-    within = [one for one in samples if stretch.begin_ns <= one.at_ns <= stretch.end_ns]
+def _is_disturbed(interval: Interval, samples: Sequence[Sample], cpu_count: int) -> bool:
+    within = [one for one in samples if interval.begin_ns <= one.at_ns <= interval.end_ns]
     if len(within) < 2:
         return False
     found = account(within[0], within[-1], cpu_count)
     return disturbed(found.foreign_ns, found.steal_ns or 0, found.capacity_ns) is not None
 
 
-def _inferences(stretch: Stretch, spans: Sequence[tuple[int, int]]) -> float:
+def _inferences(interval: Interval, spans: Sequence[tuple[int, int]]) -> float:
     parts = (
-        (min(end, stretch.end_ns) - max(begin, stretch.begin_ns)) / (end - begin)
+        (min(end, interval.end_ns) - max(begin, interval.begin_ns)) / (end - begin)
         for begin, end in spans
-        if begin < stretch.end_ns and end > stretch.begin_ns and end > begin
+        if begin < interval.end_ns and end > interval.begin_ns and end > begin
     )
     return sum(parts)
 
 
-def _length_ns(stretch: Stretch) -> int:
-    return stretch.end_ns - stretch.begin_ns
+def _length_ns(interval: Interval) -> int:
+    return interval.end_ns - interval.begin_ns
 
 
 def _own(running: Recorder | None) -> int | None:

@@ -48,7 +48,7 @@ class Recorder(Protocol):
 def recorder(
     trace: Path, pids: Sequence[int], cgroup: Path | None = None, machine: bool = False
 ) -> Iterator[Recorder]:
-    """Records to a folder for as long as the block lasts: processes, all their threads and what they start, or everything in a cgroup, or on the
+    """Records to a directory while the block runs: processes, all their threads and what they start, or everything in a cgroup, or on the
     machine.
 
     It sees every switch from the beginning of the block on; `evaluate.saw_beginning` proves it. Raises `AiError` when it cannot begin.
@@ -87,7 +87,7 @@ class _Here:
             return self._running.stop(_NOTICE_LIMIT_S if gone else None)
 
     def kill(self) -> None:
-        # What failed has been told of, by wait_begun or by stop.
+        # wait_begun or stop has reported the failure.
         with contextlib.suppress(Exception):
             self._running.stop()
 
@@ -172,7 +172,7 @@ class _Program:
             return Trace.load(self._trace)
 
     def kill(self) -> None:
-        """Ends it at once; what it saw is in the folder."""
+        """Ends it at once; its recording so far is in the directory."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
@@ -194,12 +194,12 @@ class _Program:
 
 def _attached(pid: int) -> int:
     """How many links of BPF programs and perf events a process holds; 0 where that cannot be seen."""
-    folder = f"/proc/{pid}/fd"
+    directory = f"/proc/{pid}/fd"
     count = 0
     try:
-        for name in os.listdir(folder):
+        for name in os.listdir(directory):
             try:
-                target = os.readlink(f"{folder}/{name}")
+                target = os.readlink(f"{directory}/{name}")
             except OSError:
                 continue
             count += "bpf_link" in target or "[perf_event]" in target

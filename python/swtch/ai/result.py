@@ -1,4 +1,4 @@
-"""The document `swtch/study/2`: a folder with `study.json` and the Traces of its runs (`docs/schemas/study-2.json`)."""
+"""The document `swtch/study/2`: a directory with `study.json` and the Traces of its runs (`docs/schemas/study-2.json`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _native
 from .._checks import Refused, refuse
-from .._files import make_folder, now, replace
+from .._files import make_directory, now, replace
 from .errors import AiError
 
 SCHEMA = "swtch/study/2"
@@ -20,7 +20,7 @@ number of comparisons."""
 FILE = "study.json"
 REFUSED = "refused.json"
 """Where a study goes whose figures contradict each other."""
-DEFAULT_FOLDER = "ai-study"
+DEFAULT_DIRECTORY = "ai-study"
 OUTCOMES = ("complete", "crashed", "refused", "timed-out", "interrupted", "impossible")
 """How a run can end."""
 _KEYS = (
@@ -70,17 +70,17 @@ def begin(
     }
 
 
-def write(folder: Path, document: Mapping[str, Any]) -> Path:
+def write(directory: Path, document: Mapping[str, Any]) -> Path:
     """Writes `study.json`, whole or not at all; returns where it is. Raises `CommandError` when it cannot be written.
 
     A study whose figures contradict each other is kept as `refused.json` instead, and `AiError` says which.
     """
-    path = folder / FILE
+    path = directory / FILE
     try:
         refuse(_native.check_study, document)
     except Refused as why:
-        keep(folder / REFUSED, document)
-        raise AiError(refused(why, folder / REFUSED)) from None
+        keep(directory / REFUSED, document)
+        raise AiError(refused(why, directory / REFUSED)) from None
     replace(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
     return path
 
@@ -96,7 +96,7 @@ def refused(why: Refused, place: Path) -> str:
 
 
 def read(path: os.PathLike[str] | str) -> dict[str, Any]:
-    """The study in a folder, or in its `study.json`. Raises `AiError` for what is none."""
+    """The study in a directory, or in its `study.json`. Raises `AiError` for what is none."""
     place = Path(path)
     if place.is_dir():
         place = place / FILE
@@ -105,10 +105,10 @@ def read(path: os.PathLike[str] | str) -> dict[str, Any]:
     except OSError as error:
         raise AiError(f"there is no study {place} ({error.strerror}); `swtch ai run` writes one") from None
     except ValueError as error:
-        raise AiError(f"{place} is no JSON ({error}); was it cut off?") from None
+        raise AiError(f"{place} is not JSON ({error}); was it cut off?") from None
     fault = check(document)
     if fault is not None:
-        raise AiError(f"{place} is no study as this swtch writes it: {fault}")
+        raise AiError(f"{place} is not a study as this swtch writes it: {fault}")
     return dict(document)
 
 
@@ -143,11 +143,11 @@ def check(document: Any) -> str | None:
     return None
 
 
-def new_folder(asked: Path | None) -> Path:
-    """Makes the folder for a study: the one asked for, or the first free of `ai-study`, `ai-study-2` ...
+def new_directory(asked: Path | None) -> Path:
+    """Makes the directory for a study: the one asked for, or the first free of `ai-study`, `ai-study-2` ...
 
     Raises `AiError` when there is a study in it already.
     """
     if asked is not None and (asked / FILE).exists():
-        raise AiError(f"there is a study in {asked} already; give another folder, or remove it")
-    return make_folder(asked, DEFAULT_FOLDER)
+        raise AiError(f"there is a study in {asked} already; give another directory, or remove it")
+    return make_directory(asked, DEFAULT_DIRECTORY)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .._command import Parser
 from .._errors import CommandError, WrongUsage
 from .._machine import Usable, host, usable
 from .._options import add_study, count, counts, seconds
@@ -32,7 +33,7 @@ _EXAMPLES = """\
 examples:
   swtch ai run mobilenet-v2
   swtch ai run 1,5,7 --threads 1,2,4,8 --batch 1 --duration 10s
-  swtch ai run mobilenet-v2 --threads 2,4 --spin on,off --repeats 3 --duration 3s
+  swtch ai run mobilenet-v2 --threads 2,4 --spin on,off --runs 3 --duration 3s
   swtch ai run resnet-50-v2 --co-located 1,2 --pin none,spread
   swtch ai run u-net --quota none,1.5 --price 0.05/vcpu-hour
   swtch ai run --quick
@@ -42,7 +43,7 @@ examples:
   swtch ai run --check-overhead resnet-50-v2
   swtch ai run --suite ai-benchmark --install
 
-A list of settings is combined with all others. In a list of CPUs to pin to, write + for a comma: --pin none,0+2-3.
+Every value of one list is combined with every value of the others. Inside a list of CPUs, write + instead of a comma: --pin none,0+2-3.
 Exit status: 0 all runs are complete, 1 one failed, 2 wrong usage, 130 interrupted."""
 
 
@@ -50,14 +51,14 @@ def add_to(commands: Any) -> None:
     """Adds the command to those of `swtch ai`."""
     parser = commands.add_parser(
         "run",
-        help="run models, or any program that keeps the workload contract, and explain them",
-        description="Runs workloads, each in processes and a control group of its own, recorded; writes a study and prints its summary.",
+        help="run and record models, or any program that implements the workload contract",
+        description="Run workloads and record them, each in its own processes and cgroup. Write a study and print its summary.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_what(parser.add_argument_group("what to run"))
     add_settings(parser.add_argument_group("settings, each a list"))
-    add_common(parser)
+    add_common(parser, DURATION_S, 1)
     parser.set_defaults(run=run)
 
 
@@ -67,26 +68,30 @@ def _add_what(group: Any) -> None:
         "models",
         nargs="?",
         metavar="MODELS",
-        help="numbers, ranges and names of `swtch ai list`: 1,5-7,icnet",
+        help="numbers, ranges or names from `swtch ai list`: 1,5-7,icnet",
     )
-    add("--quick", action="store_true", help="a subset and three numbers of threads, within a minute")
-    add("--all", action="store_true", help="all sixteen, in at most twenty minutes on 2 CPUs")
+    add("--quick", action="store_true", help="a subset of models with three thread counts, within a minute")
+    add("--all", action="store_true", help="all sixteen models, in at most twenty minutes on 2 CPUs")
     add(
         "--program",
         metavar="FILE",
-        help="a program that keeps the workload contract; with arguments: -- FILE ARGUMENTS",
+        help="a program that implements the workload contract; with arguments: -- FILE ARGUMENTS",
     )
     add(
         "--check-overhead",
         metavar="MODEL",
-        help="what recording costs: one run of a model, recorded and unrecorded in turn",
+        help="measure the overhead of recording: run one model with and without a recording, in turn",
     )
-    add("--suite", choices=["ai-benchmark"], help="the study's own package, in an environment of its own")
+    add(
+        "--suite",
+        choices=["ai-benchmark"],
+        help="run the AI Benchmark package, in a Python environment of its own",
+    )
     add(
         "--part",
         choices=sorted(PARTS),
         default="full",
-        help="of the suite: inference and training, or single images (full)",
+        help="part of the suite: inference and training, or single images [default: full]",
     )
     add("--install", action="store_true", help="allow --suite to download what it needs (1.7 GB)")
 
@@ -98,64 +103,96 @@ def add_settings(group: Any) -> None:
         "--threads",
         type=counts,
         metavar="N,...",
-        help="threads that share an operator (as many as there are CPUs)",
+        help="threads that share an operator [default: the number of CPUs]",
     )
-    add("--inter-op", type=counts, default=(1,), metavar="N,...", help="operators at once (1)")
+    add(
+        "--inter-op",
+        type=counts,
+        default=(1,),
+        metavar="N,...",
+        help="operators that run at the same time [default: 1]",
+    )
     add(
         "--spin",
         type=switches,
         default=(True,),
         metavar="on,off",
-        help="whether waiting threads spin before they block (on)",
+        help="whether waiting threads spin before they block [default: on]",
     )
     add(
         "--pin",
         type=pins,
         default=("none",),
         metavar="HOW,...",
-        help="none, spread over cores, compact, or CPUs (none)",
+        help="none, spread over cores, compact, or a list of CPUs [default: none]",
     )
-    add("--co-located", type=counts, default=(1,), metavar="N,...", help="copies at the same time (1)")
+    add(
+        "--co-located",
+        type=counts,
+        default=(1,),
+        metavar="N,...",
+        help="copies that run at the same time [default: 1]",
+    )
     add(
         "--quota",
         type=quotas,
         default=(None,),
         metavar="CPUS,...",
-        help="CPUs worth of time for all copies, or none (none)",
+        help="CPU quota of all copies together, in CPUs, or none [default: none]",
     )
-    add("--batch", type=counts, default=(1,), metavar="N,...", help="images in an inference (1)")
+    add("--batch", type=counts, default=(1,), metavar="N,...", help="images per inference [default: 1]")
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """The options of `run` and `tune` alike."""
+def add_common(parser: Parser, duration_s: float, runs: int) -> None:
+    """The options that `run` and `tune` share.
+
+    duration_s, runs: their defaults.
+    """
     add = parser.add_argument
-    add("--duration", type=seconds, metavar="TIME", help="of each measured phase (10s)")
-    add("--inferences", type=count, metavar="N", help="end a measured phase after so many")
     add(
-        "--repeats",
+        "--duration",
+        type=seconds,
+        metavar="TIME",
+        help=f"length of each measured phase [default: {duration_s:g}s]",
+    )
+    add("--inferences", type=count, metavar="N", help="end a measured phase after N inferences")
+    add(
+        "--runs",
         type=count,
         metavar="N",
-        help="runs of each setting; advice needs at least 4, and more for many settings (1)",
+        help=f"runs of each setting; advice needs at least 4, and more for many settings [default: {runs}]",
     )
-    add("--device", choices=["cpu", "cuda"], default="cpu", help="where models run (cpu)")
+    add("--device", choices=["cpu", "cuda"], default="cpu", help="where models run [default: cpu]")
     add("--weights", type=Path, metavar="DIR", help="trained weights, DIR/NAME.npz, instead of random ones")
-    add("--seed", type=int, default=0, metavar="N", help="of random weights, and of the order of repeats (0)")
-    add("--price", type=price, metavar="PRICE", help="say it in money too, e.g. 0.05/vcpu-hour")
-    add("--no-record", action="store_true", help="do not record: latencies only")
     add(
-        "--load-limit",
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of random weights and of the order of runs [default: 0]",
+    )
+    add(
+        "--price",
+        type=price,
+        metavar="PRICE",
+        help="price of a vCPU-hour, such as 0.05/vcpu-hour: report costs in money too",
+    )
+    add("--no-record", action="store_true", help="measure latencies only, without a recording")
+    add(
+        "--load-timeout",
         type=seconds,
         default=300.0,
         metavar="TIME",
-        help="give up a workload that is not ready by then (300s)",
+        help="give up a workload that is not ready after this long [default: 300s]",
     )
     add(
-        "--time-limit",
+        "--timeout",
         type=seconds,
         metavar="TIME",
-        help="give up a measured phase after so long (1m and three times --duration)",
+        help="give up a measured phase after this long [default: 1m and three times --duration]",
     )
-    add_study(add, result.DEFAULT_FOLDER)
+    add_study(add, result.DEFAULT_DIRECTORY)
+    parser.renamed(repeats="--runs", load_limit="--load-timeout", time_limit="--timeout")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -178,7 +215,7 @@ def run(options: argparse.Namespace) -> int:
     plan = make_plan(options, QUICK_DURATION_S if options.quick else DURATION_S)
     study = Study(plan, options.words, options.name, subjects[0].model is not None, options.seed)
     forecast = Forecast(plan.duration_s, may_use.cpu_count)
-    announce(todo, forecast, plan.folder)
+    announce(todo, forecast, plan.directory)
     study.run(todo, deadline_s, forecast)
     return conclude(study, options.json)
 
@@ -189,28 +226,28 @@ def conclude(study: Study, as_json: bool) -> int:
     if as_json:
         print(json.dumps(study.document, indent=1))
     else:
-        print(summary.text(study.document, str(study.plan.folder)), end="")
+        print(summary.text(study.document, str(study.plan.directory)), end="")
     if study.interrupted:
-        print(f"swtch ai: interrupted; what was complete is in {study.plan.folder}", file=sys.stderr)
+        print(f"swtch ai: interrupted; the complete runs are in {study.plan.directory}", file=sys.stderr)
         return 130
     return 0 if study.runs and all(run["outcome"] == "complete" for run in study.runs) else 1
 
 
 def make_plan(options: argparse.Namespace, duration_s: float) -> Plan:
-    """What all runs have in common; makes the folder."""
+    """What all runs have in common; makes the directory."""
     return Plan(
-        folder=result.new_folder(options.out),
+        directory=result.new_directory(options.out),
         duration_s=options.duration or duration_s,
         inferences=options.inferences,
         record=not options.no_record,
         price=options.price,
-        load_limit_s=options.load_limit,
-        run_limit_s=options.time_limit,
+        load_limit_s=options.load_timeout,
+        run_limit_s=options.timeout,
     )
 
 
 def _check_usage(options: argparse.Namespace) -> None:
-    wishes = {
+    asked = {
         "MODELS": options.models,
         "--quick": options.quick,
         "--all": options.all,
@@ -219,7 +256,7 @@ def _check_usage(options: argparse.Namespace) -> None:
         "--check-overhead": options.check_overhead,
         "--suite": options.suite,
     }
-    given = [name for name, value in wishes.items() if value]
+    given = [name for name, value in asked.items() if value]
     if not given:
         raise WrongUsage("nothing to run; give models (`swtch ai list`), --quick, --all, or -- COMMAND")
     if len(given) > 1:
@@ -260,7 +297,7 @@ def _jobs(
         settings = grid.settings(may_use)
     except CommandError as error:
         raise WrongUsage(str(error)) from None
-    repeats = options.repeats or 1
+    repeats = options.runs or 1
     if options.quick:
         return by_settings(subjects, settings) if repeats == 1 else jobs(
             subjects, settings, repeats, options.seed

@@ -131,7 +131,7 @@ def _options(ort: Any, settings: Settings) -> Any:
     options.add_session_config_entry("session.inter_op.allow_spinning", spinning)
     # Random weights can bring denormals about, which make inferences tens of times slower.
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
-    # Errors come as exceptions, and are told in one line.
+    # Errors arrive as exceptions, and become one line.
     options.log_severity_level = 4
     return options
 

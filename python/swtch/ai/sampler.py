@@ -28,7 +28,7 @@ class Sampler:
         group_ns: Callable[[], int | None] = lambda: None,
         measuring_ns: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """pids: the processes of the workload at the moment. cpus: those that the workload may use. group_ns: CPU time of its control group so
+        """pids: the processes of the workload at the moment. cpus: those that the workload may use. group_ns: CPU time of its cgroup so
         far. measuring_ns: CPU time of the recorder and of this process so far."""
         self.samples: list[Sample] = []
         """What was seen, in order."""
@@ -60,7 +60,7 @@ class Sampler:
             self.cost_ns = time.thread_time_ns()
 
     def _look(self) -> Sample:
-        # What adds up is read together, without anything slow between.
+        # Figures that are added up are read together, without slow work between.
         begin_ns = time.monotonic_ns()
         busy_ns, idle_ns, steal_ns, cpus, interrupts = machine(self._cpus)
         group_ns, measuring_ns = self._group_ns(), self._measuring_ns()

@@ -51,7 +51,7 @@ def why_not(name: str, whole_machine: bool = False) -> str | None:
     if whole_machine:
         return None
     with cgroup.group(PROGRAM, "probe") as group:
-        return None if group.folder is not None else _for_all(name, group.why)
+        return None if group.directory is not None else _for_all(name, group.why)
 
 
 def _for_all(name: str, why: str | None) -> str:
@@ -59,13 +59,13 @@ def _for_all(name: str, why: str | None) -> str:
 
 
 def program(name: str) -> Path:
-    """A scheduler's own program, beside swtch or on PATH. Raises `AiError` when there is none."""
+    """A scheduler's own program, next to swtch or on PATH. Raises `AiError` when there is none."""
     beside = binary().resolve().parent / f"scx_{name}"
     found = str(beside) if beside.exists() else shutil.which(f"scx_{name}")
     if found is None:
         raise AiError(
-            f"there is no program scx_{name} beside swtch or on PATH: it does not come with the Python package; "
-            "add its directory to PATH (make build in swtch's source tree makes it)"
+            f"there is no program scx_{name} next to swtch or on PATH: the Python package does not have it; "
+            "build it with `make build` in swtch's source tree, and add its directory to PATH"
         )
     return Path(found)
 
@@ -77,7 +77,7 @@ def lacks_kernel() -> bool:
 
 @contextlib.contextmanager
 def loaded(name: str, group: Path | None, whole_machine: bool = False) -> Iterator[None]:
-    """The scheduler runs for as long as the block lasts: for the cgroup's processes only, or, if `whole_machine` allows that, for all
+    """The scheduler runs while the block does: for the cgroup's processes only, or, if `whole_machine` allows that, for all
     without one.
 
     Raises `AiError` when it cannot be loaded.
@@ -105,7 +105,7 @@ def loaded(name: str, group: Path | None, whole_machine: bool = False) -> Iterat
             try:
                 process.wait(_END_LIMIT_S)
             except subprocess.TimeoutExpired:
-                # It is tethered to this process: the kernel's own is back when it is gone.
+                # It dies with this process: then the kernel's own scheduler is back.
                 process.kill()
                 process.wait()
 
@@ -126,7 +126,7 @@ def _wait(process: subprocess.Popen[bytes], name: str, log: IO[str]) -> None:
 def _last_line(log: IO[str]) -> str:
     log.seek(0)
     lines = log.read().strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it printed nothing"
 
 
 def _status() -> dict[str, Any]:

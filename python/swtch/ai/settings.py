@@ -25,7 +25,7 @@ class Settings:
     co_located: int = 1
     """Copies that run at the same time."""
     cpu_quota: float | None = None
-    """CPUs worth of time that all copies together may use; `None` is no limit."""
+    """CPUs worth of time that all copies together may use; `None` means no limit."""
     batch: int = 1
     """Images in one inference."""
     device: str = "cpu"
@@ -81,7 +81,7 @@ def cpus_of(text: str) -> list[int]:
         first, dash, last = part.partition("-")
         low, high = int(first), int(last if dash else first)
         if not 0 <= low <= high < 1 << 16:
-            raise ValueError(f"{text!r} is no list of CPUs such as 0,2-3")
+            raise ValueError(f"{text!r} is not a list of CPUs such as 0,2-3")
         found.update(range(low, high + 1))
     return sorted(found)
 

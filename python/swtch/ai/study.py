@@ -23,20 +23,20 @@ from .sweep import Forecast
 
 
 class Study:
-    """A folder that fills with runs. Every run that is complete stays, whatever happens after it."""
+    """A directory that fills with runs. Every run that is complete stays, whatever happens after it."""
 
     def __init__(
         self, plan: Plan, words: Sequence[str], name: str | None, models: bool, seed: int | None
     ) -> None:
-        """Begins one in the plan's folder. models: whether models of the suite are run, so that ONNX Runtime is needed."""
+        """Begins one in the plan's directory. models: whether models of the suite are run, so that ONNX Runtime is needed."""
         self.plan = plan
         """What all runs have in common."""
         machine = host()
         self.usable: Usable = usable(machine)
         """What the runs may use."""
-        folder_name = plan.folder.resolve().name
+        directory_name = plan.directory.resolve().name
         machine_name = name or (
-            folder_name if not folder_name.startswith(result.DEFAULT_FOLDER) else "this machine"
+            directory_name if not directory_name.startswith(result.DEFAULT_DIRECTORY) else "this machine"
         )
         runtime = {"name": "ONNX Runtime", "version": installed()["onnxruntime"]} if models else None
         self.document = result.begin(host_document(machine), machine_name, words, runtime, seed)
@@ -59,7 +59,7 @@ class Study:
     ) -> None:
         """Makes the runs in that order; stops at Ctrl-C, and starts none that would probably end after the deadline.
 
-        deadline_s: by `time.monotonic`. What was not run is told in `unavailable`.
+        deadline_s: by `time.monotonic`. Runs that did not happen are in `unavailable`.
         """
         forecast = forecast or Forecast(self.plan.duration_s, self.usable.cpu_count)
         for index, job in enumerate(jobs):
@@ -112,7 +112,7 @@ class Study:
             return row
         except Refused as refused:
             why = refused
-        place = self.plan.folder / f"{row['id']}.{result.REFUSED}"
+        place = self.plan.directory / f"{row['id']}.{result.REFUSED}"
         result.keep(place, row)
         found = evaluate.blank(
             row["id"], row["workload"], row["settings"], row["repeat"], row["predicted_peak_bytes"]
@@ -122,7 +122,7 @@ class Study:
 
     def write(self) -> Path:
         """Writes the study as it is now."""
-        return result.write(self.plan.folder, self.document)
+        return result.write(self.plan.directory, self.document)
 
     def _left_out(self, jobs: Iterable[Job]) -> None:
         names = ", ".join(job.id for job in jobs)
@@ -143,9 +143,9 @@ def need_models(device: str) -> None:
         check("cuda" if device == "cuda" else "cpu")
 
 
-def announce(jobs: Sequence[Job], forecast: Forecast, folder: Path) -> None:
+def announce(jobs: Sequence[Job], forecast: Forecast, directory: Path) -> None:
     """Says on standard error what is about to happen, when it takes longer than a moment."""
     total = forecast.seconds(jobs)
     if total > 2:
         runs = f"{len(jobs)} run{'s' if len(jobs) != 1 else ''}"
-        print(f"swtch ai: {runs}, about {left(total)}, into {folder}", file=sys.stderr)
+        print(f"swtch ai: {runs}, about {left(total)}, into {directory}", file=sys.stderr)

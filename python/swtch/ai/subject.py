@@ -69,7 +69,7 @@ class Subject:
 
 
 def of_model(model: Model, weights: Path | None = None, seed: int = 0) -> Subject:
-    """A model of the suite, with trained weights from a folder or random ones."""
+    """A model of the suite, with trained weights from a directory or random ones."""
     command = [sys.executable, "-m", "swtch.ai.worker", model.slug]
     command += ["--weights", str(weights.absolute())] if weights is not None else ["--seed", str(seed)]
     return Subject(model.slug, model.name, tuple(command), model.number, model.group, model=model)

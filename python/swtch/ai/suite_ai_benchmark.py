@@ -29,14 +29,14 @@ from .timeline import Activity, Interval, Switch, activity, switches
 
 DRIVER = Path(__file__).with_name("suite_driver.py")
 MOST_S = 8 * 3600.0
-"""What the whole suite may take, unless --time-limit says otherwise."""
+"""What the whole suite may take, unless --timeout says otherwise."""
 RECOGNITION = range(1, 8)
 """The sections that the study shows as image recognition."""
 
 
 @dataclass(frozen=True)
 class SuiteTest:
-    """One of the benchmark's tests, as its run told of it."""
+    """One of the benchmark's tests, as its run reported it."""
 
     kind: str
     """`inference` or `training`."""
@@ -61,9 +61,9 @@ def run_suite(options: argparse.Namespace) -> int:
     """Runs the suite; returns the exit status."""
     from .run import conclude, make_plan
 
-    if options.repeats not in (None, 1) or options.weights is not None:
+    if options.runs not in (None, 1) or options.weights is not None:
         raise WrongUsage(
-            "--suite runs once and with the benchmark's own weights; leave --repeats and --weights out"
+            "--suite runs once and with the benchmark's own weights; leave --runs and --weights out"
         )
     program = python(options.install)
     may_use = usable(host())
@@ -128,7 +128,7 @@ def parted(metrics: Mapping[str, Any], spans: Sequence[Interval]) -> list[SuiteT
         )
     if begun != len(spans):
         raise AiError(
-            f"AI Benchmark told of {len(spans)} passes, and its tests of {begun}; is it another version?"
+            f"AI Benchmark reported {len(spans)} passes, and its tests {begun}; is it another version?"
         )
     return found
 
@@ -158,7 +158,7 @@ def activities(
         ]
         yield from cut(switches(trace), tids, shifted)
     except TraceError:
-        # What is missing is told by the row of the whole.
+        # The row of the whole says what is missing.
         return
 
 
@@ -211,7 +211,7 @@ def row_of(test: SuiteTest, whole: Mapping[str, Any], model: str, found: Activit
         row["per_inference"].update(wait_ns=per(found.wait_ns, passes))
         row["per_second"] = {name: per(count * 1e9, duration_ns) for name, count in counts.items()}
         row["per_second"]["interrupts"] = None
-    why = "told of the whole suite only, in the row of the suite"
+    why = "known for the whole suite only, in the row of the suite"
     row["unavailable"] = [
         {"what": what, "why": why} for what in ("interrupts", "over_time", "cost", "cpu", "images_per_second")
     ]

@@ -1,4 +1,4 @@
-"""The environment that AI Benchmark runs in: its own packages, in the cache folder, installed on demand."""
+"""The environment that AI Benchmark runs in: its own packages, in the cache directory, installed on demand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .._files import user_folder
+from .._files import user_directory
 from .errors import AiError
 
 VERSION = "0.1.2"
@@ -23,14 +23,14 @@ _PYTHONS = ((3, 8), (3, 11))
 _MARK = "installed.json"
 
 
-def folder() -> Path:
+def directory() -> Path:
     """Where it is, whether or not it is there."""
-    return user_folder("XDG_CACHE_HOME", ".cache") / f"ai-benchmark-{VERSION}"
+    return user_directory("XDG_CACHE_HOME", ".cache") / f"ai-benchmark-{VERSION}"
 
 
 def python(install: bool) -> Path:
     """Its interpreter. Raises `AiError` when it is not there and may not be installed, or cannot be."""
-    place = folder()
+    place = directory()
     if not (place / _MARK).exists():
         if not install:
             raise AiError(
@@ -90,7 +90,7 @@ def _step(command: list[str], what: str) -> None:
 
 
 def _existing(place: Path) -> Path:
-    """The nearest folder above that is there."""
+    """The nearest directory above that is there."""
     while not place.exists():
         place = place.parent
     return place

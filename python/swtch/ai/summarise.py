@@ -10,7 +10,7 @@ from .figures import Estimate, estimate
 from .settings import Settings, from_document
 
 ENOUGH_RUNS = 3
-"""So many undisturbed runs make the disturbed ones dispensable."""
+"""With this many undisturbed runs the disturbed ones are left out."""
 
 FIGURES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "images_per_second": lambda run: run["images_per_second"],
@@ -22,7 +22,7 @@ FIGURES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "cpu_ns_per_inference": lambda run: run["per_inference"]["cpu_ns"],
     "wait_share_of_latency": lambda run: run["wait_share_of_latency"],
 }
-"""What is summarised, and where it is in a run."""
+"""The figures to summarise, and their places in a run."""
 
 
 @dataclass(frozen=True)

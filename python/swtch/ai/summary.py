@@ -29,7 +29,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Run], str]], ...] = (
 )
 
 
-def text(study: Mapping[str, Any], folder: str | None) -> str:
+def text(study: Mapping[str, Any], directory: str | None) -> str:
     """Everything that a person wants to know after a study."""
     runs = study["runs"]
     lines = first_lines(study)
@@ -45,8 +45,8 @@ def text(study: Mapping[str, Any], folder: str | None) -> str:
         lines += ["", "What to change:"]
         lines += [f"  {one['workload']['name']}: {one['text']}" for one in study["advice"]]
     lines += [f"not available: {row['what']}: {row['why']}" for row in _reasons(study)]
-    if folder is not None:
-        lines.append(f"Study: {folder}")
+    if directory is not None:
+        lines.append(f"Study: {directory}")
     return "\n".join(lines) + "\n"
 
 
@@ -115,7 +115,7 @@ def _largest(runs: Sequence[Run]) -> list[str]:
 
 def _overhead(overhead: Mapping[str, Any]) -> str:
     ratio, cpu = overhead["throughput_ratio"], overhead["cpu_ratio"]
-    text = f"Recorded stretches have {_interval(ratio)} of the throughput of unrecorded ones"
+    text = f"Recorded intervals have {_interval(ratio)} of the throughput of unrecorded ones"
     if cpu is not None:
         text += f", and an inference takes {_interval(cpu)} of the CPU time"
     if overhead["recorder_cpu_share"] is not None:

@@ -56,7 +56,7 @@ class Grid:
 
 
 def jobs(subjects: Sequence[Subject], settings: Sequence[Settings], repeats: int, seed: int = 0) -> list[Job]:
-    """Every subject under all settings, so many times.
+    """Every subject under all settings, this many times.
 
     The repeats of one setting lie far apart, so that what else the machine does meanwhile meets all settings alike: each round
     has everything once, subject by subject, and after the first round in an order of its own.

@@ -1,10 +1,10 @@
-"""What the switches of a Trace say about the time inside inferences: who ran, who waited for a CPU. Pure.
+"""What the switches of a Trace say about the time inside inferences: which tasks ran, and which waited for a CPU. Pure.
 
 The share of latency that is run-queue wait, for workloads of several threads: at every moment R of the workload's threads run and W are
 ready without a CPU. Were there CPUs enough, all R + W would make progress; W / (W + R) of the workload's progress is then lost to
-the run queue. The share is the mean of W / (W + R) over the time inside inferences (0 where nobody is ready). It takes ready threads
-for equally useful; what can be said without that are bounds: `low` is the share of time in which somebody waits and nobody
-runs (nothing goes on), `high` that in which anybody waits (removing the wait cannot win more). A thread that spins counts as one that runs:
+the run queue. The share is the mean of W / (W + R) over the time inside inferences (0 where no thread is ready). It takes ready threads
+for equally useful. Without that assumption there are bounds: `low` is the share of time in which a thread waits and none
+runs (nothing goes on), `high` that in which any thread waits (removing the wait cannot win more). A thread that spins counts as one that runs:
 spinning hides waiting from this share, and shows as CPU time.
 """
 
@@ -25,9 +25,9 @@ class Switch(NamedTuple):
     prev_tid: int
     next_tid: int
     runnable: bool
-    """Whether who left was still ready: an involuntary switch."""
+    """Whether the thread that left was still ready: an involuntary switch."""
     waited_ns: int | None
-    """How long who came had been ready; `None` when that was not seen."""
+    """How long the thread that came had been ready; `None` when that was not seen."""
 
 
 def switches(trace: Trace) -> list[Switch]:
@@ -53,9 +53,9 @@ class Activity:
     wait_share: float | None
     """The share of latency that is run-queue wait; `None` without inferences."""
     wait_share_low: float | None
-    """Time in which somebody waited and nobody ran."""
+    """Time in which a thread waited and none ran."""
     wait_share_high: float | None
-    """Time in which somebody waited."""
+    """Time in which a thread waited."""
 
 
 Interval = tuple[int, int]

@@ -37,9 +37,9 @@ _FIRST_SHARE = 0.25
 _EXAMPLES = """\
 examples:
   swtch ai tune resnet-50-v2
-  swtch ai tune mobilenet-v2 --duration 2s --repeats 5 --json
+  swtch ai tune mobilenet-v2 --duration 2s --runs 5 --json
   swtch ai tune -- ./my-workload --threads {threads}
-  swtch ai tune mobilenet-v2 --schedulers stock,flsched
+  swtch ai tune mobilenet-v2 --policies stock,flsched
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
 
@@ -48,27 +48,27 @@ def add_to(commands: Any) -> None:
     """Adds the command to those of `swtch ai`."""
     parser = commands.add_parser(
         "tune",
-        help="the best threads, waiting and pinning for a model, with the evidence",
-        description="Searches threads, spinning, pinning and, if named, schedulers for the most images a second, and says how sure that is.",
+        help="find the best threads, waiting and pinning for a model, with the evidence",
+        description="Search for the threads, spinning, pinning and (if named) schedulers with the most images a second, and report how certain the result is.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="a number or a name of `swtch ai list`")
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a number or a name from `swtch ai list`")
     parser.add_argument(
-        "--schedulers",
+        "--policies",
         default=scheduler.STOCK,
         metavar="NAME,...",
-        help="stock, and those of `swtch sched list`, each for the workload's cgroup only; where the kernel has no sched_ext a model is tried under them in a virtual machine (stock)",
+        help="stock and schedulers from `swtch sched list`, each for the workload's cgroup only. "
+        "Without sched_ext in the kernel, models run under them in a virtual machine. [default: stock]",
     )
     parser.add_argument(
         "--whole-machine",
         action="store_true",
-        help="where no cgroup can be made, let a named scheduler schedule every task of the machine while the workload runs",
+        help="if no cgroup can be created, let the scheduler schedule every task of the machine while the workload runs",
     )
-    parser.add_argument(
-        "--no-vm", action="store_true", help="leave out the schedulers that the kernel here cannot load"
-    )
-    add_common(parser)
+    parser.add_argument("--no-vm", action="store_true", help="skip schedulers that this kernel cannot load")
+    add_common(parser, DURATION_S, REPEATS)
+    parser.renamed(schedulers="--policies")
     parser.set_defaults(run=run)
 
 
@@ -85,8 +85,10 @@ def run(options: argparse.Namespace) -> int:
     default = Settings(threads=may_use.cpu_count, device=options.device)
     names, for_vm = _schedulers(options, subject, study)
     candidates = candidates_of(may_use, options.device, names)
-    repeats = options.repeats or REPEATS
-    announce(planned(subject, candidates, repeats), Forecast(plan.duration_s, may_use.cpu_count), plan.folder)
+    repeats = options.runs or REPEATS
+    announce(
+        planned(subject, candidates, repeats), Forecast(plan.duration_s, may_use.cpu_count), plan.directory
+    )
     finalists = search(study, subject, candidates)
     final = list(dict.fromkeys([*finalists, default]))
     if not study.interrupted:
@@ -146,7 +148,7 @@ def search(study: Study, subject: Subject, candidates: Sequence[Settings]) -> li
         duration_s = min(plan.duration_s, plan.duration_s * _FIRST_SHARE * 2**number)
         begun = len(study.runs)
         study.plan = plan.lasting(duration_s)
-        # The repeats take turns, each time in another order, so that being first is nobody's advantage.
+        # The repeats take turns, each time in another order, so that no setting has the advantage of being first.
         turn = jobs([subject], left, SEARCH_REPEATS, seed=number)
         study.run([_tagged(job, f".search{number}") for job in turn])
         ranked = rank(summarise(study.runs[begun:]))
@@ -234,9 +236,9 @@ def _against(
 
 
 def _schedulers(options: argparse.Namespace, subject: Subject, study: Study) -> tuple[list[str], list[str]]:
-    """Those that can be loaded here, and those that a virtual machine is needed for; what is left is told in the study."""
+    """Those that can be loaded here, and those that a virtual machine is needed for; the study says why the others are not tried."""
     here, for_vm = [], []
-    for name in dict.fromkeys(options.schedulers.split(",")):
+    for name in dict.fromkeys(options.policies.split(",")):
         reason = scheduler.why_not(name, options.whole_machine)
         if reason is None:
             here.append(name)
@@ -245,7 +247,7 @@ def _schedulers(options: argparse.Namespace, subject: Subject, study: Study) -> 
         else:
             study.document["unavailable"].append({"what": f"scheduler {name}", "why": reason})
     if not here:
-        raise WrongUsage(f"none of the schedulers {options.schedulers} can be loaded here; give stock")
+        raise WrongUsage(f"none of the schedulers {options.policies} can be loaded here; give stock")
     return here, for_vm
 
 

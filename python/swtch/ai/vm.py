@@ -1,6 +1,6 @@
 """A model under another scheduler in a virtual machine, where the kernel here has no sched_ext: `swtch vm` with this very Python in it.
 
-What runs there is emulated, and slower by tens of times: figures stand beside those of the kernel's own scheduler in the same guest, never beside
+The guest is emulated, and slower by tens of times: its figures are compared with those of the kernel's own scheduler in the same guest, never with
 those of this machine.
 """
 
@@ -42,12 +42,12 @@ _LEFT_OUT = frozenset({"test", "idlelib", "tkinter", "turtledemo", "lib2to3", "e
 
 
 def compare(model: Model, settings: Settings, names: Sequence[str], seed: int, cpus: int) -> dict[str, Any]:
-    """Runs a model in a guest of so many CPUs under the kernel's own scheduler and others, in turn; returns `tuned.in_vm`.
+    """Runs a model in a guest with this many CPUs under the kernel's own scheduler and others, in turn; returns `tuned.in_vm`.
 
     Raises `AiError` when the guest, the schedulers or the runs fail.
     """
     turns = [name for repeat in range(REPEATS) for name in _rotated([STOCK, *names], repeat)]
-    # What else was tuned may not be there.
+    # The guest may not have the other tuned settings.
     plain = replace(settings, pinned=None, cpu_quota=None, scheduler=STOCK)
     asked = {
         "model": model.slug,
@@ -98,10 +98,10 @@ def _command(asked: dict[str, Any], programs: Sequence[Path], cpus: int, memory_
     python = Path(sys.executable).resolve()
     paths = [path for path in sys.path if path]
     # PATH: where the schedulers and swtch find each other.
-    folders = os.pathsep.join(dict.fromkeys(str(one.parent) for one in programs))
+    directories = os.pathsep.join(dict.fromkeys(str(one.parent) for one in programs))
     script = (
         f"import os, sys; sys.path[:0] = {paths!r}; os.environ[{BINARY_VARIABLE!r}] = {str(binary())!r}; "
-        f"os.environ['PATH'] += os.pathsep + {folders!r}; "
+        f"os.environ['PATH'] += os.pathsep + {directories!r}; "
         f"from swtch.ai.in_guest import main; sys.exit(main([{json.dumps(asked)!r}]))"
     )
     travels = [binary(), *programs, *_library(), *_packages()]
@@ -114,14 +114,14 @@ def _command(asked: dict[str, Any], programs: Sequence[Path], cpus: int, memory_
 
 def _library() -> Iterator[Path]:
     """Python's own."""
-    folder = Path(sysconfig.get_paths()["stdlib"])
-    for entry in sorted(folder.iterdir()):
+    directory = Path(sysconfig.get_paths()["stdlib"])
+    for entry in sorted(directory.iterdir()):
         if entry.name not in _LEFT_OUT and not entry.name.startswith("config-"):
             yield entry
 
 
 def _packages() -> list[Path]:
-    """Folders and files of everything that is imported there, and the libraries that wheels keep beside."""
+    """Directories and files of everything that is imported there, and the libraries that wheels keep beside."""
     for name in _MODULES:
         importlib.import_module(name)
     library = Path(sysconfig.get_paths()["stdlib"])

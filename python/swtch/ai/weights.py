@@ -50,19 +50,19 @@ def random_weights(graph: Graph, seed: int = 0, threads: int = 1) -> dict[str, A
     return arrays
 
 
-def load_weights(graph: Graph, folder: os.PathLike[str] | str) -> dict[str, Array]:
-    """The arrays of `folder/NAME.npz`, where NAME is the graph's, one float array for each initialiser by its name.
+def load_weights(graph: Graph, directory: os.PathLike[str] | str) -> dict[str, Array]:
+    """The arrays of `directory/NAME.npz`, where NAME is the graph's, one float array for each initialiser by its name.
 
     Raises `WeightsError` for the first thing that does not fit, before any number is used. Nothing in the file is executed.
     """
-    path = Path(folder) / f"{graph.name}.npz"
+    path = Path(directory) / f"{graph.name}.npz"
     try:
         archive = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise WeightsError(
             f"there are no weights {path}; they are one .npz a model, named after it (`swtch ai list`)"
         ) from None
-    # numpy takes what is no archive for a pickle, and refuses that with a ValueError.
+    # numpy takes a file that is not an archive for a pickle, and refuses it with a ValueError.
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise WeightsError(f"the weights {path} cannot be read ({error}); is it a whole .npz file?") from None
     if not hasattr(archive, "files"):

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .._command import Parser
 from . import runtime
 from .catalogue import Model, find
 from .contract import Workload, now_ns
@@ -85,9 +86,9 @@ def _work(model: Model, options: argparse.Namespace, workload: Workload) -> None
     )
 
 
-def _first(*wishes: float | None) -> float:
-    """The first that was made: the command line's, the host's, ours."""
-    return next(wish for wish in wishes if wish is not None)
+def _first(*values: float | None) -> float:
+    """The first that is given: by the command line, by the host, by default."""
+    return next(value for value in values if value is not None)
 
 
 def _load(model: Model, options: argparse.Namespace) -> tuple[runtime.Session, Feed, dict[str, Any]]:
@@ -145,7 +146,7 @@ def _measured(
 ) -> Any:
     """Infers until the time is over or SIGTERM comes, at least once; returns the last output."""
     stopped: list[int] = []
-    # What was measured until then is written.
+    # The measurements until then are written.
     before = signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
     infer, span = session.infer, workload.span
     deadline_ns = now_ns() + int(duration_s * 1e9)
@@ -202,25 +203,53 @@ def _failed(message: str, workload: Workload | None = None, status: int = 1) -> 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m swtch.ai.worker", description="Runs one model by the workload contract."
+    parser = Parser(
+        prog="python -m swtch.ai.worker", description="Run one model under the workload contract."
     )
     add = parser.add_argument
-    add("model", help="a number or a name of `swtch ai list`")
-    add("--threads", type=_positive, default=1, metavar="N", help="threads that share one operator (1)")
-    add("--inter-op", type=_positive, default=1, metavar="N", help="operators at once (1)")
+    add("model", help="a number or a name from `swtch ai list`")
+    add(
+        "--threads",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="threads that share an operator [default: 1]",
+    )
+    add(
+        "--inter-op",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="operators that run at the same time [default: 1]",
+    )
     waiting = parser.add_mutually_exclusive_group()
     waiting.add_argument(
-        "--spin", dest="spin", action="store_true", default=True, help="waiting threads spin first (default)"
+        "--spin", dest="spin", action="store_true", default=True, help="waiting threads spin first [default]"
     )
     waiting.add_argument("--block", dest="spin", action="store_false", help="waiting threads block at once")
-    add("--batch", type=_positive, default=1, metavar="N", help="images at once (1)")
-    add("--duration", type=_seconds, metavar="S", help="seconds to measure for (what the host says, or 10)")
-    add("--inferences", type=_positive, metavar="N", help="stop after so many")
-    add("--warm-up", type=_positive, default=2, metavar="N", help="inferences before it is ready (2)")
-    add("--device", choices=sorted(runtime.PROVIDERS), default="cpu", help="where it runs (cpu)")
+    add("--batch", type=_positive, default=1, metavar="N", help="images per inference [default: 1]")
+    add(
+        "--duration",
+        type=_seconds,
+        metavar="S",
+        help="seconds to measure for [default: what the host asks for, or 10]",
+    )
+    add("--inferences", type=_positive, metavar="N", help="stop after N inferences")
+    add(
+        "--warm-up",
+        type=_positive,
+        default=2,
+        metavar="N",
+        help="inferences before the model is ready [default: 2]",
+    )
+    add(
+        "--device",
+        choices=sorted(runtime.PROVIDERS),
+        default="cpu",
+        help="where the model runs [default: cpu]",
+    )
     add("--weights", type=Path, metavar="DIR", help="trained weights: DIR/NAME.npz instead of random ones")
-    add("--seed", type=int, default=0, metavar="N", help="of the random weights (0)")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the random weights [default: 0]")
     add("--pin", type=_cpus, metavar="CPULIST", help="run on these CPUs only, such as 0,2-3")
     return parser
 
@@ -245,7 +274,7 @@ def _cpus(text: str) -> set[int]:
         first, _, last = part.partition("-")
         low, high = int(first), int(last or first)
         if not 0 <= low <= high < 1 << 16:
-            raise argparse.ArgumentTypeError(f"{text!r} is no list of CPUs such as 0,2-3")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a list of CPUs such as 0,2-3")
         found.update(range(low, high + 1))
     return found
 

@@ -14,11 +14,11 @@ from .tier_sets import UNTHROTTLED
 FEWEST_FOR_TARGET = 36
 """Invocations from which on the 95 % interval of the 90th percentile has an upper end: 0.9^36 is below 2.5 %."""
 _Z = 1.96
-"""Of a normal distribution, 95 % are within so many standard deviations."""
+"""Of a normal distribution, 95 % are within this many standard deviations."""
 _FEWEST = 5
-"""Pairs of invocations that an interval of 90 % takes: with fewer, tiers cannot be told apart."""
+"""Pairs of invocations that an interval of 90 % takes: with fewer, tiers cannot be distinguished."""
 _AS_GIVEN = 6
-"""Digits of what was asked for: it is said as it was typed."""
+"""Digits of a requested time: it is shown as it was typed."""
 
 
 def advise(
@@ -70,7 +70,7 @@ def _cheapest(same: Sequence[Cell], fee_usd: float | None) -> dict[str, Any] | N
         text += f" ({money(cost['mean_low'])} to {money(cost['mean_high'])})"
     text += f", {money(fee_usd / 1e6)} of it for requests" if fee_usd else ", requests not included"
     n = len(best.cost_usd)
-    # Nothing is said of how much dearer a tier is that may be as cheap.
+    # A tier that may be as cheap gets no figure of how much dearer it is.
     told_apart = [cell for cell in same if cell.cost_usd and cell is not best and cell.tier not in as_cheap]
     dearest = max(told_apart, key=lambda cell: sum(cell.cost_usd.values()) / len(cell.cost_usd), default=None)
     if dearest is not None and n >= _FEWEST:
@@ -85,7 +85,7 @@ def _cheapest(same: Sequence[Cell], fee_usd: float | None) -> dict[str, Any] | N
 
 
 def _meets(same: Sequence[Cell], target_ns: float | None) -> dict[str, Any] | None:
-    """The cheapest tier that meets a target. Only what is known with 95 % is said to meet it or to miss it."""
+    """The cheapest tier that meets a target. A tier meets or misses it only with 95 % confidence."""
     judged = [(cell, _bound(cell)) for cell in same if cell.latency_ns]
     if target_ns is None or not judged:
         return None
@@ -137,7 +137,7 @@ def _cannot_decide(needed: Mapping[str, int | None]) -> str:
     said = []
     for n in dict.fromkeys(needed.values()):
         tiers = ", ".join(tier for tier, one in needed.items() if one == n)
-        many = "more invocations than can be said" if n is None else f"about {n:,} invocations"
+        many = "more invocations than can be estimated" if n is None else f"about {n:,} invocations"
         said.append(f"{tiers} (it takes {many})")
     return f"undecided: {', '.join(said)}"
 
@@ -145,7 +145,7 @@ def _cannot_decide(needed: Mapping[str, int | None]) -> str:
 def _needed(cell: Cell, target_ns: float) -> int | None:
     """About how many invocations would decide, were they as those that were seen; `None` where no number would.
 
-    At least so many that all of them within the target are enough; then by the normal interval of a share.
+    At least the number with which all of them within the target are enough; then by the normal interval of a share.
     """
     values = list(cell.latency_ns.values())
     within = sum(value <= target_ns for value in values) / len(values)

@@ -1,6 +1,6 @@
-"""What is compiled or installed for a handler, once, in the cache folder.
+"""What is compiled or installed for a handler, once, in the cache directory.
 
-Never beside the sources: those of an installed package may belong to somebody else. A folder of the cache is named by a digest of
+Never beside the sources: those of an installed package may belong to another user. A directory of the cache is named by a digest of
 everything that went into it, so what is found there is what would be made again; two that make the same at once do not meet.
 """
 
@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .._errors import CommandError
-from .._files import user_folder
+from .._files import user_directory
 from .invoke import one_line
 
 NEVER = frozenset({"__pycache__", "node_modules", ".pytest_cache", "target"})
-"""Folders that are no sources."""
+"""Directories that do not hold sources."""
 _NOT_COMPILED = ("deploy/", "core/src/test/")
 """Files of handlers that no compiler reads; what `deploy` says of compilers is in the recipe."""
 _LIMIT_S = 900
@@ -42,54 +42,54 @@ _SAYS_WHY = re.compile(
 
 @dataclass(frozen=True)
 class Recipe:
-    """How something is made in a folder of its own."""
+    """How something is made in a directory of its own."""
 
     name: str
-    """What its folder in the cache begins with."""
+    """What its directory in the cache begins with."""
     doing: str
     """For people: `compiling the handler in Go`."""
     tools: tuple[str, ...]
     """Programs that have to be on PATH; the first makes it. Another version of them makes it anew."""
     words: tuple[str, ...]
-    """The command line without its program; `{built}` is the folder."""
+    """The command line without its program; `{built}` is the directory."""
     sources: Path
-    """A folder, whose files count."""
+    """A directory, whose files count."""
     copied: bool = False
-    """Whether it is made where copies of the sources are, and not in their folder."""
+    """Whether it is made where copies of the sources are, and not in their directory."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """What the command needs besides the environment of this process."""
 
 
 def made(recipe: Recipe) -> Path:
-    """The folder with what the recipe makes. Raises `CommandError` for what is not installed, and what cannot be made."""
+    """The directory with what the recipe makes. Raises `CommandError` for what is not installed, and what cannot be made."""
     programs = [tool(name, recipe.doing) for name in recipe.tools]
     into = cache()
-    folder = into / f"{recipe.name}-{_digest(recipe, programs)}"
-    if folder.is_dir():
-        # What is used stays; somebody else's may be used too.
+    directory = into / f"{recipe.name}-{_digest(recipe, programs)}"
+    if directory.is_dir():
+        # A build that is in use stays; another user's may be in use too.
         with contextlib.suppress(OSError):
-            os.utime(folder)
-        return folder
-    print(f"swtch faas: {recipe.doing} with {recipe.tools[0]}, once, into {folder}", file=sys.stderr)
+            os.utime(directory)
+        return directory
+    print(f"swtch faas: {recipe.doing} with {recipe.tools[0]}, once, into {directory}", file=sys.stderr)
     try:
         into.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix=f"{recipe.name}-unfinished-", dir=into))
     except OSError as error:
         raise CommandError(
-            f"{into} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder of yours"
+            f"{into} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a directory of yours"
         ) from None
     try:
         _make(recipe, programs[0], unfinished, into / f"{recipe.name}.log")
         try:
-            unfinished.rename(folder)
+            unfinished.rename(directory)
         except OSError as error:
-            # Where it is there, somebody else was faster with the same.
-            if not folder.is_dir():
-                raise CommandError(f"{folder} cannot be written ({error.strerror})") from None
+            # If it exists now, another process built the same one first.
+            if not directory.is_dir():
+                raise CommandError(f"{directory} cannot be written ({error.strerror})") from None
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    _forget(into, recipe.name, folder)
-    return folder
+    _forget(into, recipe.name, directory)
+    return directory
 
 
 def tool(name: str, doing: str) -> str:
@@ -101,12 +101,12 @@ def tool(name: str, doing: str) -> str:
 
 
 def cache() -> Path:
-    """The folder for it, which may not be there yet."""
-    return user_folder("XDG_CACHE_HOME", ".cache") / "functions"
+    """The directory for it, which may not be there yet."""
+    return user_directory("XDG_CACHE_HOME", ".cache") / "functions"
 
 
 def source_files(top: Path) -> list[tuple[str, Path]]:
-    """The files of a folder by their places in it, in order, without what is made of them and their tests."""
+    """The files of a directory by their places in it, in order, without what is made of them and their tests."""
     found = []
     for path in sorted(top.rglob("*")):
         name = path.relative_to(top)
@@ -116,17 +116,17 @@ def source_files(top: Path) -> list[tuple[str, Path]]:
     return found
 
 
-def _make(recipe: Recipe, program: str, folder: Path, log: Path) -> None:
+def _make(recipe: Recipe, program: str, directory: Path, log: Path) -> None:
     """Runs the command; where it fails, all that it said is in a file."""
-    words = [program, *(word.replace("{built}", str(folder)) for word in recipe.words)]
+    words = [program, *(word.replace("{built}", str(directory)) for word in recipe.words)]
     try:
         if recipe.copied:
             for name, path in source_files(recipe.sources):
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, folder / name)
+                (directory / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, directory / name)
         done = subprocess.run(
             words,
-            cwd=folder if recipe.copied else recipe.sources,
+            cwd=directory if recipe.copied else recipe.sources,
             env={**os.environ, **recipe.environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -174,11 +174,13 @@ def _digest(recipe: Recipe, programs: Iterable[str]) -> str:
 
 def _forget(into: Path, name: str, but: Path) -> None:
     """Removes what was made of other sources and not used for long."""
-    for folder in into.glob(f"{name}-*"):
-        if folder != but and re.fullmatch(r"(unfinished-.*|[0-9a-f]{16})", folder.name[len(name) + 1 :]):
+    for directory in into.glob(f"{name}-*"):
+        if directory != but and re.fullmatch(
+            r"(unfinished-.*|[0-9a-f]{16})", directory.name[len(name) + 1 :]
+        ):
             try:
-                unused_s = time.time() - folder.stat().st_mtime
+                unused_s = time.time() - directory.stat().st_mtime
             except OSError:
                 continue
             if unused_s > _UNUSED_S:
-                shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(directory, ignore_errors=True)

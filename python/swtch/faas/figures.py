@@ -11,7 +11,7 @@ from .. import _native
 Estimate = Optional[dict[str, Any]]
 """As `swtch/faas-tiers/2` has it; `None` for no values."""
 TARGET_QUANTILE = 0.9
-"""A tier meets a latency target when so many of its invocations do."""
+"""A tier meets a latency target when this share of its invocations does."""
 _QUANTILES = (0.9, 0.99)
 _KEYS = ("median", "low", "high", "confidence", "mean", "minimum", "cov", "n")
 
@@ -32,12 +32,12 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def short(found: Estimate) -> Estimate:
-    """What of it is an Estimate."""
+    """Its part that is an Estimate."""
     return None if found is None else {key: found[key] for key in _KEYS}
 
 
 def of_money(found: Estimate) -> Estimate:
-    """What of it is an Estimate, with the interval of the mean: a bill is a sum."""
+    """Its part that is an Estimate, with the interval of the mean: a bill is a sum."""
     return None if found is None else {key: found[key] for key in (*_KEYS, "mean_low", "mean_high")}
 
 

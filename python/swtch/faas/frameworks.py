@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .._errors import CommandError
 from .builds import Recipe, made, tool
-from .folders import NAMES
+from .directories import NAMES
 from .platforms import Platform
 
 
@@ -25,9 +25,9 @@ def ready(platform: Platform, python: str) -> dict[str, str]:
 
 
 def installed(platform: Platform, listed: Path) -> Path:
-    """The folder with `node_modules`.
+    """The directory with `node_modules`.
 
-    listed: the folder with `package-lock.json`.
+    listed: the directory with `package-lock.json`.
     """
     node = Path(tool("node", f"serving the handler in {NAMES[platform.language]}"))
     # What is compiled finds the headers that lie beside this node; they would otherwise be fetched.

@@ -55,7 +55,7 @@ def check(url: str) -> str:
     except ValueError:
         fine = False
     if not fine:
-        raise WrongUsage(f"{url!r} is no URL that can be invoked, such as https://example.com/function")
+        raise WrongUsage(f"{url!r} is not a URL that can be invoked, such as https://example.com/function")
     return url
 
 
@@ -115,13 +115,13 @@ def _judged(answer: http.client.HTTPResponse, data: bytes, latency_ns: int) -> R
     if document is None and data.strip() != b"null":
         begins = f", begins {data[:40]!r}" if data else ", nothing at all"
         kind = answer.headers.get_content_type()
-        return Reply("invalid", latency_ns, f"the answer is no JSON ({kind}{begins})")
+        return Reply("invalid", latency_ns, f"the answer is not JSON ({kind}{begins})")
     return Reply("complete", latency_ns, None, document)
 
 
 def gave_up(limit_s: float, took_ns: int, reached: bool = True) -> Reply:
     """An invocation that took longer than it may."""
-    why = f"no answer within {limit_s:g} s; --time-limit gives it longer"
+    why = f"no answer within {limit_s:g} s; raise --timeout"
     return Reply("timeout", took_ns, why, reached=reached)
 
 
@@ -133,7 +133,7 @@ def judged(status: int, document: Any, latency_ns: int) -> Reply:
 
 
 def _error(document: Any) -> str | None:
-    """What an answer says went wrong: ours, and Lambda's own."""
+    """The error that an answer reports: ours, or Lambda's own."""
     said = (document.get("error") or document.get("errorMessage")) if isinstance(document, dict) else None
     if not said:
         return None

@@ -21,13 +21,13 @@ Line = dict[str, Any]
 
 
 class Journal:
-    """The journal of a study; what is in it is never done again."""
+    """The journal of a study. Its invocations are never repeated."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / FILE
         """Where it is."""
         self.plan: Plan | None = None
-        """What it is a journal of; `None` when it is new."""
+        """The plan that it is the journal of; `None` when it is new."""
         self.created_at: str | None = None
         """When it was begun."""
         self.lines: list[Line] = []
@@ -78,7 +78,7 @@ class Journal:
             self._append(line)
         except OSError as error:
             raise CommandError(
-                f"{self.path} cannot be written ({error.strerror}); what is in it is kept, and --resume goes on"
+                f"{self.path} cannot be written ({error.strerror}); its entries are kept, and --resume continues"
             ) from None
         self.lines.append(line)
 
@@ -138,7 +138,7 @@ def _key(line: Line) -> tuple[Any, ...]:
 
 
 def _difference(before: Plan, after: Plan) -> str | None:
-    """What a study cannot change on its way, in words; more repeats are no change."""
+    """What a study cannot change on its way, in words. More runs do not count as a change."""
     old, new = before.to_document(), after.to_document()
     for name in old:
         if name != "repeats" and old[name] != new[name]:

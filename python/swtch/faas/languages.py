@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .folders import folder
+from .directories import directory
 from .platforms import LOCAL, Platform
 
 
@@ -24,13 +24,15 @@ class Command:
 def server(language: str, handler: str | None = None) -> Command:
     """The local server of a language's handler, or of a function of one's own. Raises `CommandError` for what is not installed.
 
-    Where there is something to compile, that is done here, so that the compiler is no part of what is measured.
-    handler: `module:function`, in Python only; modules are looked for in the current folder first.
+    Where there is something to compile, that is done here, so that the compiler is not measured.
+    handler: `module:function`, in Python only; modules are looked for in the current directory first.
     """
     if language == "python":
         extra = [] if handler is None else ["--handler", handler]
         own = [] if handler is None else [os.getcwd()]
-        path = os.pathsep.join([*own, str(folder("python")), *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join(
+            [*own, str(directory("python")), *filter(None, [os.environ.get("PYTHONPATH")])]
+        )
         return Command((sys.executable, "-m", "swtch_function", *extra), {"PYTHONPATH": path})
     words, environment = Platform(language, LOCAL).command({})
     return Command(tuple(words), environment)

@@ -13,7 +13,7 @@ from .._machine import host, usable
 from .._options import seconds
 from .._text import duration, table
 from .advice import of_work
-from .folders import LANGUAGES
+from .directories import LANGUAGES
 from .languages import server
 from .options import memory_mb
 from .runner import NO_GROUP, PROGRAM, limits_of
@@ -35,23 +35,35 @@ def add_to(commands: Any) -> None:
     """Adds the command to those of `swtch faas`."""
     parser = commands.add_parser(
         "measure",
-        help="one invocation of the handler on this machine",
-        description="Starts the project's handler, invokes it once, and prints what it measured.",
+        help="measure one invocation of the handler on this machine",
+        description="Start the project's handler, invoke it once, and print what it measured.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("language", nargs="?", choices=LANGUAGES, default="python", help="of the handler (python)")
-    add("--request", default="{}", metavar="JSON", help="what to measure, as functions/README.md says ({})")
+    add(
+        "language",
+        nargs="?",
+        choices=LANGUAGES,
+        default="python",
+        help="the handler's language [default: python]",
+    )
+    add(
+        "--request",
+        default="{}",
+        metavar="JSON",
+        help="what to measure; functions/README.md describes it [default: {}]",
+    )
     add_tier(parser)
     add(
-        "--time-limit",
+        "--timeout",
         type=seconds,
         default=LIMIT_S,
         metavar="TIME",
-        help=f"give up after so long ({LIMIT_S:g}s)",
+        help=f"give up the invocation after this long [default: {LIMIT_S:g}s]",
     )
     add("--json", action="store_true", help="print the document, swtch/faas/1")
+    parser.renamed(time_limit="--timeout")
     parser.set_defaults(run=run)
 
 
@@ -62,9 +74,13 @@ def add_tier(parser: argparse.ArgumentParser) -> None:
         "--memory",
         type=memory_mb,
         metavar="MB",
-        help="under the limits of the tier with so much memory (none)",
+        help="apply the limits of the tier with this much memory [default: no limits]",
     )
-    add("--tiers", metavar="SET", help="whose tiers: gcf-1, lambda, or a FILE (gcf-1; the platform's own)")
+    add(
+        "--tiers",
+        metavar="SET",
+        help="set of tiers: gcf-1, lambda, or a FILE [default: the platform's, or gcf-1]",
+    )
 
 
 def chosen_tier(memory: int | None, tiers: str | None) -> Tier | None:
@@ -92,13 +108,13 @@ def run(options: argparse.Namespace) -> int:
     tier = chosen_tier(options.memory, options.tiers)
     cgroup.remove_stale(PROGRAM, kill=True)
     with cgroup.group(PROGRAM, "measure", limits(tier)) as group:
-        if group.folder is None and tier is not None:
+        if group.directory is None and tier is not None:
             raise CommandError(NO_GROUP.format(tier=tier.name, why=group.why))
         one = Server(server(options.language), group)
         try:
             one.start()
             before = group.counters()
-            reply = one.invoke(options.request.replace("\n", " ").encode(), options.time_limit)
+            reply = one.invoke(options.request.replace("\n", " ").encode(), options.timeout)
             ended = None if reply.outcome == "complete" else one.ended(before.oom_kills)
         except NotStarted as error:
             raise CommandError(str(error)) from None
@@ -173,6 +189,6 @@ def _throttling(response: Mapping[str, Any]) -> list[str]:
         lines.append("Quota seen from inside: none")
     if platform is not None and platform.get("quota_ns") and platform.get("period_ns"):
         lines.append(
-            f"Quota of the control group: {duration(platform['quota_ns'])} in each {duration(platform['period_ns'], 4)}"
+            f"Quota of the cgroup: {duration(platform['quota_ns'])} in each {duration(platform['period_ns'], 4)}"
         )
     return lines

@@ -1,4 +1,4 @@
-"""What is typed on the command line of `swtch faas`. Everything wrong is wrong usage, exit status 2."""
+"""Values on the command line of `swtch faas`. A wrong value is wrong usage, exit status 2."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def period(text: str) -> int:
     """A period of quotas, in microseconds."""
     found_us = round(seconds(text) * 1e6)
     if not cgroup.SMALLEST_QUOTA_US <= found_us <= cgroup.LONGEST_PERIOD_US:
-        raise argparse.ArgumentTypeError(f"{text!r} is no period that the kernel takes, 1ms to 1s")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a period that the kernel takes, 1ms to 1s")
     return found_us
 
 
@@ -54,7 +54,7 @@ def name_and_url(text: str) -> tuple[str | None, str]:
 def memory_mb(text: str) -> int:
     """A number of megabytes."""
     if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of MB from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of MB from 1 on")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""`swtch faas package`: the handler as a platform takes it, with the same bytes from the same sources (and compiler)."""
+"""`swtch faas package`: packages the handler for a platform. The same sources (and compiler) give the same bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import CommandError, WrongUsage
-from .folders import LANGUAGES
+from .directories import LANGUAGES
 from .platforms import ARCHITECTURES, PLATFORMS, Platform
 
 _EXAMPLES = """\
@@ -24,7 +24,7 @@ examples:
   swtch faas package go --platform lambda --architecture arm64 -o handler.zip
   swtch faas package java --platform gcf -o handler
 
-A name that ends in .zip, .tar or .tar.gz is an archive; any other is a folder. Exit status: 0 done, 1 failed, 2 wrong usage."""
+A name that ends in .zip, .tar or .tar.gz makes an archive; any other name makes a directory. Exit status: 0 done, 1 failed, 2 wrong usage."""
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -32,19 +32,19 @@ def add_to(commands: Any) -> None:
     """Adds the command to those of `swtch faas`."""
     parser = commands.add_parser(
         "package",
-        help="the handler as a platform takes it",
-        description="Writes what is to be deployed: an archive or a build folder. The same sources give the same bytes.",
+        help="package the handler for a platform",
+        description="Write what is to be deployed: an archive or a build directory. The same sources give the same bytes.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("language", choices=LANGUAGES, help="of the handler")
-    add("--platform", choices=PLATFORMS, required=True, help="for which it is")
-    add("-o", "--out", type=Path, required=True, metavar="FILE", help="the archive or folder to write")
+    add("language", choices=LANGUAGES, help="the handler's language")
+    add("--platform", choices=PLATFORMS, required=True, help="the platform to package for")
+    add("-o", "--out", type=Path, required=True, metavar="FILE", help="the archive or directory to write")
     add(
         "--architecture",
         choices=ARCHITECTURES,
-        help="of the machine it will run on, where it is compiled for one: go for lambda (this machine's)",
+        help="CPU architecture to compile for (go for lambda only) [default: this machine's]",
     )
     parser.set_defaults(run=run)
 
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def write(out: Path, found: Mapping[str, bytes]) -> None:
-    """Writes an archive or a folder. Raises `CommandError` when it cannot be written, or a folder has something in it."""
+    """Writes an archive or a directory. Raises `CommandError` when it cannot be written, or a directory has something in it."""
     try:
         if out.name.endswith(".zip"):
             out.write_bytes(zipped(found))
@@ -80,11 +80,11 @@ def write(out: Path, found: Mapping[str, bytes]) -> None:
         raise CommandError(f"{out} cannot be written ({error.strerror})") from None
 
 
-def unpack(folder: Path, found: Mapping[str, bytes]) -> None:
-    """The files in a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+def unpack(directory: Path, found: Mapping[str, bytes]) -> None:
+    """The files in a directory."""
+    directory.mkdir(parents=True, exist_ok=True)
     for name, data in sorted(found.items()):
-        path = folder / name
+        path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         path.chmod(_mode(data))

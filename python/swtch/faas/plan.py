@@ -12,7 +12,7 @@ from .tier_sets import UNTHROTTLED, Tier, TierSet
 WORK, SWITCHES, QUOTA = "work", "switches", "quota"
 """What an invocation is for: a fixed amount of work; what a switch costs in an execution of that length; the quota, seen from inside."""
 SWITCH_ROUNDS = 20
-"""The cost of a switch is measured in so many rounds at most."""
+"""The cost of a switch is measured in this many rounds at most."""
 QUOTA_ROUNDS = 5
 """Likewise the quota."""
 NO_WORK_MS = 1000.0
@@ -78,13 +78,13 @@ class Plan:
     handler: str | None = None
     """`module:function`."""
     event: str | None = None
-    """What a function of one's own is invoked with, JSON."""
+    """The event for a function of one's own, JSON."""
     urls: tuple[str, ...] = ()
     """Of each tier, where they are deployed functions."""
 
     @property
     def local(self) -> bool:
-        """Whether tiers are control groups of this machine."""
+        """Whether tiers are cgroups of this machine."""
         return self.kind != "url"
 
     @property
@@ -129,7 +129,7 @@ class Plan:
         return tuple(work or NO_WORK_MS for work in self.works_ms)
 
     def request(self, job: Job, iterations: int | None = None) -> dict[str, Any]:
-        """What the handler is asked for; iterations: of the work, the same in all that is compared."""
+        """The request for the handler; iterations: of the work, the same in all tiers that are compared."""
         nothing = {"methods": [], "spin_ms": 0, "work_ms": 0}
         if job.purpose == WORK:
             return {**nothing, "work_ms": job.work_ms, "iterations": iterations or 0}

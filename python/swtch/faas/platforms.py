@@ -2,17 +2,17 @@
 
 A manifest has for each platform, and for `local` where the local server takes more than Python:
 
-- `files`: place in the archive to place in the language's folder; with a slash at its end, everything below. Tests are left out.
+- `files`: place in the archive to place in the language's directory; with a slash at its end, everything below. Tests are left out.
 - `imports`: what import paths in Go begin with, to what they begin with there.
 - `build`: a command line that makes what is in `{built}`, which `files` and `serve` name, with `build_environment`; at the top
   of the manifest for all platforms.
-- `serve`: a command line that serves the files in the folder where they lie, with `environment`; `serve_build` in place of
+- `serve`: a command line that serves the files in the directory where they lie, with `environment`; `serve_build` in place of
   `build` where it takes something else.
-- `framework`: a folder with `package-lock.json` that npm installs to serve; its place is `{framework}`. `module` and `install`:
+- `framework`: a directory with `package-lock.json` that npm installs to serve; its place is `{framework}`. `module` and `install`:
   what Python must have to serve, and the list that pip takes.
 - `deploy`: what to type next.
 
-`{port}`, `{memory_mb}`, `{python}`, `{source}` (the language's folder), `{architecture}` and `{out}` are filled in.
+`{port}`, `{memory_mb}`, `{python}`, `{source}` (the language's directory), `{architecture}` and `{out}` are filled in.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 from .._errors import CommandError
 from .builds import Recipe, made, source_files, tool
-from .folders import NAMES, folder
+from .directories import NAMES, directory
 
 PLATFORMS = ("lambda", "gcf", "knative", "openfaas")
 LOCAL = "local"
@@ -40,12 +40,12 @@ _TOOLS = {"go": ("go",), "java": ("mvn", "java")}
 
 
 class Platform:
-    """A language's handler on a platform. Raises `CommandError` when its folder does not say how."""
+    """A language's handler on a platform. Raises `CommandError` when its directory does not say how."""
 
     def __init__(self, language: str, name: str, architecture: str | None = None) -> None:
-        """architecture: what is compiled is for that; for this machine when `None`."""
-        self.source = folder(language)
-        """The language's folder."""
+        """architecture: the one to compile for; this machine's when `None`."""
+        self.source = directory(language)
+        """The language's directory."""
         self.language, self.name = language, name
         self.architecture = architecture or _HERE.get(machine.machine(), machine.machine())
         """As Go calls it."""
@@ -57,7 +57,7 @@ class Platform:
                 f"the handler in {language} has no {MANIFEST}, which says what platforms want"
             ) from None
         except ValueError as error:
-            raise CommandError(f"{path} is no JSON ({error})") from None
+            raise CommandError(f"{path} is not JSON ({error})") from None
         if name not in manifest:
             have = ", ".join(one for one in manifest if one in PLATFORMS)
             raise CommandError(f"the handler in {language} has no adapter for {name}; it has {have}")
@@ -78,7 +78,7 @@ class Platform:
 
     @property
     def framework(self) -> Path | None:
-        """The folder with the list of what npm installs to serve it."""
+        """The directory with the list of what npm installs to serve it."""
         found = self._of.get("framework")
         return None if found is None else self.source / found
 
@@ -97,7 +97,7 @@ class Platform:
                 below = {inside: _read(file) for inside, file in source_files(path)}
                 if not below:
                     raise CommandError(
-                        f"{path} is empty or missing; is the project's folder functions complete?"
+                        f"{path} is empty or missing; is the project's directory functions complete?"
                     )
                 found |= {f"{place.lstrip('./')}{inside}": data for inside, data in below.items()}
             else:
@@ -105,7 +105,7 @@ class Platform:
         return {place: self._renamed(place, data) for place, data in found.items()}
 
     def command(self, values: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-        """The command line that serves it in its folder, and its environment. What has no value is left out of that."""
+        """The command line that serves it in its directory, and its environment. Variables without a value are left out."""
         if "serve" not in self._of:
             raise CommandError(
                 f"the handler in {self.language} cannot be served for {self.name} here; package it"
@@ -132,7 +132,7 @@ class Platform:
         return _filled(self._of.get("deploy", ""), values)
 
     def _built(self, which: str) -> Path:
-        """The folder with what was compiled."""
+        """The directory with what was compiled."""
         if which in self._done:
             return self._done[which]
         values = {"architecture": self.architecture}
@@ -167,5 +167,5 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise CommandError(
-            f"{path} cannot be read ({error.strerror}); is the project's folder functions complete?"
+            f"{path} cannot be read ({error.strerror}); is the project's directory functions complete?"
         ) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._errors import CommandError
 
-FOLDER = Path(__file__).with_name("prices")
+DIRECTORY = Path(__file__).with_name("prices")
 OLD_DAYS = 365
 """An older table may be wrong, and a warning says so."""
 _MB_PER_GB = 1024
@@ -28,7 +28,7 @@ class Price:
     name: str
     """As options take it."""
     title: str
-    """What platform it is of."""
+    """The platform."""
     dated: str
     """The day that it was true of, `YYYY-MM-DD`."""
     source: str
@@ -38,11 +38,11 @@ class Price:
     usd_per_gb_second: float = 0.0
     """A GB has 1024 MB."""
     usd_per_vcpu_second: float = 0.0
-    """Where processors are billed by number."""
+    """Where CPUs are billed by number."""
     usd_per_ghz_second: float = 0.0
     """Where they are billed by clock rate."""
     ghz_per_cpu: float = 0.0
-    """What a whole processor counts there."""
+    """What a whole CPU counts there."""
     minimum_ms: float = 0.0
     """The shortest time that is billed."""
     memory_step_mb: int = 1
@@ -50,7 +50,7 @@ class Price:
     usd_per_million_requests: float | None = None
     """What every invocation costs besides its time; `None` is not known, and then no bill has it."""
     note: str = ""
-    """What else there is to know."""
+    """Notes."""
 
     def usd_per_second(self, memory_mb: float, cpus: float) -> float:
         """Of a tier.
@@ -63,7 +63,7 @@ class Price:
         return memory_gb * self.usd_per_gb_second + cpus * per_cpu
 
     def billed_ms(self, duration_ns: float) -> float:
-        """What of a time is billed.
+        """The billed part of a time.
 
         >>> find("gcf-1").billed_ms(100_000_001), find("azure-flex").billed_ms(1)
         (200.0, 1000.0)
@@ -91,7 +91,7 @@ class Price:
         if age.days <= OLD_DAYS:
             return None
         return (
-            f"the prices of {self.title} are of {self.dated}, {age.days} days old; check them ({self.source})"
+            f"the prices of {self.title} date from {self.dated} and are {age.days} days old; check them ({self.source})"
         )
 
     def to_document(self, memory_mb: float, cpus: float) -> dict[str, Any]:
@@ -108,8 +108,8 @@ class Price:
 
 
 def prices() -> list[Price]:
-    """All that came with the package, by name."""
-    return [read(path) for path in sorted(FOLDER.glob("*.json"))]
+    """All tables of the package, by name."""
+    return [read(path) for path in sorted(DIRECTORY.glob("*.json"))]
 
 
 def find(name: str) -> Price:
@@ -118,7 +118,7 @@ def find(name: str) -> Price:
         return read(Path(name))
     known = {one.name: one for one in prices()}
     if name not in known:
-        raise CommandError(f"there are no prices {name!r}; there are {', '.join(known)}, or give a FILE.json")
+        raise CommandError(f"there is no price table {name!r}; give {', '.join(known)}, or a FILE.json")
     return known[name]
 
 
@@ -128,7 +128,7 @@ def read(path: Path) -> Price:
         document = json.loads(path.read_text())
         unknown = set(document) - _KEYS
         if unknown:
-            raise ValueError(f"{sorted(unknown)[0]!r} is no part of a price")
+            raise ValueError(f"{sorted(unknown)[0]!r} is not a field of a price")
         found = Price(**document)
         datetime.date.fromisoformat(found.dated)
         if not found.rounding_ms > 0 or not found.memory_step_mb > 0:
@@ -136,7 +136,7 @@ def read(path: Path) -> Price:
         if not (found.usd_per_million_requests or 0.0) >= 0:
             raise ValueError("usd_per_million_requests must be 0 or more")
     except OSError as error:
-        raise CommandError(f"the prices {path} cannot be read ({error.strerror})") from None
+        raise CommandError(f"the price table {path} cannot be read ({error.strerror})") from None
     except (TypeError, ValueError) as error:
-        raise CommandError(f"{path} has no prices as `swtch faas prices` shows them: {error}") from None
+        raise CommandError(f"{path} is not a price table such as `swtch faas prices --json` prints: {error}") from None
     return found

@@ -1,4 +1,4 @@
-"""`swtch faas prices`: what platforms charge, with the day that it was true of."""
+"""`swtch faas prices`: what platforms charge, and the date of each price."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ examples:
   swtch faas prices gcf-1
   swtch faas prices --json
 
-Network and free allowances are not in them. Exit status: 0 done, 2 wrong usage."""
+Network and free allowances are not included. Exit status: 0 done, 2 wrong usage."""
 _TIERS = ((128, 0.2 / 2.4), (512, 0.8 / 2.4), (2048, 1.0))
 """MB and CPUs of the columns, as 1st generation functions have them."""
 
@@ -26,12 +26,12 @@ def add_to(commands: Any) -> None:
     """Adds the command to those of `swtch faas`."""
     parser = commands.add_parser(
         "prices",
-        help="what platforms charge for running time, and how old that is",
-        description="Prints the tables of prices, their sources and how time is rounded.",
+        help="list what platforms charge for running time, and the date of each price",
+        description="Print the price tables, their sources and how time is rounded.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of the tables, or a FILE (all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="table to print, or a FILE [default: all]")
     parser.add_argument("--json", action="store_true", help="print them as JSON")
     parser.set_defaults(run=run)
 

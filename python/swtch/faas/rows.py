@@ -76,7 +76,7 @@ def _count(cell: Cell, line: Line) -> None:
     if group.get("throttled_ns") is not None:
         cell.throttled_ns.append(group["throttled_ns"])
     if group.get("periods") is not None and group.get("periods_throttled") is not None:
-        # No period that ended is no period that stopped it. The kernel reads the two one after the other, so that one may end between.
+        # Where no period ended, none stopped it. The kernel reads the two one after the other, so that one may end between.
         cell.stopped.append(min(1.0, group["periods_throttled"] / max(1, group["periods"])))
 
 
@@ -163,12 +163,12 @@ def slowdown(cell: Cell, free: Cell) -> list[float]:
 def paired(
     of: Mapping[int, float], to: Mapping[int, float], combine: Callable[[float, float], float]
 ) -> list[float]:
-    """What is combined of the two of each round that has both: what disturbs a round disturbs both of them."""
+    """`combine` of the two values of each round that has both: a disturbance of a round affects both of them."""
     return [combine(of[repeat], to[repeat]) for repeat in sorted(of) if to.get(repeat)]
 
 
 def quota_check(plan: Plan, lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """What spinning threads inferred, beside what the control groups were given."""
+    """The quotas that spinning threads inferred, next to those that the cgroups had."""
     found = []
     for tier in plan.tiers:
         looks = [
@@ -178,7 +178,7 @@ def quota_check(plan: Plan, lines: Sequence[Line]) -> list[dict[str, Any]]:
         ]
         inferred = [one for line in looks if (one := _inferred(line)) is not None]
         if 2 * len(inferred) < len(looks):
-            # What most looks do not see is chance: other programs make gaps as well.
+            # A quota that most looks do not see is chance: other programs make gaps too.
             inferred = []
         period = estimate([one["period_ns"] / 1e3 for one in inferred])
         quota = estimate([one["quota_ns"] / 1e3 for one in inferred])

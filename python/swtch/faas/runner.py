@@ -22,12 +22,12 @@ from .server import START_LIMIT_S, NotStarted, Server
 from .tier_sets import UNTHROTTLED, Tier
 
 PROGRAM = "swtch-faas"
-"""Names of control groups begin with this."""
+"""Names of cgroups begin with this."""
 PROCESSES = 1024
 """In a tier at once, as AWS Lambda allows."""
 NO_GROUP = "{tier} cannot be a tier: {why}; `swtch faas measure` without --memory, and --invoke, need none"
 GIVE_UP = 3
-"""After so many starts in a row that failed a tier is given up."""
+"""A tier is given up after this many failed starts in a row."""
 _MB = 1 << 20
 _WARM_UPS = 2
 _WRITE_EVERY_S = 30.0
@@ -36,7 +36,7 @@ _NOTHING = json.dumps({"methods": [], "spin_ms": 0, "work_ms": 1, "iterations": 
 
 
 class Place:
-    """A tier on this machine: its control group, and a function in it."""
+    """A tier on this machine: its cgroup, and a function in it."""
 
     def __init__(
         self,
@@ -48,13 +48,13 @@ class Place:
         stack: contextlib.ExitStack,
     ) -> None:
         self.group = stack.enter_context(cgroup.group(PROGRAM, name, _limits(plan, tier)))
-        if self.group.folder is None and tier is not None:
+        if self.group.directory is None and tier is not None:
             raise CommandError(NO_GROUP.format(tier=tier.name, why=self.group.why))
         self.failures = 0
         """Starts in a row that failed."""
         self._limit_s, self._warm_up = plan.limit_s, warm_up
         told = Command(command.words, {**command.environment, **said_of(tier)})
-        limited = "processes" not in dict(self.group.missing) and self.group.folder is not None
+        limited = "processes" not in dict(self.group.missing) and self.group.directory is not None
         self._server = Server(told, self.group, processes=None if limited else PROCESSES)
         stack.callback(self._server.stop)
 
@@ -71,7 +71,7 @@ class Place:
         if (
             reply.outcome == "timeout"
             or ended is not None
-            or (reply.outcome != "complete" and self._server.grown)
+            or (reply.outcome != "complete" and self._server.is_oversized)
         ):
             self._server.stop()
         return reply, _difference(before, after)
@@ -101,7 +101,7 @@ class Runner:
         self.missing: dict[str, str] = {}
         """Limits that tiers have not, and why."""
         self.versions: dict[str, int | None] = {}
-        """The version of each tier's control group."""
+        """The version of each tier's cgroup."""
         self._write = write
         self._progress = Progress()
         self._places: dict[tuple[str, str], Place] = {}
@@ -113,7 +113,7 @@ class Runner:
         return [job for job in self.plan.jobs() if job.key not in done]
 
     def run(self, deadline_s: float | None = None) -> None:
-        """Makes all that is left. Ctrl-C passes through; what was begun is ended, and what was finished is in the journal.
+        """Makes all that is left. Ctrl-C passes through: the running invocation is ended, and finished ones are in the journal.
 
         deadline_s: by `time.monotonic`; rounds that would probably end after it are not begun.
         """
@@ -277,13 +277,13 @@ def _limits(plan: Plan, tier: Tier | None) -> cgroup.Limits:
 
 
 def limits_of(tier: Tier, period_us: int, memory_limited: bool = True) -> cgroup.Limits:
-    """What a control group has to limit to be that tier."""
+    """The limits of a cgroup for that tier."""
     memory = tier.memory_mb * _MB if memory_limited and tier.memory_mb is not None else None
     return cgroup.Limits(tier.quota_us(period_us), period_us, memory, PROCESSES)
 
 
 def said_of(tier: Tier | None) -> dict[str, str]:
-    """What a handler is told of its tier, by environment variables."""
+    """The environment variables that describe a tier to the handler."""
     found = {}
     if tier is not None and tier.memory_mb is not None:
         found["SWTCH_FUNCTION_MEMORY_MB"] = str(tier.memory_mb)

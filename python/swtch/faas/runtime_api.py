@@ -31,7 +31,7 @@ class Invocation:
 
 
 class RuntimeApi:
-    """Two servers: `api` for the runtime client, and `url` for whoever invokes. One invocation at a time, as Lambda has it."""
+    """Two servers: `api` for the runtime client, and `url` for callers. One invocation at a time, as Lambda has it."""
 
     def __init__(self, limit_s: float, port: int = 0) -> None:
         """limit_s: an invocation is given up after so long. port: of the front; any free one when 0."""
@@ -95,13 +95,13 @@ class RuntimeApi:
                 one = self._waiting.get(timeout=_POLL_S)
             except queue.Empty:
                 continue
-            # Who asked may have given up.
+            # The caller may have given up.
             if one.id in self._open:
                 return one
         return None
 
     def answered(self, number: str, body: bytes, failed: bool) -> bool:
-        """Takes an answer; false for one that nobody waits for."""
+        """Takes an answer; false where no caller waits for it."""
         one = self._open.get(number)
         if one is None:
             return False

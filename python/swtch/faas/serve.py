@@ -1,6 +1,6 @@
 """`swtch faas serve`: the handler behind a platform's own framework on loopback, under the limits of a tier.
 
-What is served is what `swtch faas package` writes. For Lambda, the Runtime API and a front that takes HTTP are here; for the others, the
+It serves what `swtch faas package` writes. For Lambda, the Runtime API and a front that takes HTTP are here; for the others, the
 framework's own server listens.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 from .. import _cgroup as cgroup
 from .._errors import CommandError
 from . import frameworks
-from .folders import LANGUAGES
+from .directories import LANGUAGES
 from .languages import Command
 from .measure import add_tier, chosen_tier, limits
 from .package import unpack
@@ -45,30 +45,30 @@ examples:
   swtch faas serve java --platform lambda --memory 512
   curl -d '{"work_ms": 100}' http://127.0.0.1:8080/
 
-It ends with Ctrl-C. The frameworks of Python have to be there: `--python` names an interpreter that has the platform's, since
-not all of them can be in one environment. Those of Node.js are installed with npm, and Go and Java are compiled with go and
-mvn, once, into the cache folder. Exit status: 0 ended by Ctrl-C, 1 failed, 2 wrong usage."""
+Ctrl-C ends it. A Python framework must already be installed. `--python` names the interpreter that has it, since one environment
+cannot hold them all. Node.js frameworks are installed with npm; Go and Java are compiled with go and mvn. Both happen once, in
+the cache directory. Exit status: 0 ended by Ctrl-C, 1 failed, 2 wrong usage."""
 
 
 def add_to(commands: Any) -> None:
     """Adds the command to those of `swtch faas`."""
     parser = commands.add_parser(
         "serve",
-        help="the handler behind a platform's framework, on loopback, under a tier",
-        description="Starts the handler through a platform's adapter on 127.0.0.1, under the limits of a memory tier.",
+        help="serve the handler through a platform's framework, on loopback, under a tier",
+        description="Start the handler through a platform's adapter on 127.0.0.1, under the limits of a memory tier.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("language", choices=LANGUAGES, help="of the handler")
-    add("--platform", choices=PLATFORMS, required=True, help="whose framework calls it")
+    add("language", choices=LANGUAGES, help="the handler's language")
+    add("--platform", choices=PLATFORMS, required=True, help="the platform whose framework calls it")
     add_tier(parser)
-    add("--port", type=_port, default=0, metavar="N", help="where it listens (any that is free)")
+    add("--port", type=_port, default=0, metavar="N", help="port to listen on [default: any free port]")
     add(
         "--python",
         default=sys.executable,
         metavar="PROGRAM",
-        help="the Python that has the framework (this one)",
+        help="the Python interpreter that has the framework [default: this one]",
     )
     parser.set_defaults(run=run)
 
@@ -79,9 +79,9 @@ def run(options: argparse.Namespace) -> int:
     own = "lambda" if options.platform == "lambda" else "gcf-1"
     tier = chosen_tier(options.memory, options.tiers or own)
     _free_port(options.port)
-    # It is started in another folder. Never resolved: that would leave its environment.
+    # It is started in another directory. Never resolved: that would leave its environment.
     python = os.path.abspath(options.python) if os.sep in options.python else options.python
-    # What takes long and what may be missing comes before anything is limited, and a port is taken after it.
+    # Slow preparations, and those that can fail, come before limits are set; the port is taken last.
     values = frameworks.ready(platform, python)
     files = platform.files()
     platform.prepare()
@@ -94,17 +94,17 @@ def run(options: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         # At the very end.
         stack.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT) or signal.SIG_DFL)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swtch-faas-")))
-        unpack(folder, files)
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="swtch-faas-")))
+        unpack(directory, files)
         group = stack.enter_context(cgroup.group(PROGRAM, f"serve-{options.platform}", limits(tier)))
-        if group.folder is None and tier is not None:
+        if group.directory is None and tier is not None:
             raise CommandError(NO_GROUP.format(tier=tier.name, why=group.why))
         api = None
         if options.platform == "lambda":
             api = _api(port)
             stack.callback(api.close)
-        command = _with_environment(*served, tier, api, folder)
-        process = _started(command, group, folder)
+        command = _with_environment(*served, tier, api, directory)
+        process = _started(command, group, directory)
         stack.callback(_end, process, group)
         url = api.url if api is not None else f"http://127.0.0.1:{port}/"
         _wait(process, api, port, group)
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
             while process.poll() is None and (api is None or api.broken is None):
                 time.sleep(_LOOK_S)
         except KeyboardInterrupt:
-            # Another Ctrl-C would interrupt the removing of the control group.
+            # Another Ctrl-C would interrupt the removing of the cgroup.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             return 0
         raise CommandError(_why(process, api, group))
@@ -128,10 +128,10 @@ def _api(port: int) -> RuntimeApi:
 
 
 def _with_environment(
-    words: list[str], environment: dict[str, str], tier: Tier | None, api: RuntimeApi | None, folder: Path
+    words: list[str], environment: dict[str, str], tier: Tier | None, api: RuntimeApi | None, directory: Path
 ) -> Command:
-    """What is started, with what it is told of the tier and, for Lambda, of the place where events come from."""
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    """The command with its environment: the tier and, for Lambda, where events come from."""
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(directory), os.environ.get("PYTHONPATH")]))
     environment |= said_of(tier)
     if api is not None:
         environment |= {
@@ -139,14 +139,14 @@ def _with_environment(
             "AWS_LAMBDA_FUNCTION_NAME": "swtch",
             "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
             "AWS_REGION": "local",
-            "LAMBDA_TASK_ROOT": str(folder),
+            "LAMBDA_TASK_ROOT": str(directory),
         }
         if tier is not None:
             environment["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"] = str(tier.memory_mb)
     return Command(tuple(words), environment)
 
 
-def _started(command: Command, group: cgroup.Group, folder: Path) -> subprocess.Popen[bytes]:
+def _started(command: Command, group: cgroup.Group, directory: Path) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             group.into(command.words),
@@ -154,7 +154,7 @@ def _started(command: Command, group: cgroup.Group, folder: Path) -> subprocess.
             # Frameworks print too, and a line of theirs could end in the middle of ours.
             stdout=_STDERR,
             env={**os.environ, **command.environment},
-            cwd=folder,
+            cwd=directory,
             start_new_session=True,
             preexec_fn=end_with_parent,
         )
@@ -201,7 +201,7 @@ def _end(process: subprocess.Popen[bytes], group: cgroup.Group) -> None:
 
 
 def _free_port(wanted: int) -> int:
-    """That port, or any when 0. Raises `CommandError` where somebody else listens: who waits for it would take that for the function."""
+    """That port, or any when 0. Raises `CommandError` where another program listens: it would be taken for the function."""
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -217,5 +217,5 @@ def _taken(port: int, error: OSError) -> CommandError:
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 <= int(text[:9]) < 65536 and len(text) < 6):
-        raise argparse.ArgumentTypeError(f"{text!r} is no port, 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to 65535")
     return int(text)

@@ -1,6 +1,6 @@
 """A function as a process of its own in a cgroup: a request is a line to its standard input, an answer a line of its standard output.
 
-Only the function is in the cgroup. What sends requests and measures latencies is this process, which is outside of it.
+Only the function is in the cgroup. This process sends requests and measures latencies; it is outside of the cgroup.
 """
 
 from __future__ import annotations
@@ -43,13 +43,17 @@ class Server:
     """A function that speaks the local protocol: one line that says it is ready, then a line for each line that it gets."""
 
     def __init__(
-        self, command: Command, group: cgroup.Group, folder: Path | None = None, processes: int | None = None
+        self,
+        command: Command,
+        group: cgroup.Group,
+        directory: Path | None = None,
+        processes: int | None = None,
     ) -> None:
         """processes: how many there may be at once, where the cgroup does not limit them."""
         self.group = group
         """Where it runs."""
         self._most = processes
-        self._command, self._folder = command, folder
+        self._command, self._directory = command, directory
         self._process: subprocess.Popen[bytes] | None = None
         self._err: IO[bytes] | None = None
         self._beginning = 1
@@ -73,7 +77,7 @@ class Server:
                 bufsize=0,
                 stderr=self._err,
                 env={**os.environ, **self._command.environment},
-                cwd=self._folder,
+                cwd=self._directory,
                 start_new_session=True,
                 preexec_fn=end_with_parent,
             )
@@ -123,7 +127,7 @@ class Server:
             self._in_step = False
             return Reply("failed", time.monotonic_ns() - started, one_line(str(error)))
         if answer is None or "status" not in answer:
-            return Reply("invalid", latency_ns, f"the answer is no JSON (begins {line[:40]!r})")
+            return Reply("invalid", latency_ns, f"the answer is not JSON (begins {line[:40]!r})")
         return judged(answer["status"], answer.get("document"), latency_ns)
 
     def _exchange(self, request: bytes, limit_s: float) -> bytes:
@@ -179,7 +183,7 @@ class Server:
         return self.running and self._in_step
 
     @property
-    def grown(self) -> bool:
+    def is_oversized(self) -> bool:
         """Whether processes are in its group that were not when it began."""
         return len(self.group.processes()) > self._beginning
 
@@ -237,7 +241,7 @@ class Server:
 
 
 def _whole(first: dict[str, Any], second: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The answer in two lines, of which the second has the rest of the document, or all of the answer. What it took is asked for in between."""
+    """The answer in two lines, of which the second has the rest of the document, or all of the answer. Its costs are read in between."""
     if second is None or "status" in second:
         return second
     return {**first, "document": {**first["document"], **second}}

@@ -1,4 +1,4 @@
-"""The document `swtch/faas-tiers/2`: a folder with `tiers.json` and the journal of its invocations (`docs/schemas/faas-tiers-2.json`)."""
+"""The document `swtch/faas-tiers/2`: a directory with `tiers.json` and the journal of its invocations (`docs/schemas/faas-tiers-2.json`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OLD_SCHEMA = "swtch/faas-tiers/1"
 FILE = "tiers.json"
 REFUSED = "tiers.refused.json"
 """Where a study is kept whose figures cannot be true."""
-DEFAULT_FOLDER = "faas-tiers"
+DEFAULT_DIRECTORY = "faas-tiers"
 _INVOCATION = (
     "tier", "work_ms", "iterations", "repeat", "outcome", "why", "started_at", "latency_ns", "function_cpu_ns", "cold", "response", "group",
 )  # fmt: skip
@@ -70,15 +70,15 @@ def _fee(price: Price | None) -> float | None:
     return None if price is None else price.usd_per_million_requests
 
 
-def write(folder: Path, study: Mapping[str, Any], name: str = FILE) -> Path:
+def write(directory: Path, study: Mapping[str, Any], name: str = FILE) -> Path:
     """Writes `tiers.json`, whole or not at all; returns where it is."""
-    path = folder / name
+    path = directory / name
     replace(path, json.dumps(study, indent=1, allow_nan=False) + "\n")
     return path
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The study in a folder, or in its file. Raises `CommandError` for what is none."""
+    """The study in a directory, or in its file. Raises `CommandError` for what is none."""
     place = path / FILE if path.is_dir() else path
     try:
         found = json.loads(place.read_text())
@@ -87,13 +87,13 @@ def read(path: Path) -> dict[str, Any]:
             f"there is no study {place} ({error.strerror}); `swtch faas tiers` writes one"
         ) from None
     except ValueError as error:
-        raise CommandError(f"{place} is no JSON ({error}); was it cut off?") from None
+        raise CommandError(f"{place} is not JSON ({error}); was it cut off?") from None
     if isinstance(found, dict) and found.get("schema") == OLD_SCHEMA:
         raise CommandError(
             f"{place} is of an older swtch, whose tiers did different amounts of work; run the study again"
         )
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise CommandError(f"{place} is no study of tiers")
+        raise CommandError(f"{place} is not a study of tiers")
     refuse(_native.check_tiers, found)
     return found
 
@@ -138,7 +138,7 @@ def _disturbed(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[d
 
 
 def _told(plan: Plan, line: Line) -> bool:
-    """What the handler measured is told too, as invocations without work; beside a function of one's own it is another function's."""
+    """Whether the line belongs to the study's function. The handler's own measurements do not belong to a function of one's own."""
     return line["purpose"] == WORK or plan.kind != "own"
 
 
@@ -150,7 +150,7 @@ def _invocation(plan: Plan, line: Line) -> dict[str, Any]:
 def _missing(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dict[str, str]]:
     found = []
     if price is None:
-        found.append({"what": "rows.cost_usd", "why": "no prices go with these tiers; give --price"})
+        found.append({"what": "rows.cost_usd", "why": "these tiers have no prices; give --price-table"})
     if not plan.local:
         found.append({"what": "rows.slowdown", "why": "deployed functions cannot be run unthrottled"})
     if price is not None and price.usd_per_million_requests is None:

@@ -1,4 +1,4 @@
-"""Memory tiers and the share of a processor that each has."""
+"""Memory tiers and the share of a CPU that each has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAMBDA_MB = (128, 256, 512, 1024, 1769, 3008, 5307, 7076, 8845, 10240)
 _GCF_1 = ((128, 0.2), (256, 0.4), (512, 0.8), (1024, 1.4), (2048, 2.4))
 """MB and GHz."""
 GCF_1_GHZ = 2.4
-"""Of a whole processor."""
+"""Of a whole CPU."""
 _MOST_MB = 1 << 24
 
 
@@ -53,7 +53,7 @@ class TierSet:
 
 
 def named(name: str, cpus: float, architecture: str) -> TierSet:
-    """A set by its name, or from a file, for a machine with so many processors. Raises `WrongUsage` for what is neither.
+    """A set by its name, or from a file, for a machine with this many CPUs. Raises `WrongUsage` for what is neither.
 
     >>> [tier.name for tier in named("lambda", 2, "x86_64").tiers]
     ['128 MB', '256 MB', '512 MB', '1024 MB', '1769 MB', '3008 MB', '3538 MB']
@@ -72,7 +72,7 @@ def named(name: str, cpus: float, architecture: str) -> TierSet:
 
 
 def check(tiers: TierSet, period_us: int, cpus: float) -> None:
-    """Raises `WrongUsage` for a tier that no control group can be."""
+    """Raises `WrongUsage` for a tier that no cgroup can be."""
     for tier in tiers.tiers:
         quota_us = tier.quota_us(period_us)
         if quota_us is not None and quota_us < cgroup.SMALLEST_QUOTA_US:
@@ -104,7 +104,7 @@ def _read(path: Path) -> TierSet:
             f"there are no tiers {path} ({error.strerror}); give gcf-1, lambda, or a file"
         ) from None
     except ValueError as error:
-        raise WrongUsage(f"{path} is no JSON ({error})") from None
+        raise WrongUsage(f"{path} is not JSON ({error})") from None
     try:
         tiers = tuple(_from_document(row, f"tiers[{place}]") for place, row in enumerate(document["tiers"]))
         if not tiers:
@@ -124,7 +124,7 @@ def _read(path: Path) -> TierSet:
 
 def _from_document(row: Any, where: str) -> Tier:
     if not isinstance(row, dict):
-        raise ValueError(f"{where} is no object")
+        raise ValueError(f"{where} is not an object")
     memory_mb, cpus = row["memory_mb"], row["cpus"]
     if isinstance(memory_mb, bool) or not isinstance(memory_mb, int) or not 0 < memory_mb <= _MOST_MB:
         raise ValueError(f"memory_mb of {where} is {memory_mb!r}, no whole number of MB")

@@ -15,12 +15,12 @@ from .. import _cgroup as cgroup
 from .. import _native
 from .._checks import Refused, refuse
 from .._errors import CommandError, WrongUsage
-from .._files import make_folder, now
+from .._files import make_directory, now
 from .._machine import host, host_document, usable
 from .._options import add_study, count, seconds
 from .._progress import left
 from . import study, summary
-from .folders import LANGUAGES
+from .directories import LANGUAGES
 from .invoke import check, invoke
 from .journal import FILE, Journal
 from .options import name_and_url, names, period, works
@@ -43,28 +43,29 @@ _REACH_S = 30.0
 _EXAMPLES = """\
 examples:
   swtch faas tiers --quick
-  swtch faas tiers --work 2ms,10ms,100ms,1s,10s --repeats 200 --out gcf
+  swtch faas tiers --work 2ms,10ms,100ms,1s,10s --runs 200 --out gcf
   swtch faas tiers --resume gcf
   swtch faas tiers --tiers lambda --target 200ms
   swtch faas tiers --language python,node --work 10ms
   swtch faas tiers --handler my_module:my_function --event event.json --target 200ms
-  swtch faas tiers --invoke 128MB=https://example.com/small --invoke 512MB=https://example.com/large --price gcf-1
-  swtch faas tiers --tiers my-tiers.json --price my-prices.json --period 20ms
+  swtch faas tiers --invoke 128MB=https://example.com/small --invoke 512MB=https://example.com/large --price-table gcf-1
+  swtch faas tiers --tiers my-tiers.json --price-table my-prices.json --period 20ms
 
-Exit status: 0 done, 1 an invocation failed, 2 wrong usage, 130 interrupted; --resume goes on."""
+Exit status: 0 done, 1 an invocation failed, 2 wrong usage, 130 interrupted; --resume continues an interrupted study."""
 
 
 def add_to(commands: Any) -> None:
     """Adds the command to those of `swtch faas`."""
     parser = commands.add_parser(
         "tiers",
-        help="what a function takes and costs at each memory tier",
-        description="Runs a function under the CPU quota and memory limit of each tier, in turn, and without any; writes a study and prints it.",
+        help="measure a function's time and cost at each memory tier",
+        description="Run a function under the CPU quota and memory limit of each tier in turn, and without limits. Write a study and print it.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_what(parser.add_argument_group("what to run"))
     _add_how(parser.add_argument_group("under which tiers, and how often"))
+    parser.renamed(price="--price-table", repeats="--runs", time_limit="--timeout")
     parser.set_defaults(run=run)
 
 
@@ -74,52 +75,56 @@ def _add_what(group: Any) -> None:
         "--language",
         type=names(LANGUAGES),
         metavar="NAME,...",
-        help="the project's handler in python, node, go, java (python)",
+        help="the project's handler in python, node, go or java [default: python]",
     )
     add(
         "--handler",
         metavar="MODULE:FUNCTION",
-        help="a Python function of yours, called as FUNCTION(event, context)",
+        help="your own Python function, called as FUNCTION(event, context)",
     )
-    add("--event", type=Path, metavar="FILE", help="JSON that your function is invoked with ({})")
+    add("--event", type=Path, metavar="FILE", help="JSON file that your function receives [default: {}]")
     add(
         "--invoke",
         type=name_and_url,
         action="append",
         metavar="[NAME=]URL",
-        help="a deployed function; several are compared, each a tier of that name",
+        help="a deployed function; give it several times to compare tiers by NAME",
     )
 
 
 def _add_how(group: Any) -> None:
     add = group.add_argument
-    add("--tiers", metavar="SET", help="gcf-1, lambda, or a FILE (gcf-1)")
-    add("--price", metavar="NAME", help="of `swtch faas prices`, or a FILE (those of the tiers)")
-    add("--period", type=period, metavar="TIME", help="of CPU quotas, 1ms to 1s (100ms)")
+    add("--tiers", metavar="SET", help="set of tiers: gcf-1, lambda, or a FILE [default: gcf-1]")
+    add(
+        "--price-table",
+        metavar="NAME",
+        help="a table from `swtch faas prices`, or a FILE [default: the tiers' own]",
+    )
+    add("--period", type=period, metavar="TIME", help="period of CPU quotas, 1ms to 1s [default: 100ms]")
     add("--no-memory-limit", action="store_true", help="limit CPU time only")
     add(
         "--work",
         type=works,
         metavar="TIME,...",
-        help="CPU time that the handler is to use (2ms,10ms,100ms,1s)",
+        help="CPU time that the handler uses per invocation [default: 2ms,10ms,100ms,1s]",
     )
-    add("--repeats", type=count, metavar="N", help=f"invocations of each tier and work ({REPEATS})")
+    add("--runs", type=count, metavar="N", help=f"invocations of each tier and work [default: {REPEATS}]")
     add(
         "--target",
         type=seconds,
         metavar="TIME",
-        help="say which tier answers nine of ten invocations within that time, at 95 %% confidence",
+        help="name the tier that answers nine of ten invocations within this time, at 95 %% confidence",
     )
     add(
-        "--time-limit",
+        "--timeout",
         type=seconds,
         metavar="TIME",
-        help=f"give up an invocation after so long ({LIMIT_S:g}s)",
+        help=f"give up an invocation after this long [default: {LIMIT_S:g}s]",
     )
-    add("--seed", type=int, default=0, metavar="N", help="of the order (0)")
-    add("--quick", action="store_true", help="10 ms and 100 ms of work, within a minute")
-    add("--resume", type=Path, metavar="DIR", help="go on with the study in that folder")
-    add_study(add, study.DEFAULT_FOLDER)
+    add("--seed", type=int, default=0, metavar="N", help="seed of the order of invocations [default: 0]")
+    add("--quick", action="store_true", help="measure 10 ms and 100 ms of work only, within a minute")
+    add("--resume", type=Path, metavar="DIR", help="continue the study in this directory")
+    add_study(add, study.DEFAULT_DIRECTORY)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -128,16 +133,16 @@ def run(options: argparse.Namespace) -> int:
     machine = host()
     cpus = usable(machine).cpu_time
     if options.resume is not None:
-        folder, plan = _resumed(options)
+        directory, plan = _resumed(options)
     else:
         plan = _plan(options, cpus, machine.architecture)
-        folder = make_folder(options.out, study.DEFAULT_FOLDER)
+        directory = make_directory(options.out, study.DEFAULT_DIRECTORY)
     cgroup.remove_stale(PROGRAM, kill=True)
-    journal = Journal(folder)
+    journal = Journal(directory)
     journal.begin(plan, now())
     price = None if plan.price is None else find(plan.price)
     name = options.name or (
-        folder.resolve().name if not folder.name.startswith(study.DEFAULT_FOLDER) else "this machine"
+        directory.resolve().name if not directory.name.startswith(study.DEFAULT_DIRECTORY) else "this machine"
     )
     facts: dict[str, Any] = {
         "provenance": {
@@ -150,8 +155,8 @@ def run(options: argparse.Namespace) -> int:
         "versions": {},
     }
     target_ns = None if options.target is None else options.target * 1e9
-    runner = Runner(plan, journal, lambda: _write(folder, _documents(runner, facts, price, target_ns)))
-    _announce(runner, folder)
+    runner = Runner(plan, journal, lambda: _write(directory, _documents(runner, facts, price, target_ns)))
+    _announce(runner, directory)
     interrupted = False
     try:
         runner.run(started + QUICK_S if options.quick else None)
@@ -161,8 +166,8 @@ def run(options: argparse.Namespace) -> int:
         journal.close()
     facts["versions"] = runner.versions
     documents = _documents(runner, facts, price, target_ns)
-    _write(folder, documents, checked=True)
-    return _conclude(documents, folder, options.json, interrupted, price, runner)
+    _write(directory, documents, checked=True)
+    return _conclude(documents, directory, options.json, interrupted, price, runner)
 
 
 def _documents(
@@ -181,14 +186,14 @@ def _documents(
     }
 
 
-def _write(folder: Path, documents: dict[str, dict[str, Any]], checked: bool = False) -> None:
-    """In the folder; several functions have a folder in it each.
+def _write(directory: Path, documents: dict[str, dict[str, Any]], checked: bool = False) -> None:
+    """In the directory; several functions have a directory in it each.
 
-    What cannot be true is kept beside the place where it would have been, and never replaces an older study.
+    An impossible study is kept under another name, and never replaces an older study.
     Raises `CommandError` for it when it was `checked` for the last time.
     """
     for subject, document in documents.items():
-        place = folder if len(documents) == 1 else folder / subject
+        place = directory if len(documents) == 1 else directory / subject
         place.mkdir(exist_ok=True)
         try:
             refuse(_native.check_tiers, document)
@@ -204,7 +209,7 @@ def _write(folder: Path, documents: dict[str, dict[str, Any]], checked: bool = F
 
 def _conclude(
     documents: dict[str, dict[str, Any]],
-    folder: Path,
+    directory: Path,
     as_json: bool,
     interrupted: bool,
     price: Price | None,
@@ -218,48 +223,48 @@ def _conclude(
             if len(documents) > 1:
                 print(f"== {subject}")
             print(summary.text(document), end="")
-        print(f"Study: {folder}")
+        print(f"Study: {directory}")
     warning = None if price is None else price.warning()
     if warning is not None:
         print(f"swtch faas: warning: {warning}", file=sys.stderr)
     if interrupted:
-        print(f"swtch faas: interrupted; go on with: swtch faas tiers --resume {folder}", file=sys.stderr)
+        print(f"swtch faas: interrupted; go on with: swtch faas tiers --resume {directory}", file=sys.stderr)
         return 130
     if runner.todo() and not runner.given_up:
         print(
-            f"swtch faas: there was no time for all; go on with: swtch faas tiers --resume {folder}",
+            f"swtch faas: there was no time for all; go on with: swtch faas tiers --resume {directory}",
             file=sys.stderr,
         )
     outcomes = {line["outcome"] for line in runner.journal.lines}
     return 0 if outcomes == {"complete"} and not runner.given_up else 1
 
 
-def _announce(runner: Runner, folder: Path) -> None:
+def _announce(runner: Runner, directory: Path) -> None:
     todo = runner.todo()
     total_s = sum(map(runner.plan.guess_s, todo))
     done = len(runner.journal.lines)
     before = f", {done} are there already" if done else ""
     if total_s > 2:
         print(
-            f"swtch faas: {len(todo)} invocations{before}, about {left(total_s)}, into {folder}",
+            f"swtch faas: {len(todo)} invocations{before}, about {left(total_s)}, into {directory}",
             file=sys.stderr,
         )
 
 
 def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
-    folder: Path = options.resume
-    if not (folder / FILE).exists():
-        raise WrongUsage(f"there is nothing to resume in {folder}: it has no {FILE}")
+    directory: Path = options.resume
+    if not (directory / FILE).exists():
+        raise WrongUsage(f"there is nothing to resume in {directory}: it has no {FILE}")
     asked = (
         "language",
         "handler",
         "event",
         "invoke",
         "tiers",
-        "price",
+        "price_table",
         "period",
         "work",
-        "time_limit",
+        "timeout",
         "out",
     )
     for name in asked:
@@ -267,12 +272,10 @@ def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
             raise WrongUsage(
                 f"--{name.replace('_', '-')} and --resume exclude each other: a study goes on as it began"
             )
-    plan = Journal(folder).plan
+    plan = Journal(directory).plan
     if plan is None:
-        raise WrongUsage(f"there is nothing to resume in {folder}: its {FILE} is empty")
-    return folder, plan if options.repeats is None else replace(
-        plan, repeats=max(plan.repeats, options.repeats)
-    )
+        raise WrongUsage(f"there is nothing to resume in {directory}: its {FILE} is empty")
+    return directory, plan if options.runs is None else replace(plan, repeats=max(plan.repeats, options.runs))
 
 
 def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
@@ -289,11 +292,11 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
                 raise WrongUsage(
                     f"--{name.replace('_', '-')} is for functions on this machine, and --invoke for deployed ones"
                 )
-        found, event = _deployed(options.invoke, options.price, event)
+        found, event = _deployed(options.invoke, options.price_table, event)
     else:
         found = named(options.tiers or "gcf-1", cpus, architecture)
         check_tiers(found, period_us, cpus)
-    price = options.price or found.price
+    price = options.price_table or found.price
     if price is not None:
         try:
             find(price)
@@ -303,7 +306,7 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
     if own and options.work:
         raise WrongUsage("--work is for the project's handler; a function of yours brings its own")
     if options.handler is not None and not all(options.handler.partition(":")):
-        raise WrongUsage(f"{options.handler!r} is no MODULE:FUNCTION, such as my_module:my_function")
+        raise WrongUsage(f"{options.handler!r} is not MODULE:FUNCTION, such as my_module:my_function")
     kind = "own" if options.handler else "url" if options.invoke else "handler"
     works_ms = (0.0,) if own else options.work or (QUICK_WORKS_MS if options.quick else WORKS_MS)
     return Plan(
@@ -314,9 +317,9 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
         price=price,
         period_us=period_us,
         works_ms=works_ms,
-        repeats=options.repeats or (QUICK_REPEATS if options.quick else REPEATS),
+        repeats=options.runs or (QUICK_REPEATS if options.quick else REPEATS),
         seed=options.seed,
-        limit_s=options.time_limit or LIMIT_S,
+        limit_s=options.timeout or LIMIT_S,
         memory_limited=not options.no_memory_limit,
         quota_ms=QUICK_QUOTA_MS if options.quick else Plan.quota_ms,
         handler=options.handler,
@@ -328,7 +331,7 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
 def _deployed(
     invoked: list[tuple[str | None, str]], price: str | None, event: str | None
 ) -> tuple[TierSet, str | None]:
-    """Deployed functions as tiers: what each has is what it says. Also what they are to be invoked with; `None` for a handler of the project."""
+    """Deployed functions as tiers, with the limits that each reports. Also their event; `None` for a handler of the project."""
     tiers = []
     handlers = []
     for place, (name, url) in enumerate(invoked):
@@ -364,5 +367,5 @@ def _event(path: Path) -> str:
     except OSError as error:
         raise WrongUsage(f"the event {path} cannot be read ({error.strerror})") from None
     except ValueError as error:
-        raise WrongUsage(f"the event {path} is no JSON ({error})") from None
+        raise WrongUsage(f"the event {path} is not JSON ({error})") from None
     return text

@@ -8,7 +8,7 @@ import sys
 import pytest
 from workload_host import Ended, run_workload
 
-# Who runs the tests in the background has SIGINT ignored, and programs that are started inherit that.
+# A shell that runs the tests in the background ignores SIGINT, and programs that are started inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

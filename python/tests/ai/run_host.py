@@ -64,15 +64,15 @@ LIAR = HEAD + "wait()\nsay(event='spans', begin_ns=[9], end_ns=[5])\n"
 """Ends before it begins."""
 
 
-def program(folder: Path, source: str, name: str = "workload") -> Path:
+def program(directory: Path, source: str, name: str = "workload") -> Path:
     """A workload as a file."""
-    path = folder / f"{name}.py"
+    path = directory / f"{name}.py"
     path.write_text(source)
     return path
 
 
 def groups_left() -> list[Path]:
-    """Control groups of `swtch ai` in this process's namespace that no living run has."""
+    """Cgroups of `swtch ai` in this process's namespace that no living run has."""
     found = []
     for hierarchy in cgroup.hierarchies():
         for parent in {hierarchy.own, hierarchy.mount}:
@@ -95,10 +95,10 @@ def needs_root() -> None:
 
 
 def needs_groups() -> None:
-    """Skips where control groups cannot be made."""
+    """Skips where cgroups cannot be made."""
     with cgroup.group(PROGRAM, "probe", cgroup.Limits.of_cpus(1.0)) as group:
-        if group.folder is None:
-            pytest.skip(f"no control group with a quota: {group.why}")
+        if group.directory is None:
+            pytest.skip(f"no cgroup with a quota: {group.why}")
 
 
 def needs_runtime() -> None:

@@ -1,4 +1,4 @@
-"""The sixteen models as data: who they are, how they are found, what they are made of."""
+"""The sixteen models as data: their names, how they are found, and their layers."""
 
 from __future__ import annotations
 

@@ -116,10 +116,10 @@ def test_the_parts_of_a_real_window_add_up():
     assert found.foreign_ns >= others_ns - found.tolerance_ns
 
 
-def run_of(folder, **settings):
+def run_of(directory, **settings):
     usable = host.usable(host.host())
-    job = Job(of_program([sys.executable, str(program(folder, BUSY))]), Settings(**settings))
-    return run_once(job, Plan(folder, 0.3, record=False), usable)
+    job = Job(of_program([sys.executable, str(program(directory, BUSY))]), Settings(**settings))
+    return run_once(job, Plan(directory, 0.3, record=False), usable)
 
 
 def test_short_runs_beside_a_neighbour_do_not_exceed_the_cpus(tmp_path):
@@ -141,7 +141,7 @@ def test_short_runs_beside_a_neighbour_do_not_exceed_the_cpus(tmp_path):
 
 def test_version_1_counts_cpu_time_in_a_group_of_its_own():
     with cgroup.group("swtch-test", "acct", cgroup.Limits.of_cpus(None, count_cpu=True)) as group:
-        if group.folder is None:
+        if group.directory is None:
             pytest.skip(f"no cgroup: {group.why}")
         process = subprocess.Popen(group.into([sys.executable, "-c", "sum(range(3000000))"]))
         process.wait()
@@ -150,7 +150,7 @@ def test_version_1_counts_cpu_time_in_a_group_of_its_own():
             pytest.skip("no cgroup here counts CPU time")
         # Of a process that has ended.
         assert counted_ns > 10_000_000
-    assert all(not folder.exists() for folder in group.folders)
+    assert all(not directory.exists() for directory in group.directories)
 
 
 def test_the_tolerance_is_stated():

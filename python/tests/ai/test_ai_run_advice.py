@@ -11,7 +11,7 @@ from swtch._machine import Usable
 from swtch.ai.account import Sample
 from swtch.ai.advice import advise, difference, fraction, undecided
 from swtch.ai.comparisons import LEVEL
-from swtch.ai.overhead import Stretch, overhead
+from swtch.ai.overhead import Interval, overhead
 from swtch.ai.settings import Settings
 from swtch.ai.summarise import summarise
 from swtch.ai.tune import candidates_of, rounds_of, verdict
@@ -161,50 +161,50 @@ def test_what_did_not_end_well_is_no_figure():
 SECOND = 1_000_000_000
 
 
-def stretches_of(*lengths):
+def intervals_of(*lengths):
     """Pairs of seconds, a second apart, and the inferences in them: (recorded, unrecorded) in each pair, whose order changes."""
-    stretches, spans, at_ns = [], [], 0
+    intervals, spans, at_ns = [], [], 0
     for number, (recorded, bare) in enumerate(lengths):
         for is_recorded in (True, False) if number % 2 == 0 else (False, True):
             count = recorded if is_recorded else bare
             spans += [(at_ns + n * SECOND // count, at_ns + (n + 1) * SECOND // count) for n in range(count)]
             used_ns = SECOND // 100 if is_recorded else None
-            stretches.append(Stretch(is_recorded, at_ns, at_ns + SECOND, SECOND, used_ns))
+            intervals.append(Interval(is_recorded, at_ns, at_ns + SECOND, SECOND, used_ns))
             at_ns += 2 * SECOND
-    return stretches, spans
+    return intervals, spans
 
 
 def test_the_ratio_of_the_overhead_is_of_pairs():
     # The machine slows down by half from pair to pair; the ratio does not mind.
-    stretches, spans = stretches_of((990, 1000), (500, 500), (245, 250))
-    found = overhead(stretches, spans, [], 2)
+    intervals, spans = intervals_of((990, 1000), (500, 500), (245, 250))
+    found = overhead(intervals, spans, [], 2)
     assert found["pairs"] == 3 and found["disturbed"] == 0
     assert found["throughput_ratio"]["median"] == pytest.approx(0.99, rel=1e-6)
     assert found["cpu_ratio"]["median"] == pytest.approx(1 / 0.99, rel=1e-6)
     assert found["recorder_cpu_share"] == pytest.approx(0.005)
-    assert overhead(stretches[:1], spans, [], 2) is None
+    assert overhead(intervals[:1], spans, [], 2) is None
 
 
-def test_an_inference_in_two_stretches_counts_for_its_part_in_each():
-    stretches = [Stretch(True, 0, 100, 100), Stretch(False, 200, 300, 100)]
+def test_an_inference_in_two_intervals_counts_for_its_part_in_each():
+    intervals = [Interval(True, 0, 100, 100), Interval(False, 200, 300, 100)]
     # Half of one, a whole one and a quarter of another; and the other three quarters are between the two or in the second.
-    found = overhead(stretches, [(-30, 30), (30, 80), (80, 160), (200, 300)], [], 1)
+    found = overhead(intervals, [(-30, 30), (30, 80), (80, 160), (200, 300)], [], 1)
     assert found["throughput_ratio"]["median"] == pytest.approx(0.5 + 1 + 0.25)
 
 
 def test_disturbed_pairs_are_left_out_when_enough_others_are_there():
-    stretches, spans = stretches_of(*[(99, 100)] * 6, (10, 100))
+    intervals, spans = intervals_of(*[(99, 100)] * 6, (10, 100))
     quiet = [
         Sample(at_ns, 3, 1, group_ns=at_ns, busy_ns=at_ns, idle_ns=at_ns, cpus=2)
         for at_ns in range(0, 28 * SECOND, SECOND // 2)
     ]
     # In the last pair others take another CPU.
-    begin_ns = stretches[-2].begin_ns
+    begin_ns = intervals[-2].begin_ns
     loud = [replace(one, idle_ns=one.idle_ns - max(0, one.at_ns - begin_ns)) for one in quiet]
-    found = overhead(stretches, spans, loud, 2)
+    found = overhead(intervals, spans, loud, 2)
     assert (found["pairs"], found["disturbed"]) == (6, 0)
     assert found["throughput_ratio"]["ci_low"] == pytest.approx(0.99, rel=1e-6)
-    found = overhead(stretches[2:], spans, loud, 2)
+    found = overhead(intervals[2:], spans, loud, 2)
     assert (found["pairs"], found["disturbed"]) == (6, 1)
 
 
@@ -264,7 +264,7 @@ def test_too_few_repeats_are_said_with_how_many_would_do():
     assert undecided(summarise(sweep(SLOW, FAST))) == []
     assert undecided(summarise(sweep(SLOW[:1], FAST[:1]))) == []
     assert undecided(summarise(sweep(SLOW[:3], FAST[:3]))) == [
-        "3 runs of each setting are too few to decide 1 comparison at the 5 % level; --repeats 4 can"
+        "3 runs of each setting are too few to decide 1 comparison at the 5 % level; --runs 4 can"
     ]
 
 

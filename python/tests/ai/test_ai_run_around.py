@@ -26,22 +26,22 @@ from swtch.ai.account import Sample
 from swtch.ai.command import main
 from swtch.ai.errors import AiError
 from swtch.ai.over_time import over_time
-from swtch.ai.overhead import Stretch, overhead
+from swtch.ai.overhead import Interval, overhead
 from swtch.ai.settings import Settings
 
 # Loaded as long as it runs; `sched status` tells by a file.
 PROGRAM = """#!/bin/sh
-echo "$@" > {folder}/said
+echo "$@" > {directory}/said
 [ "$2" = broken ] && {{ echo 'the verifier refused it' >&2; exit 1; }}
-touch {folder}/loaded
-trap 'rm {folder}/loaded; exit 0' INT
+touch {directory}/loaded
+trap 'rm {directory}/loaded; exit 0' INT
 while :; do sleep 0.02; done
 """
 
 
 @pytest.fixture
 def loader(tmp_path, monkeypatch):
-    """A program that loads schedulers, as far as can be told from outside."""
+    """A program that loads schedulers, as far as can be seen from outside."""
 
     def make(sched_ext=True):
         def status():
@@ -50,7 +50,7 @@ def loader(tmp_path, monkeypatch):
             return json.dumps({"sched_ext": sched_ext, "state": state, "ops": "x", "unavailable": why})
 
         path = tmp_path / "swtch"
-        path.write_text(PROGRAM.format(folder=tmp_path))
+        path.write_text(PROGRAM.format(directory=tmp_path))
         path.chmod(0o755)
         monkeypatch.setattr(scheduler, "binary", lambda: path)
         monkeypatch.setattr(_native, "sched_status", status)
@@ -60,14 +60,14 @@ def loader(tmp_path, monkeypatch):
 
 
 def test_a_scheduler_is_loaded_for_the_block_and_the_group(loader):
-    folder = loader()
+    directory = loader()
     with scheduler.loaded("flsched", Path("/sys/fs/cgroup/x")):
-        assert (folder / "loaded").exists()
-        assert (folder / "said").read_text() == "sched flsched --only-cgroup /sys/fs/cgroup/x\n"
-    assert not (folder / "loaded").exists()
+        assert (directory / "loaded").exists()
+        assert (directory / "said").read_text() == "sched flsched --only-cgroup /sys/fs/cgroup/x\n"
+    assert not (directory / "loaded").exists()
     with pytest.raises(ZeroDivisionError), scheduler.loaded("flsched", None, whole_machine=True):
         _ = 1 / 0
-    assert not (folder / "loaded").exists()
+    assert not (directory / "loaded").exists()
 
 
 def test_a_scheduler_that_is_refused_says_why(loader):
@@ -85,20 +85,20 @@ def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
     loader(False)
     assert scheduler.why_not("flsched") == "no kernel for it"
     assert scheduler.lacks_kernel()
-    folder = loader()
+    directory = loader()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "takes root" in scheduler.why_not("flsched") and not scheduler.lacks_kernel()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("PATH", str(directory))
     assert "no program scx_flsched beside swtch or on PATH" in scheduler.why_not("flsched")
-    (folder / "scx_flsched").touch()
+    (directory / "scx_flsched").touch()
     no_group = contextlib.nullcontext(cgroup.Group(None, None, "no cgroups are mounted here"))
     monkeypatch.setattr(cgroup, "group", lambda *_: no_group)
     assert scheduler.why_not("flsched") == (
         "flsched would schedule every task of the machine (no cgroups are mounted here); --whole-machine allows that"
     )
     assert scheduler.why_not("flsched", whole_machine=True) is None
-    (folder / "loaded").touch()
+    (directory / "loaded").touch()
     assert "is loaded already" in scheduler.why_not("flsched")
 
 
@@ -117,8 +117,8 @@ class Terminal(io.StringIO):
 
 def test_tuning_tries_no_scheduler_that_was_not_named(loader, tmp_path, monkeypatch):
     """It tried flsched by default, and for every task of the machine where no cgroup can be made."""
-    folder = loader()
-    (folder / "scx_flsched").touch()
+    directory = loader()
+    (directory / "scx_flsched").touch()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.chdir(tmp_path)
 
@@ -138,11 +138,11 @@ def test_tuning_tries_no_scheduler_that_was_not_named(loader, tmp_path, monkeypa
     assert schedulers() == ("stock",)
     group = contextlib.nullcontext(cgroup.Group(Path("/sys/fs/cgroup/x"), None, None))
     monkeypatch.setattr(cgroup, "group", lambda *_: group)
-    assert schedulers("--schedulers", "stock,flsched") == ("stock", "flsched")
+    assert schedulers("--policies", "stock,flsched") == ("stock", "flsched")
     no_group = contextlib.nullcontext(cgroup.Group(None, None, "no cgroups are mounted here"))
     monkeypatch.setattr(cgroup, "group", lambda *_: no_group)
-    assert schedulers("--schedulers", "stock,flsched") == ("stock",)
-    assert schedulers("--schedulers", "stock,flsched", "--whole-machine") == ("stock", "flsched")
+    assert schedulers("--policies", "stock,flsched") == ("stock",)
+    assert schedulers("--policies", "stock,flsched", "--whole-machine") == ("stock", "flsched")
 
 
 def test_progress_is_for_terminals_and_for_what_lasts(monkeypatch):
@@ -224,15 +224,15 @@ def test_the_text_has_runs_failures_memory_and_advice():
 
 def test_the_cost_of_recording_is_said_with_its_interval():
     study = result.begin({}, "here", ["swtch"], None, None)
-    stretches, spans = [], []
+    intervals, spans = [], []
     for recorded, count in ((True, 98), (False, 100), (True, 99), (False, 100), (True, 100), (False, 100)):
-        begin_ns = len(stretches) * 1000
-        stretches.append(Stretch(recorded, begin_ns, begin_ns + 1000, 1000))
+        begin_ns = len(intervals) * 1000
+        intervals.append(Interval(recorded, begin_ns, begin_ns + 1000, 1000))
         spans += [(begin_ns + n * 10, begin_ns + (n + 1) * 10) for n in range(count)]
-    found = overhead(stretches, spans, [], 2)
+    found = overhead(intervals, spans, [], 2)
     study["recording_overhead"] = json.loads(json.dumps(found))
     text = summary.text(study, None)
-    assert "Recorded stretches have 0.990 (0.980 to 1.000) of the throughput of unrecorded ones" in text
+    assert "Recorded intervals have 0.990 (0.980 to 1.000) of the throughput of unrecorded ones" in text
     assert "3 pairs, confidence 75 %" in text
 
 

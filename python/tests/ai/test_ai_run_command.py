@@ -79,18 +79,18 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         ("run mobilenet", "there is no model 'mobilenet'; did you mean mobilenet-v2?"),
         ("run 17", "there is no model '17'"),
         ("run 1 --install", "--install is for --suite only"),
-        ("run 1 --threads 0", "is no whole number from 1"),
-        ("run 1 --threads two", "is no whole number from 1"),
-        ("run 1 --duration 0s", "is no time above 0"),
+        ("run 1 --threads 0", "is not a whole number from 1"),
+        ("run 1 --threads two", "is not a whole number from 1"),
+        ("run 1 --duration 0s", "is not a time above 0"),
         ("run 1 --spin maybe", "is neither on nor off"),
         ("run 1 --pin 4096", "cannot pin to CPU 4096: this process may use"),
-        ("run 1 --quota -1", "is no quota"),
-        ("run 1 --quota 0", "is no quota"),
+        ("run 1 --quota -1", "is not a quota"),
+        ("run 1 --quota 0", "is not a quota"),
         ("run 1 --device tpu", "invalid choice"),
         ("run --device cuda -- true", "a program chooses by itself where it runs"),
         ("run --check-overhead 1,2", "--check-overhead takes one model"),
         ("run --check-overhead 1 --threads 1,2", "takes one value of each setting"),
-        ("run --suite ai-benchmark --repeats 2", "--suite runs once"),
+        ("run --suite ai-benchmark --runs 2", "--suite runs once"),
         ("tune", "nothing to tune"),
         ("tune 1,2", "tune takes one model"),
         ("tune 1 -- true", "exclude each other"),
@@ -131,8 +131,8 @@ def test_without_the_runtime_it_says_what_to_install(monkeypatch):
 
 def test_too_little_memory_ends_with_one(tmp_path, capsys):
     needs_runtime()
-    folder = tmp_path / "out"
-    assert main(["run", "spade", "--batch", "4096", "--out", str(folder)]) == 1
+    directory = tmp_path / "out"
+    assert main(["run", "spade", "--batch", "4096", "--out", str(directory)]) == 1
     assert re.search(
         r"spade\S+: refused: needs up to \d+ MB and \d+ MB are available", capsys.readouterr().out
     )
@@ -174,12 +174,12 @@ def test_swtch_runs_it_as_its_own(tmp_path):
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
-    folder = tmp_path / "out"
-    words = ["run", "--threads", "1", "--duration", "100ms", "--out", str(folder), "--no-record", "--"]
+    directory = tmp_path / "out"
+    words = ["run", "--threads", "1", "--duration", "100ms", "--out", str(directory), "--no-record", "--"]
     command = [str(binary()), "ai", *words, sys.executable, str(program(tmp_path, SLEEPER))]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert (folder / "study.json").exists()
+    assert (directory / "study.json").exists()
     assert "images/s" in done.stdout
 
 

@@ -1,4 +1,4 @@
-"""Workloads run for real: recorded, in control groups, with everything that can go wrong."""
+"""Workloads run for real: recorded, in cgroups, with everything that can go wrong."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def usable():
 
 @pytest.fixture(autouse=True)
 def nothing_left():
-    """No control group and no process of ours is left by any of these tests."""
+    """No cgroup and no process of ours is left by any of these tests."""
     yield
     assert groups_left() == []
     assert [pid for pid in descendants([os.getpid()]) if pid != os.getpid() and _name(pid) != "pytest"] == []
@@ -70,12 +70,12 @@ def _name(pid):
         return "pytest"
 
 
-def job_of(folder, source, **settings):
-    return Job(of_program([sys.executable, str(program(folder, source))]), Settings(**settings))
+def job_of(directory, source, **settings):
+    return Job(of_program([sys.executable, str(program(directory, source))]), Settings(**settings))
 
 
-def written(folder):
-    document = result.read(folder)
+def written(directory):
+    document = result.read(directory)
     assert faults(document, SCHEMAS[document["schema"]]) == []
     return document
 
@@ -134,7 +134,7 @@ def test_pinning_holds(tmp_path, usable):
         (RAISING, "crashed", "ended with status 1: RuntimeError: the third layer is missing"),
         (LIAR, "crashed", "line 2 of what the workload said"),
         (NEVER_READY, "timed-out", "was not ready within 0.5 s"),
-        (NEVER_DONE, "timed-out", "was not over within 0.5 s"),
+        (NEVER_DONE, "timed-out", "did not end within 0.5 s"),
         ("print('no contract here')\n", "crashed", "ended with status 0: no contract here"),
     ],
     ids=["killed", "raising", "liar", "never ready", "never done", "no contract"],
@@ -145,7 +145,7 @@ def test_what_goes_wrong_is_told_in_one_line(tmp_path, usable, source, outcome, 
     row = run_once(job_of(tmp_path, source), plan, usable)
     assert row["outcome"] == outcome
     assert words in row["error"] and "\n" not in row["error"]
-    # What was recorded until then is kept.
+    # The recording until then is kept.
     assert (row["trace"] is not None) == (source in (KILLED, RAISING, LIAR, NEVER_DONE))
     if source in (KILLED, RAISING):
         assert swtch.Trace.load(tmp_path / row["trace"]).provenance.ended == "target-gone"
@@ -153,15 +153,15 @@ def test_what_goes_wrong_is_told_in_one_line(tmp_path, usable, source, outcome, 
 
 def test_when_one_crashes_the_others_go_on(tmp_path):
     needs_swtch()
-    folder = tmp_path / "study"
-    folder.mkdir()
-    study = Study(Plan(folder, 0.1), ["test"], "test", False, None)
+    directory = tmp_path / "study"
+    directory.mkdir()
+    study = Study(Plan(directory, 0.1), ["test"], "test", False, None)
     subjects = [
         of_program([sys.executable, str(program(tmp_path, source, name))])
         for name, source in (("first", SLEEPER), ("second", KILLED), ("third", SLEEPER))
     ]
     study.run([Job(subject, Settings()) for subject in subjects])
-    document = written(folder)
+    document = written(directory)
     assert [run["outcome"] for run in document["runs"]] == ["complete", "crashed", "complete"]
     assert [one["workload"]["slug"] for one in document["summaries"]] == ["first", "third"]
 
@@ -195,13 +195,13 @@ def test_a_machine_that_records_nothing_is_told_of(tmp_path, usable, monkeypatch
 def test_control_groups_are_removed_with_what_is_in_them():
     needs_groups()
     with pytest.raises(RuntimeError), cgroup.group(PROGRAM, "left", cgroup.Limits.of_cpus(1.0)) as group:
-        into = f"echo $$ > {group.folder}/cgroup.procs && exec sleep 1000"
+        into = f"echo $$ > {group.directory}/cgroup.procs && exec sleep 1000"
         process = subprocess.Popen(["/bin/sh", "-c", into])
         while process.pid not in group.processes():
             time.sleep(0.01)
         raise RuntimeError
     assert process.wait(5) == -signal.SIGKILL
-    assert not group.folder.exists()
+    assert not group.directory.exists()
 
 
 def test_groups_of_runs_that_were_killed_are_removed_by_the_next():
@@ -221,7 +221,7 @@ def test_groups_of_runs_that_were_killed_are_removed_by_the_next():
 
 def test_without_control_groups_there_is_a_reason(tmp_path):
     with cgroup.group(PROGRAM, "none", root=tmp_path) as group:
-        assert (group.folder, group.why) == (None, "no control groups are mounted here")
+        assert (group.directory, group.why) == (None, "no cgroups are mounted here")
 
 
 def test_version_2_is_taken_where_it_has_the_controller(tmp_path):
@@ -243,24 +243,24 @@ def test_version_2_is_taken_where_it_has_the_controller(tmp_path):
 
 def test_the_command_runs_a_program(tmp_path, capsys):
     needs_swtch()
-    folder = tmp_path / "edge"
+    directory = tmp_path / "edge"
     path = program(tmp_path, SLEEPER)
-    words = ["run", "--threads", "1,2", "--duration", "200ms", "--out", str(folder), "--json"]
+    words = ["run", "--threads", "1,2", "--duration", "200ms", "--out", str(directory), "--json"]
     assert main([*words, "--", sys.executable, str(path)]) == 0
-    document = written(folder)
+    document = written(directory)
     assert json.loads(capsys.readouterr().out) == document
     assert document["machine_name"] == "edge"
     assert document["provenance"]["swtch_version"][0].isdigit()
     assert [run["settings"]["threads"] for run in document["runs"]] == [1, 2]
     assert document["provenance"]["command"][:3] == ["swtch", "ai", "run"]
     assert document["host"]["architecture"] == os.uname().machine
-    assert main(["run", "--out", str(folder), "--", sys.executable, str(path)]) == 1
+    assert main(["run", "--out", str(directory), "--", sys.executable, str(path)]) == 1
     assert "there is a study in" in capsys.readouterr().err
 
 
 def test_a_model_runs(tmp_path, capsys):
     needs_runtime(), needs_swtch()
-    folder = tmp_path / "study"
+    directory = tmp_path / "study"
     words = [
         "run",
         "mobilenet-v2",
@@ -271,12 +271,12 @@ def test_a_model_runs(tmp_path, capsys):
         "--duration",
         "500ms",
         "--out",
-        str(folder),
+        str(directory),
     ]
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "MobileNet v2" in out and "Most memory: MobileNet v2" in out
-    run = written(folder)["runs"][0]
+    run = written(directory)["runs"][0]
     assert run["id"] == "mobilenet-v2.t2.block.r0"
     assert run["threads_peak"] >= 2
     assert 0 < run["peak_rss_bytes"] <= run["predicted_peak_bytes"]
@@ -288,7 +288,7 @@ def test_a_model_runs(tmp_path, capsys):
 
 def test_the_cost_of_recording_is_of_pairs(tmp_path, monkeypatch):
     needs_swtch()
-    folder = tmp_path / "study"
+    directory = tmp_path / "study"
     # Loading a model takes longer than all the rest.
     small = of_program([sys.executable, str(program(tmp_path, SLEEPER))])
     monkeypatch.setattr(overhead, "of_model", lambda *arguments: small)
@@ -297,35 +297,35 @@ def test_the_cost_of_recording_is_of_pairs(tmp_path, monkeypatch):
         "run",
         "--check-overhead",
         "mobilenet-v2",
-        "--repeats",
+        "--runs",
         "1",
         "--duration",
         "300ms",
         "--out",
-        str(folder),
+        str(directory),
     ]
     assert main(words) == 0
-    document = written(folder)
+    document = written(directory)
     assert [run["outcome"] for run in document["runs"]] == ["complete"]
     assert document["recording_overhead"]["pairs"] == 1
-    assert not list(folder.glob("*.swtch"))
+    assert not list(directory.glob("*.swtch"))
     assert document["recording_overhead"]["recorder_cpu_share"] is not None
 
 
 def test_tuning_ends_with_the_best(tmp_path, capsys):
-    folder = tmp_path / "study"
+    directory = tmp_path / "study"
     words = [
         "tune",
         "--no-record",
-        "--repeats",
+        "--runs",
         "1",
         "--duration",
         "100ms",
         "--out",
-        str(folder),
+        str(directory),
     ]
     assert main([*words, "--", sys.executable, str(program(tmp_path, BUSY))]) == 0
-    document = written(folder)
+    document = written(directory)
     assert document["tuned"]["text"] in capsys.readouterr().out
     assert {run["settings"]["scheduler"] for run in document["runs"]} == {"stock"}
     finals = [run for run in document["runs"] if run["id"].endswith(".final")]
@@ -341,7 +341,7 @@ def test_tuning_ends_with_the_best(tmp_path, capsys):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_an_interrupted_study_keeps_what_was_complete(tmp_path, number):
     needs_swtch()
-    folder = tmp_path / "study"
+    directory = tmp_path / "study"
     # Quick with one thread, endless with two.
     slow = SLEEPER.replace("wait()\n", "if sys.argv[1] == '2': duration_s = 1000\nwait()\n", 1)
     slow = slow.replace("wait()\nbegins", "wait()\nopen(sys.argv[2] + sys.argv[1], 'w').close()\nbegins")
@@ -353,8 +353,8 @@ def test_an_interrupted_study_keeps_what_was_complete(tmp_path, number):
         "--duration",
         "200ms",
         "--out",
-        str(folder),
-        "--time-limit",
+        str(directory),
+        "--timeout",
         "60s",
         "--",
     ]
@@ -380,8 +380,8 @@ def test_an_interrupted_study_keeps_what_was_complete(tmp_path, number):
     process.send_signal(number)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130, said
-    assert "interrupted; what was complete is in" in said
-    document = written(folder)
+    assert "interrupted; the complete runs are in" in said
+    document = written(directory)
     assert [run["outcome"] for run in document["runs"]] == ["complete", "interrupted"]
     for hierarchy in cgroup.hierarchies():
         assert list(hierarchy.own.glob(f"{cgroup.prefix(PROGRAM)}{process.pid}-*")) == []
@@ -391,7 +391,7 @@ def test_a_study_that_is_none_is_refused(tmp_path):
     with pytest.raises(AiError, match="there is no study"):
         result.read(tmp_path)
     (tmp_path / "study.json").write_text("{")
-    with pytest.raises(AiError, match="is no JSON"):
+    with pytest.raises(AiError, match="is not JSON"):
         result.read(tmp_path)
     document = result.begin(host.host_document(host.host()), "here", ["x"], None, None)
     for wrong, words in [

@@ -53,7 +53,7 @@ def recorded(tmp_path, request, monkeypatch):
     finally:
         process.kill()
         process.wait()
-    assert trace.folder == tmp_path / "t.swtch"
+    assert trace.directory == tmp_path / "t.swtch"
     return process.pid, trace, after - before, (begin_ns, end_ns)
 
 
@@ -122,7 +122,7 @@ def test_the_program_is_the_packages_or_the_variables_or_that_on_path(tmp_path, 
     own = tmp_path / "swtch"
     own.write_text("#!/bin/sh\n")
     monkeypatch.setenv("SWTCH_BIN", str(own))
-    with pytest.raises(CommandError, match="which is no program"):
+    with pytest.raises(CommandError, match="which is not a program"):
         _program.binary()
     own.chmod(0o755)
     assert _program.binary() == own

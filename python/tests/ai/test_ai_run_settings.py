@@ -1,4 +1,4 @@
-"""What is typed, what it makes of itself, and in which order it is run."""
+"""Settings as they are typed, as they are parsed, and the order of the runs."""
 
 from __future__ import annotations
 

@@ -97,8 +97,8 @@ def test_the_package_would_upload(package, tmp_path):
 
 def test_the_suite_is_recorded_test_by_test_and_uploads_nothing(package, tmp_path, capsys):
     needs_swtch(), needs_root()
-    folder = tmp_path / "study"
-    assert main(["run", "--suite", "ai-benchmark", "--part", "micro", "--out", str(folder), "--json"]) == 0
+    directory = tmp_path / "study"
+    assert main(["run", "--suite", "ai-benchmark", "--part", "micro", "--out", str(directory), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert not (tmp_path / "uploaded").exists()
     assert faults(document, json.loads((ROOT / "docs" / "schemas" / "study-2.json").read_text())) == []
@@ -123,7 +123,7 @@ def test_the_suite_is_recorded_test_by_test_and_uploads_nothing(package, tmp_pat
 
 def test_passes_that_belong_to_no_test_are_noticed():
     told = {"inference_1_1_passes": 1, "inference_1_1_mean_ms": 1.0, "inference_1_1_sd_ms": 0.0}
-    with pytest.raises(AiError, match="told of 2 passes, and its tests of 1"):
+    with pytest.raises(AiError, match="reported 2 passes, and its tests 1"):
         suite_ai_benchmark.parted(told, [(0, 1), (2, 3)])
 
 
@@ -149,7 +149,7 @@ def test_nothing_is_downloaded_without_consent(tmp_path, monkeypatch, capsys):
 
 def test_a_cut_off_installation_is_begun_again(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    place = suite_environment.folder()
+    place = suite_environment.directory()
     (place / "bin").mkdir(parents=True)
     steps = []
     monkeypatch.setattr(suite_environment, "_step", lambda command, what: steps.append(what))

@@ -1,4 +1,4 @@
-"""Other schedulers in a virtual machine: what travels, what is said, what fails."""
+"""Other schedulers in a virtual machine: files that travel, reports, and failures."""
 
 from __future__ import annotations
 

@@ -28,16 +28,16 @@ def small():
     return b.output(b.dense(b.global_average_pool(x), 5))
 
 
-def saved(folder, graph, **changes):
+def saved(directory, graph, **changes):
     """Writes weights for the graph, with some replaced (or left out, where `None`)."""
     arrays = {
         **weights.random_weights(graph),
         **{key.replace("__", "."): value for key, value in changes.items()},
     }
     np.savez(
-        folder / f"{graph.name}.npz", **{key: array for key, array in arrays.items() if array is not None}
+        directory / f"{graph.name}.npz", **{key: array for key, array in arrays.items() if array is not None}
     )
-    return folder
+    return directory
 
 
 def test_the_seed_decides_and_nothing_else(graph) -> None:
@@ -146,6 +146,6 @@ def test_a_damaged_archive_is_an_error_and_never_wrong_numbers(tmp_path, small) 
         except WeightsError:
             refused += 1
         else:
-            # Fields of the archive that nobody reads, such as times.
+            # Fields of the archive that no reader uses, such as times.
             assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
     assert refused > len(whole) // 37 // 2

@@ -12,12 +12,12 @@ import pytest
 from swtch import _cgroup as cgroup
 from swtch.faas.runner import PROGRAM
 
-# Who runs the tests in the background has SIGINT ignored, and programs that are started inherit that.
+# A shell that runs the tests in the background ignores SIGINT, and programs that are started inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[3]
 STUB = Path(__file__).resolve().parent / "stub"
-"""A folder as `functions`, with a handler that makes up what it measures."""
+"""A directory as `functions`, with a handler that makes up what it measures."""
 SCHEMA = ROOT / "docs" / "schemas" / "faas-tiers-2.json"
 
 OWN = """\
@@ -54,7 +54,7 @@ def naps(event, context):
 
 
 def groups_left(pid: int | None = None) -> list[Path]:
-    """Control groups of `swtch faas` that a process made."""
+    """Cgroups of `swtch faas` that a process made."""
     found = []
     for hierarchy in cgroup.all_hierarchies():
         for parent in {hierarchy.own, hierarchy.mount}:
@@ -63,15 +63,15 @@ def groups_left(pid: int | None = None) -> list[Path]:
 
 
 def needs_groups() -> None:
-    """Skips where control groups cannot be made."""
+    """Skips where cgroups cannot be made."""
     with cgroup.group(PROGRAM, "probe", cgroup.Limits(quota_us=10_000)) as group:
-        if group.folder is None:
-            pytest.skip(f"no control group with a quota: {group.why}")
+        if group.directory is None:
+            pytest.skip(f"no cgroup with a quota: {group.why}")
 
 
-def tiers_file(folder: Path, *tiers: tuple[int, float], price: str | None = "gcf-1") -> str:
+def tiers_file(directory: Path, *tiers: tuple[int, float], price: str | None = "gcf-1") -> str:
     """A file of tiers: MB and CPUs."""
-    path = folder / "tiers.json"
+    path = directory / "tiers.json"
     rows = [{"memory_mb": memory_mb, "cpus": cpus} for memory_mb, cpus in tiers]
     path.write_text(json.dumps({"tiers": rows, "price": price}))
     return str(path)

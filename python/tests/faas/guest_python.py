@@ -18,7 +18,7 @@ _ALWAYS = "encodings.aliases,encodings.utf_8,encodings.ascii,encodings.latin_1,e
 
 
 def prepare(into: Path, modules: list[str]) -> list[str]:
-    """Puts a `home` for `PYTHONHOME` into a folder, and in `packages` what is not of the library; returns files that must go along too.
+    """Puts a `home` for `PYTHONHOME` into a directory, and in `packages` what is not of the library; returns files that must go along too.
 
     modules: what the program imports, early or late.
     """
@@ -50,7 +50,7 @@ def prepare(into: Path, modules: list[str]) -> list[str]:
 
 
 def _below(path: Path) -> Path:
-    """From the package's own folder on."""
+    """From the package's own directory on."""
     top = path.parent
     while (top / "__init__.py").exists():
         top = top.parent

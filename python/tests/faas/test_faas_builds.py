@@ -1,4 +1,4 @@
-"""What is compiled or installed on demand, by tools that are made up: the real ones are tried in `tests/functions`."""
+"""Handlers that are compiled or installed on demand, by tools that are made up: the real ones are tried in `tests/functions`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from faas_host import ROOT
 
 from swtch._errors import CommandError
-from swtch.faas import builds, folders, frameworks
+from swtch.faas import builds, directories, frameworks
 from swtch.faas.command import main
 from swtch.faas.languages import server
 from swtch.faas.platforms import Platform
 
-# Counts how often it is run, and makes what it is told to: `go build -o PLACE`, `mvn -Dbuilt=FOLDER`, `npm ci` in the folder.
+# Counts how often it is run, and makes what its arguments name: `go build -o PLACE`, `mvn -Dbuilt=DIRECTORY`, `npm ci` in the directory.
 TOOL = """\
 #!/bin/sh
 echo "$PWD $*" >> "$RUNS"
@@ -36,22 +36,22 @@ done
 
 @pytest.fixture
 def tools(tmp_path, monkeypatch):
-    """A folder on PATH with such tools, an empty cache, and a file with the runs."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    """A directory on PATH with such tools, an empty cache, and a file with the runs."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", f"{directory}:/usr/bin:/bin")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(ROOT / "functions"))
     monkeypatch.setenv("RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("THEIRS", "")
     for name in ("go", "mvn", "java", "npm", "node"):
-        tool(folder, name, TOOL)
-    return folder
+        tool(directory, name, TOOL)
+    return directory
 
 
-def tool(folder, name, text):
-    (folder / name).write_text(text)
-    (folder / name).chmod(0o755)
+def tool(directory, name, text):
+    (directory / name).write_text(text)
+    (directory / name).chmod(0o755)
 
 
 def runs(tmp_path):
@@ -181,16 +181,16 @@ def test_a_cache_that_cannot_be_written_is_one_line(tools, tmp_path, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert main(["measure", "go"]) == 1
     err = capsys.readouterr().err.splitlines()[-1]
-    assert "cannot be written (Not a directory); set XDG_CACHE_HOME to a folder of yours" in err
+    assert "cannot be written (Not a directory); set XDG_CACHE_HOME to a directory of yours" in err
 
 
 def test_two_that_make_the_same_at_once_do_not_meet(tools, tmp_path, monkeypatch):
-    # While it is made, somebody else has made the same.
+    # Meanwhile another process has made the same.
     tool(
         tools,
         "go",
         TOOL
-        + 'for folder in "$XDG_CACHE_HOME"/swtch/functions/go-unfinished-*; do cp -r "$folder" "$THEIRS"; done\n',
+        + 'for directory in "$XDG_CACHE_HOME"/swtch/functions/go-unfinished-*; do cp -r "$directory" "$THEIRS"; done\n',
     )
     monkeypatch.setenv("THEIRS", str(tmp_path / "theirs"))
     (word,) = server("go").words
@@ -207,12 +207,12 @@ def test_what_was_made_of_other_sources_goes_when_nobody_used_it_for_long(tools,
     other = first.with_name("go-0123456789abcdef")
     left = first.with_name("go-unfinished-x")
     no_such = first.with_name("go-mine")
-    for folder in (other, left, no_such):
-        folder.mkdir()
-        os.utime(folder, (1, 1))
+    for directory in (other, left, no_such):
+        directory.mkdir()
+        os.utime(directory, (1, 1))
     os.utime(first, (1, 1))
     server("go")
-    # What is used is new again.
+    # A used build counts as new again.
     assert time.time() - first.stat().st_mtime < 3600
     assert main(["package", "go", "--platform", "lambda", "-o", str(tmp_path / "x.zip")]) == 0
     assert first.is_dir() and no_such.is_dir() and not other.exists() and not left.exists()
@@ -223,14 +223,16 @@ def test_a_package_in_its_sources_has_its_handlers_beside_it(tmp_path, monkeypat
     monkeypatch.delenv("SWTCH_FUNCTIONS", raising=False)
     installed = tmp_path / "share" / "swtch" / "functions"
     installed.mkdir(parents=True)
-    monkeypatch.setattr(folders.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(directories.sysconfig, "get_path", lambda name: str(tmp_path))
     sources = tmp_path / "sources"
     (sources / "functions").mkdir(parents=True)
-    monkeypatch.setattr(folders, "__file__", str(sources / "python" / "swtch" / "faas" / "folders.py"))
-    assert folders.functions() == installed
+    monkeypatch.setattr(
+        directories, "__file__", str(sources / "python" / "swtch" / "faas" / "directories.py")
+    )
+    assert directories.functions() == installed
     (sources / "pyproject.toml").write_text("")
-    assert folders.functions() == sources / "functions"
+    assert directories.functions() == sources / "functions"
     shutil.rmtree(sources / "functions")
     shutil.rmtree(installed)
     with pytest.raises(CommandError, match="set SWTCH_FUNCTIONS"):
-        folders.functions()
+        directories.functions()

@@ -37,7 +37,7 @@ RESPONSE = json.loads((Path(__file__).with_name("response.json")).read_text())
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    """A folder to be in, with what examples name."""
+    """A directory to be in, with what examples name."""
     monkeypatch.chdir(tmp_path)
     for name in ("event.json", "my-event.json"):
         (tmp_path / name).write_text("{}")
@@ -59,7 +59,7 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
             [
                 "tiers",
                 "--quick",
-                "--repeats",
+                "--runs",
                 "1",
                 "--work",
                 "1ms",
@@ -113,12 +113,14 @@ def interrupt(*words):
     raise KeyboardInterrupt
 
 
-def without_tools(monkeypatch, folder):
+def without_tools(monkeypatch, directory):
     """Compilers and package managers make what they would, in no time; every program is one that does nothing."""
-    made = folder / "made"
+    made = directory / "made"
 
     def make(recipe):
-        manifest = json.loads((languages.folder(recipe.name.split("-")[0]) / platforms.MANIFEST).read_text())
+        manifest = json.loads(
+            (languages.directory(recipe.name.split("-")[0]) / platforms.MANIFEST).read_text()
+        )
         for name in re.findall(r"\{built\}/([\w./-]+)", json.dumps(manifest)):
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             if not name.endswith("/"):
@@ -136,34 +138,34 @@ def without_tools(monkeypatch, folder):
     [
         ("", "required"),
         ("sing", "invalid choice"),
-        ("tiers --work 0s", "is no time above 0"),
+        ("tiers --work 0s", "is not a time above 0"),
         ("tiers --work 1h", "is more than the 900 s that a handler works"),
-        ("tiers --work soon", "is no time above 0"),
-        ("tiers --period 2s", "is no period that the kernel takes, 1ms to 1s"),
-        ("tiers --period 100us", "is no period that the kernel takes, 1ms to 1s"),
+        ("tiers --work soon", "is not a time above 0"),
+        ("tiers --period 2s", "is not a period that the kernel takes, 1ms to 1s"),
+        ("tiers --period 100us", "is not a period that the kernel takes, 1ms to 1s"),
         ("tiers --period 5ms", "128 MB would have 0.417 ms in each 5 ms, and the kernel's smallest quota is 1 ms (below it answers EINVAL); give --period 12ms or longer"),
-        ("tiers --repeats 0", "is no whole number from 1"),
+        ("tiers --runs 0", "is not a whole number from 1"),
         ("tiers --tiers gcf-7", "there are no tiers gcf-7"),
         ("tiers --tiers event.json", "event.json has no tiers: 'tiers' is missing"),
-        ("tiers --tiers my_module.py", "is no JSON"),
-        ("tiers --price gold", "there are no prices 'gold'; there are azure-consumption"),
-        ("tiers --price event.json", "event.json has no prices as"),
+        ("tiers --tiers my_module.py", "is not JSON"),
+        ("tiers --price-table gold", "there is no price table 'gold'; give azure-consumption"),
+        ("tiers --price-table event.json", "event.json is not a price table such as"),
         ("tiers --language cobol", "'cobol' is none of python, node, go, java"),
         ("tiers --language python --handler a:b", "--language and --handler exclude each other"),
-        ("tiers --handler my_module", "is no MODULE:FUNCTION"),
+        ("tiers --handler my_module", "is not MODULE:FUNCTION"),
         ("tiers --handler a:b --work 1ms", "--work is for the project's handler"),
         ("tiers --event event.json", "--event is for a function of yours"),
         ("tiers --handler a:b --event nothing.json", "the event nothing.json cannot be read"),
-        ("tiers --handler a:b --event my_module.py", "the event my_module.py is no JSON"),
-        ("tiers --invoke ftp://x/", "is no URL that can be invoked"),
+        ("tiers --handler a:b --event my_module.py", "the event my_module.py is not JSON"),
+        ("tiers --invoke ftp://x/", "is not a URL that can be invoked"),
         ("tiers --invoke http://x/ --period 20ms", "--period is for functions on this machine"),
         ("tiers --resume nowhere", "there is nothing to resume in nowhere"),
         ("measure cobol", "invalid choice"),
         ("measure --memory 100", "gcf-1 has no tier of 100 MB on this machine; it has 128"),
-        ("measure --memory lots", "is no whole number of MB"),
+        ("measure --memory lots", "is not a whole number of MB"),
         ("serve python", "required: --platform"),
         ("serve python --platform azure", "invalid choice"),
-        ("serve python --platform gcf --port 99999", "is no port"),
+        ("serve python --platform gcf --port 99999", "is not a port"),
         ("package python -o x.zip", "required: --platform"),
         ("package python --platform lambda", "required: -o/--out"),
         ("package go --platform lambda --architecture vax -o x.zip", "invalid choice"),
@@ -200,9 +202,7 @@ def test_without_control_groups_it_says_what_it_takes(monkeypatch, capsys):
     monkeypatch.setattr(cgroup, "hierarchies", lambda root=None: [])
     assert main(["tiers", "--quick", "--out", "out"]) == 1
     err = capsys.readouterr().err.splitlines()[-1]
-    assert re.match(
-        r"swtch faas: (\d+ MB|unthrottled) cannot be a tier: no control groups are mounted here", err
-    )
+    assert re.match(r"swtch faas: (\d+ MB|unthrottled) cannot be a tier: no cgroups are mounted here", err)
     # What needs none works.
     assert main(["measure"]) == 0
     assert "pipe" in capsys.readouterr().out
@@ -210,7 +210,7 @@ def test_without_control_groups_it_says_what_it_takes(monkeypatch, capsys):
 
 AS_NOBODY = """\
 import os, sys
-# All of it is read while it may be: what the interpreter came with may lie where only root can look.
+# All of it is read while it may be: the interpreter's own modules may lie where only root can look.
 from swtch.faas.command import main
 if os.geteuid() == 0:
     os.setgroups([])
@@ -219,22 +219,22 @@ if os.geteuid() == 0:
     os.environ["HOME"] = "/nonexistent"
 sys.exit(main(["tiers", "--quick", "--out", sys.argv[1]]))
 """
-"""`swtch faas tiers` of a user who may make no control group: whoever runs the tests, or of root's `nobody`."""
+"""`swtch faas tiers` of a user who may make no cgroup: the one that runs the tests, or, for root, the user `nobody`."""
 
 
 @pytest.fixture
 def for_everybody():
-    """A folder with a copy of the package and of the small function that every user can read, and in which every user can write."""
+    """A directory with a copy of the package and of the small function that every user can read, and in which every user can write."""
     with tempfile.TemporaryDirectory(prefix="swtch-faas-test-", dir="/tmp") as name:
-        folder = Path(name)
+        directory = Path(name)
         shutil.copytree(
-            Path(swtch.__file__).parent, folder / "swtch", ignore=shutil.ignore_patterns("__pycache__")
+            Path(swtch.__file__).parent, directory / "swtch", ignore=shutil.ignore_patterns("__pycache__")
         )
-        shutil.copytree(STUB, folder / "functions", ignore=shutil.ignore_patterns("__pycache__"))
-        for path in folder.rglob("*"):
+        shutil.copytree(STUB, directory / "functions", ignore=shutil.ignore_patterns("__pycache__"))
+        for path in directory.rglob("*"):
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
-        folder.chmod(0o777)
-        yield folder
+        directory.chmod(0o777)
+        yield directory
 
 
 def test_without_permission_it_says_what_it_takes(for_everybody):
@@ -243,8 +243,8 @@ def test_without_permission_it_says_what_it_takes(for_everybody):
         needs_groups()
     else:
         with cgroup.group(runner.PROGRAM, "probe", cgroup.Limits(quota_us=10_000)) as group:
-            if group.folder is not None or not cgroup.hierarchies():
-                pytest.skip("this user may make control groups, or there are none")
+            if group.directory is not None or not cgroup.hierarchies():
+                pytest.skip("this user may make cgroups, or there are none")
     environment = {
         **os.environ,
         "PYTHONPATH": str(for_everybody),
@@ -285,7 +285,7 @@ def test_a_platforms_framework_has_to_be_there(capsys):
     assert err.count("\n") == 1
 
 
-def test_own_functions_are_found_in_the_current_folder(tmp_path, monkeypatch):
+def test_own_functions_are_found_in_the_current_directory(tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(OWN)
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(STUB))
     command = languages.server("python", "own:fine")

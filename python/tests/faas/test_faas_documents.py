@@ -59,7 +59,7 @@ def test_calls_and_errors_have_schemas():
     [
         ("faas-call-1", {**CALL, "usage": {}}, "cpu_ns is missing"),
         ("faas-call-1", {**CALL, "wall_ns": -1}, "out of range"),
-        ("faas-call-1", {**CALL, "cpu_ns": 0.5}, "is no integer"),
+        ("faas-call-1", {**CALL, "cpu_ns": 0.5}, "is not integer"),
         ("faas-call-1", {**CALL, "answer": 1}, "answer is not in the schema"),
         ("faas-call-1", {key: value for key, value in CALL.items() if key != "result"}, "result is missing"),
         ("faas-error-1", {**ERROR, "error": "two\nlines"}, "does not match"),

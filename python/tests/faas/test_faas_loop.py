@@ -30,7 +30,7 @@ def test_a_function_in_a_small_tier_takes_as_long_as_a_plain_loop(monkeypatch):
 
 
 def experiment():
-    """The module, which is no part of any package."""
+    """The module, which is not in any package."""
     spec = importlib.util.spec_from_file_location("loop", ROOT / "experiments" / "serverless" / "loop.py")
     module = importlib.util.module_from_spec(spec)
     # Its dataclasses look for their module.

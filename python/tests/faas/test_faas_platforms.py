@@ -22,7 +22,7 @@ from faas_host import ROOT, groups_left, needs_groups
 
 from swtch._errors import CommandError
 from swtch.faas.command import main
-from swtch.faas.folders import LANGUAGES
+from swtch.faas.directories import LANGUAGES
 from swtch.faas.package import tarred, write, zipped
 from swtch.faas.platforms import MANIFEST, PLATFORMS, Platform
 from swtch.faas.runtime_api import RuntimeApi
@@ -48,7 +48,7 @@ while True:
 
 @pytest.fixture
 def handler():
-    """The folder with the Python handler."""
+    """The directory with the Python handler."""
     if not (ROOT / "functions/python/deploy/platforms.json").exists():
         pytest.skip("the handler is not here")
     return ROOT / "functions/python"
@@ -101,7 +101,7 @@ def test_a_function_that_does_not_answer_or_begin_is_told_of(api):
     assert client(api, "broken").wait() == 1
     assert api.broken == "ImportError: no module named x"
     request = urllib.request.Request(
-        f"http://{api.api}/2018-06-01/runtime/invocation/nobody/response", data=b"{}"
+        f"http://{api.api}/2018-06-01/runtime/invocation/unknown/response", data=b"{}"
     )
     with pytest.raises(urllib.error.HTTPError, match="400"):
         urllib.request.urlopen(request)
@@ -143,19 +143,19 @@ def test_packages_have_what_the_platform_wants_and_the_same_bytes(handler, platf
     assert set(wanted) <= set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
     assert "To deploy it: " in capsys.readouterr().out
-    folder = tmp_path / "folder"
-    assert main(["package", "python", "--platform", platform, "-o", str(folder)]) == 0
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    directory = tmp_path / "directory"
+    assert main(["package", "python", "--platform", platform, "-o", str(directory)]) == 0
+    found = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
     assert found == sorted(names)
-    assert main(["package", "python", "--platform", platform, "-o", str(folder)]) == 1
+    assert main(["package", "python", "--platform", platform, "-o", str(directory)]) == 1
     assert "is there already and not empty" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_package_can_be_imported_where_it_lies(handler, platform, tmp_path):
     """As the platform's framework imports it; the frameworks themselves are tried by the handlers' own tests."""
-    folder = tmp_path / "folder"
-    write(folder, Platform("python", platform).files())
+    directory = tmp_path / "directory"
+    write(directory, Platform("python", platform).files())
     stub = tmp_path / "functions_framework.py"
     stub.write_text("def http(function):\n    return function\n")
     code = {
@@ -166,7 +166,7 @@ def test_a_package_can_be_imported_where_it_lies(handler, platform, tmp_path):
         'said = handler.handle(S(body=b\'{"methods": [], "spin_ms": 0}\', query={}, headers={}), None);'
         "import json; print(json.loads(said['body'])['schema'])",
     }[platform]
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{folder}{os.pathsep}{tmp_path}"}
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{directory}{os.pathsep}{tmp_path}"}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
@@ -176,7 +176,7 @@ def test_a_package_can_be_imported_where_it_lies(handler, platform, tmp_path):
 @pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_every_platform(language, platform):
-    """What is served and deployed, with places that are there; compilers make the others, in `tests/functions`."""
+    """The served and deployed files, with directories that exist; compilers make the others, in `tests/functions`."""
     manifest = json.loads((ROOT / "functions" / language / MANIFEST).read_text())
     assert [name for name in PLATFORMS if name in manifest] == list(PLATFORMS)
     one = manifest[platform]
@@ -254,11 +254,11 @@ def test_packages_of_sources_have_what_the_platform_wants(language, platform, tm
 def test_a_package_in_node_can_be_loaded_where_it_lies(platform, tmp_path):
     found = Platform("node", platform).files()
     adapter = next(name for name in found if name.endswith(f"adapters/{platform}.js"))
-    write(tmp_path / "folder", found)
+    write(tmp_path / "directory", found)
     if shutil.which("node") is None:
         pytest.skip("node is not on PATH")
     done = subprocess.run(
-        ["node", "-e", f"require('./{adapter}')"], cwd=tmp_path / "folder", capture_output=True, text=True
+        ["node", "-e", f"require('./{adapter}')"], cwd=tmp_path / "directory", capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
 
@@ -305,7 +305,7 @@ def test_serve_runs_under_a_tier_until_it_is_interrupted(handler, tmp_path):
     try:
         line = process.stdout.readline()
         assert line.startswith("python for lambda under 128 MB: http://127.0.0.1:"), process.stderr.read()
-        assert len({folder.name for folder in groups_left(process.pid)}) == 1
+        assert len({directory.name for directory in groups_left(process.pid)}) == 1
         status, said = posted(line.split()[-1], {"methods": [], "spin_ms": 0, "work_ms": 1})
         document = json.loads(said)
         assert (status, document["platform"]["name"], document["platform"]["memory_mb"]) == (
@@ -314,7 +314,7 @@ def test_serve_runs_under_a_tier_until_it_is_interrupted(handler, tmp_path):
             128,
         )
     finally:
-        # Who is impatient types it again; the last may meet the interpreter's own end.
+        # An impatient user types it again; the last may meet the interpreter's own end.
         for _ in range(5):
             process.send_signal(signal.SIGINT)
             time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Tiers run for real, in control groups, with a small function: what is written, and what is left after an end of any kind."""
+"""Tiers run for real, in cgroups, with a small function: what is written, and what is left after an end of any kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from swtch.faas.tier_sets import Tier
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    """A folder to be in; no control group and no process is left by any test."""
+    """A directory to be in; no cgroup and no process is left by any test."""
     needs_groups()
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(STUB))
     monkeypatch.chdir(tmp_path)
@@ -37,8 +37,8 @@ def place(tmp_path, monkeypatch):
     assert Path(f"/proc/self/task/{os.getpid()}/children").read_text().split() == []
 
 
-def written(folder):
-    document = study.read(Path(folder))
+def written(directory):
+    document = study.read(Path(directory))
     assert faults(document, json.loads(SCHEMA.read_text())) == []
     return document
 
@@ -55,7 +55,7 @@ def test_a_quota_slows_down_what_is_longer_than_it(tmp_path, capsys):
         tiers,
         "--work",
         "40ms,2ms",
-        "--repeats",
+        "--runs",
         "3",
         "--target",
         "200ms",
@@ -115,7 +115,7 @@ def test_rounds_have_everything_once_in_an_order_of_their_own(tmp_path):
             tiers_file(tmp_path, (64, 0.5)),
             "--work",
             "1ms,2ms",
-            "--repeats",
+            "--runs",
             "4",
             "--out",
             "out",
@@ -150,7 +150,7 @@ def test_the_handler_sees_the_quota_that_was_set(tmp_path, monkeypatch, capsys):
             tiers,
             "--work",
             "5ms",
-            "--repeats",
+            "--runs",
             "3",
             "--period",
             "50ms",
@@ -211,7 +211,7 @@ def test_an_interrupted_study_goes_on_without_losing_or_repeating_any(tmp_path, 
         tiers_file(tmp_path, (64, 0.3), (128, 0.6)),
         "--work",
         "5ms",
-        "--repeats",
+        "--runs",
         "8",
         "--out",
         "out",
@@ -223,9 +223,9 @@ def test_an_interrupted_study_goes_on_without_losing_or_repeating_any(tmp_path, 
     _, err = process.communicate(timeout=60)
     before = journal.read_text()
     if number == signal.SIGKILL:
-        # Nobody could remove them; the next one does. What ran in them ended with it.
+        # No process could remove them; the next run does. Their processes ended with it.
         time.sleep(0.2)
-        assert all(not cgroup._processes(folder) for folder in groups_left(process.pid))
+        assert all(not cgroup._processes(directory) for directory in groups_left(process.pid))
         with open(journal, "a") as file:
             file.write('{"subject": "python", "cut off')
     else:
@@ -254,16 +254,16 @@ def test_an_interrupted_study_goes_on_without_losing_or_repeating_any(tmp_path, 
 
 def test_more_repeats_go_on_and_other_work_does_not(tmp_path, capsys):
     tiers = tiers_file(tmp_path, (64, 0.5))
-    assert main(["tiers", "--tiers", tiers, "--work", "1ms", "--repeats", "1", "--out", "out"]) == 0
-    assert main(["tiers", "--resume", "out", "--repeats", "2"]) == 0
+    assert main(["tiers", "--tiers", tiers, "--work", "1ms", "--runs", "1", "--out", "out"]) == 0
+    assert main(["tiers", "--resume", "out", "--runs", "2"]) == 0
     assert row_of(written("out"), "64 MB", 1)["n"] == 2
-    assert main(["tiers", "--tiers", tiers, "--work", "2ms", "--repeats", "1", "--out", "out"]) == 1
+    assert main(["tiers", "--tiers", tiers, "--work", "2ms", "--runs", "1", "--out", "out"]) == 1
     assert "has a study with another works ms ([1.0], not [2.0])" in capsys.readouterr().err
 
 
-def test_several_languages_have_a_folder_each(tmp_path, monkeypatch):
+def test_several_languages_have_a_directory_each(tmp_path, monkeypatch):
     monkeypatch.setattr("swtch.faas.runner.server", lambda language, handler=None: _as_python())
-    words = ["tiers", "--tiers", tiers_file(tmp_path, (64, 0.5)), "--language", "python,node", "--work", "1ms", "--repeats", "1", "--out", "out"]  # fmt: skip
+    words = ["tiers", "--tiers", tiers_file(tmp_path, (64, 0.5)), "--language", "python,node", "--work", "1ms", "--runs", "1", "--out", "out"]  # fmt: skip
     assert main(words) == 0
     assert [written(f"out/{one}")["function"]["language"] for one in ("python", "node")] == ["python", "node"]
 
@@ -276,11 +276,11 @@ def _as_python():
 
 def test_a_function_of_ones_own_is_invoked_with_its_event(tmp_path, capsys):
     (tmp_path / "event.json").write_text('{"a": [1, 2]}')
-    words = ["tiers", "--handler", "own:fine", "--event", "event.json", "--tiers", tiers_file(tmp_path, (64, 0.5)), "--repeats", "2", "--out", "out"]  # fmt: skip
+    words = ["tiers", "--handler", "own:fine", "--event", "event.json", "--tiers", tiers_file(tmp_path, (64, 0.5)), "--runs", "2", "--out", "out"]  # fmt: skip
     assert main(words) == 0
     document = written("out")
     assert document["function"]["kind"] == "own" and document["function"]["name"] == "own:fine"
-    # The handler stands beside it, and measures.
+    # The handler runs next to it, and measures.
     assert {row["switch_ns"]["method"] for row in document["rows"]} == {"pipe"}
     assert [one["response"] for one in document["invocations"]] == [None] * 4
     assert document["quota_check"][0]["n"] == 2
@@ -301,13 +301,13 @@ def test_deployed_functions_are_tiers_by_their_names(tmp_path, capsys):
             f"large={url}",
             "--work",
             "1ms,5ms",
-            "--repeats",
+            "--runs",
             "2",
         ]
-        assert main([*words, "--price", "lambda-x86", "--out", "out"]) == 0
+        assert main([*words, "--price-table", "lambda-x86", "--out", "out"]) == 0
         assert main([*words[:3], "--event", "event.json", "--out", "own"]) == 2
         (tmp_path / "event.json").write_text("{}")
-        assert main([*words[:3], "--event", "event.json", "--repeats", "1", "--out", "own"]) == 0
+        assert main([*words[:3], "--event", "event.json", "--runs", "1", "--out", "own"]) == 0
     finally:
         server.kill()
         server.communicate()
@@ -325,14 +325,14 @@ def test_stale_groups_are_removed_with_what_is_in_them():
     gone = subprocess.Popen(["true"])
     gone.wait()
     name = f"{cgroup.prefix(PROGRAM)}{gone.pid}-x"
-    folder = cgroup.hierarchies()[0].own / name
-    folder.mkdir()
+    directory = cgroup.hierarchies()[0].own / name
+    directory.mkdir()
     left = subprocess.Popen(["sleep", "1000"])
     try:
-        (folder / "cgroup.procs").write_text(str(left.pid))
+        (directory / "cgroup.procs").write_text(str(left.pid))
         assert cgroup.remove_stale(PROGRAM) == []
-        assert folder in cgroup.remove_stale(PROGRAM, kill=True)
-        assert not folder.exists()
+        assert directory in cgroup.remove_stale(PROGRAM, kill=True)
+        assert not directory.exists()
         assert left.wait(5) == -signal.SIGKILL
     finally:
         left.kill()
@@ -393,13 +393,13 @@ def test_a_figure_that_cannot_be_true_is_not_printed_and_replaces_nothing(tmp_pa
         "1ms",
         "--out",
         "out",
-        "--repeats",
+        "--runs",
     ]
     assert main([*words, "1"]) == 0
     before = Path("out/tiers.json").read_text()
     capsys.readouterr()
     monkeypatch.setattr("swtch.faas.runner._function_cpu_ns", lambda reply: 10**15)
-    assert main(["tiers", "--resume", "out", "--repeats", "2"]) == 1
+    assert main(["tiers", "--resume", "out", "--runs", "2"]) == 1
     out, err = capsys.readouterr()
     said = [line for line in err.splitlines() if "cannot be true" in line]
     assert out == "" and len(said) == 1
@@ -415,7 +415,7 @@ def test_a_journal_of_tiers_that_did_different_work_does_not_go_on(tmp_path, cap
         tiers_file(tmp_path, (64, 0.5)),
         "--work",
         "1ms",
-        "--repeats",
+        "--runs",
         "1",
         "--out",
         "out",

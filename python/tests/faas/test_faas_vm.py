@@ -1,4 +1,4 @@
-"""Control groups of version 2, with the cpu, memory and pids controllers, in a virtual machine: one boot, everything in it."""
+"""Cgroups of version 2, with the cpu, memory and pids controllers, in a virtual machine: one boot, everything in it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ faas() { $PYTHON -m swtch.faas.command "$@" > said.txt 2>&1; echo "$name: status
 mkdir -p out
 # The guest has no network, and its loopback is off.
 $PYTHON -c 'import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))'
-name=work faas tiers --tiers tiers.json --work 80ms --repeats 2 --out out/work
-name=resumed faas tiers --resume out/work --repeats 3
+name=work faas tiers --tiers tiers.json --work 80ms --runs 2 --out out/work
+name=resumed faas tiers --resume out/work --runs 3
 $PYTHON wrong.py > out/wrong.json
 find /sys/fs/cgroup -name 'swtch-faas*' | sed 's/^/left: /'
 grep . /sys/fs/cgroup/cgroup.controllers | sed 's/^/controllers: /'
@@ -56,13 +56,13 @@ LIMIT_S = 300
 
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory):
-    """What the guest printed, and the folder that it wrote."""
+    """What the guest printed, and the directory that it wrote."""
     try:
         program = binary()
     except CommandError as error:
         pytest.skip(str(error))
     if os.uname().machine != "x86_64" or shutil.which("qemu-system-x86_64") is None:
-        pytest.skip("QEMU is not installed, or this is no x86-64")
+        pytest.skip("QEMU is not installed, or this machine is not x86-64")
     here = tmp_path_factory.mktemp("guest")
     libraries = prepare(here, MODULES)
     prices = here / "packages/swtch/faas/prices"
@@ -96,8 +96,8 @@ def guest(tmp_path_factory):
     return done, here / "out"
 
 
-def study_of(folder):
-    document = json.loads((folder / "tiers.json").read_text())
+def study_of(directory):
+    document = json.loads((directory / "tiers.json").read_text())
     assert faults(document, json.loads(SCHEMA.read_text())) == []
     return document
 

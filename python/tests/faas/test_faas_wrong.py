@@ -14,7 +14,7 @@ from swtch.faas.command import main
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    """A folder with functions of one's own; no control group and no process is left by any test."""
+    """A directory with functions of one's own; no cgroup and no process is left by any test."""
     needs_groups()
     monkeypatch.setenv("SWTCH_FUNCTIONS", str(STUB))
     monkeypatch.chdir(tmp_path)
@@ -33,7 +33,7 @@ def tried(tmp_path, function, *more, tier=(64, 0.5)):
         f"own:{function}",
         "--tiers",
         tiers_file(tmp_path, tier),
-        "--repeats",
+        "--runs",
         "1",
         "--out",
         "out",
@@ -47,7 +47,7 @@ def tried(tmp_path, function, *more, tier=(64, 0.5)):
     ("function", "outcome", "words"),
     [
         ("raises", "failed", "KeyError: 'the key' (own.py:7)"),
-        ("hangs", "timeout", "no answer within 1 s; --time-limit gives it longer"),
+        ("hangs", "timeout", "no answer within 1 s; raise --timeout"),
         ("forks", None, None),
         ("eats", "oom", "killed by the kernel at the memory limit of its tier"),
         ("no_json", "failed", "Object of type object is not JSON serializable"),
@@ -55,7 +55,7 @@ def tried(tmp_path, function, *more, tier=(64, 0.5)):
     ],
 )
 def test_what_a_function_does_wrong_is_told_in_one_line(function, outcome, words, tmp_path, capsys):
-    status, works = tried(tmp_path, function, "--time-limit", "1s" if function != "eats" else "20s")
+    status, works = tried(tmp_path, function, "--timeout", "1s" if function != "eats" else "20s")
     assert status == 1
     limited = next(one for one in works if one["tier"] == "64 MB")
     if function == "forks":

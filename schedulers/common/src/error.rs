@@ -31,7 +31,7 @@ pub enum SchedulerError {
         /// Why.
         source: std::io::Error,
     },
-    /// There is no such process or control group.
+    /// There is no such process or cgroup.
     #[error("{what}; nothing was loaded")]
     NoSuchTarget {
         /// Which, and what was expected.

@@ -12,7 +12,7 @@ pub struct Options {
     /// Schedule only this process and what it starts from now on; everything else stays with the kernel's own scheduler.
     #[arg(long, value_name = "PID", conflicts_with = "only_cgroup")]
     pub only_pid: Option<u32>,
-    /// Schedule only this control group, e.g. /sys/fs/cgroup/app.slice.
+    /// Schedule only this cgroup, e.g. /sys/fs/cgroup/app.slice.
     #[arg(long, value_name = "PATH")]
     pub only_cgroup: Option<PathBuf>,
     /// Print the counters every so many seconds.

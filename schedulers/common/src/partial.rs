@@ -1,4 +1,4 @@
-//! Handing single tasks to the scheduler: those of a process or a control group get the policy SCHED_EXT, and their own back at the end.
+//! Handing single tasks to the scheduler: those of a process or a cgroup get the policy SCHED_EXT, and their own back at the end.
 
 use crate::error::SchedulerError;
 use crate::options::Options;
@@ -32,7 +32,7 @@ impl Members {
     /// Those that the options ask for; `None` where they ask for all.
     ///
     /// # Errors
-    /// When there is no such process or control group.
+    /// When there is no such process or cgroup.
     pub(crate) fn of(options: &Options) -> Result<Option<Self>, SchedulerError> {
         let target = match (options.only_pid, &options.only_cgroup) {
             (Some(pid), _) if !Path::new(&format!("/proc/{pid}/task")).is_dir() => {

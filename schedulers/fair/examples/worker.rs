@@ -1,4 +1,4 @@
-//! A program that computes for some seconds, counts what it got done, and says so at the end: `worker SECONDS [FOLDER]`. With a folder it
+//! A program that computes for some seconds, counts what it got done, and says so at the end: `worker SECONDS [FOLDER]`. With a directory it
 //! tells `scx_fair --progress FOLDER` where it counts.
 
 #![allow(clippy::print_stdout)]

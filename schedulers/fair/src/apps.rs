@@ -1,4 +1,4 @@
-//! What applications are called, and whether they are still there: processes, or control groups.
+//! What applications are called, and whether they are still there: processes, or cgroups.
 
 use crate::controller::AppId;
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub enum Apps {
     /// Processes, by their numbers.
     Processes,
-    /// Control groups, by the numbers of their folders, which the kernel uses too.
+    /// Cgroups, by the numbers of their directories, which the kernel uses too.
     Groups {
         /// Where they are mounted.
         root: PathBuf,
@@ -22,12 +22,12 @@ pub enum Apps {
 }
 
 impl Apps {
-    /// Control groups below a folder.
+    /// Cgroups below a directory.
     pub fn groups_below(root: &Path) -> Self {
         Self::Groups { root: root.to_owned(), known: RefCell::default() }
     }
 
-    /// A process's command, a control group's path.
+    /// A process's command, a cgroup's path.
     pub fn name(&self, app: AppId) -> Option<String> {
         match self {
             Self::Processes => {
@@ -49,7 +49,7 @@ impl Apps {
     }
 }
 
-/// A control group's path, for as long as it is there.
+/// A cgroup's path, for as long as it is there.
 fn group(root: &Path, known: &RefCell<BTreeMap<AppId, PathBuf>>, app: AppId) -> Option<PathBuf> {
     let still = |path: &PathBuf| number(&root.join(path)) == Some(app);
     if let Some(path) = known.borrow().get(&app).filter(|path| still(path)) {
@@ -66,7 +66,7 @@ fn number(folder: &Path) -> Option<AppId> {
     Some(fs::metadata(folder).ok()?.ino())
 }
 
-/// Notes a folder, by its path below the root, and those in it.
+/// Notes a directory, by its path below the root, and those in it.
 fn walk(root: &Path, below: &Path, found: &mut BTreeMap<AppId, PathBuf>) {
     let folder = root.join(below);
     let Some(number) = number(&folder) else { return };

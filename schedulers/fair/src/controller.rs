@@ -7,7 +7,7 @@ use crate::usage::Usage;
 use std::collections::BTreeMap;
 use swtch_fairness::{FairnessError, Policy};
 
-/// A process, or a control group, by its number.
+/// A process, or a cgroup, by its number.
 pub type AppId = u64;
 
 /// What was decided about an application.

@@ -49,14 +49,14 @@ struct Args {
     #[arg(long, value_name = "CPUS/CPUS...", conflicts_with = "fast")]
     kinds: Option<String>,
     /// Take speedups from a file instead of sampling: a command's name and its speedup over the slowest kind of core a line, * for all others;
-    /// with more than two kinds as many numbers as there are faster ones, the fastest first. With --by-cgroup, a control group's path
+    /// with more than two kinds as many numbers as there are faster ones, the fastest first. With --by-cgroup, a cgroup's path
     /// below /sys/fs/cgroup instead of the command's name.
     #[arg(long, value_name = "FILE", conflicts_with = "progress")]
     speedups: Option<PathBuf>,
     /// Applications count their work themselves, in a u64 in their memory; each writes its address, such as 0x7f12, into FOLDER/PID.
     #[arg(long, value_name = "FOLDER")]
     progress: Option<PathBuf>,
-    /// Applications are control groups instead of processes.
+    /// Applications are cgroups instead of processes.
     #[arg(long, conflicts_with = "progress")]
     by_cgroup: bool,
     /// To try it where all CPUs are alike: hold up the slow ones, so that they are this many times slower than the fastest; a number for every

@@ -27,7 +27,7 @@ const MAX_CPUS: usize = 1024;
 const BUSY: f64 = 0.1;
 /// How often new applications are looked for.
 const DISCOVERY: Duration = Duration::from_millis(200);
-/// Where control groups are mounted.
+/// Where cgroups are mounted.
 const GROUPS: &str = "/sys/fs/cgroup";
 /// The program of the BPF half that reads hardware counters.
 const COUNTING: &str = "count_work";
@@ -37,7 +37,7 @@ const COUNTING: &str = "count_work";
 pub enum Work {
     /// Instructions, counted by the hardware.
     Hardware,
-    /// Applications count themselves; a folder has a file for each, named by its process, with the address of its count.
+    /// Applications count themselves; a directory has a file for each, named by its process, with the address of its count.
     Reported(PathBuf),
     /// Somebody has measured before.
     Given(NamedNumbers),
@@ -60,7 +60,7 @@ pub struct Plan {
     pub work: Work,
     /// How many times slower than on the fastest kind of CPUs commands are made on each of the others.
     pub throttle: Option<NamedNumbers>,
-    /// Applications are control groups instead of processes.
+    /// Applications are cgroups instead of processes.
     pub by_cgroup: bool,
 }
 

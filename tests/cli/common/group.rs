@@ -1,11 +1,11 @@
-//! Control groups for tests, and what runs in them.
+//! Cgroups for tests, and what runs in them.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A control group for a test, in the hierarchy that divides processor time. It is gone when this is dropped.
+/// A cgroup for a test, in the hierarchy that divides CPU time. It is gone when this is dropped.
 pub struct Group {
     pub folder: PathBuf,
     pub path: String,
@@ -37,7 +37,7 @@ impl Group {
         Some(Self { folder, path: format!("{}/{name}", self.path) })
     }
 
-    /// Gives it a tenth of a processor; whether that can be.
+    /// Gives it a tenth of a CPU; whether that can be.
     pub fn limit(&self) -> bool {
         let write = |file: &str, text: &str| {
             let path = self.folder.join(file);

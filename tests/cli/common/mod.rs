@@ -16,7 +16,7 @@ pub fn swtch(home: &Path) -> Command {
     command
 }
 
-/// A folder for a test, which shares the machine for as long as it has one.
+/// A directory for a test, which shares the machine for as long as it has one.
 pub struct Home {
     folder: tempfile::TempDir,
     _machine: machine::Use,
@@ -68,7 +68,7 @@ pub fn with_summary(home: &Path, output: &Output) -> String {
     stdout(output) + &summary
 }
 
-/// Names in a folder, sorted.
+/// Names in a directory, sorted.
 pub fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
@@ -108,7 +108,7 @@ pub fn is_root() -> bool {
     status.lines().any(|line| line.starts_with("Uid:") && line.split_whitespace().nth(2) == Some("0"))
 }
 
-/// The last processor this test may use.
+/// The last CPU this test may use.
 pub fn last_cpu() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();

@@ -45,11 +45,11 @@ verdict "and gives it its policy back" "$(policy $one)" 0
 mkdir /sys/fs/cgroup/some && echo $other > /sys/fs/cgroup/some/cgroup.procs
 scx_flsched --only-cgroup /sys/fs/cgroup/some > /tmp/out & pid=$!
 enabled; sleep 1
-verdict "hands over one control group only" "$(policy $one) $(policy $other)" "0 7"
+verdict "hands over one cgroup only" "$(policy $one) $(policy $other)" "0 7"
 kill $pid; wait $pid
 verdict "and gives its processes their policy back" "$(policy $other)" 0
 scx_flsched --only-cgroup /no/such 2> /tmp/err
-verdict "refuses a control group that is not there" "$? $(wc -l < /tmp/err) $(state)" "1 1 disabled"
+verdict "refuses a cgroup that is not there" "$? $(wc -l < /tmp/err) $(state)" "1 1 disabled"
 kill $one $other
 dmesg | grep -E 'WARNING|BUG|Call Trace' && echo "FAIL the kernel log has warnings"
 echo "PASS script complete"

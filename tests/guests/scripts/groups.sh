@@ -1,4 +1,4 @@
-# Two control groups as applications on two fast and two slow CPUs: one task in small, which gains little from a fast CPU, three in big. "NAME
+# Two cgroups as applications on two fast and two slow CPUs: one task in small, which gains little from a fast CPU, three in big. "NAME
 # work" for each task, and what was decided last, as JSON. CPUs are alike in the guest; the slow ones are held up, by 2.
 join() { group=$1; shift; echo 0 > "/sys/fs/cgroup/$group/cgroup.procs"; exec "$@"; }
 

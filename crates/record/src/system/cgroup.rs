@@ -12,15 +12,15 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum CgroupError {
     /// Neither a folder nor a path in a hierarchy.
-    #[error("no control group {wish}: looked for cgroup.procs in {}; 'cat /proc/PID/cgroup' shows a process's groups", tried.join(", "))]
+    #[error("no cgroup {wish}: looked for cgroup.procs in {}; 'cat /proc/PID/cgroup' shows a process's groups", tried.join(", "))]
     NotFound {
         /// What was asked for.
         wish: String,
         /// The folders that were looked into.
         tried: Vec<String>,
     },
-    /// The process has no control group that counts processor time.
-    #[error("process {pid} is in no control group with the cpu controller: {why}")]
+    /// The process has no cgroup that counts CPU time.
+    #[error("process {pid} is in no cgroup with the cpu controller: {why}")]
     NoGroup {
         /// The process.
         pid: u32,

@@ -7,14 +7,14 @@ const os = require('node:os');
 const path = require('node:path');
 
 /**
- * So many named pipes in a folder of their own: { paths, files, unlink, close }. Files are open both ways, so that opening never waits; once
+ * This many named pipes in a directory of their own: { paths, files, unlink, close }. Files are open both ways, so that opening never waits; once
  * everybody has opened them they need no names.
  */
 function make(count) {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'swtch-fifos-'));
-  const paths = Array.from({ length: count }, (_, i) => path.join(folder, String(i)));
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'swtch-fifos-'));
+  const paths = Array.from({ length: count }, (_, i) => path.join(directory, String(i)));
   const files = [];
-  const unlink = () => fs.rmSync(folder, { recursive: true, force: true });
+  const unlink = () => fs.rmSync(directory, { recursive: true, force: true });
   const close = () => {
     files.forEach((file) => fs.closeSync(file));
     unlink();

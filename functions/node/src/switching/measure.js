@@ -12,7 +12,7 @@ const LOOK_EVERY = 10;
 
 const openers = { pipe: require('./pipe'), condvar: require('./condvar'), ring: require('./ring') };
 
-/** The methods asked for, one after the other. What cannot be measured is in `unavailable`, and not in the answer. */
+/** The methods asked for, one after the other. Methods that cannot be measured are in `unavailable` instead of the answer. */
 async function measureAll(request, gvisor, unavailable) {
   const measurements = [];
   for (const method of request.methods) {

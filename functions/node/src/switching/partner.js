@@ -23,7 +23,7 @@ const roles = {
       fs.writeSync(write, token, 0, 1);
     } while (token[0] !== 0);
   },
-  /** Gives the turn back, until it is told that it is over. */
+  /** Gives the turn back, until the other side says that it is over. */
   turns({ shared }) {
     const turn = new Int32Array(shared);
     for (;;) {

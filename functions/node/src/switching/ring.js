@@ -49,7 +49,7 @@ async function open(request) {
     switches: laps * n,
     threads: pids.slice(1),
     counts: () => counts.of(pids),
-    // Reading so many files takes longer than a batch.
+    // Reading all these files takes longer than a batch.
     countsCost: true,
     check,
     gross() {

@@ -1,4 +1,4 @@
-"""What the template python3-http imports as `function.handler`: what lies beside this file is found only with its folder on the path."""
+"""What the template python3-http imports as `function.handler`: what lies beside this file is found only with its directory on the path."""
 
 import os
 import sys

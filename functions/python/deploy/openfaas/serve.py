@@ -1,4 +1,4 @@
-"""The function as OpenFaaS's template python3-http calls it, on loopback: `serve.py PORT`, in the folder of `stack.yaml`."""
+"""The function as OpenFaaS's template python3-http calls it, on loopback: `serve.py PORT`, in the directory of `stack.yaml`."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ class Builder:
         self._node("DepthToSpace", [x.name], out, blocksize=factor, mode="CRD")
         return out
 
-    # What all of them are made of.
+    # The parts of all of them.
 
     def _pool(
         self,

@@ -121,7 +121,7 @@ class Graph:
         return FLOAT_BYTES * sum(one.elements for one in self.initialisers)
 
     def activations_bytes(self, channels_block: int = 1) -> int:
-        """The most that is alive at once when operators run in order and what nobody needs any more is freed.
+        """The most that is alive at once when operators run in order and unneeded tensors are freed.
 
         Channels of images are filled up to a multiple of `channels_block`. A runtime that fuses operators needs less, one that
         reuses badly needs more.

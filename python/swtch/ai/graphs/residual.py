@@ -28,14 +28,14 @@ def normalised(
 
 
 def biased(b: Builder, x: Tensor, channels: int, kernel: int, stride: int = 1, dilation: int = 1) -> Tensor:
-    """A convolution with a bias: what is left of a normalisation that was folded in."""
+    """A convolution with a bias, into which a normalisation was merged."""
     return b.conv(x, channels, kernel, stride=stride, dilation=dilation)
 
 
 def stage(
     b: Builder, x: Tensor, units: int, width: int, layer: Layer, stride: int = 1, dilation: int = 1
 ) -> Tensor:
-    """So many bottlenecks with `4 * width` channels, the first with a projection and the stride."""
+    """This many bottlenecks with `4 * width` channels, the first with a projection and the stride."""
     for unit in range(units):
         with b.scope(f"unit_{unit + 1}"):
             x = bottleneck(b, x, width, layer, stride if unit == 0 else 1, dilation, project=unit == 0)

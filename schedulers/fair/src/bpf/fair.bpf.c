@@ -51,7 +51,7 @@ const volatile u64 least_slice_ns = 4 * 1000 * 1000ULL;
 const volatile u32 nr_kinds = 2;
 /* The kind of a CPU, 0 for the fastest. */
 const volatile u8 kind_of_cpu[MAX_CPUS];
-/* Applications are control groups instead of processes. */
+/* Applications are cgroups instead of processes. */
 const volatile bool by_cgroup;
 /* The user-space half, which is no application. */
 const volatile u32 own_tgid;

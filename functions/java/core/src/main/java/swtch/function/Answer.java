@@ -47,7 +47,7 @@ public final class Answer {
         fields.put("work", works ? Work.work(request.number("work_ms"), (long) request.number("iterations"), worked) : null);
         spun.throttling.put("platform", Cgroup.since(quota, Cgroup.quota(ROOT)));
         if (spun.throttling.get("platform") == null) {
-            unavailable.add("throttling.platform", "no control group with the cpu controller can be read");
+            unavailable.add("throttling.platform", "no cgroup with the cpu controller can be read");
         }
         fields.put("usage", usage.sinceThen(unavailable));
         fields.put("unavailable", unavailable.document());

@@ -10,17 +10,17 @@ import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
-/** The control group's own numbers, versions 1 and 2. */
+/** The cgroup's own numbers, versions 1 and 2. */
 public final class Cgroup {
-    /** More is no limit: version 1 says "none" by a number near 2^63. */
+    /** More means no limit: version 1 says "none" by a number near 2^63. */
     private static final long LARGEST_LIMIT = 1L << 60;
 
     private Cgroup() {}
 
-    /** The CPU quota that this process is under and what it has cost so far; null where no control group can be read. */
+    /** The CPU quota that this process is under and what it has cost so far; null where no cgroup can be read. */
     static Map<String, Object> quota(Path root) {
-        List<Path> folders = groups(root, "cpu");
-        return folders.isEmpty() ? limited(groups(root, ""), Cgroup::quotaV2) : limited(folders, Cgroup::quotaV1);
+        List<Path> directories = groups(root, "cpu");
+        return directories.isEmpty() ? limited(groups(root, ""), Cgroup::quotaV2) : limited(directories, Cgroup::quotaV1);
     }
 
     /** What it has cost since an earlier reading. */
@@ -38,29 +38,29 @@ public final class Cgroup {
     }
 
     /** The innermost group that has a quota; without any, the process's own. */
-    private static Map<String, Object> limited(List<Path> folders, Function<Path, Map<String, Object>> read) {
-        List<Map<String, Object>> found = folders.stream().map(read).filter(Objects::nonNull).toList();
+    private static Map<String, Object> limited(List<Path> directories, Function<Path, Map<String, Object>> read) {
+        List<Map<String, Object>> found = directories.stream().map(read).filter(Objects::nonNull).toList();
         Stream<Map<String, Object>> limited = found.stream().filter(group -> group.get("quota_ns") != null);
         return limited.findFirst().orElse(found.isEmpty() ? null : found.get(0));
     }
 
-    private static Map<String, Object> quotaV1(Path folder) {
-        Long period = Files.whole(Files.firstLine(folder.resolve("cpu.cfs_period_us")), 1000);
-        Long quota = Files.whole(Files.firstLine(folder.resolve("cpu.cfs_quota_us")), 1000);
-        return period == null ? null : group(1, period, quota, folder, "throttled_time", 1);
+    private static Map<String, Object> quotaV1(Path directory) {
+        Long period = Files.whole(Files.firstLine(directory.resolve("cpu.cfs_period_us")), 1000);
+        Long quota = Files.whole(Files.firstLine(directory.resolve("cpu.cfs_quota_us")), 1000);
+        return period == null ? null : group(1, period, quota, directory, "throttled_time", 1);
     }
 
-    private static Map<String, Object> quotaV2(Path folder) {
-        String[] limit = Files.firstLine(folder.resolve("cpu.max")).split(" ");
+    private static Map<String, Object> quotaV2(Path directory) {
+        String[] limit = Files.firstLine(directory.resolve("cpu.max")).split(" ");
         if (limit.length < 2) {
             return null;
         }
-        return group(2, Files.whole(limit[1], 1000), Files.whole(limit[0], 1000), folder, "throttled_usec", 1000);
+        return group(2, Files.whole(limit[1], 1000), Files.whole(limit[0], 1000), directory, "throttled_usec", 1000);
     }
 
     private static Map<String, Object> group(
-            int version, Long period, Long quota, Path folder, String throttled, long unit) {
-        Path source = folder.resolve("cpu.stat");
+            int version, Long period, Long quota, Path directory, String throttled, long unit) {
+        Path source = directory.resolve("cpu.stat");
         String counters = Files.text(source);
         var fields = new LinkedHashMap<String, Object>();
         fields.put("version", version);
@@ -80,16 +80,16 @@ public final class Cgroup {
     /** The tightest memory limit of this process's groups in bytes, or null. */
     public static Long memoryLimit(Path root) {
         Stream<Long> v1 = groups(root, "memory").stream()
-                .map(folder -> Files.whole(Files.firstLine(folder.resolve("memory.limit_in_bytes")), 1));
+                .map(directory -> Files.whole(Files.firstLine(directory.resolve("memory.limit_in_bytes")), 1));
         Stream<Long> v2 = groups(root, "").stream()
-                .map(folder -> Files.whole(Files.firstLine(folder.resolve("memory.max")), 1));
+                .map(directory -> Files.whole(Files.firstLine(directory.resolve("memory.max")), 1));
         return Stream.concat(v1, v2)
                 .filter(limit -> limit != null && limit < LARGEST_LIMIT)
                 .min(Long::compare)
                 .orElse(null);
     }
 
-    /** Folders of this process's control group and those above it, innermost first: of a controller of version 1, or of version 2 for "". */
+    /** Directories of this process's cgroup and those above it, innermost first: of a controller of version 1, or of version 2 for "". */
     private static List<Path> groups(Path root, String controller) {
         String own = null;
         for (String line : Files.text(root.resolve("proc/self/cgroup")).split("\n")) {
@@ -126,10 +126,10 @@ public final class Cgroup {
     }
 
     private static List<Path> upwards(Path top, String inner) {
-        var folders = new ArrayList<Path>();
+        var directories = new ArrayList<Path>();
         for (Path at = Path.of("/", inner).normalize(); at != null; at = at.getParent()) {
-            folders.add(top.resolve("." + at).normalize());
+            directories.add(top.resolve("." + at).normalize());
         }
-        return folders;
+        return directories;
     }
 }

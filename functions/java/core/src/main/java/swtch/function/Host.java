@@ -18,7 +18,7 @@ public final class Host {
             unavailable.add("host.cpu_model", "/proc/cpuinfo has no model name");
         }
         if (memory == null) {
-            unavailable.add("host.memory_limit_bytes", "no control group of this process has a limit that can be read");
+            unavailable.add("host.memory_limit_bytes", "no cgroup of this process has a limit that can be read");
         }
         var fields = new LinkedHashMap<String, Object>();
         fields.put("architecture", System.getProperty("os.arch").replace("amd64", "x86_64"));

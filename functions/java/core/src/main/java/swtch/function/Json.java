@@ -49,7 +49,7 @@ public final class Json {
         };
     }
 
-    /** The next character that is no space, not taken; 0 at the end. */
+    /** The next character that is not a space, not taken; 0 at the end. */
     private char next() {
         while (at < text.length() && " \t\r\n".indexOf(text.charAt(at)) >= 0) {
             at++;

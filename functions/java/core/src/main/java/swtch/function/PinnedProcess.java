@@ -9,8 +9,8 @@ public final class PinnedProcess implements AutoCloseable {
     private final String before;
 
     PinnedProcess(int cpu) throws IOException, InterruptedException {
-        List<String> places = Tasks.of(ProcessHandle.current().pid()).folders().stream()
-                .map(folder -> Files.find("^Cpus_allowed_list:\\s*(.*)$", Files.text(folder.resolve("status"))))
+        List<String> places = Tasks.of(ProcessHandle.current().pid()).directories().stream()
+                .map(directory -> Files.find("^Cpus_allowed_list:\\s*(.*)$", Files.text(directory.resolve("status"))))
                 // A thread may have ended.
                 .filter(place -> place != null)
                 .distinct()

@@ -29,9 +29,9 @@ public final class Quota {
     private static final double NEARLY_BEST = 0.7;
     /** Of what most periods ran: less is not the quota. */
     private static final double LEAST_RAN = 0.75;
-    /** Accidents of so many in all trials are accepted. */
+    /** This many accidents in all trials are accepted. */
     private static final double ACCIDENT = 0.01;
-    /** The kernel takes no quota below 1 ms (kernel/sched/core.c: min_cfs_quota_period); what is inferred may be a little less than what is set. */
+    /** The kernel takes no quota below 1 ms (kernel/sched/core.c: min_cfs_quota_period); the inferred quota may be a little less than the one that is set. */
     private static final double SMALLEST_NS = 0.9e6;
     /** As well as quotas are inferred. */
     private static final double NEAR = 0.02;
@@ -42,7 +42,7 @@ public final class Quota {
     private Quota() {}
 
     /** Without a gap, since the beginning; and the thread's CPU time at its start, or -1. */
-    public record Stretch(long startNs, long endNs, long cpuNs) {}
+    public record Interval(long startNs, long endNs, long cpuNs) {}
 
     /** The first boundary is since the beginning too. */
     public record Inferred(double periodNs, double quotaNs, long throttledNs, int gaps, int periods, double firstNs) {}
@@ -61,7 +61,7 @@ public final class Quota {
     }
 
     /** What the gaps tell. */
-    public static Outcome infer(List<List<Stretch>> threads) {
+    public static Outcome infer(List<List<Interval>> threads) {
         List<Gap> gaps = gapsOf(threads);
         double typical = typicalLength(gaps);
         // Being preempted is shorter than being throttled, on a busy machine much oftener too: then only the longest gaps tell.
@@ -76,11 +76,11 @@ public final class Quota {
     }
 
     /** Of all threads, by their ends. */
-    private static List<Gap> gapsOf(List<List<Stretch>> threads) {
+    private static List<Gap> gapsOf(List<List<Interval>> threads) {
         var gaps = new ArrayList<Gap>();
-        for (var stretches : threads) {
-            for (int i = 1; i < stretches.size(); i++) {
-                gaps.add(new Gap(stretches.get(i - 1).endNs, stretches.get(i).startNs));
+        for (var intervals : threads) {
+            for (int i = 1; i < intervals.size(); i++) {
+                gaps.add(new Gap(intervals.get(i - 1).endNs, intervals.get(i).startNs));
             }
         }
         gaps.sort(Comparator.comparingLong(Gap::endNs));
@@ -249,7 +249,7 @@ public final class Quota {
     }
 
     /** Adds up what ran from boundary to boundary, where the quota was used up each time. */
-    private static Outcome measure(Grid grid, List<List<Stretch>> threads, List<Gap> gaps) {
+    private static Outcome measure(Grid grid, List<List<Interval>> threads, List<Gap> gaps) {
         var ends = new TreeSet<Long>(); // Boundaries at which a gap ended,
         var within = new HashSet<Long>(); // and those that lie in one: their quota was owed.
         List<Gap> throttles = gaps.stream().filter(grid::ends).toList();
@@ -264,7 +264,7 @@ public final class Quota {
         long all = ends.last() - ends.first();
         double firstNs = grid.boundary(ends.first());
         if (ends.size() > 4) {
-            // What was overrun before the spinning is owed in the first period.
+            // Time that was overrun before the spinning is owed in the first period.
             ends.pollFirst();
         }
         var segments = new ArrayList<Segment>();
@@ -295,7 +295,7 @@ public final class Quota {
     }
 
     /**
-     * Why what gaps tell can be no quota of the kernel's, or null. The same in every language. What ran is of all threads over these periods, those
+     * Why what gaps tell can be no quota of the kernel's, or null. The same in every language. The running time is of all threads over these periods, those
      * that did not use the quota up too: a quota holds for each of them, and what a CPU runs beyond it once, it owes.
      */
     private static String whyNot(double quotaNs, double periodNs, double ranNs, long periods, int threads) {
@@ -312,7 +312,7 @@ public final class Quota {
     }
 
     /** What all threads ran between two boundaries: their CPU time, where they looked at it at both. */
-    private static double ranBetween(Grid grid, List<List<Stretch>> threads, List<Map<Long, Long>> cpu, long from, long to) {
+    private static double ranBetween(Grid grid, List<List<Interval>> threads, List<Map<Long, Long>> cpu, long from, long to) {
         double ran = 0;
         for (int i = 0; i < threads.size(); i++) {
             Long before = cpu.get(i).get(from);
@@ -332,45 +332,45 @@ public final class Quota {
     }
 
     /** The thread's CPU time: what the quota was charged with, the kernel's part in it that the thread does not see. */
-    private static Map<Long, Long> cpuAtBoundaries(Grid grid, List<Stretch> stretches) {
+    private static Map<Long, Long> cpuAtBoundaries(Grid grid, List<Interval> intervals) {
         var at = new HashMap<Long, Long>();
-        for (int i = 1; i < stretches.size(); i++) {
-            Stretch stretch = stretches.get(i);
-            if (stretch.cpuNs >= 0 && grid.ends(new Gap(stretches.get(i - 1).endNs, stretch.startNs))) {
-                at.merge(grid.index(stretch.startNs), stretch.cpuNs, Math::min);
+        for (int i = 1; i < intervals.size(); i++) {
+            Interval interval = intervals.get(i);
+            if (interval.cpuNs >= 0 && grid.ends(new Gap(intervals.get(i - 1).endNs, interval.startNs))) {
+                at.merge(grid.index(interval.startNs), interval.cpuNs, Math::min);
             }
         }
         return at;
     }
 
     /** How long a thread ran between two times. */
-    private static double overlap(List<Stretch> stretches, double from, double to) {
-        return stretches.stream()
-                .mapToDouble(stretch -> Math.max(0, Math.min(to, stretch.endNs) - Math.max(from, stretch.startNs)))
+    private static double overlap(List<Interval> intervals, double from, double to) {
+        return intervals.stream()
+                .mapToDouble(interval -> Math.max(0, Math.min(to, interval.endNs) - Math.max(from, interval.startNs)))
                 .sum();
     }
 
     /** When no thread ran for longer than a gap, from the beginning of the spinning: [start, length]. */
-    static List<List<Long>> idle(List<List<Stretch>> threads, long gapNs) {
+    static List<List<Long>> idle(List<List<Interval>> threads, long gapNs) {
         var found = new ArrayList<List<Long>>();
         long[] reached = {0};
-        threads.stream().flatMap(List::stream).sorted(Comparator.comparingLong(Stretch::startNs)).forEach(stretch -> {
-            if (stretch.startNs - reached[0] > gapNs) {
-                found.add(List.of(reached[0], stretch.startNs - reached[0]));
+        threads.stream().flatMap(List::stream).sorted(Comparator.comparingLong(Interval::startNs)).forEach(interval -> {
+            if (interval.startNs - reached[0] > gapNs) {
+                found.add(List.of(reached[0], interval.startNs - reached[0]));
             }
-            reached[0] = Math.max(reached[0], stretch.endNs);
+            reached[0] = Math.max(reached[0], interval.endNs);
         });
         return found;
     }
 
     /** How many CPUs the threads had in each whole window of time. */
-    static double[] shares(List<List<Stretch>> threads, double firstNs, double windowNs, double endNs) {
+    static double[] shares(List<List<Interval>> threads, double firstNs, double windowNs, double endNs) {
         int windows = (int) Math.max(0, Math.floor((endNs - firstNs) / windowNs));
         double[] found = new double[windows];
         for (int i = 0; i < windows; i++) {
             double from = firstNs + i * windowNs;
-            for (var stretches : threads) {
-                found[i] += overlap(stretches, from, from + windowNs) / windowNs;
+            for (var intervals : threads) {
+                found[i] += overlap(intervals, from, from + windowNs) / windowNs;
             }
         }
         return found;

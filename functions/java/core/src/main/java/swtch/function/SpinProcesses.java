@@ -68,7 +68,7 @@ final class SpinProcesses implements AutoCloseable {
         // No compiler, no collector's threads, no samples of counters: hardly anything runs beside the spinner.
         command.addAll(List.of("-Xint", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx8m", "-cp", classes(), SpinTask.class.getName()));
         var task = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD);
-        // What a platform adds for its own virtual machine is not for these.
+        // A platform's options for its own virtual machine are not for these.
         task.environment().remove("JAVA_TOOL_OPTIONS");
         return task.start();
     }
@@ -77,7 +77,7 @@ final class SpinProcesses implements AutoCloseable {
         try {
             return Path.of(SpinTask.class.getProtectionDomain().getCodeSource().getLocation().toURI()).toString();
         } catch (URISyntaxException | RuntimeException e) {
-            // A platform may load classes from what is no file.
+            // A platform may load classes from something that is not a file.
             throw new IOException("a spinner's classes are not found: " + e.getMessage(), e);
         }
     }
@@ -131,18 +131,18 @@ final class SpinProcesses implements AutoCloseable {
             ask.writeLong(begin + (long) (ms * 1e6));
             ask.flush();
         }
-        var stretches = new ArrayList<List<Quota.Stretch>>();
+        var intervals = new ArrayList<List<Quota.Interval>>();
         long cpuNs = 0;
         long wallNs = 0;
         for (DataInputStream answer : answers) {
-            var mine = new ArrayList<Quota.Stretch>();
+            var mine = new ArrayList<Quota.Interval>();
             cpuNs += SpinTask.read(answer, mine);
-            stretches.add(mine);
+            intervals.add(mine);
             // It may have been stopped just before its end.
             wallNs = Math.max(wallNs, mine.get(mine.size() - 1).endNs());
         }
         double othersCpus = (double) Math.max(0, others.cpuNs() - othersNs) / (System.nanoTime() - from);
-        return new Spinner.Spun(stretches, wallNs, cpuNs, othersCpus, "");
+        return new Spinner.Spun(intervals, wallNs, cpuNs, othersCpus, "");
     }
 
     @Override

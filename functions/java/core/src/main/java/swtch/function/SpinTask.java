@@ -11,7 +11,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A spinner in a process of its own: says that it is there, is told when to spin, and tells what it saw. */
+/** A spinner in a process of its own: reports that it has started, waits for the time to spin, and reports what it saw. */
 public final class SpinTask {
     /** What it says first. */
     static final int READY = 1;
@@ -22,10 +22,10 @@ public final class SpinTask {
         // Without the buffers and locks of System.in and System.out.
         var in = new FileInputStream(FileDescriptor.in);
         var out = new FileOutputStream(FileDescriptor.out);
-        // What is called first is loaded and linked first.
+        // Calls load and link the code beforehand.
         Spinner.spinOne(new ArrayList<>(), null, System.nanoTime(), System.nanoTime() + 4 * Spinner.CHARGE_NS);
         out.write(READY);
-        // What its other threads used can be read until it is told to end, by the end of what it is told.
+        // The CPU time of its other threads can be read until its input ends, which ends it.
         var times = new byte[2 * Long.BYTES];
         while (in.readNBytes(times, 0, times.length) == times.length) {
             var told = ByteBuffer.wrap(times);
@@ -34,28 +34,28 @@ public final class SpinTask {
     }
 
     private static void spin(long begin, long end, FileOutputStream out) throws IOException {
-        var stretches = new ArrayList<Quota.Stretch>(4096);
-        long cpuNs = Spinner.spinOne(stretches, null, begin, end);
+        var intervals = new ArrayList<Quota.Interval>(4096);
+        long cpuNs = Spinner.spinOne(intervals, null, begin, end);
         var bytes = new ByteArrayOutputStream();
-        write(new DataOutputStream(bytes), stretches, cpuNs);
+        write(new DataOutputStream(bytes), intervals, cpuNs);
         out.write(bytes.toByteArray());
     }
 
-    private static void write(DataOutputStream out, List<Quota.Stretch> stretches, long cpuNs) throws IOException {
+    private static void write(DataOutputStream out, List<Quota.Interval> intervals, long cpuNs) throws IOException {
         out.writeLong(cpuNs);
-        out.writeInt(stretches.size());
-        for (Quota.Stretch stretch : stretches) {
-            out.writeLong(stretch.startNs());
-            out.writeLong(stretch.endNs());
-            out.writeLong(stretch.cpuNs());
+        out.writeInt(intervals.size());
+        for (Quota.Interval interval : intervals) {
+            out.writeLong(interval.startNs());
+            out.writeLong(interval.endNs());
+            out.writeLong(interval.cpuNs());
         }
     }
 
-    /** The CPU time, and what there was of stretches. */
-    static long read(DataInputStream in, List<Quota.Stretch> stretches) throws IOException {
+    /** The CPU time, and what there was of intervals. */
+    static long read(DataInputStream in, List<Quota.Interval> intervals) throws IOException {
         long cpuNs = in.readLong();
         for (int left = in.readInt(); left > 0; left--) {
-            stretches.add(new Quota.Stretch(in.readLong(), in.readLong(), in.readLong()));
+            intervals.add(new Quota.Interval(in.readLong(), in.readLong(), in.readLong()));
         }
         return cpuNs;
     }

@@ -22,7 +22,7 @@ final class Spinner {
     private static final long LONGEST_WARM_UP_NS = 100_000_000;
 
     /** CPU time is of the spinners; which part of a CPU the others of this process had meanwhile; and from what this is. */
-    record Spun(List<List<Quota.Stretch>> threads, long wallNs, long cpuNs, double othersCpus, String from) {
+    record Spun(List<List<Quota.Interval>> threads, long wallNs, long cpuNs, double othersCpus, String from) {
         private Spun described(String what, String without) {
             String told = String.format(Locale.ROOT, "gaps of %d spinning %s over %.2f s", threads.size(), what, wallNs / 1e9);
             return new Spun(threads, wallNs, cpuNs, othersCpus, without == null ? told : told + "; " + without);
@@ -81,7 +81,7 @@ final class Spinner {
     }
 
     private static Spun spinThreads(int spinners, double ms) throws InterruptedException {
-        var stretches = new ArrayList<List<Quota.Stretch>>();
+        var intervals = new ArrayList<List<Quota.Interval>>();
         var cpuNs = new long[spinners];
         var threads = new ArrayList<Thread>();
         var ready = new CountDownLatch(spinners);
@@ -90,8 +90,8 @@ final class Spinner {
         var others = new Others[1];
         for (int i = 0; i < spinners; i++) {
             int mine = i;
-            var found = new ArrayList<Quota.Stretch>(4096);
-            stretches.add(found);
+            var found = new ArrayList<Quota.Interval>(4096);
+            intervals.add(found);
             threads.add(new Thread(() -> {
                 ready.countDown();
                 try {
@@ -99,7 +99,7 @@ final class Spinner {
                 } catch (InterruptedException e) {
                     return;
                 }
-                // One of them keeps the accounts: what that takes is in its own CPU time.
+                // One of them keeps the accounts; its own CPU time includes that.
                 cpuNs[mine] = spinOne(found, mine == 0 ? others[0] : null, begin[0], begin[0] + (long) (ms * 1e6));
             }, "spinner"));
         }
@@ -121,7 +121,7 @@ final class Spinner {
         for (long ns : cpuNs) {
             sum += ns;
         }
-        return new Spun(stretches, wallNs, sum, others[0].cpus, "");
+        return new Spun(intervals, wallNs, sum, others[0].cpus, "");
     }
 
     /** Until the compiler has been quiet for a while. */
@@ -142,7 +142,7 @@ final class Spinner {
     }
 
     /** Its CPU time; others may be null. */
-    static long spinOne(List<Quota.Stretch> found, Others others, long begin, long end) {
+    static long spinOne(List<Quota.Interval> found, Others others, long begin, long end) {
         while (System.nanoTime() < begin) {
             // Others begin then too.
         }
@@ -154,7 +154,7 @@ final class Spinner {
         while (last < end) {
             long now = System.nanoTime();
             if (now - last > GAP_NS) {
-                found.add(new Quota.Stretch(start - begin, last - begin, cpu));
+                found.add(new Quota.Interval(start - begin, last - begin, cpu));
                 start = now;
                 cpu = Clock.threadCpuNs() - cpuBefore;
                 if (others != null && others.begin(now)) {
@@ -167,7 +167,7 @@ final class Spinner {
                 charged = now;
             }
         }
-        found.add(new Quota.Stretch(start - begin, last - begin, cpu));
+        found.add(new Quota.Interval(start - begin, last - begin, cpu));
         if (others != null) {
             others.end(last);
         }

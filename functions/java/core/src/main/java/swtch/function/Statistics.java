@@ -10,7 +10,7 @@ public final class Statistics {
 
     private Statistics() {}
 
-    /** What is said of at least one value. Below 6 the interval is the range, with the confidence that it has. */
+    /** The estimate of at least one value. Below 6 the interval is the range, with the confidence that it has. */
     public record Estimate(
             double median, double low, double high, double confidence, double mean, double minimum, Double cov, int n) {
         /** Whether the wider side of the interval is within this fraction of the median. */

@@ -9,7 +9,7 @@ import java.util.function.Predicate;
 import java.util.regex.Pattern;
 
 /** The kernel's threads of a process, as they were when it was looked. */
-public record Tasks(List<Path> folders) {
+public record Tasks(List<Path> directories) {
     private static final Predicate<String> COMPILER = Pattern.compile("C[12] Compiler").asPredicate();
     private static final Predicate<String> COLLECTOR = Pattern.compile("^GC Thread|^G1 (Conc|Main|Refine)").asPredicate();
 
@@ -25,15 +25,15 @@ public record Tasks(List<Path> folders) {
     }
 
     Tasks and(Tasks more) {
-        var all = new ArrayList<>(folders);
-        all.addAll(more.folders);
+        var all = new ArrayList<>(directories);
+        all.addAll(more.directories);
         return new Tasks(all);
     }
 
     /** None where /proc does not say. */
     public static Tasks of(long pid) {
-        try (var folders = java.nio.file.Files.list(Path.of("/proc", String.valueOf(pid), "task"))) {
-            return new Tasks(folders.toList());
+        try (var directories = java.nio.file.Files.list(Path.of("/proc", String.valueOf(pid), "task"))) {
+            return new Tasks(directories.toList());
         } catch (IOException e) {
             return new Tasks(List.of());
         }
@@ -45,8 +45,8 @@ public record Tasks(List<Path> folders) {
      */
     Tasks regular(String withoutName, Long withoutThread) {
         Tasks others = select(name -> !name.equals(withoutName) && !COMPILER.test(name) && !COLLECTOR.test(name));
-        return new Tasks(others.folders.stream()
-                .filter(folder -> !folder.getFileName().toString().equals(String.valueOf(withoutThread)))
+        return new Tasks(others.directories.stream()
+                .filter(directory -> !directory.getFileName().toString().equals(String.valueOf(withoutThread)))
                 .toList());
     }
 
@@ -55,29 +55,29 @@ public record Tasks(List<Path> folders) {
     }
 
     private Tasks select(Predicate<String> byName) {
-        return new Tasks(folders.stream().filter(folder -> byName.test(Files.firstLine(folder.resolve("comm")))).toList());
+        return new Tasks(directories.stream().filter(directory -> byName.test(Files.firstLine(directory.resolve("comm")))).toList());
     }
 
     /** CPU time in ns, by schedstat's first number. */
     long cpuNs() {
-        return folders.stream().mapToLong(Tasks::cpuNs).sum();
+        return directories.stream().mapToLong(Tasks::cpuNs).sum();
     }
 
     /** The one of these that has used the most of the CPU is not among them. */
     Tasks withoutBusiest() {
-        return new Tasks(folders.stream().sorted(Comparator.comparingLong(Tasks::cpuNs)).limit(Math.max(0, folders.size() - 1)).toList());
+        return new Tasks(directories.stream().sorted(Comparator.comparingLong(Tasks::cpuNs)).limit(Math.max(0, directories.size() - 1)).toList());
     }
 
-    private static long cpuNs(Path folder) {
-        Long ns = Files.whole(Files.firstLine(folder.resolve("schedstat")).split(" ")[0], 1);
+    private static long cpuNs(Path directory) {
+        Long ns = Files.whole(Files.firstLine(directory.resolve("schedstat")).split(" ")[0], 1);
         return ns == null ? 0 : ns;
     }
 
     /** Null where one of them cannot be read. */
     public Counts switches() {
         var sum = new Counts(0, 0);
-        for (Path folder : folders) {
-            String status = Files.text(folder.resolve("status"));
+        for (Path directory : directories) {
+            String status = Files.text(directory.resolve("status"));
             Long voluntary = Files.whole(Files.find("^voluntary_ctxt_switches:\\s*(\\d+)", status), 1);
             Long involuntary = Files.whole(Files.find("^nonvoluntary_ctxt_switches:\\s*(\\d+)", status), 1);
             if (voluntary == null || involuntary == null) {
@@ -85,7 +85,7 @@ public record Tasks(List<Path> folders) {
             }
             sum = sum.plus(new Counts(voluntary, involuntary));
         }
-        return folders.isEmpty() ? null : sum;
+        return directories.isEmpty() ? null : sum;
     }
 
     /** The kernel's number of the calling thread; null where /proc does not say. */

@@ -10,7 +10,7 @@ final class Throttling {
     private static final int MOST_GAPS = 2000;
     /** Of the quota: more was busy in few periods, and says nothing of the others. */
     private static final double MOST_OTHERS = 0.05;
-    /** Without a period to be found, shares are of so many windows. */
+    /** Without a period to be found, shares are of this many windows. */
     private static final int WINDOWS = 10;
 
     /** Fields of the document; throttling lacks the platform's own numbers yet. */

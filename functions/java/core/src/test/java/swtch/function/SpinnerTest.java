@@ -12,11 +12,11 @@ class SpinnerTest {
         assertEquals(spinners, spun.threads().size());
         assertTrue(spun.cpuNs() > 0 && spun.wallNs() >= MS * 1e6, spun.cpuNs() + " of " + spun.wallNs() + " ns");
         assertTrue(spun.from().matches(from), spun.from());
-        for (var stretches : spun.threads()) {
+        for (var intervals : spun.threads()) {
             long reached = 0;
-            for (Quota.Stretch stretch : stretches) {
-                assertTrue(reached <= stretch.startNs() && stretch.startNs() <= stretch.endNs(), stretch.toString());
-                reached = stretch.endNs();
+            for (Quota.Interval interval : intervals) {
+                assertTrue(reached <= interval.startNs() && interval.startNs() <= interval.endNs(), interval.toString());
+                reached = interval.endNs();
             }
         }
     }

@@ -64,7 +64,7 @@ class VectorsTest {
     Stream<DynamicTest> quotas() throws Exception {
         double tolerance = (Double) read("gaps.json").get("tolerance");
         return vectors("gaps.json").map(vector -> dynamicTest((String) vector.get("name"), () -> {
-            List<List<Quota.Stretch>> threads = ((List<?>) vector.get("spinners")).stream().map(VectorsTest::stretches).toList();
+            List<List<Quota.Interval>> threads = ((List<?>) vector.get("spinners")).stream().map(VectorsTest::intervals).toList();
             Map<?, ?> expected = (Map<?, ?>) vector.get("expected");
             Quota.Outcome outcome = Quota.infer(threads);
             Quota.Inferred found = outcome.found();
@@ -85,10 +85,10 @@ class VectorsTest {
         assertEquals(1, found / (Double) expected, tolerance);
     }
 
-    private static List<Quota.Stretch> stretches(Object spinner) {
+    private static List<Quota.Interval> intervals(Object spinner) {
         return ((List<?>) spinner).stream().map(pair -> {
             var ends = (List<?>) pair;
-            return new Quota.Stretch(((Double) ends.get(0)).longValue(), ((Double) ends.get(1)).longValue(), -1);
+            return new Quota.Interval(((Double) ends.get(0)).longValue(), ((Double) ends.get(1)).longValue(), -1);
         }).toList();
     }
 

@@ -31,7 +31,7 @@ public final class Measure {
         this.exchange = exchange;
     }
 
-    /** The methods asked for, one after the other. What cannot be measured is in the list, and not in the answer. */
+    /** The methods asked for, one after the other. Methods that cannot be measured are in the list instead of the answer. */
     public static List<Map<String, Object>> all(Request request, boolean gvisor, Unavailable unavailable)
             throws InterruptedException {
         var measurements = new ArrayList<Map<String, Object>>();

@@ -71,7 +71,7 @@ final class RingExchange implements Exchange {
         Path java = Path.of(System.getProperty("java.home"), "bin", "java");
         var task = new ProcessBuilder(
                 java.toString(), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx8m", "-cp", classes.toString(), RingTask.class.getName());
-        // What a platform adds for its own virtual machine is not for these.
+        // A platform's options for its own virtual machine are not for these.
         task.environment().remove("JAVA_TOOL_OPTIONS");
         return task.redirectError(ProcessBuilder.Redirect.DISCARD);
     }
@@ -151,8 +151,8 @@ final class RingExchange implements Exchange {
     @Override
     public List<Long> others() {
         return children.stream()
-                .flatMap(child -> Tasks.of(child.pid()).folders().stream())
-                .map(folder -> Long.valueOf(folder.getFileName().toString()))
+                .flatMap(child -> Tasks.of(child.pid()).directories().stream())
+                .map(directory -> Long.valueOf(directory.getFileName().toString()))
                 .toList();
     }
 

@@ -8,7 +8,7 @@ import org.eclipse.jetty.server.ServerConnector;
 /**
  * Google's framework for Java on loopback: it has no option for an address, and listens on all of them.
  *
- * <p>It is started as ever, at a port that nobody knows, and again at the address and port that are wanted.
+ * <p>It is started as usual, at an unannounced port, and again at the address and port that are wanted.
  */
 public final class GoogleFramework {
     private GoogleFramework() {}

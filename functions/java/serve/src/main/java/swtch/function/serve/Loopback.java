@@ -16,7 +16,7 @@ public final class Loopback extends HttpServerProvider {
 
     /** Made by {@link HttpServerProvider#provider}, by the name of this class in a property. */
     public Loopback() throws ReflectiveOperationException {
-        // The JDK's own, which its module exports only when it is told to.
+        // The JDK's own, which its module exports only with an option.
         var own = Class.forName("sun.net.httpserver.DefaultHttpServerProvider");
         provider = (HttpServerProvider) own.getConstructor().newInstance();
     }

@@ -8,30 +8,34 @@ from pathlib import Path
 
 from .._errors import CommandError
 
-FOLDER_VARIABLE = "SWTCH_FUNCTIONS"
-"""The environment variable that names the folder `functions` where neither the package nor the sources have it."""
+DIRECTORY_VARIABLE = "SWTCH_FUNCTIONS"
+"""The environment variable that names the directory `functions` where neither the package nor the sources have it."""
 LANGUAGES = ("python", "node", "go", "java")
 NAMES = {"python": "Python", "node": "Node.js", "go": "Go", "java": "Java"}
 """As people write them."""
 
 
 def functions() -> Path:
-    """The folder with the handlers. Raises `CommandError` when it is not here."""
-    named = os.environ.get(FOLDER_VARIABLE)
+    """The directory with the handlers. Raises `CommandError` when it is not here."""
+    named = os.environ.get(DIRECTORY_VARIABLE)
     if named:
         if not Path(named).is_dir():
-            raise CommandError(f"{FOLDER_VARIABLE} names {named}, which is no folder; correct or unset it")
+            raise CommandError(
+                f"{DIRECTORY_VARIABLE} names {named}, which is not a directory; correct or unset it"
+            )
         return Path(named).resolve()
     top = Path(__file__).resolve().parents[3]
     installed = Path(sysconfig.get_path("data")) / "share" / "swtch" / "functions"
     # A package that runs from its sources has its handlers beside it, whatever is installed besides.
-    for folder in (top / "functions" if (top / "pyproject.toml").is_file() else installed, installed):
-        if folder.is_dir():
-            return folder
-    raise CommandError(f"the handlers are not here; set {FOLDER_VARIABLE} to the project's folder functions")
+    for directory in (top / "functions" if (top / "pyproject.toml").is_file() else installed, installed):
+        if directory.is_dir():
+            return directory
+    raise CommandError(
+        f"the handlers are not here; set {DIRECTORY_VARIABLE} to the project's directory functions"
+    )
 
 
-def folder(language: str) -> Path:
+def directory(language: str) -> Path:
     """A language's handler. Raises `CommandError` when it is not here."""
     found = functions() / language
     if not found.is_dir():
