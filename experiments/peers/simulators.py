@@ -113,7 +113,9 @@ def size_of(text):
     """'1000x4' is 1000 tasks on 4 CPUs."""
     tasks, _, cpus = text.partition("x")
     if not (tasks.isdigit() and cpus.isdigit() and int(cpus) > 0 and int(tasks) > int(cpus)):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a size: expected TASKSxCPUS, with more tasks than CPUs")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a size: expected TASKSxCPUS, with more tasks than CPUs"
+        )
     return int(tasks), int(cpus)
 
 

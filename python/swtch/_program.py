@@ -21,7 +21,9 @@ def binary() -> Path:
     named = os.environ.get(BINARY_VARIABLE)
     if named:
         if not os.access(named, os.X_OK):
-            raise CommandError(f"{BINARY_VARIABLE} names {named}, which is not a program; correct or unset it")
+            raise CommandError(
+                f"{BINARY_VARIABLE} names {named}, which is not a program; correct or unset it"
+            )
         return Path(named)
     found = shutil.which("swtch")
     if found is None:

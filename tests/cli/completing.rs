@@ -55,12 +55,12 @@ fn every_command_has_a_manual_page_with_its_examples() {
     let help = stdout(&run(swtch(home.path()).arg("--help")));
     let commands = help
         .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
+        .skip_while(|line| *line != "Measure:")
+        .take_while(|line| *line != "Options:")
         .filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')))
         .filter_map(|line| line.split(' ').next())
-        .filter(|name| *name != "help");
+        // Programs of the Python package have no pages.
+        .filter(|name| !["help", "ai", "faas"].contains(name));
     let mut count = 0;
     for command in commands {
         let page = fs::read_to_string(folder.join(format!("swtch-{command}.1")))

@@ -126,7 +126,9 @@ class Turns:
                 self._study.show(
                     f"pair {pair + 1} of {self._pairs}  {'recorded' if recorded else 'unrecorded'}"
                 )
-                over = self._recorded(workloads, group) if recorded else self._interval(workloads, group, None)
+                over = (
+                    self._recorded(workloads, group) if recorded else self._interval(workloads, group, None)
+                )
                 if over:
                     return
 

@@ -90,9 +90,7 @@ class Price:
         age = (today or datetime.date.today()) - datetime.date.fromisoformat(self.dated)
         if age.days <= OLD_DAYS:
             return None
-        return (
-            f"the prices of {self.title} date from {self.dated} and are {age.days} days old; check them ({self.source})"
-        )
+        return f"the prices of {self.title} date from {self.dated} and are {age.days} days old; check them ({self.source})"
 
     def to_document(self, memory_mb: float, cpus: float) -> dict[str, Any]:
         """A tier's `price` in `swtch/faas-tiers/2`."""
@@ -138,5 +136,7 @@ def read(path: Path) -> Price:
     except OSError as error:
         raise CommandError(f"the price table {path} cannot be read ({error.strerror})") from None
     except (TypeError, ValueError) as error:
-        raise CommandError(f"{path} is not a price table such as `swtch faas prices --json` prints: {error}") from None
+        raise CommandError(
+            f"{path} is not a price table such as `swtch faas prices --json` prints: {error}"
+        ) from None
     return found
