@@ -19,7 +19,7 @@ def test_a_trace_has_one_figure_of_each_in_python_and_the_commands(tmp_path: Pat
     assert recorded is not None and recorded.wait_ns == run.wait_ns
     assert (recorded.voluntary, recorded.involuntary) == (run.voluntary, run.involuntary)
     assert recorded.makespan_ns == run.makespan_ns
-    command = [str(binary()), "simulate", "replay", str(trace), "--policy", "rr", "--json"]
+    command = [str(binary()), "simulate", "replay", str(trace), "--policies", "rr", "--json"]
     printed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert printed["recorded"] == swtch.simulate(trace, "rr").to_dict()["recorded"]
     # What Python reads of its tables, and what 'swtch ai' makes of the switches.

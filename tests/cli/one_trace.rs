@@ -215,7 +215,7 @@ fn page_agrees(home: &Path, trace: &str, known: &Figures) {
 }
 
 fn replay_agrees(home: &Path, trace: &str, known: &Figures) {
-    let replay = ["simulate", "replay", trace, "--policy", "rr"];
+    let replay = ["simulate", "replay", trace, "--policies", "rr"];
     let recorded = json(swtch(home).args(replay).arg("--json"))["recorded"].clone();
     let switches = ["voluntary", "involuntary"].map(|kind| recorded[kind].as_u64().unwrap());
     assert_eq!(switches.iter().sum::<u64>(), known.switches);
@@ -295,7 +295,8 @@ fn summary_agrees(document: &Value, known: &Figures) {
 fn a_simulated_trace_has_one_figure_of_each_in_every_output() {
     let home = home();
     let work = ["simulate", "hackbench", "--groups", "1", "--loops", "20", "--machine", "4"];
-    let written = json(swtch(home.path()).args(work).args(["--policy", "eevdf", "--out", "runs", "--json"]));
+    let written =
+        json(swtch(home.path()).args(work).args(["--policies", "eevdf", "--out", "runs", "--json"]));
     let path = written["traces"][0].as_str().unwrap();
     let known = Figures::of(&home.path().join(path));
     // What the simulation printed of the run is what its Trace says.

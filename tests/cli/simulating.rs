@@ -37,7 +37,7 @@ fn refused(home: &Path, arguments: &[&str]) -> (i32, String) {
 #[test]
 fn the_table_has_a_row_a_policy() {
     let home = home();
-    let output = simulate(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,cfs,rr,fifo", "--hooks"]));
+    let output = simulate(home.path(), &with(&HACKBENCH, &["--policies", "eevdf,cfs,rr,fifo", "--hooks"]));
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.starts_with("hackbench (40 tasks) on uniform:8 (8 CPUs), seed 1"), "{text}");
@@ -53,8 +53,8 @@ fn the_table_has_a_row_a_policy() {
 #[test]
 fn the_json_has_its_fields_and_is_the_same_again_but_for_the_time_it_took() {
     let home = home();
-    let mut first = found(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,rr", "--seed", "7"]));
-    let mut second = found(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,rr", "--seed", "7"]));
+    let mut first = found(home.path(), &with(&HACKBENCH, &["--policies", "eevdf,rr", "--seed", "7"]));
+    let mut second = found(home.path(), &with(&HACKBENCH, &["--policies", "eevdf,rr", "--seed", "7"]));
     assert_eq!((first["schema"].as_str(), first["seed"].as_u64()), (Some("swtch/simulate/1"), Some(7)));
     assert_eq!(first["machine"]["cpus"], 8);
     assert_eq!(first["workload"]["name"], "hackbench");
@@ -85,7 +85,7 @@ fn the_json_has_its_fields_and_is_the_same_again_but_for_the_time_it_took() {
 fn applications_are_compared_with_max_fair() {
     let home = home();
     let mix = ["mix", "--speedups", "3,2.5,2,1.5,1.2,1.1", "--work", "50ms", "--machine", "2f4s"];
-    let found = found(home.path(), &with(&mix, &["--policy", "eevdf,max-fair,min-fair:min-fairness=0.9"]));
+    let found = found(home.path(), &with(&mix, &["--policies", "eevdf,max-fair,min-fair:min-fairness=0.9"]));
     let runs = found["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 3);
     for run in runs {
@@ -110,7 +110,7 @@ fn costs_come_from_a_profile() {
 #[test]
 fn a_trace_can_be_read_reported_exported_and_priced() {
     let home = home();
-    let found = found(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,rr", "--out", "traces"]));
+    let found = found(home.path(), &with(&HACKBENCH, &["--policies", "eevdf,rr", "--out", "traces"]));
     assert_eq!(names(&home.path().join("traces")), ["eevdf.swtch", "rr.swtch"]);
     let trace = Trace::open(&home.path().join("traces/eevdf.swtch")).unwrap();
     let run = &found["runs"][0];
@@ -171,9 +171,9 @@ fn a_replay_of_a_simulated_trace_is_like_the_run() {
     let spin = ["spin", "--work", "20ms", "--machine", "4"];
     for (workload, out) in [(&npb[..], "npb"), (&ping_pong[..], "ping-pong"), (&spin[..], "spin")] {
         for policy in ["eevdf", "cfs", "rr"] {
-            run_in(home.path(), &with(&["simulate"], &with(workload, &["--policy", policy, "--out", out])));
+            run_in(home.path(), &with(&["simulate"], &with(workload, &["--policies", policy, "--out", out])));
             let folder = format!("{out}/{policy}.swtch");
-            let replay = ["replay", &folder, "--policy", policy];
+            let replay = ["replay", &folder, "--policies", policy];
             let found = found(home.path(), &replay);
             assert_eq!(found["recorded"]["policy"], policy);
             let recorded = found["recorded"]["makespan_ns"].as_f64().unwrap();
@@ -183,7 +183,7 @@ fn a_replay_of_a_simulated_trace_is_like_the_run() {
             assert!((0.9..1.1).contains(&ratio), "{out} under {policy}: {ratio}");
         }
     }
-    let text = run_in(home.path(), &["simulate", "replay", "spin/cfs.swtch", "--policy", "cfs,rr"]);
+    let text = run_in(home.path(), &["simulate", "replay", "spin/cfs.swtch", "--policies", "cfs,rr"]);
     assert!(
         text.contains("\nrecorded ")
             && text.contains("Error of the replay under cfs, the policy of the recording: makespan"),
@@ -195,7 +195,7 @@ fn a_replay_of_a_simulated_trace_is_like_the_run() {
 fn a_recording_of_a_real_machine_is_replayed_on_its_machine() {
     let home = home();
     let trace = fixture("traces/machine.swtch");
-    let found = found(home.path(), &["replay", trace.to_str().unwrap(), "--policy", "eevdf,cfs"]);
+    let found = found(home.path(), &["replay", trace.to_str().unwrap(), "--policies", "eevdf,cfs"]);
     let header = Trace::open(&trace).unwrap().header;
     assert_eq!(found["machine"]["cpus"], header.host.cpus.iter().filter(|cpu| cpu.online).count());
     assert_eq!(found["recorded"]["makespan_ns"], header.duration_ns);
@@ -376,7 +376,7 @@ fn seeds_are_different_runs_unless_jitter_is_switched_off() {
 #[test]
 fn a_scheduler_whose_callbacks_are_not_charged_is_marked_in_every_row() {
     let home = home();
-    let found = found(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,flsched", "--out", "traces"]));
+    let found = found(home.path(), &with(&HACKBENCH, &["--policies", "eevdf,flsched", "--out", "traces"]));
     for (run, basis) in
         [(0, "assumed share of a switch"), (1, "assumed; what its callbacks execute is not charged")]
     {
@@ -390,7 +390,7 @@ fn a_scheduler_whose_callbacks_are_not_charged_is_marked_in_every_row() {
     );
     let assumed = found["assumptions"].as_array().unwrap();
     assert!(assumed.iter().any(|one| one["what"] == "callbacks of flsched"), "{assumed:?}");
-    let text = stdout(&simulate(home.path(), &with(&HACKBENCH, &["--policy", "eevdf,flsched", "--hooks"])));
+    let text = stdout(&simulate(home.path(), &with(&HACKBENCH, &["--policies", "eevdf,flsched", "--hooks"])));
     let rows: Vec<_> = text.lines().skip_while(|line| !line.starts_with("hook ")).skip(1).collect();
     let of = |policy: &str| rows.iter().filter(|row| row.contains(policy)).copied().collect::<Vec<_>>();
     assert!(
@@ -430,16 +430,16 @@ fn emulated_times_carry_their_warning() {
 fn a_replay_that_decides_nothing_says_so_first() {
     let home = home();
     let ping_pong =
-        ["simulate", "ping-pong", "--loops", "300", "--machine", "2", "--policy", "eevdf", "--out", "out"];
+        ["simulate", "ping-pong", "--loops", "300", "--machine", "2", "--policies", "eevdf", "--out", "out"];
     run_in(home.path(), &ping_pong);
     // Hand-over between tasks.
-    let text = run_in(home.path(), &["simulate", "replay", "out/eevdf.swtch", "--policy", "eevdf,rr"]);
+    let text = run_in(home.path(), &["simulate", "replay", "out/eevdf.swtch", "--policies", "eevdf,rr"]);
     assert!(
         text.starts_with("Cannot decide between the policies:\n  The workload mostly hands over"),
         "{text}"
     );
     // Another policy than the recording's alone.
-    let found = found(home.path(), &["replay", "out/eevdf.swtch", "--policy", "rr"]);
+    let found = found(home.path(), &["replay", "out/eevdf.swtch", "--policies", "rr"]);
     let verdict = &found["verdict"];
     assert_eq!((&verdict["decides"], &verdict["error"]), (&false.into(), &Value::Null));
     assert!(
@@ -498,9 +498,9 @@ fn a_scheduler_that_forgets_or_loops_is_named_in_one_line() {
     fs::write(home.path().join("forgets.bpf.c"), scheduler("")).unwrap();
     fs::write(home.path().join("loops.bpf.c"), scheduler("for (;;)\n;")).unwrap();
     let pipes = ["hackbench", "--groups", "2", "--loops", "5", "--machine", "4", "--transport", "pipe"];
-    let (status, line) = refused(home.path(), &with(&pipes, &["--policy", "forgets.bpf.c"]));
+    let (status, line) = refused(home.path(), &with(&pipes, &["--policies", "forgets.bpf.c"]));
     assert!(status == 1 && line.contains("80 runnable tasks are in no dispatch queue"), "{line}");
     assert!(!line.contains("nobody writes"), "{line}");
-    let (status, line) = refused(home.path(), &with(&pipes, &["--policy", "loops.bpf.c"]));
+    let (status, line) = refused(home.path(), &with(&pipes, &["--policies", "loops.bpf.c"]));
     assert!(status == 1 && line.contains("ops.enqueue() did not return within 67108864 steps"), "{line}");
 }

@@ -40,35 +40,35 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// What this machine allows, and how to enable the rest
+    /// Show what this machine allows, and how to enable the rest
     Doctor(DoctorArgs),
-    /// What a context switch costs here
+    /// Measure what a context switch costs on this machine
     Measure(Box<MeasureArgs>),
-    /// What a workload does, and what its context switches cost it
+    /// Record a workload, and what its context switches cost
     Record(Box<record::RecordArgs>),
-    /// What switches cost right now, task by task, on a live screen
+    /// Show what context switches cost right now, task by task, on a live screen
     Top(Box<top::TopArgs>),
-    /// One page from any number of Profiles, or of Traces
+    /// Draw one page of Profiles, Traces or studies
     Report(ReportArgs),
-    /// Metrics of the whole machine for Prometheus
+    /// Serve metrics of the whole machine to Prometheus
     Serve(Box<serve::ServeArgs>),
-    /// A Trace in other programs' formats: Perfetto, Parquet, CSV, Prometheus
+    /// Convert a Trace for other programs: Perfetto, Parquet, CSV, Prometheus
     Export(export::ExportArgs),
-    /// A Trace from what perf or ftrace recorded
+    /// Make a Trace from a recording of perf or ftrace
     Import(import::ImportArgs),
-    /// What another scheduler or another machine would do
+    /// Predict what another scheduler or machine would do
     Simulate(Box<simulate::SimulateArgs>),
-    /// Who gets how much of the fast cores, by the fair policies
+    /// Compute each application's share of the fast cores under the fair policies
     Shares(Box<shares::SharesArgs>),
-    /// Runs a scheduler on this kernel, or compares schedulers
+    /// Run a sched_ext scheduler on this kernel, or compare schedulers
     Sched(sched::SchedArgs),
-    /// A command on a sched_ext kernel in a virtual machine
+    /// Run a command on a sched_ext kernel in a virtual machine
     Vm(Box<vm::VmArgs>),
-    /// The JSON Schema of the files swtch writes
+    /// Print the JSON Schema of a file that swtch writes
     Schema(SchemaArgs),
-    /// Prints what completes commands and options in a shell
+    /// Print a completion script for a shell
     Completions(CompletionsArgs),
-    /// Prints a manual page, or writes all of them
+    /// Print a manual page, or write all of them
     Man(ManArgs),
     #[command(external_subcommand)]
     External(Vec<OsString>),
@@ -93,13 +93,13 @@ pub(crate) struct DoctorArgs {
     The Profile goes to --out, or becomes this machine's profile ($XDG_STATE_HOME/swtch/profile.json).\n\
     Exit status: 0 done, 1 failed or interrupted, 2 wrong usage.")]
 pub(crate) struct MeasureArgs {
-    /// At most 10 s: c1 of every method, a coarse sweep of sizes
+    /// Measure for at most 10 s: c1 of every method, a coarse sweep of sizes
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// At most 15 minutes: every stride and access at every size
+    /// Measure for at most 15 minutes: every stride and access at every size
     #[arg(long)]
     pub(crate) full: bool,
-    /// How the tasks hand the CPU to each other
+    /// How the two tasks hand over the CPU
     #[arg(long, value_delimiter = ',', value_name = "METHOD,...", value_parser = word::<Method>())]
     pub(crate) method: Option<Vec<Method>>,
     /// Array sizes of the total cost, e.g. 64K,1M
@@ -117,10 +117,10 @@ pub(crate) struct MeasureArgs {
     /// Scheduling classes
     #[arg(long, value_delimiter = ',', value_name = "CLASS,...", value_parser = word::<Class>())]
     pub(crate) class: Option<Vec<Class>>,
-    /// Stop a condition when its 95 % interval is within this of the median, e.g. 1%
+    /// Stop a condition when its 95 % confidence interval is within this share of the median, e.g. 1%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) precision: Option<f64>,
-    /// Stop everything after this long, e.g. 30s, 5m
+    /// Stop the whole command after this time, e.g. 30s, 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) time_limit: Option<Duration>,
     /// Largest array of the sweep, e.g. 8M
@@ -129,16 +129,16 @@ pub(crate) struct MeasureArgs {
     /// Seed of the random order of conditions
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Write the Profile here (and NAME.samples.parquet beside it)
+    /// Write the Profile to this file, and its samples to NAME.samples.parquet
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Keep nothing but what is printed
+    /// Print the result and do not save it
     #[arg(long, conflicts_with = "out")]
     pub(crate) no_save: bool,
-    /// Say what changed since this Profile
+    /// Report what changed since this Profile
     #[arg(long, value_name = "OLD.json")]
     pub(crate) compare: Option<PathBuf>,
-    /// With --compare: do not measure, compare with this Profile
+    /// With --compare: compare with this Profile instead of measuring
     #[arg(long, value_name = "NEW.json", requires = "compare")]
     pub(crate) with: Option<PathBuf>,
     #[command(flatten)]
@@ -173,13 +173,13 @@ impl MeasureArgs {
     swtch report faas-tiers/ -o tiers.html\n  \
     swtch report python.json go.json -o languages.html")]
 pub(crate) struct ReportArgs {
-    /// Profiles, or Traces (folders NAME.swtch), or studies (folders that 'swtch ai run' writes), or measurements of functions (folders that 'swtch faas tiers' writes, responses of handlers); this machine's Profile when none is given
+    /// Files of one kind: Profiles; Traces (directories NAME.swtch); studies (directories of 'swtch ai run'); or functions (directories of 'swtch faas tiers', responses of handlers) [default: this machine's Profile]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Price Traces by this Profile, not by this machine's
+    /// Price Traces with this Profile instead of this machine's
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Say what Traces cost in money too, e.g. 0.05/vcpu-hour
+    /// Also print the cost in money, at this price a vCPU-hour, e.g. 0.05/vcpu-hour
     #[arg(long, value_name = "PRICE", value_parser = price)]
     pub(crate) price: Option<Price>,
     /// The page to write
@@ -193,7 +193,7 @@ pub(crate) struct ReportArgs {
 #[command(after_help = "Examples:\n  swtch schema profile > profile-1.schema.json\n  \
     swtch schema trace > trace-2.schema.json")]
 pub(crate) struct SchemaArgs {
-    /// Which file
+    /// The kind of file
     #[arg(value_enum)]
     pub(crate) of: SchemaOf,
 }
@@ -214,7 +214,7 @@ pub(crate) struct CompletionsArgs {
     swtch man sched compare > swtch-sched-compare.1\n  \
     swtch man --out ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// The command, e.g. 'sched compare'; swtch itself when none is given
+    /// The command, e.g. 'sched compare' [default: swtch itself]
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
     /// Write the pages of all commands into this directory

@@ -18,16 +18,16 @@ pub struct PolicyRow {
 
 /// All policies.
 pub const POLICIES: [PolicyRow; 10] = [
-    row("max-fair", "fast cores shared alike", Policy::MaxFair),
-    row("max-perf", "fast cores to those who gain most", Policy::MaxPerf),
+    row("max-fair", "equal shares of the fast cores", Policy::MaxFair),
+    row("max-perf", "fast cores to the applications that gain most", Policy::MaxPerf),
     row(
         "min-fair",
-        "each keeps 85 % of its performance under max-fair, the rest to those who gain most",
+        "each application keeps 85 % of its performance under max-fair; the rest goes to those that gain most",
         Policy::MinFair { min_fairness: 0.85 },
     ),
     row(
         "similar-min-fair",
-        "as min-fair, those with similar speedups alike",
+        "as min-fair, with equal shares for similar speedups",
         Policy::SimilarMinFair { min_fairness: 0.85, similarity: 0.2, published: false },
     ),
     row(
@@ -37,7 +37,7 @@ pub const POLICIES: [PolicyRow; 10] = [
     ),
     row(
         "r-fair",
-        "half of the fast cores shared alike, the rest to those who gain most",
+        "half of the fast cores in equal shares; the rest goes to the applications that gain most",
         Policy::RFair { r: 0.5, variant: Variant::Greedy },
     ),
     row(

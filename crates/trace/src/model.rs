@@ -107,7 +107,7 @@ pub struct Provenance {
     pub recorder: String,
     /// Why this source was chosen.
     pub why: String,
-    /// The scheduling policy of a simulated Trace, as `swtch simulate --policy` names it.
+    /// The scheduling policy of a simulated Trace, as `swtch simulate --policies` names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// When it was started, nanoseconds since 1970 (UTC).

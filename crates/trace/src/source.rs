@@ -65,7 +65,7 @@ const SOURCES: [SourceInfo; 5] = [
         option: "perf",
         what: "by perf events",
         without_switches: None,
-        help: Some("perf events: every switch but no wake-up, of own tasks mostly without privileges"),
+        help: Some("perf events: every switch but no wake-up; for your own tasks mostly without privileges"),
     },
     SourceInfo {
         kind: SourceKind::Procfs,

@@ -12,13 +12,13 @@ use std::path::PathBuf;
     To make such a text:\n    \
     perf sched record -- make && perf script > trace.txt\n    \
     trace-cmd record -e sched make && trace-cmd report > trace.txt\n\n\
-    Lines that cannot be understood are counted and left out. An older NAME.swtch is replaced when the new one is whole.\n\
+    Lines that cannot be parsed are counted and skipped. An existing NAME.swtch is replaced when the new one is complete.\n\
     Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct ImportArgs {
-    /// The text; - for standard input
+    /// The text file; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The Trace to write; FILE.swtch in this folder when not given
+    /// The Trace to write [default: FILE.swtch in this directory]
     #[arg(short, long, value_name = "NAME.swtch")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]

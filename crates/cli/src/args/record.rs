@@ -11,65 +11,65 @@ use swtch_trace::SourceKind;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    swtch record -- make -j4                     a command and all it starts\n  \
+    swtch record -- make -j4                     a command and its children\n  \
     swtch record -a --duration 10s               the whole machine\n  \
-    swtch record -a --counts --duration 10s      the same, counted in the kernel: for hours and days\n  \
-    swtch record --working-set -- ./server --selftest  with how much memory each task uses between two switches\n  \
-    swtch record --advise -- ./server --selftest  and what to try\n  \
+    swtch record -a --counts --duration 10s      the same, counted in the kernel\n  \
+    swtch record --working-set -- ./server --selftest   also the memory used between switches\n  \
+    swtch record --advise -- ./server --selftest        also what to try\n  \
     swtch record -p 1234 --duration 30s -o web.swtch\n  \
     swtch record --cgroup /system.slice/web.service --duration 1m\n  \
     swtch record --price 0.05/vcpu-hour --json=bill.json -- ./server --selftest\n\n\
-    The command's own output and exit status pass through. The Trace is a folder, NAME.swtch.\n\
+    The command's own output and exit status pass through. The Trace is a directory, NAME.swtch.\n\
     Exit status: the command's, 128 + N for signal N, 127 when it is not found; otherwise 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct RecordArgs {
-    /// Record these running processes and what they start
+    /// Record these running processes and their children
     #[arg(short, long, value_name = "PID,...", value_delimiter = ',', group = "target")]
     pub(crate) pid: Vec<u32>,
-    /// Record a control group and those below it
+    /// Record a cgroup and the cgroups below it
     #[arg(long, value_name = "PATH", group = "target")]
     pub(crate) cgroup: Option<String>,
     /// Record the whole machine
     #[arg(short, long, group = "target")]
     pub(crate) all: bool,
-    /// Stop after this long, e.g. 10s, 5m
+    /// Stop after this time, e.g. 10s, 5m
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
     #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&[]))]
     pub(crate) source: Option<SourceKind>,
-    /// Keep every event, however long it takes; the default is a minute of them, then counts
+    /// Keep every event for the whole recording (by default only for --events-for)
     #[arg(long, conflicts_with = "counts")]
     pub(crate) events: bool,
-    /// Keep single events for this long, then only count
+    /// Keep events for this time, then only count
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m", conflicts_with_all = ["events", "counts"])]
     pub(crate) events_for: Duration,
-    /// Only count, in the kernel: for hours and days, at the least cost
+    /// Only count, in the kernel: the lowest overhead, for hours and days
     #[arg(long)]
     pub(crate) counts: bool,
-    /// Memory for events not yet read, all CPUs together, e.g. 64M
+    /// Memory for events that are not yet read, all CPUs together, e.g. 64M
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) buffer: Option<u64>,
-    /// Where the cost of a switch comes from: in-place, measured at every switch where the kernel allows it, or profile, which records for less
+    /// Where the cost of a switch comes from: in-place (measured at every switch, where the kernel allows it) or profile (the Profile's price, at a lower overhead)
     #[arg(long, value_name = "WHERE", value_parser = cost)]
     pub(crate) cost: Option<Cost>,
-    /// Estimate the memory that tasks use between two switches: it bounds what refilling caches takes
+    /// Estimate the memory that tasks use between two switches, which bounds the cost of refilling caches
     #[arg(long)]
     pub(crate) working_set: bool,
-    /// The Trace to write; when not given, the first free name of NAME.swtch, NAME-2.swtch and so on
+    /// The Trace to write [default: the first free name of NAME.swtch, NAME-2.swtch, ...]
     #[arg(short, long, value_name = "NAME.swtch")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace the Trace that is at --out, once the new one is whole
+    /// Replace an existing Trace at --out when the new one is complete
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
     /// Price with this Profile instead of this machine's
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Do not price from a Profile, nor measure one when there is none
+    /// Do not use a Profile, and do not measure one if there is none
     #[arg(long, conflicts_with = "profile")]
     pub(crate) no_profile: bool,
-    /// Say it in money, e.g. 0.05/vcpu-hour
+    /// Also print the cost in money, at this price a vCPU-hour, e.g. 0.05/vcpu-hour
     #[arg(long, value_name = "PRICE", value_parser = price)]
     pub(crate) price: Option<Price>,
-    /// Name what stands out, with its evidence and what to try
+    /// Print advice: what stands out, its evidence, and what to try
     #[arg(long)]
     pub(crate) advise: bool,
     #[command(flatten)]

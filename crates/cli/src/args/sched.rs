@@ -40,22 +40,22 @@ const EXAMPLES: &str = "Examples:\n  \
     swtch sched list\n  \
     swtch sched status\n  \
     swtch sched flsched --for 60s                     the whole machine, for a minute\n  \
-    swtch sched flsched --only-pid $(pidof server)    one process and what it starts\n  \
+    swtch sched flsched --only-pid $(pidof server)    one process and its children\n  \
     swtch sched flsched --only-cgroup /sys/fs/cgroup/batch.slice\n  \
     swtch sched flsched --help                        what it is good for, and its options\n\n\
     It needs root, runs until Ctrl-C, --for or until the kernel ends it, and says why it ended.\n\
-    Whatever ends swtch ends the scheduler too, and the kernel's own is back.\n\
+    When swtch ends, however it ends, the scheduler is unloaded and the kernel's own runs again.\n\
     Options of swtch's own schedulers: --for TIME, --only-pid PID, --only-cgroup PATH,\n\
     --stats SECONDS, --json, and what their --help says. Of others: --for TIME, and their own.\n\
     Exit status: 0 ended as asked, 1 failed or ended by the kernel, 2 wrong usage.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchedCommand {
-    /// Which scheduler runs, and what the kernel says of it
+    /// Show which scheduler runs, and what the kernel reports about it
     Status(JsonArgs),
-    /// Schedulers that are here: beside swtch and on PATH
+    /// List the schedulers in swtch's directory and on PATH
     List(JsonArgs),
-    /// A command under several schedulers in turn, in one table
+    /// Run a command under several schedulers in turn, and compare them in one table
     Compare(Box<CompareArgs>),
     /// Makes a program die with the process that starts it
     #[command(hide = true)]
@@ -80,7 +80,7 @@ pub(crate) struct DieWithParentArgs {
     Each is run once to warm up, then --runs times in turn, and once more recorded, for waits and the bill. What the command prints is\n\
     not shown. Exit status: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct CompareArgs {
-    /// Policies, the first to compare with; a scheduler's options in the same word
+    /// Policies; the first is the baseline. A scheduler's options follow in the same word
     #[arg(
         long,
         value_name = "NAME,...",
@@ -88,39 +88,39 @@ pub(crate) struct CompareArgs {
         default_value = DEFAULT_POLICIES.as_str()
     )]
     pub(crate) policies: Vec<Policy>,
-    /// Counted runs of each policy; 5, or 1 with --deterministic
+    /// Counted runs of each policy [default: 5; with --deterministic: 1]
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<usize>,
-    /// Only count: no waits, no bill
+    /// Only count: print no waits and no bill
     #[arg(long)]
     pub(crate) no_record: bool,
-    /// Keep the Traces in this folder, POLICY.swtch
-    #[arg(short, long, value_name = "FOLDER", conflicts_with = "no_record")]
+    /// Write the Traces POLICY.swtch into this directory
+    #[arg(short, long, value_name = "DIR", conflicts_with = "no_record")]
     pub(crate) out: Option<PathBuf>,
-    /// In a virtual machine, on a kernel with sched_ext
+    /// Run in a virtual machine, on a kernel with sched_ext
     #[arg(long)]
     pub(crate) vm: bool,
-    /// Count instructions instead of time, each policy in a boot of its own: the same command gives the same figures
+    /// Count instructions instead of time, and boot once a policy: the same command gives the same figures
     #[arg(long, requires = "vm")]
     pub(crate) deterministic: bool,
     /// CPUs of the virtual machine
     #[arg(long, value_name = "N", default_value_t = 4, requires = "vm")]
     pub(crate) cpus: u32,
-    /// Its memory
+    /// Memory of the virtual machine
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", requires = "vm")]
     pub(crate) memory: u64,
-    /// Its kernel (vmlinuz, bzImage)
+    /// Kernel image of the virtual machine (vmlinuz, bzImage)
     #[arg(long, value_name = "FILE", requires = "vm")]
     pub(crate) kernel: Option<PathBuf>,
-    /// Take this file or folder along into it
+    /// Copy this file or directory into the virtual machine
     #[arg(long, value_name = "FILE", requires = "vm")]
     pub(crate) copy: Vec<PathBuf>,
-    /// Emulate, even where KVM works
+    /// Emulate the CPUs even if KVM works
     #[arg(long, requires = "vm")]
     pub(crate) emulate: bool,
     #[command(flatten)]
     pub(crate) json: JsonArgs,
-    /// The command to run under each
+    /// The command to run under each policy
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -14,21 +14,21 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:17982";
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch serve                                  at http://127.0.0.1:17982/metrics, until Ctrl-C\n  \
-    swtch serve --listen 0.0.0.0:17982           for a Prometheus elsewhere; anybody can read it then\n  \
-    swtch serve --once                           a second's worth, to standard output\n  \
+    swtch serve --listen 0.0.0.0:17982           for a Prometheus elsewhere; anyone who can connect can read it\n  \
+    swtch serve --once                           one second, to standard output\n  \
     swtch serve --dashboard > swtch-grafana.json  to import into Grafana\n\n\
     Pages: /metrics (OpenMetrics), /healthz. docs/metrics.md says what each metric means.\n\
-    Exit status: 0 ended by Ctrl-C or a termination signal, 1 failed, 2 wrong usage.")]
+    Exit status: 0 stopped by Ctrl-C or a termination signal, 1 failed, 2 wrong usage.")]
 pub(crate) struct ServeArgs {
-    /// Address and port; port 0 takes a free one
+    /// Address and port; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = ADDRESS, value_parser = address)]
     pub(crate) listen: SocketAddr,
-    /// Look at everything at least this often, from 1s to 1m; a scrape looks anew unless the last look is under a second old
+    /// Take a snapshot at least this often, 1s to 1m; a scrape takes a new one unless the last is less than a second old
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = interval)]
     pub(crate) interval: Duration,
     #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&NO_SOURCES))]
     pub(crate) source: Option<SourceKind>,
-    /// Control groups with series of their own; the others are summed as 'other'
+    /// Cgroups with series of their own; the others are summed as 'other'
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) max_cgroups: usize,
     /// Interrupt lines with series of their own; the others are summed as 'other'
@@ -40,13 +40,13 @@ pub(crate) struct ServeArgs {
     /// Do not estimate costs from a Profile
     #[arg(long, conflicts_with = "profile")]
     pub(crate) no_profile: bool,
-    /// Watch for a second, print the metrics to standard output, and end
+    /// Watch for one second, print the metrics to standard output, and exit
     #[arg(long, conflicts_with = "listen")]
     pub(crate) once: bool,
-    /// Print a dashboard for Grafana, and end
+    /// Print a Grafana dashboard and exit
     #[arg(long, conflicts_with_all = ["once", "listen", "source", "profile", "no_profile", "json"])]
     pub(crate) dashboard: bool,
-    /// Say as JSON where it listens
+    /// Print the address as JSON
     #[arg(long, conflicts_with = "once")]
     pub(crate) json: bool,
 }

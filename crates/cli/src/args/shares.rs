@@ -27,37 +27,37 @@ pub(crate) struct SharesArgs {
     /// Speed of each application on a fast core over that on a slow one
     #[arg(long, value_name = "S,...", value_delimiter = ',', required_unless_present = "types")]
     pub(crate) speedups: Vec<f64>,
-    /// How the fast cores are shared
+    /// The policy that shares the fast cores
     #[arg(long, value_name = "POLICY", default_value = "min-fair", value_parser = NamesOf(policies).try_map(|name| Policy::from_name(&name)))]
     pub(crate) policy: Policy,
-    /// What each keeps of its performance under max-fair (min-fair, similar-min-fair, uni-fair); 0.85 when not given, for uni-fair 0
+    /// Least performance of each application, relative to max-fair (min-fair, similar-min-fair, uni-fair) [default: 0.85; uni-fair: 0]
     #[arg(long, value_name = "M")]
     pub(crate) min_fairness: Option<f64>,
-    /// Speedups that differ by less are similar (similar-min-fair); 0.2 when not given
+    /// Speedups that differ by less are similar (similar-min-fair) [default: 0.2]
     #[arg(long, value_name = "D")]
     pub(crate) similarity: Option<f64>,
-    /// Share alike among similar ones as published, which may break the guarantee (similar-min-fair)
+    /// Give similar applications equal shares as published, which may break the guarantee (similar-min-fair)
     #[arg(long)]
     pub(crate) published: bool,
-    /// Least uniformity (uni-fair); 0.85 when not given
+    /// Least uniformity (uni-fair) [default: 0.85]
     #[arg(long, value_name = "U")]
     pub(crate) uniformity: Option<f64>,
-    /// The part that is shared alike (r-fair); 0.5 when not given
+    /// The part of the fast cores that is shared equally (r-fair) [default: 0.5]
     #[arg(long, value_name = "R")]
     pub(crate) r: Option<f64>,
-    /// How the rest is handed out (r-fair)
+    /// How the rest is shared (r-fair)
     #[arg(long, value_name = "greedy|mix", value_parser = variant)]
     pub(crate) variant: Option<Variant>,
-    /// Least uniformity (guaranteed); 0.85 when not given
+    /// Least uniformity (guaranteed) [default: 0.85]
     #[arg(long, value_name = "U")]
     pub(crate) threshold: Option<f64>,
-    /// So many first intervals are shown (guaranteed); 20 when not given
+    /// Number of first intervals to print (guaranteed) [default: 20]
     #[arg(long, value_name = "N")]
     pub(crate) intervals: Option<usize>,
     /// Deviations divided by n (0, as the published controller) or by n - 1 (1, as the published figures)
     #[arg(long, value_name = "0|1", default_value = "1", value_parser = ddof)]
     pub(crate) ddof: Ddof,
-    /// A machine with any number of kinds of cores, from a file
+    /// Read a machine with any number of core kinds from this file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fast", "slow", "speedups"])]
     pub(crate) types: Option<PathBuf>,
     #[command(flatten)]

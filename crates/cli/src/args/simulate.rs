@@ -12,60 +12,60 @@ use swtch_sim::workloads::WORKLOADS;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    swtch simulate hackbench --groups 2 --machine 64 --policy eevdf,cfs,rr,fifo\n  \
-    swtch simulate schbench --workers 8 --machine 2f4s --policy eevdf,cfs --hooks\n  \
+    swtch simulate hackbench --groups 2 --machine 64 --policies eevdf,cfs,rr,fifo\n  \
+    swtch simulate schbench --workers 8 --machine 2f4s --policies eevdf,cfs --hooks\n  \
     swtch simulate npb:program=is,threads=64,scale=0.1 --machine xeon-phi-31s1p --json\n  \
-    swtch simulate mix --speedups 3,2,1.2 --work 200ms --machine 2f4s --policy eevdf,rr\n  \
+    swtch simulate mix --speedups 3,2,1.2 --work 200ms --machine 2f4s --policies eevdf,rr\n  \
     swtch simulate pipeline.toml --out traces\n  \
-    swtch simulate replay run.swtch --policy eevdf,cfs\n  \
+    swtch simulate replay run.swtch --policies eevdf,cfs\n  \
     swtch simulate --sweep grid.toml --out grid.parquet\n\n\
     SPEC: a workload by name, with parameters as options or as NAME:KEY=VALUE,...; a specification FILE.toml, or -\n\
     for one from standard input; FILE.json of rt-app; or replay and a Trace.\n\
     Policies: by name, or FILE.bpf.c (a sched_ext scheduler); parameters follow a colon, as in\n\
     min-fair:min-fairness=0.9. Times: 250us, 2ms, 1.5s.\n\
-    Exit status: 0 done, 1 failed or interrupted, 2 wrong usage or a specification that cannot be.")]
+    Exit status: 0 done, 1 failed or interrupted, 2 wrong usage or an invalid specification.")]
 pub(crate) struct SimulateArgs {
-    /// What runs: a workload's name, FILE.toml, - for standard input, FILE.json of rt-app, or replay
+    /// The workload: a name, FILE.toml, - for standard input, FILE.json of rt-app, or replay
     #[arg(value_name = "SPEC", required_unless_present = "sweep", value_parser = NamesOf(workloads))]
     pub(crate) spec: Option<String>,
-    /// With replay: the Trace whose work is run again
+    /// With replay: the Trace to run again
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
-    /// The machine by name, or a number of CPUs; this machine (replay: the recording's) when nothing says which
+    /// The machine by name, or a number of CPUs [default: this machine; replay: the recording's]
     #[arg(long, value_name = "NAME|N", value_parser = NamesOf(machines))]
     pub(crate) machine: Option<String>,
-    /// Take what the kernel's work costs from this Profile
+    /// Take the costs of the kernel's work from this Profile
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Policies to compare; eevdf when nothing says which
+    /// Policies to compare [default: eevdf]
     #[arg(long, value_name = "POLICY,...", value_parser = NamesOf(all_policies))]
-    pub(crate) policy: Option<String>,
-    /// Seed of everything random; 1 when not given
+    pub(crate) policies: Option<String>,
+    /// Seed of the random numbers [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// What the seed changes besides what the workload says is random: starts within 20 us, work within 1 % and the first task's CPU, as on an
-    /// ordinary machine, or nothing [default: typical] [possible values: typical, none]
+    /// Random differences that the workload does not ask for. typical: starts within 20 us, work within 1 % and the first task's CPU, as on an
+    /// ordinary machine [default: typical] [possible values: typical, none]
     #[arg(long, value_name = "NAME", value_parser = jitter)]
     pub(crate) jitter: Option<Jitter>,
-    /// End after so much simulated time
+    /// Stop the run after this much simulated time
     #[arg(long, value_name = "TIME", value_parser = super::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
-    /// Give up what has not ended after so much simulated time; 1h when not given
+    /// Abort a run that has not ended after this much simulated time [default: 1h]
     #[arg(long, value_name = "TIME", value_parser = super::duration, allow_hyphen_values = true)]
     pub(crate) limit: Option<Duration>,
-    /// Write a Trace of each policy into this folder; with --sweep, the table to write
+    /// Write a Trace of each policy into this directory; with --sweep, the table to write
     #[arg(short, long, value_name = "DIR|FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Run all combinations of a sweep's machines, workloads, policies and seeds, on every core
-    #[arg(long, value_name = "FILE", requires = "out", conflicts_with_all = ["spec", "machine", "policy", "seed", "jitter", "duration", "limit", "hooks"])]
+    #[arg(long, value_name = "FILE", requires = "out", conflicts_with_all = ["spec", "machine", "policies", "seed", "jitter", "duration", "limit", "hooks"])]
     pub(crate) sweep: Option<PathBuf>,
-    /// Do only the I-th of N parts of the sweep
+    /// Run only part I of N of the sweep
     #[arg(long, value_name = "I/N", requires = "sweep", value_parser = shard)]
     pub(crate) shard: Option<(u64, u64)>,
-    /// Threads of the sweep; one a core when not given
+    /// Threads of the sweep [default: one a core]
     #[arg(long = "jobs", short, value_name = "N", requires = "sweep", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
-    /// Show calls and times of the scheduling class's hooks too
+    /// Also print the calls and times of the scheduling class's hooks
     #[arg(long)]
     pub(crate) hooks: bool,
     #[command(flatten)]
@@ -84,7 +84,7 @@ pub(crate) struct Parameters {
     /// Groups of senders and receivers (hackbench)
     #[arg(long, value_name = "N")]
     groups: Option<u32>,
-    /// Senders, and receivers, of a group (hackbench); pairs of tasks (ping-pong)
+    /// Senders of a group, and as many receivers (hackbench); pairs of tasks (ping-pong)
     #[arg(long, value_name = "N")]
     pairs: Option<u32>,
     /// Rounds of each sender or pair (hackbench, ping-pong)
@@ -93,13 +93,13 @@ pub(crate) struct Parameters {
     /// Length of a message (hackbench, ping-pong)
     #[arg(long, value_name = "SIZE", value_parser = super::size)]
     message_bytes: Option<u64>,
-    /// threads or processes (hackbench, ping-pong); how many (spin)
+    /// threads or processes (hackbench, ping-pong); the number of tasks (spin)
     #[arg(long, value_name = "threads|processes|N")]
     tasks: Option<String>,
-    /// What messages go through (hackbench, ping-pong)
+    /// What carries the messages (hackbench, ping-pong)
     #[arg(long, value_name = "pipe|socket")]
     transport: Option<String>,
-    /// The making of the tasks belongs to it (hackbench)
+    /// Include task creation in the measured time (hackbench)
     #[arg(long)]
     from_start: bool,
     /// Message threads (schbench)
@@ -129,7 +129,7 @@ pub(crate) struct Parameters {
     /// Part of the program's intervals that is run (npb)
     #[arg(long, value_name = "X")]
     scale: Option<f64>,
-    /// By how much intervals differ between threads, in per cent (npb)
+    /// How much intervals differ between threads, in per cent (npb)
     #[arg(long, value_name = "N")]
     imbalance: Option<u32>,
     /// How threads wait at barriers (npb)
@@ -138,7 +138,7 @@ pub(crate) struct Parameters {
     /// Nice values, given to the tasks in turn (spin)
     #[arg(long, value_name = "N,...", value_delimiter = ',', allow_hyphen_values = true)]
     nice: Vec<i8>,
-    /// How many times as fast each application is on a fast core (mix)
+    /// Speed of each application on a fast core over that on a slow one (mix)
     #[arg(long, value_name = "S,...", value_delimiter = ',')]
     speedups: Vec<f64>,
     /// Memory that a task uses between switches (all but mix)

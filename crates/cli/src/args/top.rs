@@ -12,52 +12,52 @@ use swtch_trace::SourceKind;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     swtch top                                the whole machine; ? shows the keys\n  \
-    swtch top -p 1234 --sort wait            a process and what it starts, those that wait longest first\n  \
+    swtch top -p 1234 --sort wait            a process and its children, the longest waits first\n  \
     swtch top --cgroup /system.slice/web.service --interval 500ms\n  \
-    swtch top --counts                       at less cost, without who preempted whom\n  \
+    swtch top --counts                       lower overhead, without preemptions and wake-ups by task\n  \
     swtch top --once                         one second, as text\n  \
     swtch top --json -n 2 | jq '.cgroups[] | {name, tasks}'\n\n\
     Columns to sort by: pid, name, cost, cost-each, switches, voluntary, involuntary, wait, p99, max, cpu,\n\
     wakeups, migrations, preempted, cgroup; processes also tasks; CPUs user, system, irq, softirq, steal, idle.\n\
-    Into a pipe or a file it writes text, window after window.\n\
-    Exit status: 0 quit, or what was looked at has ended; 1 failed, 2 wrong usage, 128 + N for signal N.")]
+    If standard output is not a terminal, it writes text, one interval after the other.\n\
+    Exit status: 0 quit, or all watched processes have exited; 1 failed, 2 wrong usage, 128 + N for signal N.")]
 pub(crate) struct TopArgs {
-    /// Look at the whole machine, which is the default
+    /// Watch the whole machine (the default)
     #[arg(short, long, group = "target")]
     pub(crate) all: bool,
-    /// Look at these running processes and what they start
+    /// Watch these running processes and their children
     #[arg(short, long, value_name = "PID,...", value_delimiter = ',', group = "target")]
     pub(crate) pid: Vec<u32>,
-    /// Look at a control group and those below it
+    /// Watch a cgroup and the cgroups below it
     #[arg(long, value_name = "PATH", group = "target")]
     pub(crate) cgroup: Option<String>,
-    /// Time between two looks, e.g. 500ms, 1s, 1m
+    /// Time between two snapshots, e.g. 500ms, 1s, 1m
     #[arg(short, long, value_name = "TIME", value_parser = duration, default_value = "1s")]
     pub(crate) interval: Duration,
-    /// Sort by this column; by cost when not given
+    /// Sort by this column [default: cost]
     #[arg(short, long, value_name = "COLUMN")]
     pub(crate) sort: Option<TopColumn>,
-    /// Show only what has this in its name, number or control group
+    /// Show only rows with this text in the name, number or cgroup
     #[arg(short, long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) filter: String,
-    /// See every event: who preempted and woke whom; the default
+    /// Read every event, to show which task preempted or woke which (the default)
     #[arg(long, conflicts_with = "counts")]
     pub(crate) events: bool,
-    /// Only count, in the kernel: at the least cost
+    /// Only count, in the kernel: the lowest overhead
     #[arg(long)]
     pub(crate) counts: bool,
     #[arg(long, value_name = "SOURCE", value_parser = source, help = source_help(&[]))]
     pub(crate) source: Option<SourceKind>,
-    /// Price with this Profile instead of this machine's, where the cost is not measured in place
+    /// Price with this Profile instead of this machine's, where the kernel cannot measure the cost
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
-    /// Print one window as text (or JSON) and end
+    /// Print one interval as text (or JSON) and exit
     #[arg(long, conflicts_with = "number")]
     pub(crate) once: bool,
-    /// End after so many windows
+    /// Exit after this number of intervals
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) number: Option<u64>,
-    /// Print each window as a line of JSON
+    /// Print each interval as a line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

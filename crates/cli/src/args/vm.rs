@@ -14,8 +14,8 @@ use swtch_vm::Spec;
     swtch vm --fetch sh.swtch -- swtch record -o sh.swtch --no-profile -- sh -c 'echo hello'\n  \
     swtch vm --deterministic --append preempt=lazy --append preempt=full -- swtch measure --quick\n\n\
     The kernel is the newest of Debian's packages with sched_ext, fetched once and kept in $XDG_CACHE_HOME/swtch, or --kernel.\n\
-    Programs and files that the command names travel with what they need; other files with --copy.\n\
-    Given twice, --kernel or --append compares: what 'swtch measure' measures, or else what the kernel counted.\n\
+    Programs and files that the command names are copied with their libraries; use --copy for other files.\n\
+    Repeated, --kernel or --append compares the figures of 'swtch measure', or else the kernel's counters.\n\
     Exit status: the command's, 128 + N for signal N, 127 when it is not found; otherwise 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct VmArgs {
     /// CPUs of the guest
@@ -24,43 +24,43 @@ pub(crate) struct VmArgs {
     /// Memory of the guest
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     pub(crate) memory: u64,
-    /// The kernel's image (vmlinuz, bzImage); twice or more to compare
+    /// The kernel image (vmlinuz, bzImage); repeat to compare kernels
     #[arg(long, value_name = "FILE")]
     pub(crate) kernel: Vec<PathBuf>,
-    /// More of the kernel's command line, e.g. mitigations=off; twice or more to compare
+    /// Append to the kernel's command line, e.g. mitigations=off; repeat to compare
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) append: Vec<String>,
-    /// Take this file or folder along, to the same path
+    /// Copy this file or directory into the guest, to the same path
     #[arg(long, value_name = "FILE")]
     pub(crate) copy: Vec<PathBuf>,
-    /// Bring this file or folder back after the command
+    /// Copy this file or directory back from the guest after the command
     #[arg(long, value_name = "FILE")]
     pub(crate) fetch: Vec<PathBuf>,
-    /// Count instructions instead of time, without randomness: the same run gives the same figures
+    /// Count instructions instead of time, without randomness: the same command gives the same figures
     #[arg(long)]
     pub(crate) deterministic: bool,
-    /// Load the scheduler scx_NAME first; its options may follow in the same word
+    /// Load the scheduler scx_NAME first; its options follow in the same word
     #[arg(long, value_name = "NAME")]
     pub(crate) sched: Option<String>,
-    /// Give the command up after this long, e.g. 30s
+    /// Kill the command after this time, e.g. 30s
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Give the guest up when it has not booted after this long
+    /// Kill the guest if it has not booted after this time
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2m")]
     pub(crate) boot_timeout: Duration,
-    /// Give the guest up after so long without a sign of life
+    /// Kill the guest if it prints nothing for this time
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
     pub(crate) hang_after: Duration,
     /// Look for a newer kernel in Debian's packages
     #[arg(long, conflicts_with = "kernel")]
     pub(crate) update: bool,
-    /// Emulate, even where KVM works
+    /// Emulate the CPUs even if KVM works
     #[arg(long)]
     pub(crate) emulate: bool,
-    /// Show what the guest's kernel says, on standard error
+    /// Print the guest's kernel messages to standard error
     #[arg(long)]
     pub(crate) console: bool,
-    /// Print what happens as JSON, a line an event; when comparing, the comparisons
+    /// Print events as JSON, one a line; when comparing, print the comparisons
     #[arg(long)]
     pub(crate) json: bool,
     /// The command to run in the guest

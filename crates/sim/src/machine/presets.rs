@@ -25,7 +25,7 @@ pub const MACHINES: [MachineRow; 6] = [
     row("xeon-phi-31s1p", "57 cores of 4 threads, 1.1 GHz", |_, _| Ok(xeon_phi_31s1p())),
     row(
         "uniform:N",
-        "N alike cores, 16 to a level 3 cache and 128 to a NUMA node; N alone does as well",
+        "N identical cores, 16 to a level-3 cache and 128 to a NUMA node; just N means the same",
         |name, _| alike(name),
     ),
     row("emulated:N", "N CPUs that take turns on one CPU, as in swtch vm --deterministic", |name, _| {

@@ -58,7 +58,7 @@ fn overrides(args: &SimulateArgs) -> Overrides {
     let ns = |time: Option<Duration>| time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     Overrides {
         machine: args.machine.clone(),
-        policies: args.policy.as_deref().map(plan::policies).unwrap_or_default(),
+        policies: args.policies.as_deref().map(plan::policies).unwrap_or_default(),
         seed: args.seed,
         duration_ns: ns(args.duration),
         limit_ns: ns(args.limit),
