@@ -18,7 +18,7 @@ fn main() {
     // What a user can set is to lie in writable memory (src/scx/map_scan.rs).
     let text = text.replace("const volatile ", "volatile ");
     let source = out.join("flsched.c");
-    std::fs::write(&source, text).expect("cargo's folder can be written to");
+    std::fs::write(&source, text).expect("cargo's directory can be written to");
 
     let compiler = cc::Build::new()
         .cargo_metadata(false)

@@ -309,7 +309,7 @@ def _make(name: str, limits: Limits, root: Path) -> Group:
     return Group(
         None,
         None,
-        f"no cgroup could be made ({reasons[-1]}); it takes root, or a group that was given to this user",
+        f"cannot create a cgroup ({reasons[-1]}); run as root, or in a cgroup that is delegated to this user",
     )
 
 
@@ -366,7 +366,7 @@ def _limit_memory(made: Group, limit_bytes: int) -> None:
         return
     place = made._find("memory.limit_in_bytes")
     if place is None:
-        raise FileNotFoundError(2, "the memory controller is not here, or gives this user no group")
+        raise FileNotFoundError(2, "the memory controller is not available to this user")
     _set(place, str(limit_bytes))
     made._write("memory.memsw.limit_in_bytes", str(limit_bytes))
 
@@ -377,7 +377,7 @@ def _limit_processes(made: Group, limit: int) -> None:
         _hand_out(made.directory, "pids", "pids.max")
     place = made._find("pids.max")
     if place is None:
-        raise FileNotFoundError(2, "the pids controller is not here, or gives this user no group")
+        raise FileNotFoundError(2, "the pids controller is not available to this user")
     _set(place, str(limit))
 
 

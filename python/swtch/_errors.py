@@ -39,7 +39,7 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, profile: Profile | None = None, trace: Trace | None = None) -> None:
         kept = profile is not None or trace is not None
-        super().__init__("interrupted" if kept else "interrupted before anything was complete")
+        super().__init__("interrupted" if kept else "interrupted before any figure was complete")
         self.profile = profile
         """What `swtch.measure` had measured, or `None`."""
         self.trace = trace

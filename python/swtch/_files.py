@@ -19,7 +19,7 @@ def replace(path: Path, text: str) -> None:
         os.replace(file.name, path)
     except OSError as error:
         raise CommandError(
-            f"{path} cannot be written ({error.strerror}); is the disk full or read-only?"
+            f"cannot write {path} ({error.strerror}); is the disk full or read-only?"
         ) from None
 
 
@@ -39,7 +39,7 @@ def make_directory(asked: Path | None, default: str) -> Path:
                 number += 1
     except OSError as error:
         raise CommandError(
-            f"the directory {error.filename} cannot be made ({error.strerror}); give another with --out"
+            f"cannot create the directory {error.filename} ({error.strerror}); give another with --out"
         ) from None
 
 

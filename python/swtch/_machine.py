@@ -46,7 +46,7 @@ def host() -> Host:
     try:
         return doctor().host
     except MeasureError as error:
-        raise CommandError(f"this machine does not say what it is: {error}") from None
+        raise CommandError(f"cannot read the facts about this machine: {error}") from None
 
 
 def host_document(of: Host) -> dict[str, Any]:

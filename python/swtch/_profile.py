@@ -168,7 +168,7 @@ class Profile:
             return samples
         if self._path is None or self.samples is None:
             raise _native.ProfileError(
-                "this Profile has no samples; those of swtch.measure and of its files have"
+                "this Profile has no samples; Profiles from swtch.measure and their saved files have them"
             )
         raise _native.ProfileError(
             f"{self._path} names its samples '{self.samples}', which are not next to it"

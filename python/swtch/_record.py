@@ -129,7 +129,7 @@ class Recording:
         """The Trace. Raises `RecordError` before the recording has ended."""
         if self._trace is None:
             raise RecordError(
-                "this recording has not ended; its Trace is there after stop() or the with block"
+                "this recording has not ended; its Trace exists after stop() or the with block"
             )
         return self._trace
 

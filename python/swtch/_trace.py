@@ -191,7 +191,7 @@ class Trace:
         """
         target = Path(path).absolute()
         if os.path.lexists(target):
-            raise FileExistsError(f"cannot write a Trace to {path}: something is there; choose another name")
+            raise FileExistsError(f"cannot write a Trace to {path}: it exists; choose another name")
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
             copied = shutil.copytree(self.directory, Path(beside) / target.name)
             os.rename(copied, target)

@@ -36,7 +36,7 @@ struct Ready {
     cpu: String,
 }
 
-/// Nothing where something lacks, which is said.
+/// Nothing where something is missing, which is reported.
 fn ready(test: &str) -> Option<Ready> {
     if let Some(why) = without_bpf() {
         skip(test, &why);

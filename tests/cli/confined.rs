@@ -34,7 +34,7 @@ impl Drop for Group {
             }
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
-        eprintln!("the control group {} could not be removed", self.0.display());
+        eprintln!("the cgroup {} could not be removed", self.0.display());
     }
 }
 
@@ -65,7 +65,7 @@ fn what(profile: &Value) -> Vec<String> {
 fn without_privilege_on_one_processor_at_a_tenth_of_its_time() {
     const TEST: &str = "without_privilege_on_one_processor_at_a_tenth_of_its_time";
     if !is_root() {
-        return skip(TEST, "only root can make control groups");
+        return skip(TEST, "only root can make cgroups");
     }
     let cpu = last_cpu();
     let mut groups = Vec::new();
@@ -74,7 +74,7 @@ fn without_privilege_on_one_processor_at_a_tenth_of_its_time() {
     let set = [("cpuset.cpus", cpu.as_str()), ("cpuset.mems", "0")];
     groups.extend(Group::new("/sys/fs/cgroup/cpuset", &set));
     if groups.len() < 2 {
-        return skip(TEST, "no writable control groups of version 1 for cpu and cpuset here");
+        return skip(TEST, "no writable cgroups of version 1 for cpu and cpuset here");
     }
     let home = home();
     let groups: Vec<&Group> = groups.iter().collect();

@@ -2,7 +2,7 @@
 //! switches and against what no recording can say.
 //!
 //! Among the tests a few are made. `SWTCH_DELAYS=1000 cargo test --release --workspace --test cli -- delays --nocapture` makes a thousand; with
-//! `SWTCH_DELAYS_HOTPLUG=1` the last CPU is taken off and put back during some of them. `SWTCH_DELAYS_SECONDS=300` begins none after so many seconds.
+//! `SWTCH_DELAYS_HOTPLUG=1` the last CPU is taken off and put back during some of them. `SWTCH_DELAYS_SECONDS=300` begins none after this many seconds.
 
 use crate::common::machine::alone;
 use crate::common::{home, is_root, last_cpu, skip, stderr, swtch, without_bpf};
@@ -90,7 +90,7 @@ enum Delay {
     Hotplug,
 }
 
-/// Who is recorded.
+/// The recorded tasks.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     Command,

@@ -44,7 +44,7 @@ fn adds_up(trace: &Trace, source: &str) {
 #[test]
 fn tasks_stand_under_the_group_they_went_into() {
     const TEST: &str = "tasks_stand_under_the_group_they_went_into";
-    let Some(group) = Group::new("moved") else { return skip(TEST, "no control group can be made here") };
+    let Some(group) = Group::new("moved") else { return skip(TEST, "no cgroup can be made here") };
     let home = home();
     let inside = "exec sh -c 'i=0; while [ $i -lt 40 ]; do sleep 0.02; i=$((i+1)); done'";
     let script = "sh -c \"$0\"; sleep 0.1; exit 0";
@@ -71,9 +71,9 @@ fn tasks_stand_under_the_group_they_went_into() {
 #[test]
 fn a_quota_shows_in_its_group() {
     const TEST: &str = "a_quota_shows_in_its_group";
-    let Some(group) = Group::new("quota") else { return skip(TEST, "no control group can be made here") };
+    let Some(group) = Group::new("quota") else { return skip(TEST, "no cgroup can be made here") };
     if !group.limit() {
-        return skip(TEST, "the cpu controller is not there for new control groups");
+        return skip(TEST, "the cpu controller is not there for new cgroups");
     }
     let home = home();
     let [shell, option, script] = group.script("while :; do :; done");
@@ -97,11 +97,11 @@ fn a_quota_shows_in_its_group() {
 #[test]
 fn a_group_that_is_gone_is_still_a_row() {
     const TEST: &str = "a_group_that_is_gone_is_still_a_row";
-    let Some(group) = Group::new("gone") else { return skip(TEST, "no control group can be made here") };
+    let Some(group) = Group::new("gone") else { return skip(TEST, "no cgroup can be made here") };
     let home = home();
     let [_, _, into] = group.script("exec true");
-    let folder = group.folder.display();
-    let script = format!("sh -c '{into}'; until rmdir {folder}; do :; done 2>/dev/null; sleep 0.3");
+    let directory = group.folder.display();
+    let script = format!("sh -c '{into}'; until rmdir {directory}; do :; done 2>/dev/null; sleep 0.3");
     for source in usable(TEST).into_iter().filter(|source| *source != "--source=procfs") {
         fs::create_dir_all(&group.folder).unwrap();
         record(home.path(), &[source], &["sh", "-c", &script].map(str::to_owned));

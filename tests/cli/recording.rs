@@ -185,7 +185,7 @@ fn working_sets_are_estimated_when_asked_for() {
     assert!(gap["why"].as_str().unwrap().contains("--working-set"), "{gap}");
 }
 
-/// Who ran while a recorded task waited: between a preemption and its return, the tasks in front have switches of their own, and the time that each
+/// The tasks that ran while a recorded task waited: between a preemption and its return, the tasks in front have switches of their own, and the time that each
 /// of them ran. Two of them, so that one switch is between tasks that were not recorded.
 #[test]
 fn a_wait_is_made_of_what_those_in_front_ran() {
@@ -228,7 +228,7 @@ fn a_wait_is_made_of_what_those_in_front_ran() {
         (0.5..1.01).contains(&share),
         "{waits} waits of {waited_ns} ns, {ran_ns} ns of them run by others"
     );
-    // What was not observed is absent, not 0.
+    // Unobserved values are absent, not 0.
     let export = ["export", "front.swtch", "--to", "csv", "--table", "switches"];
     let text = stdout(&run(swtch(home.path()).args(export)));
     let place = text.lines().next().unwrap().split(',').position(|name| name == "ran_ns").unwrap();
@@ -290,7 +290,7 @@ fn the_whole_machine_is_reconciled_with_the_kernel() {
     assert!(found[0]["interrupts"].as_array().unwrap().iter().any(|row| row["ns"].as_u64() > Some(0)));
 }
 
-/// A buffer that is far too small loses events; what is said to be lost and what came make up what happened.
+/// A buffer that is far too small loses events; reported losses and events make up what happened.
 #[test]
 fn losses_are_counted() {
     const TEST: &str = "losses_are_counted";
@@ -378,14 +378,14 @@ fn wrong_wishes_are_one_line_and_leave_nothing() {
         assert!(complaint.contains(words), "{arguments:?}: {complaint}");
         assert_eq!(crate::common::names(home.path()), ["swtch"], "{arguments:?}");
     }
-    // What is no Trace is not overwritten.
+    // A file that is not a Trace is not overwritten.
     fs::write(home.path().join("true.swtch"), "mine").unwrap();
     let output = run(&mut record(home.path(), &["--force", "-o", "true.swtch", "--", "true"]));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(home.path().join("true.swtch")).unwrap(), "mine");
 }
 
-/// What a command prints and what is said about it do not get into each other.
+/// The output of a command and the report about it do not mix.
 #[test]
 fn the_summary_goes_to_its_file_and_the_output_stays_the_commands() {
     let home = priced();
@@ -495,7 +495,7 @@ fn a_control_group_that_goes_away_ends_the_recording() {
     let Some(group) =
         mounts.iter().map(|mount| Path::new(mount).join(&name)).find(|path| fs::create_dir(path).is_ok())
     else {
-        return skip(TEST, "no control group can be made here");
+        return skip(TEST, "no cgroup can be made here");
     };
     let mut inside = Command::new("sh")
         .args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec sleep 1000"])

@@ -48,7 +48,7 @@ fn parts(text: &str) -> (Vec<u64>, Value) {
 }
 
 fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_u64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 fn why(found: &Value) -> &str {
@@ -185,7 +185,7 @@ fn short_processes_are_all_there_and_output_passes_through() {
     let trace = Trace::open(&home.path().join("sh.swtch")).unwrap();
     assert_eq!(trace.tasks.iter().filter(|task| task.in_scope && task.comm != "swtch").count(), 301);
     assert!(trace.tasks.iter().all(|task| task.voluntary + task.involuntary > 0), "each has its last switch");
-    // What is not seen has its reason.
+    // Unseen figures have their reason.
     let missing: Vec<&str> =
         found["unavailable"].as_array().unwrap().iter().map(|row| row["what"].as_str().unwrap()).collect();
     for what in ["wakes", "preemptions", "totals.wakeups", "tasks.wait_ns", "tasks.instructions"] {
@@ -195,7 +195,7 @@ fn short_processes_are_all_there_and_output_passes_through() {
     assert!(found["wakeups"].is_null() && found["context_switches"]["idle"].is_null());
 }
 
-/// A buffer of one page: what is said to be lost and what came make up what happened.
+/// A buffer of one page: reported losses and events make up what happened.
 #[test]
 fn losses_are_counted() {
     const TEST: &str = "losses_are_counted";
@@ -296,7 +296,7 @@ fn who_moves_into_a_control_group_is_followed() {
     let mounts = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
     let made =
         mounts.iter().map(|mount| Path::new(mount).join(&name)).find(|path| fs::create_dir(path).is_ok());
-    let Some(group) = made else { return skip(TEST, "no control group can be made here") };
+    let Some(group) = made else { return skip(TEST, "no cgroup can be made here") };
     let group = Group(group);
     let home = home();
     let recorder = record(
@@ -342,11 +342,11 @@ impl Drop for Group {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        eprintln!("the control group {} could not be removed", self.0.display());
+        eprintln!("the cgroup {} could not be removed", self.0.display());
     }
 }
 
-/// A directory that anybody may write to, and the program as nobody, after what `ahead` does.
+/// A directory that all users may write to, and the program as an unprivileged user, after what `ahead` does.
 fn as_nobody(home: &Path, ahead: &[&str], arguments: &[&str]) -> Command {
     fs::set_permissions(home, fs::Permissions::from_mode(0o777)).unwrap();
     let mut command = Command::new("setpriv");
@@ -370,7 +370,7 @@ fn paranoid() -> Option<i64> {
 fn without_privilege_a_command_is_seen_by_perf_events_and_the_machine_is_not() {
     const TEST: &str = "without_privilege_a_command_is_seen_by_perf_events_and_the_machine_is_not";
     if !is_root() {
-        return skip(TEST, "only root can become nobody");
+        return skip(TEST, "only root can change the user");
     }
     if !matches!(paranoid(), Some(1 | 2)) || of_commands().is_some() {
         return skip(TEST, "kernel.perf_event_paranoid is neither 1 nor 2 here");
@@ -398,7 +398,7 @@ fn without_privilege_a_command_is_seen_by_perf_events_and_the_machine_is_not() {
     assert!(stderr(&output).contains("perf_event_paranoid"), "{}", stderr(&output));
     assert!(!home.path().join("none.swtch").exists());
 
-    // More memory than is permitted is not had, and that is said.
+    // More memory than is permitted is refused, and reported.
     let output = run(&mut as_nobody(home.path(), &[], &["--buffer", "1G", "--", "true"]));
     let (_, found) = parts(&with_summary(home.path(), &output));
     assert!(why(&found).contains("more is not permitted"), "{}", why(&found));
@@ -461,9 +461,9 @@ const SANDBOX: &str = "import ctypes, os, platform, struct, sys\n\
 fn where_neither_is_permitted_proc_is_sampled() {
     const TEST: &str = "where_neither_is_permitted_proc_is_sampled";
     if !is_root() {
-        return skip(TEST, "only root can become nobody");
+        return skip(TEST, "only root can change the user");
     }
-    // Where nobody can run it too.
+    // Where an unprivileged user can run it too.
     let python = "/usr/bin/python3";
     if !Path::new(python).exists() {
         return skip(TEST, "no /usr/bin/python3 here");
@@ -482,7 +482,7 @@ fn where_neither_is_permitted_proc_is_sampled() {
     );
 }
 
-/// In a namespace of its own numbers BPF cannot tell which tasks are meant; perf events use the numbers of whoever opened them.
+/// In a namespace of its own numbers BPF cannot tell which tasks are meant; perf events use the numbers of the process that opened them.
 #[test]
 fn in_a_namespace_of_its_own_tasks_have_the_numbers_seen_there() {
     const TEST: &str = "in_a_namespace_of_its_own_tasks_have_the_numbers_seen_there";
@@ -514,7 +514,7 @@ fn in_a_namespace_of_its_own_tasks_have_the_numbers_seen_there() {
     assert!(why(&found).contains("numbers its tasks by itself"), "{}", why(&found));
     let tasks = found["tasks"].as_array().unwrap();
     let most = tasks.iter().map(|task| number(&task["tid"])).max().unwrap();
-    assert!(most < 200, "{most} is no number of a new namespace");
+    assert!(most < 200, "{most} is not a number of a new namespace");
     let shell =
         tasks.iter().find(|task| task["comm"] == "sh" && task["voluntary"].as_u64() > Some(30)).unwrap();
     assert!(number(&shell["voluntary"]) + number(&shell["involuntary"]) >= printed[0] + printed[1]);

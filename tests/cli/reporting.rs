@@ -60,7 +60,7 @@ fn what_does_not_fit_is_refused_in_one_line() {
     let damaged = home.path().join("damaged.swtch");
     fs::create_dir(&damaged).unwrap();
     fs::write(damaged.join("header.json"), "{").unwrap();
-    fs::create_dir(home.path().join("folder")).unwrap();
+    fs::create_dir(home.path().join("empty")).unwrap();
     let (machine, profile) = (machine(), profile());
     let cases: [(&[&str], i32, &str); 6] = [
         (&[&machine, &profile], 2, "Traces and Profiles do not go into one page"),
@@ -68,7 +68,7 @@ fn what_does_not_fit_is_refused_in_one_line() {
         (&[&machine, "--profile", "/nowhere.json"], 1, "/nowhere.json"),
         (&["gone.swtch"], 1, "gone.swtch"),
         (&["damaged.swtch"], 1, "damaged.swtch"),
-        (&["folder"], 1, "folder"),
+        (&["empty"], 1, "empty"),
     ];
     for (arguments, status, words) in cases {
         let (_, complaint) = report(home.path(), arguments, status);

@@ -19,7 +19,7 @@ fn sched(home: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether this kernel has sched_ext, so that what is said without it cannot be seen.
+/// Whether this kernel has sched_ext, so that the messages without it cannot be seen.
 fn has_sched_ext(test: &str) -> bool {
     let has = Path::new("/sys/kernel/sched_ext").exists();
     if has {

@@ -100,10 +100,10 @@ fn a_wait_for_a_quota_and_a_wait_for_a_cpu_are_two_figures() {
         return skip(TEST, &why);
     }
     let (Some(limited), Some(rivals)) = (Group::new("limited"), Group::new("rivals")) else {
-        return skip(TEST, "no control group can be made here");
+        return skip(TEST, "no cgroup can be made here");
     };
     if !limited.limit() {
-        return skip(TEST, "the cpu controller is not there for new control groups");
+        return skip(TEST, "the cpu controller is not there for new cgroups");
     }
     let home = priced();
     let _loads = [spin(&[&limited]), spin(&[&rivals]), spin(&[&rivals]), spin(&[&rivals])];
@@ -279,7 +279,7 @@ fn nobody_can_stall_it() {
         // Memory does not grow with what was sent.
         assert!(metrics["swtch_recorder_memory_bytes"] < 60e6, "{}", metrics["swtch_recorder_memory_bytes"]);
     }
-    // A header that is a little too long is told so.
+    // A header that is a little too long gets that answer.
     let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(9000));
     assert!(request(serving.address, &long).starts_with("HTTP/1.1 431 "));
 }
@@ -324,7 +324,7 @@ fn others_on_the_network_are_warned_of() {
     assert_eq!(serving.complaints(), "");
 }
 
-/// What is missing is absent and has a reason.
+/// A missing figure is absent and has a reason.
 #[test]
 fn without_privilege_the_kernels_own_counters_are_there() {
     let home = home();

@@ -64,8 +64,8 @@ fn options_reach_their_policy() {
     assert!((population["uniformity"].as_f64().unwrap() - 0.530_145).abs() < 1e-6);
     let published =
         ["--fast", "2", "--slow", "2", "--speedups", "2.73,1.6,1.19,1.15", "--policy", "similar-min-fair"];
-    let wishes = ["--min-fairness", "0.95", "--similarity", "0.5"];
-    let safe: Vec<&str> = published.into_iter().chain(wishes).collect();
+    let options = ["--min-fairness", "0.95", "--similarity", "0.5"];
+    let safe: Vec<&str> = published.into_iter().chain(options).collect();
     assert!((found(&safe)["min_fairness"].as_f64().unwrap() - 0.95).abs() < 1e-9);
     let broken: Vec<&str> = safe.iter().copied().chain(["--published"]).collect();
     assert!((found(&broken)["min_fairness"].as_f64().unwrap() - 0.923_077).abs() < 1e-6);

@@ -179,7 +179,7 @@ fn a_replay_of_a_simulated_trace_is_like_the_run() {
             let recorded = found["recorded"]["makespan_ns"].as_f64().unwrap();
             let replayed = found["runs"][0]["makespan_ns"].as_f64().unwrap();
             let ratio = replayed / recorded;
-            // Charges for calls are taken off recorded times by their means; who came first at a barrier may differ.
+            // Charges for calls are taken off recorded times by their means; the order at a barrier may differ.
             assert!((0.9..1.1).contains(&ratio), "{out} under {policy}: {ratio}");
         }
     }
@@ -268,7 +268,7 @@ fn a_sweep_is_the_same_whatever_the_threads_and_its_parts_make_it() {
     sweep("b.parquet", &["-j", "7"]);
     let bytes = |name: &str| fs::read(home.path().join(name)).unwrap();
     assert!(bytes("a.parquet") == bytes("b.parquet"));
-    // What is there is not run again.
+    // Existing runs are not repeated.
     assert!(sweep("a.parquet", &[]).starts_with("36 runs in a.parquet, 0 of them run now"));
     let whole = rows(&home.path().join("a.parquet"));
     assert_eq!(whole.len(), 36);
@@ -466,7 +466,7 @@ fn a_replay_of_counts_says_that_they_were_chosen_and_how_to_record_events() {
     assert!(!line.contains("sees no single switch"), "{line}");
 }
 
-/// What is assumed for lack of a Profile is not blamed on a machine that has one.
+/// Assumptions for lack of a Profile are not attributed to a machine that has one.
 #[test]
 fn a_profile_that_the_machine_has_is_named_where_none_was_given() {
     let home = home();

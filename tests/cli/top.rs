@@ -305,7 +305,7 @@ fn it_stops_as_a_shell_wants_and_goes_on() {
         stat.rsplit(") ").next().unwrap().chars().next().unwrap()
     };
     let begun = Instant::now();
-    // Where nobody takes care of its process group, the kernel ignores the wish to stop, and it goes on at once: what was written stays.
+    // Where no shell takes care of its process group, the kernel ignores the wish to stop, and it goes on at once: what was written stays.
     while !terminal.written().contains("\x1b[?1049l") {
         assert!(begun.elapsed() < Duration::from_secs(60), "the terminal is not given back");
         std::thread::sleep(Duration::from_millis(10));
@@ -342,7 +342,7 @@ fn no_colour_means_no_colour() {
         terminal.press("q");
         ended(&mut child, &terminal);
         let written = terminal.written();
-        // Orders that end in m; 39 and 49 are no colour.
+        // Orders that end in m; 39 and 49 are not colours.
         let orders = written.split("\x1b[").filter_map(|rest| rest.split_once('m'));
         let coloured = orders.map(|(order, _)| order).any(|order| {
             order.bytes().all(|byte| byte.is_ascii_digit() || byte == b';')

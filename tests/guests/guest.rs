@@ -92,7 +92,7 @@ fn search_path() -> OsString {
     env::join_paths(folders()).unwrap()
 }
 
-/// Where a program lies. That one is missing is no reason to skip: `make test` builds ours and `tools/setup test` installs the others.
+/// Where a program lies. A missing one does not justify a skip: `make test` builds ours and `tools/setup test` installs the others.
 fn find(program: &str) -> PathBuf {
     let found = folders().into_iter().map(|folder| folder.join(program)).find(|path| path.is_file());
     found.unwrap_or_else(|| {

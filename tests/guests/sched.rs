@@ -90,7 +90,7 @@ fn a_scheduler_comes_and_goes_and_the_kernels_own_is_always_back() {
     has("partial", &["schedules 1 threads", "status 0"]);
 }
 
-/// Turns of 100 s: who waits for one waits longer than the 30 s that the watchdog permits. The kernel's other watchdog, for RCU, would be
+/// Turns of 100 s: a task that waits for one waits longer than the 30 s that the watchdog permits. The kernel's other watchdog, for RCU, would be
 /// there first, after 21 s.
 const STALL: &str = "
 echo '== stall'
@@ -112,8 +112,8 @@ fn a_task_that_never_runs_ends_the_scheduler() {
     }
 }
 
-/// A user with a home, a shell's environment and a PATH of their own; whoever it is, programs of the same bytes are found.
-fn somebody(home: &Path, name: &str, path: &str) -> Command {
+/// A user with a home, a shell's environment and a PATH of their own; for any user, programs of the same bytes are found.
+fn a_user(home: &Path, name: &str, path: &str) -> Command {
     let folder = home.join(name);
     fs::create_dir_all(folder.join("temporary files")).unwrap();
     let mut command = in_vm(home);
@@ -137,9 +137,9 @@ fn exact_comparisons_are_the_same_for_everybody() {
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
     };
     let inherited = std::env::var("PATH").unwrap();
-    let first = once(somebody(home.path(), "a", &inherited));
+    let first = once(a_user(home.path(), "a", &inherited));
     let longer = format!("/nowhere/of/any/use:{inherited}:/opt");
-    let second = once(somebody(home.path(), "somebody with a longer name", &longer));
+    let second = once(a_user(home.path(), "a user with a longer name", &longer));
     assert_eq!(first, second, "to the last digit, under every policy");
     assert_eq!((&first["exact"], &first["machine"]["vm"]), (&true.into(), &"counted-instructions".into()));
     let runs = first["runs"].as_array().unwrap();

@@ -10,7 +10,7 @@ use swtch_fairness::{CoreTypes, Cores, Ddof, Metrics, Policy, Solution};
 const SCHEDULERS: [&str; 3] = ["scx_flsched", "scx_global_fifo", "scx_fair"];
 /// More instructions or states than kept, by this factor, are a regression; kernels differ by less.
 const MORE_WORK: f64 = 1.25;
-/// And so many more are none, where there are few.
+/// And this many more do not count, where there are few.
 const FEW: f64 = 5.0;
 
 const GUEST: Guest<'static> =
@@ -108,7 +108,7 @@ const MACHINES: [Machine; 2] = [
         ],
     },
 ];
-/// Of the first intervals, in which programs start and shares are not theirs yet, nothing is said.
+/// Of the first intervals, in which programs start and shares are not theirs yet, nothing is checked.
 const INTERVALS_LEFT_OUT: usize = 2;
 
 impl Machine {
@@ -236,7 +236,7 @@ fn applications_may_be_control_groups_whose_tasks_share_alike() {
     assert!(big.iter().all(|done| most < done * 1.5), "{big:?}");
 }
 
-/// Runs the loads of `stress.sh`, each for so many seconds with a crowd of so many tasks. The guest's time is that of its instructions: where it
+/// Runs the loads of `stress.sh`, each for this many seconds with a crowd of this many tasks. The guest's time is that of its instructions: where it
 /// is this machine's, whatever else runs here makes turns longer, and the kernel's watchdogs end what would have been in time.
 fn survives(scheduler: &str, seconds: &str, crowd: &str) {
     let _machine = machine();

@@ -130,13 +130,13 @@ fn memory_that_runs_out_is_told_as_that() {
 /// Starts a run that would last for ever, and waits for an event of it.
 #[allow(
     clippy::zombie_processes,
-    reason = "whoever gets the child waits for it; a test that fails here has ended"
+    reason = "the receiver of the child waits for it; a test that fails here has ended"
 )]
 fn until(home: &Path, arguments: &[&str], name: &str) -> (Child, Pid) {
     let mut command = vm(home, arguments);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let wanted = format!("\"event\":\"{name}\"");
-    // One byte at a time is read no further than the event, so that the rest stays for whoever collects the output.
+    // One byte at a time is read no further than the event, so that the rest stays for the collector of the output.
     let mut lines = BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains(&wanted)), "no {name}");
     let children = format!("/proc/{0}/task/{0}/children", child.id());

@@ -110,7 +110,7 @@ proptest! {
     fn two_kinds_are_what_the_rule_in_closed_form_says(
         fast in 1_u32..5, slow in 1_u32..5, more in 0_usize..6, speedups in prop::collection::vec(1.0_f64..4.0, 20), min_fairness in 0.0_f64..=1.0
     ) {
-        // With fewer applications than cores, sharing alike means something else there: nobody uses a slow core beside an idle fast one.
+        // With fewer applications than cores, sharing alike means something else there: no application uses a slow core beside an idle fast one.
         let speedups = &speedups[..(fast + slow) as usize + more];
         let policy = Policy::MinFair { min_fairness };
         let closed = Solution::of(Cores::new(fast, slow).unwrap(), speedups, &policy, Ddof::One, 0).unwrap();

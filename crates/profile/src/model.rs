@@ -33,7 +33,7 @@ pub struct Profile {
     pub regions: Vec<Region>,
     /// Where the regions' borders agree with the caches the machine reports.
     pub knees: Vec<Knee>,
-    /// What a message through a pipe or a socket takes when nobody has to be woken for it.
+    /// What a message through a pipe or a socket takes when no task has to be woken for it.
     #[serde(default)]
     pub messages: Vec<Message>,
     /// Other operations of the kernel, for scale.
@@ -58,7 +58,7 @@ impl Profile {
         self.direct.iter().find(|row| row.is_of(method, tasks, placement, class))
     }
 
-    /// `performance core` or `efficiency core`: the kind of core that a direct cost on one processor is of, where the machine has
+    /// `performance core` or `efficiency core`: the kind of core that a direct cost on one CPU is of, where the machine has
     /// several kinds.
     pub fn core_of(&self, row: &Direct) -> Option<&'static str> {
         let [cpu] = row.cpus[..] else { return None };
@@ -174,7 +174,7 @@ pub struct Direct {
     pub tasks: Tasks,
     /// `same-cpu`, `smt-sibling`, `shared-l2`, `shared-l3`, `same-package`, `other-package`, `other-core-kind` or `unpinned`.
     pub placement: Placement,
-    /// Processors the tasks were pinned to; empty when unpinned.
+    /// CPUs the tasks were pinned to; empty when unpinned.
     pub cpus: Vec<u32>,
     /// `normal` or `fifo`.
     pub class: Class,
@@ -291,7 +291,7 @@ pub struct Knee {
     pub agrees: bool,
 }
 
-/// What a message through a pipe or a socket takes, one write and one read, when nobody has to be woken for it: all messages are
+/// What a message through a pipe or a socket takes, one write and one read, when no task has to be woken: all messages are
 /// written, then all are read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
@@ -299,7 +299,7 @@ pub struct Message {
     pub carrier: Carrier,
     /// Where the writer and the reader run: `same-cpu` (one task does both), `shared-l3`, ...
     pub placement: Placement,
-    /// The processors, of the writer and of the reader.
+    /// The CPUs, of the writer and of the reader.
     pub cpus: Vec<u32>,
     /// Pipes or sockets that are written before the first is read.
     pub channels: u32,
@@ -307,9 +307,9 @@ pub struct Message {
     pub depth: u32,
     /// Length of a message, bytes.
     pub message_bytes: u64,
-    /// One write and one read, ns; between processors with a share of handing over, which all messages of a round have in common.
+    /// One write and one read, ns; between CPUs with a share of handing over, which all messages of a round have in common.
     pub message_ns: Estimate,
-    /// Between processors: the same by one task on the writer's, batch by batch beside it, ns.
+    /// Between CPUs: the same by one task on the writer's, batch by batch beside it, ns.
     pub one_cpu_ns: Option<f64>,
 }
 
@@ -340,13 +340,13 @@ pub struct Noise {
     pub rejected: u32,
     /// Batches left out, by reason.
     pub reasons: Vec<NoiseReason>,
-    /// Time the hypervisor gave to others on the processors used, as a share of the run; absent where it is not counted.
+    /// Time the hypervisor gave to others on the CPUs used, as a share of the run; absent where it is not counted.
     pub steal_share: Option<f64>,
-    /// Time other tasks ran on the processors used, as a share of the run.
+    /// Time other tasks ran on the CPUs used, as a share of the run.
     pub foreign_share: Option<f64>,
     /// Spread of a fixed spin loop over the run (coefficient of variation): the machine's own noise.
     pub spin_cov: Option<f64>,
-    /// Time the run's control group was throttled, ns; absent where it is not counted.
+    /// Time the run's cgroup was throttled, ns; absent where it is not counted.
     pub throttled_ns: Option<u64>,
 }
 

@@ -6,7 +6,7 @@ mod synthetic;
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = PathBuf::from(std::env::args().nth(1).ok_or("name the folder to write to")?);
+    let folder = PathBuf::from(std::env::args().nth(1).ok_or("name the directory to write to")?);
     std::fs::create_dir_all(&folder)?;
     let mut json = serde_json::to_string_pretty(&synthetic::full(synthetic::SERVER))?;
     json.push('\n');

@@ -18,7 +18,7 @@ fn document(name: &str) -> Document {
 fn tiers() -> Tiers {
     match document("gcf") {
         Document::Tiers(tiers) => *tiers,
-        Document::Response(_) => unreachable!("a folder holds a study"),
+        Document::Response(_) => unreachable!("a directory holds a study"),
     }
 }
 
@@ -258,7 +258,7 @@ fn switches_of_the_projects_handler_are_named_beside_a_function_of_ones_own() {
 
 #[test]
 fn a_study_whose_tiers_did_different_work_is_read_and_compares_nothing() {
-    let Document::Tiers(old) = document("old") else { unreachable!("that folder holds a study") };
+    let Document::Tiers(old) = document("old") else { unreachable!("that directory holds a study") };
     assert!(old.is_old());
     let done: Vec<u64> =
         old.invocations.iter().filter_map(|one| one.response.as_ref()?.work.as_ref()?.iterations).collect();

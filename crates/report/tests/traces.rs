@@ -210,7 +210,7 @@ fn control_groups_have_a_table_when_there_are_several() {
     let section = &html[html.find("id=\"control-groups\"").unwrap()..];
     let section = &section[..section.find("</section>").unwrap()];
     assert!(section.contains("web<") && section.contains("101 more control groups"), "{section}");
-    // What is throttled, and what has no quota.
+    // Throttled groups, and groups without a quota.
     assert!(section.contains("450") && section.contains('–'), "{section}");
 }
 

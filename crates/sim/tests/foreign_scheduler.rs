@@ -91,7 +91,7 @@ fn beerland_runs_as_published() {
     let run_ns: u64 = stats.cpus.iter().map(|cpu| cpu.run_ns).sum();
     assert!(outcome.makespan_ns < run_ns / 4 * 12 / 10, "{} ns for {run_ns} ns of work", outcome.makespan_ns);
     assert!(stats.wakeups == 1200 && stats.voluntary >= 1200 && stats.involuntary > 100);
-    // Who sleeps does not wait behind all who compute.
+    // A task that sleeps does not wait behind all that compute.
     let longest = stats.tasks.iter().skip(1).step_by(2).map(|task| task.longest_wait_ns).max();
     assert!(longest < Some(60_000_000), "{longest:?}");
 

@@ -218,7 +218,7 @@ fn work_of(workload: &Workload, task: &TaskSpec) -> u64 {
     once * u64::from(*times) * 1024
 }
 
-/// Nobody runs on two CPUs, each switch begins where the last one ended, and time does not go back.
+/// No task runs on two CPUs, each switch begins where the last one ended, and time does not go back.
 fn check_story(machine: &Machine, story: &Story) -> Result<(), TestCaseError> {
     let mut on_cpu: Vec<Option<usize>> = vec![None; machine.cpus.len()];
     let mut last_ns = 0;

@@ -54,7 +54,7 @@ fn workload(tasks: &[(&[Op], u8, u64)]) -> Workload {
     }
 }
 
-/// Who comes onto the only CPU, and when, in ms; `None` is the idle task.
+/// The tasks that come onto the only CPU, and when, in ms; `None` is the idle task.
 fn schedule(workload: Workload, policy: impl Policy) -> Vec<(u64, Option<usize>)> {
     let engine =
         Engine::new(Machine::uniform(1), costs(), workload, policy, Kept::default(), Options::default());
@@ -217,7 +217,7 @@ fn longest_wait_ms(tasks: u64, policy: impl Policy) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Round robin: all others have a slice. Under the fair classes nobody falls behind by more than a slice and a tick for each of
+    /// Round robin: all others have a slice. Under the fair classes no task falls behind by more than a slice and a tick for each of
     /// the others (EEVDF's bound on lag; CFS's period), twice that while the first slices differ.
     #[test]
     fn nobody_starves(tasks in 2_u64..30) {

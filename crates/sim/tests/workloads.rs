@@ -56,7 +56,7 @@ fn every_workload_by_name_ends_under_every_policy() {
 
 #[test]
 fn a_task_that_sleeps_is_no_buddy_under_cfs() {
-    // Somebody is preempted by whom it wakes, comes back at once and sleeps: who is picked next must be in the queue.
+    // A task is preempted by one that it wakes, comes back at once and sleeps: the next pick must be in the queue.
     let workload = Spec::of_name("hackbench:groups=4,loops=50").unwrap();
     let machine = named("2", &Host::default()).unwrap();
     let workload = workload.workload(&machine).unwrap();

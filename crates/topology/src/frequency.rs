@@ -1,4 +1,4 @@
-//! Who decides the processors' frequency.
+//! The driver that sets the CPUs' frequency.
 
 use crate::files::Files;
 use crate::host::{Cpu, Frequency};
@@ -7,7 +7,7 @@ const SYSFS: &str = "sys/devices/system/cpu";
 
 /// Reads driver, governor and boost; absent in most virtual machines, where the host decides.
 pub(crate) fn read(files: &Files, cpus: &[Cpu]) -> Frequency {
-    // The first processor that has them: processor 0 may be off, and its folder gone.
+    // The first CPU that has them: CPU 0 may be off, and its directory gone.
     let policy =
         |name: &str| cpus.iter().find_map(|cpu| files.word(&format!("{SYSFS}/cpu{}/cpufreq/{name}", cpu.id)));
     Frequency { driver: policy("scaling_driver"), governor: policy("scaling_governor"), boost: boost(files) }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Host {
     /// Instruction set architecture as `uname -m` names it.
     pub architecture: String,
-    /// Processor model as the machine names it.
+    /// CPU model as the machine names it.
     pub cpu_model: Option<String>,
-    /// The processors that are present, by number.
+    /// The CPUs that are present, by number.
     pub cpus: Vec<Cpu>,
     /// The caches, level 1 first; one entry for each physical cache.
     pub caches: Vec<Cache>,
@@ -19,7 +19,7 @@ pub struct Host {
     pub numa_nodes: Vec<NumaNode>,
     /// Main memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Who decides the processors' frequency.
+    /// The driver that sets the CPUs' frequency.
     pub frequency: Frequency,
     /// What stands between this system and the hardware.
     pub virtualisation: Virtualisation,
@@ -46,7 +46,7 @@ impl Host {
     }
 }
 
-/// One logical processor.
+/// One logical CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     /// The kernel's number.
@@ -59,7 +59,7 @@ pub struct Cpu {
     pub package: Option<u32>,
     /// Number of its die.
     pub die: Option<u32>,
-    /// Processors on the same core, this one among them.
+    /// CPUs on the same core, this one among them.
     pub smt_siblings: Vec<u32>,
     /// Its NUMA node.
     pub numa_node: Option<u32>,
@@ -97,7 +97,7 @@ pub struct Cache {
     pub line_bytes: Option<u32>,
     /// Ways of associativity.
     pub ways: Option<u32>,
-    /// Processors that share it.
+    /// CPUs that share it.
     pub shared_by: Vec<u32>,
 }
 
@@ -118,18 +118,18 @@ pub enum CacheKind {
 pub struct NumaNode {
     /// The kernel's number.
     pub id: u32,
-    /// Its processors.
+    /// Its CPUs.
     pub cpus: Vec<u32>,
     /// Its memory in bytes.
     pub memory_bytes: Option<u64>,
 }
 
-/// Who decides the frequency.
+/// The driver that sets the frequency.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Frequency {
     /// cpufreq driver.
     pub driver: Option<String>,
-    /// cpufreq governor of the first processor.
+    /// cpufreq governor of the first CPU.
     pub governor: Option<String>,
     /// Whether boost (turbo) is on.
     pub boost: Option<bool>,
@@ -160,7 +160,7 @@ pub struct Kernel {
     pub preemption_source: Option<String>,
     /// Whether user and kernel page tables are apart (Meltdown mitigation); a switch then costs more.
     pub page_table_isolation: Option<bool>,
-    /// Known weaknesses of the processor and what is done about each.
+    /// Known weaknesses of the CPU and what is done about each.
     pub mitigations: Vec<Mitigation>,
     /// Whether the kernel was built with sched_ext.
     pub sched_ext: Option<bool>,
@@ -202,28 +202,28 @@ pub struct Mitigation {
 /// What this process may use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Processors this process may run on: its affinity (which the cpuset bounds), without those that are off.
+    /// CPUs this process may run on: its affinity (which the cpuset bounds), without those that are off.
     pub allowed_cpus: Vec<u32>,
-    /// The tightest CPU quota of its control groups.
+    /// The tightest CPU quota of its cgroups.
     pub cpu_quota: Option<CpuQuota>,
-    /// The tightest memory limit of its control groups, in bytes.
+    /// The tightest memory limit of its cgroups, in bytes.
     pub memory_limit_bytes: Option<u64>,
     /// Memory that can be taken without swapping, in bytes: what the machine has available (`MemAvailable`) or what the
-    /// control groups leave of their limits, whichever is less.
+    /// cgroups leave of their limits, whichever is less.
     pub available_memory_bytes: Option<u64>,
-    /// Versions of the control groups that are mounted: 1, 2.
+    /// Versions of the cgroups that are mounted: 1, 2.
     pub cgroup_versions: Vec<u32>,
     /// Effective user id.
     pub effective_uid: u32,
     /// Effective capabilities, one bit each (`CapEff`).
     pub effective_capabilities: u64,
-    /// Highest real-time priority the limits grant (the soft `RLIMIT_RTPRIO`); `u64::MAX` is no limit.
+    /// Highest real-time priority the limits grant (the soft `RLIMIT_RTPRIO`); `u64::MAX` means no limit.
     pub realtime_priority_limit: Option<u64>,
     /// `kernel.perf_event_paranoid`.
     pub perf_event_paranoid: Option<i64>,
     /// `kernel.unprivileged_bpf_disabled`.
     pub unprivileged_bpf_disabled: Option<i64>,
-    /// `kernel.sched_rt_runtime_us`; -1 is no limit.
+    /// `kernel.sched_rt_runtime_us`; -1 means no limit.
     pub sched_rt_runtime_us: Option<i64>,
 }
 
@@ -234,14 +234,14 @@ pub struct CpuQuota {
     pub quota_us: u64,
     /// Length of the period, µs.
     pub period_us: u64,
-    /// Version of the control group that sets it.
+    /// Version of the cgroup that sets it.
     pub cgroup_version: u32,
-    /// Directory of that control group, e.g. `/sys/fs/cgroup/app.slice`.
+    /// Directory of that cgroup, e.g. `/sys/fs/cgroup/app.slice`.
     pub path: String,
 }
 
 impl CpuQuota {
-    /// The quota in processors: 0.1 is a tenth of one.
+    /// The quota in CPUs: 0.1 is a tenth of one.
     pub fn cpus(&self) -> f64 {
         self.quota_us as f64 / self.period_us as f64
     }

@@ -47,7 +47,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// A figure that could not be measured, recorded or read. It stands in the place of a zero that nobody counted.
+/// A figure that could not be measured, recorded or read. It takes the place of a zero that was not counted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Unavailable {
     /// What.

@@ -37,7 +37,7 @@ pub struct Header {
     pub totals: Totals,
     /// Our counts beside the kernel's.
     pub reconciliation: Vec<Reconciliation>,
-    /// Events that were lost, by processor and kind; empty when none were.
+    /// Events that were lost, by CPU and kind; empty when none were.
     pub lost: Vec<Lost>,
     /// Where each column came from, such as `tasks.wait_ns` from `bpf`.
     pub sources: BTreeMap<String, String>,
@@ -147,7 +147,7 @@ pub enum Ended {
     Interrupted,
     /// The disk became full; the Trace ends there.
     DiskFull,
-    /// The processes or the control group that were recorded ended.
+    /// The processes or the cgroup that were recorded ended.
     TargetGone,
     /// The recorder failed.
     Failed,
@@ -183,7 +183,7 @@ pub enum Scope {
         /// The processes asked for.
         pids: Vec<u32>,
     },
-    /// A control group and those below it.
+    /// A cgroup and those below it.
     Cgroup {
         /// Its path below the hierarchy's root, such as `/system.slice/nginx.service`.
         path: String,
@@ -197,17 +197,17 @@ pub enum Scope {
 pub struct Totals {
     /// Context switches.
     pub context_switches: SwitchTotals,
-    /// Moves of tasks between processors.
+    /// Moves of tasks between CPUs.
     pub migrations: MigrationTotals,
     /// Wake-ups.
     pub wakeups: Option<u64>,
-    /// Time of processors.
+    /// Time of CPUs.
     pub cpu_ns: CpuTime,
     /// Processes.
     pub processes: ProcessTotals,
     /// Threads created, those of new processes among them.
     pub threads_created: Option<u64>,
-    /// What the quota of the control group took; absent without a quota or where it is not counted.
+    /// What the quota of the cgroup took; absent without a quota or where it is not counted.
     pub throttled: Option<Throttled>,
     /// Pressure stall information, by resource; empty where the kernel has none.
     pub pressure: Vec<Pressure>,
@@ -226,18 +226,18 @@ pub struct SwitchTotals {
     pub idle: Option<u64>,
 }
 
-/// Migrations by the nearest cache that the two processors share.
+/// Migrations by the nearest cache that the two CPUs share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MigrationTotals {
     /// Within a level 2 cache.
     pub same_l2: Option<u64>,
     /// Within a level 3 cache, not a level 2 cache.
     pub same_l3: Option<u64>,
-    /// Between processors that share neither.
+    /// Between CPUs that share neither.
     pub across: Option<u64>,
 }
 
-/// Time of processors by use, ns, as `/proc/stat` divides it.
+/// Time of CPUs by use, ns, as `/proc/stat` divides it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuTime {
     /// In programs.
@@ -269,14 +269,14 @@ pub struct ProcessTotals {
     pub peak: Option<u64>,
 }
 
-/// What a control group's quota took, as `cpu.stat` counts it.
+/// What a cgroup's quota took, as `cpu.stat` counts it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttled {
     /// Periods in which the group wanted to run.
     pub periods: u64,
     /// Of those, the ones in which it was stopped.
     pub throttled_periods: u64,
-    /// Time it was stopped, ns, summed over processors.
+    /// Time it was stopped, ns, summed over CPUs.
     pub throttled_ns: u64,
 }
 
@@ -326,7 +326,7 @@ impl Reconciliation {
 /// Events that were lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lost {
-    /// The processor; absent when it is not known.
+    /// The CPU; absent when it is not known.
     pub cpu: Option<u32>,
     /// How many.
     pub events: u64,
@@ -337,9 +337,9 @@ pub struct Lost {
 /// What recording itself took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecorderCost {
-    /// Processor time of the recorder's own process while it recorded, ns.
+    /// CPU time of the recorder's own process while it recorded, ns.
     pub cpu_ns: Option<u64>,
-    /// Processor time of its programs in the kernel, ns.
+    /// CPU time of its programs in the kernel, ns.
     pub bpf_ns: Option<u64>,
     /// Most memory it held, kernel maps included.
     pub memory_bytes: Option<u64>,
@@ -352,7 +352,7 @@ pub struct Table {
     pub name: String,
     /// Its rows, in all files.
     pub rows: u64,
-    /// Its files within the folder, in order.
+    /// Its files within the directory, in order.
     pub files: Vec<String>,
 }
 

@@ -61,8 +61,8 @@ pub(crate) trait TableSource {
 /// How the page of the columns begins.
 const PAGE: &str = "# Columns of a Trace
 
-The tables of a [Trace](formats.md), from the program's own list of their columns. Times are in nanoseconds and count from the start. What may be
-absent is unavailable then, with its reason in the header; it is never zero in that case. How two parts of one recording merge is in the last
+The tables of a [Trace](formats.md), from the program's own list of their columns. Times are in nanoseconds and count from the start. A value that
+is absent has its reason in the header; it is never zero instead. How two parts of one recording merge is in the last
 column: rows of one key become one row.
 ";
 

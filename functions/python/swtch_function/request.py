@@ -123,13 +123,13 @@ def _checked(name: str, value: Any, default: Any) -> Any:
         return _methods(value)
     if isinstance(default, bool):
         if not isinstance(value, bool):
-            raise BadRequest(f"{name} is {_shown(value)}, neither true nor false")
+            raise BadRequest(f"{name} is {_shown(value)}; it must be true or false")
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise BadRequest(f"{name} is {_shown(value)}, no number")
+        raise BadRequest(f"{name} is {_shown(value)}, not a number")
     if isinstance(default, int) and not name.endswith("_ms"):
         if value != int(value):
-            raise BadRequest(f"{name} is {_shown(value)}, no whole number")
+            raise BadRequest(f"{name} is {_shown(value)}, not a whole number")
         value = int(value)
     if name in _ABOVE_ZERO and not 0 < value <= _ABOVE_ZERO[name]:
         raise BadRequest(f"{name} is {_shown(value)}; it must be above 0 and at most {_ABOVE_ZERO[name]:.0f}")
@@ -141,7 +141,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
 
 def _methods(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise BadRequest(f"methods is {_shown(value)}, no list of names")
+        raise BadRequest(f"methods is {_shown(value)}, not a list of names")
     for place, method in enumerate(value):
         if method not in METHODS:
             raise BadRequest(f"there is no method {_shown(method)} in Python; there are {', '.join(METHODS)}")

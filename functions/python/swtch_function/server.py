@@ -29,7 +29,7 @@ def serve(listen: str, respond: Answer | None = None, platform: str = "local") -
     try:
         server = ThreadingHTTPServer((name, int(port)), _handler(respond))
     except OSError as error:
-        print(f"error: {listen} cannot be listened at: {error.strerror}", file=sys.stderr)
+        print(f"error: {listen} cannot be used to listen: {error.strerror}", file=sys.stderr)
         return 1
     server.daemon_threads = True
     signal.signal(signal.SIGTERM, _interrupt)

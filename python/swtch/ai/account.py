@@ -124,7 +124,7 @@ def account(first: Sample, last: Sample, cpu_count: int) -> Account:
     if foreign_ns < -tolerance:
         why = (
             f"the parts add up to {100 * (1 - foreign_ns / capacity_ns):.0f} % of the CPUs' time: "
-            "a hypervisor takes CPUs also while the kernel counts them as idle"
+            "a hypervisor also takes CPUs that the kernel counts as idle"
         )
         return Account(window_ns, cpu_count, own_ns, measuring_ns, None, None, steal_ns, tolerance, why)
     return Account(

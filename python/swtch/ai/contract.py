@@ -165,7 +165,7 @@ class Collector:
                 f"the last line ({self._line_number + 1}) is cut off after {len(self._rest)} bytes"
             )
         elif self.ready is None and self.error is None:
-            self.truncated = "the workload ended before it said that it was ready"
+            self.truncated = "the workload ended before it reported that it was ready"
         elif self._open:
             self.truncated = f"{len(self._open)} spans began and did not end"
 
@@ -210,7 +210,7 @@ class Collector:
                 json.dumps(event, ensure_ascii=False).encode("utf-8")
         # A number of thousands of digits is a ValueError too; nesting without end exhausts the parser's stack.
         except (ValueError, RecursionError) as error:
-            raise self._wrong(f"no JSON object in UTF-8 ({error})") from None
+            raise self._wrong(f"not a JSON object in UTF-8 ({error})") from None
         if not isinstance(event, dict):
             raise self._wrong(f"a JSON object was expected, not {_shown(event)}")
         return event

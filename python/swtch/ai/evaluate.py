@@ -187,7 +187,7 @@ def _recorded(row: dict[str, Any], seen: Seen, trace: Trace, price: str | None) 
             row["unavailable"].append(
                 {
                     "what": "beginning",
-                    "why": "it cannot be shown that the recorder saw the first switch; the first inferences may be missing",
+                    "why": "the recording may begin too late: the first inferences may be missing",
                 }
             )
         running = [task["tid"] for task in rows if task["run_ns"]]
@@ -310,7 +310,7 @@ def _fill_rates(
         "interrupts": interrupts_per_s,
     }
     if of_cpus is None:
-        row["unavailable"].append({"what": "cpu", "why": "the run was over before it was looked at twice"})
+        row["unavailable"].append({"what": "cpu", "why": "the run ended before a second snapshot"})
         return
     if of_cpus.why is not None:
         row["unavailable"].append({"what": "cpu", "why": of_cpus.why})

@@ -120,7 +120,7 @@ def run_once(
     with cgroup.group(PROGRAM, job.id, limits) as group:
         if group.directory is None:
             if job.settings.cpu_quota is not None:
-                raise AiError(f"--quota cannot be kept: {group.why}")
+                raise AiError(f"cannot apply --quota: {group.why}")
             row["unavailable"].append({"what": "cgroup", "why": group.why})
         try:
             with (

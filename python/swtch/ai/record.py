@@ -137,7 +137,7 @@ class _Program:
         attached, steady_since = 0, started
         while time.monotonic() - started < _BEGIN_LIMIT_S:
             if self._process.poll() is not None:
-                raise AiError(f"the recording could not begin: {self._complaint()}")
+                raise AiError(f"cannot begin the recording: {self._complaint()}")
             now = time.monotonic()
             found = _attached(self._process.pid)
             if found != attached or not _sleeps(self._process.pid):
@@ -189,7 +189,7 @@ class _Program:
     def _complaint(self) -> str:
         self._err.seek(0)
         lines = [line.strip() for line in self._err.read().splitlines() if line.strip()]
-        return lines[-1] if lines else f"it ended with status {self._process.returncode} and said nothing"
+        return lines[-1] if lines else f"it ended with status {self._process.returncode} without a message"
 
 
 def _attached(pid: int) -> int:

@@ -92,7 +92,7 @@ def keep(path: Path, refused: Mapping[str, Any]) -> None:
 
 def refused(why: Refused, place: Path) -> str:
     """Which figures contradict what, where they are kept and what to do, in a line."""
-    return f"{why}; this is a defect of swtch: no figure of it is shown, please report it with {place}"
+    return f"{why}; this is a defect of swtch: no figure is shown; please report it with {place}"
 
 
 def read(path: os.PathLike[str] | str) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def check(document: Any) -> str | None:
         if run.get("outcome") not in OUTCOMES:
             return f"the outcome of {run['id']} is {run.get('outcome')!r}, none of {', '.join(OUTCOMES)}"
         if run["outcome"] != "complete" and not run.get("error"):
-            return f"{run['id']} is {run['outcome']}, and does not say why"
+            return f"{run['id']} is {run['outcome']}, without a reason"
     try:
         if document["schema"] == SCHEMA:
             refuse(_native.check_study, document)
@@ -149,5 +149,5 @@ def new_directory(asked: Path | None) -> Path:
     Raises `AiError` when there is a study in it already.
     """
     if asked is not None and (asked / FILE).exists():
-        raise AiError(f"there is a study in {asked} already; give another directory, or remove it")
+        raise AiError(f"{asked} has a study already; give another directory, or remove it")
     return make_directory(asked, DEFAULT_DIRECTORY)

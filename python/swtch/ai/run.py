@@ -264,7 +264,7 @@ def _check_usage(options: argparse.Namespace) -> None:
     if options.install and options.suite is None:
         raise WrongUsage("--install is for --suite only")
     if options.device == "cuda" and (options.program or options.after):
-        raise WrongUsage("--device is for models; a program chooses by itself where it runs")
+        raise WrongUsage("--device is for models; a program chooses its own device")
 
 
 def _subjects(options: argparse.Namespace) -> list[Subject]:

@@ -39,11 +39,11 @@ def why_not(name: str, whole_machine: bool = False) -> str | None:
     status = _status()
     if not status["sched_ext"]:
         reasons = [row["why"] for row in status["unavailable"]]
-        return reasons[0] if reasons else "the kernel here has no sched_ext"
+        return reasons[0] if reasons else "this kernel has no sched_ext"
     if os.geteuid() != 0:
-        return "loading a scheduler takes root"
+        return "loading a scheduler needs root"
     if status["state"] == "enabled":
-        return f"the scheduler {status['ops']} is loaded already; end it first"
+        return f"the scheduler {status['ops']} is loaded already; stop it first"
     try:
         program(name)
     except AiError as error:
@@ -71,7 +71,7 @@ def program(name: str) -> Path:
 
 
 def lacks_kernel() -> bool:
-    """Whether no scheduler can be loaded because the kernel here has no sched_ext; a virtual machine's has."""
+    """Whether no scheduler can be loaded because this kernel has no sched_ext; a virtual machine's has."""
     return not _status()["sched_ext"]
 
 

@@ -126,7 +126,7 @@ class Study:
 
     def _left_out(self, jobs: Iterable[Job]) -> None:
         names = ", ".join(job.id for job in jobs)
-        why = "they would have taken longer than there was time"
+        why = "the time was too short for them"
         self.document["unavailable"].append({"what": f"runs: {names}", "why": why})
         self.write()
 

@@ -63,7 +63,7 @@ def run_suite(options: argparse.Namespace) -> int:
 
     if options.runs not in (None, 1) or options.weights is not None:
         raise WrongUsage(
-            "--suite runs once and with the benchmark's own weights; leave --runs and --weights out"
+            "--suite runs once, with the benchmark's own weights; remove --runs and --weights"
         )
     program = python(options.install)
     may_use = usable(host())

@@ -60,7 +60,7 @@ def interpreter() -> str:
         if found is not None:
             return found
     raise AiError(
-        f"TensorFlow {_TENSORFLOW} takes Python 3.8 to 3.11, and there is none on PATH; install one beside this {platform.python_version()}"
+        f"TensorFlow {_TENSORFLOW} needs Python 3.8 to 3.11, and PATH has none; install one in addition to this {platform.python_version()}"
     )
 
 
@@ -68,7 +68,7 @@ def _install(place: Path) -> None:
     free = shutil.disk_usage(_existing(place)).free
     if free < SIZE_GB * 1e9:
         raise AiError(
-            f"{place} needs {SIZE_GB} GB and {free / 1e9:.1f} GB are free; set XDG_CACHE_HOME elsewhere"
+            f"{place} needs {SIZE_GB} GB and {free / 1e9:.1f} GB are free; set XDG_CACHE_HOME to a larger file system"
         )
     print(f"swtch ai: installing AI Benchmark {VERSION} and {tensorflow()} into {place}", file=sys.stderr)
     base = interpreter()

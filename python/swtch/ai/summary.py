@@ -57,13 +57,13 @@ def first_lines(study: Mapping[str, Any]) -> list[str]:
     lines = []
     if met:
         lines.append(
-            f"{len(met)} of {len(runs)} runs were disturbed ({interference(runs)}): that alone can explain differences between their "
-            "throughputs and latencies; switches for each inference depend on it less"
+            f"{len(met)} of {len(runs)} runs were disturbed ({interference(runs)}): do not trust differences between their "
+            "throughputs and latencies; switches per inference are affected less"
         )
     unknown = [run for run in runs if run["cpu"] is not None and run["cpu"].get("foreign_ns") is None]
     if unknown:
         lines.append(
-            f"Whether others disturbed {len(unknown)} of {len(runs)} runs is not known; the reasons are below"
+            f"It is unknown whether other load disturbed {len(unknown)} of {len(runs)} runs; the reasons are below"
         )
     return lines + [f"Not decided: {text}" for text in study["undecided"]]
 

@@ -194,7 +194,7 @@ def verdict(summaries: Sequence[Summary], default: Settings) -> dict[str, Any] |
     before = next((one for one in ranked if one.settings == default), None)
     test = None if before is None else found.get(before.settings)
     advice = None if before is None or test is None else advise_pair(before, best, test)
-    text = f"Fastest of what was tried for {best.workload['name']}: {best.settings.label}, {speed.median:.3g} images/s"
+    text = f"Fastest setting tried for {best.workload['name']}: {best.settings.label}, {speed.median:.3g} images/s"
     text += f" ({speed.ci_low:.3g} to {speed.ci_high:.3g}, {best.runs} runs)"
     text += f"; {_against(before, best, default, advice, test)}"
     if as_good:
@@ -213,7 +213,7 @@ def _cannot(ranked: Sequence[Summary], met: Sequence[Summary]) -> str:
     """Why there is no best, and what to do."""
     runs, disturbed = sum(one.runs for one in ranked), sum(one.disturbed for one in met)
     return (
-        f"It cannot be decided which settings are best for {ranked[0].workload['name']}: {disturbed} of {runs} runs of the "
+        f"Cannot decide which settings are best for {ranked[0].workload['name']}: {disturbed} of {runs} runs of the "
         f"{len(ranked)} finalists were disturbed ({met[0].interference}). Run again when the machine is idle, or with CPUs that nothing "
         "else uses; the disturbed runs are in the study"
     )
@@ -227,7 +227,7 @@ def _against(
     if before is None:
         return f"the default ({default.label}) could not be measured"
     if advice is None:
-        return f"the default ({default.label}) is as good, as far as {min(before.runs, best.runs)} runs of each can tell"
+        return f"the default ({default.label}) is as good, as far as {min(before.runs, best.runs)} runs of each can show"
     gain = advice.gain
     return (
         f"{gain.median:.2f} x the default ({default.label}; {gain.ci_low:.2f} to {gain.ci_high:.2f}; {test})"
@@ -247,7 +247,7 @@ def _schedulers(options: argparse.Namespace, subject: Subject, study: Study) -> 
         else:
             study.document["unavailable"].append({"what": f"scheduler {name}", "why": reason})
     if not here:
-        raise WrongUsage(f"none of the schedulers {options.policies} can be loaded here; give stock")
+        raise WrongUsage(f"none of the schedulers {options.policies} can be loaded here; use stock")
     return here, for_vm
 
 

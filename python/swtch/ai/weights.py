@@ -60,13 +60,13 @@ def load_weights(graph: Graph, directory: os.PathLike[str] | str) -> dict[str, A
         archive = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise WeightsError(
-            f"there are no weights {path}; they are one .npz a model, named after it (`swtch ai list`)"
+            f"there are no weights at {path}; expected one .npz per model, with its name (`swtch ai list`)"
         ) from None
     # numpy takes a file that is not an archive for a pickle, and refuses it with a ValueError.
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise WeightsError(f"the weights {path} cannot be read ({error}); is it a whole .npz file?") from None
     if not hasattr(archive, "files"):
-        raise WeightsError(f"{path} holds one bare array; an .npz with an array for each name was expected")
+        raise WeightsError(f"{path} holds one array without a name; expected an .npz with an array for each name")
     with archive:
         _check_names(path, graph.initialisers, archive.files)
         return {one.name: _fitting(path, one, archive) for one in graph.initialisers}
@@ -100,7 +100,7 @@ def _check_names(path: Path, initialisers: Sequence[Initialiser], found: Sequenc
         )
     if extra:
         raise WeightsError(
-            f"the weights {path} have {extra[0]!r}, which the model has not; is it another model's file?"
+            f"the weights {path} have {extra[0]!r}, which the model does not have; is it another model's file?"
         )
 
 

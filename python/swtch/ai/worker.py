@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         workload = Workload()
     except (ValueError, OSError) as error:
-        return _failed(f"the workload contract cannot be kept: {error}", status=2)
+        return _failed(f"cannot follow the workload contract: {error}", status=2)
     try:
         _work(models[0], options, workload)
     except AiError as error:
@@ -75,7 +75,7 @@ def _work(model: Model, options: argparse.Namespace, workload: Workload) -> None
     workload.reserve(min(inferences, int(duration_s * 2e9 / slowest_ns) + 1))
     workload.ready(**facts, load_s=load_s, peak_rss_bytes=peak_rss_bytes(), thread_count=_thread_count())
     if not workload.wait_for_go():
-        raise AiError("the host ended before it said go")
+        raise AiError("the host ended before it sent go")
     output = _measured(session, feed, workload, duration_s, inferences)
     workload.finish(
         inferences=workload.spans,

@@ -77,7 +77,7 @@ def _cheapest(same: Sequence[Cell], fee_usd: float | None) -> dict[str, Any] | N
         worst = sum(dearest.cost_usd.values()) / len(dearest.cost_usd)
         text += f"; {dearest.tier} costs {figure(worst / cost['mean'], 2)} times as much"
     if n < _FEWEST:
-        text += f"; seen {'once' if n == 1 else f'{n} times'}, too seldom to tell tiers apart"
+        text += f"; seen {'once' if n == 1 else f'{n} times'}, too few to distinguish tiers"
     elif as_cheap:
         text += f"; not distinguishable from it: {', '.join(as_cheap)}"
     evidence = {"cost_usd": cost, "others": others, "n": n}

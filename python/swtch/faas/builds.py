@@ -96,7 +96,7 @@ def tool(name: str, doing: str) -> str:
     """A program on PATH. Raises `CommandError` where it is not."""
     found = shutil.which(name)
     if found is None:
-        raise CommandError(f"{name} is not on PATH, which {doing} takes; install it")
+        raise CommandError(f"{name} is not on PATH and {doing} needs it; install it")
     return found
 
 
@@ -141,7 +141,7 @@ def _make(recipe: Recipe, program: str, directory: Path, log: Path) -> None:
         raise CommandError(f"{recipe.doing} failed: {one_line(str(error))}") from None
     if done.returncode != 0:
         why = reason(done.stdout) or f"{recipe.tools[0]} ended with status {done.returncode}"
-        raise CommandError(f"{recipe.doing} failed: {one_line(why)}; everything it said is in {log}")
+        raise CommandError(f"{recipe.doing} failed: {one_line(why)}; its whole output is in {log}")
 
 
 def reason(said: str) -> str:

@@ -31,7 +31,7 @@ def functions() -> Path:
         if directory.is_dir():
             return directory
     raise CommandError(
-        f"the handlers are not here; set {DIRECTORY_VARIABLE} to the project's directory functions"
+        f"the handlers are not installed; set {DIRECTORY_VARIABLE} to the directory `functions` of the project"
     )
 
 

@@ -53,5 +53,5 @@ def _check(platform: Platform, module: str, python: str) -> None:
         raise CommandError(f"{python} cannot be run ({error.strerror}); give another --python") from None
     if not there:
         raise CommandError(
-            f"{platform.name} needs {module}, which {python} has not; {python} -m pip install -r {platform.requirements}"
+            f"{platform.name} needs {module}, which {python} does not have; {python} -m pip install -r {platform.requirements}"
         )

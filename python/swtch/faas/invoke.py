@@ -151,7 +151,7 @@ def _complaint(answer: http.client.HTTPResponse, data: bytes, document: Any) -> 
 
 def _said(error: Exception, reached: bool) -> str:
     if isinstance(error, socket.gaierror):
-        return "its host is not known; is the address right?"
+        return "its host is unknown; is the address right?"
     if isinstance(error, ssl.SSLError):
         return one_line(f"no secure connection: {error.reason or error}")
     if isinstance(error, http.client.RemoteDisconnected) or isinstance(error, ConnectionResetError):

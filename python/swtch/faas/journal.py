@@ -115,8 +115,8 @@ class Journal:
                 if number == 1:
                     if line["journal"] == 1:
                         raise CommandError(
-                            f"{self.path} is of an older swtch, whose tiers did different amounts of work: "
-                            "no invocation can be added to it; give another --out"
+                            f"{self.path} is from an older swtch, whose tiers did different amounts of work: "
+                            "invocations cannot be added; give another --out"
                         )
                     if line["journal"] != VERSION:
                         raise ValueError(f"version {line['journal']}")
@@ -128,7 +128,7 @@ class Journal:
                     self.lines.append(line)
             except (ValueError, KeyError, TypeError) as error:
                 raise CommandError(
-                    f"line {number} of {self.path} is not as this swtch writes it ({error}); give another --out"
+                    f"line {number} of {self.path} cannot be read by this swtch ({error}); give another --out"
                 ) from None
         self._whole = whole
 

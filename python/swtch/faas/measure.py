@@ -125,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
     response = reply.response
     if response is None:
         raise CommandError(
-            "the handler answered with something else than swtch/faas/1; are both of the same version?"
+            "the answer of the handler is not swtch/faas/1; do handler and swtch have the same version?"
         )
     print(json.dumps(response, indent=1) if options.json else text(response))
     return 0

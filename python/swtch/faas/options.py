@@ -35,7 +35,7 @@ def names(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
 
     def one(text: str) -> str:
         if text not in known:
-            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(known)}")
         return text
 
     return lambda text: each(text, one)

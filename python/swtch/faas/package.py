@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     platform = Platform(options.language, options.platform, options.architecture)
     if options.architecture is not None and not platform.is_compiled_for_one:
         raise WrongUsage(
-            f"--architecture is for what is compiled for one machine; {options.language} for {options.platform} runs on any"
+            f"--architecture is for handlers that are compiled for one machine; {options.language} for {options.platform} runs on any"
         )
     found = platform.files()
     write(options.out, found)
@@ -74,7 +74,7 @@ def write(out: Path, found: Mapping[str, bytes]) -> None:
             out.write_bytes(data if out.name.endswith(".tar") else gzip.compress(data, mtime=0))
         else:
             if out.exists() and (not out.is_dir() or any(out.iterdir())):
-                raise CommandError(f"{out} is there already and not empty; remove it, or give another name")
+                raise CommandError(f"{out} exists and is not empty; remove it, or give another name")
             unpack(out, found)
     except OSError as error:
         raise CommandError(f"{out} cannot be written ({error.strerror})") from None

@@ -54,7 +54,7 @@ class Platform:
             manifest = json.loads(path.read_text())
         except OSError:
             raise CommandError(
-                f"the handler in {language} has no {MANIFEST}, which says what platforms want"
+                f"the handler in {language} has no {MANIFEST}, which describes the platforms"
             ) from None
         except ValueError as error:
             raise CommandError(f"{path} is not JSON ({error})") from None

@@ -190,7 +190,7 @@ def _why(process: subprocess.Popen[bytes], api: RuntimeApi | None, group: cgroup
         return f"the function could not be initialised: {api.broken}"
     if group.counters().oom_kills:
         return "the function was killed by the kernel at the memory limit of its tier"
-    return f"the function ended with status {process.poll()}; its own words are above"
+    return f"the function ended with status {process.poll()}; its own output is above"
 
 
 def _end(process: subprocess.Popen[bytes], group: cgroup.Group) -> None:

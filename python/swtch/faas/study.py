@@ -90,7 +90,7 @@ def read(path: Path) -> dict[str, Any]:
         raise CommandError(f"{place} is not JSON ({error}); was it cut off?") from None
     if isinstance(found, dict) and found.get("schema") == OLD_SCHEMA:
         raise CommandError(
-            f"{place} is of an older swtch, whose tiers did different amounts of work; run the study again"
+            f"{place} is from an older swtch, whose tiers did different amounts of work; run the study again"
         )
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
         raise CommandError(f"{place} is not a study of tiers")
@@ -127,7 +127,7 @@ def _tier(plan: Plan, place: int, versions: Mapping[str, int | None], price: Pri
 
 def _disturbed(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dict[str, str]]:
     """Tiers at which unthrottled work took longer than throttled work."""
-    why = "unthrottled invocations took longer than those of the tier: other programs had the CPUs meanwhile"
+    why = "unthrottled invocations took longer than those of the tier: other programs used the CPUs meanwhile"
     return [
         {"what": f"rows.extra_usd of {row['tier']}", "why": why}
         for row in rows(plan, lines, price)

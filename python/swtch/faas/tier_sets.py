@@ -84,7 +84,7 @@ def check(tiers: TierSet, period_us: int, cpus: float) -> None:
             )
         if tier.cpus is not None and tier.cpus > cpus:
             raise WrongUsage(
-                f"{tier.name} has {tier.cpus:.3g} CPUs and this machine lets it have {cpus:g}; leave it out"
+                f"{tier.name} needs {tier.cpus:.3g} CPUs and this machine has {cpus:g} for it; remove the tier"
             )
 
 
@@ -101,7 +101,7 @@ def _read(path: Path) -> TierSet:
         document = json.loads(path.read_text())
     except OSError as error:
         raise WrongUsage(
-            f"there are no tiers {path} ({error.strerror}); give gcf-1, lambda, or a file"
+            f"there is no set of tiers {path} ({error.strerror}); give gcf-1, lambda, or a file"
         ) from None
     except ValueError as error:
         raise WrongUsage(f"{path} is not JSON ({error})") from None
@@ -127,9 +127,9 @@ def _from_document(row: Any, where: str) -> Tier:
         raise ValueError(f"{where} is not an object")
     memory_mb, cpus = row["memory_mb"], row["cpus"]
     if isinstance(memory_mb, bool) or not isinstance(memory_mb, int) or not 0 < memory_mb <= _MOST_MB:
-        raise ValueError(f"memory_mb of {where} is {memory_mb!r}, no whole number of MB")
+        raise ValueError(f"memory_mb of {where} is {memory_mb!r}, not a whole number of MB")
     if isinstance(cpus, bool) or not isinstance(cpus, (int, float)) or not 0 < cpus <= 4096:
-        raise ValueError(f"cpus of {where} is {cpus!r}, no number above 0")
+        raise ValueError(f"cpus of {where} is {cpus!r}, not a number above 0")
     name = str(row.get("name", f"{memory_mb} MB"))
     if name == UNTHROTTLED:
         raise ValueError(f"a tier cannot be called {UNTHROTTLED}")

@@ -228,11 +228,11 @@ def _conclude(
     if warning is not None:
         print(f"swtch faas: warning: {warning}", file=sys.stderr)
     if interrupted:
-        print(f"swtch faas: interrupted; go on with: swtch faas tiers --resume {directory}", file=sys.stderr)
+        print(f"swtch faas: interrupted; continue with: swtch faas tiers --resume {directory}", file=sys.stderr)
         return 130
     if runner.todo() and not runner.given_up:
         print(
-            f"swtch faas: there was no time for all; go on with: swtch faas tiers --resume {directory}",
+            f"swtch faas: time was too short for all invocations; continue with: swtch faas tiers --resume {directory}",
             file=sys.stderr,
         )
     outcomes = {line["outcome"] for line in runner.journal.lines}
@@ -243,7 +243,7 @@ def _announce(runner: Runner, directory: Path) -> None:
     todo = runner.todo()
     total_s = sum(map(runner.plan.guess_s, todo))
     done = len(runner.journal.lines)
-    before = f", {done} are there already" if done else ""
+    before = f", {done} are complete already" if done else ""
     if total_s > 2:
         print(
             f"swtch faas: {len(todo)} invocations{before}, about {left(total_s)}, into {directory}",
@@ -270,7 +270,7 @@ def _resumed(options: argparse.Namespace) -> tuple[Path, Plan]:
     for name in asked:
         if getattr(options, name):
             raise WrongUsage(
-                f"--{name.replace('_', '-')} and --resume exclude each other: a study goes on as it began"
+                f"--{name.replace('_', '-')} and --resume exclude each other: a study continues with its first options"
             )
     plan = Journal(directory).plan
     if plan is None:
@@ -283,7 +283,7 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
     if len(given) > 1:
         raise WrongUsage(f"--{given[0]} and --{given[1]} exclude each other; give one of them")
     if options.event is not None and given not in (["handler"], ["invoke"]):
-        raise WrongUsage("--event is for a function of yours; give --handler or --invoke too")
+        raise WrongUsage("--event is for your own function; give --handler or --invoke too")
     period_us = options.period or cgroup.PERIOD_US
     event = None if options.event is None else _event(options.event)
     if options.invoke:
@@ -304,7 +304,7 @@ def _plan(options: argparse.Namespace, cpus: float, architecture: str) -> Plan:
             raise WrongUsage(str(error)) from None
     own = options.handler is not None or event is not None
     if own and options.work:
-        raise WrongUsage("--work is for the project's handler; a function of yours brings its own")
+        raise WrongUsage("--work is for the project's handler; your own function decides its work")
     if options.handler is not None and not all(options.handler.partition(":")):
         raise WrongUsage(f"{options.handler!r} is not MODULE:FUNCTION, such as my_module:my_function")
     kind = "own" if options.handler else "url" if options.invoke else "handler"
@@ -346,7 +346,7 @@ def _deployed(
         memory_mb = platform.get("memory_mb") or _memory_mb(name)
         tiers.append(Tier(name or f"url {place + 1}", memory_mb, platform.get("cpus")))
     if len({tier.name for tier in tiers}) < len(tiers):
-        raise WrongUsage("two of --invoke have the same name")
+        raise WrongUsage("two --invoke options have the same name")
     own = event if all(handlers) else event or "{}"
     return TierSet(
         "deployed", "what the functions say of themselves, or their names", tuple(tiers), price

@@ -101,7 +101,7 @@ def test_single_events_join_the_spans() -> None:
         (b"nonsense\n", "no JSON object"),
         (b"\n", "no JSON object"),
         (b"[1]\n", "a JSON object was expected, not [1]"),
-        (b"\xff\xfe\n", "no JSON object in UTF-8"),
+        (b"\xff\xfe\n", "not a JSON object in UTF-8"),
         (b'{"event":"spans","event":"spans"}\n', "a key is there twice"),
         (b'{"event":"metrics","x":NaN}\n', "NaN is not JSON"),
         (b'{"event":"metrics","x":1e999}\n', "1e999 is too large"),
@@ -188,7 +188,7 @@ def test_a_stream_that_ends_anywhere_is_kept_up_to_there() -> None:
         if at_a_line_end:
             assert collector.truncated is None
         elif length == 0:
-            assert collector.truncated == "the workload ended before it said that it was ready"
+            assert collector.truncated == "the workload ended before it reported that it was ready"
         else:
             assert collector.truncated.startswith(f"the last line ({complete + 1}) is cut off after ")
 

@@ -71,7 +71,7 @@ def test_measuring_is_not_others():
 @pytest.mark.parametrize(
     ("last", "words"),
     [
-        (look(SECOND, SECOND, idle=SECOND, steal=SECOND), "also while the kernel counts them as idle"),
+        (look(SECOND, SECOND, idle=SECOND, steal=SECOND), "also takes CPUs that the kernel counts as idle"),
         (look(SECOND, SECOND, idle=SECOND, cpus=1), "has 1 of the 2 CPUs"),
         (look(SECOND, 0), "accounts for 0 %"),
         (look(SECOND, SECOND, idle=-SECOND), "went backwards"),

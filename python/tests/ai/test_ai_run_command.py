@@ -87,7 +87,7 @@ def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
         ("run 1 --quota -1", "is not a quota"),
         ("run 1 --quota 0", "is not a quota"),
         ("run 1 --device tpu", "invalid choice"),
-        ("run --device cuda -- true", "a program chooses by itself where it runs"),
+        ("run --device cuda -- true", "a program chooses its own device"),
         ("run --check-overhead 1,2", "--check-overhead takes one model"),
         ("run --check-overhead 1 --threads 1,2", "takes one value of each setting"),
         ("run --suite ai-benchmark --runs 2", "--suite runs once"),

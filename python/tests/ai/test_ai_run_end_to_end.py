@@ -189,7 +189,7 @@ def test_a_machine_that_records_nothing_is_told_of(tmp_path, usable, monkeypatch
     assert (row["switches"], row["trace"], row["wait_share_of_latency"]) == (None, None, None)
     assert row["latency_ns"]["p50"] >= 2e6
     assert row["unavailable"][0]["what"] == "recording"
-    assert "the recording could not begin: " in row["unavailable"][0]["why"]
+    assert "cannot begin the recording: " in row["unavailable"][0]["why"]
 
 
 def test_control_groups_are_removed_with_what_is_in_them():

@@ -103,7 +103,7 @@ def test_a_file_gives_back_what_was_saved(tmp_path, small) -> None:
         ({"conv__weight": np.zeros((3, 2, 3, 3), np.int32)}, "is int32; the model needs float32"),
         ({"conv__weight": None}, "lack 'conv.weight', which must have the shape (3, 2, 3, 3)"),
         ({"conv__weight": None, "dense__bias": None}, "(2 are missing)"),
-        ({"conv_9__weight": np.zeros(1, np.float32)}, "have 'conv_9.weight', which the model has not"),
+        ({"conv_9__weight": np.zeros(1, np.float32)}, "have 'conv_9.weight', which the model does not have"),
         ({"dense__bias": np.array([1, 2, np.nan, 4, 5], np.float32)}, "not finite"),
         ({"dense__bias": np.full(5, 1e300)}, "not finite"),
         ({"dense__bias": np.array([{}, {}, {}, {}, {}], dtype=object)}, "'dense.bias' in the weights"),

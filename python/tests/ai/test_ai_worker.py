@@ -79,7 +79,7 @@ def test_the_seed_decides_the_output(worker) -> None:
 def test_no_go_no_inferences(worker) -> None:
     ended = worker("1", "--duration", "5", go="stop\n")
     assert ended.status == 1 and len(ended.said.begin_ns) == 0
-    assert ended.said.error == "the host ended before it said go"
+    assert ended.said.error == "the host ended before it sent go"
 
 
 def test_sigterm_ends_it_early_with_everything_written(worker) -> None:

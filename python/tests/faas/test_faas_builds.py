@@ -129,7 +129,7 @@ def test_a_missing_tool_is_one_line(words, missing, tools, tmp_path, monkeypatch
     (tools / missing).unlink()
     assert main(words.split()) == 1
     err = capsys.readouterr().err
-    assert f"swtch faas: {missing} is not on PATH, which " in err and err.endswith(" takes; install it\n")
+    assert f"swtch faas: {missing} is not on PATH and " in err and err.endswith(" needs it; install it\n")
     assert err.count("\n") == 1
     assert not (tmp_path / "x.zip").exists() and not (tmp_path / "cache").exists()
 
@@ -167,7 +167,7 @@ def test_what_cannot_be_made_is_one_line_with_the_reason(name, language, tools, 
     tool(tools, name, f"#!/bin/sh\ncat <<'.'\n{said}.\nexit 3\n")
     assert main(["serve", language, "--platform", "lambda"]) == 1
     _, err, nothing = capsys.readouterr().err.split("\n")
-    assert f" failed: {why}; everything it said is in {tmp_path / 'cache'}" in err and nothing == ""
+    assert f" failed: {why}; its whole output is in {tmp_path / 'cache'}" in err and nothing == ""
     assert open(err.split(" is in ")[1]).read() == said
     # Nothing half made is taken for whole the next time.
     assert [one.suffix for one in builds.cache().iterdir()] == [".log"]

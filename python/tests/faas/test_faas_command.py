@@ -145,7 +145,7 @@ def without_tools(monkeypatch, directory):
         ("tiers --period 100us", "is not a period that the kernel takes, 1ms to 1s"),
         ("tiers --period 5ms", "128 MB would have 0.417 ms in each 5 ms, and the kernel's smallest quota is 1 ms (below it answers EINVAL); give --period 12ms or longer"),
         ("tiers --runs 0", "is not a whole number from 1"),
-        ("tiers --tiers gcf-7", "there are no tiers gcf-7"),
+        ("tiers --tiers gcf-7", "there is no set of tiers gcf-7"),
         ("tiers --tiers event.json", "event.json has no tiers: 'tiers' is missing"),
         ("tiers --tiers my_module.py", "is not JSON"),
         ("tiers --price-table gold", "there is no price table 'gold'; give azure-consumption"),
@@ -154,7 +154,7 @@ def without_tools(monkeypatch, directory):
         ("tiers --language python --handler a:b", "--language and --handler exclude each other"),
         ("tiers --handler my_module", "is not MODULE:FUNCTION"),
         ("tiers --handler a:b --work 1ms", "--work is for the project's handler"),
-        ("tiers --event event.json", "--event is for a function of yours"),
+        ("tiers --event event.json", "--event is for your own function"),
         ("tiers --handler a:b --event nothing.json", "the event nothing.json cannot be read"),
         ("tiers --handler a:b --event my_module.py", "the event my_module.py is not JSON"),
         ("tiers --invoke ftp://x/", "is not a URL that can be invoked"),
@@ -169,7 +169,7 @@ def without_tools(monkeypatch, directory):
         ("package python -o x.zip", "required: --platform"),
         ("package python --platform lambda", "required: -o/--out"),
         ("package go --platform lambda --architecture vax -o x.zip", "invalid choice"),
-        ("package go --platform gcf --architecture arm64 -o x.zip", "--architecture is for what is compiled for one machine; go for gcf runs on any"),
+        ("package go --platform gcf --architecture arm64 -o x.zip", "--architecture is for handlers that are compiled for one machine; go for gcf runs on any"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_two_and_says_what_would_be_right(words, said, tmp_path, capsys):
@@ -202,7 +202,7 @@ def test_without_control_groups_it_says_what_it_takes(monkeypatch, capsys):
     monkeypatch.setattr(cgroup, "hierarchies", lambda root=None: [])
     assert main(["tiers", "--quick", "--out", "out"]) == 1
     err = capsys.readouterr().err.splitlines()[-1]
-    assert re.match(r"swtch faas: (\d+ MB|unthrottled) cannot be a tier: no cgroups are mounted here", err)
+    assert re.match(r"swtch faas: cannot apply the tier (\d+ MB|unthrottled): no cgroups are mounted here", err)
     # What needs none works.
     assert main(["measure"]) == 0
     assert "pipe" in capsys.readouterr().out
@@ -261,8 +261,8 @@ def test_without_permission_it_says_what_it_takes(for_everybody):
     )
     assert done.returncode == 1, done.stderr
     last = done.stderr.splitlines()[-1]
-    assert "cannot be a tier" in last and "Permission denied" in last, done.stderr
-    assert "it takes root, or a group that was given to this user" in last
+    assert "cannot apply the tier" in last and "Permission denied" in last, done.stderr
+    assert "run as root, or in a cgroup that is delegated to this user" in last
     assert "Traceback" not in done.stderr
 
 

@@ -222,7 +222,7 @@ def test_nothing_is_said_of_how_much_dearer_a_tier_is_that_may_be_as_cheap():
 def test_what_was_seen_too_seldom_tells_no_tiers_apart():
     once = [one for one in lines() if one["repeat"] == 0]
     (cheapest,) = advise(cells(plan(repeats=1), once, GCF), None)
-    assert cheapest["text"].endswith("; seen once, too seldom to tell tiers apart.")
+    assert cheapest["text"].endswith("; seen once, too few to distinguish tiers.")
     assert cheapest["evidence"]["n"] == 1
 
 

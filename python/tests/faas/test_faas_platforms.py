@@ -148,7 +148,7 @@ def test_packages_have_what_the_platform_wants_and_the_same_bytes(handler, platf
     found = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
     assert found == sorted(names)
     assert main(["package", "python", "--platform", platform, "-o", str(directory)]) == 1
-    assert "is there already and not empty" in capsys.readouterr().err
+    assert "exists and is not empty" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -367,5 +367,5 @@ def test_serve_ends_with_its_function(handler, tmp_path):
     assert "it is broken\n" in done.stderr
     assert (
         done.stderr.splitlines()[-1]
-        == "swtch faas: the function ended with status 1; its own words are above"
+        == "swtch faas: the function ended with status 1; its own output is above"
     )

@@ -230,14 +230,14 @@ def test_an_interrupted_study_goes_on_without_losing_or_repeating_any(tmp_path, 
             file.write('{"subject": "python", "cut off')
     else:
         assert process.returncode == 130
-        assert "interrupted; go on with: swtch faas tiers --resume out" in err
+        assert "interrupted; continue with: swtch faas tiers --resume out" in err
         assert groups_left(process.pid) == []
         written("out")
     more = ["--resume", "out"] if number != signal.SIGTERM else words[1:]
     done = started("tiers", *more)
     _, err = done.communicate(timeout=120)
     assert done.returncode == 0, err
-    assert "are there already" in err
+    assert "are complete already" in err
     assert groups_left(process.pid) == []
     assert journal.read_text().startswith(before)
     found = keys(journal)

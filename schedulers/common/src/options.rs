@@ -15,7 +15,7 @@ pub struct Options {
     /// Schedule only this cgroup, e.g. /sys/fs/cgroup/app.slice.
     #[arg(long, value_name = "PATH")]
     pub only_cgroup: Option<PathBuf>,
-    /// Print the counters every so many seconds.
+    /// Print the counters every N seconds.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub stats: Option<u32>,
     /// Tell everything as JSON, one object a line.

@@ -40,10 +40,8 @@ impl Members {
             }
             (Some(pid), _) => Target::Process(pid),
             (None, Some(path)) if threads_file(path).is_none() => {
-                let what = format!(
-                    "{} is no control group, it has neither cgroup.threads nor tasks",
-                    path.display()
-                );
+                let what =
+                    format!("{} is not a cgroup: it has neither cgroup.threads nor tasks", path.display());
                 return Err(SchedulerError::NoSuchTarget { what });
             }
             (None, Some(path)) => Target::Cgroup(path.clone()),
@@ -79,7 +77,7 @@ impl Members {
         for tid in with_policy(SCHED_EXT) {
             if !self.foreign.contains(&tid) {
                 let former = self.former.get(&tid).copied().unwrap_or(libc::SCHED_OTHER);
-                // It may have ended in between; there is nobody to tell about anything else.
+                // It may have ended in between; no process is left for any other message.
                 let _ = set_policy(tid, former);
             }
         }
@@ -191,7 +189,7 @@ mod tests {
         assert!(Members::of(&missing).unwrap_err().to_string().contains("no process 4294967295"));
         let folder = tempfile::tempdir().unwrap();
         let missing = Options { only_cgroup: Some(folder.path().to_owned()), ..Options::default() };
-        assert!(Members::of(&missing).unwrap_err().to_string().contains("no control group"));
+        assert!(Members::of(&missing).unwrap_err().to_string().contains("is not a cgroup"));
         assert!(Members::of(&Options::default()).unwrap().is_none());
     }
 }

@@ -8,7 +8,7 @@ use swtch_fairness::Policy;
 
 const SPEEDUPS: [[f64; 2]; 6] = [[3.0, 2.0], [2.6, 2.1], [2.2, 1.6], [1.8, 1.5], [1.5, 1.3], [1.2, 1.1]];
 
-/// An interval, on so many cores of every kind; with two kinds the first speedup counts.
+/// An interval, on this many cores of every kind; with two kinds the first speedup counts.
 fn interval(criterion: &mut Criterion, name: &str, counts: &[u32], policy: Policy) {
     let kinds = counts.len();
     let mut controller =

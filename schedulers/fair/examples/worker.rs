@@ -11,10 +11,10 @@ static DONE: AtomicU64 = AtomicU64::new(0);
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let seconds: f64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    if let Some(folder) = arguments.next() {
-        let file = format!("{folder}/{}", std::process::id());
+    if let Some(directory) = arguments.next() {
+        let file = format!("{directory}/{}", std::process::id());
         std::fs::write(&file, format!("{:#x}\n", DONE.as_ptr().addr()))
-            .expect("the folder can be written to");
+            .expect("the directory can be written to");
     }
     let (start, span) = (Instant::now(), Duration::from_secs_f64(seconds));
     let mut number = 1_u64;

@@ -49,7 +49,7 @@ impl Apps {
     }
 }
 
-/// A cgroup's path, for as long as it is there.
+/// A cgroup's path, while it exists.
 fn group(root: &Path, known: &RefCell<BTreeMap<AppId, PathBuf>>, app: AppId) -> Option<PathBuf> {
     let still = |path: &PathBuf| number(&root.join(path)) == Some(app);
     if let Some(path) = known.borrow().get(&app).filter(|path| still(path)) {

@@ -35,7 +35,7 @@ pub struct Controller<S> {
 }
 
 impl<S: SpeedupSource> Controller<S> {
-    /// For so many cores of every kind, from the fastest to the slowest, by a policy, with speedups from a source.
+    /// For this many cores of every kind, from the fastest to the slowest, by a policy, with speedups from a source.
     ///
     /// # Errors
     /// When there is no core, or the policy is for two kinds and there are more.
@@ -123,10 +123,10 @@ mod tests {
         Controller::new(&[2, 4], policy, Counted::by("a test", 2)).unwrap()
     }
 
-    /// Speedups that somebody has told.
-    struct Told(Vec<[f64; 2]>);
+    /// Known speedups.
+    struct MeasuredSpeedups(Vec<[f64; 2]>);
 
-    impl SpeedupSource for Told {
+    impl SpeedupSource for MeasuredSpeedups {
         fn name(&self) -> &'static str {
             "a test"
         }
@@ -221,14 +221,14 @@ mod tests {
             (Policy::MinFair { min_fairness: 0.85 }, [1.455_102, 1.15, 0.85, 0.85]),
             (Policy::MaxFair, [1.0; 4]),
         ] {
-            let mut controller = Controller::new(&COUNTS, policy, Told(SPEEDUPS.to_vec())).unwrap();
+            let mut controller = Controller::new(&COUNTS, policy, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
             let found = performance(controller.step(&totals(&SPEEDUPS, 1)).unwrap());
             assert!(
                 found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-5),
                 "{found:?}"
             );
         }
-        let mut controller = Controller::new(&COUNTS, Policy::MaxPerf, Told(SPEEDUPS.to_vec())).unwrap();
+        let mut controller = Controller::new(&COUNTS, Policy::MaxPerf, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
         let found = performance(controller.step(&totals(&SPEEDUPS, 1)).unwrap());
         assert!((found.iter().sum::<f64>() / 4.0 - 1.104_147).abs() < 1e-6, "{found:?}");
     }
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn tasks_of_one_application_count_each_on_three_kinds_too() {
-        let mut controller = Controller::new(&COUNTS, Policy::MaxPerf, Told(SPEEDUPS.to_vec())).unwrap();
+        let mut controller = Controller::new(&COUNTS, Policy::MaxPerf, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
         let mut all = totals(&SPEEDUPS, 1);
         all[3].1.busy = 5;
         let decisions = controller.step(&all).unwrap();
@@ -268,12 +268,12 @@ mod tests {
     fn policies_for_two_kinds_are_refused_with_a_way_out() {
         for name in ["similar-min-fair", "uni-fair", "r-fair"] {
             let policy = Policy::from_name(name).unwrap();
-            let error = Controller::new(&COUNTS, policy, Told(Vec::new())).err().unwrap().to_string();
+            let error = Controller::new(&COUNTS, policy, MeasuredSpeedups(Vec::new())).err().unwrap().to_string();
             assert!(
                 error.starts_with(&format!("{name} is defined for two kinds of cores, and there are 3; use")),
                 "{error}"
             );
-            assert!(Controller::new(&COUNTS[..2], policy, Told(Vec::new())).is_ok());
+            assert!(Controller::new(&COUNTS[..2], policy, MeasuredSpeedups(Vec::new())).is_ok());
         }
     }
 }

@@ -39,7 +39,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Nothing, on a machine with so many kinds of cores.
+    /// Nothing, on a machine with this many kinds of cores.
     pub fn of(kinds: usize) -> Self {
         Self { kinds, speeds: ByKind::default(), speedups: None }
     }

@@ -9,7 +9,7 @@ const PERF_TYPE_HARDWARE: u64 = 0;
 const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
 const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 
-/// Opens the counter of a CPU; it counts from now on, whoever runs there.
+/// Opens the counter of a CPU; it counts from now on, any task that runs there.
 ///
 /// # Errors
 /// When the machine has none, as most virtual machines.
@@ -35,6 +35,6 @@ pub(crate) fn count_instructions(cpu: u32) -> std::io::Result<File> {
     if fd < 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // SAFETY: the call returned a descriptor that nobody else has.
+    // SAFETY: the call returned a descriptor that nothing else holds.
     Ok(unsafe { File::from_raw_fd(fd as libc::c_int) })
 }

@@ -32,7 +32,7 @@ pub enum KindsError {
     /// All were named.
     #[error("every CPU is named fast; at least one must be slow")]
     NoneSlow,
-    /// A part of the list of kinds is no list of CPUs.
+    /// A part of the list of kinds is not a list of CPUs.
     #[error(
         "--kinds {text}: '{part}' names no CPUs; write it as 0/1-2/3-5, from the fastest kind to the slowest"
     )]
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn capacities_set_three_kinds_apart() {
         assert_eq!(written(Kinds::of(&with_capacities(&[250, 250, 620, 1024, 620]))), "3/2,4/0-1");
-        // Favoured cores are no kind of their own.
+        // Favoured cores do not form a kind of their own.
         assert_eq!(written(Kinds::of(&with_capacities(&[1024, 980, 1024, 500]))), "0-2/3");
         // Nor are more than four kinds told apart.
         assert_eq!(written(Kinds::of(&with_capacities(&[1024, 900, 700, 500, 300]))), "0-1/2-4");

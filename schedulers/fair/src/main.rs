@@ -21,7 +21,7 @@ const SOURCE: Source =
 #[derive(Debug, Parser)]
 #[command(name = "scx_fair", version, after_long_help = MORE)]
 struct Args {
-    /// Who gets the fast cores. With three or four kinds of cores: min-fair, max-perf or max-fair.
+    /// The policy that shares out the fast cores. With three or four kinds of cores: min-fair, max-perf or max-fair.
     #[arg(long, value_name = "NAME", default_value = "min-fair", value_parser = POLICIES)]
     policy: String,
     /// What everybody keeps of its performance under max-fair, 0 to 1 (min-fair, similar-min-fair, uni-fair).
@@ -53,8 +53,8 @@ struct Args {
     /// below /sys/fs/cgroup instead of the command's name.
     #[arg(long, value_name = "FILE", conflicts_with = "progress")]
     speedups: Option<PathBuf>,
-    /// Applications count their work themselves, in a u64 in their memory; each writes its address, such as 0x7f12, into FOLDER/PID.
-    #[arg(long, value_name = "FOLDER")]
+    /// Applications count their work themselves, in a u64 in their memory; each writes its address, such as 0x7f12, into DIR/PID.
+    #[arg(long, value_name = "DIR")]
     progress: Option<PathBuf>,
     /// Applications are cgroups instead of processes.
     #[arg(long, conflicts_with = "progress")]
@@ -72,7 +72,7 @@ const POLICIES: [&str; 6] = ["max-fair", "max-perf", "min-fair", "similar-min-fa
 const MORE: &str = "\
 Good for: programs that compute, on a machine with cores of two to four kinds, when each is to keep most of what an equal share would give it, and
 the machine is to get the most done besides.
-Bad for: what somebody waits for: a task that wakes waits for a slice to end, up to 30 ms, when no core is idle. Tasks that may not use every
+Bad for: latency. A task that wakes waits for a slice to end, up to 30 ms, when no core is idle. Tasks that may not use every
 CPU stay outside of the sharing.
 
 Without counters of instructions, as in most virtual machines, it needs --speedups or --progress.
@@ -130,20 +130,22 @@ fn prepare(args: &Args) -> Result<Fair, String> {
     Fair::new(plan).map_err(|error| error.to_string())
 }
 
-/// Where speedups come from; so many kinds of cores are faster than the slowest.
+/// Where speedups come from; this many kinds of cores are faster than the slowest.
 fn work(args: &Args, policy: Policy, faster: usize) -> Result<Work, String> {
     match (&args.speedups, &args.progress) {
         (Some(file), _) => {
             NamedNumbers::read(file, faster).map(Work::Given).map_err(|error| error.to_string())
         }
-        (None, Some(folder)) if !folder.is_dir() => Err(format!("{} is no folder", folder.display())),
-        (None, Some(folder)) => Ok(Work::Reported(folder.clone())),
+        (None, Some(directory)) if !directory.is_dir() => {
+            Err(format!("{} is not a directory", directory.display()))
+        }
+        (None, Some(directory)) => Ok(Work::Reported(folder.clone())),
         (None, None) if policy == Policy::MaxFair => Ok(Work::Unknown),
         (None, None) => Ok(Work::Hardware),
     }
 }
 
-/// Numbers for so many slower kinds of cores, or the file that has them.
+/// Numbers for this many slower kinds of cores, or the file that has them.
 fn throttle(text: &str, slower: usize) -> Result<NamedNumbers, String> {
     if text.split(',').all(|part| part.trim().parse::<f64>().is_ok()) {
         return NamedNumbers::for_all(text, slower).map_err(|error| format!("--throttle-slow {error}"));

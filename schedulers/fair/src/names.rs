@@ -55,7 +55,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 impl NamedNumbers {
-    /// Reads a file with so many numbers a line. Empty lines and what follows a `#` are left aside; the name `*` stands for all others.
+    /// Reads a file with this many numbers a line. Empty lines and what follows a `#` are left aside; the name `*` stands for all others.
     ///
     /// # Errors
     /// When it cannot be read, or a line is something else.
@@ -89,7 +89,7 @@ impl NamedNumbers {
     /// The same numbers for all, with commas between.
     ///
     /// # Errors
-    /// When they are not so many numbers.
+    /// When the count of numbers differs.
     pub fn for_all(text: &str, count: usize) -> Result<Self, NamesError> {
         let numbers: Option<Vec<f64>> = text.split(',').map(number).collect();
         match numbers.filter(|numbers| numbers.len() == count) {
@@ -104,7 +104,7 @@ impl NamedNumbers {
     }
 }
 
-/// A line as its name, which may have blanks, and so many numbers.
+/// A line as its name, which may have blanks, and this many numbers.
 fn named(line: &str, count: usize) -> Option<(&str, Vec<f64>)> {
     let (mut name, mut numbers) = (line, Vec::new());
     for _ in 0..count {

@@ -40,7 +40,7 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    /// Of so many cores of every kind, from the fastest to the slowest.
+    /// Of this many cores of every kind, from the fastest to the slowest.
     pub(crate) fn new(counts: &[u32], policy: Policy) -> Result<Self, SharingError> {
         let several = matches!(policy, Policy::MaxFair | Policy::MaxPerf | Policy::MinFair { .. });
         if counts.len() > 2 && !several {
@@ -62,7 +62,7 @@ impl Sharing {
         self.counts.len()
     }
 
-    /// The shares when so many tasks share alike.
+    /// The shares when this many tasks share alike.
     pub(crate) fn equal(&self, tasks: usize) -> ByKind<f64> {
         if self.kinds() <= 2 {
             return of_two(self.cores.equal_share(tasks));

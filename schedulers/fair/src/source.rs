@@ -36,7 +36,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Who counts, on so many kinds of cores.
+    /// What counts, on this many kinds of cores.
     pub fn by(name: &'static str, kinds: usize) -> Self {
         Self { name, kinds, estimates: BTreeMap::new() }
     }
@@ -65,7 +65,7 @@ impl SpeedupSource for Counted {
     }
 }
 
-/// Somebody has measured before: a file has the speedups of every command.
+/// Measured before: a file has the speedups of every command.
 #[derive(Clone, Debug)]
 pub struct Given {
     by_name: NamedNumbers,

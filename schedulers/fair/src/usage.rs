@@ -7,7 +7,7 @@ use crate::kinds::{ByKind, KINDS};
 pub struct Usage {
     /// Time on every kind of core, ns.
     pub ran_ns: ByKind<u64>,
-    /// Work done on every kind of core, in any unit: instructions, or what the application counts itself; 0 where nobody counts.
+    /// Work done on every kind of core, in any unit: instructions, or what the application counts itself; 0 where nothing counts.
     pub work: ByKind<u64>,
     /// Sum over intervals of its tasks that were busy.
     pub busy: u64,

@@ -39,9 +39,9 @@ pub enum Work {
     Hardware,
     /// Applications count themselves; a directory has a file for each, named by its process, with the address of its count.
     Reported(PathBuf),
-    /// Somebody has measured before.
+    /// Measured before.
     Given(NamedNumbers),
-    /// Nobody knows, and the policy does not ask.
+    /// Unknown, and the policy does not ask.
     Unknown,
 }
 
@@ -300,7 +300,7 @@ impl Worker for Fair {
 
 /// The size of `struct order` of the BPF half.
 const ORDER_BYTES: usize = 2 * 4 * KINDS;
-/// Nobody is made slower anywhere.
+/// No task is made slower anywhere.
 const NOT_AT_ALL: ByKind<f64> = [1.0; KINDS];
 
 /// `struct order` of the BPF half, of a share for every kind of core there is. Shares together are all of the time: what rounding loses is the slowest

@@ -17,7 +17,7 @@ const SOURCE: Source =
 #[derive(Debug, Parser)]
 #[command(name = "scx_flsched", version, after_long_help = MORE)]
 struct Args {
-    /// How long a task runs before the next one has its turn. Checked at ticks only: at 250 Hz, 30ms become 32ms. Shorter where so many
+    /// How long a task runs before the next one has its turn. Checked at ticks only: at 250 Hz, 30ms become 32ms. Shorter where enough
     /// wait for a CPU that a turn would take more than 4 s.
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
     slice: Duration,
@@ -28,7 +28,7 @@ struct Args {
 const MORE: &str = "\
 Good for: many tasks that pass messages to each other in pipes, or wait for each other often, and throughput that counts more than the
 latency of one: they are switched several times less.
-Bad for: anything that somebody waits for. What sleeps beside tasks that compute waits for their slices, one after the other. Queues are
+Bad for: latency. A task that sleeps waits, when it wakes, for the slices of all tasks in its queue, one after the other. Queues are
 never pulled from: load that is uneven stays uneven until tasks sleep or start.
 
 Examples:

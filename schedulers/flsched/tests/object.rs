@@ -135,7 +135,7 @@ fn nothing_on_the_path_of_a_switch_is_atomic_or_calls_anything_else() {
 
 #[test]
 fn the_test_can_see_an_atomic_instruction() {
-    // Ending is told with a barrier, which is one.
+    // The end is reported with a barrier, which is one.
     let programs = programs();
     let (_, code) = programs.iter().find(|(name, _)| *name == "struct_ops/flsched_exit").unwrap();
     assert!(code.iter().any(|instruction| instruction.code & 0xe7 == BPF_STX | BPF_ATOMIC));

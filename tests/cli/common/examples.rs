@@ -72,7 +72,7 @@ pub fn furnished() -> super::Home {
     home
 }
 
-/// The example as it stands, but with a second to measure instead of a minute, and of a process and a control group that are there.
+/// The example as it stands, but with a second to measure instead of a minute, and of a process and a cgroup that are there.
 fn made_short(example: &str) -> String {
     match example.strip_prefix("swtch measure") {
         Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 1s{rest}"),
@@ -137,7 +137,7 @@ pub fn run_in_guests(examples: &[String], home: &Path) {
     load_in_guest(&loading, home);
 }
 
-/// Runs examples that load a scheduler, in one guest, each for a second, on a process and a control group that are there.
+/// Runs examples that load a scheduler, in one guest, each for a second, on a process and a cgroup that are there.
 fn load_in_guest(examples: &[&String], home: &Path) {
     let script: Vec<String> = examples
         .iter()

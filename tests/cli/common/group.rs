@@ -46,7 +46,7 @@ impl Group {
         write("cpu.max", "10000 100000") || write("cpu.cfs_quota_us", "10000")
     }
 
-    /// A shell that goes into the group and then does as it is told.
+    /// A shell that goes into the group and then follows orders.
     pub fn script(&self, then: &str) -> [String; 3] {
         let script = format!("echo $$ > {}/cgroup.procs && {then}", self.folder.display());
         ["sh".to_owned(), "-c".to_owned(), script]

@@ -16,7 +16,7 @@ pub fn swtch(home: &Path) -> Command {
     command
 }
 
-/// A directory for a test, which shares the machine for as long as it has one.
+/// A directory for a test, which shares the machine while it exists.
 pub struct Home {
     folder: tempfile::TempDir,
     _machine: machine::Use,

@@ -125,7 +125,7 @@ pub fn samples(text: &str) -> BTreeMap<String, f64> {
             "histogram" => &["_bucket", "_sum", "_count"],
             _ => panic!("{kind}"),
         };
-        assert!(endings.contains(&ending), "'{line}' is no {kind}");
+        assert!(endings.contains(&ending), "'{line}' is not of the kind {kind}");
         let earlier = found.insert(series.to_owned(), value.parse::<f64>().unwrap());
         assert_eq!(earlier, None, "'{series}' stands twice");
     }

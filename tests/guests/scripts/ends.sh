@@ -2,7 +2,7 @@
 state() { cat /sys/kernel/sched_ext/state; }
 verdict() { if [ "$2" = "$3" ]; then echo "PASS $1"; else echo "FAIL $1: '$2', expected '$3'"; fi; }
 policy() { read -r stat < "/proc/$1/stat"; set -- ${stat##*)}; echo "${39}"; }
-# A scheduler may end before it is seen enabled; whoever waits for it then goes on.
+# A scheduler may end before it is seen enabled; a process that waits for it then continues.
 enabled() { while [ "$(state)" != enabled ] && [ -d "/proc/$pid" ]; do sleep 0.1; done; }
 disabled() { n=0; while [ "$(state)" != disabled ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done; state; }
 holds() { grep -c "$2" "$1"; }
@@ -18,7 +18,7 @@ kill -KILL $pid; wait $pid 2> /dev/null
 verdict "SIGKILL of its process ends it" "$(disabled)" disabled
 
 scx_flsched --json --stats 1 --for 2s > /dev/full
-verdict "runs to its end though nobody can hear it" "$? $(state)" "0 disabled"
+verdict "runs to its end without a reader of its output" "$? $(state)" "0 disabled"
 
 # The scheduler whose own half panics after a second, in the place of the one that swtch runs.
 own=$(command -v scx_flsched)

@@ -14,7 +14,7 @@ for number in 1 2 3 4 5 6; do cp "$(command -v worker)" /tmp/w$number; done
 # "w1=3,2 w2=2.8,2.2" as lines of a file.
 lines() { echo "$1" | tr ' ' '\n' | sed 's/[=,]/ /g'; }
 echo "$MACHINES" | while IFS='|' read -r machine options speedups slowdowns others; do
-	# Whoever else is busy for a moment gains nothing.
+	# Other tasks that are busy for a moment gain nothing.
 	(lines "$speedups"; echo "* $others") > /tmp/speedups; lines "$slowdowns" > /tmp/slowdowns
 	for policy in max-fair min-fair; do
 		scx_fair $options --policy $policy --interval 500ms --speedups /tmp/speedups --throttle-slow /tmp/slowdowns --json > /tmp/log 2>&1 & pid=$!

@@ -4,13 +4,13 @@ join() { group=$1; shift; echo 0 > "/sys/fs/cgroup/$group/cgroup.procs"; exec "$
 
 for name in small1 big1 big2 big3; do cp "$(command -v worker)" /tmp/$name; done
 mkdir /sys/fs/cgroup/small /sys/fs/cgroup/big
-# Whoever else is busy for a moment, the shell among them, gains nothing from a fast CPU.
+# Other tasks that are busy for a moment, the shell among them, gain nothing from a fast CPU.
 printf 'small 1.1\nbig 2.0\n* 1.0\n' > /tmp/speedups
 scx_fair --by-cgroup --fast 0-1 --policy max-perf --speedups /tmp/speedups --throttle-slow 2 --json > /tmp/log 2>&1 & pid=$!
 while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ] && [ -d /proc/$pid ]; do sleep 0.1; done
 workers=""
 for name in small1 big1 big2 big3; do (join ${name%?} /tmp/$name "$SECONDS_EACH") & workers="$workers $!"; done
 wait $workers; kill $pid; wait $pid; echo "status $?"
-# The last interval in which all were busy from beginning to end, and nobody else was.
+# The last interval in which all were busy from beginning to end, and no other task was.
 grep '"about":"shares"' /tmp/log | grep '"name":"small"' | grep '"name":"big"' | grep '"tasks":3' | grep -v '"name":"/"' | tail -n 1
 rmdir /sys/fs/cgroup/small /sys/fs/cgroup/big

@@ -79,18 +79,18 @@ families! {
     SWITCHES = counter("swtch_context_switches", &["kind"],
         "Context switches of the machine: voluntary and involuntary ones of tasks, and those from the idle task (from_idle). A switch to the idle task is one of the task's.");
     CPU_SWITCHES = counter("swtch_cpu_context_switches", &["cpu", "from"],
-        "Context switches of a processor, from a task or from the idle task.");
+        "Context switches of a CPU, from a task or from the idle task.");
     COST = histogram("swtch_switch_cost", &["kind"],
         "Direct cost of switches, measured in place: to a thread of the same process, to another process, or from or to the idle task (from_or_to_idle).");
     ESTIMATE = time("swtch_switch_cost_estimate", &["bound"],
-        "Processor time that switches took, refilled caches included, by this machine's Profile: at least (low) and at most (high).");
+        "CPU time that switches took, refilled caches included, by this machine's Profile: at least (low) and at most (high).");
     WAITS = histogram("swtch_run_queue_wait", &[],
         "Waits of tasks in run queues, one for each time that a task came to a CPU. Time throttled by a quota is part of a wait.");
-    RUN = time("swtch_run", &[], "Processor time of tasks.");
+    RUN = time("swtch_run", &[], "CPU time of tasks.");
     WAIT = time("swtch_wait", &["cause"],
         "Time that tasks could have run and did not, summed over tasks: another task had the CPU (cpu), a quota of their cgroup or one above it was used up (quota), or either of the two (unknown).");
     MIGRATIONS = counter("swtch_migrations", &["distance"],
-        "Moves of tasks between processors, by the nearest cache that both share: same_l2, same_l3 or across.");
+        "Moves of tasks between CPUs, by the nearest cache that both share: same_l2, same_l3 or across.");
     FORKS = counter("swtch_forks", &[], "Processes created.");
     THREADS_CREATED = counter("swtch_threads_created", &[], "Threads created, those of new processes among them.");
     EXECS = counter("swtch_execs", &[], "Programs executed.");
@@ -104,27 +104,27 @@ families! {
     BACKWARDS = counter("swtch_backward_counters", &["of"],
         "Counters of tasks, CPUs or the kernel that fell between two readings. What they gained is not known and counts as nothing.");
     CGROUP_SWITCHES = counter("swtch_cgroup_context_switches", &["cgroup", "kind"],
-        "Context switches of a control group's own tasks.");
-    CGROUP_RUN = time("swtch_cgroup_run", &["cgroup"], "Processor time of a control group's own tasks.");
+        "Context switches of a cgroup's own tasks.");
+    CGROUP_RUN = time("swtch_cgroup_run", &["cgroup"], "CPU time of a cgroup's own tasks.");
     CGROUP_WAIT = time("swtch_cgroup_wait", &["cgroup", "cause"],
         "The same of a cgroup's own tasks: another task had the CPU (cpu), a quota of the cgroup or one above it was used up (quota), or either (unknown).");
-    CGROUP_THREADS = gauge("swtch_cgroup_threads", None, &["cgroup"], "Threads that exist in a control group itself.");
+    CGROUP_THREADS = gauge("swtch_cgroup_threads", None, &["cgroup"], "Threads that exist in a cgroup itself.");
     CGROUP_CPU = time("swtch_cgroup_cpu", &["cgroup"],
         "CPU time of a cgroup and those below it, by its own files. Absent where cpu and cpuacct are two hierarchies and no cgroup of cpuacct has the same tasks. There is no sum of the others: it would count twice.");
     CGROUP_PERIODS = counter("swtch_cgroup_periods", &["cgroup"],
-        "Periods of its quota in which a control group ran.");
+        "Periods of its quota in which a cgroup ran.");
     CGROUP_THROTTLED_PERIODS = counter("swtch_cgroup_throttled_periods", &["cgroup"],
-        "Periods in which a control group's own quota did not last.");
+        "Periods in which a cgroup's own quota did not last.");
     CGROUP_THROTTLED = time("swtch_cgroup_throttled", &["cgroup"],
         "Time that a cgroup's own quota kept it from running, summed over CPUs: however many tasks waited on a CPU, it counts once.");
     CGROUP_PRESSURE = time("swtch_cgroup_cpu_pressure", &["cgroup", "kind"],
-        "Time in which some or all (full) tasks of a control group and those below it waited for a processor. There is no sum of the others.");
+        "Time in which some or all (full) tasks of a cgroup and those below it waited for a CPU. There is no sum of the others.");
     INTERRUPTS = counter("swtch_interrupts", &["line", "name"], "Hardware interrupts by line.");
     INTERRUPT_TIME = time("swtch_interrupt", &["line", "name"], "Time in the handlers of hardware interrupts by line.");
     SOFTIRQS = counter("swtch_softirqs", &["kind"], "Soft interrupts by kind.");
     SOFTIRQ_TIME = time("swtch_softirq", &["kind"], "Time in soft interrupts by kind.");
     CPU_TIME = time("swtch_cpu", &["mode"],
-        "Time of all processors by use: user, system, irq, softirq, idle, iowait, steal.");
+        "Time of all CPUs by use: user, system, irq, softirq, idle, iowait, steal.");
     PRESSURE = time("swtch_pressure", &["resource", "kind"],
         "Time in which some or all (full) tasks of the machine waited for cpu, memory, io or irq.");
     KERNEL_SWITCHES = counter("swtch_kernel_context_switches", &[],
@@ -134,7 +134,7 @@ families! {
     KERNEL_FORKS = counter("swtch_kernel_forks", &[],
         "Processes and threads created, by the kernel's own count (processes in /proc/stat).");
     RECORDER_CPU = time("swtch_recorder_cpu", &[],
-        "Processor time of swtch itself, without what its programs in the kernel add to each switch.");
+        "CPU time of swtch itself, without what its programs in the kernel add to each switch.");
     RECORDER_MEMORY = gauge("swtch_recorder_memory", Some("bytes"), &[], "Memory that swtch itself holds.");
     RECORDER_BPF_MEMORY = gauge("swtch_recorder_bpf_memory", Some("bytes"), &[],
         "Memory of its programs in the kernel.");

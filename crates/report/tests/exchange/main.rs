@@ -56,7 +56,7 @@ fn switches() -> Vec<SwitchRow> {
     vec![
         SwitchRow { waited_ns: Some(40), waker_tid: Some(8), ..row(100, 0, 0, PrevState::Runnable, 7) },
         SwitchRow { waited_ns: Some(50), waker_tid: Some(7), ..row(200, 0, 7, PrevState::Sleeping, 8) },
-        // By an interrupt: it waited, nobody is named, and it did not leave to wait.
+        // By an interrupt: it waited, no task is named, and it did not leave to wait.
         SwitchRow { waited_ns: Some(60), ..row(300, 0, 8, PrevState::Uninterruptible, 7) },
         row(310, 1, 0, PrevState::Runnable, 9),
         row(400, 1, 9, PrevState::Runnable, 10),

@@ -1,11 +1,11 @@
-//! Processors.
+//! CPUs.
 
 use super::FORMATS;
 use serde::{Deserialize, Serialize};
 use swtch_columns::table;
 
 table! {
-    /// A processor over the whole run.
+    /// A CPU over the whole run.
     #[derive(Eq, Serialize, Deserialize)]
     pub struct CpuRow in "cpus" of FORMATS;
     {
@@ -31,7 +31,7 @@ table! {
         pub steal_ns: Option<u64> [ns, Sum],
         /// Idle time while a task waited for a device, ns.
         pub iowait_ns: Option<u64> [ns, Sum],
-        /// Events of this processor that were lost.
+        /// Events of this CPU that were lost.
         pub lost: u64 [count, Sum],
     }
 }

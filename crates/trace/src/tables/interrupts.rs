@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use swtch_columns::{Word, table};
 
 table! {
-    /// An interrupt line or a kind of soft interrupt, on one processor or in all. Every line has a row for all, and in a recording one for each
-    /// processor where it counted something: only one of the two kinds of rows may be summed.
+    /// An interrupt line or a kind of soft interrupt, on one CPU or in all. Every line has a row for all, and in a recording one for each
+    /// CPU where it counted something: only one of the two kinds of rows may be summed.
     #[derive(Eq, Serialize, Deserialize)]
     pub struct InterruptRow in "interrupts" of FORMATS;
     {
@@ -17,7 +17,7 @@ table! {
         pub line: String [none, Key],
         /// What is behind it, such as the device.
         pub name: String [none, Last],
-        /// The processor; absent for the sum over all.
+        /// The CPU; absent for the sum over all.
         pub cpu: Option<u32> [id, Key],
         /// How often.
         pub count: u64 [count, Sum],

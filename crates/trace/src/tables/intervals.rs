@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use swtch_columns::table;
 
 table! {
-    /// What happened in a stretch of time, on one processor or in the whole scope. The rows of the whole scope follow each other, so that a
+    /// What happened in a stretch of time, on one CPU or in the whole scope. The rows of the whole scope follow each other, so that a
     /// column of counts or times, summed over them, is the total. Times by use are the whole machine's unless the header's `sources` say that
     /// they are the recorded tasks'; counters that are read less often than rows begin are shared out evenly.
     #[derive(Eq, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ table! {
         pub at_ns: u64 [ns, Key],
         /// How long it was, ns.
         pub length_ns: u64 [ns, Sum],
-        /// The processor; absent for the whole scope.
+        /// The CPU; absent for the whole scope.
         pub cpu: Option<u32> [id, Key],
         /// Voluntary switches.
         pub voluntary: Option<u64> [count, Sum],
@@ -25,7 +25,7 @@ table! {
         pub idle_switches: Option<u64> [count, Sum],
         /// Wake-ups.
         pub wakeups: Option<u64> [count, Sum],
-        /// Moves of tasks between processors.
+        /// Moves of tasks between CPUs.
         pub migrations: Option<u64> [ns, Sum],
         /// Time that tasks ran, ns.
         pub run_ns: Option<u64> [ns, Sum],
@@ -49,9 +49,9 @@ table! {
         pub processes: Option<u64> [count, Last],
         /// Processes created.
         pub forks: Option<u64> [count, Sum],
-        /// Time the control group was stopped by its quota, ns, summed over processors; of the group that `totals.throttled` is about.
+        /// Time the cgroup was stopped by its quota, ns, summed over CPUs; of the group that `totals.throttled` is about.
         pub throttled_ns: Option<u64> [ns, Sum],
-        /// Time in which a task waited for a processor (PSI, `some`), ns, on the whole machine.
+        /// Time in which a task waited for a CPU (PSI, `some`), ns, on the whole machine.
         pub pressure_cpu_ns: Option<u64> [ns, Sum],
     }
 }

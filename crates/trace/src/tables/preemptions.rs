@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use swtch_columns::table;
 
 table! {
-    /// A pair of threads of which one took the processor from the other, which could have gone on.
+    /// A pair of threads of which one took the CPU from the other, which could have gone on.
     #[derive(Eq, Serialize, Deserialize)]
     pub struct PreemptionRow in "preemptions" of FORMATS;
     {

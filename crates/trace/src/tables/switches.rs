@@ -12,7 +12,7 @@ table! {
     {
         /// When, ns since the start.
         pub at_ns: u64 [ns],
-        /// The processor.
+        /// The CPU.
         pub cpu: u32 [id],
         /// The task that left it; 0 for the idle task.
         pub prev_tid: u32 [id],
@@ -20,7 +20,7 @@ table! {
         pub next_tid: u32 [id],
         /// What the task that left does now.
         pub prev_state: PrevState [none],
-        /// Time it was on the processor, ns; absent where its coming was not observed, and for the idle task.
+        /// Time it was on the CPU, ns; absent where its coming was not observed, and for the idle task.
         pub ran_ns: Option<u64> [ns],
         /// Time the task that came had waited in the run queue, ns.
         pub waited_ns: Option<u64> [ns],
@@ -49,7 +49,7 @@ fn earlier() -> Vec<Vec<Box<dyn Column<SwitchRow>>>> {
     vec![columns.collect()]
 }
 
-/// What a task does that has just left the processor (`prev_state` of the tracepoint `sched_switch`).
+/// What a task does that has just left the CPU (`prev_state` of the tracepoint `sched_switch`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrevState {

@@ -18,7 +18,7 @@ table! {
         pub parent_pid: Option<u32> [id, Last],
         /// Its name (`comm`), the last one it had.
         pub comm: String [none, Last],
-        /// Path of its control group, the last one it was in.
+        /// Path of its cgroup, the last one it was in.
         pub cgroup: Option<String> [none, Last],
         /// Whether it is a thread of the kernel.
         pub kernel_thread: bool [none, Last],
@@ -35,7 +35,7 @@ table! {
         pub involuntary: u64 [count, Sum],
         /// Times it was woken.
         pub wakeups: u64 [count, Sum],
-        /// Time on a processor, ns.
+        /// Time on a CPU, ns.
         pub run_ns: u64 [ns, Sum],
         /// Time in run queues, ns.
         pub wait_ns: u64 [ns, Sum],
@@ -49,15 +49,15 @@ table! {
         pub wait_p99_ns: Option<u64> [ns, Quantile],
         /// Longest wait, ns.
         pub wait_max_ns: Option<u64> [ns, Max],
-        /// Median time on a processor without a switch, ns.
+        /// Median time on a CPU without a switch, ns.
         pub slice_p50_ns: Option<u64> [ns, Quantile],
-        /// Longest time on a processor without a switch, ns.
+        /// Longest time on a CPU without a switch, ns.
         pub slice_max_ns: Option<u64> [ns, Max],
-        /// Moves to a processor that shares its level 2 cache.
+        /// Moves to a CPU that shares its level 2 cache.
         pub migrations_same_l2: Option<u64> [count, Sum],
-        /// Moves to a processor that shares its level 3 cache, not level 2.
+        /// Moves to a CPU that shares its level 3 cache, not level 2.
         pub migrations_same_l3: Option<u64> [count, Sum],
-        /// Moves to a processor that shares neither.
+        /// Moves to a CPU that shares neither.
         pub migrations_across: Option<u64> [count, Sum],
         /// Times it came back to a CPU where another task had run meanwhile, or came to another CPU: only then can its caches be cold.
         pub cold_switch_ins: Option<u64> [count, Sum],

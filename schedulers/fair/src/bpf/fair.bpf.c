@@ -28,7 +28,7 @@ UEI_DEFINE(uei);
 #define LEAST_HELD_NS (6 * 1000 * 1000ULL)
 #define MOST_HELD_NS (40 * 1000 * 1000ULL)
 
-/* So many tasks waiting for each CPU are very many. */
+/* This many tasks waiting for each CPU make a crowd. */
 #define MANY 16
 /*
  * Slices of very many are as long as everybody's turn still comes within so much, ns: the core ends a scheduler under which a task waits for 30 s. Far
@@ -53,7 +53,7 @@ const volatile u32 nr_kinds = 2;
 const volatile u8 kind_of_cpu[MAX_CPUS];
 /* Applications are cgroups instead of processes. */
 const volatile bool by_cgroup;
-/* The user-space half, which is no application. */
+/* The user-space half, which is not an application. */
 const volatile u32 own_tgid;
 /* CPUs of slower kinds are held up, so that they are slow where all are alike. */
 const volatile bool holds_up;
@@ -62,7 +62,7 @@ static u32 nr_cpus;
 static u32 nr_possible;
 /* How much those have run that began last, ns. */
 static u64 vtime_now;
-/* The most of what was queued so far, ns: whoever is queued with more comes after all of them. */
+/* The most of what was queued so far, ns: a task queued with more comes after all of them. */
 static u64 vtime_last;
 /* The fewest sections of RCU that a task was in when it was put aside. */
 static s32 least_sections = 0x7fffffff;
@@ -121,7 +121,7 @@ struct slot {
 struct fair_counters {
 	u64 swaps;		/* a core asked for the task of a slower one and gives its own */
 	u64 fetches;		/* an idle core asked for the task of a slower one */
-	u64 kept;		/* a task had another slice, as nobody was further behind */
+	u64 kept;		/* a task had another slice, as no task was further behind */
 	u64 queued[KINDS];	/* a task went into the queue of this kind of core, the fastest first */
 	u64 confined;		/* a task went into the queue of its CPU: it may not use all CPUs */
 	u64 ran_ns[KINDS];	/* time that tasks ran here, by the kind of this CPU */
@@ -231,7 +231,7 @@ static bool is_confined(struct task_struct *p)
 }
 
 /*
- * Whether a task that is put aside is inside a section that RCU waits for the end of, as all do who want to free something; after 21 s of that the kernel
+ * Whether a task that is put aside is inside a section that RCU waits for the end of, as every task that frees memory does; after 21 s of that the kernel
  * ends the scheduler. The least that was ever seen of such sections is that of this program itself, which runs inside one, on behalf of that task.
  */
 static bool holds_up_rcu(struct task_struct *p)
@@ -282,7 +282,7 @@ static void charge_lag(struct task_state *state, u32 here, u64 ran_ns)
 	}
 }
 
-/* By how much more a task that has run for so long since others were told is owed @kind than the kind of core where it is, ns. */
+/* By how much more a task that has run for so long since the last report is owed @kind than the kind of core where it is, ns. */
 static s64 rather_ns(struct slot *slot, u32 kind, u32 here, u64 ran_ns)
 {
 	s64 more;
@@ -319,7 +319,7 @@ static u64 slice_of(struct task_state *state, u32 kind)
 }
 
 /*
- * Holds up a slower CPU for as long as the task has run times one less than its slowdown; not often and little but seldom and long enough
+ * Holds up a slower CPU for the time that the task has run times one less than its slowdown; not often and little but seldom and long enough
  * that a program can tell it from being interrupted.
  */
 static void hold_up(struct task_state *state, u32 kind)
@@ -375,7 +375,7 @@ static void charge_reported(struct task_state *state, u32 kind)
 	u64 *address = bpf_map_lookup_elem(&reports, &state->app), work, more;
 	struct usage *usage;
 
-	/* Others' memory cannot be read: whoever changes a running task's attributes stops it from elsewhere. */
+	/* Others' memory cannot be read: a task that changes a running task's attributes stops it from elsewhere. */
 	if (!address || bpf_get_current_pid_tgid() >> 32 != state->app)
 		return;
 	usage = bpf_map_lookup_elem(&usages, &state->app);
@@ -476,7 +476,7 @@ static s32 idle_faster_cpu(struct task_struct *p)
 	return NOWHERE;
 }
 
-/* How many wait; 0 unless they are so many that they have to run in the order of coming, or the last would wait for too long. */
+/* How many wait; 0 unless they are a crowd that has to run in the order of coming, or the last would wait for too long. */
 static u32 crowd(s32 cpu)
 {
 	s32 waiting = scx_bpf_dsq_nr_queued(CPU_DSQ + cpu);
@@ -533,7 +533,7 @@ static bool send(struct task_struct *p, struct task_state *state, s32 to, u64 en
 
 	if (to == NOWHERE || !slot || slot->offline || !bpf_cpumask_test_cpu(to, p->cpus_ptr))
 		return false;
-	/* What runs there makes room at once, and goes where it is to go. */
+	/* The task that runs there makes room at once, and goes where it is to go. */
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | to, slice_of(state, kind_of(to)), enq_flags | SCX_ENQ_PREEMPT);
 	return true;
 }
@@ -564,7 +564,7 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 	slice_ns = slice_of(state, kind_of(cpu));
 	waiting = crowd(cpu);
 	/*
-	 * The kernel's own threads are next: others wait for them, and they are brief. So is, in a crowd, whoever holds up RCU: its section ends soon, its
+	 * The kernel's own threads are next: others wait for them, and they are brief. So is, in a crowd, a task that holds up RCU: its section ends soon, its
 	 * next turn may be seconds away, and a turn that the machine had no time for would be one more. It is asked first, crowd or not, so that the
 	 * least is known by then.
 	 */
@@ -572,10 +572,10 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_ns, enq_flags);
 		return;
 	}
-	/* Whoever slept is not owed all of that time. */
+	/* A task that slept is not owed all of that time. */
 	if (time_before(vtime, vtime_now - round_ns))
 		vtime = vtime_now - round_ns;
-	/* And nobody, however little weight it has, waits until the others have run for very many rounds: the core ends such schedulers. */
+	/* And no task, however little weight it has, waits until the others have run for very many rounds: the core ends such schedulers. */
 	if (time_before(vtime_now + REMEMBERED_ROUNDS * round_ns, vtime))
 		vtime = vtime_now + REMEMBERED_ROUNDS * round_ns;
 	/* In a crowd even that would be too long: in the order of coming, whichever queue it is. */
@@ -610,7 +610,7 @@ static bool take(u64 dsq)
 	return scx_bpf_dsq_move_to_local(dsq, 0);
 }
 
-/* Takes the one that should run next here; whoever has run more than @limit is not taken. Another kind's must have run less by @margin_ns. */
+/* Takes the one that should run next here; a task that has run more than @limit is not taken. Another kind's must have run less by @margin_ns. */
 static bool take_next(s32 cpu, u64 limit, u64 margin_ns)
 {
 	u32 kind, own_kind = kind_of(cpu), other_kind = !own_kind;
@@ -643,7 +643,7 @@ static bool take_next(s32 cpu, u64 limit, u64 margin_ns)
 	return false;
 }
 
-/* What becomes of a task that has had its slice while nobody is due: another slice, or a swap. */
+/* What becomes of a task that has had its slice while no other is due: another slice, or a swap. */
 static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, struct slot *slot)
 {
 	u32 kind = kind_of(cpu);
@@ -653,7 +653,7 @@ static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, stru
 	slot->pid = is_confined(p) ? 0 : p->pid;
 	if (!is_slowest(kind) && slot->pid && slot->sends_to == NOWHERE) {
 		from = best_to_take(kind, slot, WORTH_NS, 0);
-		/* It goes on until the other one is there, and nobody else may have it meanwhile. */
+		/* It goes on until the other one is there, and no other may have it meanwhile. */
 		if (from != NOWHERE && bpf_cpumask_test_cpu(from, p->cpus_ptr) && ask_for(from, cpu)) {
 			state->goes_to = from;
 			slot->pid = 0;
@@ -681,7 +681,7 @@ void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
 		if (slot->sends_to != NOWHERE && slot->pid == prev->pid)
 			return;
 	}
-	/* In a crowd whoever came first is next: one kind's queue may be far longer than another's, and its last would wait for too long. */
+	/* In a crowd the task that came first is next: one kind's queue may be far longer than another's, and its last would wait for too long. */
 	crowded = crowd(cpu);
 	if (take_next(cpu, state && !crowded ? prev->scx.dsq_vtime : (u64)-1, crowded ? 0 : round_ns))
 		return;
@@ -730,7 +730,7 @@ void BPF_STRUCT_OPS(fair_stopping, struct task_struct *p, bool runnable)
 	state->since_ns = 0;
 	if (runnable)
 		return;
-	/* Whoever waits for it need not any more. */
+	/* A task that waits for it need not any more. */
 	state->goes_to = NOWHERE;
 	slot->pid = 0;
 	if (slot->sends_to != NOWHERE)
@@ -746,7 +746,7 @@ void BPF_STRUCT_OPS(fair_tick, struct task_struct *p)
 		charge(p, state, scx_bpf_task_cpu(p));
 }
 
-/* Charges instructions to whoever leaves a CPU. Loaded only where they can be counted. */
+/* Charges instructions to the task that leaves a CPU. Loaded only where they can be counted. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(count_work, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -783,7 +783,7 @@ s32 BPF_STRUCT_OPS(fair_init_task, struct task_struct *p, struct scx_init_task_a
 
 void BPF_STRUCT_OPS(fair_enable, struct task_struct *p)
 {
-	/* A new task owes nobody the time before. */
+	/* A new task does not owe the time before. */
 	scx_bpf_task_set_dsq_vtime(p, vtime_now);
 }
 

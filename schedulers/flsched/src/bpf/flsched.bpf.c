@@ -20,7 +20,7 @@ UEI_DEFINE(uei);
 const volatile u64 slice_ns = 100 * 1000 * 1000ULL;
 
 /*
- * How long a turn through a queue may take at most, ns. Where so many wait that it would take longer, slices are shorter, the kernel's own
+ * How long a turn through a queue may take at most, ns. Where enough wait that it would take longer, slices are shorter, the kernel's own
  * threads are next, and a task that wakes looks for the shortest queue: the core ends a scheduler under which a task waits for 30 s, or under
  * which RCU waits for 21 s for a thread of its own. 0 for slices that are always the same, as the original's.
  */
@@ -84,7 +84,7 @@ static s32 waiting_for(s32 cpu)
 	return turn_ns ? scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) : 0;
 }
 
-/* Whether a turn through so many would take too long with whole slices. */
+/* Whether a turn through this many would take too long with whole slices. */
 static bool is_crowded(s32 queued)
 {
 	return turn_ns && queued > 0 && slice_ns * queued > turn_ns;
