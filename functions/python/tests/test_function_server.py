@@ -111,11 +111,11 @@ def test_an_own_function(own: Path) -> None:
         ("own:fails", 500, "KeyError: 'value'"),
         ("own:hangs", 504, "did not return within 1 s"),
         ("own:forks", 500, "more than 20 processes"),
-        ("own:no_json", 500, "no JSON"),
+        ("own:no_json", 500, "is not JSON"),
         ("own:ends", 500, "exit status 7"),
         ("own:nowhere", 500, "own has no function nowhere"),
         ("nowhere:f", 500, "nowhere cannot be imported"),
-        ("nowhere", 500, "no module:function"),
+        ("nowhere", 500, "is not module:function"),
     ],
 )
 def test_an_own_function_that_does_not_work(own: Path, handler: str, status: int, word: str) -> None:

@@ -221,14 +221,16 @@ mod tests {
             (Policy::MinFair { min_fairness: 0.85 }, [1.455_102, 1.15, 0.85, 0.85]),
             (Policy::MaxFair, [1.0; 4]),
         ] {
-            let mut controller = Controller::new(&COUNTS, policy, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
+            let mut controller =
+                Controller::new(&COUNTS, policy, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
             let found = performance(controller.step(&totals(&SPEEDUPS, 1)).unwrap());
             assert!(
                 found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-5),
                 "{found:?}"
             );
         }
-        let mut controller = Controller::new(&COUNTS, Policy::MaxPerf, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
+        let mut controller =
+            Controller::new(&COUNTS, Policy::MaxPerf, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
         let found = performance(controller.step(&totals(&SPEEDUPS, 1)).unwrap());
         assert!((found.iter().sum::<f64>() / 4.0 - 1.104_147).abs() < 1e-6, "{found:?}");
     }
@@ -253,7 +255,8 @@ mod tests {
 
     #[test]
     fn tasks_of_one_application_count_each_on_three_kinds_too() {
-        let mut controller = Controller::new(&COUNTS, Policy::MaxPerf, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
+        let mut controller =
+            Controller::new(&COUNTS, Policy::MaxPerf, MeasuredSpeedups(SPEEDUPS.to_vec())).unwrap();
         let mut all = totals(&SPEEDUPS, 1);
         all[3].1.busy = 5;
         let decisions = controller.step(&all).unwrap();
@@ -268,7 +271,8 @@ mod tests {
     fn policies_for_two_kinds_are_refused_with_a_way_out() {
         for name in ["similar-min-fair", "uni-fair", "r-fair"] {
             let policy = Policy::from_name(name).unwrap();
-            let error = Controller::new(&COUNTS, policy, MeasuredSpeedups(Vec::new())).err().unwrap().to_string();
+            let error =
+                Controller::new(&COUNTS, policy, MeasuredSpeedups(Vec::new())).err().unwrap().to_string();
             assert!(
                 error.starts_with(&format!("{name} is defined for two kinds of cores, and there are 3; use")),
                 "{error}"

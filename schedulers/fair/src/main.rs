@@ -139,7 +139,7 @@ fn work(args: &Args, policy: Policy, faster: usize) -> Result<Work, String> {
         (None, Some(directory)) if !directory.is_dir() => {
             Err(format!("{} is not a directory", directory.display()))
         }
-        (None, Some(directory)) => Ok(Work::Reported(folder.clone())),
+        (None, Some(directory)) => Ok(Work::Reported(directory.clone())),
         (None, None) if policy == Policy::MaxFair => Ok(Work::Unknown),
         (None, None) => Ok(Work::Hardware),
     }
