@@ -16,33 +16,29 @@ __all__ = [
     "TraceError",
     "VERSION",
     "UsageError",
-    "bill_schema",
     "check_run",
     "check_study",
     "check_tiers",
     "compare",
-    "comparison_schema",
     "disturbed",
     "doctor",
-    "doctor_schema",
     "estimate",
     "load",
     "measure",
     "median",
     "price",
-    "profile_schema",
     "quantiles",
     "rank_tests",
     "record",
     "report",
     "save",
     "sched_status",
+    "schemas",
     "seconds_of",
     "shares",
     "simulate",
     "summary",
     "sweep",
-    "trace_schema",
 ]
 
 VERSION: Final[str]
@@ -88,8 +84,6 @@ def record(
     asking: Mapping[str, object],
     progress: Callable[[float, int | None, int, int], object] | None = None,
 ) -> tuple[Trace | None, BaseException | None]: ...
-def trace_schema() -> str: ...
-def bill_schema() -> str: ...
 def price(text: str) -> float: ...
 def seconds_of(text: str) -> float: ...
 def check_tiers(study: str) -> list[tuple[str, str]]: ...
@@ -119,8 +113,6 @@ def rank_tests(
     pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
 ) -> tuple[list[float], list[float]]: ...
 def compare(old: str, new: str) -> str: ...
-def profile_schema() -> str: ...
-def comparison_schema() -> str: ...
 def doctor() -> str: ...
-def doctor_schema() -> str: ...
 def sched_status() -> str: ...
+def schemas() -> dict[str, str]: ...

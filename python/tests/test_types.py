@@ -13,13 +13,7 @@ import swtch
 from swtch import _documents, _native
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = {
-    "Profile": json.loads(_native.profile_schema()),
-    "Comparison": json.loads(_native.comparison_schema()),
-    "Doctor": json.loads(_native.doctor_schema()),
-    "Trace": json.loads(_native.trace_schema()),
-    "Bill": json.loads(_native.bill_schema()),
-}
+SCHEMAS = {name: json.loads(schema) for name, schema in _native.schemas().items()}
 OTHER_NAMES = {
     "Trace": {"Provenance": "TraceProvenance", "Ended": "TraceEnded", "Table": "TableFiles"},
     # What a caveat has besides its kind depends on that.

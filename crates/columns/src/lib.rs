@@ -19,7 +19,8 @@ mod values;
 
 pub use decode::{TableError, TableFile, note};
 pub use encode::{Encoder, Layout, encode, encode_columns};
-pub use values::{Cell, Scalar, Value, Word};
+pub use swtch_units::Word;
+pub use values::{Cell, Scalar, Value, found_word, stored_word};
 
 use parquet::basic::Type as PhysicalType;
 use parquet::column::page::PageReader;

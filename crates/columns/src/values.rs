@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use swtch_units::Word;
 
 /// Longest text in a column, in bytes: the kernel's longest path (PATH_MAX, include/uapi/linux/limits.h). It keeps a damaged length
 /// from being multiplied by the rows that refer to it.
@@ -160,35 +161,44 @@ impl Scalar for String {
     }
 }
 
-/// One of a few states, which a file has as words.
-pub trait Word: Copy + 'static {
-    /// The type's name, for the table's signature.
-    const KIND: &'static str;
-    /// All of them.
-    const ALL: &'static [Self];
-
-    /// The word for it.
-    fn word(self) -> &'static str;
+/// The word of a closed vocabulary as a file has it. Without a copy: there is one for each row.
+#[doc(hidden)]
+pub fn stored_word<W: Word>(word: W) -> ByteArray {
+    ByteArray::from(Bytes::from_static(word.name().as_bytes()))
 }
 
-impl<W: Word> Scalar for W {
-    type Physical = ByteArrayType;
-    const KIND: &'static str = W::KIND;
+/// The word that a file has.
+///
+/// # Errors
+/// When it is none of the vocabulary.
+#[doc(hidden)]
+pub fn found_word<W: Word>(stored: &ByteArray) -> Result<W, String> {
+    let named = W::WORDS.iter().copied().find(|one| one.name().as_bytes() == stored.data());
+    named.ok_or_else(|| {
+        let words: Vec<&str> = W::WORDS.iter().map(|one| one.name()).collect();
+        format!("a {} is not one of {}", W::KIND, words.join(", "))
+    })
+}
 
-    fn to_stored(&self) -> Result<ByteArray, String> {
-        // Without a copy: there is one for each row.
-        Ok(ByteArray::from(Bytes::from_static(self.word().as_bytes())))
-    }
+/// Lets tables have columns of a closed vocabulary, which [`words!`](swtch_units::words) declares: a file has the words.
+#[macro_export]
+macro_rules! column_of_words {
+    ($Word:ty) => {
+        impl $crate::Scalar for $Word {
+            type Physical = $crate::ByteArrayType;
+            const KIND: &'static str = <$Word as $crate::Word>::KIND;
 
-    fn to_cell(&self) -> Cell<'_> {
-        Cell::Text(self.word())
-    }
+            fn to_stored(&self) -> Result<$crate::ByteArray, String> {
+                Ok($crate::stored_word(*self))
+            }
 
-    fn from_stored(stored: ByteArray) -> Result<Self, String> {
-        let named = Self::ALL.iter().find(|one| one.word().as_bytes() == stored.data());
-        named.copied().ok_or_else(|| {
-            let words: Vec<&str> = Self::ALL.iter().map(|one| one.word()).collect();
-            format!("a {} is not one of {}", Self::KIND, words.join(", "))
-        })
-    }
+            fn to_cell(&self) -> $crate::Cell<'_> {
+                $crate::Cell::Text(self.name())
+            }
+
+            fn from_stored(stored: $crate::ByteArray) -> Result<Self, String> {
+                $crate::found_word(&stored)
+            }
+        }
+    };
 }

@@ -44,21 +44,22 @@ const HAND_OVER_SAVING: &str =
 
 /// What stands out, with the most switches concerned first.
 pub fn advise(inputs: Inputs<'_>, bill: &Bill) -> Vec<Advice> {
-    let tasks: Vec<&TaskRow> = inputs.trace.tasks.iter().filter(|task| task.in_scope).collect();
-    let switches: u64 = tasks.iter().map(|task| task.voluntary + task.involuntary).sum();
+    let tasks: Vec<&TaskRow> = inputs.trace.in_scope().collect();
+    let switches: u64 = tasks.iter().map(|task| task.switches()).sum();
     if switches == 0 {
         return Vec::new();
     }
     let case = Case { inputs, bill, tasks, switches: switches as f64, front: Front::of(inputs) };
-    let mut found = Vec::new();
-    found.extend(case.others_in_front());
-    found.extend(case.too_many_threads());
-    found.extend(case.ping_pong());
-    found.extend(case.taking_turns());
-    found.extend(case.handed_round());
-    found.extend(case.throttled());
-    found.extend(interrupts::on_the_busy_cpu(inputs, bill));
-    found
+    let found = [
+        case.others_in_front(),
+        case.too_many_threads(),
+        case.ping_pong(),
+        case.taking_turns(),
+        case.handed_round(),
+        case.throttled(),
+        interrupts::on_the_busy_cpu(inputs, bill),
+    ];
+    found.into_iter().flatten().collect()
 }
 
 /// Two tasks that wake each other.

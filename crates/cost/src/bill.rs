@@ -91,7 +91,7 @@ pub enum CauseKind {
 
 /// Prices the switches of a Trace.
 pub fn bill(inputs: Inputs<'_>) -> Bill {
-    let tasks: Vec<&TaskRow> = inputs.trace.tasks.iter().filter(|task| task.in_scope).collect();
+    let tasks: Vec<&TaskRow> = inputs.trace.in_scope().collect();
     let in_place = inputs.trace.header.totals.switch_cost_ns;
     let refills = inputs.model.map(|model| Refills::of(model, &tasks));
     let across = across(&inputs.trace.wakes);
@@ -122,7 +122,7 @@ pub fn bill(inputs: Inputs<'_>) -> Bill {
         let share = lost.times(1.0 / cpu_ns);
         Range { low: share.low.min(1.0), high: share.high.min(1.0) }
     });
-    let switches: u64 = tasks.iter().map(|task| switches_of(task)).sum();
+    let switches: u64 = tasks.iter().map(|task| task.switches()).sum();
     priced.sort_by(|a, b| cost_of(b).total_cmp(&cost_of(a)).then(a.tid.cmp(&b.tid)));
     Bill {
         direct_ns,
@@ -152,10 +152,6 @@ pub(crate) fn is_over(header: &Header) -> bool {
         Scope::Processes { .. } | Scope::Cgroup { .. } => header.provenance.ended == Ended::TargetGone,
         Scope::Machine => false,
     }
-}
-
-fn switches_of(task: &TaskRow) -> u64 {
-    task.voluntary + task.involuntary
 }
 
 fn cost_of(task: &TaskBill) -> f64 {
@@ -201,12 +197,12 @@ fn in_place_ns(task: &TaskRow) -> Range {
 /// measured here, or beyond one that needs no wake-up.
 fn outside_ns(task: &TaskRow, model: Option<&CostModel>) -> Range {
     let Some(model) = model else { return Range::default() };
-    let mean_ns = in_place_ns(task).high / switches_of(task).max(1) as f64;
+    let mean_ns = in_place_ns(task).high / task.switches().max(1) as f64;
     let whole_ns = model.any_switch_ns().map_or(0.0, |range| range.high);
     let alone_ns = model.least_yield_ns.map_or(mean_ns, |yield_ns| yield_ns.min(mean_ns));
     let high = (whole_ns - alone_ns).max(0.0);
     let low = model.least_sleep_ns.map_or(0.0, |sleep_ns| (sleep_ns - mean_ns).clamp(0.0, high));
-    Range { low: low * task.voluntary as f64, high: high * switches_of(task) as f64 }
+    Range { low: low * task.voluntary as f64, high: high * task.switches() as f64 }
 }
 
 fn all_outside_ns(priced: &[TaskBill], tasks: &[&TaskRow]) -> Range {
@@ -234,7 +230,7 @@ fn from_prices(task: &TaskRow, across: u64, model: &CostModel) -> Option<Range> 
             let process = model.process_switch_ns.unwrap_or(any).times(process as f64);
             process.plus(model.thread_switch_ns.unwrap_or(any).times(thread as f64))
         }
-        _ => any.times(switches_of(task) as f64),
+        _ => any.times(task.switches() as f64),
     };
     Some(on_one_cpu.plus(Range { low: 0.0, high: further_ns }))
 }
@@ -246,10 +242,10 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
     if switches == 0 {
         return Vec::new();
     }
+    let sum = |count: fn(&TaskRow) -> u64| inputs.trace.in_scope().map(count).sum::<u64>();
+    let (voluntary, involuntary) = (sum(|task| task.voluntary), sum(|task| task.involuntary));
     if inputs.trace.header.totals.wakeups.is_none() {
         // Nobody saw who woke and who preempted whom; how many were preempted is known.
-        let involuntary: u64 =
-            inputs.trace.tasks.iter().filter(|task| task.in_scope).map(|task| task.involuntary).sum();
         let share = involuntary as f64 / switches as f64;
         let preemption = Cause { kind: CauseKind::Preemption, share, who: Vec::new() };
         return if involuntary > 0 { vec![preemption] } else { Vec::new() };
@@ -275,14 +271,13 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
         largest.map_or(Vec::new(), |wake| vec![name(wake.waker_tid), name(wake.wakee_tid)])
     };
     let count = |rows: &[&WakeRow]| rows.iter().map(|wake| wake.count).sum::<u64>();
-    let wakeups: u64 = inputs.trace.tasks.iter().filter(|task| task.in_scope).map(|task| task.wakeups).sum();
     let preempted: Vec<&PreemptionRow> =
         inputs.trace.preemptions.iter().filter(|row| counted(row.of_tid)).collect();
     let worst = preempted.iter().max_by_key(|row| (row.count, row.of_tid));
     let mut found = vec![
         (CauseKind::ThreadsWakeEachOther, count(&threads), top(&threads)),
         (CauseKind::ProcessesWakeEachOther, count(&processes), top(&processes)),
-        (CauseKind::Interrupts, wakeups.saturating_sub(count(&wakes)), Vec::new()),
+        (CauseKind::Interrupts, sum(|task| task.wakeups).saturating_sub(count(&wakes)), Vec::new()),
         (
             CauseKind::Preemption,
             preempted.iter().map(|row| row.count).sum(),
@@ -290,10 +285,6 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
         ),
     ];
     found.retain(|(_, count, _)| *count > 0);
-    let of_scope = |count: fn(&TaskRow) -> u64| {
-        inputs.trace.tasks.iter().filter(|task| task.in_scope).map(count).sum::<u64>() as f64
-    };
-    let kinds = (of_scope(|task| task.voluntary), of_scope(|task| task.involuntary));
     let waking: u64 =
         found.iter().filter(|(kind, ..)| *kind != CauseKind::Preemption).map(|(_, count, _)| count).sum();
     let mut shared: Vec<Cause> = found
@@ -301,8 +292,8 @@ fn causes(inputs: Inputs<'_>, switches: u64) -> Vec<Cause> {
         .map(|(kind, count, who)| {
             let count = count as f64;
             let part = match kind {
-                CauseKind::Preemption => count.min(kinds.1),
-                _ => count.min(kinds.0 * count / waking as f64),
+                CauseKind::Preemption => count.min(involuntary as f64),
+                _ => count.min(voluntary as f64 * count / waking as f64),
             };
             Cause { kind, share: (part / switches as f64).min(1.0), who }
         })

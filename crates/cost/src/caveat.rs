@@ -88,15 +88,11 @@ fn stolen(inputs: Inputs<'_>, bill: &Bill) -> Option<Caveat> {
 }
 
 fn other_programs(inputs: Inputs<'_>) -> Option<Caveat> {
-    let tasks = || inputs.trace.tasks.iter().filter(|task| task.in_scope);
-    let run_ns: f64 = tasks().map(|task| task.run_ns as f64).sum();
-    let wait_ns: f64 = tasks().map(|task| task.wait_ns as f64).sum();
+    let run_ns: f64 = inputs.trace.in_scope().map(|task| task.run_ns as f64).sum();
+    let wait_ns: f64 = inputs.trace.in_scope().map(|task| task.wait_ns as f64).sum();
     let front = Front::of(inputs).filter(Front::mostly_others)?;
-    (wait_ns > TICK_NS && wait_ns >= LEAST_WAIT_PER_RUN * run_ns).then_some(Caveat::OtherPrograms {
-        ran: front.ran,
-        of_waits: front.others,
-        wait_ns,
-    })
+    let matters = wait_ns > TICK_NS && wait_ns >= LEAST_WAIT_PER_RUN * run_ns;
+    matters.then_some(Caveat::OtherPrograms { ran: front.ran, of_waits: front.others, wait_ns })
 }
 
 fn profile(inputs: Inputs<'_>) -> Vec<Caveat> {

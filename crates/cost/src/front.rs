@@ -47,30 +47,27 @@ impl Front {
 /// Whether the tasks waited longer than they ran. Everything that ran on their CPUs was in front of them then; who preempted them was only the
 /// first of a queue.
 fn crowded(inputs: Inputs<'_>) -> bool {
-    let sum = |of: fn(&TaskRow) -> u64| tasks(inputs).map(|task| of(task) as f64).sum::<f64>();
+    let sum =
+        |of: fn(&TaskRow) -> u64| inputs.trace.tables.in_scope().map(|task| of(task) as f64).sum::<f64>();
     sum(|task| task.wait_ns) > sum(|task| task.run_ns)
 }
 
 fn in_scope(inputs: Inputs<'_>) -> HashSet<u32> {
-    inputs.trace.tables.tasks.iter().filter(|task| task.in_scope).map(|task| task.tid).collect()
+    inputs.trace.tables.in_scope().map(|task| task.tid).collect()
 }
 
 /// Of the waits after a preemption, those behind a program that was not recorded; absent when such waits are a small part of all.
 fn behind(inputs: Inputs<'_>) -> Option<f64> {
     let ours = in_scope(inputs);
-    let rows = || inputs.trace.tables.preemptions.iter().filter(|row| ours.contains(&row.of_tid));
+    let rows = || inputs.trace.preemptions.iter().filter(|row| ours.contains(&row.of_tid));
     let sum = |others: bool| -> f64 {
         let wanted = rows().filter(|row| ours.contains(&row.by_tid) != others);
         wanted.filter_map(|row| row.ns).map(|ns| ns as f64).sum()
     };
     let (own_ns, others_ns) = (sum(false), sum(true));
-    let wait_ns: f64 = tasks(inputs).map(|task| task.wait_ns as f64).sum();
+    let wait_ns: f64 = inputs.trace.tables.in_scope().map(|task| task.wait_ns as f64).sum();
     let enough = own_ns + others_ns > 0.0 && own_ns + others_ns >= LEAST_PREEMPTED * wait_ns;
     enough.then(|| others_ns / (own_ns + others_ns))
-}
-
-fn tasks(inputs: Inputs<'_>) -> impl Iterator<Item = &TaskRow> {
-    inputs.trace.tables.tasks.iter().filter(|task| task.in_scope)
 }
 
 fn busy_ns(cpu: &CpuRow) -> Option<f64> {
@@ -79,10 +76,10 @@ fn busy_ns(cpu: &CpuRow) -> Option<f64> {
 
 /// What the recorded tasks ran, and what others ran, ns, on some of the CPUs. The recorder's own time is neither.
 fn divided(inputs: Inputs<'_>, on: impl Fn(&CpuRow) -> bool, whole: bool) -> Option<(f64, f64)> {
-    let rows: Vec<&CpuRow> = inputs.trace.tables.cpus.iter().filter(|cpu| on(cpu)).collect();
+    let rows: Vec<&CpuRow> = inputs.trace.cpus.iter().filter(|cpu| on(cpu)).collect();
     let busy: Option<f64> = rows.iter().map(|cpu| busy_ns(cpu)).sum();
     let own = if whole {
-        tasks(inputs).map(|task| task.run_ns as f64).sum()
+        inputs.trace.tables.in_scope().map(|task| task.run_ns as f64).sum()
     } else {
         rows.iter().map(|cpu| cpu.run_ns as f64).sum::<f64>()
     };
@@ -93,7 +90,7 @@ fn divided(inputs: Inputs<'_>, on: impl Fn(&CpuRow) -> bool, whole: bool) -> Opt
 }
 
 fn in_front_by_time(inputs: Inputs<'_>) -> Option<f64> {
-    let all_ns: f64 = inputs.trace.tables.cpus.iter().map(|cpu| cpu.run_ns as f64).sum();
+    let all_ns: f64 = inputs.trace.cpus.iter().map(|cpu| cpu.run_ns as f64).sum();
     // Some recorders do not know on which CPU the tasks ran.
     let known = all_ns > 0.0;
     let on = |cpu: &CpuRow| !known || cpu.run_ns as f64 >= LEAST_ON_CPU * all_ns;
@@ -103,16 +100,16 @@ fn in_front_by_time(inputs: Inputs<'_>) -> Option<f64> {
 
 fn ran(inputs: Inputs<'_>) -> Option<f64> {
     let (_, others) = divided(inputs, |_| true, true)?;
-    let capacity_ns = inputs.trace.header.duration_ns as f64 * inputs.trace.tables.cpus.len() as f64;
+    let capacity_ns = inputs.trace.header.duration_ns as f64 * inputs.trace.cpus.len() as f64;
     (capacity_ns > 0.0).then(|| (others / capacity_ns).min(1.0))
 }
 
 fn names(inputs: Inputs<'_>) -> Vec<String> {
     let ours = in_scope(inputs);
     let comm: HashMap<u32, &str> =
-        inputs.trace.tables.tasks.iter().map(|task| (task.tid, task.comm.as_str())).collect();
+        inputs.trace.tasks.iter().map(|task| (task.tid, task.comm.as_str())).collect();
     let mut by_name: HashMap<&str, (u64, u64)> = HashMap::new();
-    for row in &inputs.trace.tables.preemptions {
+    for row in &inputs.trace.preemptions {
         if ours.contains(&row.of_tid) && !ours.contains(&row.by_tid) {
             let (ns, count) =
                 by_name.entry(comm.get(&row.by_tid).copied().unwrap_or("a task that was gone")).or_default();

@@ -32,6 +32,18 @@ impl Range {
         Self { low: self.low * factor, high: self.high * factor }
     }
 
+    /// Both ends in words, `1 to 2`; one where they read alike.
+    ///
+    /// ```
+    /// let range = swtch_cost::Range { low: 1.01, high: 1.04 };
+    /// assert_eq!(range.words(|value| format!("{value:.1}")), "1.0");
+    /// assert_eq!(range.words(|value| format!("{value:.2}")), "1.01 to 1.04");
+    /// ```
+    pub fn words(self, show: impl Fn(f64) -> String) -> String {
+        let (low, high) = (show(self.low), show(self.high));
+        if low == high { high } else { format!("{low} to {high}") }
+    }
+
     /// The sum, end by end.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

@@ -3,7 +3,6 @@
 use crate::model::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::str::FromStr;
 
 /// What a processor costs by the hour, in whatever currency.
@@ -14,16 +13,9 @@ pub struct Price {
 }
 
 /// A price that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a price; write 0.05/vcpu-hour, or 36/vcpu-month")]
 pub struct ParsePriceError(String);
-
-impl fmt::Display for ParsePriceError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "'{}' is not a price; write 0.05/vcpu-hour, or 36/vcpu-month", self.0)
-    }
-}
-
-impl std::error::Error for ParsePriceError {}
 
 /// Hours of a month as clouds bill them.
 const MONTH_HOURS: f64 = 730.0;

@@ -31,10 +31,11 @@ pub(crate) struct Refills<'a> {
 
 impl<'a> Refills<'a> {
     pub(crate) fn of(model: &'a CostModel, tasks: &[&TaskRow]) -> Self {
-        let run_ns =
-            |tasks: &mut dyn Iterator<Item = &&TaskRow>| tasks.map(|task| task.run_ns as f64).sum::<f64>();
-        let unknown_ns = run_ns(&mut tasks.iter().filter(|task| task.working_set_bytes.is_none()));
-        let known = unknown_ns <= UNKNOWN_SHARE * run_ns(&mut tasks.iter());
+        let run_ns = |unknown: bool| -> f64 {
+            let wanted = tasks.iter().filter(|task| !unknown || task.working_set_bytes.is_none());
+            wanted.map(|task| task.run_ns as f64).sum()
+        };
+        let known = run_ns(true) <= UNKNOWN_SHARE * run_ns(false);
         let largest_bytes = tasks.iter().filter_map(|task| task.working_set_bytes).max().filter(|_| known);
         Self { model, largest_bytes }
     }
@@ -42,7 +43,7 @@ impl<'a> Refills<'a> {
     /// At least and at most, ns, and what the most comes from; none without a curve.
     pub(crate) fn of_task(&self, task: &TaskRow) -> Option<(Range, IndirectFrom)> {
         let run_ns = task.run_ns as f64;
-        let switches = task.voluntary + task.involuntary;
+        let switches = task.switches();
         let slice_ns = run_ns / switches.max(1) as f64;
         // Caches are cold only where another task ran meanwhile, and refilling them takes place while the task runs.
         let times = task.cold_switch_ins.unwrap_or(switches) as f64;
@@ -76,13 +77,8 @@ impl<'a> Refills<'a> {
     fn all_of_it_ns(&self, bytes: u64) -> Option<f64> {
         let smallest = self.model.refills.iter().min_by_key(|point| point.array_bytes)?;
         // What a switch costs whatever the array: some is left of it in the curve's first point.
-        let always_ns = self
-            .model
-            .refills
-            .iter()
-            .filter(|point| point.array_bytes == smallest.array_bytes)
-            .map(|point| point.refill_ns)
-            .fold(0.0, f64::max);
+        let first = self.model.refills.iter().filter(|point| point.array_bytes == smallest.array_bytes);
+        let always_ns = first.map(|point| point.refill_ns).fold(0.0, f64::max);
         let of_line = |point: &Refill| (point.refill_ns - always_ns).max(0.0) / lines(point.array_bytes);
         let line_ns = self.model.refills.iter().map(of_line).fold(0.0, f64::max);
         Some(always_ns + line_ns * lines(bytes))

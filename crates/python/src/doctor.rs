@@ -10,7 +10,7 @@ use swtch_topology::capability::{Capability, Probes, judge};
 
 /// The document that `swtch doctor --json` prints.
 #[derive(Serialize, JsonSchema)]
-struct Doctor {
+pub(crate) struct Doctor {
     schema: &'static str,
     host: Host,
     probes: Probes,
@@ -33,10 +33,4 @@ pub(crate) fn doctor(py: Python<'_>) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn sched_status() -> PyResult<String> {
     serde_json::to_string(&swtch_sched::status(Path::new("/"))).map_err(mistake)
-}
-
-/// The JSON Schema of what `doctor` gives.
-#[pyfunction]
-pub(crate) fn doctor_schema() -> String {
-    schemars::schema_for!(Doctor).to_value().to_string()
 }

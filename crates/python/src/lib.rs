@@ -25,47 +25,39 @@ mod studies;
 mod sweeping;
 mod trace;
 
-use pyo3::prelude::*;
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::doctor::{doctor, sched_status};
+    #[pymodule_export]
+    use crate::errors::{MeasureError, ProfileError, RecordError, SimulationError, TraceError, UsageError};
+    #[pymodule_export]
+    use crate::files::{load, report, save};
+    #[pymodule_export]
+    use crate::measuring::measure;
+    #[pymodule_export]
+    use crate::overrides::seconds_of;
+    #[pymodule_export]
+    use crate::reading::{compare, schemas, summary};
+    #[pymodule_export]
+    use crate::recording::record;
+    #[pymodule_export]
+    use crate::sharing::shares;
+    #[pymodule_export]
+    use crate::simulating::simulate;
+    #[pymodule_export]
+    use crate::statistics::{estimate, median, quantiles, rank_tests};
+    #[pymodule_export]
+    use crate::studies::{check_run, check_study, check_tiers, disturbed};
+    #[pymodule_export]
+    use crate::sweeping::sweep;
+    #[pymodule_export]
+    use crate::trace::{Trace, price};
 
-#[pymodule]
-fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    module.add("UsageError", py.get_type::<errors::UsageError>())?;
-    module.add("MeasureError", py.get_type::<errors::MeasureError>())?;
-    module.add("ProfileError", py.get_type::<errors::ProfileError>())?;
-    module.add("SimulationError", py.get_type::<errors::SimulationError>())?;
-    module.add("RecordError", py.get_type::<errors::RecordError>())?;
-    module.add("TraceError", py.get_type::<errors::TraceError>())?;
-    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-    module.add("LONG_MS", swtch_faas::tiers::LONG_MS)?;
-    module.add("DISTURBED_SHARE", swtch_cost::Caveat::DISTURBED)?;
-    module.add_class::<trace::Trace>()?;
-    module.add_function(wrap_pyfunction!(recording::record, module)?)?;
-    module.add_function(wrap_pyfunction!(trace::trace_schema, module)?)?;
-    module.add_function(wrap_pyfunction!(trace::bill_schema, module)?)?;
-    module.add_function(wrap_pyfunction!(trace::price, module)?)?;
-    module.add_function(wrap_pyfunction!(overrides::seconds_of, module)?)?;
-    module.add_function(wrap_pyfunction!(studies::check_tiers, module)?)?;
-    module.add_function(wrap_pyfunction!(studies::check_study, module)?)?;
-    module.add_function(wrap_pyfunction!(studies::check_run, module)?)?;
-    module.add_function(wrap_pyfunction!(studies::disturbed, module)?)?;
-    module.add_function(wrap_pyfunction!(measuring::measure, module)?)?;
-    module.add_function(wrap_pyfunction!(files::load, module)?)?;
-    module.add_function(wrap_pyfunction!(files::save, module)?)?;
-    module.add_function(wrap_pyfunction!(files::report, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::summary, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::compare, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::profile_schema, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::comparison_schema, module)?)?;
-    module.add_function(wrap_pyfunction!(sharing::shares, module)?)?;
-    module.add_function(wrap_pyfunction!(simulating::simulate, module)?)?;
-    module.add_function(wrap_pyfunction!(sweeping::sweep, module)?)?;
-    module.add_function(wrap_pyfunction!(statistics::estimate, module)?)?;
-    module.add_function(wrap_pyfunction!(statistics::median, module)?)?;
-    module.add_function(wrap_pyfunction!(statistics::quantiles, module)?)?;
-    module.add_function(wrap_pyfunction!(statistics::rank_tests, module)?)?;
-    module.add_function(wrap_pyfunction!(doctor::doctor, module)?)?;
-    module.add_function(wrap_pyfunction!(doctor::doctor_schema, module)?)?;
-    module.add_function(wrap_pyfunction!(doctor::sched_status, module)?)?;
-    Ok(())
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    const LONG_MS: f64 = swtch_faas::tiers::LONG_MS;
+    #[pymodule_export]
+    const DISTURBED_SHARE: f64 = swtch_cost::Caveat::DISTURBED;
 }

@@ -10,10 +10,10 @@ use swtch_cost::{Advice, Bill, Caveat, CostModel, Inputs, Price, advise, bill, c
 use swtch_profile::file;
 use swtch_report::export::ExportError;
 use swtch_report::recording::Summary;
-use swtch_report::tables::{self, Form, Visitor};
+use swtch_report::tables::{self, Form};
 use swtch_report::terminal;
 use swtch_trace::TraceError;
-use swtch_trace::tables::{Cell, Columns};
+use swtch_trace::tables::{Cell, Columns, Visitor};
 
 /// A Trace that was read; its switches stay on the disk.
 #[pyclass(frozen, module = "swtch._native")]
@@ -47,7 +47,7 @@ impl Trace {
 
 /// A bill, with what a reader has to know before it and what to do about it.
 #[derive(serde::Serialize, schemars::JsonSchema)]
-struct Priced<'a> {
+pub(crate) struct Priced<'a> {
     #[serde(flatten)]
     bill: &'a Bill,
     caveats: &'a [Caveat],
@@ -100,18 +100,6 @@ impl Trace {
     }
 }
 
-/// The JSON Schema of a Trace's header.
-#[pyfunction]
-pub(crate) fn trace_schema() -> String {
-    swtch_trace::json_schema().to_string()
-}
-
-/// The JSON Schema of a bill.
-#[pyfunction]
-pub(crate) fn bill_schema() -> String {
-    schemars::schema_for!(Priced<'_>).to_value().to_string()
-}
-
 /// What a vCPU costs an hour, from `0.05/vcpu-hour`.
 #[pyfunction]
 pub(crate) fn price(text: &str) -> PyResult<f64> {
@@ -128,11 +116,8 @@ struct Lists<'py>(Python<'py>);
 impl<'py> Visitor for Lists<'py> {
     type Output = PyResult<Bound<'py, PyDict>>;
 
-    fn visit<R: Columns>(
-        self,
-        rows: impl Iterator<Item = Result<R, TraceError>>,
-    ) -> Result<Self::Output, ExportError> {
-        let rows = rows.collect::<Result<Vec<R>, _>>()?;
+    fn visit<R: Columns>(self, rows: impl Iterator<Item = Result<R, TraceError>>) -> Self::Output {
+        let rows = rows.collect::<Result<Vec<R>, _>>().map_err(|error| trace_error(&error))?;
         let found = PyDict::new(self.0);
         let put = |column: &dyn swtch_trace::tables::Column<R>| {
             let values = PyList::empty(self.0);
@@ -147,7 +132,8 @@ impl<'py> Visitor for Lists<'py> {
             }
             found.set_item(column.about().name, values)
         };
-        Ok(R::columns().iter().try_for_each(|column| put(column.as_ref())).map(|()| found.clone()))
+        R::columns().iter().try_for_each(|column| put(column.as_ref()))?;
+        Ok(found)
     }
 }
 

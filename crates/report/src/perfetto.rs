@@ -19,6 +19,7 @@ mod proto;
 mod tasks;
 
 use crate::export::{ExportError, Exported, Exporter};
+use crate::tables::lost;
 use events::Events;
 use names::Names;
 use proto::Message;
@@ -65,17 +66,15 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     has_prices: false,
     write: |trace, _, sink| {
         let written = write(trace, sink)?;
+        let Written { switches, wakeups, threads, counters, left_out, .. } = written;
         let text = format!(
-            "{} switches, {} wake-ups, {} threads, {} counters; open it at https://ui.perfetto.dev",
-            written.switches, written.wakeups, written.threads, written.counters
+            "{switches} switches, {wakeups} wake-ups, {threads} threads, {counters} counters; open it at https://ui.perfetto.dev"
         );
-        let figures = [
-            ("switches", written.switches.into()),
-            ("wakeups", written.wakeups.into()),
-            ("threads", written.threads.into()),
-            ("counters", written.counters.into()),
-        ];
-        Ok(Exported::new(text, figures, written.left_out))
+        let counts = [switches, wakeups, threads, counters].map(Into::into);
+        let [switches, wakeups, threads, counters] = counts;
+        let figures =
+            [("switches", switches), ("wakeups", wakeups), ("threads", threads), ("counters", counters)];
+        Ok(Exported::new(text, figures, left_out))
     },
 };
 
@@ -178,10 +177,8 @@ fn system(header: &Header, packets: &mut Packets<impl Write>) -> io::Result<()> 
 fn left_out(trace: &Trace) -> Vec<String> {
     let mut left_out = Vec::new();
     if trace.switch_rows().is_none() {
-        left_out.push(format!(
-            "single switches and wake-ups, which {} does not see",
-            trace.header.provenance.recorder
-        ));
+        let recorder = &trace.header.provenance.recorder;
+        left_out.push(format!("single switches and wake-ups, which {recorder} does not see"));
     } else {
         left_out.push("priorities, which are not in a Trace (0 is shown)".to_owned());
         if !trace.header.lacks(&swtch_trace::fields::SWITCHES_COST_NS) {
@@ -192,10 +189,7 @@ fn left_out(trace: &Trace) -> Vec<String> {
         left_out
             .push("tasks that were not recorded, but where they follow or precede one that was".to_owned());
     }
-    let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
-    if lost > 0 {
-        left_out.push(format!("{lost} events that the recorder lost"));
-    }
+    left_out.extend(lost(trace));
     let shown = |name: &&str| ["tasks", "wakes", "intervals"].contains(name);
     let tables = trace.tables.row_counts().into_iter().filter(|(_, rows)| *rows > 0).map(|(name, _)| name);
     let tables: Vec<&str> = tables.filter(|name| !shown(name)).collect();

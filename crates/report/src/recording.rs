@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use swtch_cost::{Advice, Bill, Caveat};
-use swtch_trace::tables::{InterruptKind, InterruptRow, PreemptionRow, TaskRow};
+use swtch_trace::model::Scope;
+use swtch_trace::tables::{InterruptRow, PreemptionRow, TaskRow};
 use swtch_trace::{TraceView, figures};
 
 /// A Trace's figures beside its bill. What is shown of them is decided in one place, here.
@@ -24,8 +25,8 @@ impl Summary<'_> {
         let Self { trace: TraceView { header, .. }, bill, .. } = self;
         let totals = &header.totals;
         let command = match &header.scope {
-            swtch_trace::model::Scope::Command { command, .. } => json!(command),
-            _ => Value::Null,
+            Scope::Command { command, .. } => Some(command),
+            _ => None,
         };
         json!({
             "schema": "swtch/record/2",
@@ -39,7 +40,7 @@ impl Summary<'_> {
             "context_switches": totals.context_switches,
             "migrations": totals.migrations,
             "wakeups": totals.wakeups,
-            "lost": header.lost.iter().map(|lost| lost.events).sum::<u64>(),
+            "lost": header.lost_events(),
             "losses": header.lost,
             "switches_per_second": figures::switches_per_second(header),
             "machine_cpu_ns": totals.cpu_ns,
@@ -74,8 +75,8 @@ impl Summary<'_> {
 
     /// The tasks of the scope, those with most switches first.
     pub(crate) fn shown_tasks(&self) -> Vec<&TaskRow> {
-        let mut tasks: Vec<&TaskRow> = self.trace.tables.tasks.iter().filter(|task| task.in_scope).collect();
-        tasks.sort_by_key(|task| (std::cmp::Reverse(task.voluntary + task.involuntary), task.tid));
+        let mut tasks: Vec<&TaskRow> = self.trace.tables.in_scope().collect();
+        tasks.sort_by_key(|task| (std::cmp::Reverse(task.switches()), task.tid));
         tasks
     }
 
@@ -103,16 +104,10 @@ pub(crate) fn source(recorder: &str) -> &str {
 }
 
 fn interrupt(row: &InterruptRow) -> Value {
-    let kind = match row.kind {
-        InterruptKind::Hard => "hard",
-        InterruptKind::Soft => "soft",
-    };
-    json!({ "kind": kind, "line": row.line, "name": row.name, "count": row.count, "ns": row.ns })
+    json!({ "kind": row.kind, "line": row.line, "name": row.name, "count": row.count, "ns": row.ns })
 }
 
 fn task(row: &TaskRow) -> Value {
-    let migrations = [row.migrations_same_l2, row.migrations_same_l3, row.migrations_across];
-    let migrations: Option<u64> = migrations.into_iter().sum();
     json!({
         "tid": row.tid,
         "pid": row.pid,
@@ -129,7 +124,7 @@ fn task(row: &TaskRow) -> Value {
             "max": row.wait_max_ns,
         },
         "wakeups": row.wakeups,
-        "migrations": migrations,
+        "migrations": row.migrations(),
         "switch_cost_ns": row.switch_cost_ns,
         "working_set_bytes": row.working_set_bytes,
     })

@@ -8,7 +8,7 @@ mod csv;
 use crate::export::{ExportError, ExportOptions, Exported, Exporter, SendWrite};
 use std::io::Write;
 use swtch_columns::{Encoder, GROUP_ROWS, Layout};
-use swtch_trace::tables::{self, Columns, SwitchRow};
+use swtch_trace::tables::{Columns, SwitchRow, Visitor};
 use swtch_trace::{Trace, TraceError};
 
 /// The format of a table's file.
@@ -20,46 +20,20 @@ pub enum Form {
     Parquet,
 }
 
-/// Takes the rows of a table, whichever it is.
-pub trait Visitor {
-    /// What it makes of them.
-    type Output;
-
-    /// Takes them.
-    ///
-    /// # Errors
-    /// That of a row which cannot be read, or the visitor's own.
-    fn visit<R: Columns>(
-        self,
-        rows: impl Iterator<Item = Result<R, TraceError>>,
-    ) -> Result<Self::Output, ExportError>;
-}
-
 /// Hands the rows of the table `name` to `visitor`.
 ///
 /// # Errors
-/// When there is no such table, the Trace is damaged, or the visitor fails.
+/// When there is no such table.
 pub fn visit<V: Visitor>(trace: &Trace, name: &str, visitor: V) -> Result<V::Output, ExportError> {
     if name != SwitchRow::TABLE {
-        let small = trace.tables.visit(name, Small(visitor));
-        return small.unwrap_or_else(|| Err(ExportError::NoTable { name: name.to_owned() }));
+        let small = trace.tables.visit(name, visitor);
+        return small.ok_or_else(|| ExportError::NoTable { name: name.to_owned() });
     }
     if trace.switch_rows().is_none() {
         let why = format!("{} does not see single switches", trace.header.provenance.recorder);
         return Err(ExportError::Absent { table: SwitchRow::TABLE, why });
     }
-    visitor.visit(trace.switches())
-}
-
-/// Hands the rows of a small table on.
-struct Small<V>(V);
-
-impl<V: Visitor> tables::Visitor for Small<V> {
-    type Output = Result<V::Output, ExportError>;
-
-    fn visit<R: tables::Row>(self, rows: &[R]) -> Self::Output {
-        self.0.visit(rows.iter().cloned().map(Ok))
-    }
+    Ok(visitor.visit(trace.switches()))
 }
 
 /// The row of the table of formats.
@@ -100,20 +74,22 @@ fn export(
 /// # Errors
 /// When there is no such table, the Trace is damaged, or `sink` does not take it.
 pub fn write<W: Write + Send>(trace: &Trace, name: &str, form: Form, sink: W) -> Result<u64, ExportError> {
-    visit(trace, name, (form, sink))
+    visit(trace, name, TableWriter { form, sink })?
 }
 
 /// Writes a file of that form to the sink.
-impl<W: Write + Send> Visitor for (Form, W) {
-    type Output = u64;
+struct TableWriter<W> {
+    form: Form,
+    sink: W,
+}
 
-    fn visit<R: Columns>(
-        self,
-        rows: impl Iterator<Item = Result<R, TraceError>>,
-    ) -> Result<u64, ExportError> {
-        match self.0 {
-            Form::Csv => csv::write(rows, self.1),
-            Form::Parquet => parquet(rows, self.1),
+impl<W: Write + Send> Visitor for TableWriter<W> {
+    type Output = Result<u64, ExportError>;
+
+    fn visit<R: Columns>(self, rows: impl Iterator<Item = Result<R, TraceError>>) -> Self::Output {
+        match self.form {
+            Form::Csv => csv::write(rows, self.sink),
+            Form::Parquet => parquet(rows, self.sink),
         }
     }
 }
@@ -138,13 +114,12 @@ fn parquet<R: Columns, W: Write + Send>(
 
 /// What a reader of a single table should know is not in it.
 pub fn left_out(trace: &Trace) -> Vec<String> {
-    let lost: u64 = trace.header.lost.iter().map(|lost| lost.events).sum();
-    let mut left_out = Vec::new();
-    if lost > 0 {
-        left_out.push(format!("{lost} events that the recorder lost"));
-    }
-    if trace.is_unfinished() {
-        left_out.push("what came after the last flush: the recorder did not finish".to_owned());
-    }
-    left_out
+    let unfinished = "what came after the last flush: the recorder did not finish";
+    lost(trace).into_iter().chain(trace.is_unfinished().then(|| unfinished.to_owned())).collect()
+}
+
+/// The events that no format has.
+pub(crate) fn lost(trace: &Trace) -> Option<String> {
+    let lost = trace.header.lost_events();
+    (lost > 0).then(|| format!("{lost} events that the recorder lost"))
 }

@@ -162,7 +162,7 @@ struct Edge {
 /// A switch is two moments. The task that leaves leaves when the scheduler is entered; the task that comes is chosen later and comes when the
 /// scheduler is left, `cost_ns` later. A CPU that is stolen between the two may choose a task that ran, slept and was woken meanwhile on
 /// another CPU. So each half is taken at its own time: only then do the events of one task follow each other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Accumulator {
     start_ns: u64,
     caches: CacheGroups,
@@ -196,23 +196,8 @@ impl Accumulator {
             start_ns,
             caches,
             members: scoped.then(HashSet::new),
-            tasks: HashMap::new(),
-            ended: Vec::new(),
-            processes: HashSet::new(),
-            cpus: Vec::new(),
-            wakes: HashMap::new(),
-            preemptions: HashMap::new(),
-            thread_costs: Distribution::default(),
-            process_costs: Distribution::default(),
-            idle_costs: Distribution::default(),
-            interrupted_costs: Distribution::default(),
-            all_waits: Distribution::default(),
-            all_slices: Distribution::default(),
             intervals: Intervals::new(start_ns),
-            sums: Sums::default(),
-            arrivals: Arrivals::default(),
-            late: Late::default(),
-            reached_ns: 0,
+            ..Self::default()
         }
     }
 
@@ -425,9 +410,8 @@ impl Accumulator {
             task.switches.add(switch.at_ns, switch.looks_voluntary(), switch.prev_counts);
         self.sums.voluntary = self.sums.voluntary.saturating_add_signed(voluntary);
         self.sums.involuntary = self.sums.involuntary.saturating_add_signed(involuntary);
-        let interval = self.intervals.at(switch.at_ns);
-        interval.voluntary = interval.voluntary.saturating_add_signed(voluntary);
-        interval.involuntary = interval.involuntary.saturating_add_signed(involuntary);
+        self.intervals.add(switch.at_ns, |row| &mut row.voluntary, voluntary);
+        self.intervals.add(switch.at_ns, |row| &mut row.involuntary, involuntary);
         if let (Some(since_ns), Some(ran_ns)) = (since_ns, ran_ns) {
             self.intervals.add_run(since_ns, switch.at_ns);
             self.all_slices.add(ran_ns);
@@ -450,7 +434,7 @@ impl Accumulator {
         let (counts, late) = (self.counts(tid), self.is_late(tid, at_ns));
         if switch.prev_tid == 0 && counts {
             self.sums.idle += 1;
-            self.intervals.at(switch.at_ns).idle += 1;
+            self.intervals.add(switch.at_ns, |row| &mut row.idle_switches, 1);
         }
         let last_tid = std::mem::replace(&mut self.cpus[switch.cpu as usize].last_tid, tid);
         let task = self.task(tid, at_ns);
@@ -489,7 +473,7 @@ impl Accumulator {
         if let Some(task) = self.tasks.get_mut(&tid) {
             *task.migrations.class(&self.caches, from, switch.cpu) += 1;
         }
-        self.intervals.at(switch.at_ns).migrations += 1;
+        self.intervals.add(switch.at_ns, |row| &mut row.migrations, 1);
     }
 
     /// The cost of a switch belongs to the task that left; where the idle task left, to the one that came.
@@ -509,7 +493,6 @@ impl Accumulator {
         if let Some(cost_ns) = switch.cost_ns {
             self.sums.cost_ns += u64::from(cost_ns);
             self.sums.costs += 1;
-            self.intervals.at(switch.at_ns).cost_ns += u64::from(cost_ns);
             let kind = match (switch.prev_tid == 0 || switch.next_tid == 0, process) {
                 _ if switch.interrupted => &mut self.interrupted_costs,
                 (true, _) => &mut self.idle_costs,
@@ -530,7 +513,7 @@ impl Accumulator {
         if counts {
             task.wakeups += 1;
             self.sums.wakeups += 1;
-            self.intervals.at(wake.at_ns).wakeups += 1;
+            self.intervals.add(wake.at_ns, |row| &mut row.wakeups, 1);
         }
         if let Some(waker) = wake.waker_tid.filter(|waker| *waker != 0)
             && (counts || self.counts(waker))
@@ -553,7 +536,7 @@ impl Accumulator {
                 self.exists(life.tid, life.pid, life.at_ns);
                 self.sums.threads_created += 1;
                 self.sums.forked += u64::from(is_process);
-                self.intervals.at(life.at_ns).forks += u64::from(is_process);
+                self.intervals.add(life.at_ns, |row| &mut row.forks, i64::from(is_process));
             }
             LifeKind::Exec => self.sums.execs += 1,
             LifeKind::Exit => self.sums.exited += u64::from(is_process),
@@ -577,10 +560,15 @@ impl Accumulator {
     fn exists(&mut self, tid: u32, pid: u32, at_ns: u64) {
         self.task(tid, at_ns);
         self.processes.insert(pid);
+        self.sums.processes_peak = self.sums.processes_peak.max(self.processes.len() as u64);
+        self.note_living(at_ns);
+    }
+
+    /// Notes how many tasks and processes exist.
+    fn note_living(&mut self, at_ns: u64) {
         let (tasks, processes) = (self.task_count(), self.processes.len() as u64);
-        self.sums.processes_peak = self.sums.processes_peak.max(processes);
         let interval = self.intervals.at(at_ns);
-        (interval.tasks, interval.processes) = (tasks, processes);
+        (interval.tasks, interval.processes) = (Some(tasks), Some(processes));
     }
 
     /// A task has left for good.
@@ -595,9 +583,7 @@ impl Accumulator {
             members.remove(&tid);
         }
         if there {
-            let (tasks, processes) = (self.task_count(), self.processes.len() as u64);
-            let interval = self.intervals.at(at_ns);
-            (interval.tasks, interval.processes) = (tasks, processes);
+            self.note_living(at_ns);
         }
     }
 

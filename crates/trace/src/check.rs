@@ -21,6 +21,8 @@ const SHORTEST_SWITCH_NS: u64 = 50;
 const FEW: u64 = 1000;
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
+/// What bounds a time, for messages.
+const LENGTH: &str = "the recording's length with its tolerance in ns";
 
 /// Refuses a Trace with a figure that cannot be true.
 ///
@@ -95,7 +97,7 @@ impl Facts {
         Self {
             span_ns: if whole { header.duration_ns } else { header.duration_ns.max(seen_ns) },
             cpus: header.host.cpus.len().max(cpus.len()) as u64,
-            lost: header.lost.iter().fold(0, |sum, row| sum.saturating_add(row.events)),
+            lost: header.lost_events(),
             whole,
             real: origin != Origin::Simulated,
             gappy: origin == Origin::Imported,
@@ -110,7 +112,7 @@ impl Facts {
 
     /// The longest that one CPU, or one task, can have done anything, by differences of events, ns.
     fn wall_ns(&self) -> u64 {
-        self.span_ns.saturating_add(self.span_ns / 50).saturating_add(100 * MS)
+        with_tolerance(self.span_ns, 50, 100 * MS)
     }
 
     /// The same by the kernel's own sums, which are brought up to date late.
@@ -132,6 +134,11 @@ impl Facts {
     fn slack(&self, count: u64) -> u64 {
         (count / 1000).saturating_add(16).saturating_add(self.lost)
     }
+}
+
+/// A figure and its tolerance: one of so many parts of it, and some more.
+fn with_tolerance(figure: u64, parts: u64, more: u64) -> u64 {
+    figure.saturating_add(figure / parts).saturating_add(more)
 }
 
 /// The sum of a column, which a damaged file must not make overflow.

@@ -29,7 +29,7 @@ pub use error::TraceError;
 pub use model::Header;
 pub use reader::Trace;
 pub use snapshot::{Delta, Snapshot};
-pub use source::{SourceInfo, SourceKind};
+pub use source::{SourceFacts, SourceKind};
 pub use swtch_columns::growth;
 pub use tables::{Tables, TraceView};
 pub use writer::{Destination, Writer};

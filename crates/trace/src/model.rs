@@ -55,6 +55,16 @@ impl Header {
         Unavailable::reason_in(&self.unavailable, field).is_some()
     }
 
+    /// The table of this name; absent where the Trace has none.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// How many events were lost.
+    pub fn lost_events(&self) -> u64 {
+        self.lost.iter().fold(0, |sum, row| sum.saturating_add(row.events))
+    }
+
     /// A header for a run that has just begun: no totals, no tables.
     ///
     /// ```

@@ -78,7 +78,7 @@ impl Trace {
 
     /// How many switches there are; `None` when they were not recorded one by one.
     pub fn switch_rows(&self) -> Option<u64> {
-        self.header.tables.iter().find(|table| table.name == SwitchRow::TABLE).map(|table| table.rows)
+        self.header.table(SwitchRow::TABLE).map(|table| table.rows)
     }
 }
 
@@ -90,10 +90,6 @@ pub(crate) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    fn table(&self, name: &str) -> Option<&'a Table> {
-        self.header.tables.iter().find(|table| table.name == name)
-    }
-
     fn open<R: Columns>(&self, file: &str) -> Result<TableFile<R>, TraceError> {
         if !files::is_table_file(R::TABLE, file) {
             return self.damaged(format!("it names a file that table '{}' cannot have", R::TABLE));
@@ -120,7 +116,7 @@ impl<'a> Files<'a> {
 
 impl TableSource for Files<'_> {
     fn rows<R: Row>(&self) -> Result<Vec<R>, TraceError> {
-        let Some(table) = self.table(R::TABLE) else { return Ok(Vec::new()) };
+        let Some(table) = self.header.table(R::TABLE) else { return Ok(Vec::new()) };
         let mut rows = Vec::new();
         for file in &table.files {
             rows.extend(self.open::<R>(file)?.rows()?);

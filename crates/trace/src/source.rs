@@ -1,29 +1,11 @@
 //! The sources of recordings: one table for help, errors, documents and reports.
 
 use crate::model::Provenance;
-
-/// Where the figures of a recording come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SourceKind {
-    /// BPF programs that write down every event.
-    BpfEvents,
-    /// BPF programs that only count.
-    BpfCounts,
-    /// BPF programs that write down every event for a time, and then only count.
-    BpfEventsThenCounts,
-    /// The kernel's perf events.
-    Perf,
-    /// Samples of `/proc`, without privilege.
-    Procfs,
-}
+use swtch_units::words;
 
 /// What is known of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SourceInfo {
-    /// The source.
-    pub kind: SourceKind,
-    /// Its name in `provenance.recorder`.
-    pub name: &'static str,
+pub struct SourceFacts {
     /// Its name in `--source`, which sources of several modes share.
     pub option: &'static str,
     /// What it is, in a few words.
@@ -34,51 +16,49 @@ pub struct SourceInfo {
     pub help: Option<&'static str>,
 }
 
-const SOURCES: [SourceInfo; 5] = [
-    SourceInfo {
-        kind: SourceKind::BpfEvents,
-        name: "bpf-events",
-        option: "bpf",
-        what: "by BPF, every event",
-        without_switches: None,
-        help: Some("BPF programs: every switch and wake-up, or counts of them; they need privileges"),
-    },
-    SourceInfo {
-        kind: SourceKind::BpfCounts,
-        name: "bpf-counts",
-        option: "bpf",
-        what: "by BPF, counts",
-        without_switches: Some(("it has counts only, as --counts asked", "record again with --events")),
-        help: None,
-    },
-    SourceInfo {
-        kind: SourceKind::BpfEventsThenCounts,
-        name: "bpf-events-then-counts",
-        option: "bpf",
-        what: "by BPF, events and then counts",
-        without_switches: None,
-        help: None,
-    },
-    SourceInfo {
-        kind: SourceKind::Perf,
-        name: "perf",
-        option: "perf",
-        what: "by perf events",
-        without_switches: None,
-        help: Some("perf events: every switch but no wake-up; for your own tasks mostly without privileges"),
-    },
-    SourceInfo {
-        kind: SourceKind::Procfs,
-        name: "procfs",
-        option: "procfs",
-        what: "by samples of /proc",
-        without_switches: Some((
-            "it was recorded with the source procfs, which sees no single switch",
-            "record again with --source bpf or --source perf (swtch doctor says what they need)",
-        )),
-        help: Some("samples of /proc: the kernel's counts, without privileges; no single switch or wake-up"),
-    },
-];
+words! {
+    /// Where the figures of a recording come from. The names are those in `provenance.recorder`.
+    pub enum SourceKind("source"): SourceFacts {
+        /// BPF programs that write down every event.
+        BpfEvents = "bpf-events" => SourceFacts {
+            option: "bpf",
+            what: "by BPF, every event",
+            without_switches: None,
+            help: Some("BPF programs: every switch and wake-up, or counts of them; they need privileges"),
+        },
+        /// BPF programs that only count.
+        BpfCounts = "bpf-counts" => SourceFacts {
+            option: "bpf",
+            what: "by BPF, counts",
+            without_switches: Some(("it has counts only, as --counts asked", "record again with --events")),
+            help: None,
+        },
+        /// BPF programs that write down every event for a time, and then only count.
+        BpfEventsThenCounts = "bpf-events-then-counts" => SourceFacts {
+            option: "bpf",
+            what: "by BPF, events and then counts",
+            without_switches: None,
+            help: None,
+        },
+        /// The kernel's perf events.
+        Perf = "perf" => SourceFacts {
+            option: "perf",
+            what: "by perf events",
+            without_switches: None,
+            help: Some("perf events: every switch but no wake-up; for your own tasks mostly without privileges"),
+        },
+        /// Samples of `/proc`, without privilege.
+        Procfs = "procfs" => SourceFacts {
+            option: "procfs",
+            what: "by samples of /proc",
+            without_switches: Some((
+                "it was recorded with the source procfs, which sees no single switch",
+                "record again with --source bpf or --source perf (swtch doctor says what they need)",
+            )),
+            help: Some("samples of /proc: the kernel's counts, without privileges; no single switch or wake-up"),
+        },
+    }
+}
 
 impl SourceKind {
     /// The values of `--source`, and what each is.
@@ -89,12 +69,7 @@ impl SourceKind {
     /// assert_eq!(options, ["bpf", "perf", "procfs"]);
     /// ```
     pub fn options() -> impl Iterator<Item = (&'static str, &'static str)> {
-        SOURCES.iter().filter_map(|info| Some((info.option, info.help?)))
-    }
-
-    /// What is known of it.
-    pub fn info(self) -> &'static SourceInfo {
-        &SOURCES[self as usize]
+        Self::ALL.into_iter().filter_map(|source| Some((source.facts().option, source.facts().help?)))
     }
 
     /// The source of an option's value; the mode of BPF is chosen apart.
@@ -105,18 +80,7 @@ impl SourceKind {
     /// assert_eq!(SourceKind::from_option("magic"), None);
     /// ```
     pub fn from_option(option: &str) -> Option<Self> {
-        SOURCES.iter().find(|info| info.option == option).map(|info| info.kind)
-    }
-
-    /// The source of a recorder's name in a document; absent for simulators, imported files and sources of other versions.
-    ///
-    /// ```
-    /// use swtch_trace::SourceKind;
-    /// assert_eq!(SourceKind::from_name("bpf-counts"), Some(SourceKind::BpfCounts));
-    /// assert_eq!(SourceKind::from_name("perf-script"), None);
-    /// ```
-    pub fn from_name(name: &str) -> Option<Self> {
-        SOURCES.iter().find(|info| info.name == name).map(|info| info.kind)
+        Self::ALL.into_iter().find(|source| source.facts().option == option)
     }
 
     /// Whether it samples counters: it sees no single event, so it loses none, and knows of no CPU how often it switched.
@@ -126,9 +90,15 @@ impl SourceKind {
 }
 
 impl Provenance {
-    /// The source of a recording; absent for what was simulated or imported.
+    /// The source of a recording; absent for what was simulated or imported, and for sources of other versions.
+    ///
+    /// ```
+    /// use swtch_trace::{SourceKind, model::Provenance};
+    /// let by = |recorder: &str| Provenance { recorder: recorder.to_owned(), ..Provenance::default() }.source();
+    /// assert_eq!((by("bpf-counts"), by("perf-script")), (Some(SourceKind::BpfCounts), None));
+    /// ```
     pub fn source(&self) -> Option<SourceKind> {
-        SourceKind::from_name(&self.recorder)
+        self.recorder.parse().ok()
     }
 }
 
@@ -137,11 +107,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_source_is_in_its_place_and_has_a_name_of_its_own() {
-        for (index, info) in SOURCES.iter().enumerate() {
-            assert_eq!(info.kind as usize, index);
-            assert_eq!(SourceKind::from_name(info.name), Some(info.kind));
-            assert!(SourceKind::from_option(info.option).is_some_and(|kind| kind.info().help.is_some()));
+    fn each_source_has_an_option_with_help() {
+        for source in SourceKind::ALL {
+            assert!(
+                SourceKind::from_option(source.facts().option)
+                    .is_some_and(|kind| kind.facts().help.is_some())
+            );
         }
     }
 }

@@ -34,13 +34,13 @@ const FORMATS: [&str; 2] = [SCHEMA, SCHEMA_1];
 /// A row of a table that is small enough to be written and read whole: all but [`SwitchRow`]. Nothing else can implement it.
 pub trait Row: Merge {}
 
-/// What is done with a table of [`Tables`], whatever its rows.
+/// What is done with a table, whatever its rows.
 pub trait Visitor {
     /// What comes of it.
     type Output;
 
-    /// Takes the rows of a table.
-    fn visit<R: Row>(self, rows: &[R]) -> Self::Output;
+    /// Takes the rows of a table, those that cannot be read as errors.
+    fn visit<R: Columns>(self, rows: impl Iterator<Item = Result<R, TraceError>>) -> Self::Output;
 }
 
 /// Where tables are written: a [`Writer`](crate::Writer).
@@ -98,7 +98,7 @@ macro_rules! tables {
             /// Shows a table, by its name, to `visitor`; absent when no small table has this name.
             pub fn visit<V: Visitor>(&self, name: &str, visitor: V) -> Option<V::Output> {
                 match name {
-                    $($row::TABLE => Some(visitor.visit(&self.$name)),)+
+                    $($row::TABLE => Some(visitor.visit(self.$name.iter().cloned().map(Ok))),)+
                     _ => None,
                 }
             }
@@ -146,6 +146,11 @@ pub struct TraceView<'a> {
 }
 
 impl Tables {
+    /// The tasks that were to be recorded.
+    pub fn in_scope(&self) -> impl Iterator<Item = &TaskRow> {
+        self.tasks.iter().filter(|task| task.in_scope)
+    }
+
     /// These tables with their header.
     pub fn view<'a>(&'a self, header: &'a Header) -> TraceView<'a> {
         TraceView { header, tables: self }

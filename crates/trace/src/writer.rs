@@ -70,9 +70,8 @@ impl Writer {
     /// [`Occupied`](TraceError::Occupied) when something that is no Trace is there, or a Trace with others' files in it;
     /// [`Write`](TraceError::Write) when the place cannot be written to. What was there is then still there.
     pub fn create(folder: &Path, header: &Header) -> Result<Self, TraceError> {
-        let header = Header { schema: SCHEMA.to_owned(), tables: Vec::new(), ..header.clone() };
-        let folder = claim::claim(folder, &header)?;
-        Self::of(folder, header, None)
+        let header = beginning(header);
+        Self::of(claim::claim(folder, &header)?, header, None)
     }
 
     /// As [`create`](Self::create), but what is at `folder` stays there until [`finish`](Self::finish) has the whole new Trace; a
@@ -81,7 +80,7 @@ impl Writer {
     /// # Errors
     /// As [`create`](Self::create).
     pub fn create_aside(folder: &Path, header: &Header) -> Result<Self, TraceError> {
-        let header = Header { schema: SCHEMA.to_owned(), tables: Vec::new(), ..header.clone() };
+        let header = beginning(header);
         let (place, new) = claim::beside(folder, &header)?;
         Self::of(new.path().to_owned(), header, Some((place, new)))
     }
@@ -324,6 +323,11 @@ impl Destination {
             None => Ok(self.folder),
         }
     }
+}
+
+/// The header of a Trace that has no table yet.
+fn beginning(header: &Header) -> Header {
+    Header { schema: SCHEMA.to_owned(), tables: Vec::new(), ..header.clone() }
 }
 
 fn identity(folder: &Path) -> io::Result<(u64, u64)> {

@@ -18,30 +18,19 @@ impl Bytes {
 }
 
 /// Why a text is not a size.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseBytesError {
     /// The text holds no number, or the number has a sign or too many digits.
+    #[error("'{0}' is not a size; write bytes, or 64K, 1M, 2GiB")]
     NotANumber(String),
     /// The suffix is not one of B, K, M, G, T (with or without `iB`).
+    #[error("'{0}' has an unknown suffix; sizes end in B, K, M, G or T (powers of 1024)")]
     UnknownSuffix(String),
     /// The size does not fit in 64 bits.
+    #[error("'{0}' is larger than any memory")]
     TooLarge(String),
 }
-
-impl fmt::Display for ParseBytesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotANumber(text) => write!(f, "'{text}' is not a size; write bytes, or 64K, 1M, 2GiB"),
-            Self::UnknownSuffix(text) => {
-                write!(f, "'{text}' has an unknown suffix; sizes end in B, K, M, G or T (powers of 1024)")
-            }
-            Self::TooLarge(text) => write!(f, "'{text}' is larger than any memory"),
-        }
-    }
-}
-
-impl std::error::Error for ParseBytesError {}
 
 impl FromStr for Bytes {
     type Err = ParseBytesError;

@@ -50,16 +50,9 @@ impl FromIterator<CpuId> for CpuList {
 }
 
 /// Why a text is not a list of processors.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a list of processors; write it as 0-3,8")]
 pub struct ParseCpuListError(String);
-
-impl fmt::Display for ParseCpuListError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}' is not a list of processors; write it as 0-3,8", self.0)
-    }
-}
-
-impl std::error::Error for ParseCpuListError {}
 
 /// No machine has more; a longer range is a mistake and would only fill the memory.
 const MOST_CPUS: u32 = 1 << 16;

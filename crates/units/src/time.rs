@@ -1,6 +1,5 @@
 //! Times as people write them, and as they read them.
 
-use std::fmt;
 use std::time::Duration;
 
 const UNITS: [(&str, u64); 7] = [
@@ -14,25 +13,16 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 /// Why a text is not a time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseTimeError {
     /// It has no number, no unit, or a unit that is not known.
+    #[error("'{0}' is not a time; write 20ms, 1.5s, 250us or 5m")]
     NotATime(String),
     /// Its nanoseconds do not fit in 64 bits.
+    #[error("'{0}' is longer than 584 years")]
     TooLong(String),
 }
-
-impl fmt::Display for ParseTimeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotATime(text) => write!(f, "'{text}' is not a time; write 20ms, 1.5s, 250us or 5m"),
-            Self::TooLong(text) => write!(f, "'{text}' is longer than 584 years"),
-        }
-    }
-}
-
-impl std::error::Error for ParseTimeError {}
 
 /// Reads `2ms`, `1.5 s`, `250us`, `40ns`, `5m` or `5min`, `1h`, in ns.
 ///
@@ -94,14 +84,11 @@ fn sum((whole, fraction, unit): (&str, &str, u64)) -> Option<u64> {
 pub fn format_ns(ns: f64) -> String {
     let size = ns.abs();
     // The thresholds sit where rounding to three digits would carry into the next unit.
-    let (scaled, unit) = if size < 999.5 {
-        (ns, "ns")
-    } else if size < 999.5e3 {
-        (ns / 1e3, "µs")
-    } else if size < 999.5e6 {
-        (ns / 1e6, "ms")
-    } else {
-        (ns / 1e9, "s")
+    let (scaled, unit) = match size {
+        size if size < 999.5 => (ns, "ns"),
+        size if size < 999.5e3 => (ns / 1e3, "µs"),
+        size if size < 999.5e6 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
     };
     let digits = match scaled.abs() {
         size if size < 9.995 => 2,

@@ -119,7 +119,7 @@ pub(super) fn source_help(without: &[SourceKind]) -> String {
 }
 
 fn sources(without: &[SourceKind]) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let hidden: Vec<&str> = without.iter().map(|source| source.info().option).collect();
+    let hidden: Vec<&str> = without.iter().map(|source| source.facts().option).collect();
     SourceKind::options().filter(move |(name, _)| !hidden.contains(name))
 }
 

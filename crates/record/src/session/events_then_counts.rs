@@ -182,7 +182,7 @@ impl CountsPart {
     /// Says what is known of which part.
     fn explain(&self, header: &mut Header) {
         let seconds = self.handover_ns as f64 / 1e9;
-        SourceKind::BpfEventsThenCounts.info().name.clone_into(&mut header.provenance.recorder);
+        SourceKind::BpfEventsThenCounts.name().clone_into(&mut header.provenance.recorder);
         header.provenance.why =
             format!("{}; events were kept for {seconds:.1} s, then counted", self.header.provenance.why);
         let why = format!("single events were kept for the first {seconds:.1} s; --events keeps all");

@@ -13,7 +13,7 @@ pub(super) fn begin(target: &Target, host: Host, source: SourceKind, why: String
     let provenance = Provenance {
         origin: Origin::Recorded,
         swtch_version: env!("CARGO_PKG_VERSION").to_owned(),
-        recorder: source.info().name.to_owned(),
+        recorder: source.name().to_owned(),
         why,
         started_unix_ns: unix.map_or(0, |since| since.as_nanos() as u64),
         started_monotonic_ns: monotonic_ns(),

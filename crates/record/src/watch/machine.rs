@@ -165,7 +165,7 @@ fn opened(
             }
         }
     };
-    SourceKind::Procfs.info().name.clone_into(&mut header.provenance.recorder);
+    SourceKind::Procfs.name().clone_into(&mut header.provenance.recorder);
     header.provenance.why = why;
     Ok(Box::new(KernelCounters))
 }

@@ -13,7 +13,7 @@ use super::series_limiter::{OTHER, SeriesLimiter};
 use std::collections::BTreeMap;
 use swtch_cost::{CostModel, Inputs, bill};
 use swtch_stats::middle_of_class;
-use swtch_trace::model::{Header, Unavailable};
+use swtch_trace::model::Header;
 use swtch_trace::tables::{CgroupRow, HistogramRow, InterruptKind, InterruptRow, TaskRow};
 use swtch_trace::{Tables, TraceView, fields};
 
@@ -131,7 +131,9 @@ impl Counters {
         self.build =
             [label(&provenance.swtch_version), label(&provenance.recorder), reason(&provenance.why)].into();
         self.unavailable.clear();
-        self.lacking(&header.unavailable);
+        for row in header.unavailable.iter().take(MOST_UNAVAILABLE) {
+            self.unavailable.insert(label(row.field.as_str()), reason(&row.reason));
+        }
         self.sum(&OBSERVED, &[], Some(header.duration_ns));
         self.add_totals(header);
         self.add_tasks(delta);
@@ -162,7 +164,7 @@ impl Counters {
                 self.sum(&CGROUP_CPU, &[name], group.cpu_ns);
                 if group.cpu_ns.is_none() {
                     // A sum that stood still would say that the group did nothing.
-                    self.drop_series(&CGROUP_CPU, name);
+                    self.drop_series(&CGROUP_CPU, |labels| labels[0] == name);
                 }
                 for (kind, ns) in ["some", "full"].iter().zip(group.pressure_ns) {
                     self.sum(&CGROUP_PRESSURE, &[name, kind], ns);
@@ -240,15 +242,10 @@ impl Counters {
         *sum = sum.saturating_add(more);
     }
 
-    fn drop_series(&mut self, family: &'static Family, name: &str) {
+    /// Ends the series of a metric whose labels are those of something that is gone.
+    fn drop_series(&mut self, family: &'static Family, is_gone: impl Fn(&[String]) -> bool) {
         if let Some(series) = self.sums.get_mut(family.stem) {
-            series.retain(|labels, _| labels[0] != name);
-        }
-    }
-
-    fn lacking(&mut self, rows: &[Unavailable]) {
-        for row in rows.iter().take(MOST_UNAVAILABLE) {
-            self.unavailable.insert(label(row.field.as_str()), reason(&row.reason));
+            series.retain(|labels, _| !is_gone(labels));
         }
     }
 
@@ -300,12 +297,10 @@ impl Counters {
         if delta.trace.tasks.is_empty() {
             return;
         }
-        let sum = |of: fn(&TaskRow) -> u64| {
-            Some(delta.trace.tasks.iter().filter(|task| task.in_scope).map(of).fold(0, u64::saturating_add))
-        };
-        self.sum(&RUN, &[], sum(|task| task.run_ns));
+        let sum = |of: fn(&TaskRow) -> u64| delta.trace.in_scope().map(of).fold(0, u64::saturating_add);
+        self.sum(&RUN, &[], Some(sum(|task| task.run_ns)));
         let quota_ns = delta.quota_ns.map(|groups| groups.values().copied().fold(0, u64::saturating_add));
-        for (cause, ns) in causes(sum(|task| task.wait_ns).unwrap_or(0), quota_ns) {
+        for (cause, ns) in causes(sum(|task| task.wait_ns), quota_ns) {
             self.sum(&WAIT, &[cause], Some(ns));
         }
         if quota_ns.is_none() {
@@ -317,7 +312,7 @@ impl Counters {
     fn add_cgroups(&mut self, delta: &Delta<'_>, now_ns: u64) {
         let mut groups: BTreeMap<&str, CgroupRow> = BTreeMap::new();
         if delta.trace.cgroups.is_empty() {
-            for task in delta.trace.tasks.iter().filter(|task| task.in_scope) {
+            for task in delta.trace.in_scope() {
                 let Some(path) = &task.cgroup else { continue };
                 let group = groups.entry(path).or_default();
                 group.voluntary += task.voluntary;
@@ -406,8 +401,8 @@ impl Counters {
             }
         }
         if of("wait", "all").next().is_some() || self.distributions.contains_key(&(WAITS.stem, Vec::new())) {
-            let tasks = delta.trace.tasks.iter().filter(|task| task.in_scope);
-            let sum_ns = tasks.map(|task| task.wait_ns).fold(0, u64::saturating_add);
+            let waits = delta.trace.in_scope().map(|task| task.wait_ns);
+            let sum_ns = waits.fold(0, u64::saturating_add);
             self.distribution(&WAITS, &[]).add(of("wait", "all"), sum_ns);
         }
     }
@@ -446,14 +441,12 @@ impl Counters {
         ];
         for path in self.cgroups.review(now_ns) {
             for family in of_groups {
-                self.drop_series(family, &path);
+                self.drop_series(family, |labels| labels[0] == path);
             }
         }
         for key in self.irqs.review(now_ns) {
             for family in [&INTERRUPTS, &INTERRUPT_TIME] {
-                if let Some(series) = self.sums.get_mut(family.stem) {
-                    series.retain(|labels, _| irq_key(&labels[0], &labels[1]) != key);
-                }
+                self.drop_series(family, |labels| irq_key(&labels[0], &labels[1]) == key);
             }
         }
     }

@@ -37,31 +37,19 @@ impl Family {
     }
 }
 
-const fn counter(stem: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
-    Family { stem, unit: None, kind: FamilyKind::Counter, labels, help }
-}
+/// The kind of a metric and its unit.
+type Shape = (FamilyKind, Option<&'static str>);
 
+const COUNTER: Shape = (FamilyKind::Counter, None);
 /// A counter of time, kept in nanoseconds and shown in seconds.
-const fn time(stem: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
-    Family { stem, unit: Some("seconds"), kind: FamilyKind::Counter, labels, help }
-}
-
-const fn gauge(
-    stem: &'static str,
-    unit: Option<&'static str>,
-    labels: &'static [&'static str],
-    help: &'static str,
-) -> Family {
-    Family { stem, unit, kind: FamilyKind::Gauge, labels, help }
-}
-
-const fn histogram(stem: &'static str, labels: &'static [&'static str], help: &'static str) -> Family {
-    Family { stem, unit: Some("seconds"), kind: FamilyKind::Histogram, labels, help }
-}
+const TIME: Shape = (FamilyKind::Counter, Some("seconds"));
+const GAUGE: Shape = (FamilyKind::Gauge, None);
+const HISTOGRAM: Shape = (FamilyKind::Histogram, Some("seconds"));
 
 macro_rules! families {
-    ($($name:ident = $family:expr;)*) => {
-        $(pub(super) static $name: Family = $family;)*
+    ($($name:ident = $shape:expr, $stem:literal, $labels:expr, $help:literal;)*) => {
+        $(pub(super) static $name: Family =
+            Family { stem: $stem, unit: $shape.1, kind: $shape.0, labels: &$labels, help: $help };)*
         /// All metrics, in the order in which they are written.
         pub fn families() -> &'static [&'static Family] {
             static ALL: &[&Family] = &[$(&$name),*];
@@ -71,74 +59,74 @@ macro_rules! families {
 }
 
 families! {
-    BUILD = gauge("swtch_build_info", None, &["version", "recorder", "why"],
-        "Always 1: the version of swtch, where its figures come from, and why from there.");
-    UNAVAILABLE = gauge("swtch_unavailable_info", None, &["what", "why"],
-        "Always 1: a figure that this machine does not give. Its metric is absent, not zero.");
-    OBSERVED = time("swtch_observed", &[], "Time that was watched or recorded.");
-    SWITCHES = counter("swtch_context_switches", &["kind"],
-        "Context switches of the machine: voluntary and involuntary ones of tasks, and those from the idle task (from_idle). A switch to the idle task is one of the task's.");
-    CPU_SWITCHES = counter("swtch_cpu_context_switches", &["cpu", "from"],
-        "Context switches of a CPU, from a task or from the idle task.");
-    COST = histogram("swtch_switch_cost", &["kind"],
-        "Direct cost of switches, measured in place: to a thread of the same process, to another process, or from or to the idle task (from_or_to_idle).");
-    ESTIMATE = time("swtch_switch_cost_estimate", &["bound"],
-        "CPU time that switches took, refilled caches included, by this machine's Profile: at least (low) and at most (high).");
-    WAITS = histogram("swtch_run_queue_wait", &[],
-        "Waits of tasks in run queues, one for each time that a task came to a CPU. Time throttled by a quota is part of a wait.");
-    RUN = time("swtch_run", &[], "CPU time of tasks.");
-    WAIT = time("swtch_wait", &["cause"],
-        "Time that tasks could have run and did not, summed over tasks: another task had the CPU (cpu), a quota of their cgroup or one above it was used up (quota), or either of the two (unknown).");
-    MIGRATIONS = counter("swtch_migrations", &["distance"],
-        "Moves of tasks between CPUs, by the nearest cache that both share: same_l2, same_l3 or across.");
-    FORKS = counter("swtch_forks", &[], "Processes created.");
-    THREADS_CREATED = counter("swtch_threads_created", &[], "Threads created, those of new processes among them.");
-    EXECS = counter("swtch_execs", &[], "Programs executed.");
-    EXITS = counter("swtch_exits", &[], "Processes ended.");
-    THREADS = gauge("swtch_threads", None, &[], "Threads that exist.");
-    RUNNABLE = gauge("swtch_runnable_threads", None, &[], "Threads that run or wait to run.");
-    BLOCKED = gauge("swtch_blocked_threads", None, &[], "Threads that wait for a disk.");
-    LOST = counter("swtch_lost_events", &["what"], "Events that were lost, so that sums are too small by them.");
-    REJECTED = counter("swtch_rejected_windows", &["figure"],
-        "Times between two readings that were left out whole, because a figure of theirs cannot be true. swtch_unavailable_info has the last reason (window).");
-    BACKWARDS = counter("swtch_backward_counters", &["of"],
-        "Counters of tasks, CPUs or the kernel that fell between two readings. What they gained is not known and counts as nothing.");
-    CGROUP_SWITCHES = counter("swtch_cgroup_context_switches", &["cgroup", "kind"],
-        "Context switches of a cgroup's own tasks.");
-    CGROUP_RUN = time("swtch_cgroup_run", &["cgroup"], "CPU time of a cgroup's own tasks.");
-    CGROUP_WAIT = time("swtch_cgroup_wait", &["cgroup", "cause"],
-        "The same of a cgroup's own tasks: another task had the CPU (cpu), a quota of the cgroup or one above it was used up (quota), or either (unknown).");
-    CGROUP_THREADS = gauge("swtch_cgroup_threads", None, &["cgroup"], "Threads that exist in a cgroup itself.");
-    CGROUP_CPU = time("swtch_cgroup_cpu", &["cgroup"],
-        "CPU time of a cgroup and those below it, by its own files. Absent where cpu and cpuacct are two hierarchies and no cgroup of cpuacct has the same tasks. There is no sum of the others: it would count twice.");
-    CGROUP_PERIODS = counter("swtch_cgroup_periods", &["cgroup"],
-        "Periods of its quota in which a cgroup ran.");
-    CGROUP_THROTTLED_PERIODS = counter("swtch_cgroup_throttled_periods", &["cgroup"],
-        "Periods in which a cgroup's own quota did not last.");
-    CGROUP_THROTTLED = time("swtch_cgroup_throttled", &["cgroup"],
-        "Time that a cgroup's own quota kept it from running, summed over CPUs: however many tasks waited on a CPU, it counts once.");
-    CGROUP_PRESSURE = time("swtch_cgroup_cpu_pressure", &["cgroup", "kind"],
-        "Time in which some or all (full) tasks of a cgroup and those below it waited for a CPU. There is no sum of the others.");
-    INTERRUPTS = counter("swtch_interrupts", &["line", "name"], "Hardware interrupts by line.");
-    INTERRUPT_TIME = time("swtch_interrupt", &["line", "name"], "Time in the handlers of hardware interrupts by line.");
-    SOFTIRQS = counter("swtch_softirqs", &["kind"], "Soft interrupts by kind.");
-    SOFTIRQ_TIME = time("swtch_softirq", &["kind"], "Time in soft interrupts by kind.");
-    CPU_TIME = time("swtch_cpu", &["mode"],
-        "Time of all CPUs by use: user, system, irq, softirq, idle, iowait, steal.");
-    PRESSURE = time("swtch_pressure", &["resource", "kind"],
-        "Time in which some or all (full) tasks of the machine waited for cpu, memory, io or irq.");
-    KERNEL_SWITCHES = counter("swtch_kernel_context_switches", &[],
-        "Context switches by the kernel's own count (ctxt in /proc/stat), to compare with swtch_context_switches.");
-    KERNEL_INTERRUPTS = counter("swtch_kernel_interrupts", &[],
-        "Hardware interrupts by the kernel's own count (intr in /proc/stat).");
-    KERNEL_FORKS = counter("swtch_kernel_forks", &[],
-        "Processes and threads created, by the kernel's own count (processes in /proc/stat).");
-    RECORDER_CPU = time("swtch_recorder_cpu", &[],
-        "CPU time of swtch itself, without what its programs in the kernel add to each switch.");
-    RECORDER_MEMORY = gauge("swtch_recorder_memory", Some("bytes"), &[], "Memory that swtch itself holds.");
-    RECORDER_BPF_MEMORY = gauge("swtch_recorder_bpf_memory", Some("bytes"), &[],
-        "Memory of its programs in the kernel.");
-    RECORDER_SAMPLE = gauge("swtch_recorder_sample", Some("seconds"), &[], "Time that the last look at everything took.");
+    BUILD = GAUGE, "swtch_build_info", ["version", "recorder", "why"],
+        "Always 1: the version of swtch, where its figures come from, and why from there.";
+    UNAVAILABLE = GAUGE, "swtch_unavailable_info", ["what", "why"],
+        "Always 1: a figure that this machine does not give. Its metric is absent, not zero.";
+    OBSERVED = TIME, "swtch_observed", [], "Time that was watched or recorded.";
+    SWITCHES = COUNTER, "swtch_context_switches", ["kind"],
+        "Context switches of the machine: voluntary and involuntary ones of tasks, and those from the idle task (from_idle). A switch to the idle task is one of the task's.";
+    CPU_SWITCHES = COUNTER, "swtch_cpu_context_switches", ["cpu", "from"],
+        "Context switches of a CPU, from a task or from the idle task.";
+    COST = HISTOGRAM, "swtch_switch_cost", ["kind"],
+        "Direct cost of switches, measured in place: to a thread of the same process, to another process, or from or to the idle task (from_or_to_idle).";
+    ESTIMATE = TIME, "swtch_switch_cost_estimate", ["bound"],
+        "CPU time that switches took, refilled caches included, by this machine's Profile: at least (low) and at most (high).";
+    WAITS = HISTOGRAM, "swtch_run_queue_wait", [],
+        "Waits of tasks in run queues, one for each time that a task came to a CPU. Time throttled by a quota is part of a wait.";
+    RUN = TIME, "swtch_run", [], "CPU time of tasks.";
+    WAIT = TIME, "swtch_wait", ["cause"],
+        "Time that tasks could have run and did not, summed over tasks: another task had the CPU (cpu), a quota of their cgroup or one above it was used up (quota), or either of the two (unknown).";
+    MIGRATIONS = COUNTER, "swtch_migrations", ["distance"],
+        "Moves of tasks between CPUs, by the nearest cache that both share: same_l2, same_l3 or across.";
+    FORKS = COUNTER, "swtch_forks", [], "Processes created.";
+    THREADS_CREATED = COUNTER, "swtch_threads_created", [], "Threads created, those of new processes among them.";
+    EXECS = COUNTER, "swtch_execs", [], "Programs executed.";
+    EXITS = COUNTER, "swtch_exits", [], "Processes ended.";
+    THREADS = GAUGE, "swtch_threads", [], "Threads that exist.";
+    RUNNABLE = GAUGE, "swtch_runnable_threads", [], "Threads that run or wait to run.";
+    BLOCKED = GAUGE, "swtch_blocked_threads", [], "Threads that wait for a disk.";
+    LOST = COUNTER, "swtch_lost_events", ["what"], "Events that were lost, so that sums are too small by them.";
+    REJECTED = COUNTER, "swtch_rejected_windows", ["figure"],
+        "Times between two readings that were left out whole, because a figure of theirs cannot be true. swtch_unavailable_info has the last reason (window).";
+    BACKWARDS = COUNTER, "swtch_backward_counters", ["of"],
+        "Counters of tasks, CPUs or the kernel that fell between two readings. What they gained is not known and counts as nothing.";
+    CGROUP_SWITCHES = COUNTER, "swtch_cgroup_context_switches", ["cgroup", "kind"],
+        "Context switches of a cgroup's own tasks.";
+    CGROUP_RUN = TIME, "swtch_cgroup_run", ["cgroup"], "CPU time of a cgroup's own tasks.";
+    CGROUP_WAIT = TIME, "swtch_cgroup_wait", ["cgroup", "cause"],
+        "The same of a cgroup's own tasks: another task had the CPU (cpu), a quota of the cgroup or one above it was used up (quota), or either (unknown).";
+    CGROUP_THREADS = GAUGE, "swtch_cgroup_threads", ["cgroup"], "Threads that exist in a cgroup itself.";
+    CGROUP_CPU = TIME, "swtch_cgroup_cpu", ["cgroup"],
+        "CPU time of a cgroup and those below it, by its own files. Absent where cpu and cpuacct are two hierarchies and no cgroup of cpuacct has the same tasks. There is no sum of the others: it would count twice.";
+    CGROUP_PERIODS = COUNTER, "swtch_cgroup_periods", ["cgroup"],
+        "Periods of its quota in which a cgroup ran.";
+    CGROUP_THROTTLED_PERIODS = COUNTER, "swtch_cgroup_throttled_periods", ["cgroup"],
+        "Periods in which a cgroup's own quota did not last.";
+    CGROUP_THROTTLED = TIME, "swtch_cgroup_throttled", ["cgroup"],
+        "Time that a cgroup's own quota kept it from running, summed over CPUs: however many tasks waited on a CPU, it counts once.";
+    CGROUP_PRESSURE = TIME, "swtch_cgroup_cpu_pressure", ["cgroup", "kind"],
+        "Time in which some or all (full) tasks of a cgroup and those below it waited for a CPU. There is no sum of the others.";
+    INTERRUPTS = COUNTER, "swtch_interrupts", ["line", "name"], "Hardware interrupts by line.";
+    INTERRUPT_TIME = TIME, "swtch_interrupt", ["line", "name"], "Time in the handlers of hardware interrupts by line.";
+    SOFTIRQS = COUNTER, "swtch_softirqs", ["kind"], "Soft interrupts by kind.";
+    SOFTIRQ_TIME = TIME, "swtch_softirq", ["kind"], "Time in soft interrupts by kind.";
+    CPU_TIME = TIME, "swtch_cpu", ["mode"],
+        "Time of all CPUs by use: user, system, irq, softirq, idle, iowait, steal.";
+    PRESSURE = TIME, "swtch_pressure", ["resource", "kind"],
+        "Time in which some or all (full) tasks of the machine waited for cpu, memory, io or irq.";
+    KERNEL_SWITCHES = COUNTER, "swtch_kernel_context_switches", [],
+        "Context switches by the kernel's own count (ctxt in /proc/stat), to compare with swtch_context_switches.";
+    KERNEL_INTERRUPTS = COUNTER, "swtch_kernel_interrupts", [],
+        "Hardware interrupts by the kernel's own count (intr in /proc/stat).";
+    KERNEL_FORKS = COUNTER, "swtch_kernel_forks", [],
+        "Processes and threads created, by the kernel's own count (processes in /proc/stat).";
+    RECORDER_CPU = TIME, "swtch_recorder_cpu", [],
+        "CPU time of swtch itself, without what its programs in the kernel add to each switch.";
+    RECORDER_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_recorder_memory", [], "Memory that swtch itself holds.";
+    RECORDER_BPF_MEMORY = (FamilyKind::Gauge, Some("bytes")), "swtch_recorder_bpf_memory", [],
+        "Memory of its programs in the kernel.";
+    RECORDER_SAMPLE = (FamilyKind::Gauge, Some("seconds")), "swtch_recorder_sample", [], "Time that the last look at everything took.";
 }
 
 /// All metrics as a table in Markdown: name, kind, labels, meaning.
@@ -149,13 +137,14 @@ families! {
 pub fn reference() -> String {
     let mut text = String::from("| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n");
     for family in families() {
-        let kind = match family.kind {
+        let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
+        let Family { kind, help, .. } = family;
+        let kind = match kind {
             FamilyKind::Counter => "counter",
             FamilyKind::Gauge => "gauge",
             FamilyKind::Histogram => "histogram",
         };
-        let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
-        text += &format!("| `{}` | {kind} | {} | {} |\n", family.name(), labels.join(", "), family.help);
+        text += &format!("| `{}` | {kind} | {} | {help} |\n", family.name(), labels.join(", "));
     }
     text
 }

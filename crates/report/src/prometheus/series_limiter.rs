@@ -24,6 +24,13 @@ struct Entry {
     weight: u64,
 }
 
+impl Entry {
+    /// Whether it has a series to which something can be added.
+    fn grows(&self) -> bool {
+        self.shown && self.left_ns.is_none()
+    }
+}
+
 /// The names.
 #[derive(Clone, Debug)]
 pub(super) struct SeriesLimiter {
@@ -51,18 +58,23 @@ impl SeriesLimiter {
             self.count += 1;
             entry.shown = true;
         }
-        entry.shown && entry.left_ns.is_none()
+        entry.grows()
     }
 
     /// Whether `name` has a series to which something can be added.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.entries.get(name).is_some_and(|entry| entry.shown && entry.left_ns.is_none())
+        self.entries.get(name).is_some_and(Entry::grows)
     }
 
     /// Those that have a series to which something can be added.
     pub(super) fn names(&self) -> Vec<String> {
-        let shown = self.entries.iter().filter(|(_, entry)| entry.shown && entry.left_ns.is_none());
-        shown.map(|(name, _)| name.clone()).collect()
+        self.weights(Entry::grows).into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// The entries that are wanted, with what each did.
+    fn weights(&self, wanted: impl Fn(&Entry) -> bool) -> Vec<(u64, String)> {
+        let wanted = self.entries.iter().filter(|(_, entry)| wanted(entry));
+        wanted.map(|(name, entry)| (entry.weight, name.clone())).collect()
     }
 
     /// From time to time: looks who is busiest. Gives the names whose series end.
@@ -76,12 +88,8 @@ impl SeriesLimiter {
         let come_and_go = self.come_and_go;
         let gone = |entry: &Entry| old(entry.seen_ns) && (come_and_go || !entry.shown);
         let over = |entry: &Entry| entry.left_ns.is_some_and(old) || gone(entry);
-        let ended: Vec<String> = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| entry.shown && over(entry))
-            .map(|(name, _)| name.clone())
-            .collect();
+        let ended = self.weights(|entry| entry.shown && over(entry)).into_iter();
+        let ended: Vec<String> = ended.map(|(_, name)| name).collect();
         for name in &ended {
             if let Some(entry) = self.entries.get_mut(name) {
                 (entry.shown, entry.left_ns) = (false, None);
@@ -98,12 +106,7 @@ impl SeriesLimiter {
 
     /// The busiest without a series get what is free. Where nothing is, those that do less than half as much begin to leave.
     fn give_room(&mut self, now_ns: u64) {
-        let mut hidden: Vec<(u64, String)> = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| !entry.shown && entry.weight > 0)
-            .map(|(name, entry)| (entry.weight, name.clone()))
-            .collect();
+        let mut hidden = self.weights(|entry| !entry.shown && entry.weight > 0);
         hidden.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
         let mut hidden = hidden.into_iter();
         for (_, name) in hidden.by_ref().take(self.most.saturating_sub(self.count)) {
@@ -114,12 +117,7 @@ impl SeriesLimiter {
         }
         // Who leaves already leaves for one of these.
         let leaving = self.entries.values().filter(|entry| entry.left_ns.is_some()).count();
-        let mut quiet: Vec<(u64, String)> = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| entry.shown && entry.left_ns.is_none())
-            .map(|(name, entry)| (entry.weight, name.clone()))
-            .collect();
+        let mut quiet = self.weights(Entry::grows);
         quiet.sort();
         for ((busy, _), (weight, name)) in hidden.skip(leaving).zip(quiet) {
             if busy <= weight.saturating_mul(2) {

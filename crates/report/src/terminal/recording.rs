@@ -7,7 +7,7 @@ use crate::wording::text::count as grouped;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use swtch_cost::Advice;
-use swtch_trace::model::Header;
+use swtch_trace::model::{Ended, Header};
 use swtch_trace::tables::CgroupRow;
 use swtch_trace::{SourceKind, figures};
 use swtch_units::{TextTable, format_ns};
@@ -57,8 +57,7 @@ fn totals(header: &Header) -> String {
     let totals = &header.totals;
     let seconds = header.duration_ns as f64 / 1e9;
     let switches = &totals.context_switches;
-    let rate =
-        figures::switches_per_second(header).map_or_else(|| "n/a".to_owned(), |rate| format!("{rate:.0}"));
+    let rate = known(figures::switches_per_second(header), |rate| format!("{rate:.0}"));
     let mut lines = vec![format!(
         "switches    {} voluntary, {} involuntary; {rate} a second over {seconds:.2} s; and {} from idle",
         count(switches.voluntary),
@@ -83,7 +82,7 @@ fn totals(header: &Header) -> String {
     if let Some(throttled) = totals.throttled.as_ref().filter(|throttled| throttled.throttled_periods > 0) {
         lines.push(format!(
             "throttled   {} in {} of {} periods: the control group's quota stopped it",
-            format_ns(throttled.throttled_ns as f64),
+            time(throttled.throttled_ns),
             throttled.throttled_periods,
             throttled.periods
         ));
@@ -96,18 +95,11 @@ fn tasks(summary: &Summary<'_>, most: usize) -> String {
     let mut table = TextTable::new(counts.chain(["wait p50", "p99", "max", "switch cost"]));
     let shown = summary.shown_tasks();
     for task in shown.iter().take(most) {
-        let time = |ns: Option<u64>| ns.map_or_else(|| "n/a".to_owned(), |ns| format_ns(ns as f64));
-        table.row([
-            task.comm.clone(),
-            task.tid.to_string(),
-            format_ns(figures::cpu_ns(task) as f64),
-            grouped(task.voluntary),
-            grouped(task.involuntary),
-            time(task.wait_p50_ns),
-            time(task.wait_p99_ns),
-            time(task.wait_max_ns),
-            time(task.switch_cost_ns),
-        ]);
+        let counts = [task.voluntary, task.involuntary].map(grouped);
+        let times = [task.wait_p50_ns, task.wait_p99_ns, task.wait_max_ns, task.switch_cost_ns];
+        let identity = [task.comm.clone(), task.tid.to_string(), time(figures::cpu_ns(task))];
+        let times = times.map(|ns| known(ns, time));
+        table.row(identity.into_iter().chain(counts).chain(times));
     }
     let more = shown.len().saturating_sub(most);
     let heading = if more > 0 {
@@ -130,11 +122,11 @@ fn groups(all: &[CgroupRow]) -> String {
         table.row([
             ending(&row.path),
             grouped(row.tasks),
-            format_ns(row.run_ns as f64),
+            time(row.run_ns),
             grouped(row.voluntary),
             grouped(row.involuntary),
-            format_ns(row.wait_ns as f64),
-            row.throttled_ns.map_or_else(|| "no quota".to_owned(), |ns| format_ns(ns as f64)),
+            time(row.wait_ns),
+            row.throttled_ns.map_or_else(|| "no quota".to_owned(), time),
         ]);
     }
     let heading = match switched.len().saturating_sub(GROUPS) {
@@ -182,9 +174,7 @@ fn preemptions(summary: &Summary<'_>) -> String {
             1 => String::new(),
             threads => format!(" ({} pairs of threads)", grouped(threads)),
         };
-        let waited = pair
-            .waited_ns
-            .map_or_else(String::new, |ns| format!(" and then waited {}", format_ns(ns as f64)));
+        let waited = pair.waited_ns.map_or_else(String::new, |ns| format!(" and then waited {}", time(ns)));
         let times =
             if pair.count == 1 { "once".to_owned() } else { format!("{} times", grouped(pair.count)) };
         format!("  {of} was preempted by {by} {times}{threads}{waited}\n")
@@ -195,7 +185,7 @@ fn preemptions(summary: &Summary<'_>) -> String {
 fn circumstances(header: &Header) -> String {
     let provenance = &header.provenance;
     let mut text = format!("Seen by {}: {}.\n", source(&provenance.recorder), provenance.why);
-    let lost: u64 = header.lost.iter().map(|lost| lost.events).sum();
+    let lost = header.lost_events();
     match header.lost.first() {
         Some(first) => text.push_str(&format!("LOST: {} events ({}).\n", grouped(lost), first.what)),
         None if provenance.source().is_some_and(SourceKind::is_sampled) => {}
@@ -211,15 +201,22 @@ fn circumstances(header: &Header) -> String {
             row.difference()
         ));
     }
-    if !matches!(provenance.ended, swtch_trace::model::Ended::Complete | swtch_trace::model::Ended::Duration)
-    {
+    if !matches!(provenance.ended, Ended::Complete | Ended::Duration) {
         text.push_str(&format!("It ended early: {}.\n", provenance.ended));
     }
     text
 }
 
+fn time(ns: u64) -> String {
+    format_ns(ns as f64)
+}
+
 fn count(value: Option<u64>) -> String {
-    value.map_or_else(|| "n/a".to_owned(), grouped)
+    known(value, grouped)
+}
+
+fn known<T>(value: Option<T>, words: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "n/a".to_owned(), words)
 }
 
 #[cfg(test)]

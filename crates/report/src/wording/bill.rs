@@ -1,6 +1,7 @@
 //! A bill in words.
 
 use super::caveats;
+use super::text::three_digits;
 use crate::recording::Summary;
 use swtch_cost::{Advice, Bill, Cause, CauseKind, InPlace, IndirectFrom, Money, Range};
 use swtch_trace::model::Scope;
@@ -98,22 +99,12 @@ fn in_place_text(measured: InPlace) -> String {
 
 /// Of the run, and of a month where it goes on.
 fn money_text(money: &Money) -> String {
-    let range = |range: Range| match (digits(range.low), digits(range.high)) {
-        (low, high) if low == high => high,
-        (low, high) => format!("{low} to {high}"),
-    };
-    let run =
-        format!("At {} a vCPU-hour this run's switches cost {}", money.per_vcpu_hour, range(money.recording));
+    let recording = money.recording.words(three_digits);
+    let run = format!("At {} a vCPU-hour this run's switches cost {recording}", money.per_vcpu_hour);
     match money.month {
-        Some(month) => format!("{run}; {} a month, if it goes on like this.\n", range(month)),
+        Some(month) => format!("{run}; {} a month, if it goes on like this.\n", month.words(three_digits)),
         None => format!("{run}.\n"),
     }
-}
-
-/// Money in three digits, however little it is.
-fn digits(value: f64) -> String {
-    let places = if value > 0.0 { (2.0 - value.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
-    format!("{value:.*}", if value >= 1.0 { places.min(2) } else { places })
 }
 
 /// A share from the least to the most, as the answer gives it.
@@ -121,8 +112,7 @@ pub(crate) fn percent_range(share: Range) -> String {
     let text = |share: f64| {
         if share < 0.0995 { format!("{:.2}", 100.0 * share) } else { format!("{:.1}", 100.0 * share) }
     };
-    let (low, high) = (text(share.low), text(share.high));
-    if low == high { format!("{low} %") } else { format!("{low} to {high} %") }
+    format!("{} %", share.words(text))
 }
 
 /// What the most is made of.
@@ -135,8 +125,7 @@ fn bounded_by(from: IndirectFrom) -> &'static str {
 }
 
 pub(crate) fn ns_range(range: Range) -> String {
-    let (low, high) = (format_ns(range.low), format_ns(range.high));
-    if low == high { high } else { format!("{low} to {high}") }
+    range.words(format_ns)
 }
 
 fn at_most(range: Range) -> String {

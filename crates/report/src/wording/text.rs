@@ -137,10 +137,13 @@ pub(crate) fn dollars(value: f64) -> String {
         let step = 10f64.powf(size.log10().floor() - 2.0);
         return format!("{sign}${}", count(((size / step).round() * step).round() as u64));
     }
-    let digits = if size > 0.0 { (2.0 - size.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
-    // Cents are written whole.
-    let digits = if size >= 1.0 { digits.min(2) } else { digits };
-    format!("{sign}${size:.digits$}")
+    format!("{sign}${}", three_digits(size))
+}
+
+/// Money in three digits, however little it is; cents are written whole.
+pub(crate) fn three_digits(value: f64) -> String {
+    let digits = if value > 0.0 { (2.0 - value.log10().floor()).clamp(0.0, 12.0) as usize } else { 0 };
+    format!("{value:.*}", if value >= 1.0 { digits.min(2) } else { digits })
 }
 
 /// A tick of an axis of money: `$0.02`, `$5`, `$20k`.
@@ -192,20 +195,8 @@ pub(crate) fn flowing(text: &str) -> String {
 
 /// `21 November 2025, 04:02 UTC`.
 pub(crate) fn date(unix_s: u64) -> String {
-    const MONTHS: [&str; 12] = [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ];
+    const MONTHS: &str =
+        "January February March April May June July August September October November December";
     let (days, second) = (unix_s / 86400, unix_s % 86400);
     // Days to civil date by 400-year eras, the year beginning in March so that the leap day comes last.
     let shifted = days + 719_468;
@@ -216,7 +207,8 @@ pub(crate) fn date(unix_s: u64) -> String {
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month_index = (month as usize + 2) % 12;
     let year = era * 400 + year_of_era + u64::from(month_index < 2);
-    format!("{day} {} {year}, {:02}:{:02} UTC", MONTHS[month_index], second / 3600, second % 3600 / 60)
+    let name = MONTHS.split(' ').nth(month_index).unwrap_or_default();
+    format!("{day} {name} {year}, {:02}:{:02} UTC", second / 3600, second % 3600 / 60)
 }
 
 /// `47 s`, `3 min 20 s`.

@@ -103,9 +103,7 @@ fn ratio(figure: &Figure, first: &Figure) -> String {
 }
 
 fn range(range: Option<Range>, show: impl Fn(f64) -> String) -> String {
-    let Some(Range { low, high }) = range else { return NONE.to_owned() };
-    let (low, high) = (show(low), show(high));
-    if low == high { low } else { format!("{low} to {high}") }
+    range.map_or_else(|| NONE.to_owned(), |range| range.words(show))
 }
 
 fn count(value: f64) -> String {

@@ -156,7 +156,7 @@ impl Planner<'_> {
 
 /// Why a recording has no table of switches, and how to make one that has.
 fn without_switches(path: &str, recorder: &str) -> String {
-    let known = SourceKind::from_name(recorder).and_then(|source| source.info().without_switches);
+    let known = recorder.parse().ok().and_then(|source: SourceKind| source.facts().without_switches);
     let (why, remedy) = known.unwrap_or(("it has no table of switches", "record again with --events"));
     format!("{path} cannot be replayed, which takes every switch: {why}; {remedy}")
 }

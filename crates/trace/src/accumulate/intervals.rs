@@ -1,33 +1,18 @@
 //! Counts over time, in bounded memory.
 
-use crate::tables::IntervalRow;
+use crate::tables::{IntervalRow, Merge};
 
 /// So many intervals at most; then two become one.
 const MOST: usize = 1024;
 /// The first length, ns.
 const SHORTEST_NS: u64 = 50_000_000;
 
-/// What is counted in an interval.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counted {
-    pub(super) voluntary: u64,
-    pub(super) involuntary: u64,
-    pub(super) idle: u64,
-    pub(super) wakeups: u64,
-    pub(super) migrations: u64,
-    pub(super) run_ns: u64,
-    pub(super) forks: u64,
-    pub(super) tasks: u64,
-    pub(super) processes: u64,
-    pub(super) cost_ns: u64,
-}
-
 /// All intervals so far.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Intervals {
     start_ns: u64,
     length_ns: u64,
-    list: Vec<Counted>,
+    list: Vec<IntervalRow>,
 }
 
 impl Intervals {
@@ -36,19 +21,31 @@ impl Intervals {
     }
 
     /// The interval of a moment.
-    pub(super) fn at(&mut self, at_ns: u64) -> &mut Counted {
+    pub(super) fn at(&mut self, at_ns: u64) -> &mut IntervalRow {
         let since_ns = at_ns.saturating_sub(self.start_ns);
         while (since_ns / self.length_ns) as usize >= MOST {
             self.halve();
         }
         let index = (since_ns / self.length_ns) as usize;
-        if index >= self.list.len() {
+        while index >= self.list.len() {
+            let at_ns = self.list.len() as u64 * self.length_ns;
             // What exists goes on existing until something says otherwise.
-            let last = self.list.last().copied().unwrap_or_default();
-            let empty = Counted { tasks: last.tasks, processes: last.processes, ..Counted::default() };
-            self.list.resize(index + 1, empty);
+            let (tasks, processes) =
+                self.list.last().map_or((Some(0), Some(0)), |last| (last.tasks, last.processes));
+            self.list.push(IntervalRow { at_ns, tasks, processes, ..nothing_yet() });
         }
         &mut self.list[index]
+    }
+
+    /// Adds to a count of the interval of a moment.
+    pub(super) fn add(
+        &mut self,
+        at_ns: u64,
+        column: impl Fn(&mut IntervalRow) -> &mut Option<u64>,
+        more: i64,
+    ) {
+        let count = column(self.at(at_ns));
+        *count = count.map(|count| count.saturating_add_signed(more));
     }
 
     /// Adds time on a CPU to the intervals it fell into.
@@ -58,58 +55,41 @@ impl Intervals {
         while from_ns < to_ns {
             let index = (from_ns - self.start_ns) / self.length_ns;
             let until_ns = (self.start_ns + (index + 1) * self.length_ns).min(to_ns);
-            self.list[index as usize].run_ns += until_ns - from_ns;
+            let run_ns = &mut self.list[index as usize].run_ns;
+            *run_ns = run_ns.map(|run_ns| run_ns + until_ns - from_ns);
             from_ns = until_ns;
         }
     }
 
     fn halve(&mut self) {
-        self.list =
-            self.list.chunks(2).map(|pair| pair[1..].iter().fold(pair[0], |a, b| a.joined(*b))).collect();
+        let both = |pair: &[IntervalRow]| {
+            let mut sum = pair[0].clone();
+            pair[1..].iter().for_each(|later| sum.merge(later));
+            sum
+        };
+        self.list = self.list.chunks(2).map(both).collect();
         self.length_ns *= 2;
     }
 
     pub(super) fn rows(&self, end_ns: u64) -> Vec<IntervalRow> {
         let whole_ns = end_ns.saturating_sub(self.start_ns);
-        self.list
-            .iter()
-            .zip(0_u64..)
-            .map(|(counted, index)| {
-                let at_ns = index * self.length_ns;
-                IntervalRow {
-                    at_ns,
-                    length_ns: self.length_ns.min(whole_ns.saturating_sub(at_ns)).max(1),
-                    voluntary: Some(counted.voluntary),
-                    involuntary: Some(counted.involuntary),
-                    idle_switches: Some(counted.idle),
-                    wakeups: Some(counted.wakeups),
-                    migrations: Some(counted.migrations),
-                    run_ns: Some(counted.run_ns),
-                    forks: Some(counted.forks),
-                    tasks: Some(counted.tasks),
-                    processes: Some(counted.processes),
-                    ..IntervalRow::default()
-                }
-            })
-            .collect()
+        let length_ns = |row: &IntervalRow| self.length_ns.min(whole_ns.saturating_sub(row.at_ns)).max(1);
+        self.list.iter().map(|row| IntervalRow { length_ns: length_ns(row), ..row.clone() }).collect()
     }
 }
 
-impl Counted {
-    fn joined(self, later: Self) -> Self {
-        Self {
-            voluntary: self.voluntary + later.voluntary,
-            involuntary: self.involuntary + later.involuntary,
-            idle: self.idle + later.idle,
-            wakeups: self.wakeups + later.wakeups,
-            migrations: self.migrations + later.migrations,
-            run_ns: self.run_ns + later.run_ns,
-            forks: self.forks + later.forks,
-            cost_ns: self.cost_ns + later.cost_ns,
-            // What exists at its end.
-            tasks: later.tasks,
-            processes: later.processes,
-        }
+/// An interval with what events count, in which nothing happened.
+fn nothing_yet() -> IntervalRow {
+    let none = Some(0);
+    IntervalRow {
+        voluntary: none,
+        involuntary: none,
+        idle_switches: none,
+        wakeups: none,
+        migrations: none,
+        run_ns: none,
+        forks: none,
+        ..IntervalRow::default()
     }
 }
 
@@ -121,7 +101,7 @@ mod tests {
     fn memory_is_bounded_and_nothing_is_lost() {
         let mut intervals = Intervals::new(1000);
         for second in 0..500 {
-            intervals.at(1000 + second * 1_000_000_000).voluntary += 1;
+            intervals.add(1000 + second * 1_000_000_000, |row| &mut row.voluntary, 1);
         }
         assert!(intervals.list.len() <= MOST);
         let rows = intervals.rows(1000 + 500_000_000_000);

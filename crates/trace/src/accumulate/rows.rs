@@ -54,13 +54,12 @@ impl Accumulator {
         group_name: &dyn Fn(u64) -> Option<String>,
     ) -> Vec<TaskRow> {
         let measured = self.sums.costs > 0;
-        let row = |tid: u32, task: &mut TaskState, now_ns: Option<u64>| TaskRow {
-            cgroup: match &task.group {
-                Some(CgroupName::Path(path)) => Some(path.clone()),
-                Some(CgroupName::Number(number)) => group_name(*number),
-                None => None,
-            },
-            ..row(tid, task, now_ns, measured)
+        let row = |tid: u32, task: &mut TaskState, now_ns: Option<u64>| {
+            let cgroup = task.group.as_ref().and_then(|group| match group {
+                CgroupName::Path(path) => Some(path.clone()),
+                CgroupName::Number(number) => group_name(*number),
+            });
+            TaskRow { cgroup, ..row(tid, task, now_ns, measured) }
         };
         let mut tasks: Vec<TaskRow> =
             self.ended.iter_mut().map(|(tid, task)| row(*tid, task, None)).collect();
@@ -86,19 +85,7 @@ impl Accumulator {
             mentioned.chain(seen).filter(|tid| *tid != 0 && !self.counts(*tid)).collect();
         tids.sort_unstable();
         tids.dedup();
-        let named = tids.into_iter().filter_map(|tid| Some((tid, self.tasks.get(&tid)?)));
-        named
-            .map(|(tid, task)| TaskRow {
-                tid,
-                pid: task.pid.unwrap_or(tid),
-                parent_pid: task.parent_pid,
-                comm: comm(tid, task),
-                kernel_thread: task.kernel_thread,
-                first_ns: task.first_ns,
-                last_ns: task.last_ns,
-                ..TaskRow::default()
-            })
-            .collect()
+        tids.into_iter().filter_map(|tid| Some(identity(tid, self.tasks.get(&tid)?))).collect()
     }
 
     pub(super) fn cpu_rows(&self) -> Vec<CpuRow> {
@@ -145,8 +132,8 @@ impl Accumulator {
         let mut busiest: Vec<(u32, &TaskState)> = self
             .tasks
             .iter()
+            .chain(self.ended.iter().map(|(tid, task)| (tid, task)))
             .map(|(tid, task)| (*tid, task))
-            .chain(self.ended.iter().map(|(tid, task)| (*tid, task)))
             .filter(|(_, task)| task.slices.count() > 0)
             .collect();
         busiest.sort_by_key(|(tid, task)| (std::cmp::Reverse(task.slices.count()), *tid));
@@ -170,9 +157,18 @@ fn edges<R>(edges: &HashMap<(u32, u32), Edge>, row: impl Fn((u32, u32), Edge) ->
     sorted.into_iter().map(|(pair, edge)| row(pair, edge)).collect()
 }
 
-/// The name of a task; one that was gone before anybody could ask has a number only.
-fn comm(tid: u32, task: &TaskState) -> String {
-    if task.comm.is_empty() { format!("tid {tid}") } else { task.comm.clone() }
+/// Which task it is, without what it did. One that was gone before it could be named has a number only.
+fn identity(tid: u32, task: &TaskState) -> TaskRow {
+    TaskRow {
+        tid,
+        pid: task.pid.unwrap_or(tid),
+        parent_pid: task.parent_pid,
+        comm: if task.comm.is_empty() { format!("tid {tid}") } else { task.comm.clone() },
+        kernel_thread: task.kernel_thread,
+        first_ns: task.first_ns,
+        last_ns: task.last_ns,
+        ..TaskRow::default()
+    }
 }
 
 fn row(tid: u32, task: &mut TaskState, now_ns: Option<u64>, measured: bool) -> TaskRow {
@@ -182,14 +178,7 @@ fn row(tid: u32, task: &mut TaskState, now_ns: Option<u64>, measured: bool) -> T
         now_ns.zip(task.now.running_since_ns).map_or(0, |(now, since)| now.saturating_sub(since));
     let switches = task.switches.voluntary() + task.switches.involuntary();
     TaskRow {
-        tid,
-        pid: task.pid.unwrap_or(tid),
-        parent_pid: task.parent_pid,
-        comm: comm(tid, task),
-        kernel_thread: task.kernel_thread,
         in_scope: true,
-        first_ns: task.first_ns,
-        last_ns: task.last_ns,
         voluntary: task.switches.voluntary(),
         involuntary: task.switches.involuntary(),
         wakeups: task.wakeups,
@@ -210,6 +199,6 @@ fn row(tid: u32, task: &mut TaskState, now_ns: Option<u64>, measured: bool) -> T
         switch_cost_ns: (task.costs > 0 || (measured && switches == 0)).then_some(task.cost_ns),
         process_switches: Some(task.process_switches),
         thread_switches: Some(task.thread_switches),
-        ..TaskRow::default()
+        ..identity(tid, task)
     }
 }

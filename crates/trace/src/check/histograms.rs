@@ -1,6 +1,6 @@
 //! Distributions against what they are distributions of.
 
-use super::{Facts, sum};
+use super::{Facts, LENGTH, sum, with_tolerance};
 use crate::tables::TraceView;
 use crate::tables::{HistogramRow, TaskRow};
 use std::collections::HashMap;
@@ -21,12 +21,7 @@ fn classes(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
         let figure = format!("histograms of {} of {} from {} ns", row.metric, row.of, row.from_ns);
         checks.require(row.from_ns < row.to_ns, &figure, || format!("it ends at {} ns", row.to_ns));
         if row.metric != "wait" || !facts.kernel_sums {
-            checks.at_most(
-                &figure,
-                row.from_ns,
-                facts.kernel_wall_ns(),
-                "the recording's length with its tolerance",
-            );
+            checks.at_most(&figure, row.from_ns, facts.kernel_wall_ns(), LENGTH);
         }
         // Two tasks may have had one number, one after the other: their classes follow each other.
         let same = before.filter(|before| {
@@ -43,33 +38,23 @@ fn classes(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
 
 /// The distribution of all waits has as many as the tasks had, and their sum lies between its classes' ends.
 fn of_all(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
-    let rows = |metric: &'static str| trace.histograms.iter().filter(move |row| row.metric == metric);
-    let count = |rows: &mut dyn Iterator<Item = &HistogramRow>| {
-        rows.map(|row| row.count).fold(0, u64::saturating_add)
+    let rows = |metric: &str, of: &str| -> Vec<&HistogramRow> {
+        trace.histograms.iter().filter(|row| row.metric == metric && row.of.starts_with(of)).collect()
     };
-    let waits = count(&mut rows("wait").filter(|row| row.of == "all"));
+    let waits = rows("wait", "all");
     let tasks_waits = sum(&trace.tasks, |row| row.waits);
-    let slack =
-        facts.slack(tasks_waits).saturating_add(if facts.gappy { trace.tasks.len() as u64 } else { 0 });
-    let bound = tasks_waits.saturating_add(slack);
-    checks.at_most("histograms of wait of all, counted", waits, bound, "the sum of tasks.waits");
-    let least_ns = rows("wait")
-        .filter(|row| row.of == "all")
-        .map(|row| row.from_ns.saturating_mul(row.count))
-        .fold(0, u64::saturating_add);
-    let waited_ns = sum(&trace.tasks, |row| row.wait_ns);
-    let bound = waited_ns.saturating_add(waited_ns / 50).saturating_add(facts.wall_ns() / 1000);
+    let gaps = if facts.gappy { trace.tasks.len() as u64 } else { 0 };
+    let bound = tasks_waits.saturating_add(facts.slack(tasks_waits)).saturating_add(gaps);
+    let counted = sum(&waits, |row| row.count);
+    checks.at_most("histograms of wait of all, counted", counted, bound, "the sum of tasks.waits");
+    let least_ns = sum(&waits, |row| row.from_ns.saturating_mul(row.count));
+    let bound = with_tolerance(sum(&trace.tasks, |row| row.wait_ns), 50, facts.wall_ns() / 1000);
     checks.at_most("histograms of wait of all, in ns at least", least_ns, bound, "the sum of tasks.wait_ns");
     let on_cpus = sum(&trace.cpus, |row| row.switches.saturating_add(row.idle_switches));
-    let costs = count(&mut rows("cost").filter(|row| row.of.starts_with("kind ")));
     if on_cpus > 0 && facts.lost == 0 {
-        let bound = on_cpus.saturating_add(on_cpus / 100).saturating_add(64);
-        checks.at_most(
-            "histograms of cost, counted",
-            costs,
-            bound,
-            "the switches on all CPUs with their tolerance",
-        );
+        let costs = sum(&rows("cost", "kind "), |row| row.count);
+        let what = "the switches on all CPUs with their tolerance";
+        checks.at_most("histograms of cost, counted", costs, with_tolerance(on_cpus, 100, 64), what);
     }
 }
 

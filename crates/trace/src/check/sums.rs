@@ -1,8 +1,9 @@
 //! Totals against the tables that they are sums of.
 
-use super::{Facts, sum, sum_known};
+use super::{Facts, MS, sum, sum_known, with_tolerance};
 use crate::model::{Origin, Scope};
-use crate::tables::{TaskRow, TraceView};
+use crate::tables::{CgroupRow, Columns, IntervalRow, SwitchRow, TaskRow, TraceView};
+use std::collections::HashSet;
 use swtch_units::input_error::Checks;
 
 pub(super) fn check(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
@@ -27,30 +28,20 @@ fn tasks(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     let rows = &trace.tasks;
     // A task whose only event is a text's first one, or a simulation's, has no row: nothing is known of it.
     let rowless = if trace.header.provenance.origin == Origin::Recorded { 0 } else { rows.len() as u64 + 16 };
-    let mut same = |figure: &str, total: Option<u64>, of: fn(&TaskRow) -> u64, what: &str| {
+    let mut same = |group: &str, column: &str, total: Option<u64>, of: fn(&TaskRow) -> u64, more: u64| {
         let Some(total) = total else { return };
         let found = sum(rows, of);
-        agree(checks, figure, total, found, facts.slack(found).saturating_add(rowless), what);
+        let slack = facts.slack(found).saturating_add(rowless).saturating_add(more);
+        let what = format!("the sum of tasks.{column}");
+        agree(checks, &format!("{group}.{column}"), total, found, slack, &what);
     };
-    let figure = "totals.context_switches.voluntary";
-    same(figure, switches.voluntary, |row| row.voluntary, "the sum of tasks.voluntary");
-    let figure = "totals.context_switches.involuntary";
-    same(figure, switches.involuntary, |row| row.involuntary, "the sum of tasks.involuntary");
-    let born = totals.threads_created.unwrap_or(0);
-    if let Some(wakeups) = totals.wakeups {
-        let found = sum(rows, |row| row.wakeups);
-        let slack =
-            facts.slack(found).saturating_add(rowless).saturating_add(if facts.real { 0 } else { born });
-        agree(checks, "totals.wakeups", wakeups, found, slack, "the sum of tasks.wakeups");
-    }
+    same("totals.context_switches", "voluntary", switches.voluntary, |row| row.voluntary, 0);
+    same("totals.context_switches", "involuntary", switches.involuntary, |row| row.involuntary, 0);
+    let born = if facts.real { 0 } else { totals.threads_created.unwrap_or(0) };
+    same("totals", "wakeups", totals.wakeups, |row| row.wakeups, born);
     if let (Some(total), Some(found)) = (totals.switch_cost_ns, sum_known(rows, |row| row.switch_cost_ns)) {
-        let most = total.saturating_add(total / 50).saturating_add(1_000_000);
-        checks.at_most(
-            "tasks.switch_cost_ns, summed",
-            found,
-            most,
-            "totals.switch_cost_ns with its tolerance",
-        );
+        let what = "totals.switch_cost_ns with its tolerance";
+        checks.at_most("tasks.switch_cost_ns, summed", found, with_tolerance(total, 50, MS), what);
     }
 }
 
@@ -63,20 +54,19 @@ fn cpus(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
         return;
     }
     // CPUs and tasks are read one after the other.
-    let most = with_idle.saturating_add(with_idle / 10).saturating_add(1000);
+    let most = with_tolerance(with_idle, 10, 1000);
     let total = switches.voluntary.unwrap_or(0).saturating_add(switches.involuntary.unwrap_or(0));
     checks.at_most("totals.context_switches", total, most, "the sum of cpus.switches with its tolerance");
     // A recording of some tasks holds switches of others, too, which no CPU counts: of those in front while one of the tasks waits.
     if trace.header.scope == Scope::Machine {
-        let rows =
-            trace.header.tables.iter().find(|table| table.name == "switches").map_or(0, |table| table.rows);
+        let rows = trace.header.table(SwitchRow::TABLE).map_or(0, |table| table.rows);
         checks.at_most("the table switches", rows, most, "the sum of cpus.switches with its tolerance");
     }
     if !facts.kernel_sums {
         let of_tasks = sum(&trace.tasks, |row| row.run_ns);
-        let most = of_tasks.saturating_add(of_tasks / 100).saturating_add(1_000_000);
         let of_cpus = sum(&trace.cpus, |row| row.run_ns);
-        checks.at_most("cpus.run_ns, summed", of_cpus, most, "the sum of tasks.run_ns with its tolerance");
+        let what = "the sum of tasks.run_ns with its tolerance";
+        checks.at_most("cpus.run_ns, summed", of_cpus, with_tolerance(of_tasks, 100, MS), what);
     }
 }
 
@@ -87,14 +77,13 @@ fn intervals(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     if facts.lost > 0 || trace.intervals.is_empty() {
         return;
     }
-    let over_time = |of: fn(&crate::tables::IntervalRow) -> Option<u64>| {
+    let over_time = |of: fn(&IntervalRow) -> Option<u64>| {
         sum_known(&trace.intervals, |row| of(row).filter(|_| row.cpu.is_none()))
     };
     let mut most = |figure: &str, found: Option<u64>, total: Option<u64>, what: &str| {
         let (Some(found), Some(total)) = (found, total) else { return };
         // A switch that the kernel then says was of the other kind is counted in the interval in which it looked so.
-        let bound = total.saturating_add(total / 10).saturating_add(64);
-        checks.at_most(figure, found, bound, what);
+        checks.at_most(figure, found, with_tolerance(total, 10, 64), what);
     };
     let switches = &totals.context_switches;
     let all = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
@@ -115,14 +104,9 @@ fn intervals(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     most("intervals.wakeups, summed", over_time(|row| row.wakeups), wakeups, what);
     if let Some(run_ns) = over_time(|row| row.run_ns) {
         let of_tasks = sum(&trace.tasks, |row| row.run_ns);
-        let late_ns = facts.run_wall_ns() - facts.span_ns;
-        let bound = of_tasks.saturating_add(of_tasks / 50).saturating_add(late_ns);
-        checks.at_most(
-            "intervals.run_ns, summed",
-            run_ns,
-            bound,
-            "the sum of tasks.run_ns with its tolerance",
-        );
+        let bound = with_tolerance(of_tasks, 50, facts.run_wall_ns() - facts.span_ns);
+        let what = "the sum of tasks.run_ns with its tolerance";
+        checks.at_most("intervals.run_ns, summed", run_ns, bound, what);
     }
 }
 
@@ -131,17 +115,16 @@ fn cgroups(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     if trace.cgroups.is_empty() {
         return;
     }
-    let sums: [(&str, u64, u64); 4] = [
-        ("voluntary", sum(&trace.cgroups, |row| row.voluntary), sum(&trace.tasks, |row| row.voluntary)),
-        ("involuntary", sum(&trace.cgroups, |row| row.involuntary), sum(&trace.tasks, |row| row.involuntary)),
-        ("run_ns", sum(&trace.cgroups, |row| row.run_ns), sum(&trace.tasks, |row| row.run_ns)),
-        ("wait_ns", sum(&trace.cgroups, |row| row.wait_ns), sum(&trace.tasks, |row| row.wait_ns)),
-    ];
-    for (column, of_groups, of_tasks) in sums {
-        let figure = format!("cgroups.{column}, summed");
-        let most = of_tasks.saturating_add(facts.slack(of_tasks));
-        checks.at_most(&figure, of_groups, most, &format!("the sum of tasks.{column}"));
-    }
+    let mut most = |column: &str, of_group: fn(&CgroupRow) -> u64, of_task: fn(&TaskRow) -> u64| {
+        let of_tasks = sum(&trace.tasks, of_task);
+        let bound = of_tasks.saturating_add(facts.slack(of_tasks));
+        let (figure, what) = (format!("cgroups.{column}, summed"), format!("the sum of tasks.{column}"));
+        checks.at_most(&figure, sum(&trace.cgroups, of_group), bound, &what);
+    };
+    most("voluntary", |row| row.voluntary, |row| row.voluntary);
+    most("involuntary", |row| row.involuntary, |row| row.involuntary);
+    most("run_ns", |row| row.run_ns, |row| row.run_ns);
+    most("wait_ns", |row| row.wait_ns, |row| row.wait_ns);
 }
 
 /// Pairs of tasks are parts of what each did.
@@ -153,15 +136,14 @@ fn pairs(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     if !facts.kernel_sums {
         let waited_ns = sum(&trace.tasks, |row| row.wait_ns);
         let found = sum_known(&trace.preemptions, |row| row.ns).unwrap_or(0);
-        let bound = waited_ns.saturating_add(waited_ns / 50).saturating_add(1_000_000);
-        checks.at_most("preemptions.ns, summed", found, bound, "the sum of tasks.wait_ns with its tolerance");
+        let what = "the sum of tasks.wait_ns with its tolerance";
+        checks.at_most("preemptions.ns, summed", found, with_tolerance(waited_ns, 50, MS), what);
     }
     for row in &trace.wakes {
         let figure = format!("wakes.same_cpu of {} and {}", row.waker_tid, row.wakee_tid);
         checks.at_most(&figure, row.same_cpu.unwrap_or(0), row.count.saturating_add(facts.lost), "its count");
     }
-    let in_scope: std::collections::HashSet<u32> =
-        trace.tasks.iter().filter(|row| row.in_scope).map(|row| row.tid).collect();
+    let in_scope: HashSet<u32> = trace.in_scope().map(|row| row.tid).collect();
     let woken = sum(&trace.tasks, |row| row.wakeups);
     let found = sum(&trace.wakes, |row| if in_scope.contains(&row.wakee_tid) { row.count } else { 0 });
     if facts.wakeups && facts.real {

@@ -1,6 +1,6 @@
 //! What the whole machine can have done in the time, and intervals in their order.
 
-use super::{Facts, SECOND, sum, sum_known};
+use super::{Facts, LENGTH, MS, SECOND, sum, sum_known, with_tolerance};
 use crate::tables::{IntervalRow, TraceView};
 use swtch_units::input_error::Checks;
 
@@ -68,10 +68,8 @@ fn machine(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     }
     for row in &header.totals.pressure {
         let figure = format!("totals.pressure of {}", row.resource);
-        let most = facts.kernel_wall_ns();
-        let what = "the recording's length with its tolerance in ns";
-        checks.at_most(&figure, row.some_ns.unwrap_or(0), most, what);
-        checks.at_most(&figure, row.full_ns.unwrap_or(0), most, what);
+        checks.at_most(&figure, row.some_ns.unwrap_or(0), facts.kernel_wall_ns(), LENGTH);
+        checks.at_most(&figure, row.full_ns.unwrap_or(0), facts.kernel_wall_ns(), LENGTH);
     }
     let created = header.totals.threads_created;
     if let (Some(forked), Some(created)) = (header.totals.processes.forked, created) {
@@ -93,8 +91,7 @@ fn intervals(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
             });
             end_ns = row.at_ns.saturating_add(row.length_ns);
         }
-        let what = "the recording's length with its tolerance in ns";
-        checks.at_most(&named("length_ns"), row.at_ns.saturating_add(row.length_ns), facts.wall_ns(), what);
+        checks.at_most(&named("length_ns"), row.at_ns.saturating_add(row.length_ns), facts.wall_ns(), LENGTH);
         if facts.cpus > 0 {
             interval(row, &named, facts, checks);
         }
@@ -137,7 +134,7 @@ fn interrupts(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     let of_cpus = sum_known(&trace.interrupts, |row| row.ns.filter(|_| row.cpu.is_some()));
     let in_all = sum_known(&trace.interrupts, |row| row.ns.filter(|_| row.cpu.is_none()));
     if let (Some(of_cpus), Some(in_all)) = (of_cpus, in_all) {
-        let most = in_all.saturating_add(in_all / 100).saturating_add(1_000_000);
+        let most = with_tolerance(in_all, 100, MS);
         checks.at_most("interrupts.ns of all CPUs", of_cpus, most, "the sum over all lines in ns");
     }
 }

@@ -19,7 +19,7 @@ pub struct Switches<'a> {
 
 impl<'a> Switches<'a> {
     pub(super) fn new(files: Files<'a>) -> Self {
-        let table = files.table(SwitchRow::TABLE);
+        let table = files.header.table(SwitchRow::TABLE);
         Self { files, table, next_file: 0, file: None, rows: Vec::new().into_iter(), seen: 0 }
     }
 

@@ -1,9 +1,9 @@
 //! Interrupts.
 
 use super::FORMATS;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use swtch_columns::{Word, table};
+use swtch_columns::{column_of_words, table};
+use swtch_units::words;
 
 table! {
     /// An interrupt line or a kind of soft interrupt, on one CPU or in all. Every line has a row for all, and in a recording one for each
@@ -26,25 +26,19 @@ table! {
     }
 }
 
-/// The kind of an interrupt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum InterruptKind {
-    /// From hardware. Stored as `hard`.
-    #[default]
-    Hard,
-    /// Deferred work of the kernel (softirq). Stored as `soft`.
-    Soft,
+words! {
+    /// The kind of an interrupt.
+    pub enum InterruptKind("kind") {
+        /// From hardware.
+        Hard = "hard",
+        /// Deferred work of the kernel (softirq).
+        Soft = "soft",
+    }
 }
+column_of_words!(InterruptKind);
 
-impl Word for InterruptKind {
-    const KIND: &'static str = "kind";
-    const ALL: &'static [Self] = &[Self::Hard, Self::Soft];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Hard => "hard",
-            Self::Soft => "soft",
-        }
+impl Default for InterruptKind {
+    fn default() -> Self {
+        Self::Hard
     }
 }

@@ -1,9 +1,9 @@
 //! Context switches, one by one.
 
 use super::FORMATS;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use swtch_columns::{Cell, Column, Columns, Int32Type, Scalar, Word, column, table};
+use swtch_columns::{Cell, Column, Columns, Int32Type, Scalar, column, column_of_words, table};
+use swtch_units::words;
 
 table! {
     /// One context switch. Only a source that sees every event has this table; sorted by time within a file.
@@ -49,43 +49,24 @@ fn earlier() -> Vec<Vec<Box<dyn Column<SwitchRow>>>> {
     vec![columns.collect()]
 }
 
-/// What a task does that has just left the CPU (`prev_state` of the tracepoint `sched_switch`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PrevState {
-    /// It could go on: it was preempted, its slice was over, or it yielded. The switch was involuntary.
-    #[default]
-    Runnable,
-    /// It waits for something, a signal included (`TASK_INTERRUPTIBLE`).
-    Sleeping,
-    /// It waits for something, whatever comes (`TASK_UNINTERRUPTIBLE`), such as a disk.
-    Uninterruptible,
-    /// Stopped, traced, parked, ended.
-    Other,
-}
-
-impl PrevState {
-    /// The word for it, as in JSON and in the table's file.
-    ///
-    /// ```
-    /// assert_eq!(swtch_trace::tables::PrevState::Sleeping.name(), "sleeping");
-    /// ```
-    pub fn name(self) -> &'static str {
-        self.word()
+words! {
+    /// What a task does that has just left the CPU (`prev_state` of the tracepoint `sched_switch`).
+    pub enum PrevState("word") {
+        /// It could go on: it was preempted, its slice was over, or it yielded. The switch was involuntary.
+        Runnable = "runnable",
+        /// It waits for something, a signal included (`TASK_INTERRUPTIBLE`).
+        Sleeping = "sleeping",
+        /// It waits for something, whatever comes (`TASK_UNINTERRUPTIBLE`), such as a disk.
+        Uninterruptible = "uninterruptible",
+        /// Stopped, traced, parked, ended.
+        Other = "other",
     }
 }
+column_of_words!(PrevState);
 
-impl Word for PrevState {
-    const KIND: &'static str = "word";
-    const ALL: &'static [Self] = &[Self::Runnable, Self::Sleeping, Self::Uninterruptible, Self::Other];
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Runnable => "runnable",
-            Self::Sleeping => "sleeping",
-            Self::Uninterruptible => "uninterruptible",
-            Self::Other => "other",
-        }
+impl Default for PrevState {
+    fn default() -> Self {
+        Self::Runnable
     }
 }
 

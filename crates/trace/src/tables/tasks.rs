@@ -94,6 +94,16 @@ fn earlier() -> Vec<Vec<Box<dyn Column<TaskRow>>>> {
 }
 
 impl TaskRow {
+    /// Its context switches, voluntary and involuntary ones.
+    pub fn switches(&self) -> u64 {
+        self.voluntary.saturating_add(self.involuntary)
+    }
+
+    /// Its moves to other CPUs, however near; absent where nobody counts them.
+    pub fn migrations(&self) -> Option<u64> {
+        Some(self.migrations_same_l2? + self.migrations_same_l3? + self.migrations_across?)
+    }
+
     /// The same without a number, to stand for several tasks.
     #[must_use]
     pub fn nameless(&self) -> Self {

@@ -76,21 +76,24 @@ impl TracePath {
 
     /// Renames `new` to the place.
     pub(super) fn take(self, new: TempDir) -> Result<PathBuf, TraceError> {
-        let fail = |source| self.fail(source);
-        if self.replaces {
-            let aside = self.beside()?;
-            fs::rename(&self.target, aside.path()).map_err(fail)?;
-            if let Err(error) = fs::rename(new.path(), &self.target) {
-                // Back to its place, and out of the reach of the temporary folder's deletion, whether that succeeds or not.
-                let aside = aside.keep();
-                return Err(fail(fs::rename(&aside, &self.target).err().unwrap_or(error)));
-            }
-        } else {
-            fs::rename(new.path(), &self.target).map_err(fail)?;
-        }
+        self.put(new.path())?;
         // It has its place now: nothing is left to delete under its temporary name.
         drop(new.keep());
         Ok(self.target)
+    }
+
+    fn put(&self, new: &Path) -> Result<(), TraceError> {
+        let fail = |source| self.fail(source);
+        if !self.replaces {
+            return fs::rename(new, &self.target).map_err(fail);
+        }
+        let aside = self.beside()?;
+        fs::rename(&self.target, aside.path()).map_err(fail)?;
+        fs::rename(new, &self.target).map_err(|error| {
+            // Back to its place, and out of the reach of the temporary folder's deletion, whether that succeeds or not.
+            let aside = aside.keep();
+            fail(fs::rename(&aside, &self.target).err().unwrap_or(error))
+        })
     }
 }
 
@@ -108,14 +111,7 @@ pub(super) fn replace(new: &Path, old: &Path) -> Result<(), TraceError> {
     let fail = |source| TraceError::Write { path: old.to_owned(), source };
     let target = resolve(old).map_err(fail)?;
     check_is_trace(&target, old)?;
-    let place = TracePath { asked: old.to_owned(), target, replaces: true };
-    let aside = place.beside()?;
-    fs::rename(&place.target, aside.path()).map_err(fail)?;
-    if let Err(error) = fs::rename(new, &place.target) {
-        let aside = aside.keep();
-        return Err(fail(fs::rename(&aside, &place.target).err().unwrap_or(error)));
-    }
-    Ok(())
+    TracePath { asked: old.to_owned(), target, replaces: true }.put(new)
 }
 
 /// Refuses to replace what is no Trace, before anything is recorded.

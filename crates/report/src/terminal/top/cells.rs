@@ -69,12 +69,6 @@ fn middle(range: Option<Range>, text: impl Fn(f64) -> String) -> String {
     if text(range.low) == text(range.high) { known } else { format!("~{known}") }
 }
 
-/// Both ends of a range.
-pub(super) fn ends(range: Range, text: impl Fn(f64) -> String) -> String {
-    let (low, high) = (text(range.low), text(range.high));
-    if low == high { high } else { format!("{low} to {high}") }
-}
-
 /// Names come from tasks, which may call themselves anything: nothing that moves a terminal's cursor gets through.
 pub(super) fn printable(text: &str) -> String {
     let harmless = |c: char| {

@@ -1,6 +1,6 @@
 //! All there is to know about one line of the table.
 
-use super::cells::{UNKNOWN, ends, percent, printable, rate, some_time, time};
+use super::cells::{UNKNOWN, percent, printable, rate, some_time, time};
 use super::header::{Pieces, Tone};
 use super::rates::{TaskPair, TopRow};
 use super::window::{CostSource, Window};
@@ -71,12 +71,12 @@ fn cost(row: &TopRow, window: &Window) -> String {
     let Some(share) = row.rates.cost_share else {
         return "unknown: no Profile; 'swtch measure' makes one".to_owned();
     };
-    let each = row.rates.cost_ns.map_or_else(String::new, |each| format!(", {} a switch", ends(each, time)));
+    let each = row.rates.cost_ns.map_or_else(String::new, |each| format!(", {} a switch", each.words(time)));
     let how = match window.cost_source {
         CostSource::InPlace => "measured in place",
         _ => "by this machine's Profile",
     };
-    format!("{} % of a CPU{each}, {how}", ends(share, |share| percent(Some(share))))
+    format!("{} % of a CPU{each}, {how}", share.words(|share| percent(Some(share))))
 }
 
 fn pairs(heading: &str, pairs: Option<&[TaskPair]>, nobody: &str) -> Vec<Pieces> {

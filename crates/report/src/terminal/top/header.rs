@@ -1,6 +1,6 @@
 //! The lines above the table: what the machine does, and what that costs it.
 
-use super::cells::{self, ends, percent, rate};
+use super::cells::{self, percent, rate};
 use super::state::State;
 use super::window::{CostSource, CpuRates, Window};
 use swtch_trace::SourceKind;
@@ -46,7 +46,7 @@ pub(super) fn about(window: &Window, state: &State, host: &str, clock: &str) -> 
 }
 
 fn source(recorder: &str) -> &str {
-    SourceKind::from_name(recorder).map_or(recorder, |source| source.info().what)
+    recorder.parse().map_or(recorder, |source: SourceKind| source.facts().what)
 }
 
 /// How many switches.
@@ -71,10 +71,10 @@ pub(super) fn cost(window: &Window) -> Pieces {
             plain("no Profile; 'swtch measure' makes one"),
         ];
     };
-    let share = ends(share, |share| percent(Some(share)));
+    let share = share.words(|share| percent(Some(share)));
     let mut pieces = vec![(format!("Cost {share} % of all CPUs"), Tone::Strong)];
     if let Some(each) = totals.cost_ns {
-        pieces.push(plain(format!("{} a switch", ends(each, cells::time))));
+        pieces.push(plain(format!("{} a switch", each.words(cells::time))));
     }
     pieces.push(quiet(match window.cost_source {
         CostSource::InPlace => "measured in place",
