@@ -14,6 +14,7 @@ mod study;
 mod subjects;
 mod svg;
 mod traces;
+mod values;
 
 use crate::wording::text;
 use minijinja::Environment;
@@ -36,21 +37,6 @@ pub type NamedFaas = Named<swtch_faas::Document>;
 const TEMPLATE: &str = include_str!("../../web/report.html.j2");
 const STYLE: &str = include_str!("../../web/report.css");
 const SCRIPT: &str = include_str!("../../web/report.js");
-
-/// The median of some figures, by the rule of [`swtch_stats::median`]; nothing without any.
-fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    (!values.is_empty()).then(|| swtch_stats::median_in_place(&mut values))
-}
-
-/// The thing of which a figure is largest, and the figure.
-fn largest<'a, T>(
-    things: impl IntoIterator<Item = &'a T>,
-    of: impl Fn(&'a T) -> Option<f64>,
-) -> Option<(&'a T, f64)> {
-    let figures = things.into_iter().filter_map(|thing| Some((thing, of(thing)?)));
-    figures.max_by(|one, other| one.1.total_cmp(&other.1))
-}
 
 /// Why there is no page.
 #[derive(Debug, Error)]

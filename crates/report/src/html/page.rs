@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::charts::{Chart, picture};
+use super::charts::{Chart, LegendItem, picture};
 use super::svg::Size;
 use super::text;
 
@@ -190,7 +190,7 @@ impl Figure {
         Self {
             id: id.into(),
             caption: caption.into(),
-            legend: Vec::new(),
+            legend: chart.legend(),
             notes: Vec::new(),
             wide: picture(chart, Size::Wide, label),
             narrow: picture(chart, Size::Narrow, label),
@@ -198,6 +198,7 @@ impl Figure {
         }
     }
 
+    /// The same with another legend.
     pub(super) fn legend(mut self, items: Vec<LegendItem>) -> Self {
         self.legend = items;
         self
@@ -208,14 +209,6 @@ impl Figure {
         self.notes.extend(notes.into_iter().map(Into::into));
         self
     }
-}
-
-/// A sign and what it stands for.
-#[derive(Clone, Serialize)]
-pub(super) struct LegendItem {
-    /// Markup of the sign.
-    pub(super) sign: String,
-    pub(super) label: String,
 }
 
 /// A table; the first column names the rows.

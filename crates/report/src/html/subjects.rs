@@ -1,13 +1,10 @@
 //! What a page is about, one or several side by side, and the page that any of them makes.
 
-use std::cmp::Ordering;
-
 use swtch_topology::{Field, Unavailable};
 
-use super::charts::{Look, block_item};
-use super::page::{
-    Block, Cell, LegendItem, Notice, Page, Section, Sentence, Table, TableRow, Tile, TileValue,
-};
+use super::charts::{LegendItem, Look, block_item};
+use super::page::{Block, Cell, Notice, Page, Section, Sentence, Table, TableRow, Tile, TileValue};
+use super::values::gathered;
 use super::{ReportError, SCRIPT, STYLE, text};
 
 /// A document and the name it goes by on the page.
@@ -292,34 +289,6 @@ pub(super) fn reasons<'a, D: Subject>(
         if names.is_empty() { line } else { format!("{}: {line}", text::joined(&names)) }
     };
     by_line.into_iter().map(line).collect()
-}
-
-/// Each value once, ascending.
-pub(super) fn distinct<V: PartialOrd>(values: impl IntoIterator<Item = V>) -> Vec<V> {
-    let mut values: Vec<V> = values.into_iter().collect();
-    values.sort_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
-    values.dedup();
-    values
-}
-
-/// Each value once, in the order in which they were met.
-pub(super) fn once<V: PartialEq>(values: impl IntoIterator<Item = V>) -> Vec<V> {
-    let mut all: Vec<V> = Vec::new();
-    for value in values {
-        if !all.contains(&value) {
-            all.push(value);
-        }
-    }
-    all
-}
-
-/// What is gathered under a key, in the order in which keys were met.
-pub(super) fn gathered<K: PartialEq, V: Default>(all: &mut Vec<(K, V)>, key: K) -> &mut V {
-    let place = all.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
-        all.push((key, V::default()));
-        all.len() - 1
-    });
-    &mut all[place].1
 }
 
 /// Reasons, each with all the fields it is given for.

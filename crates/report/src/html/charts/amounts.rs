@@ -1,10 +1,6 @@
 //! Bars from zero on an even axis, each with its figure: lengths can be compared.
 
-use super::super::scale::Scale;
-use super::super::subjects::gathered;
-use super::super::svg::Svg;
-use super::super::text;
-use super::{Chart, Size};
+use super::{Chart, Scale, Size, Svg, gathered, text};
 
 /// One bar.
 pub(in crate::html) struct Amount {

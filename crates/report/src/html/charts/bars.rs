@@ -1,9 +1,6 @@
 //! Bars on one logarithmic axis, for operations that lie orders of magnitude apart.
 
-use super::super::scale::{Scale, extent, ticks};
-use super::super::svg::Svg;
-use super::super::text;
-use super::{Chart, Size, Spread};
+use super::{Chart, Scale, Size, Spread, Svg, extent, text, ticks};
 
 /// One bar.
 pub(in crate::html) struct Bar {

@@ -1,12 +1,7 @@
 //! Above a curve over array size: the regions found in it as a strip, and the caches' sizes as lines through the plot.
 
+use super::{Scale, Size, Svg, naming, text};
 use swtch_profile::model::Region;
-
-use super::super::scale::Scale;
-use super::super::svg::Svg;
-use super::super::text;
-use super::Size;
-use crate::wording::naming::region_name;
 
 const STRIP: f64 = 18.0;
 const LABEL_ROW: f64 = 14.0;
@@ -73,7 +68,7 @@ impl AbovePlots<'_> {
             let nudge = |at: f64, outer: bool, by: f64| if outer { at + by } else { at };
             let left = nudge(self.x.at(from), previous.is_none(), -8.0);
             let right = nudge(self.x.at(to), next.is_none(), 8.0);
-            let name = region_name(region.kind);
+            let name = naming::region_name(region.kind);
             if lane.profile.is_none() {
                 for (top, bottom) in self.spans {
                     svg.rect((left, top), (right - left, bottom - top), &format!("shade {name}"));

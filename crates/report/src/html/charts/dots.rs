@@ -1,10 +1,7 @@
 //! Dots with intervals on one logarithmic axis: a row for each figure, grouped under headings.
 
-use super::super::scale::{Scale, extent, round_extent, ticks};
-use super::super::svg::Svg;
-use super::super::text;
 use super::markers::{Look, draw as draw_marker, draw_off_axis};
-use super::{Chart, Size, Spread};
+use super::{Chart, Scale, Size, Spread, Svg, extent, round_extent, text, ticks};
 
 /// A figure in a row of its own.
 pub(in crate::html) struct Dot {

@@ -1,8 +1,6 @@
 //! A table of numbers shaded by size.
 
-use super::super::svg::Svg;
-use super::super::text;
-use super::{Chart, Size};
+use super::{Chart, Size, Svg, text};
 
 /// Shades the style defines.
 const SHADES: usize = 7;

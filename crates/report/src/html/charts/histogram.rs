@@ -1,9 +1,6 @@
 //! Distributions of times, one below the other on a shared logarithmic axis.
 
-use super::super::scale::{Scale, extent, ticks};
-use super::super::svg::Svg;
-use super::super::text;
-use super::{Chart, Size};
+use super::{Chart, Scale, Size, Svg, extent, text, ticks};
 
 /// A class of a distribution.
 pub(in crate::html) struct Bin {

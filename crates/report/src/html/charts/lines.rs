@@ -1,10 +1,8 @@
 //! A plot with two logarithmic axes: series as lines with their intervals as bands, and a lane below the axis for the
 //! values that no logarithm takes.
 
-use super::super::scale::{Scale, extent, round_extent};
-use super::super::svg::Svg;
-use super::Spread;
 use super::markers::{Look, draw, draw_off_axis};
+use super::{Scale, Spread, Svg, distinct, extent, round_extent};
 
 /// Distance of the rows in the lane for values at or below zero.
 const LANE_ROW: f64 = 11.0;
@@ -72,14 +70,11 @@ pub(in crate::html) fn any_off_axis<'a>(series: impl IntoIterator<Item = &'a Ser
 /// Rows the lane for values at or below zero needs, one for each colour; none when there is no such value.
 pub(super) fn lane_rows<'a>(series: impl IntoIterator<Item = &'a Series>) -> usize {
     let all: Vec<&Series> = series.into_iter().collect();
-    if any_off_axis(all.iter().copied()) { colours(&all).len() } else { 0 }
+    if any_off_axis(all.iter().copied()) { colours(all).len() } else { 0 }
 }
 
-fn colours(all: &[&Series]) -> Vec<usize> {
-    let mut colours: Vec<usize> = all.iter().map(|series| series.look.colour).collect();
-    colours.sort_unstable();
-    colours.dedup();
-    colours
+fn colours<'a>(all: impl IntoIterator<Item = &'a Series>) -> Vec<usize> {
+    distinct(all.into_iter().map(|series| series.look.colour))
 }
 
 /// A frame with its scales.
@@ -160,8 +155,7 @@ impl Plot {
     /// row, and in a row the series stand side by side, so that none hides another.
     fn lane_place(&self, all: &[Series], index: usize) -> (f64, f64) {
         let own = all[index].look.colour;
-        let row =
-            colours(&all.iter().collect::<Vec<_>>()).iter().position(|colour| *colour == own).unwrap_or(0);
+        let row = colours(all).iter().position(|colour| *colour == own).unwrap_or(0);
         let same = all.iter().filter(|series| series.look.colour == own).count() as f64;
         let before = all[..index].iter().filter(|series| series.look.colour == own).count() as f64;
         let widest = all.iter().map(|series| series.points.len()).max().unwrap_or(1).max(1) as f64;

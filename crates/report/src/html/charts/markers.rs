@@ -1,7 +1,8 @@
 //! Signs of series: a colour and a shape together, so that neither a colour-blind reader nor a grey print loses one.
 
-use super::super::page::LegendItem;
-use super::super::svg::Svg;
+use serde::Serialize;
+
+use super::Svg;
 
 /// Colours the style defines; more series than colours repeat them.
 pub(in crate::html) const COLOURS: usize = 6;
@@ -20,6 +21,14 @@ impl Shape {
     pub(in crate::html) fn nth(index: usize) -> Self {
         [Self::Circle, Self::Square, Self::Triangle, Self::Diamond][index % 4]
     }
+}
+
+/// A sign and what it stands for.
+#[derive(Clone, Serialize)]
+pub(in crate::html) struct LegendItem {
+    /// Markup of the sign.
+    sign: String,
+    label: String,
 }
 
 /// How a series looks.

@@ -1,9 +1,7 @@
 //! A square of counts: who did it, and to whom. Both sides have the same names in the same order, so that a number stands for a name.
 
-use super::super::svg::Svg;
-use super::super::text;
 use super::heat_map::{draw_cell, shade};
-use super::{Chart, Size};
+use super::{Chart, Size, Svg, text};
 
 /// One count.
 pub(in crate::html) struct MatrixCell {

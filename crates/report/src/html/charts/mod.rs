@@ -24,7 +24,8 @@ pub(super) use heat_map::{HeatCell, HeatMap};
 pub(super) use histogram::{Bin, Distribution, Histogram};
 pub(super) use lines::{Point, Series, any_off_axis};
 pub(super) use markers::{
-    Look, Shape, block_item, hollow_item, idle_item, interval_item, line_item, off_axis_item, shape_item,
+    LegendItem, Look, Shape, block_item, hollow_item, idle_item, interval_item, line_item, off_axis_item,
+    shape_item,
 };
 pub(super) use matrix::{Matrix, MatrixCell};
 pub(super) use size_curve::SizeCurve;
@@ -33,12 +34,20 @@ pub(super) use stack::{Stack, StackPart};
 pub(super) use stretches::{Gap, Lane};
 pub(super) use time_series::{Curve, Panel, Span, Step, TimeSeries};
 
+use super::scale::{Scale, binary_ticks, even_ticks, extent, round_extent, ticks};
 use super::svg::{Size, Svg};
+use super::values::{distinct, gathered, once};
+use crate::wording::{naming, text};
 
 /// A chart is a value that can be drawn for a desk and for a phone.
 pub(super) trait Chart {
     /// Draws the chart and says how high it is; 0 when there is nothing to draw.
     fn draw(&self, svg: &mut Svg, size: Size) -> f64;
+
+    /// What its signs stand for, where it says that itself.
+    fn legend(&self) -> Vec<LegendItem> {
+        Vec::new()
+    }
 }
 
 /// A chart as SVG; `label` is its accessible name.

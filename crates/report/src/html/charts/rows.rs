@@ -1,8 +1,6 @@
 //! Rows of one bar each under a common axis: a name beside the bar on a desk, above it on a phone.
 
-use super::super::svg::Svg;
-use super::super::text;
-use super::Size;
+use super::{Size, Svg, text};
 
 /// Height of a bar.
 pub(super) const BAR: f64 = 20.0;

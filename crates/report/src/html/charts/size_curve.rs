@@ -1,11 +1,8 @@
 //! Total and indirect cost over array size: two plots above each other that share their axis, the caches and regions.
 
-use super::super::scale::{binary_ticks, extent, ticks};
-use super::super::svg::Svg;
-use super::super::text;
 use super::caches::{self, AbovePlots, CacheLane};
 use super::lines::{Frame, Plot, Series, lane_rows, time_domain};
-use super::{Chart, Size};
+use super::{Chart, Size, Svg, binary_ticks, extent, text, ticks};
 
 /// What the chart shows.
 pub(in crate::html) struct SizeCurve {

@@ -1,12 +1,8 @@
 //! Small plots side by side on shared axes.
 
-use super::super::page::{Figure, Table};
-use super::super::scale::{extent, ticks};
-use super::super::subjects::{distinct, once};
-use super::super::svg::Svg;
 use super::lines::{Frame, Plot, Point, Series, any_off_axis, lane_rows, time_domain};
 use super::markers::{Look, line_item};
-use super::{Chart, Size};
+use super::{Chart, LegendItem, Size, Svg, distinct, extent, once, ticks};
 
 /// What is said of values that a logarithmic axis cannot hold.
 pub(in crate::html) const OFF_AXIS: &str = "Values at or below zero stand in the lane “≤ 0” under the axis.";
@@ -55,19 +51,9 @@ impl<'a> SmallMultiples<'a> {
         }
     }
 
-    /// The chart with its table and a sign for each series that has a name; nothing without a point.
-    pub(in crate::html) fn figure(
-        &self,
-        id: impl Into<String>,
-        caption: impl Into<String>,
-        label: &str,
-        table: Table,
-    ) -> Option<Figure> {
-        let named = self.series().filter(|series| !series.label.is_empty());
-        let mut signs = once(named.map(|series| (series.look, &series.label)));
-        signs.sort_by_key(|(look, _)| look.colour);
-        let legend = signs.into_iter().map(|(look, label)| line_item(look, label)).collect();
-        (!self.plots.is_empty()).then(|| Figure::new(id, caption, label, table, self).legend(legend))
+    /// The chart, if there is a point.
+    pub(in crate::html) fn some(&self) -> Option<&Self> {
+        (!self.plots.is_empty()).then_some(self)
     }
 
     fn series(&self) -> impl Iterator<Item = &Series> {
@@ -116,5 +102,13 @@ impl Chart for SmallMultiples<'_> {
         let bottom = rows as f64 * (TITLE + height + AXIS);
         svg.text((left + (size.width() - left) / 2.0, bottom + 4.0), "axis-name mid", x_name);
         bottom + 12.0
+    }
+
+    /// A sign for each series that has a name.
+    fn legend(&self) -> Vec<LegendItem> {
+        let named = self.series().filter(|series| !series.label.is_empty());
+        let mut signs = once(named.map(|series| (series.look, &series.label)));
+        signs.sort_by_key(|(look, _)| look.colour);
+        signs.into_iter().map(|(look, label)| line_item(look, label)).collect()
     }
 }

@@ -1,9 +1,6 @@
 //! Bars divided into parts of a whole.
 
-use super::super::scale::Scale;
-use super::super::svg::Svg;
-use super::super::text;
-use super::{Chart, Size, rows};
+use super::{Chart, Scale, Size, Svg, rows, text};
 
 /// A part of a bar.
 pub(in crate::html) struct StackPart {

@@ -1,11 +1,8 @@
 //! When something ran and when it stood still: a bar for each, on a shared time axis.
 
-use super::super::scale::Scale;
-use super::super::svg::Svg;
-use super::super::text;
 use super::rows::{self, BAR};
 use super::time_series::time_ticks;
-use super::{Chart, Size};
+use super::{Chart, Scale, Size, Svg, text};
 
 /// A stretch in which nothing ran, ns since the beginning.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,6 @@
 //! Quantities over time, one below the other on a shared axis, each from zero.
 
-use super::super::scale::{Scale, even_ticks};
-use super::super::svg::Svg;
-use super::super::text;
-use super::{Chart, Size};
+use super::{Chart, Scale, Size, Svg, even_ticks, text};
 
 /// A stretch of time, ns since the start, and the value in it; none where it is not known.
 #[derive(Clone, Copy)]

@@ -59,7 +59,7 @@ fn figure(one: One<'_, Document>, tiers: &Tiers) -> Option<Figure> {
     }
     let caption = one.prefixed("Cost of a million invocations over the work, a plot for each tier. Axes are logarithmic and the same for all.");
     let table = Table::new(caption.clone(), "Tier", rows);
-    chart.figure(format!("figure-money-{}", one.index), &caption, &caption, table)
+    Some(Figure::new(format!("figure-money-{}", one.index), &caption, &caption, table, chart.some()?))
 }
 
 fn table(caption: &str, tiers: &Tiers) -> Table {

@@ -58,7 +58,7 @@ fn figure(subjects: Functions<'_>, costs: &[TierCost<'_>]) -> Option<Figure> {
     let table = Table::new("Cost of a switch by memory tier.", "Tier", rows);
     let label = "Cost of a switch by memory tier, median and mean";
     let note = "Values at or below zero are noise; they stand in the lane “≤ 0” under the axis.";
-    let figure = chart.figure("figure-tiers", caption, label, table)?;
+    let figure = Figure::new("figure-tiers", caption, label, table, chart.some()?);
     Some(figure.notes(chart.any_off_axis().then_some(note)))
 }
 
@@ -84,7 +84,8 @@ fn own_latency(subjects: Functions<'_>) -> Option<Figure> {
         }
     }
     let caption = "Time from the request to the end of the answer of a function that brings its own work, over the memory of the tier.";
-    chart.figure("figure-own-latency", caption, caption, Table::new(caption, "Tier", rows))
+    let table = Table::new(caption, "Tier", rows);
+    Some(Figure::new("figure-own-latency", caption, caption, table, chart.some()?))
 }
 
 /// Which work the studies' rows are of.

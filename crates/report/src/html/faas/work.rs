@@ -93,7 +93,7 @@ fn figure(subjects: Functions<'_>, names: &[String], chart: &WorkChart) -> Optio
     }
     let table = Table::new(chart.caption, "Tier", rows);
     let label = format!("{} A line for each tier.", chart.caption);
-    drawing.figure(format!("figure-{}", chart.id), chart.caption, &label, table)
+    Some(Figure::new(format!("figure-{}", chart.id), chart.caption, &label, table, drawing.some()?))
 }
 
 /// Rows by tier, in the order of `names`, and work.

@@ -6,7 +6,6 @@ use swtch_profile::model::Ring;
 
 use super::{Profiles, estimate_cells, switches_cell, tip};
 use crate::html::prelude::*;
-use crate::html::scale::extent;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
@@ -90,6 +89,6 @@ fn curves(subjects: Profiles<'_>) -> Option<Figure> {
     let caption = "The same as curves: time per hop over the number of processes, as lat_ctx has it. Axes are \
                    logarithmic and shared by all plots; bands are 95\u{a0}% intervals.";
     let label = "Time per hop over the number of processes, one small plot for each array size";
-    let figure = chart.figure("figure-ring-curves", caption, label, table)?;
+    let figure = Figure::new("figure-ring-curves", caption, label, table, chart.some()?);
     Some(figure.legend(subjects.legend()).notes(chart.any_off_axis().then_some(OFF_AXIS)))
 }

@@ -55,6 +55,6 @@ fn figure(subjects: Profiles<'_>) -> Option<Figure> {
     let label = format!("Total cost c2 over stride, one small plot for each of {sizes} array sizes");
     let legend =
         subjects.legend().into_iter().chain(access_legend(subjects, rows.iter().map(|(_, row)| row.access)));
-    let figure = chart.figure("figure-stride", caption, &label, table)?.legend(legend.collect());
+    let figure = Figure::new("figure-stride", caption, &label, table, chart.some()?).legend(legend.collect());
     Some(figure.notes(chart.any_off_axis().then_some(OFF_AXIS)))
 }

@@ -88,5 +88,5 @@ fn figure(
         }
     }
     let several = rows.len() > 1;
-    chart.figure(id, caption, caption, Table::new(caption, "Settings", rows)).filter(|_| several)
+    several.then(|| Figure::new(id, caption, caption, Table::new(caption, "Settings", rows), &chart))
 }
