@@ -36,7 +36,7 @@ pub(super) fn once<V: PartialEq>(values: impl IntoIterator<Item = V>) -> Vec<V> 
     all
 }
 
-/// What is gathered under a key, in the order in which keys were met.
+/// The values gathered under a key; keys stay in the order in which they come.
 pub(super) fn gathered<K: PartialEq, V: Default>(all: &mut Vec<(K, V)>, key: K) -> &mut V {
     let place = all.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
         all.push((key, V::default()));
