@@ -18,6 +18,8 @@ import reference
 
 ROOT = Path(__file__).resolve().parents[1]
 
+GENERATED = "<!-- generated pages -->\n"
+
 # Pages from outside of docs/, and their names in the book.
 OUTSIDE = {
     "ARCHITECTURE.md": "project/architecture.md",
@@ -64,12 +66,13 @@ def stage(source: Path, swtch: Path) -> None:
     }
     pages |= OUTSIDE
     generated = reference.pages(ROOT, swtch)
-    # A link to a generated page is written in docs/ as one to docs/reference/, where GitHub shows the index of that directory.
     pages |= {f"docs/{name}": name for name in generated}
     for origin, name in pages.items():
         text = generated.get(name) or (ROOT / origin).read_text(encoding="utf-8")
         text = links.rewritten(text, origin, pages, ROOT)
         if name == "index.md":
+            # In the plain file they would be links to nothing.
+            text = text.replace(GENERATED, reference.LISTED)
             text += "\n" + contents(text)
         target = source / name
         target.parent.mkdir(parents=True, exist_ok=True)

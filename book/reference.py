@@ -1,4 +1,4 @@
-"""Pages of the reference that are generated: from the command's own help, the Python commands, the schemas, the package and the glossary."""
+"""Pages of the reference that are generated: from the command's own help, the Python commands, the schemas and the package."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ from typing import Any
 
 class GenerateError(Exception):
     """A page that cannot be generated."""
+
+
+# What the index says of each page.
+LISTED = """\
+- [The command line](reference/cli.md): every command's `--help`
+- [swtch ai and swtch faas](reference/python-commands.md): the same of the Python commands
+- [The Python API](reference/python-api.md): from the docstrings
+- [Schemas](reference/schemas.md): every field of every JSON file
+"""
 
 
 def pages(root: Path, swtch: Path) -> dict[str, str]:

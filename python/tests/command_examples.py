@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+GUIDES = [page for name in ("tutorials", "howto") for page in sorted((ROOT / "docs" / name).glob("*.md"))]
 
 
 def examples(text: str, program: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["python.md", "simulate.md"])
+@pytest.mark.parametrize("page", ["python.md", "simulate.md", "tutorials/schedulers.md", "howto/notebook.md"])
 def test_every_example_in_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)

@@ -31,6 +31,7 @@ const STEPS: [(&str, Run); 21] = [
     ("licences", || licences::check(&metadata::workspace()?)),
     ("ruff", ruff),
     (BUILD, build),
+    ("book", book),
     ("clippy", clippy),
     ("docs", docs),
     ("rust", rust_tests::all),
@@ -38,7 +39,6 @@ const STEPS: [(&str, Run); 21] = [
     ("stubs", stubs),
     ("functions", || pytest(&["functions/python/tests", "tests/functions"], "functions")),
     ("browser", || pytest(&["tests/browser"], "browser")),
-    ("book", book),
 ];
 const BUILD: &str = "build";
 /// The guests' tests: they run beside everything after the build, and are waited for at the end.

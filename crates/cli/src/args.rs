@@ -1,5 +1,6 @@
 //! Arguments in: the only place that knows the command line.
 
+pub(crate) mod documentation;
 pub(crate) mod export;
 pub(crate) mod groups;
 pub(crate) mod import;
@@ -14,6 +15,7 @@ mod words;
 
 pub(crate) use crate::output::JsonArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use documentation::{BookArgs, ExplainArgs};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -70,6 +72,10 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print a manual page, or write all of them
     Man(ManArgs),
+    /// What a term means
+    Explain(ExplainArgs),
+    /// The documentation in a browser
+    Book(BookArgs),
     #[command(external_subcommand)]
     External(Vec<OsString>),
 }

@@ -35,6 +35,8 @@ fn main() -> ExitCode {
         Command::Schema(args) => commands::schema::run(&args),
         Command::Completions(args) => commands::completions::completions(&args),
         Command::Man(args) => commands::completions::man(&args),
+        Command::Explain(args) => commands::explain::run(&args),
+        Command::Book(args) => commands::book::run(&args),
         Command::External(words) => commands::external::run(&words),
     };
     match done {

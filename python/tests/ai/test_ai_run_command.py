@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_examples import ROOT, all_examples, installed
+from command_examples import GUIDES, ROOT, all_examples, installed
 from run_host import SLEEPER, needs_runtime, needs_swtch, program
 
 from swtch._program import binary
@@ -21,7 +21,9 @@ from swtch.ai.command import _parser, main
 from swtch.ai.errors import MissingRuntime
 
 
-@pytest.mark.parametrize("example", all_examples("swtch ai", _parser(), [ROOT / "docs" / "ai.md"], 20))
+@pytest.mark.parametrize(
+    "example", all_examples("swtch ai", _parser(), [ROOT / "docs" / "ai.md", *GUIDES], 20)
+)
 def test_every_example_runs(example, tmp_path, monkeypatch, capsys):
     """Everything but the workloads themselves: those would take hours."""
     words = shlex.split(example.split(" | ")[0])[2:]

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from command_examples import all_examples, installed
+from command_examples import GUIDES, all_examples, installed
 from faas_host import OWN, ROOT, STUB, groups_left, needs_groups, tiers_file
 
 import swtch
@@ -31,7 +31,7 @@ from swtch.faas.server import Server
 FUNCTIONS = [
     path for path in sorted((ROOT / "functions").rglob("README.md")) if "node_modules" not in path.parts
 ]
-DOCUMENTS = [ROOT / "docs" / "faas.md", *FUNCTIONS]
+DOCUMENTS = [ROOT / "docs" / "faas.md", *FUNCTIONS, *GUIDES]
 RESPONSE = json.loads((Path(__file__).with_name("response.json")).read_text())
 
 

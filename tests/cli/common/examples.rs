@@ -3,7 +3,7 @@
 use super::{fixture, home, is_root, run, skip, stderr, stdout, swtch};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The examples of a help text: indented lines that begin with the program's name, less the remark after two blanks.
@@ -16,7 +16,8 @@ fn examples(help: &str) -> Vec<String> {
 
 /// The commands of a document: lines `$ swtch ...` in its code blocks.
 fn commands(document: &str) -> Vec<String> {
-    document.lines().filter_map(|line| line.strip_prefix("$ ")).map(str::to_owned).collect()
+    let lines = document.lines().filter_map(|line| line.strip_prefix("$ "));
+    lines.map(|line| line.split("  #").next().unwrap_or(line).trim().to_owned()).collect()
 }
 
 const PIPELINE: &str = "machine = 4\npolicies = [\"eevdf\", \"rr\"]\n[[task]]\nname = \"a\"\nprogram = \"loop 9 { compute 1ms; sleep 1ms }\"\n";
@@ -26,9 +27,15 @@ const RT_APP: &str = r#"{ "tasks": { "worker": { "loop": 10, "run": 1000, "sleep
 /// A home with what the examples name: profiles of other machines, one of this machine, and Traces.
 pub fn furnished() -> super::Home {
     let home = home();
-    for (name, source) in
-        [("board", "vm"), ("server", "server"), ("last-week", "vm"), ("before", "vm"), ("after", "server")]
-    {
+    for (name, source) in [
+        ("board", "vm"),
+        ("server", "server"),
+        ("last-week", "vm"),
+        ("before", "vm"),
+        ("after", "server"),
+        ("old-kernel", "vm"),
+        ("new-kernel", "vm-later"),
+    ] {
         let source = fixture(&format!("profiles/{source}.json"));
         fs::copy(source, home.path().join(format!("{name}.json"))).unwrap();
     }
@@ -165,6 +172,9 @@ fn load_in_guest(examples: &[&String], home: &Path) {
 }
 
 fn runs(example: &str, home: &Path) {
+    if example.starts_with("swtch book") && !book_is_built() {
+        return skip(example, "the book is not built; make book builds it");
+    }
     let command = made_short(example);
     // What reads the output may not be installed.
     let command = command.split(" | jq ").next().unwrap().split(" | man ").next().unwrap();
@@ -181,6 +191,11 @@ fn runs(example: &str, home: &Path) {
         .output()
         .unwrap();
     assert!(output.status.success(), "{example}: {}", stderr(&output));
+}
+
+/// Whether there is a book where the program under test looks for it.
+fn book_is_built() -> bool {
+    Path::new(env!("CARGO_BIN_EXE_swtch")).with_file_name("../book/index.html").is_file()
 }
 
 /// The examples of the help of every command.
@@ -203,6 +218,8 @@ pub fn of_help(home: &Path) -> Vec<String> {
         "sched",
         "completions",
         "man",
+        "explain",
+        "book",
     ] {
         assert!(top.contains(&format!("  {command} ")), "{command} is not in {top}");
         let help = stdout(&run(swtch(home).args([command, "--help"])));
@@ -216,18 +233,32 @@ pub fn of_help(home: &Path) -> Vec<String> {
 
 /// The commands in the documents.
 pub fn of_documents() -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let documents = [
-        "README.md",
-        "docs/method.md",
-        "docs/formats.md",
-        "docs/commands.md",
-        "docs/simulate.md",
-        "docs/sched.md",
-    ];
-    documents
-        .iter()
-        .flat_map(|document| commands(&fs::read_to_string(root.join(document)).unwrap()))
+    let named = ["README.md", "method.md", "formats.md", "commands.md", "simulate.md", "sched.md"];
+    let mut documents: Vec<PathBuf> = named.iter().map(|name| docs().join(name)).collect();
+    documents[0] = docs().join("../README.md");
+    documents.extend(guides());
+    let all = documents.iter().flat_map(|document| commands(&fs::read_to_string(document).unwrap()));
+    let mut all: Vec<String> = all
         .filter(|command| command.starts_with("swtch "))
-        .collect()
+        // Those of the Python package run with its tests.
+        .filter(|command| !command.starts_with("swtch ai ") && !command.starts_with("swtch faas "))
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+pub fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+/// Tutorials, how-tos and explanations: pages whose shown output is checked.
+pub fn guides() -> Vec<PathBuf> {
+    let mut pages = vec![docs().join("limits.md")];
+    for directory in ["tutorials", "howto", "explanations"] {
+        let listed = fs::read_dir(docs().join(directory)).unwrap().map(|entry| entry.unwrap().path());
+        pages.extend(listed.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    }
+    pages.sort();
+    pages
 }

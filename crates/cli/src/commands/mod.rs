@@ -1,7 +1,9 @@
 //! One file a command: a call into a library, and output.
 
+pub(crate) mod book;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod external;
 pub(crate) mod import;

@@ -1,0 +1,132 @@
+//! What works with which rights: the table of `docs/limits.md` is what happens. `SWTCH_WRITE_PAGES=1` writes it.
+
+use crate::common::examples::{docs, furnished};
+use crate::common::{is_root, run, skip, stderr};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Columns: what somebody has, and the words that take away the rest.
+const RIGHTS: [(&str, &[&str]); 4] = [
+    (
+        "no root",
+        &[
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+        ],
+    ),
+    ("root", &["env"]),
+    // Docker's capabilities, and a PID namespace.
+    ("container", &["unshare", "--pid", "--fork", "--mount-proc", "setpriv", "--inh-caps=-all", CONTAINER]),
+    (
+        "no BPF",
+        &["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin", "--inh-caps=-bpf,-perfmon,-sys_admin"],
+    ),
+];
+const CONTAINER: &str = "--bounding-set=-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap";
+
+/// Rows: what the table calls it, the command, and what its output says of how much works.
+const ROWS: [(&str, &str, Reading); 14] = [
+    ("`doctor`", "doctor --json", |_| "yes".into()),
+    (
+        "`measure`",
+        "measure --method pipe --placement same-cpu --sizes 4K --time-limit 500ms --no-save --json",
+        |found| {
+            let missing = found["unavailable"]
+                .as_array()
+                .is_some_and(|rows| rows.iter().any(|row| row["what"] == "class fifo"));
+            if missing { "all but the real-time class" } else { "yes" }.into()
+        },
+    ),
+    ("`record -- COMMAND`", "record --no-profile --force -o limits.swtch --json=out.json -- true", source),
+    ("`record -a`", "record -a --duration 50ms --no-profile --force -o limits.swtch --json", source),
+    ("`top`", "top --once --interval 50ms --json", source),
+    ("`serve`", "serve --once", |found| {
+        let counted = found.as_str().is_some_and(|text| text.contains("recorder=\"bpf-counts\""));
+        if counted { "every switch, counted" } else { "the kernel's own counters" }.into()
+    }),
+    ("`report`", "report before.swtch -o out.html", |_| "yes".into()),
+    ("`export`", "export before.swtch --to csv --table tasks", |_| "yes".into()),
+    ("`import`", "import trace.txt -o imported-again.swtch", |_| "yes".into()),
+    ("`simulate`", "simulate spin --tasks 2 --machine 2 --work 1ms", |_| "yes".into()),
+    ("`shares`", "shares --fast 1 --slow 2 --speedups 3,2.9,1.5", |_| "yes".into()),
+    ("`schema`", "schema profile", |_| "yes".into()),
+    ("`sched list`, `sched status`", "sched status --json", |_| "yes".into()),
+    ("`explain`", "explain c1", |_| "yes".into()),
+];
+
+/// The answer from what a command prints: JSON, or text.
+type Reading = fn(&Value) -> String;
+
+fn source(found: &Value) -> String {
+    match found["source"].as_str().unwrap_or_default() {
+        "bpf" | "bpf-events" => "every switch".into(),
+        "perf" => "every switch, no wake-ups".into(),
+        "procfs" => "samples of /proc".into(),
+        other => format!("unknown source '{other}'"),
+    }
+}
+
+/// What a command does with these rights.
+fn tried(rights: &[&str], words: &str, reading: Reading, home: &Path) -> String {
+    let out = home.join("out.json");
+    let _ = fs::remove_file(&out);
+    let program = home.join("swtch-under-test");
+    let output = run(Command::new(rights[0])
+        .args(&rights[1..])
+        .arg(program)
+        .args(words.split(' '))
+        .env("XDG_STATE_HOME", home)
+        .current_dir(home)
+        .stdin(Stdio::null()));
+    if !output.status.success() {
+        return format!("no ({})", stderr(&output).lines().next().unwrap_or_default());
+    }
+    let text = fs::read(&out).unwrap_or(output.stdout);
+    let printed = || Value::String(String::from_utf8_lossy(&text).into_owned());
+    reading(&serde_json::from_slice(&text).unwrap_or_else(|_| printed()))
+}
+
+#[test]
+fn the_table_of_limits_is_what_happens() {
+    const TEST: &str = "the_table_of_limits_is_what_happens";
+    if !is_root() {
+        return skip(TEST, "only root can try what root may do");
+    }
+    let home = furnished();
+    // Everyone may write here, and read the program.
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_swtch"), home.path().join("swtch-under-test")).unwrap();
+    let mut table = vec![format!("| command | {} |", RIGHTS.map(|(name, _)| name).join(" | "))];
+    table.push(format!("| --- |{}", " --- |".repeat(RIGHTS.len())));
+    for (name, words, reading) in ROWS {
+        let cells = RIGHTS.map(|(_, rights)| {
+            for made in ["limits.swtch", "imported-again.swtch", "out.html"] {
+                let path = home.path().join(made);
+                let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            }
+            tried(rights, words, reading, home.path())
+        });
+        table.push(format!("| {name} | {} |", cells.join(" | ")));
+    }
+    let table = table.join("\n") + "\n";
+    // A kernel without BPF, or one that forbids perf events, gives another table: then it says nothing about the page.
+    let may = |row: &str| table.lines().any(|line| line.contains(row));
+    if !may("every switch | ") || !may("every switch, no wake-ups") {
+        return skip(TEST, "BPF or perf events are not permitted here, even to root");
+    }
+    let path = docs().join("limits.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once("<!-- begin tried -->\n").unwrap();
+    let (shown, after) = rest.split_once("<!-- end tried -->").unwrap();
+    if std::env::var_os("SWTCH_WRITE_PAGES").is_some() {
+        fs::write(&path, format!("{before}<!-- begin tried -->\n{table}<!-- end tried -->{after}")).unwrap();
+    }
+    assert_eq!(shown, table, "docs/limits.md is old; SWTCH_WRITE_PAGES=1 cargo test --test cli {TEST}");
+}
