@@ -63,9 +63,9 @@ def _help(swtch: Path, words: list[str]) -> str:
 
 
 def _commands(help_text: str) -> list[str]:
-    """The commands that a help text of clap lists."""
-    listed = re.search(r"^Commands:\n((?:  .*\n|\n(?=  ))+)", help_text, re.MULTILINE)
-    names = re.findall(r"^  ([a-z][a-z-]*)(?:  |$)", listed[1], re.MULTILINE) if listed else []
+    """The commands that a help text of clap lists, under one heading or several."""
+    listed = help_text.partition("\nOptions:")[0]
+    names = re.findall(r"^  ([a-z][a-z-]*)  ", listed, re.MULTILINE)
     return [name for name in names if name != "help"]
 
 

@@ -82,7 +82,7 @@ pub fn furnished() -> super::Home {
 /// The example as it stands, but with a second to measure instead of a minute, and of a process and a cgroup that are there.
 fn made_short(example: &str) -> String {
     match example.strip_prefix("swtch measure") {
-        Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 1s{rest}"),
+        Some(rest) if !rest.contains("--with") => return format!("swtch measure --time-limit 500ms{rest}"),
         _ => {}
     }
     if example.starts_with("swtch vm ") && example.ends_with("-- swtch measure --quick") {
@@ -110,7 +110,7 @@ fn made_short(example: &str) -> String {
         _ => example,
     };
     let durations = ["--duration 10s", "--duration 30s", "--duration 1m"];
-    let short = durations.iter().fold(example.to_owned(), |text, long| text.replace(long, "--duration 1s"));
+    let short = durations.iter().fold(example.to_owned(), |text, long| text.replace(long, "--duration 300ms"));
     short.replace("-p 1234", &format!("-p {}", std::process::id())).replace("/system.slice/web.service", "/")
 }
 
@@ -238,14 +238,13 @@ pub fn of_documents() -> Vec<String> {
     documents[0] = docs().join("../README.md");
     documents.extend(guides());
     let all = documents.iter().flat_map(|document| commands(&fs::read_to_string(document).unwrap()));
-    let mut all: Vec<String> = all
-        .filter(|command| command.starts_with("swtch "))
+    let mut seen = std::collections::HashSet::new();
+    all.filter(|command| command.starts_with("swtch "))
         // Those of the Python package run with its tests.
         .filter(|command| !command.starts_with("swtch ai ") && !command.starts_with("swtch faas "))
-        .collect();
-    all.sort();
-    all.dedup();
-    all
+        // In their order: what one writes, another may read.
+        .filter(|command| seen.insert(command.clone()))
+        .collect()
 }
 
 pub fn docs() -> PathBuf {
