@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Columns: what somebody has, and the words that take away the rest.
+/// Columns: the rights, and the words that take away the rest.
 const RIGHTS: [(&str, &[&str]); 4] = [
     (
         "no root",

@@ -1,12 +1,12 @@
 //! The output that the pages of `docs/` show is what swtch prints. `SWTCH_WRITE_PAGES=1` writes it into them.
 //!
-//! A comment before a block names where its output comes from, so that figures of a busy machine are no part of a test:
+//! A comment before a block names where its output comes from, so that a test does not depend on the figures of a busy machine:
 //!
 //! - `<!-- shown: run -->`: the command prints the same on every machine, and runs here;
 //! - `<!-- shown: profile NAME -->`, `<!-- shown: recording NAME -->`, `<!-- shown: doctor NAME -->`: what `swtch measure`, `swtch record` and
 //!   `swtch doctor` print of `fixtures/profiles/NAME.json`, `fixtures/traces/NAME.swtch`, `fixtures/machines/NAME`; `advised NAME` with `--advise`.
 //!
-//! Behind a semicolon may stand `from TEXT` (begin with the first line that has it) and `N lines` (so many at most). Studies of `swtch ai` and
+//! Behind a semicolon may stand `from TEXT` (begin with the first line that has it) and `N lines` (that many at most). Studies of `swtch ai` and
 //! `swtch faas` are shown by `python/tests/test_shown.py`.
 
 use crate::common::examples::{furnished, guides};
@@ -90,7 +90,7 @@ impl Shown<'_> {
                 let host = Host::read(&fixture(&format!("machines/{name}"))).unwrap();
                 terminal::capabilities(&host, &judge(&host, &no_rights()), false)
             }
-            _ => panic!("'{}' is no source of output", self.source),
+            _ => panic!("'{}' is not a source of output", self.source),
         }
     }
 

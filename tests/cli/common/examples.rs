@@ -110,7 +110,8 @@ fn made_short(example: &str) -> String {
         _ => example,
     };
     let durations = ["--duration 10s", "--duration 30s", "--duration 1m"];
-    let short = durations.iter().fold(example.to_owned(), |text, long| text.replace(long, "--duration 300ms"));
+    let short =
+        durations.iter().fold(example.to_owned(), |text, long| text.replace(long, "--duration 300ms"));
     short.replace("-p 1234", &format!("-p {}", std::process::id())).replace("/system.slice/web.service", "/")
 }
 

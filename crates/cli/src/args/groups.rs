@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Schedule", &["sched", "vm"]),
     ("Study", &["ai", "faas"]),
 ];
-const OTHERS: (&str, &[&str]) = ("Other", &["schema", "completions", "man", "help"]);
+const OTHERS: (&str, &[&str]) = ("Other", &["explain", "book", "schema", "completions", "man", "help"]);
 
 /// A command that the Python package brings as a program `swtch-NAME`.
 pub(crate) struct FromPython {
