@@ -78,12 +78,8 @@ pub fn check(profile: &Profile) -> Result<(), Refused> {
 pub fn check_with_samples(profile: &Profile, samples: &[Sample]) -> Result<(), Refused> {
     check(profile)?;
     let mut checks = Checks::default();
-    checks.equal(
-        "noise.batches",
-        u64::from(profile.noise.batches),
-        samples.len() as u64,
-        "the number of samples",
-    );
+    let batches = u64::from(profile.noise.batches);
+    checks.equal("noise.batches", batches, samples.len() as u64, "the number of samples");
     for (index, row) in samples.iter().enumerate() {
         let name = |column: &str| format!("samples[{index}].{column}");
         checks.require(row.rounds > 0, &name("rounds"), || "a batch of no round".to_owned());
@@ -165,14 +161,10 @@ fn estimate(checks: &mut Checks, name: &str, found: &Estimate, kind: Sign) {
     checks.require(0.0 < quantile && quantile < 1.0, &format!("{name} low_quantile"), || {
         format!("{quantile} is not between 0 and 1")
     });
-    let launches = u64::from(found.launches);
-    checks.equal(
-        &format!("{name} launches"),
-        launches,
-        found.launch_medians.len() as u64,
-        "the number of launch_medians",
-    );
-    checks.at_most(&format!("{name} launches"), launches, u64::from(found.batches), "the number of batches");
+    let (figure, launches) = (format!("{name} launches"), u64::from(found.launches));
+    let medians = found.launch_medians.len() as u64;
+    checks.equal(&figure, launches, medians, "the number of launch_medians");
+    checks.at_most(&figure, launches, u64::from(found.batches), "the number of batches");
     checks.require(found.batches > 0, &format!("{name} batches"), || "an estimate of no batch".to_owned());
     checks.require(found.batch_length > 0, &format!("{name} batch_length"), || {
         "batches of no round".to_owned()

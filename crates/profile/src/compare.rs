@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use swtch_stats::{Side, Undecided, compare_launches, holm};
 use swtch_topology::Host;
+use swtch_units::Bytes;
 use swtch_units::input_error::{Checks, Refused};
 
 /// One figure that both Profiles have.
@@ -172,11 +173,8 @@ pub fn compare(old: &Profile, new: &Profile) -> Comparison {
         }
     }
     correct_for_many(&mut changes);
-    let only_new = new_rows
-        .iter()
-        .filter(|(name, _)| old_rows.iter().all(|(what, _)| what != name))
-        .map(|(name, _)| name.clone())
-        .collect();
+    let is_new = |(name, _): &&(String, &Estimate)| old_rows.iter().all(|(what, _)| what != name);
+    let only_new = new_rows.iter().filter(is_new).map(|(name, _)| name.clone()).collect();
     Comparison { changes, only_old, only_new, circumstances: circumstances(old, new) }
 }
 
@@ -228,16 +226,12 @@ fn figures(profile: &Profile) -> Vec<(String, &Estimate)> {
         rows.push((name, &row.switch_cost_ns));
     }
     for row in &profile.total {
-        let name = format!(
-            "c2, {}, {}, stride {}",
-            swtch_units::Bytes::new(row.array_bytes),
-            row.access,
-            row.stride_bytes
-        );
+        let size = Bytes::new(row.array_bytes);
+        let name = format!("c2, {size}, {}, stride {}", row.access, row.stride_bytes);
         rows.push((name, &row.total_cost_ns));
     }
     for row in &profile.ring {
-        let name = format!("ring of {}, {}", row.processes, swtch_units::Bytes::new(row.array_bytes));
+        let name = format!("ring of {}, {}", row.processes, Bytes::new(row.array_bytes));
         rows.push((name, &row.switch_cost_ns));
     }
     for row in &profile.messages {
@@ -258,9 +252,9 @@ fn figures(profile: &Profile) -> Vec<(String, &Estimate)> {
 fn circumstances(old: &Profile, new: &Profile) -> Vec<String> {
     let mut found = different_hosts(&old.host, &new.host);
     if old.clock.source != new.clock.source {
-        found.push(Difference::new("clock", &old.clock.source, &new.clock.source));
+        found.push(["clock".to_owned(), old.clock.source.clone(), new.clock.source.clone()]);
     }
-    found.iter().map(Difference::words).collect()
+    found.iter().map(words).collect()
 }
 
 /// What differs between two machines, or two states of one, that changes what a switch costs, as `what: then -> now`. What one of the two
@@ -276,33 +270,23 @@ fn circumstances(old: &Profile, new: &Profile) -> Vec<String> {
 /// assert_eq!(different_machines(&then, &now), ["kernel: 6.1.0 -> 6.12.1"]);
 /// ```
 pub fn different_machines(then: &Host, now: &Host) -> Vec<String> {
-    let known = |found: &&Difference| [&found.then, &found.now].iter().all(|side| *side != UNKNOWN);
-    different_hosts(then, now).iter().filter(known).map(Difference::words).collect()
+    let known = |found: &&Difference| found[1..].iter().all(|side| side != UNKNOWN);
+    different_hosts(then, now).iter().filter(known).map(words).collect()
 }
 
 const UNKNOWN: &str = "unknown";
 
-/// A circumstance that is not the same on two sides.
-struct Difference {
-    what: String,
-    then: String,
-    now: String,
-}
+/// A circumstance that is not the same on two sides: what, then and now.
+type Difference = [String; 3];
 
-impl Difference {
-    fn new(what: &str, then: &str, now: &str) -> Self {
-        Self { what: what.to_owned(), then: then.to_owned(), now: now.to_owned() }
-    }
-
-    fn words(&self) -> String {
-        format!("{}: {} -> {}", self.what, self.then, self.now)
-    }
+fn words([what, then, now]: &Difference) -> String {
+    format!("{what}: {then} -> {now}")
 }
 
 fn different_hosts(then: &Host, now: &Host) -> Vec<Difference> {
     let text = |value: &str| if value.is_empty() { UNKNOWN.to_owned() } else { value.to_owned() };
     let show = |value: &Option<String>| text(value.as_deref().unwrap_or_default());
-    let flag = |value: Option<bool>| match value {
+    let isolation = |host: &Host| match host.kernel.page_table_isolation {
         Some(true) => "on".to_owned(),
         Some(false) => "off".to_owned(),
         None => UNKNOWN.to_owned(),
@@ -317,22 +301,17 @@ fn different_hosts(then: &Host, now: &Host) -> Vec<Difference> {
         ("kernel", text(&then.kernel.release), text(&now.kernel.release)),
         ("kernel build", text(&then.kernel.version), text(&now.kernel.version)),
         ("preemption", show(&then.kernel.preemption), show(&now.kernel.preemption)),
-        (
-            "page-table isolation",
-            flag(then.kernel.page_table_isolation),
-            flag(now.kernel.page_table_isolation),
-        ),
+        ("page-table isolation", isolation(then), isolation(now)),
         ("governor", show(&then.frequency.governor), show(&now.frequency.governor)),
         ("hypervisor", show(&then.virtualisation.hypervisor), show(&now.virtualisation.hypervisor)),
     ];
     let differs = rows.into_iter().filter(|(_, then, now)| then != now);
-    let mut found: Vec<Difference> =
-        differs.map(|(what, then, now)| Difference::new(what, &then, &now)).collect();
+    let mut found: Vec<Difference> = differs.map(|(what, then, now)| [what.to_owned(), then, now]).collect();
     for before in &then.kernel.mitigations {
         let after = now.kernel.mitigations.iter().find(|row| row.name == before.name);
         if let Some(after) = after.filter(|after| after.state != before.state) {
             let what = format!("mitigation {}", before.name);
-            found.push(Difference::new(&what, &before.state, &after.state));
+            found.push([what, before.state.clone(), after.state.clone()]);
         }
     }
     found

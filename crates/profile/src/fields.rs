@@ -44,28 +44,28 @@ pub enum ProfilePart {
 }
 
 /// How a name begins, and the parts that it is about; the first that fits counts.
-const PARTS: [(&str, &[ProfilePart]); 17] = [
-    (
-        "total cost, ring and references",
-        &[ProfilePart::Total, ProfilePart::Regions, ProfilePart::Ring, ProfilePart::References],
-    ),
-    ("total cost", &[ProfilePart::Total, ProfilePart::Regions]),
-    ("strides", &[ProfilePart::Total]),
-    ("arrays above", &[ProfilePart::Total]),
-    ("c2", &[ProfilePart::Total, ProfilePart::Regions]),
-    ("regions of the curve", &[ProfilePart::Regions]),
-    ("ring", &[ProfilePart::Ring]),
-    ("messages", &[ProfilePart::Messages]),
-    ("references", &[ProfilePart::References]),
-    ("system call", &[ProfilePart::References]),
-    ("fork", &[ProfilePart::References]),
-    ("thread create", &[ProfilePart::References]),
-    ("switches counted", &[ProfilePart::Counting]),
-    ("direct", &[ProfilePart::Direct]),
-    ("class", &[ProfilePart::Direct]),
-    ("placement", &[ProfilePart::Direct]),
-    ("method", &[ProfilePart::Direct]),
-];
+const PARTS: [(&str, &[ProfilePart]); 17] = {
+    use ProfilePart::{Counting, Direct, Messages, References, Regions, Ring, Total};
+    [
+        ("total cost, ring and references", &[Total, Regions, Ring, References]),
+        ("total cost", &[Total, Regions]),
+        ("strides", &[Total]),
+        ("arrays above", &[Total]),
+        ("c2", &[Total, Regions]),
+        ("regions of the curve", &[Regions]),
+        ("ring", &[Ring]),
+        ("messages", &[Messages]),
+        ("references", &[References]),
+        ("system call", &[References]),
+        ("fork", &[References]),
+        ("thread create", &[References]),
+        ("switches counted", &[Counting]),
+        ("direct", &[Direct]),
+        ("class", &[Direct]),
+        ("placement", &[Direct]),
+        ("method", &[Direct]),
+    ]
+};
 
 impl ProfilePart {
     /// The parts that a row of `unavailable` is about; none where it is about the whole Profile, or swtch does not know the name.

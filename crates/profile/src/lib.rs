@@ -12,7 +12,7 @@ pub mod file;
 pub mod model;
 pub mod samples;
 #[cfg(test)]
-mod testing;
+mod tests;
 pub mod vocabulary;
 
 pub use file::FileError;

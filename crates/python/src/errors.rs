@@ -5,45 +5,21 @@ use pyo3::prelude::*;
 use std::io;
 use swtch_profile::FileError;
 
-pyo3::create_exception!(
-    swtch,
-    UsageError,
-    PyValueError,
-    "A wish that cannot be met; says which and what can."
-);
-pyo3::create_exception!(
-    swtch,
-    MeasureError,
-    PyRuntimeError,
-    "There is no measurement: nothing could be measured on this machine."
-);
-pyo3::create_exception!(
-    swtch,
-    ProfileError,
-    PyValueError,
-    "A file or text that is no Profile of this version."
-);
+/// Declares exceptions: name, base, what it says.
+macro_rules! exceptions {
+    ($($name:ident($base:ident) = $about:literal;)+) => {
+        $(pyo3::create_exception!(swtch, $name, $base, $about);)+
+    };
+}
 
-pyo3::create_exception!(
-    swtch,
-    SimulationError,
-    PyRuntimeError,
-    "A simulation that came to no end: a deadlock, a run without end, a policy that gave up."
-);
-
-pyo3::create_exception!(
-    swtch,
-    RecordError,
-    PyRuntimeError,
-    "There is no recording: nothing could be recorded, or a figure of it cannot be true."
-);
-
-pyo3::create_exception!(
-    swtch,
-    TraceError,
-    PyValueError,
-    "A directory that is not a Trace of this version, or a table that a Trace lacks."
-);
+exceptions! {
+    UsageError(PyValueError) = "A wish that cannot be met; says which and what can.";
+    MeasureError(PyRuntimeError) = "There is no measurement: nothing could be measured on this machine.";
+    ProfileError(PyValueError) = "A file or text that is no Profile of this version.";
+    SimulationError(PyRuntimeError) = "A simulation that came to no end: a deadlock, a run without end, a policy that gave up.";
+    RecordError(PyRuntimeError) = "There is no recording: nothing could be recorded, or a figure of it cannot be true.";
+    TraceError(PyValueError) = "A directory that is not a Trace of this version, or a table that a Trace lacks.";
+}
 
 pub(crate) fn measure_error(error: &swtch_measure::MeasureError) -> PyErr {
     match error {

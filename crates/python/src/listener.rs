@@ -32,24 +32,16 @@ impl Listener {
             None => self.interpreter_gone = true,
         }
     }
-}
 
-fn check_signals(py: Python<'_>) -> PyResult<()> {
-    py.check_signals()
-}
-
-impl Listener {
     /// Whether what runs is to end. Asked by the thread that Python called: signals come to no other.
     pub(crate) fn stops(&mut self) -> bool {
         if self.raised.is_none() {
             // Python's own handler only sets a flag; the handler proper, such as the one for Ctrl-C, runs in here.
-            self.ask(check_signals);
+            self.ask(|py| py.check_signals());
         }
         self.raised.is_some() || self.interpreter_gone
     }
-}
 
-impl Listener {
     /// Calls `progress` with the news.
     fn tell(&mut self, call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<Py<PyAny>>) {
         if self.raised.is_some() {

@@ -19,7 +19,7 @@ pub use table::table;
 use crate::SchedProgress;
 use crate::error::SchedError;
 use crate::find::SearchPath;
-use crate::lock::Lock;
+use crate::lock::{Lock, permit};
 use crate::process::Scheduler;
 use counted::Counted;
 use policy::Prepared;
@@ -77,7 +77,7 @@ pub fn compare(
     check(job)?;
     let prepared: Vec<Prepared> =
         job.policies.iter().map(|policy| policy.prepare(&job.search_path)).collect::<Result<_, _>>()?;
-    let lock = permit(&prepared)?;
+    let lock = permit_all(&prepared)?;
     let order = order(prepared.len(), job.runs, job.record);
     let mut collected: Vec<Collected> = prepared.iter().map(|_| Collected::default()).collect();
     let count = order.len();
@@ -97,23 +97,16 @@ pub fn compare(
 }
 
 /// Whether this machine permits all of them; where one is a scheduler, no other `swtch sched` runs from now on.
-fn permit(prepared: &[Prepared]) -> Result<Option<Lock>, SchedError> {
-    let status = Status::read(Path::new("/"));
-    let is_root = rustix::process::geteuid().is_root();
-    match prepared.iter().find(|one| one.found.is_some()) {
-        Some(scheduler) => {
-            let permitted = status.permits(&scheduler.name, is_root);
-            // Its lock says more than the kernel does.
-            let lock = if is_root { Some(Lock::take(Path::new("/"), "compare")?) } else { None };
-            permitted?;
-            Ok(lock)
-        }
-        // Under a scheduler that is loaded, stock would not be what its name says.
-        None if status.is_loaded() => {
-            Err(Refusal::AnotherLoaded { ops: status.ops.unwrap_or_default() }.into())
-        }
-        None => Ok(None),
+fn permit_all(prepared: &[Prepared]) -> Result<Option<Lock>, SchedError> {
+    if let Some(scheduler) = prepared.iter().find(|one| one.found.is_some()) {
+        return permit(&scheduler.name, "compare");
     }
+    // Under a scheduler that is loaded, stock would not be what its name says.
+    let status = Status::read(Path::new("/"));
+    if status.is_loaded() {
+        return Err(Refusal::AnotherLoaded { ops: status.ops.unwrap_or_default() }.into());
+    }
+    Ok(None)
 }
 
 /// Wishes that cannot be met.

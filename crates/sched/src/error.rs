@@ -1,7 +1,6 @@
 //! Why a scheduler was not run, or schedulers were not compared.
 
 use std::io;
-use std::path::PathBuf;
 
 /// What went wrong, its likely cause, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -83,14 +82,6 @@ pub enum SchedError {
         /// What was tried.
         doing: String,
         /// The system's reason.
-        source: io::Error,
-    },
-    /// A file cannot be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
         source: io::Error,
     },
 }

@@ -23,6 +23,20 @@ pub fn status(root: &Path) -> Status {
     status
 }
 
+/// Whether this machine permits a scheduler. No other `swtch sched` runs then until the lock is dropped, which `holder` has.
+///
+/// # Errors
+/// When it does not, with the reason.
+pub(crate) fn permit(scheduler: &str, holder: &str) -> Result<Option<Lock>, SchedError> {
+    let root = Path::new("/");
+    let is_root = rustix::process::geteuid().is_root();
+    let permitted = Status::read(root).permits(scheduler, is_root);
+    // Its lock says more than the kernel does.
+    let lock = if is_root { Some(Lock::take(root, holder)?) } else { None };
+    permitted?;
+    Ok(lock)
+}
+
 /// Held until dropped, or until the process ends.
 #[derive(Debug)]
 pub struct Lock {

@@ -80,7 +80,7 @@ impl Scheduler {
                 return Ok(ops);
             }
             if let Some(status) = self.ended() {
-                self.read_rest();
+                self.rest();
                 return Err(self.failure(&format!("it ended ({status})")));
             }
             if stop() {
@@ -104,7 +104,7 @@ impl Scheduler {
             return Ok(());
         }
         if ended.is_some() {
-            self.read_rest();
+            self.rest();
         }
         Err(self.failure("the kernel's own scheduler took over while the command ran"))
     }
@@ -130,6 +130,18 @@ impl Scheduler {
         self.child.try_wait().ok().flatten()
     }
 
+    /// Waits for its end, but not for ever; whether it came.
+    fn ends_in_time(&mut self) -> bool {
+        let began = Instant::now();
+        while self.ended().is_none() {
+            if began.elapsed() >= FAREWELL_PATIENCE {
+                return false;
+            }
+            self.next_message(LOOK_EVERY);
+        }
+        true
+    }
+
     /// Asks it to end.
     pub fn ask_to_end(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
@@ -144,17 +156,11 @@ impl Scheduler {
     /// When it ended with a failure.
     pub fn stop(mut self) -> Result<(), SchedError> {
         self.ask_to_end(Signal::INT);
-        let began = Instant::now();
-        while self.ended().is_none() {
-            if began.elapsed() >= FAREWELL_PATIENCE {
-                self.ask_to_end(Signal::KILL);
-                return Err(
-                    self.failure(&format!("it did not end within {FAREWELL_PATIENCE:?} and was killed"))
-                );
-            }
-            self.next_message(LOOK_EVERY);
+        if !self.ends_in_time() {
+            self.ask_to_end(Signal::KILL);
+            return Err(self.failure(&format!("it did not end within {FAREWELL_PATIENCE:?} and was killed")));
         }
-        self.read_rest();
+        self.rest();
         self.wait_released();
         if self.exit.as_ref().is_some_and(ExitInfo::is_error) {
             return Err(self.failure("it failed"));
@@ -184,10 +190,6 @@ impl Scheduler {
             rest.push(message);
         }
         rest
-    }
-
-    fn read_rest(&mut self) {
-        self.rest();
     }
 
     fn remember(&mut self, message: &SchedulerMessage) {
@@ -220,16 +222,12 @@ impl Drop for Scheduler {
             return;
         }
         self.ask_to_end(Signal::TERM);
-        let began = Instant::now();
-        while self.ended().is_none() {
-            if began.elapsed() >= FAREWELL_PATIENCE {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
-            }
-            thread::sleep(LOOK_EVERY);
+        if self.ends_in_time() {
+            self.wait_released();
+        } else {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
         }
-        self.wait_released();
     }
 }
 

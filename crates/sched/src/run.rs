@@ -3,7 +3,7 @@
 use crate::SchedProgress;
 use crate::error::SchedError;
 use crate::find::Found;
-use crate::lock::Lock;
+use crate::lock::permit;
 use crate::message::SchedulerMessage;
 use crate::process::{Scheduler, in_words};
 use rustix::process::Signal;
@@ -63,13 +63,7 @@ impl Ended {
 /// # Errors
 /// When this machine does not permit it, or it cannot be started. That it fails later is told by [`Ended`].
 pub fn run(job: &Job, observer: &mut dyn Observer<SchedProgress>) -> Result<Ended, SchedError> {
-    let name = &job.found.name;
-    let root = Path::new("/");
-    let is_root = rustix::process::geteuid().is_root();
-    let permitted = Status::read(root).permits(name, is_root);
-    // Its lock says more than the kernel does.
-    let lock = if is_root { Some(Lock::take(root, name)?) } else { None };
-    permitted?;
+    let lock = permit(&job.found.name, &job.found.name)?;
     let mut scheduler = Scheduler::start(&job.found, &job.arguments, &job.program)?;
     let ended = follow(job, &mut scheduler, observer);
     drop(lock);

@@ -60,7 +60,10 @@ pub(crate) fn write(
         let bytes = archive.bytes + size;
         if bytes > most_bytes {
             let (bytes, memory) = (bytes >> 20, memory_bytes >> 20);
-            return Err(VmError::TooLarge { path: from.clone(), bytes, memory });
+            return Err(VmError::Wish(format!(
+                "with {}, the files for the guest take {bytes} MiB, more than half of its {memory} MiB of memory; give it more with --memory",
+                from.display()
+            )));
         }
         archive.file(path, *mode, &content(from)?).map_err(doing())?;
     }

@@ -45,10 +45,13 @@ pub fn run(
 ) -> Result<Outcome, VmError> {
     spec.check()?;
     if env::consts::ARCH != "x86_64" {
-        return Err(VmError::Architecture(env::consts::ARCH));
+        let here = env::consts::ARCH;
+        return Err(VmError::Wish(format!(
+            "guests are x86-64 and run programs of this machine, which is {here}; use an x86-64 machine"
+        )));
     }
     if qemu::program_on_path(qemu::PROGRAM).is_none() {
-        return Err(VmError::NoQemu { program: qemu::PROGRAM });
+        return Err(VmError::NoQemu(qemu::PROGRAM));
     }
     let here = env::current_dir().map_err(VmError::system("asking for the current folder"))?;
     // Before anything is fetched or booted: a mistyped name should not cost a minute.
@@ -111,7 +114,7 @@ fn boot(
             End::Failed { error, .. } => return Err(error),
         }
     }
-    Err(VmError::Qemu { last: "there is nothing to run it with".to_owned() })
+    Err(VmError::Guest("there is nothing to run the guest with".to_owned()))
 }
 
 /// What travels, by its place in the guest, and what the guest is to do with it.
@@ -182,8 +185,10 @@ fn scheduler_program(
     let mut program = OsString::from("scx_");
     program.push(name);
     let beside = first_process.with_file_name(&program);
-    guest_files
-        .find(&program)
-        .or_else(|| beside.is_file().then_some(beside))
-        .ok_or_else(|| VmError::NoScheduler { name: name.to_string_lossy().into_owned() })
+    guest_files.find(&program).or_else(|| beside.is_file().then_some(beside)).ok_or_else(|| {
+        let name = name.display();
+        VmError::Wish(format!(
+            "no scheduler scx_{name}: it is neither on PATH nor beside swtch; build it, or give its folder in PATH"
+        ))
+    })
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::{Indirect, NoiseReason, RegionKind, Ring, Total};
-use crate::testing::{estimate as estimate_of, profile as small};
+use crate::tests::{estimate as estimate_of, profile as small};
 use crate::vocabulary::{Access, Rejection, Tasks};
 use std::path::Path;
 

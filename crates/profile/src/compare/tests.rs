@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::Ring;
-use crate::testing::profile_with;
+use crate::tests::profile_with;
 use swtch_topology::host::{CoreKind, Cpu};
 
 #[test]
@@ -83,13 +83,13 @@ fn what_is_claimed_of_many_figures_is_corrected_for_their_number() {
         let row = |processes| Ring {
             processes,
             array_bytes: 0,
-            switch_cost_ns: crate::testing::estimate(1000.0),
+            switch_cost_ns: crate::tests::estimate(1000.0),
             baseline_ns: 100.0,
             switches_per_hop: None,
         };
         profile.direct.clear();
         profile.ring = (2..102).map(row).collect();
-        profile.ring[7].switch_cost_ns = crate::testing::estimate(changed_ns);
+        profile.ring[7].switch_cost_ns = crate::tests::estimate(changed_ns);
         profile
     };
     let verdict = |new_ns: f64| {

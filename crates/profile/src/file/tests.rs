@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::profile;
+use crate::tests::profile;
 use std::os::unix::fs::symlink;
 
 fn written(folder: &Path) -> (Profile, PathBuf) {
