@@ -15,6 +15,10 @@ fn main() {
         .warnings(true)
         .get_compiler();
     let mut command = compiler.to_command();
+    // QEMU brings its C library, whichever this program has.
+    if std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("musl") {
+        command.arg("-nostdlib");
+    }
     command
         .args(["-std=gnu17", "-shared", "-pthread", "-o"])
         .arg(out.join("icount_barrier.so"))

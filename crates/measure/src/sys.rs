@@ -101,17 +101,19 @@ const FIFO_PRIORITY: i32 = 50;
 
 /// Puts this thread into the real-time FIFO class.
 pub(crate) fn become_fifo() -> Result<(), i32> {
-    let parameters = libc::sched_param { sched_priority: FIFO_PRIORITY };
-    // SAFETY: reads one structure that outlives the call.
-    let failed = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
-    if failed == 0 { Ok(()) } else { Err(errno()) }
+    set_class(libc::SCHED_FIFO, FIFO_PRIORITY)
 }
 
-/// Puts this thread back into the normal class.
+/// Puts this thread back into the normal class, which needs no privilege.
 pub(crate) fn become_normal() {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: as above; leaving the real-time class needs no privilege.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) };
+    let _ = set_class(libc::SCHED_OTHER, 0);
+}
+
+fn set_class(class: i32, priority: i32) -> Result<(), i32> {
+    // The kernel's call itself: musl's function of this name always fails. The kernel's `sched_param` is this one number.
+    // SAFETY: reads one number that outlives the call.
+    let failed = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, class, &raw const priority) };
+    if failed == 0 { Ok(()) } else { Err(errno()) }
 }
 
 /// Switches of this thread so far, as the kernel counted them.

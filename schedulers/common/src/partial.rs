@@ -142,9 +142,10 @@ fn policy_in(stat: &str) -> Option<i32> {
 }
 
 fn set_policy(tid: i32, policy: i32) -> Result<(), SchedulerError> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameters live until the call returns.
-    if unsafe { libc::sched_setscheduler(tid, policy, &raw const parameters) } == 0 {
+    // The kernel's `sched_param` is this one number. musl's function of this name always fails.
+    let priority: libc::c_int = 0;
+    // SAFETY: reads one number that outlives the call.
+    if unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const priority) } == 0 {
         return Ok(());
     }
     let source = std::io::Error::last_os_error();

@@ -29,6 +29,7 @@ mod guard;
 mod idle;
 mod idle_choice;
 mod kfuncs;
+mod loader;
 mod map_scan;
 mod maps;
 mod object;

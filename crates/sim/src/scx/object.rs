@@ -6,12 +6,10 @@ use super::core::Core;
 use super::error::ScxError;
 use super::guard::Guard;
 use super::kfuncs::KfuncTable;
+use super::loader::Library;
 use super::maps::Map;
 use super::settings::{Global, Settings};
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-use object::{Object as _, ObjectSymbol as _};
 use std::ffi::CStr;
-use std::io::Write as _;
 use std::mem::size_of;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,20 +53,14 @@ impl std::fmt::Debug for Object {
 
 /// An object that has been loaded, with variables of its own.
 pub(super) struct Loaded {
-    object: Object,
     library: Library,
 }
 
 impl Loaded {
     /// Loads a copy of the object.
     pub(super) fn new(object: &Object) -> Result<Self, ScxError> {
-        // The same file would not be loaded twice. Names of temporary files are not used again while they are there.
-        let mut file = tempfile::NamedTempFile::new().map_err(ScxError::io("make a temporary file"))?;
-        file.write_all(object.bytes()).map_err(ScxError::io("write a temporary file"))?;
-        // SAFETY: the objects' headers have no constructors; a user who has others compiled trusts them (see the module).
-        let library = unsafe { Library::open(Some(file.path()), RTLD_NOW | RTLD_LOCAL) };
-        let library = library.map_err(|error| ScxError::load(error.to_string()))?;
-        let loaded = Self { object: object.clone(), library };
+        let library = Library::load(object.bytes())?;
+        let loaded = Self { library };
         loaded.check_layouts()?;
         let table: *mut KfuncTable = loaded.address("swtch_kernel")?.cast();
         // SAFETY: of this type, as the layouts agree.
@@ -78,19 +70,20 @@ impl Loaded {
 
     /// The address of an exported variable or function.
     fn address(&self, name: &str) -> Result<*mut u8, ScxError> {
-        let symbol = format!("{name}\0");
-        // SAFETY: only the address is taken.
-        let address = unsafe { self.library.get::<*mut u8>(symbol.as_bytes()) };
-        address
-            .map(|address| address.into_raw().cast())
-            .map_err(|_| ScxError::NoSymbol { what: "global variable", name: name.to_owned() })
+        let missing = || ScxError::NoSymbol { what: "global variable", name: name.to_owned() };
+        self.library.symbol(name).map(|(address, _)| address).ok_or_else(missing)
+    }
+
+    /// The size in bytes of an exported symbol, so that nothing is written beyond a variable's end.
+    fn symbol_bytes(&self, name: &str) -> Option<usize> {
+        self.library.symbol(name).map(|(_, bytes)| bytes)
     }
 
     fn check_layouts(&self) -> Result<(), ScxError> {
         let expected = abi::description(size_of::<KfuncTable>());
         let wrong =
             || ScxError::load("it was compiled for another version of the simulator, or is no scheduler");
-        if symbol_bytes(self.object.bytes(), "swtch_description") != Some(size_of_val(&expected) as u64) {
+        if self.symbol_bytes("swtch_description") != Some(size_of_val(&expected)) {
             return Err(wrong());
         }
         let found: *const [u64; 19] = self.address("swtch_description")?.cast();
@@ -117,7 +110,7 @@ impl Loaded {
                 Global::Bytes(bytes) => bytes,
             };
             let missing = || ScxError::NoSymbol { what: "global variable of this size", name: name.clone() };
-            let size = symbol_bytes(self.object.bytes(), name).ok_or_else(missing)? as usize;
+            let size = self.symbol_bytes(name).ok_or_else(missing)?;
             let bytes = match value {
                 Global::Number(_) if matches!(size, 1 | 2 | 4 | 8) => &bytes[..size],
                 Global::Bytes(bytes) if bytes.len() <= size => bytes,
@@ -144,14 +137,14 @@ impl Loaded {
         let words: *mut u32 = self.address("swtch_mask_words")?.cast();
         // SAFETY: of this type, as the layouts agree.
         unsafe { words.write(core.cpus.len().div_ceil(64) as u32) };
-        if symbol_bytes(self.object.bytes(), "CONFIG_HZ") == Some(4) {
+        if self.symbol_bytes("CONFIG_HZ") == Some(4) {
             let place: *mut u32 = self.address("CONFIG_HZ")?.cast();
             // SAFETY: a variable of four bytes that the loader has defined.
             unsafe { place.write(hz as u32) };
         }
-        let Some(size) = symbol_bytes(self.object.bytes(), "swtch_maps") else { return Ok(()) };
+        let Some(size) = self.symbol_bytes("swtch_maps") else { return Ok(()) };
         let descriptions: *const MapDescription = self.address("swtch_maps")?.cast();
-        for place in 0..size as usize / size_of::<MapDescription>() {
+        for place in 0..size / size_of::<MapDescription>() {
             // SAFETY: within the table, whose last entry is null; map_scan.rs has written it.
             let map = unsafe { descriptions.add(place).read() };
             if map.map.is_null() {
@@ -172,7 +165,7 @@ impl Loaded {
 
     /// Whether there is a program of this name.
     pub(super) fn has_program(&self, name: &str) -> Result<(), ScxError> {
-        let found = symbol_bytes(self.object.bytes(), name);
+        let found = self.symbol_bytes(name);
         found.map(|_| ()).ok_or_else(|| ScxError::NoSymbol { what: "program", name: name.to_owned() })
     }
 
@@ -187,24 +180,5 @@ impl Loaded {
         let status = unsafe { core.guarded(name, || program(argument)) };
         // One that was ended has made the core fail, which says why.
         Ok(status.unwrap_or(0))
-    }
-}
-
-/// The size of an exported symbol, so that nothing is written beyond a variable's end; `None` without it, or if the bytes are no object.
-fn symbol_bytes(bytes: &[u8], name: &str) -> Option<u64> {
-    let file = object::File::parse(bytes).ok()?;
-    file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name)).map(|symbol| symbol.size())
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn sizes_of_symbols_are_found_and_nonsense_has_none() {
-        let object = crate::scx::FLSCHED_OBJECT;
-        assert_eq!(super::symbol_bytes(object, "slice_ns"), Some(8));
-        assert_eq!(super::symbol_bytes(object, "no_such_name"), None);
-        for end in 0..object.len().min(400) {
-            assert_eq!(super::symbol_bytes(&object[..end], "slice_ns"), None);
-        }
     }
 }
