@@ -37,6 +37,7 @@ def main() -> int:
         shutil.rmtree(directory, ignore_errors=True)
     source.mkdir(parents=True)
     try:
+        pictures.charts(ROOT, swtch)
         stage(source, swtch)
     except (reference.GenerateError, links.LinkError, pictures.PictureError) as error:
         print(f"book: {error}", file=sys.stderr)

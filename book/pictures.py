@@ -8,6 +8,7 @@ A comment in a page asks for a photograph, so that the plain file has no hole:
 from __future__ import annotations
 
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ _PHOTOGRAPH = re.compile(
     r"^<!-- photograph: (?P<words>[^;]+); (?P<width>\d+)x(?P<height>\d+); (?P<text>.+) -->$", re.MULTILINE
 )
 _DIAGRAM = re.compile(r"^!\[(?P<text>[^\]]*)\]\((?P<path>[^)]+\.svg)\)$", re.MULTILINE)
+# Charts that the README shows: of which file, and how their description begins.
+_CHARTS = {"docs/pictures/array-size.svg": ("fixtures/profiles/vm.json", "Two curves over the size")}
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -38,11 +41,46 @@ def drawn(text: str, target: Path, root: Path, swtch: Path) -> str:
 
     def diagram(found: re.Match[str]) -> str:
         path = root / found["path"].removeprefix("https://github.com/swtch-tools/swtch/blob/main/")
+        if path.relative_to(root).as_posix() in _CHARTS:
+            # Its style would be that of the whole page.
+            shutil.copy(path, target.with_name(path.name))
+            return f"![{found['text']}]({path.name})"
         picture = path.read_text(encoding="utf-8").replace("\n\n", "\n")
         label = html.escape(found["text"])
         return f'<div class="figure" role="img" aria-label="{label}">\n{picture}\n</div>'
 
     return _DIAGRAM.sub(diagram, _PHOTOGRAPH.sub(photograph, text))
+
+
+def charts(root: Path, swtch: Path) -> None:
+    """Compares the charts in the sources with those that swtch draws; `SWTCH_WRITE_PAGES=1` writes them.
+
+    Raises `PictureError` when one is old."""
+    for name, (fixture, label) in _CHARTS.items():
+        with tempfile.TemporaryDirectory() as directory:
+            page = Path(directory) / "page.html"
+            subprocess.run(
+                [swtch, "report", root / fixture, "-o", page], check=True, capture_output=True, cwd=directory
+            )
+            drawn = _chart(page.read_text(encoding="utf-8"), label)
+        path = root / name
+        if os.environ.get("SWTCH_WRITE_PAGES"):
+            path.write_text(drawn, encoding="utf-8")
+        if not path.is_file() or path.read_text(encoding="utf-8") != drawn:
+            raise PictureError(
+                f"{name} is old: swtch draws {fixture} differently; run: SWTCH_WRITE_PAGES=1 make book"
+            )
+
+
+def _chart(page: str, label: str) -> str:
+    """A chart of a page as a file of its own, with the page's colours, light and dark."""
+    style = "".join(re.findall(r"<style[^>]*>(.*?)</style>", page, re.DOTALL))
+    for chart in re.findall(r'<svg class="chart wide".*?</svg>', page, re.DOTALL):
+        if f'aria-label="{label}' in chart:
+            head, rest = chart.split(">", 1)
+            head = head.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+            return f"{head}>\n<style>{style}\nsvg {{ font-family: sans-serif }}</style>\n{rest}\n"
+    raise PictureError(f"no chart of the page is called '{label}...'")
 
 
 def _photograph(command: list[str], width: int, height: int, to: Path) -> None:

@@ -128,9 +128,7 @@ class Recording:
     def trace(self) -> Trace:
         """The Trace. Raises `RecordError` before the recording has ended."""
         if self._trace is None:
-            raise RecordError(
-                "this recording has not ended; its Trace exists after stop() or the with block"
-            )
+            raise RecordError("this recording has not ended; its Trace exists after stop() or the with block")
         return self._trace
 
     def cpu_ns(self) -> int | None:

@@ -29,7 +29,9 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("request", nargs="?", help="what to measure, as a JSON object")
-    parser.add_argument("--listen", metavar="HOST:PORT", help="serve POST / at this address; port 0 takes a free one")
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", help="serve POST / at this address; port 0 takes a free one"
+    )
     parser.add_argument(
         "--lines",
         action="store_true",
@@ -39,12 +41,25 @@ def main() -> int:
         "--handler", metavar="MODULE:FUNCTION", help="serve this function instead, function(event, context)"
     )
     parser.add_argument(
-        "--timeout", metavar="S", type=float, default=60, help="give up a call of that function after this many seconds [default: 60]"
+        "--timeout",
+        metavar="S",
+        type=float,
+        default=60,
+        help="give up a call of that function after this many seconds [default: 60]",
     )
     parser.add_argument(
-        "--processes", metavar="N", type=int, default=64, help="processes that the function may have at once [default: 64]"
+        "--processes",
+        metavar="N",
+        type=int,
+        default=64,
+        help="processes that the function may have at once [default: 64]",
     )
-    parser.add_argument("--platform", choices=PLATFORMS, default="local", help="platform to name in the answer [default: local]")
+    parser.add_argument(
+        "--platform",
+        choices=PLATFORMS,
+        default="local",
+        help="platform to name in the answer [default: local]",
+    )
     parser.add_argument("--version", action="version", version=VERSION)
     options = parser.parse_args()
     if options.lines:

@@ -62,9 +62,7 @@ def run_suite(options: argparse.Namespace) -> int:
     from .run import conclude, make_plan
 
     if options.runs not in (None, 1) or options.weights is not None:
-        raise WrongUsage(
-            "--suite runs once, with the benchmark's own weights; remove --runs and --weights"
-        )
+        raise WrongUsage("--suite runs once, with the benchmark's own weights; remove --runs and --weights")
     program = python(options.install)
     may_use = usable(host())
     threads = options.threads or (may_use.cpu_count,)

@@ -66,7 +66,9 @@ def load_weights(graph: Graph, directory: os.PathLike[str] | str) -> dict[str, A
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise WeightsError(f"the weights {path} cannot be read ({error}); is it a whole .npz file?") from None
     if not hasattr(archive, "files"):
-        raise WeightsError(f"{path} holds one array without a name; expected an .npz with an array for each name")
+        raise WeightsError(
+            f"{path} holds one array without a name; expected an .npz with an array for each name"
+        )
     with archive:
         _check_names(path, graph.initialisers, archive.files)
         return {one.name: _fitting(path, one, archive) for one in graph.initialisers}

@@ -25,7 +25,9 @@ PROGRAM = "swtch-faas"
 """Names of cgroups begin with this."""
 PROCESSES = 1024
 """In a tier at once, as AWS Lambda allows."""
-NO_GROUP = "cannot apply the tier {tier}: {why}; `swtch faas measure` without --memory, and --invoke, need no cgroup"
+NO_GROUP = (
+    "cannot apply the tier {tier}: {why}; `swtch faas measure` without --memory, and --invoke, need no cgroup"
+)
 GIVE_UP = 3
 """A tier is given up after this many failed starts in a row."""
 _MB = 1 << 20

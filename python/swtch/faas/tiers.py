@@ -228,7 +228,9 @@ def _conclude(
     if warning is not None:
         print(f"swtch faas: warning: {warning}", file=sys.stderr)
     if interrupted:
-        print(f"swtch faas: interrupted; continue with: swtch faas tiers --resume {directory}", file=sys.stderr)
+        print(
+            f"swtch faas: interrupted; continue with: swtch faas tiers --resume {directory}", file=sys.stderr
+        )
         return 130
     if runner.todo() and not runner.given_up:
         print(

@@ -250,9 +250,7 @@ def test_nothing_is_best_of_disturbed_runs():
     found = verdict(summarise(runs), default=FOUR)
     assert (found["best"], found["default"], found["advice"], found["as_good"]) == (None, None, None, [])
     assert "82" not in found["text"] and "5.1" not in found["text"]
-    assert found["text"].startswith(
-        "Cannot decide which settings are best for MobileNet v2: 10 of 10 runs"
-    )
+    assert found["text"].startswith("Cannot decide which settings are best for MobileNet v2: 10 of 10 runs")
     assert "(others used 47 % of the CPUs, the hypervisor took 3 %). Run again when" in found["text"]
     assert undecided(summarise(runs)) == [
         "2 of 2 settings cannot be compared: 10 of their 10 runs were disturbed (others used 47 % of the CPUs, the hypervisor took 3 %); "

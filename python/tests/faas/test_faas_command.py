@@ -202,7 +202,9 @@ def test_without_control_groups_it_says_what_it_takes(monkeypatch, capsys):
     monkeypatch.setattr(cgroup, "hierarchies", lambda root=None: [])
     assert main(["tiers", "--quick", "--out", "out"]) == 1
     err = capsys.readouterr().err.splitlines()[-1]
-    assert re.match(r"swtch faas: cannot apply the tier (\d+ MB|unthrottled): no cgroups are mounted here", err)
+    assert re.match(
+        r"swtch faas: cannot apply the tier (\d+ MB|unthrottled): no cgroups are mounted here", err
+    )
     # What needs none works.
     assert main(["measure"]) == 0
     assert "pipe" in capsys.readouterr().out
