@@ -432,7 +432,7 @@ fn an_older_trace_stays_unless_it_is_to_be_replaced() {
     let first = started("true.swtch");
     let (status, said) = recorded(&[]);
     assert!(
-        status == Some(0) && said.contains("true.swtch was there and stays; this Trace is true-2.swtch"),
+        status == Some(0) && said.contains("true.swtch exists and is kept; this Trace is true-2.swtch"),
         "{said}"
     );
     assert_eq!((started("true.swtch"), started("true-2.swtch") > first), (first, true));

@@ -172,7 +172,7 @@ fn processes_that_end_end_it() {
             sleeper.wait().unwrap();
             let output = looking.wait_with_output().unwrap();
             assert_eq!(output.status.code(), Some(0), "{source}: {}", stderr(&output));
-            assert_eq!(stderr(&output), format!("swtch: what was looked at has ended: process {pid}\n"));
+            assert_eq!(stderr(&output), format!("swtch: all watched processes have exited: {pid}\n"));
         }
     }
 }
@@ -287,7 +287,7 @@ fn signals_and_the_end_of_what_is_looked_at_leave_everything_as_it_was() {
     assert_eq!(ended(&mut child, &terminal).code(), Some(0));
     left_as_found(&terminal, &modes);
     let written = terminal.written();
-    let said = written.rfind("swtch: what was looked at has ended").expect("it does not say why");
+    let said = written.rfind("swtch: all watched processes have exited").expect("it does not say why");
     assert!(said > written.rfind("\x1b[?1049l").unwrap(), "said on the screen that goes away");
 }
 

@@ -14,7 +14,7 @@ use swtch_profile::{FileError, file};
 #[error("{0}")]
 pub(crate) struct WrongUsage(pub(crate) String);
 
-/// Writes to standard output. `swtch measure | head` closes it early: that is no failure of this command.
+/// Writes to standard output. `swtch measure | head` closes it early, which is not a failure of this command.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -15,7 +15,7 @@ pub(crate) struct Needs {
     pub(crate) libraries: Vec<OsString>,
     /// Where to look first; `$ORIGIN` is the file's own folder.
     pub(crate) search: Vec<OsString>,
-    /// Bytes from the file's start that a running program can see: what follows are sections nobody loads (debug information), if
+    /// Bytes from the file's start that a running program can see: sections after them are not loaded (debug information), if
     /// nothing else follows them.
     pub(crate) loaded_bytes: usize,
 }

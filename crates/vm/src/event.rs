@@ -1,4 +1,4 @@
-//! What somebody who watches a run hears, and what is left of it.
+//! The events of a run for its observer, and its result.
 
 use crate::protocol::{Exited, Stream};
 use crate::qemu::Accelerator;
@@ -82,7 +82,7 @@ fn nanoseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S
     serializer.serialize_u64(time.as_nanos() as u64)
 }
 
-/// What is left of a run whose command has ended.
+/// The result of a run whose command has ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     /// The release of the kernel that ran it.

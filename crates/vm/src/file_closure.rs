@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Where loaders look when nothing else is said (ld.so(8)), and where Debian and others keep libraries.
+/// The default search path of loaders (ld.so(8)), and where Debian and others keep libraries.
 const LIBRARY_FOLDERS: [&str; 8] = [
     "/usr/local/lib/x86_64-linux-gnu",
     "/usr/local/lib",
@@ -120,7 +120,7 @@ impl GuestFiles {
             .map_err(fail)?;
         inside.sort();
         for entry in inside {
-            // What hangs in the air, and what is no file, is left where it is.
+            // A dangling link, and anything that is not a file, is not copied.
             let follows = fs::metadata(&entry).is_ok_and(|found| found.is_file() || found.is_dir());
             let leads_back =
                 fs::symlink_metadata(&entry).is_ok_and(|found| found.is_symlink()) && entry.is_dir();
@@ -239,7 +239,7 @@ fn interpreter(bytes: &[u8]) -> Vec<OsString> {
     words.map(|word| OsStr::from_bytes(word).to_owned()).collect()
 }
 
-/// `$ORIGIN` is the folder of the file that says it (ld.so(8)).
+/// `$ORIGIN` is the directory of the file that names it (ld.so(8)).
 fn origin(folder: &OsStr, own: &Path) -> PathBuf {
     let text = folder.to_string_lossy();
     let own = own.to_string_lossy();

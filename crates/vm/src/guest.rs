@@ -54,7 +54,7 @@ impl GuestJob {
 pub(crate) struct Channel(Arc<Mutex<File>>);
 
 impl Channel {
-    /// Without the host there is nobody to tell, so failures to send end nothing.
+    /// Without the host no message can be delivered, so a failure to send ends nothing.
     pub(crate) fn send(&self, message: &Message) {
         let port = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = message.write_to(&*port);

@@ -1,4 +1,4 @@
-//! Where things lie in a guest whose figures must not depend on what the host's folders are called.
+//! Paths in a guest whose figures must not depend on the names of the host's directories.
 //!
 //! The current folder is always `/here` there, swtch and its schedulers lie in a folder of their own, and PATH is the usual one. What else
 //! travels keeps its place: programs find their libraries and files by it.
@@ -16,7 +16,7 @@ const HERE: &str = "/here";
 const OWN: &str = "/.swtch/bin";
 /// How schedulers' programs are called.
 const SCHEDULER_PREFIX: &str = "scx_";
-/// Where root's programs are looked for when nothing else is said.
+/// The default PATH of root.
 pub(crate) const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Folders that programs and libraries expect under their names.
 const SYSTEM_FOLDERS: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/var"];

@@ -19,7 +19,7 @@ pub(crate) struct GuestResult {
 
 impl GuestResult {
     /// Each path comes back to the same place relative to `here`; an absolute one, or one that leads out, under its last name.
-    pub(crate) fn new(wishes: &[PathBuf], here: &Path) -> Result<Self, VmError> {
+    pub(crate) fn new(paths: &[PathBuf], here: &Path) -> Result<Self, VmError> {
         let destination = |wish: &PathBuf| {
             let inside =
                 wish.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -28,7 +28,7 @@ impl GuestResult {
                 .map(|name| here.join(name))
                 .ok_or_else(|| VmError::Wish(format!("--fetch {} names no file", wish.display())))
         };
-        Ok(Self { destinations: wishes.iter().map(destination).collect::<Result<_, _>>()?, open: None })
+        Ok(Self { destinations: paths.iter().map(destination).collect::<Result<_, _>>()?, open: None })
     }
 
     /// Begins a file or makes a folder.
@@ -84,8 +84,8 @@ mod tests {
         FileHead { wish, below: below.into(), kind, mode: 0o640 }
     }
 
-    fn returned(wishes: &[&str], here: &Path) -> GuestResult {
-        GuestResult::new(&wishes.iter().map(PathBuf::from).collect::<Vec<_>>(), here).unwrap()
+    fn returned(paths: &[&str], here: &Path) -> GuestResult {
+        GuestResult::new(&paths.iter().map(PathBuf::from).collect::<Vec<_>>(), here).unwrap()
     }
 
     #[test]

@@ -8,8 +8,8 @@
  * before the others had their turn; a main loop that looks in that moment jumps too far, or has the CPUs go on with another one than
  * usual. That is seldom, some times in 100,000 idle periods, but two runs part then, and the more so the busier the host is.
  *
- * So, after the main loop has waited for events (ppoll), it waits for the CPUs' thread to sit in its condition variable with nobody
- * having woken it. From there on QEMU's own lock keeps the order.
+ * So, after the main loop has waited for events (ppoll), it waits for the CPUs' thread to sit in its condition variable before
+ * any thread has woken it. From there on QEMU's own lock keeps the order.
  *
  * And QEMU makes its cache of translated addresses smaller or larger by how full it was within 100 ms of the host's time
  * (tlb_mmu_resize_locked in accel/tcg/cputlb.c). What is in it decides which accesses of a guest fault needlessly. So the thread that runs
@@ -30,9 +30,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What QEMU calls the thread that runs all CPUs, when it is told to name its threads (accel/tcg/tcg-accel-ops-rr.c). */
+/* What QEMU calls the thread that runs all CPUs, when it has the option to name its threads (accel/tcg/tcg-accel-ops-rr.c). */
 static const char cpus_name[] = "ALL CPUs/TCG";
-/* A file of this name is made once that thread is known: whoever has started QEMU then knows that turns are kept. */
+/* A file of this name is made once that thread is known: the process that started QEMU then knows that the barrier works. */
 static const char mark_variable[] = "SWTCH_ICOUNT_BARRIER";
 /* A guest that powers off may leave its CPUs spinning, and only the main loop can end QEMU then. */
 static const int patience_s = 5;
@@ -40,7 +40,7 @@ static const int patience_s = 5;
 static _Thread_local int runs_cpus;
 static _Thread_local long looks_at_time;
 static atomic_int cpus_known;
-/* 1 while the CPUs' thread waits and nobody has woken it; a futex. */
+/* 1 while the CPUs' thread waits and no thread has woken it; a futex. */
 static atomic_int cpus_wait;
 static _Atomic(pthread_cond_t *) cpus_condition;
 
@@ -113,7 +113,7 @@ int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 	return result;
 }
 
-/* Whoever wakes the CPUs' thread may look again before that has woken up: it does not wait any more from here on. */
+/* The thread that wakes the CPUs' thread may look again before that has woken up: it does not wait any more from here on. */
 static void woken(pthread_cond_t *condition)
 {
 	if (condition == atomic_load(&cpus_condition))

@@ -1,4 +1,4 @@
-//! Keeps QEMU's threads in step where instructions are counted: a library that is preloaded into it. Why and how is told in `icount_barrier.c`.
+//! Keeps QEMU's threads in step where instructions are counted: a library that is preloaded into it. `icount_barrier.c` explains why and how.
 
 use crate::error::VmError;
 use std::fs;

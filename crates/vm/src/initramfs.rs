@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const SHARE_FOR_FILES: u64 = 2;
 /// Folders that every guest has; the first process mounts file systems on some.
 const FOLDERS: [&str; 9] = ["/dev", "/etc", "/proc", "/root", "/run", "/sys", "/tmp", "/usr", "/var"];
-/// So that programs that ask who they are get an answer.
+/// Programs look up their user here.
 const SMALL_FILES: [(&str, &str); 3] = [
     ("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"),
     ("/etc/group", "root:x:0:\nnogroup:x:65534:\n"),

@@ -1,7 +1,7 @@
 //! What the guest tells the host: typed messages in frames with a checksum, over a channel of its own.
 //!
 //! A frame is `SWVM`, a kind (one byte), the payload's length and its CRC-32 (four bytes each, little-endian), and the payload. Messages
-//! are JSON; output and the contents of files are bytes as they are. What is not a frame is an error: nothing is guessed.
+//! are JSON; output and the contents of files are bytes as they are. Bytes that are not a frame are an error: nothing is guessed.
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -69,7 +69,7 @@ pub(crate) struct FileHead {
     pub(crate) mode: u32,
 }
 
-/// Something that went wrong in the guest, but is no end of the guest.
+/// Something that went wrong in the guest without ending it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub(crate) enum Trouble {

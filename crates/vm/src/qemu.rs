@@ -16,7 +16,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 /// Makes a child die with its parent's thread; part of util-linux. Without it, only SIGKILL to us would leave QEMU behind.
 const TIE: &str = "setpriv";
-/// A parent that died before its child had asked for that is not noticed any more; so the child looks who its parent is, after it has asked.
+/// The signal is not sent if the parent died before the child asked for it, so the child checks its parent after it has asked.
 const LOOK_FOR_PARENT: &str = "[ \"$PPID\" = \"$0\" ] && exec \"$@\"";
 /// The console shows warnings and what is worse: enough to tell why a guest ended, and a slow device is not kept busy.
 const CONSOLE_LEVEL: u32 = 5;
@@ -26,7 +26,7 @@ const CONSOLE_LEVEL: u32 = 5;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Accelerator {
-    /// The processor itself.
+    /// The host's CPU itself.
     Kvm,
     /// Software, a thread a CPU.
     Emulation,
@@ -103,7 +103,7 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
 /// The kernel's command line. Nothing in it changes how the kernel schedules.
 fn command_line(spec: &Spec, accelerator: Accelerator) -> String {
     let random = if accelerator == Accelerator::CountedInstructions { " nokaslr norandmaps" } else { "" };
-    // A panic, and an oops with it, ends the guest at once: QEMU is told not to start it again. That the timer works need not be tried
+    // A panic, and an oops with it, ends the guest at once: QEMU gets the option not to start it again. That the timer works need not be tried
     // out: the kernel itself leaves that out under KVM, and a loop that waits is what emulation is slowest at.
     // The kernel's tests of its own ciphers would go on for a second beside the command.
     let mut line = format!(

@@ -27,7 +27,7 @@ const KVM_PATIENCE: Duration = Duration::from_secs(10);
 /// [`guest::run`](crate::guest::run) when a kernel starts it.
 ///
 /// # Errors
-/// See [`VmError`]. A command that ends with a status other than 0 is no error.
+/// See [`VmError`]. A command that ends with a status other than 0 is not an error.
 ///
 /// ```no_run
 /// use swtch_units::Silent;

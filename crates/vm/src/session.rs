@@ -169,7 +169,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// The first trouble is what is told at the end; files still come back before.
+    /// The first error is the one reported at the end; files are still copied back before.
     fn trouble(&mut self, trouble: Trouble, observer: &mut dyn Observer<Event>) {
         let name = |words: &[std::ffi::OsString]| {
             words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default()

@@ -9,7 +9,7 @@ use swtch_sched::{Policy, SCHEDULERS};
 use swtch_units::TextTable;
 use swtch_vm::Spec;
 
-/// Runs of each policy, where nothing else is said; exact figures need one.
+/// Default number of runs of each policy; exact figures need one.
 const RUNS: usize = 5;
 
 /// What `swtch sched compare` compares by default.

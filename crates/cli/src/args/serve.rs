@@ -52,7 +52,7 @@ pub(crate) struct ServeArgs {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let wrong = || format!("'{text}' is no address with a port; write 127.0.0.1:17982 or [::1]:17982");
+    let wrong = || format!("'{text}' is not an address with a port; write 127.0.0.1:17982 or [::1]:17982");
     text.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(wrong)
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     let out = args.out.clone().unwrap_or_else(|| folder(&args.file));
     if out == Path::new("-") {
         return Err(WrongUsage(
-            "a Trace is a folder and cannot go to standard output; -o NAME.swtch".to_owned(),
+            "a Trace is a directory and cannot go to standard output; use -o NAME.swtch".to_owned(),
         )
         .into());
     }
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `trace.swtch` for `/tmp/trace.txt`, in this folder.
+/// `trace.swtch` for `/tmp/trace.txt`, in this directory.
 fn folder(file: &Path) -> PathBuf {
     let stem = file.file_stem().filter(|stem| *stem != "-");
     let mut name = stem.unwrap_or("import".as_ref()).to_owned();

@@ -82,7 +82,7 @@ struct Place {
     asked_for: bool,
 }
 
-/// Decides before measuring, and tries the folder: an unwritable place should not cost a measurement.
+/// Decides before measuring, and tries the directory: a path that cannot be written must not cost a measurement.
 fn place(args: &MeasureArgs) -> anyhow::Result<Option<Place>> {
     if let Some(path) = &args.out {
         file::check_writable(path)?;

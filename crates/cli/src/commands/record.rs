@@ -67,7 +67,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     show(args, &recording, model.as_ref())?;
     if let Some(taken) = taken {
         let (taken, folder) = (taken.display(), shown(&recording.folder));
-        output::complain_text(&format!("swtch: {taken} was there and stays; this Trace is {folder}"));
+        output::complain_text(&format!("swtch: {taken} exists and is kept; this Trace is {folder}"));
     }
     let status = recording.header.exit_status.unwrap_or(0);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(1)))
@@ -87,7 +87,7 @@ fn check_json(args: &RecordArgs, target: &Target) -> anyhow::Result<()> {
     Ok(args.json.file().map_or(Ok(()), file::check_writable)?)
 }
 
-/// `make.swtch` for `/usr/bin/make`, `machine.swtch`, `pid-12.swtch`, `cgroup-web.swtch`, in this folder.
+/// `make.swtch` for `/usr/bin/make`, `machine.swtch`, `pid-12.swtch`, `cgroup-web.swtch`, in this directory.
 fn folder(target: &Target) -> PathBuf {
     let base = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = match target {
@@ -129,7 +129,7 @@ fn show(args: &RecordArgs, recording: &Recording, model: Option<&CostModel>) -> 
     if args.json.asked() {
         return output::json(&args.json, &summary.json());
     }
-    // A command's own output goes to standard output; what is said about it must not get into it.
+    // The command's own output goes to standard output, so the summary must not.
     let text = format!("{}\nTrace: {}\n", terminal::recording(&summary), shown(folder));
     if matches!(header.scope, swtch_trace::model::Scope::Command { .. }) {
         output::complain_text(text.trim_end());

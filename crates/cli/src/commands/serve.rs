@@ -19,7 +19,7 @@ use swtch_report::prometheus::{self, CONTENT_TYPE, Counters, Gauges, GroupUse, K
 
 /// The dashboard.
 const DASHBOARD: &str = include_str!("../../web/grafana/swtch.json");
-/// A scrape gets a look that is no older.
+/// A scrape gets a snapshot of at most this age.
 const FRESH: Duration = Duration::from_secs(1);
 /// How long `--once` watches.
 const ONCE: Duration = Duration::from_secs(1);
@@ -70,7 +70,7 @@ fn listen(address: SocketAddr) -> anyhow::Result<Server> {
 fn announce(args: &ServeArgs, address: SocketAddr, watch: &Watch) -> anyhow::Result<()> {
     if !address.ip().is_loopback() {
         output::complain_text(&format!(
-            "swtch: whoever reaches {address} can read the names of this machine's control groups and devices; --listen 127.0.0.1:{} keeps them here",
+            "swtch: anyone who can connect to {address} can read the names of this machine's cgroups and devices; --listen 127.0.0.1:{} allows only this machine",
             address.port()
         ));
     }
@@ -94,7 +94,7 @@ struct Watch {
     begun: Instant,
     sampled: Instant,
     gauges: Gauges,
-    /// The text of the last look, once somebody asked for it.
+    /// The text of the last snapshot; made at the first scrape.
     text: Option<Rc<str>>,
     /// Figures that were complained of.
     complained: BTreeSet<String>,

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use swtch_fairness::{CoreTypes, Cores, FairnessError, Policy, Solution};
 use swtch_report::shares::{self, Asked};
 
-/// First intervals of guaranteed fairness, when nobody says how many.
+/// Default number of first intervals of guaranteed fairness.
 const INTERVALS: usize = 20;
 
 pub(crate) fn run(args: &SharesArgs) -> anyhow::Result<ExitCode> {
-    // What cannot be shared was asked for on the command line.
+    // The command line asked for shares that are not possible.
     let wrong = |error: FairnessError| WrongUsage(error.to_string());
     let policy = args.chosen().map_err(wrong)?;
     if let Some(file) = &args.types {

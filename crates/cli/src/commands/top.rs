@@ -26,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 pub(crate) enum End {
     /// By a key, or after as many windows as were asked for.
     Done,
-    /// What was looked at is not there any more.
+    /// The watched processes have exited, or the watched cgroup was removed.
     Gone,
     /// By a signal.
     Signal(i32),
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
     } else {
         print(&mut looking, &mut state, args, &signals)?
     };
-    // Before anything else is said: the programs in the kernel are taken off, and that can last.
+    // First the programs in the kernel are detached, which can take a while.
     drop(looking);
     Ok(match end {
         End::Done => ExitCode::SUCCESS,
@@ -65,10 +65,10 @@ fn gone(target: &Target) -> String {
     match target {
         Target::Processes(pids) => {
             let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-            format!("what was looked at has ended: process {}", pids.join(", "))
+            format!("all watched processes have exited: {}", pids.join(", "))
         }
-        Target::Cgroup(path) => format!("what was looked at is gone: control group {path}"),
-        Target::Machine | Target::Command(_) => "what was looked at has ended".to_owned(),
+        Target::Cgroup(path) => format!("the watched cgroup was removed: {path}"),
+        Target::Machine | Target::Command(_) => "the recording has ended".to_owned(),
     }
 }
 
@@ -93,7 +93,7 @@ fn print(looking: &mut Looking, state: &mut State, args: &TopArgs, signals: &Sig
         let mut out = io::stdout().lock();
         match out.write_all(printed.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => {}
-            // Whoever reads has seen enough.
+            // The reader has closed the pipe.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(End::Done),
             Err(error) => return Err(error).context("cannot write the figures"),
         }

@@ -57,7 +57,7 @@ fn keep(cache: &Path, version: &str, image: &Path, config: &Path) -> Result<(), 
         fs::remove_dir_all(&place).map_err(doing())?;
     }
     match fs::rename(folder.path(), &place) {
-        // Somebody else fetched it meanwhile.
+        // Another process fetched it meanwhile.
         Err(_) if place.join("vmlinuz").is_file() => Ok(()),
         other => other.map_err(doing()),
     }

@@ -66,7 +66,7 @@ impl Observer<Progress> for LiveLine {
 /// How long, how fast, how busy, how many, and what was lost. What the source does not know meanwhile is left out.
 fn message(before: &Progress, now: &Progress, duration: Option<Duration>) -> String {
     let passed_ns = now.elapsed_ns.saturating_sub(before.elapsed_ns).max(1) as f64;
-    let grown = |of: fn(&Progress) -> Option<u64>| {
+    let rate = |of: fn(&Progress) -> Option<u64>| {
         Some(of(now)?.saturating_sub(of(before).unwrap_or(0)) as f64 / passed_ns)
     };
     let mut parts = vec![format!(
@@ -74,8 +74,8 @@ fn message(before: &Progress, now: &Progress, duration: Option<Duration>) -> Str
         now.elapsed_ns as f64 / 1e9,
         duration.map_or(String::new(), |duration| format!(" of {:.0}", duration.as_secs_f64()))
     )];
-    parts.extend(grown(|progress| progress.switches).map(|rate| format!("{:.0} switches/s", rate * 1e9)));
-    parts.extend(grown(|progress| progress.run_ns).map(|cpus| format!("{cpus:.2} CPUs")));
+    parts.extend(rate(|progress| progress.switches).map(|rate| format!("{:.0} switches/s", rate * 1e9)));
+    parts.extend(rate(|progress| progress.run_ns).map(|cpus| format!("{cpus:.2} CPUs")));
     parts.push(format!("{} tasks", now.tasks));
     if now.lost > 0 {
         parts.push(format!("{} events lost", now.lost));

@@ -23,7 +23,9 @@ pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Plan> {
         }
         ("replay", None) => return Err(wrong("replay needs a Trace: swtch simulate replay NAME.swtch")),
         (_, Some(trace)) => {
-            return Err(wrong(&format!("{trace} stands beside {spec}; only replay takes a second argument")));
+            return Err(wrong(&format!(
+                "unexpected argument {trace} after {spec}; only replay takes a second argument"
+            )));
         }
         ("-", None) => {
             with_parameters(args, "a specification")?;

@@ -9,9 +9,9 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use swtch_report::terminal::top::{Action, Key, Look, State, draw};
 
-/// The first window is shorter: nobody likes to look at nothing.
+/// The first interval is shorter, so that the screen is not empty for long.
 const FIRST: Duration = Duration::from_millis(500);
-/// A signal only interrupts the one who waits: never for longer.
+/// A signal interrupts only the waiting thread, so no wait is longer than this.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(
@@ -53,7 +53,7 @@ pub(super) fn run(
                 Action::Quit => return Ok(End::Done),
                 Action::Suspend => {
                     screen.stop_and_go_on().context("cannot use the terminal")?;
-                    // What happened meanwhile is no window of the length that is shown.
+                    // The events until here do not make an interval of the length that is shown.
                     looking.window();
                     due = Instant::now() + FIRST.min(state.interval());
                 }

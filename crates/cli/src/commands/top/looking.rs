@@ -11,7 +11,7 @@ use swtch_trace::Snapshot;
 pub(super) enum Waited {
     /// The time is over.
     Over,
-    /// What is looked at is gone.
+    /// The watched processes have exited, or the watched cgroup was removed.
     Gone,
     /// A signal came.
     Signal(i32),
@@ -68,7 +68,7 @@ impl Looking {
             if now >= due {
                 return if self.is_gone() { Waited::Gone } else { Waited::Over };
             }
-            // A signal only wakes the one who sleeps: never for long.
+            // A signal wakes only the sleeping thread, so no sleep is long.
             let next = due.min(self.next_look(interval)).min(now + Duration::from_millis(200));
             std::thread::sleep(next.saturating_duration_since(now));
             self.look_if_due(interval);

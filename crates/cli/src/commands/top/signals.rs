@@ -54,7 +54,7 @@ impl Signals {
     }
 }
 
-/// Waits for a while, and says whether nobody is at the other end of the terminal any more.
+/// Waits for a while, and returns whether the terminal was closed.
 fn hung_up() -> bool {
     let out = std::io::stdout();
     let mut terminal = [PollFd::new(&out, PollFlags::empty())];
