@@ -70,20 +70,21 @@ impl Section {
     }
 
     /// Adds what there is.
-    pub(super) fn put<B: Into<Block>>(&mut self, blocks: impl IntoIterator<Item = B>) {
+    pub(super) fn put<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
         let blocks = blocks.into_iter().map(Into::into);
         self.blocks
             .extend(blocks.filter(|block| !matches!(block, Block::Table(table) if table.rows.is_empty())));
+        self
     }
 
     /// Adds a paragraph.
-    pub(super) fn say(&mut self, text: impl Into<String>) {
-        self.blocks.push(text.into().into());
+    pub(super) fn say(self, text: impl Into<String>) -> Self {
+        self.put([text.into()])
     }
 
     /// Adds a heading.
-    pub(super) fn heading(&mut self, text: impl Into<String>) {
-        self.blocks.push(Block::Heading { text: text.into() });
+    pub(super) fn heading(self, text: impl Into<String>) -> Self {
+        self.put([Block::Heading { text: text.into() }])
     }
 
     /// The section, unless there is nothing in it but its first paragraph.

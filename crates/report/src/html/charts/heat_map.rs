@@ -1,32 +1,19 @@
 //! A table of numbers shaded by size.
 
+use super::grid::{Grid, GridCell, shade};
 use super::{Chart, Size, Svg, text};
-
-/// Shades the style defines.
-const SHADES: usize = 7;
-
-/// One number.
-pub(in crate::html) struct HeatCell {
-    pub(in crate::html) row: usize,
-    pub(in crate::html) column: usize,
-    pub(in crate::html) value: f64,
-    /// Something is wrong with the figure.
-    pub(in crate::html) flagged: bool,
-    pub(in crate::html) tip: Vec<String>,
-}
 
 /// The surface: names of rows and columns, and the cells that exist.
 pub(in crate::html) struct HeatMap {
     pub(in crate::html) rows: Vec<String>,
     pub(in crate::html) columns: Vec<String>,
-    pub(in crate::html) cells: Vec<HeatCell>,
+    pub(in crate::html) cells: Vec<GridCell>,
     pub(in crate::html) rows_name: &'static str,
     pub(in crate::html) columns_name: &'static str,
     /// Smallest and largest positive value that the shades span; the same for every profile.
     pub(in crate::html) span: (f64, f64),
 }
 
-const TOP: f64 = 44.0;
 /// A cell narrower than this has room for a number and none for its unit.
 const NARROWEST_WITH_UNIT: f64 = 62.0;
 
@@ -36,73 +23,36 @@ impl Chart for HeatMap {
         let columns = self.columns.len().max(1) as f64;
         // Few columns on a wide page would make cells like planks.
         let cell_width = ((size.width() - left) / columns).min(size.pick(120.0, 90.0));
-        let cell_height = size.pick(34.0, 36.0);
+        let grid = Grid { left, cell: (cell_width, size.pick(34.0, 36.0)) };
         let unit = (cell_width < NARROWEST_WITH_UNIT).then(|| Unit::for_largest(self.span.1));
         let of_figures = unit.map_or(String::new(), |unit| format!("; figures in {}", unit.name));
-        svg.text((left, 14.0), "axis-name", &format!("{}{of_figures}", self.columns_name));
-        svg.text((left - 10.0, TOP - 10.0), "axis-name end", size.pick(self.rows_name, "array"));
-        for (i, name) in self.columns.iter().enumerate() {
-            svg.text((left + (i as f64 + 0.5) * cell_width, TOP - 10.0), "tick mid", name);
-        }
-        for (i, name) in self.rows.iter().enumerate() {
-            let y = TOP + (i as f64 + 0.5) * cell_height;
-            svg.text((left - 10.0, y + 4.0), "row-name end", name);
+        let rows_name = (left - 10.0, "axis-name end", size.pick(self.rows_name, "array"));
+        let columns_name = format!("{}{of_figures}", self.columns_name);
+        grid.heads(svg, &columns_name, rows_name, self.columns.iter().cloned());
+        for (row, name) in self.rows.iter().enumerate() {
+            svg.text((left - 10.0, grid.middle(row, 0).1 + 4.0), "row-name end", name);
             for column in 0..self.columns.len() {
-                let at = (left + column as f64 * cell_width, TOP + i as f64 * cell_height);
-                let cell = self.cells.iter().find(|cell| cell.row == i && cell.column == column);
-                self.cell(svg, cell, at, (cell_width, cell_height), unit);
+                match self.cells.iter().find(|cell| (cell.row, cell.column) == (row, column)) {
+                    Some(cell) => self.cell(svg, &grid, cell, unit),
+                    None => {
+                        let (x, y) = grid.middle(row, column);
+                        grid.blank(svg, (row, column), "cell missing");
+                        svg.text((x, y + 4.0), "cell-text mid muted", text::DASH);
+                    }
+                }
             }
         }
-        TOP + self.rows.len() as f64 * cell_height + 2.0
+        grid.height(self.rows.len())
     }
 }
 
 impl HeatMap {
-    fn cell(
-        &self,
-        svg: &mut Svg,
-        cell: Option<&HeatCell>,
-        at: (f64, f64),
-        size: (f64, f64),
-        unit: Option<Unit>,
-    ) {
-        let Some(HeatCell { value, flagged, tip, .. }) = cell else {
-            svg.rect((at.0 + 1.0, at.1 + 1.0), (size.0 - 2.0, size.1 - 2.0), "cell missing");
-            let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
-            svg.text((middle.0, middle.1 + 4.0), "cell-text mid muted", "–");
-            return;
-        };
-        let figure = unit.map_or_else(|| text::ns(*value), |unit| unit.short(*value));
-        let figure = format!("{figure}{}", if *flagged { "*" } else { "" });
-        draw_cell(svg, at, size, &shade(*value, self.span), (unit.is_some(), &figure), tip);
+    fn cell(&self, svg: &mut Svg, grid: &Grid, cell: &GridCell, unit: Option<Unit>) {
+        let figure = unit.map_or_else(|| text::ns(cell.value), |unit| unit.short(cell.value));
+        let figure = format!("{figure}{}", if cell.flagged { "*" } else { "" });
+        let place = (cell.row, cell.column);
+        grid.cell(svg, place, &shade(cell.value, self.span), (unit.is_some(), &figure), &cell.tip);
     }
-}
-
-/// The class of a value's shade within a span, by the logarithm.
-pub(super) fn shade(value: f64, span: (f64, f64)) -> String {
-    if value <= 0.0 {
-        return "off-scale".to_owned();
-    }
-    let (low, high) = span;
-    let share = if high > low { (value / low).ln() / (high / low).ln() } else { 0.0 };
-    format!("q{}", ((share * SHADES as f64) as usize).min(SHADES - 1))
-}
-
-/// A cell with its figure, small or not.
-pub(super) fn draw_cell(
-    svg: &mut Svg,
-    at: (f64, f64),
-    size: (f64, f64),
-    shade: &str,
-    (small, figure): (bool, &str),
-    tip: &[String],
-) {
-    let middle = (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0);
-    svg.mark(middle, "area", tip, |svg| {
-        svg.rect((at.0 + 1.0, at.1 + 1.0), (size.0 - 2.0, size.1 - 2.0), &format!("cell {shade}"));
-        let class = if small { "cell-text small mid" } else { "cell-text mid" };
-        svg.text((middle.0, middle.1 + 4.0), &format!("{class} t{shade}"), figure);
-    });
 }
 
 /// One unit for all cells, where a cell is too narrow to name its own.
@@ -143,7 +93,7 @@ mod tests {
         let map = HeatMap {
             rows: vec!["a".to_owned()],
             columns: vec!["2".to_owned(), "4".to_owned()],
-            cells: vec![HeatCell {
+            cells: vec![GridCell {
                 row: 0,
                 column: 0,
                 value: -1.0,

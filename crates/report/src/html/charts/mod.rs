@@ -4,6 +4,7 @@ mod amounts;
 mod bars;
 mod caches;
 mod dots;
+mod grid;
 mod heat_map;
 mod histogram;
 mod lines;
@@ -20,14 +21,15 @@ pub(super) use amounts::{Amount, Amounts};
 pub(super) use bars::{Bar, Operation};
 pub(super) use caches::CacheLane;
 pub(super) use dots::{Dot, Facet, MethodRows};
-pub(super) use heat_map::{HeatCell, HeatMap};
+pub(super) use grid::GridCell;
+pub(super) use heat_map::HeatMap;
 pub(super) use histogram::{Bin, Distribution, Histogram};
 pub(super) use lines::{Point, Series, any_off_axis};
 pub(super) use markers::{
     LegendItem, Look, Shape, block_item, hollow_item, idle_item, interval_item, line_item, off_axis_item,
     shape_item,
 };
-pub(super) use matrix::{Matrix, MatrixCell};
+pub(super) use matrix::Matrix;
 pub(super) use size_curve::SizeCurve;
 pub(super) use small_multiples::{OFF_AXIS, SmallMultiples};
 pub(super) use stack::{Stack, StackPart};

@@ -184,11 +184,11 @@ fn worst_error(tiers: &Tiers) -> Option<(f64, &str)> {
 /// Which tier to take for which work.
 pub(super) fn advice(subjects: Functions<'_>) -> Option<Section> {
     let intro = "Invocations of the tiers took turns, so that slow stretches of the machine met all of them.";
-    let mut section = Section::new("advice", "Which tier to take", intro);
-    section.put(studies(subjects).flat_map(|(one, tiers)| {
-        tiers.advice.iter().map(move |advice| one.prefixed(&sentence(&advice.text)))
-    }));
-    section.unless_empty()
+    Section::new("advice", "Which tier to take", intro)
+        .put(studies(subjects).flat_map(|(one, tiers)| {
+            tiers.advice.iter().map(move |advice| one.prefixed(&sentence(&advice.text)))
+        }))
+        .unless_empty()
 }
 
 /// A line as a sentence, whether or not it is written as one.

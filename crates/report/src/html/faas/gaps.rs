@@ -15,17 +15,16 @@ type Watched<'a> = (String, String, &'a Response, Timeline);
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
-    let mut section = Section::new("gaps", "When it ran and when it stood still", INTRO);
     let of_studies = studies(subjects).next().is_some();
     let all = watched(subjects);
-    section.put((!all.is_empty()).then(|| figure(&all, of_studies)));
     let timed = |response: &Response| response.timeline().is_some();
     let has = |document: &Document| match document {
         Document::Response(response) => timed(response),
         Document::Tiers(tiers) => tiers.responses().any(timed),
     };
-    section.put(subjects.lacking("gaps over time", &[THROTTLING], has));
-    section
+    Section::new("gaps", "When it ran and when it stood still", INTRO)
+        .put((!all.is_empty()).then(|| figure(&all, of_studies)))
+        .put(subjects.lacking("gaps over time", &[THROTTLING], has))
 }
 
 fn watched(subjects: Functions<'_>) -> Vec<Watched<'_>> {

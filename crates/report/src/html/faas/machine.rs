@@ -15,18 +15,18 @@ pub(super) fn section(subjects: Functions<'_>) -> Section {
     let mut section = Section::bare("machine", "The machine and the prices");
     for (one, tiers) in studies(subjects) {
         let caption = format!("The tiers, after {} ({}).", tiers.tier_set.name, tiers.tier_set.source);
-        section.put([tier_table(&one.prefixed(&caption), tiers)]);
-        section.put(priced_by(tiers).map(|sources| one.prefixed(&sources)));
+        section = section
+            .put([tier_table(&one.prefixed(&caption), tiers)])
+            .put(priced_by(tiers).map(|sources| one.prefixed(&sources)));
     }
-    section.put([if subjects.any(|document| document.tiers().is_none()) {
+    let facts = if subjects.any(|document| document.tiers().is_none()) {
         subjects.fact_table("Facts about the function and the machine", facts)
     } else {
         let facts =
             |document: &Document| document.tiers().map_or_else(Vec::new, |tiers| host::facts(&tiers.host));
         subjects.fact_table("Facts about the machine", facts)
-    }]);
-    section.put(subjects.all_reasons());
-    section
+    };
+    section.put([facts]).put(subjects.all_reasons())
 }
 
 /// The machine in a few words, as the function sees it.

@@ -11,16 +11,16 @@ use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Functions<'_>) -> Section {
-    let mut section = Section::bare("measured", "How it was measured");
-    section.put([Block::Definitions { items: definitions() }]);
-    section.put([measurements(subjects)]);
-    for (one, tiers) in studies(subjects) {
+    let of_studies = studies(subjects).flat_map(|(one, tiers)| {
         let summary = one.prefixed("Every method by tier");
         let table = by_method(&format!("{summary}: the median of the invocations’ figures."), tiers);
-        section.put(Block::folded(summary, table));
-        section.put([failures(&one.prefixed("Invocations that did not complete."), tiers)]);
-    }
-    section
+        let failures = failures(&one.prefixed("Invocations that did not complete."), tiers);
+        Block::folded(summary, table).into_iter().chain([failures.into()])
+    });
+    Section::bare("measured", "How it was measured")
+        .put([Block::Definitions { items: definitions() }])
+        .put([measurements(subjects)])
+        .put(of_studies)
 }
 
 fn definitions() -> Vec<Definition> {

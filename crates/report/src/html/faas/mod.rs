@@ -38,16 +38,13 @@ impl Subject for Document {
     }
 
     fn unavailable(&self) -> Vec<&Unavailable> {
-        let mut all: Vec<&Unavailable> = match self {
-            Document::Response(response) => response.unavailable.iter().collect(),
+        match self {
+            Document::Response(response) => distinct(&response.unavailable),
             Document::Tiers(tiers) => {
                 let of_responses = tiers.responses().flat_map(|response| &response.unavailable);
-                tiers.unavailable.iter().chain(of_responses).collect()
+                distinct(tiers.unavailable.iter().chain(of_responses))
             }
-        };
-        all.sort_unstable();
-        all.dedup();
-        all
+        }
     }
 
     fn line(&self) -> String {

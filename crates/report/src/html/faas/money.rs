@@ -25,12 +25,14 @@ pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
     let mut section = Section::new("money", "Money", INTRO);
     let priced = |tiers: &Tiers| tiers.rows.iter().any(|row| row.cost_usd.is_some());
     for (one, tiers) in studies(subjects).filter(|(_, tiers)| priced(tiers)) {
-        section.put(figure(one, tiers));
         let against = tiers.rows.iter().find_map(|row| Some(row.extra_usd.as_ref()?.against.as_str()));
-        section.put(against.map(|against| {
+        let against = against.map(|against| {
             one.prefixed(&format!("What throttling costs is what lies between a bill and {against}."))
-        }));
-        section.put([table(&one.prefixed("What a million invocations cost."), tiers)]);
+        });
+        section = section
+            .put(figure(one, tiers))
+            .put(against)
+            .put([table(&one.prefixed("What a million invocations cost."), tiers)]);
     }
     section.unless_empty()
 }

@@ -18,15 +18,14 @@ pub(super) fn section(subjects: Functions<'_>) -> Section {
     let of_responses =
         responses(subjects).filter_map(|(one, response)| Some(one.row(place(response), cells_of(response)?)));
     let rows = of_tiers.chain(of_responses);
-    let mut section = Section::new("quota", "The quota, seen from inside", INTRO);
-    section.put([Table::new("Quota and period, set and seen from inside.", "Tier", rows)]);
     let has = |document: &Document| match document {
         Document::Response(response) => cells_of(response).is_some(),
         Document::Tiers(tiers) => !tiers.quota_check.is_empty(),
     };
     let fields = [THROTTLING, Field::new("quota_check")];
-    section.put(subjects.lacking("quota, set or seen", &fields, has));
-    section
+    Section::new("quota", "The quota, seen from inside", INTRO)
+        .put([Table::new("Quota and period, set and seen from inside.", "Tier", rows)])
+        .put(subjects.lacking("quota, set or seen", &fields, has))
 }
 
 /// Relative error of what was seen.

@@ -33,9 +33,7 @@ pub(super) fn languages(subjects: Functions<'_>) -> Option<Section> {
     } else {
         "What a switch costs, by method"
     };
-    let mut section = Section::new("methods", title, METHODS);
-    section.put(bars.figure("figure-methods"));
-    section.unless_empty()
+    Section::new("methods", title, METHODS).put(bars.figure("figure-methods")).unless_empty()
 }
 
 /// What an average is called, and how it is had.
@@ -68,9 +66,7 @@ pub(super) fn places(subjects: Functions<'_>) -> Option<Section> {
         let means = at.iter().filter_map(|cost| Some((cost.one, cost.mean?)));
         bars.operation(&name("mean"), &name("mean"), means);
     }
-    let mut section = Section::new("places", "Here and deployed", PLACES);
-    section.put(bars.figure("figure-places"));
-    section.unless_empty()
+    Section::new("places", "Here and deployed", PLACES).put(bars.figure("figure-places")).unless_empty()
 }
 
 /// A chart of bars and its table, in the making.

@@ -10,10 +10,10 @@ const INTRO: &str = "The median and the mean are kept apart because a quota move
 /// The section; nothing when no tier is known.
 pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
     let costs = tier_costs(subjects);
-    let mut section = Section::new("tiers", "Switch cost by memory tier", INTRO);
-    section.put(figure(subjects, &costs));
-    section.put(own_latency(subjects));
-    section.unless_empty()
+    Section::new("tiers", "Switch cost by memory tier", INTRO)
+        .put(figure(subjects, &costs))
+        .put(own_latency(subjects))
+        .unless_empty()
 }
 
 /// Times over memory.

@@ -53,15 +53,15 @@ const CHARTS: [WorkChart; 3] = [
 /// The section; nothing when there is no study of tiers.
 pub(super) fn section(subjects: Functions<'_>) -> Option<Section> {
     let names = tier_names(subjects);
-    let title = "Switch cost and slow-down by execution time";
-    let mut section = Section::new("execution-time", title, INTRO);
-    section.put(CHARTS.iter().filter_map(|chart| figure(subjects, &names, chart)));
-    for (one, tiers) in studies(subjects) {
+    let tables = studies(subjects).filter_map(|(one, tiers)| {
         let summary = one.prefixed("Every tier and amount of work");
         let table = table(&format!("{summary}."), tiers);
-        section.put(Block::folded(summary, table));
-    }
-    section.unless_empty()
+        Block::folded(summary, table)
+    });
+    Section::new("execution-time", "Switch cost and slow-down by execution time", INTRO)
+        .put(CHARTS.iter().filter_map(|chart| figure(subjects, &names, chart)))
+        .put(tables)
+        .unless_empty()
 }
 
 /// One chart, a plot for each study and part, a line for each tier.

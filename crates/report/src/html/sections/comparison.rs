@@ -20,9 +20,10 @@ pub(super) fn section(subjects: Profiles<'_>) -> Option<Section> {
     let mut section = Section::new("comparison", "Side by side", intro);
     for other in &subjects.0[1..] {
         let comparison = compare(&first.document, &other.document);
-        section.say(comparison.summary());
-        section.put(tables(&first.name, &other.name, &comparison));
-        section.put(circumstances(&first.name, &other.name, &comparison));
+        section = section
+            .say(comparison.summary())
+            .put(tables(&first.name, &other.name, &comparison))
+            .put(circumstances(&first.name, &other.name, &comparison));
     }
     Some(section)
 }

@@ -17,14 +17,13 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     let intro = "The direct cost c1 is the time of a switch itself: two tasks hand a token back and forth, and the time that one \
                  task needs for the same system calls without a switch is subtracted. On one CPU the two tasks take turns; on \
                  two CPUs the figure is the time to wake a task on the other one.";
-    let mut section = Section::new("direct", "Direct cost by method and placement", intro);
     let rows = rows(subjects);
-    section.put((!rows.is_empty()).then(|| figure(subjects, &rows)));
-    section.put(subjects.missing("direct cost", ProfilePart::Direct, |p| !p.direct.is_empty()));
     let measured = subjects.iter().filter(|one| !one.of.direct.is_empty());
     let reasons = reasons(measured, |field| ProfilePart::of(field).contains(&ProfilePart::Direct));
-    section.put((!reasons.is_empty()).then(|| Notice::new("What could not be measured here:", reasons)));
-    section
+    Section::new("direct", "Direct cost by method and placement", intro)
+        .put((!rows.is_empty()).then(|| figure(subjects, &rows)))
+        .put(subjects.missing("direct cost", ProfilePart::Direct, |p| !p.direct.is_empty()))
+        .put((!reasons.is_empty()).then(|| Notice::new("What could not be measured here:", reasons)))
 }
 
 /// The rows of all profiles in reading order; the profiles of one condition stand together.

@@ -7,9 +7,8 @@ use crate::html::prelude::*;
 
 /// The section: the machine of each subject.
 pub(in crate::html) fn section<T: Subject>(subjects: Subjects<'_, T>, host: fn(&T) -> &Host) -> Section {
-    let mut section = Section::bare("machine", "The machine");
-    section.put([subjects.fact_table("Facts about the machine", |subject| facts(host(subject)))]);
-    section
+    Section::bare("machine", "The machine")
+        .put([subjects.fact_table("Facts about the machine", |subject| facts(host(subject)))])
 }
 
 const UNSAID: &str = "the machine does not say";

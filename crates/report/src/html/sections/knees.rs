@@ -13,12 +13,11 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
                  that it rises, and when one array alone outgrows the cache it levels off, as the lone task misses as often \
                  (Li, Ding and Shen 2007, section 3.1). The borders found in the measured curve are set beside the caches the \
                  machine reports; one agrees when it lies within a factor of two of what a cache predicts.";
-    let mut section = Section::new("knees", "Do the borders agree with the caches?", intro);
-    section.put(subjects.iter().filter_map(|one| Some(one.prefixed(&verdict(one.of)?))));
-    section.put([knees(subjects), regions(subjects)]);
     let has = |p: &Profile| !p.knees.is_empty() || !p.regions.is_empty();
-    section.put(subjects.missing("regions of the curve", ProfilePart::Regions, has));
-    section
+    Section::new("knees", "Do the borders agree with the caches?", intro)
+        .put(subjects.iter().filter_map(|one| Some(one.prefixed(&verdict(one.of)?))))
+        .put([knees(subjects), regions(subjects)])
+        .put(subjects.missing("regions of the curve", ProfilePart::Regions, has))
 }
 
 fn verdict(profile: &Profile) -> Option<String> {

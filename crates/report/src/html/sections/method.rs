@@ -7,8 +7,8 @@ use crate::html::prelude::*;
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
     let intro = "Noise on a computer is one-sided: nothing makes a switch faster than the machine allows, and much makes it \
          slower. So each figure is given twice, as it was met and as it would be undisturbed.";
-    let mut section = Section::new("method", "How it was measured", intro);
-    section.put([Block::Definitions {
+    Section::new("method", "How it was measured", intro)
+        .put([Block::Definitions {
         items: vec![
             Definition::new(
                 "Batches and their baseline",
@@ -37,16 +37,15 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
                  figure at or below zero is flagged, never set to zero.",
             ),
         ],
-    }]);
-    section.heading("Sources");
-    section.say(
+    }])
+        .heading("Sources")
+        .say(
         "Direct and total cost by two pipes: C. Li, C. Ding, K. Shen, “Quantifying the cost of context switch”, ExpCS \
          2007. The ring of processes: L. McVoy, C. Staelin, “lmbench: portable tools for performance analysis”, USENIX \
          1996. Pipes as a measure of switches: J. Ousterhout, “Why aren’t operating systems getting faster as fast as \
          hardware?”, USENIX 1990. Threads, conditions and futexes: E. Bendersky, “Measuring context switching and \
          memory overheads for Linux threads”, 2018.",
-    );
-    section
+    )
 }
 
 fn low_quantile(subjects: Profiles<'_>) -> String {

@@ -9,15 +9,14 @@ use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
-    let mut section = Section::bare("noise", "Noise");
-    section.put(subjects.iter().map(|one| one.prefixed(&summary(one.of))));
-    section.put([subjects.fact_table("The run and its clock", run)]);
-    section.heading("Flagged figures");
-    section.put(flags(subjects));
-    section.heading("Not measured, and why");
     let nothing = "Everything that was asked for could be measured.";
-    section.put([subjects.unavailable("What could not be measured").or(nothing)]);
-    section
+    Section::bare("noise", "Noise")
+        .put(subjects.iter().map(|one| one.prefixed(&summary(one.of))))
+        .put([subjects.fact_table("The run and its clock", run)])
+        .heading("Flagged figures")
+        .put(flags(subjects))
+        .heading("Not measured, and why")
+        .put([subjects.unavailable("What could not be measured").or(nothing)])
 }
 
 fn summary(profile: &Profile) -> String {

@@ -13,17 +13,16 @@ use crate::wording::headline;
 pub(super) fn section(subjects: Profiles<'_>) -> Section {
     let intro = "What a switch costs is easier to judge beside what a program does anyway: enter the kernel, start a thread, start \
                  a process.";
-    let mut section = Section::new("references", "For scale: other operations", intro);
     let operations = operations(subjects);
-    section.put((!operations.is_empty()).then(|| figure(subjects, &operations)));
     let has = |profile: &Profile| {
         let references = &profile.references;
         [&references.syscall_ns, &references.fork_ns, &references.thread_create_ns]
             .iter()
             .any(|one| one.is_some())
     };
-    section.put(subjects.missing("reference operation", ProfilePart::References, has));
-    section
+    Section::new("references", "For scale: other operations", intro)
+        .put((!operations.is_empty()).then(|| figure(subjects, &operations)))
+        .put(subjects.missing("reference operation", ProfilePart::References, has))
 }
 
 /// An operation, whether it is a switch, and its estimate in each profile that has it.

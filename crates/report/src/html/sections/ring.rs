@@ -12,12 +12,11 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     let intro = "A token goes round a ring of processes joined by pipes; each sums an array of its own before it passes the \
          token on, as in lmbench’s lat_ctx. The cost rises where the processes’ arrays together outgrow a cache: the \
          number of processes times the size of an array.";
-    let mut section = Section::new("ring", "A ring of processes", intro);
     let has = |profile: &Profile| !profile.ring.is_empty();
-    section.put(subjects.iter().filter(|one| has(one.of)).map(|one| heat_map(subjects, one)));
-    section.put(curves(subjects));
-    section.put(subjects.missing("ring of processes", ProfilePart::Ring, has));
-    section
+    Section::new("ring", "A ring of processes", intro)
+        .put(subjects.iter().filter(|one| has(one.of)).map(|one| heat_map(subjects, one)))
+        .put(curves(subjects))
+        .put(subjects.missing("ring of processes", ProfilePart::Ring, has))
 }
 
 fn array(bytes: u64) -> String {
@@ -34,7 +33,7 @@ fn heat_map(subjects: Profiles<'_>, one: One<'_, Profile>) -> Figure {
     let counts = distinct(rows.iter().map(|row| row.processes));
     let all = subjects.iter().flat_map(|one| &one.of.ring);
     let cells = rows.iter().filter_map(|row| {
-        Some(HeatCell {
+        Some(GridCell {
             row: sizes.iter().position(|size| *size == row.array_bytes)?,
             column: counts.iter().position(|count| *count == row.processes)?,
             value: row.switch_cost_ns.median,

@@ -14,11 +14,10 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
     let intro = "A task that comes back finds its data pushed out of the caches by the other. The total cost c2 includes that: each \
          of two tasks walks through an array of its own between the switches, and the time one task needs for one array \
          is subtracted. The indirect cost is what remains beyond c1.";
-    let mut section = Section::new("total", "Total and indirect cost over array size", intro);
     let has = |profile: &Profile| sequential(&profile.total).next().is_some();
-    section.put(subjects.any(has).then(|| figure(subjects)));
-    section.put(subjects.missing("sequential c2 curve", ProfilePart::Total, has));
-    section
+    Section::new("total", "Total and indirect cost over array size", intro)
+        .put(subjects.any(has).then(|| figure(subjects)))
+        .put(subjects.missing("sequential c2 curve", ProfilePart::Total, has))
 }
 
 /// The rows whose arrays are walked from end to end.

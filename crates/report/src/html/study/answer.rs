@@ -64,12 +64,10 @@ fn no_advice(study: &Study) -> &'static str {
 /// Everything there is to change.
 pub(super) fn advice(subjects: Studies<'_>) -> Option<Section> {
     let intro = "Each from runs that took turns; the chance that a study of alike settings gives any advice is at most the level that is named.";
-    let mut section = Section::new("advice", "What to change", intro);
     let advised = |one: One<'_, Study>| -> Vec<String> {
         one.of.advice.iter().map(|advice| one.prefixed(&advised(advice))).collect()
     };
-    section.put(subjects.iter().flat_map(advised));
-    section.unless_empty()
+    Section::new("advice", "What to change", intro).put(subjects.iter().flat_map(advised)).unless_empty()
 }
 
 /// The key figures.

@@ -37,10 +37,10 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
     let caption = "Interrupts a second while models ran, by line.";
     let table = Table::new(caption, "Line", rows);
     let intro = "They are everybody’s on the machine, not only the models’.";
-    let mut section = Section::new("interrupts", "Interrupts by line", intro);
     let figure = |chart| Figure::new("figure-interrupt-lines", caption, caption, table, chart);
-    section.put(chart.some().map(figure).map(|figure| figure.legend(subjects.legend())));
-    section.unless_empty()
+    Section::new("interrupts", "Interrupts by line", intro)
+        .put(chart.some().map(figure).map(|figure| figure.legend(subjects.legend())))
+        .unless_empty()
 }
 
 /// How often each line came by the second, over all runs that tell.

@@ -30,10 +30,7 @@ impl Subject for Study {
 
     fn unavailable(&self) -> Vec<&Unavailable> {
         let of_runs = self.runs.iter().flat_map(|run| &run.unavailable);
-        let mut all: Vec<&Unavailable> = self.unavailable.iter().chain(of_runs).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        distinct(self.unavailable.iter().chain(of_runs))
     }
 
     fn line(&self) -> String {
@@ -71,9 +68,7 @@ impl Subject for Study {
         sections.push(over_time::section(subjects));
         sections.extend(interrupts::section(subjects));
         sections.push(runs::section(subjects));
-        let mut machine = host::section(subjects, |study| &study.host);
-        machine.put(subjects.all_reasons());
-        sections.push(machine);
+        sections.push(host::section(subjects, |study| &study.host).put(subjects.all_reasons()));
         sections
     }
 

@@ -49,9 +49,8 @@ fn section(
     let chosen = subjects.iter().flat_map(|one| one.of.chosen()).map(|summary| &summary.workload);
     let workloads = distinct(chosen.filter(|workload| belongs(workload)));
     let intro = "Each model under the settings with the largest median of images a second, or, where runs were disturbed, under those that ran first. A switch is voluntary when a thread waits, involuntary when it could have gone on.";
-    let mut section = Section::new(id, title, intro);
-    section.put(CHARTS.iter().filter_map(|chart| figure(subjects, &workloads, id, chart)));
-    (!workloads.is_empty()).then_some(section)
+    let figures = CHARTS.iter().filter_map(|chart| figure(subjects, &workloads, id, chart));
+    (!workloads.is_empty()).then(|| Section::new(id, title, intro).put(figures))
 }
 
 /// Number and name, as the study has them.

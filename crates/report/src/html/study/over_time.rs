@@ -30,14 +30,16 @@ const OVER_TIME: Field = Field::new("over_time");
 /// The section.
 pub(super) fn section(subjects: Studies<'_>) -> Section {
     let intro = "Runs stand one after the other as they were made, without the time between them.";
-    let mut section = Section::new("over-time", "Processes and interrupts", intro);
-    for one in subjects.iter() {
-        one.name().into_iter().for_each(|name| section.heading(name));
-        section.put(figure(one));
-    }
     let has = |study: &Study| study.runs.iter().any(|run| run.over_time.is_some());
-    section.put(subjects.lacking("figures over time", &[OVER_TIME], has));
-    section
+    let blocks = subjects.iter().flat_map(|one| {
+        let heading = one.name().map(|text| Block::Heading { text });
+        heading.into_iter().chain(figure(one).map(Block::from))
+    });
+    Section::new("over-time", "Processes and interrupts", intro).put(blocks).put(subjects.lacking(
+        "figures over time",
+        &[OVER_TIME],
+        has,
+    ))
 }
 
 /// A run with what changed while it went on, and where each of its samples begins and ends, ns.

@@ -12,9 +12,7 @@ pub(super) fn section(subjects: Studies<'_>) -> Section {
     let row = |one: One<'_, Study>, run: &Run| one.row(label(&run.workload), cells(run));
     let rows = subjects.rows(|study| &study.runs, row);
     let table = Table::new("Every run, in the order they were made.", "Model", rows);
-    let mut section = Section::bare("runs", "Runs");
-    section.put([table.sortable()]);
-    section
+    Section::bare("runs", "Runs").put([table.sortable()])
 }
 
 fn cells(run: &Run) -> Vec<Cell> {

@@ -25,11 +25,12 @@ pub(super) fn section(subjects: Studies<'_>) -> Option<Section> {
             let of_workload = one.of.summaries.iter().filter(|summary| summary.workload == *workload);
             let summaries: Vec<&Summary> = of_workload.collect();
             let id = format!("{}-{}", one.index, workload.slug);
-            section.heading(one.prefixed(&label(workload)));
-            section.put(latency::over_threads(one, &summaries, &id));
-            section.put(latency::against_switches(one, &summaries, &id));
-            section.put(switches(&summaries, &id));
-            section.put([table(&summaries)]);
+            section = section
+                .heading(one.prefixed(&label(workload)))
+                .put(latency::over_threads(one, &summaries, &id))
+                .put(latency::against_switches(one, &summaries, &id))
+                .put(switches(&summaries, &id))
+                .put([table(&summaries)]);
         }
     }
     section.unless_empty()

@@ -14,10 +14,10 @@ const MOST: usize = 200;
 pub(super) fn section(subjects: Traces<'_>) -> Option<Section> {
     let intro = "Each control group has the sums of its own tasks; those of groups below it are not in them. A dash under “throttled” is a group \
                  without a quota. The waits of a throttled group include the time for which its quota stopped its tasks.";
-    let mut section = Section::new("control-groups", "Control groups", intro);
     let several = subjects.iter().filter(|one| one.of.trace.cgroups.len() > 1);
-    section.put(several.map(|one| table(&one.of.trace.cgroups, &one.prefixed("Control groups"))));
-    section.unless_empty()
+    Section::new("control-groups", "Control groups", intro)
+        .put(several.map(|one| table(&one.of.trace.cgroups, &one.prefixed("Control groups"))))
+        .unless_empty()
 }
 
 fn table(cgroups: &[CgroupRow], title: &str) -> Table {

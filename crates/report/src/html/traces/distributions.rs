@@ -61,18 +61,17 @@ const COST: [Field; 2] = [fields::SWITCHES_COST_NS, fields::TASKS_SWITCH_COST_NS
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "The area of a bar shows how many of the values lie in it, on this axis of time. A \
                  percentile is the middle of the class it lies in; the longest is as it was measured.";
-    let mut section = Section::new("distributions", "Waits, slices and costs", intro);
-    section.put(DISTRIBUTED.iter().filter_map(|kind| figure(subjects, kind)));
     let has = |priced: &PricedTrace| !priced.trace.histograms.is_empty();
-    section.put(subjects.lacking("distributions", &WAITS, has));
     let no_cost =
         |priced: &PricedTrace| has(priced) && priced.trace.histograms.iter().all(|row| row.metric != "cost");
-    section.put(subjects.iter().filter(|one| no_cost(one.of)).map(|one| {
+    Section::new("distributions", "Waits, slices and costs", intro)
+        .put(DISTRIBUTED.iter().filter_map(|kind| figure(subjects, kind)))
+        .put(subjects.lacking("distributions", &WAITS, has))
+        .put(subjects.iter().filter(|one| no_cost(one.of)).map(|one| {
         let text =
             "The cost of single switches is not known: this Trace holds no figures that were measured in place.";
         Notice::new(one.prefixed(text), one.reasons(&COST))
-    }));
-    section
+    }))
 }
 
 /// The classes of a distribution, ascending, four an octave at most.
@@ -123,19 +122,17 @@ fn figure(subjects: Traces<'_>, kind: &Distributed) -> Option<Figure> {
                 continue;
             }
             let total: u64 = classes.iter().map(|class| class.2).sum();
-            let mut before = 0;
-            for (from, to, count) in &classes {
-                before += count;
+            rows.extend(up_to(&classes).map(|((from, to, count), before)| {
                 let share = |part: u64| text::percent(part as f64 / total as f64);
                 let cells = vec![
-                    Cell::number("To", text::ns(*to as f64)),
+                    Cell::number("To", text::ns(to as f64)),
                     Cell::text("Of", *name),
-                    Cell::number("Count", text::count(*count)),
-                    Cell::number("Share", share(*count)),
+                    Cell::number("Count", text::count(count)),
+                    Cell::number("Share", share(count)),
                     Cell::number("Up to here", share(before)),
                 ];
-                rows.push(one.row(text::ns(*from as f64), cells));
-            }
+                one.row(text::ns(from as f64), cells)
+            }));
             all.push(Distribution {
                 title: format!("{}: {} {}", one.prefixed(name), text::count(total), kind.values),
                 colour: one.look(series).class(),
@@ -151,23 +148,26 @@ fn figure(subjects: Traces<'_>, kind: &Distributed) -> Option<Figure> {
         .then(|| Figure::new(kind.id, kind.caption, &label, table, &chart).legend(subjects.legend()))
 }
 
+/// The classes, each with the count of all up to its end.
+fn up_to(classes: &[Class]) -> impl Iterator<Item = (Class, u64)> {
+    classes.iter().scan(0, |before, class| {
+        *before += class.2;
+        Some((*class, *before))
+    })
+}
+
 fn bins(classes: &[Class], total: u64, values: &str) -> Vec<Bin> {
-    let mut before = 0;
-    classes
-        .iter()
-        .map(|(from, to, count)| {
-            before += count;
-            let share = *count as f64 / total as f64;
-            let doublings = (*to as f64 / *from as f64).log2();
-            let tip = vec![
-                text::ns_range(*from as f64, *to as f64),
-                format!("{} of the {values}", text::percent(share)),
-                format!("{} {values}", text::count(*count)),
-                format!("{} at most {}", text::percent(before as f64 / total as f64), text::ns(*to as f64)),
-            ];
-            Bin { from: *from as f64, to: *to as f64, density: share / doublings.max(1e-9), tip }
-        })
-        .collect()
+    let bin = |((from, to, count), before): (Class, u64)| {
+        let (from, to, share) = (from as f64, to as f64, count as f64 / total as f64);
+        let tip = vec![
+            text::ns_range(from, to),
+            format!("{} of the {values}", text::percent(share)),
+            format!("{} {values}", text::count(count)),
+            format!("{} at most {}", text::percent(before as f64 / total as f64), text::ns(to)),
+        ];
+        Bin { from, to, density: share / (to / from).log2().max(1e-9), tip }
+    };
+    up_to(classes).map(bin).collect()
 }
 
 #[cfg(test)]

@@ -47,15 +47,14 @@ const FIGURES: [InterruptFigure; 2] = [
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "Hardware interrupts stop whatever runs; soft interrupts are the work they leave for later. They are everybody’s on the \
                  machine, not only the recorded tasks’.";
-    let mut section = Section::new("interrupts", "Interrupts", intro);
     let lines = lines(subjects);
-    section.put(FIGURES.iter().filter_map(|kind| figure(subjects, &lines, kind)));
     let has = |priced: &PricedTrace| !priced.trace.interrupts.is_empty();
-    section.put(subjects.lacking("interrupts", &[fields::INTERRUPTS], has));
     let timed =
         |priced: &PricedTrace| !has(priced) || priced.trace.interrupts.iter().any(|row| row.ns.is_some());
-    section.put(subjects.lacking("time in interrupts", &[fields::INTERRUPTS_NS], timed));
-    section
+    Section::new("interrupts", "Interrupts", intro)
+        .put(FIGURES.iter().filter_map(|kind| figure(subjects, &lines, kind)))
+        .put(subjects.lacking("interrupts", &[fields::INTERRUPTS], has))
+        .put(subjects.lacking("time in interrupts", &[fields::INTERRUPTS_NS], timed))
 }
 
 /// The sums over processors by line. Rows of single processors count where there is no row for all.

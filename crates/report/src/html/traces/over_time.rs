@@ -27,13 +27,14 @@ type Points<'a> = (One<'a, PricedTrace>, Vec<IntervalRow>);
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let points: Vec<Points<'_>> =
         subjects.iter().map(|one| (one, timeline::points(&one.of.trace.intervals))).collect();
-    let mut section = Section::bare("over-time", "Over time");
-    section.put(
-        CHARTS.iter().filter_map(|(id, caption, metrics)| figure(subjects, &points, id, caption, metrics)),
-    );
     let has = |priced: &PricedTrace| !priced.trace.intervals.is_empty();
-    section.put(subjects.lacking("figures over time", &[fields::INTERVALS], has));
-    section
+    Section::bare("over-time", "Over time")
+        .put(
+            CHARTS
+                .iter()
+                .filter_map(|(id, caption, metrics)| figure(subjects, &points, id, caption, metrics)),
+        )
+        .put(subjects.lacking("figures over time", &[fields::INTERVALS], has))
 }
 
 fn figure(

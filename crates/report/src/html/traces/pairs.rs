@@ -87,18 +87,19 @@ const WAKES: Relation = Relation {
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let mut section = Section::bare("pairs", "Who preempts and wakes whom");
     for kind in [&PREEMPTIONS, &WAKES] {
-        section.heading(kind.heading);
         let pairs = |priced: &PricedTrace| (kind.pairs)(&priced.trace);
         let some = subjects.iter().map(|one| (one, pairs(one.of))).filter(|(_, pairs)| !pairs.is_empty());
-        section.put(some.map(|(one, pairs)| figure(subjects, one, kind, &pairs)));
         let fields = slice::from_ref(&kind.field);
         // Nothing counted is a finding; nothing countable has a reason.
         let seen = |priced: &PricedTrace| {
             !pairs(priced).is_empty() || !priced.unavailable().iter().any(|row| row.field.is_of(fields))
         };
-        section.put(subjects.lacking("such pairs", fields, seen));
         let none = subjects.iter().filter(|one| seen(one.of) && pairs(one.of).is_empty());
-        section.put(none.map(|one| one.prefixed(&format!("No task {} another.", kind.verb))));
+        section = section
+            .heading(kind.heading)
+            .put(some.map(|(one, pairs)| figure(subjects, one, kind, &pairs)))
+            .put(subjects.lacking("such pairs", fields, seen))
+            .put(none.map(|one| one.prefixed(&format!("No task {} another.", kind.verb))));
     }
     section
 }
@@ -173,7 +174,8 @@ fn square(kind: &Relation, pairs: &[ThreadPair], names: &Names<'_>, most: usize)
     }
     let cell = |((row, column), count): ((usize, usize), u64)| {
         let who = format!("{} {} {}", shown[row], kind.verb, shown[column]);
-        MatrixCell { row, column, count, tip: vec![who, format!("{} times", text::count(count))] }
+        let tip = vec![who, format!("{} times", text::count(count))];
+        GridCell { row, column, value: count as f64, flagged: false, tip }
     };
     let cells = sums.into_iter().map(cell).collect();
     Matrix { names: shown, cells, rows_name: kind.from, columns_name: kind.to.to_lowercase() }

@@ -57,11 +57,10 @@ impl Times {
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let all: Vec<(One<'_, PricedTrace>, Times)> =
         subjects.iter().flat_map(|one| times_of(one.of).into_iter().map(move |times| (one, times))).collect();
-    let mut section = Section::bare("processors", "What the CPUs did");
-    section.put((!all.is_empty()).then(|| figure(subjects, &all)));
     let has = |priced: &PricedTrace| !times_of(priced).is_empty();
-    section.put(subjects.lacking("time of processors by use", &CPU_TIME, has));
-    section
+    Section::bare("processors", "What the CPUs did")
+        .put((!all.is_empty()).then(|| figure(subjects, &all)))
+        .put(subjects.lacking("time of processors by use", &CPU_TIME, has))
 }
 
 fn times_of(priced: &PricedTrace) -> Vec<Times> {

@@ -8,18 +8,17 @@ use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Traces<'_>) -> Section {
-    let mut section = Section::bare("recording", "How it was recorded");
-    section.put([subjects.fact_table("The recording", |priced| facts(&priced.trace.header))]);
-    section.heading("Events lost");
-    section.put(subjects.iter().filter_map(|one| Some(one.prefixed(nothing_lost(&one.of.trace.header)?))));
-    section.put([lost(subjects)]);
-    section.heading("Our counts beside the kernel’s");
-    section.put([reconciliation(subjects)]);
-    section.heading("Where each column comes from");
-    section.put([sources(subjects)]);
-    section.heading("Not recorded, and why");
-    section.put([subjects.unavailable("What could not be recorded").or("Everything could be recorded.")]);
-    section
+    Section::bare("recording", "How it was recorded")
+        .put([subjects.fact_table("The recording", |priced| facts(&priced.trace.header))])
+        .heading("Events lost")
+        .put(subjects.iter().filter_map(|one| Some(one.prefixed(nothing_lost(&one.of.trace.header)?))))
+        .put([lost(subjects)])
+        .heading("Our counts beside the kernel’s")
+        .put([reconciliation(subjects)])
+        .heading("Where each column comes from")
+        .put([sources(subjects)])
+        .heading("Not recorded, and why")
+        .put([subjects.unavailable("What could not be recorded").or("Everything could be recorded.")])
 }
 
 fn facts(header: &Header) -> Vec<(&'static str, String)> {

@@ -12,12 +12,11 @@ const PRESSURE: [Field; 3] = [fields::PRESSURE, fields::CGROUP_CPU_PRESSURE, fie
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "Pressure is the time in which at least one task (some), or every one (full), waited for a resource; it is the whole \
                  machine’s, or the control group’s that was recorded. A quota stops a control group until its next period.";
-    let mut section = Section::new("stalls", "Pressure and throttling", intro);
-    section.put([pressure(subjects)]);
     let has = |priced: &PricedTrace| !priced.trace.header.totals.pressure.is_empty();
-    section.put(subjects.lacking("pressure", &PRESSURE, has));
-    section.put(subjects.iter().map(|one| one.prefixed(&throttling(one.of))));
-    section
+    Section::new("stalls", "Pressure and throttling", intro)
+        .put([pressure(subjects)])
+        .put(subjects.lacking("pressure", &PRESSURE, has))
+        .put(subjects.iter().map(|one| one.prefixed(&throttling(one.of))))
 }
 
 fn pressure(subjects: Traces<'_>) -> Table {

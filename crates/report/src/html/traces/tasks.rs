@@ -17,15 +17,14 @@ const MOST: usize = 200;
 pub(super) fn section(subjects: Traces<'_>) -> Section {
     let intro = "The tasks whose switches cost most come first. A wait is time in which a task was ready and had no CPU; a slice is time \
          on a CPU without a switch; the working set is the memory used in one, at most. Refilling caches is a range from nothing to the most it can be.";
-    let mut section = Section::new("tasks", "Tasks", intro);
     let has = |priced: &PricedTrace| priced.trace.tasks.iter().any(|task| task.in_scope);
-    section.put(subjects.iter().map(|one| table(one.of, &one.prefixed("Tasks"))));
-    section.put(subjects.lacking("tasks", &[fields::TASKS], has));
-    section.put(subjects.iter().filter(|one| has(one.of)).filter_map(|one| {
-        let reasons = one.reasons(&IN_THE_TABLE);
-        (!reasons.is_empty()).then(|| Notice::new(one.prefixed("Not known of these tasks:"), reasons))
-    }));
-    section
+    Section::new("tasks", "Tasks", intro)
+        .put(subjects.iter().map(|one| table(one.of, &one.prefixed("Tasks"))))
+        .put(subjects.lacking("tasks", &[fields::TASKS], has))
+        .put(subjects.iter().filter(|one| has(one.of)).filter_map(|one| {
+            let reasons = one.reasons(&IN_THE_TABLE);
+            (!reasons.is_empty()).then(|| Notice::new(one.prefixed("Not known of these tasks:"), reasons))
+        }))
 }
 
 /// A task and its bill.

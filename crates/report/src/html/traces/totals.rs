@@ -11,9 +11,8 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
     let title = if subjects.several() { "Side by side" } else { "In all" };
     let intro = "A range holds the true cost: at its lower end caches need no refilling after a switch, at its upper end all that a \
                  task can touch between two switches is gone.";
-    let mut section = Section::new("totals", title, intro);
-    section.put([subjects.fact_table("The bill", bill), subjects.fact_table("What was counted", counts)]);
-    section
+    Section::new("totals", title, intro)
+        .put([subjects.fact_table("The bill", bill), subjects.fact_table("What was counted", counts)])
 }
 
 fn bill(priced: &PricedTrace) -> Vec<(&'static str, String)> {
