@@ -89,7 +89,12 @@ impl TextTable {
 
     /// The table with two spaces before each line.
     pub fn indented(&self) -> String {
-        self.to_string().lines().map(|line| format!("{}\n", format!("  {line}").trim_end())).collect()
+        let mut text = String::new();
+        for line in self.to_string().lines() {
+            text.push_str(format!("  {line}").trim_end());
+            text.push('\n');
+        }
+        text
     }
 }
 

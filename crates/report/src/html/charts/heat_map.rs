@@ -32,13 +32,13 @@ impl Chart for HeatMap {
         for (row, name) in self.rows.iter().enumerate() {
             svg.text((left - 10.0, grid.middle(row, 0).1 + 4.0), "row-name end", name);
             for column in 0..self.columns.len() {
-                match self.cells.iter().find(|cell| (cell.row, cell.column) == (row, column)) {
-                    Some(cell) => self.cell(svg, &grid, cell, unit),
-                    None => {
-                        let (x, y) = grid.middle(row, column);
-                        grid.blank(svg, (row, column), "cell missing");
-                        svg.text((x, y + 4.0), "cell-text mid muted", text::DASH);
-                    }
+                let here = |cell: &&GridCell| (cell.row, cell.column) == (row, column);
+                if let Some(cell) = self.cells.iter().find(here) {
+                    self.cell(svg, &grid, cell, unit);
+                } else {
+                    let (x, y) = grid.middle(row, column);
+                    grid.blank(svg, (row, column), "cell missing");
+                    svg.text((x, y + 4.0), "cell-text mid muted", text::DASH);
                 }
             }
         }
