@@ -1,5 +1,6 @@
 //! What is asked of a recording.
 
+use crate::system::Cgroup;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -93,6 +94,29 @@ pub enum Target {
     Cgroup(String),
     /// All.
     Machine,
+}
+
+/// The running tasks of a target, as far as it names them beforehand.
+#[derive(Clone, Debug)]
+pub(crate) enum TargetTasks {
+    /// All of the machine.
+    All,
+    /// Those of these processes; none yet of a command.
+    Processes(Vec<u32>),
+    /// Those of a control group, by its folder.
+    Group(PathBuf),
+}
+
+impl TargetTasks {
+    /// Those of the target; `group` is its control group.
+    pub(crate) fn of(target: &Target, group: Option<&Cgroup>) -> Self {
+        match (target, group) {
+            (Target::Machine, _) => Self::All,
+            (Target::Cgroup(_), Some(group)) => Self::Group(PathBuf::from(&group.folder)),
+            (Target::Processes(pids), _) => Self::Processes(pids.clone()),
+            (Target::Command(_) | Target::Cgroup(_), _) => Self::Processes(Vec::new()),
+        }
+    }
 }
 
 /// What is done with what is seen.

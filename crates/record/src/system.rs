@@ -25,16 +25,15 @@ mod tests;
 pub use cgroup::{Cgroup, CgroupError};
 pub use cgroups::{CgroupReading, Cgroups};
 pub use counter_table::{CounterRow, CounterTable};
-pub use cpu_stat::{CgroupCounters, Throttling};
+pub use cpu_stat::CgroupCounters;
 pub use difference::{Difference, difference};
 pub(crate) use hierarchy::Hierarchy;
 pub use pressure::{Pressure, Resource};
-pub use stat::CpuTimes;
 
 use crate::{clock, files};
 use std::collections::BTreeMap;
 use std::path::Path;
-use swtch_trace::model::Unavailable;
+use swtch_trace::model::{CpuTime, Unavailable};
 
 /// How much of the counters to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +51,9 @@ pub struct Snapshot {
     /// When, on the monotonic clock: right before `/proc/stat` was read.
     pub monotonic_ns: u64,
     /// Times of all processors together, also of those that are off by now.
-    pub total: CpuTimes,
+    pub total: CpuTime,
     /// Times of each processor that is on.
-    pub cpus: BTreeMap<u32, CpuTimes>,
+    pub cpus: BTreeMap<u32, CpuTime>,
     /// Context switches of the whole machine.
     pub context_switches: Option<u64>,
     /// Hardware interrupts of the whole machine, architecture's own among them.

@@ -1,12 +1,11 @@
 //! Tasks that are there already, as `/proc` names them.
 
+use crate::sources::procfs::parse;
 use crate::system::Hierarchy;
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use swtch_trace::accumulate::{Accumulator, TaskInfo};
-
-/// Flag of a kernel thread in `/proc/PID/stat` (include/linux/sched.h, v6.18).
-const PF_KTHREAD: u64 = 0x0020_0000;
 
 /// A task by its number, if it is still there. `hierarchy` is that of its control group.
 pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> {
@@ -20,7 +19,8 @@ pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> 
         pid: field("Tgid:")?,
         parent_pid: field("PPid:"),
         comm: fs::read_to_string(format!("{folder}/comm")).ok()?.trim_end().to_owned(),
-        kernel_thread: is_kernel_thread(&folder),
+        kernel_thread: fs::read(format!("{folder}/stat"))
+            .is_ok_and(|text| parse::stat(&text).is_some_and(|stat| stat.is_kernel_thread())),
         group: hierarchy.and_then(|hierarchy| group(tid, hierarchy)),
     })
 }
@@ -56,12 +56,6 @@ pub(crate) fn regroup(accumulator: &mut Accumulator, hierarchy: Option<&Hierarch
     }
 }
 
-fn is_kernel_thread(folder: &str) -> bool {
-    let stat = fs::read_to_string(format!("{folder}/stat")).unwrap_or_default();
-    let flags = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(6)?.parse::<u64>().ok());
-    flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
-}
-
 /// Whether a task has this number.
 pub(crate) fn is_there(tid: u32) -> bool {
     Path::new(&format!("/proc/{tid}")).exists()
@@ -69,8 +63,20 @@ pub(crate) fn is_there(tid: u32) -> bool {
 
 /// Whether a process is there and has not ended; one that waits to be collected has ended.
 pub(crate) fn exists(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['Z', 'X']))
+    let text = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    parse::stat(&text).is_some_and(|stat| !stat.is_over())
+}
+
+/// Adds to `members`, processes, those that descend from them, of all processes and their parents. What is left are strangers.
+pub(crate) fn adopt(members: &mut HashSet<u32>, strangers: &mut Vec<(u32, u32)>) {
+    // A child may have a smaller number than its parent, since numbers begin again: until nothing more is found.
+    loop {
+        let before = strangers.len();
+        strangers.retain(|(pid, parent)| !(members.contains(parent) && members.insert(*pid)));
+        if strangers.len() == before {
+            return;
+        }
+    }
 }
 
 /// Numbers of the threads of a process.

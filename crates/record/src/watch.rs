@@ -10,6 +10,7 @@ mod machine;
 #[cfg(test)]
 mod tests;
 
+pub use crate::session::Counted;
 pub use groups::GroupUse;
 pub use guard::CHECKED;
 pub use machine::{MachineDelta, MachineWatch};

@@ -7,13 +7,13 @@ mod curve;
 mod process;
 
 use crate::clock::{cpu_ns_of, monotonic_ns};
-use crate::options::Target;
-use crate::system::Cgroup;
+use crate::options::TargetTasks;
+use crate::task_info;
 use curve::{Curve, CurvePoint, WINDOWS_US};
-use process::{Stat, look, stat, tracks_writes};
+use process::{ProcessStat, look, stat, tracks_writes};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -35,28 +35,6 @@ const MOST_KEPT: usize = 4096;
 const PAUSE: Duration = Duration::from_millis(5);
 /// Fewer ticks do not say how time was divided between program and kernel.
 const LEAST_TICKS: u64 = 10;
-
-/// The processes whose memory is looked at.
-#[derive(Clone, Debug)]
-pub(crate) enum ProcessSet {
-    All,
-    /// These processes and what descends from them.
-    Descendants(Vec<u32>),
-    /// A control group's folder.
-    Group(PathBuf),
-}
-
-impl ProcessSet {
-    /// Those of the target; a command's process is known only when it is there.
-    pub(crate) fn of(target: &Target, group: Option<&Cgroup>) -> Self {
-        match (target, group) {
-            (Target::Machine, _) => Self::All,
-            (Target::Processes(pids), _) => Self::Descendants(pids.clone()),
-            (Target::Cgroup(_), Some(group)) => Self::Group(PathBuf::from(&group.folder)),
-            (Target::Cgroup(_) | Target::Command(_), _) => Self::Descendants(Vec::new()),
-        }
-    }
-}
 
 /// Looks at working sets beside a recording, in a thread of its own.
 #[derive(Debug)]
@@ -80,13 +58,13 @@ struct Estimates {
 #[derive(Debug, Default)]
 struct ProcessEstimate {
     curve: Curve,
-    first: Stat,
-    last: Stat,
+    first: ProcessStat,
+    last: ProcessStat,
 }
 
 impl WorkingSets {
-    /// Begins to look.
-    pub(crate) fn begin(processes: ProcessSet, since_birth: bool) -> io::Result<Self> {
+    /// Begins to look at processes, and at what descends from those that are named.
+    pub(crate) fn begin(processes: TargetTasks, since_birth: bool) -> io::Result<Self> {
         let found = Arc::new(Mutex::new(Estimates::default()));
         let (stop, stopped) = channel();
         let mut looker = Looker {
@@ -181,7 +159,7 @@ impl Estimates {
 
 /// The thread that looks.
 struct Looker {
-    processes: ProcessSet,
+    processes: TargetTasks,
     /// The processes' times count from their birth.
     since_birth: bool,
     found: Arc<Mutex<Estimates>>,
@@ -266,7 +244,7 @@ impl Looker {
         let wanted: Vec<usize> = {
             let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
             let process = found.processes.entry(pid).or_insert_with(|| ProcessEstimate {
-                first: if self.since_birth { Stat::default() } else { before },
+                first: if self.since_birth { ProcessStat::default() } else { before },
                 ..ProcessEstimate::default()
             });
             process.curve.wanted().collect()
@@ -333,36 +311,20 @@ fn why(error: &io::Error) -> Option<String> {
 }
 
 /// Numbers of the processes, ourselves left out.
-fn members(processes: &ProcessSet) -> HashSet<u32> {
-    let mut found = match processes {
-        ProcessSet::All => crate::task_info::processes().into_iter().collect(),
-        ProcessSet::Group(folder) => crate::task_info::processes_in_folder(folder).into_iter().collect(),
-        ProcessSet::Descendants(pids) => descendants(pids),
+fn members(processes: &TargetTasks) -> HashSet<u32> {
+    let mut found: HashSet<u32> = match processes {
+        TargetTasks::All => task_info::processes().into_iter().collect(),
+        TargetTasks::Group(folder) => task_info::processes_in_folder(folder).into_iter().collect(),
+        TargetTasks::Processes(pids) => {
+            let mut found = pids.iter().copied().collect();
+            let all = task_info::processes().into_iter();
+            let parents = all.filter_map(|pid| Some((pid, stat(pid)?.parent_pid)));
+            task_info::adopt(&mut found, &mut parents.collect());
+            found
+        }
     };
     found.remove(&std::process::id());
     found
-}
-
-fn descendants(of: &[u32]) -> HashSet<u32> {
-    let parents: Vec<(u32, u32)> = crate::task_info::processes()
-        .into_iter()
-        .filter_map(|pid| Some((pid, stat(pid)?.parent_pid)))
-        .collect();
-    let mut found: HashSet<u32> = of.iter().copied().collect();
-    // A child may have a smaller number than its parent, since numbers begin again.
-    loop {
-        let before = found.len();
-        found.extend(
-            parents
-                .iter()
-                .filter(|(_, parent)| found.contains(parent))
-                .map(|(pid, _)| *pid)
-                .collect::<Vec<_>>(),
-        );
-        if found.len() == before {
-            return found;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -153,18 +153,11 @@ impl TraceWriter {
         };
         let processes =
             event.prev.zip(event.next).map(|(prev, next)| (self.process(prev), self.process(next)));
+        let (prev_tid, next_tid) = (tid_of(event.prev), tid_of(event.next));
         let switch = Switch {
-            at_ns: event.at_ns,
-            cpu: self.cpus[event.cpu],
-            prev_tid: tid_of(event.prev),
-            next_tid: tid_of(event.next),
-            prev_state,
-            preempted: false,
             address_space_changed: processes.map(|(prev, next)| prev != next),
             cost_ns: u32::try_from(event.cost_ns).ok(),
-            prev_counts: None,
-            after_gap: false,
-            interrupted: false,
+            ..Switch::bare(event.at_ns, self.cpus[event.cpu], prev_tid, next_tid, prev_state)
         };
         self.take(&Event::Switch(switch));
     }

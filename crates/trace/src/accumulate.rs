@@ -85,6 +85,22 @@ pub struct TaskInfo {
     pub group: Option<String>,
 }
 
+impl TaskInfo {
+    /// Something in the life of the task. Events name its control group by number, if at all.
+    pub fn life(&self, at_ns: u64, kind: LifeKind) -> Event {
+        Event::Life(Life {
+            at_ns,
+            tid: self.tid,
+            pid: self.pid,
+            parent_pid: self.parent_pid.unwrap_or(0),
+            comm: self.comm.clone(),
+            kernel_thread: self.kernel_thread,
+            group: None,
+            kind,
+        })
+    }
+}
+
 /// Sums over all tasks of the scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {

@@ -50,6 +50,23 @@ pub struct Switch {
 }
 
 impl Switch {
+    /// A switch of which no more is known: neither cost nor counts, nor whether the address space changed.
+    pub fn bare(at_ns: u64, cpu: u32, prev_tid: u32, next_tid: u32, prev_state: PrevState) -> Self {
+        Self {
+            at_ns,
+            cpu,
+            prev_tid,
+            next_tid,
+            prev_state,
+            preempted: false,
+            address_space_changed: None,
+            cost_ns: None,
+            prev_counts: None,
+            after_gap: false,
+            interrupted: false,
+        }
+    }
+
     /// When the scheduler was left, as far as that was measured: when the task that comes runs, ns.
     pub fn left_ns(&self) -> u64 {
         self.at_ns.saturating_add(self.cost_ns.unwrap_or(0).into())

@@ -248,7 +248,7 @@ pub struct MigrationTotals {
 }
 
 /// Time of CPUs by use, ns, as `/proc/stat` divides it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuTime {
     /// In programs.
     pub user: Option<u64>,
@@ -280,7 +280,7 @@ pub struct ProcessTotals {
 }
 
 /// What a cgroup's quota took, as `cpu.stat` counts it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttled {
     /// Periods in which the group wanted to run.
     pub periods: u64,

@@ -19,7 +19,7 @@ pub use interrupts::{InterruptKind, InterruptRow};
 pub use intervals::IntervalRow;
 pub use preemptions::PreemptionRow;
 pub use switches::{PrevState, SwitchRow};
-pub use swtch_columns::rules::Merge;
+pub use swtch_columns::rules::{Merge, merge_equal};
 pub use swtch_columns::{Cell, Column, Columns};
 pub use tasks::TaskRow;
 pub use wakes::WakeRow;

@@ -151,11 +151,11 @@ impl Watch {
         }
         let uses: Vec<GroupUse> = delta.groups.iter().map(group_use).collect();
         self.counters.add_group_use(&uses, now_ns);
-        self.counters.note_groups(delta.group_threads.keys(), now_ns);
+        self.counters.note_groups(delta.counted.group_threads.keys(), now_ns);
         let happened = prometheus::Delta {
             trace: delta.tables.view(&delta.header),
-            cost_ns_by_kind: delta.cost_ns_by_kind,
-            quota_ns: delta.quota_ns.as_ref(),
+            cost_ns_by_kind: delta.counted.cost_ns_by_kind,
+            quota_ns: delta.counted.quota_ns.as_ref(),
         };
         self.counters.add(&happened, self.model.as_ref(), now_ns);
         let system = &delta.system;
@@ -165,10 +165,10 @@ impl Watch {
             forks: system.forks,
         });
         self.gauges = Gauges {
-            threads: delta.threads,
+            threads: delta.counted.threads,
             runnable: system.procs_running,
             blocked: system.procs_blocked,
-            group_threads: delta.group_threads.clone(),
+            group_threads: delta.counted.group_threads.clone(),
             memory_bytes: resident_bytes(),
             bpf_memory_bytes: delta.header.recorder.memory_bytes,
             sample_ns: Some(started.elapsed().as_nanos() as u64),
@@ -183,7 +183,7 @@ impl Watch {
         let figures: Vec<&str> =
             refused.iter().flat_map(|refused| &refused.figures).map(|it| it.figure.as_str()).collect();
         let why = refused.map(ToString::to_string);
-        self.counters.add_checks(&CHECKED, &figures, why.as_deref(), &delta.backwards);
+        self.counters.add_checks(&CHECKED, &figures, why.as_deref(), &delta.counted.backwards);
         if let Some(why) = why
             && figures.iter().any(|figure| self.complained.insert((*figure).to_owned()))
         {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the counting programs and the recorder share; the recorder's half is src/sources/counts/shared.rs. */
+/* What the counting programs and the recorder share; the recorder's half is made of these types (src/sources/counts/shared.rs). */
 #ifndef SWTCH_COUNTS_H
 #define SWTCH_COUNTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs in the kernel and the recorder share; the recorder's half is src/sources/bpf/shared.rs. */
+/* What the programs in the kernel and the recorder share; the recorder's half is made of these types (src/sources/bpf/shared.rs). */
 #ifndef SWTCH_RECORD_H
 #define SWTCH_RECORD_H
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use swtch_trace::accumulate::{Accumulator, CacheGroups, History, TaskInfo};
 use swtch_trace::check::check;
-use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
+use swtch_trace::event::{Event, LifeKind, PrevState, Switch, Wake};
 use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
 use swtch_trace::{TraceError, Writer};
@@ -128,19 +128,8 @@ impl Converter {
                 if state == PrevState::Dead {
                     self.tasks.gone(prev.tid);
                 }
-                Some(Event::Switch(Switch {
-                    at_ns: line.at_ns,
-                    cpu: line.cpu,
-                    prev_tid: prev.tid,
-                    next_tid: next.tid,
-                    prev_state: state,
-                    preempted,
-                    address_space_changed: None,
-                    cost_ns: None,
-                    prev_counts: None,
-                    after_gap: false,
-                    interrupted: false,
-                }))
+                let switch = Switch::bare(line.at_ns, line.cpu, prev.tid, next.tid, state);
+                Some(Event::Switch(Switch { preempted, ..switch }))
             }
             ParsedRecord::Waking(task) | ParsedRecord::Wakeup(task) | ParsedRecord::WakeupNew(task) => {
                 self.name(task);
@@ -163,19 +152,17 @@ impl Converter {
             ParsedRecord::Fork { parent, child } => {
                 self.counts.forks += 1;
                 self.name(parent);
-                Some(life(line.at_ns, self.tasks.made(parent, child), LifeKind::Fork))
+                Some(self.tasks.made(parent, child).life(line.at_ns, LifeKind::Fork))
             }
             ParsedRecord::Exec { tid } => {
                 self.counts.execs += 1;
-                Some(life(line.at_ns, self.tasks.known(tid), LifeKind::Exec))
+                Some(self.tasks.known(tid).life(line.at_ns, LifeKind::Exec))
             }
             ParsedRecord::Exit { task, last } => {
                 self.counts.exits += 1;
                 self.figures.exits(last);
                 self.name(task);
-                // Such a text has none of the kernel's own counts.
-                let kind = LifeKind::Exit;
-                Some(life(line.at_ns, self.tasks.known(task.tid), kind))
+                Some(self.tasks.known(task.tid).life(line.at_ns, LifeKind::Exit))
             }
             ParsedRecord::Other => {
                 self.counts.other_events += 1;
@@ -245,17 +232,4 @@ impl Converter {
         writer.finish(&header)?;
         Ok((header, format, counts))
     }
-}
-
-fn life(at_ns: u64, known: TaskInfo, kind: LifeKind) -> Event {
-    Event::Life(Life {
-        at_ns,
-        tid: known.tid,
-        pid: known.pid,
-        parent_pid: known.parent_pid.unwrap_or(0),
-        comm: known.comm,
-        kernel_thread: known.kernel_thread,
-        group: None,
-        kind,
-    })
 }

@@ -10,6 +10,39 @@ use swtch_trace::event::{Event, Switch};
 use swtch_trace::fields;
 use swtch_trace::model::{Ended, Field, Header, Lost, Origin, Provenance, Scope, SwitchTotals};
 
+/// What no such text says.
+const NEVER_SAID: [(Field, &str); 10] = [
+    (fields::PROVENANCE_STARTED_UNIX_NS, "the text has the time since the machine's start only"),
+    (fields::HOST, "the text does not describe the machine beyond the CPUs that had switches"),
+    (fields::SWITCHES_COST_NS, "only BPF programs see what a switch takes; the Profile gives the cost"),
+    (
+        fields::TOTALS_MIGRATIONS,
+        "the text does not say which caches CPUs share; intervals.migrations has all moves",
+    ),
+    (fields::TASKS_PROCESS_SWITCHES, "the text does not say whether a switch changed the address space"),
+    (
+        fields::TASKS_KERNEL_THREAD,
+        "the text does not tell threads of the kernel from others; all are taken for others",
+    ),
+    (
+        fields::TOTALS_PROCESSES_FORKED,
+        "a fork in the text may have made a thread or a process; totals.threads_created has both",
+    ),
+    (fields::TOTALS_PROCESSES_PEAK, "tasks that were there before the text and did not run are not in it"),
+    (fields::TOTALS_CPU_NS, "the text has events of the scheduler only"),
+    (fields::INTERRUPTS, "the text has events of the scheduler only"),
+];
+
+const NO_PROCESSES: &str =
+    "the text does not say which thread belongs to which process; every thread stands by itself";
+const SILENT_EXITS: &str = "no exit in the text says whether it was a process's last";
+const NO_WAKEUPS: &str =
+    "the text has neither sched_waking nor sched_wakeup; waits and wakers are unknown too";
+const NO_FORKS: &str = "the text has no sched_process_fork: there was none, or it was not recorded";
+const NO_EXECS: &str = "the text has no sched_process_exec: there was none, or it was not recorded";
+const NO_INTERRUPTS: &str =
+    "the text of perf does not mark interrupts: who one came upon counts as the waker";
+
 /// What is gathered beside the events.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
@@ -115,82 +148,30 @@ impl Gathered {
         processes: bool,
         header: &mut Header,
     ) {
-        let mut say = |field: Field, why: &str| header.miss(field, why);
-        if counts.malformed > 0 {
-            let of = format!(
-                "{} of {} lines could not be understood and were left out",
-                counts.malformed, counts.lines
-            );
-            say(fields::SWITCHES, &of);
+        let Counts { malformed, misplaced, lines, .. } = counts;
+        let left_out = [
+            (*malformed, format!("{malformed} of {lines} lines could not be understood and were left out")),
+            (
+                *misplaced,
+                format!("{misplaced} events stood thousands of lines after later ones and were left out"),
+            ),
+        ];
+        for (_, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            header.miss(fields::SWITCHES, why);
         }
-        if counts.misplaced > 0 {
-            let of = format!(
-                "{} events stood thousands of lines after later ones and were left out",
-                counts.misplaced
-            );
-            say(fields::SWITCHES, &of);
+        let silent_exits = self.processes_exited.is_none() || self.exits_are_silent;
+        let sometimes = [
+            (!processes, fields::TASKS_PID, NO_PROCESSES),
+            (silent_exits, fields::TOTALS_PROCESSES_EXITED, SILENT_EXITS),
+            (counts.wakeups == 0, fields::TOTALS_WAKEUPS, NO_WAKEUPS),
+            (counts.forks == 0, fields::TOTALS_THREADS_CREATED, NO_FORKS),
+            (counts.execs == 0, fields::TOTALS_PROCESSES_EXECS, NO_EXECS),
+            (format == Format::PerfScript, fields::WAKES_INTERRUPTS, NO_INTERRUPTS),
+        ];
+        let here = sometimes.into_iter().filter(|(is_so, ..)| *is_so).map(|(_, field, why)| (field, why));
+        for (field, why) in NEVER_SAID.into_iter().chain(here) {
+            header.miss(field, why);
         }
-        say(fields::PROVENANCE_STARTED_UNIX_NS, "the text has the time since the machine's start only");
-        say(fields::HOST, "the text does not describe the machine beyond the CPUs that had switches");
-        say(
-            fields::SWITCHES_COST_NS,
-            "only BPF programs see what a switch takes; the Profile gives the cost",
-        );
-        say(
-            fields::TOTALS_MIGRATIONS,
-            "the text does not say which caches CPUs share; intervals.migrations has all moves",
-        );
-        say(
-            fields::TASKS_PROCESS_SWITCHES,
-            "the text does not say whether a switch changed the address space",
-        );
-        say(
-            fields::TASKS_KERNEL_THREAD,
-            "the text does not tell threads of the kernel from others; all are taken for others",
-        );
-        if !processes {
-            say(
-                fields::TASKS_PID,
-                "the text does not say which thread belongs to which process; every thread stands by itself",
-            );
-        }
-        say(
-            fields::TOTALS_PROCESSES_FORKED,
-            "a fork in the text may have made a thread or a process; totals.threads_created has both",
-        );
-        say(
-            fields::TOTALS_PROCESSES_PEAK,
-            "tasks that were there before the text and did not run are not in it",
-        );
-        if header_lacks_exits(self) {
-            say(fields::TOTALS_PROCESSES_EXITED, "no exit in the text says whether it was a process's last");
-        }
-        if counts.wakeups == 0 {
-            say(
-                fields::TOTALS_WAKEUPS,
-                "the text has neither sched_waking nor sched_wakeup; waits and wakers are unknown too",
-            );
-        }
-        if counts.forks == 0 {
-            say(
-                fields::TOTALS_THREADS_CREATED,
-                "the text has no sched_process_fork: there was none, or it was not recorded",
-            );
-        }
-        if counts.execs == 0 {
-            say(
-                fields::TOTALS_PROCESSES_EXECS,
-                "the text has no sched_process_exec: there was none, or it was not recorded",
-            );
-        }
-        if format == Format::PerfScript {
-            say(
-                fields::WAKES_INTERRUPTS,
-                "the text of perf does not mark interrupts: who one came upon counts as the waker",
-            );
-        }
-        say(fields::TOTALS_CPU_NS, "the text has events of the scheduler only");
-        say(fields::INTERRUPTS, "the text has events of the scheduler only");
     }
 
     /// Takes out what the events cannot have told, so that no zero stands for it.
@@ -216,8 +197,4 @@ impl Gathered {
             row.lost = lost.get(&row.cpu).copied().unwrap_or(0);
         }
     }
-}
-
-fn header_lacks_exits(figures: &Gathered) -> bool {
-    figures.processes_exited.is_none() || figures.exits_are_silent
 }

@@ -1,7 +1,6 @@
 //! Puts events in the order of time: the lines of several CPUs are merged a little roughly.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 /// So many events are held back; an event may stand that many places too late.
 const HELD: usize = 4096;
@@ -9,41 +8,15 @@ const HELD: usize = 4096;
 /// Events that are not yet known to be next.
 #[derive(Debug)]
 pub(super) struct Order<T> {
-    held: BinaryHeap<Reverse<Held<T>>>,
+    /// By when, and as the how-manieth: events of the same microsecond stay in the order of their lines.
+    held: BTreeMap<(u64, u64), T>,
     taken: u64,
     last_ns: u64,
 }
 
-#[derive(Debug)]
-struct Held<T> {
-    /// When, and as the how-manieth: events of the same microsecond stay in the order of their lines.
-    key: (u64, u64),
-    value: T,
-}
-
-impl<T> PartialEq for Held<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<T> Eq for Held<T> {}
-
-impl<T> PartialOrd for Held<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T> Ord for Held<T> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key.cmp(&other.key)
-    }
-}
-
 impl<T> Default for Order<T> {
     fn default() -> Self {
-        Self { held: BinaryHeap::new(), taken: 0, last_ns: 0 }
+        Self { held: BTreeMap::new(), taken: 0, last_ns: 0 }
     }
 }
 
@@ -55,7 +28,7 @@ impl<T> Order<T> {
             return false;
         }
         self.taken += 1;
-        self.held.push(Reverse(Held { key: (at_ns, self.taken), value }));
+        self.held.insert((at_ns, self.taken), value);
         true
     }
 
@@ -64,9 +37,9 @@ impl<T> Order<T> {
         if !all && self.held.len() <= HELD {
             return None;
         }
-        let Reverse(next) = self.held.pop()?;
-        self.last_ns = next.key.0;
-        Some(next.value)
+        let ((at_ns, _), value) = self.held.pop_first()?;
+        self.last_ns = at_ns;
+        Some(value)
     }
 }
 

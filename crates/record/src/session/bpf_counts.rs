@@ -5,8 +5,8 @@ mod tasks;
 use super::aggregate::Aggregates;
 use super::group_names::GroupNames;
 use super::members::Members;
-use super::source::{Counted, Progress, Source, Status};
-use crate::clock::{monotonic_ns, process_cpu_ns};
+use super::source::{Counted, Progress, Source, Status, own_cost};
+use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
 use crate::sources::counts::{CLASSES, ClassSums, Classes, Counter, CpuCounts, TaskCounts};
@@ -18,7 +18,7 @@ use std::time::Duration;
 use swtch_trace::accumulate::{CacheGroups, History, Migrations, Sums};
 use swtch_trace::fields;
 use swtch_trace::growth::Growth;
-use swtch_trace::model::{Header, RecorderCost, Totals};
+use swtch_trace::model::{Header, Totals};
 use swtch_trace::tables::{CgroupRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
 use tasks::CountedTasks;
 
@@ -67,15 +67,16 @@ pub(super) struct BpfCounts {
 #[derive(Default)]
 struct CostClasses {
     /// By CPU, as last read.
-    read: Vec<[[u32; CLASSES]; 3]>,
+    read: Vec<[u32; 3 * CLASSES]>,
     sums: [ClassSums; 3],
 }
 
 impl CostClasses {
-    fn take(&mut self, now: Vec<[[u32; CLASSES]; 3]>, growth: &Growth) {
-        self.read.resize(now.len(), [[0; CLASSES]; 3]);
+    fn take(&mut self, now: Vec<[u32; 3 * CLASSES]>, growth: &Growth) {
+        self.read.resize(now.len(), [0; 3 * CLASSES]);
         for (before, now) in self.read.iter().zip(&now) {
-            for (sums, (before, now)) in self.sums.iter_mut().zip(before.iter().zip(now)) {
+            let kinds = before.as_chunks().0.iter().zip(now.as_chunks().0);
+            for (sums, (before, now)) in self.sums.iter_mut().zip(kinds) {
                 sums.grow(before, now, growth);
             }
         }
@@ -321,11 +322,7 @@ impl BpfCounts {
         }
         header.lost = cpus.lost().into();
         self.fill_gaps(header);
-        header.recorder = RecorderCost {
-            cpu_ns: Some(process_cpu_ns()),
-            bpf_ns: None,
-            memory_bytes: Some(self.counter.memory_bytes()),
-        };
+        header.recorder = own_cost(Some(self.counter.memory_bytes()));
         Tables { cpus: cpus.rows(), cgroups: self.unlisted(), tasks: self.rows(), ..Tables::default() }
     }
 

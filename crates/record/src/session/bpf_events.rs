@@ -2,20 +2,20 @@
 
 use super::group_names::GroupNames;
 use super::members::Members;
-use super::source::{PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period};
-use crate::clock::{monotonic_ns, process_cpu_ns};
+use super::source::{PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period, own_cost};
+use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
-use crate::sources::bpf::{Bpf, EVENT_BYTES, InterruptLine, LoadOptions, Losses};
+use crate::sources::bpf::{Bpf, EVENT_BYTES, LoadOptions, Losses};
 use crate::system::Cgroup;
 use crate::task_info;
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 use swtch_trace::accumulate::{Accumulator, CacheGroups, History, Tables, TaskInfo};
 use swtch_trace::event::{Event, Life, PrevState, Switch};
 use swtch_trace::fields;
-use swtch_trace::model::{Header, Lost, RecorderCost};
-use swtch_trace::tables::{InterruptKind, InterruptRow, SwitchRow};
+use swtch_trace::model::{Header, Lost};
+use swtch_trace::tables::SwitchRow;
 
 /// Memory for unread events: so much a CPU, and at most so much in all, unless asked otherwise.
 const BUFFER_BYTES_PER_CPU: u64 = 16 << 20;
@@ -168,11 +168,7 @@ impl BpfEvents {
         let entry_exit = self.bpf.tracepoints().entry_exit;
         header.totals.switch_cost_ns = entry_exit.then_some(sums.cost_ns);
         self.add_lost(header);
-        header.recorder = RecorderCost {
-            cpu_ns: Some(process_cpu_ns()),
-            bpf_ns: None,
-            memory_bytes: Some(self.bpf.memory_bytes()),
-        };
+        header.recorder = own_cost(Some(self.bpf.memory_bytes()));
         header.unavailable.clear();
         if !entry_exit {
             header.miss(fields::SWITCHES_COST_NS, self.asked.why_not_in_place());
@@ -211,27 +207,6 @@ impl BpfEvents {
             }));
         }
         header.lost.extend(self.accumulator.late().rows());
-    }
-
-    /// The sum of each line, then each CPU's part of it.
-    fn interrupt_rows(&self) -> Vec<InterruptRow> {
-        let mut sums: BTreeMap<(bool, InterruptLine, Option<u32>), (u64, u64)> = BTreeMap::new();
-        for one in self.bpf.interrupts() {
-            for cpu in [None, Some(one.cpu)] {
-                let sum = sums.entry((cpu.is_some(), one.line, cpu)).or_default();
-                *sum = (sum.0 + one.count, sum.1 + one.ns);
-            }
-        }
-        sums.into_iter()
-            .map(|((_, line, cpu), (count, ns))| {
-                let (kind, line) = match line {
-                    InterruptLine::Hard(number) => (InterruptKind::Hard, number.to_string()),
-                    InterruptLine::Timer => (InterruptKind::Hard, "LOC".to_owned()),
-                    InterruptLine::Soft(kind) => (InterruptKind::Soft, soft_name(kind)),
-                };
-                InterruptRow { kind, line, name: String::new(), cpu, count, ns: Some(ns) }
-            })
-            .collect()
     }
 }
 
@@ -279,19 +254,7 @@ impl Source for BpfEvents {
         let within = self.attached_ns..end_ns;
         for (cpu, prev_tid, at_ns) in pending.into_iter().filter(|(_, _, at_ns)| within.contains(at_ns)) {
             // Into a task so new that nothing has interrupted it since, or a switch that is not over. The task that comes is not known.
-            let switch = Switch {
-                at_ns,
-                cpu,
-                prev_tid,
-                next_tid: 0,
-                prev_state: PrevState::Other,
-                preempted: false,
-                address_space_changed: None,
-                cost_ns: None,
-                prev_counts: None,
-                after_gap: false,
-                interrupted: false,
-            };
+            let switch = Switch::bare(at_ns, cpu, prev_tid, 0, PrevState::Other);
             if prev_tid != 0 && self.accumulator.is_running(prev_tid, cpu) {
                 self.accumulator.take(&Event::Switch(switch), &mut switches);
             }
@@ -310,7 +273,7 @@ impl Source for BpfEvents {
         let mut tables = self.accumulator.snapshot(at_ns, self.history, &name);
         self.add_lost_rows(&mut tables);
         match self.history {
-            History::Whole => tables.interrupts = self.interrupt_rows(),
+            History::Whole => tables.interrupts = self.bpf.interrupts(),
             History::Recent if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS => {
                 self.swept_ns = now_ns;
                 task_info::regroup(&mut self.accumulator, self.groups.hierarchy());
@@ -329,13 +292,6 @@ fn join(joining: &mut VecDeque<(u64, TaskInfo)>, accumulator: &mut Accumulator, 
     {
         accumulator.follow(&info);
     }
-}
-
-/// Kinds of soft interrupts in the order of the kernel (include/linux/interrupt.h, v6.18).
-fn soft_name(kind: u32) -> String {
-    const NAMES: [&str; 10] =
-        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
-    NAMES.get(kind as usize).map_or_else(|| kind.to_string(), |name| (*name).to_owned())
 }
 
 /// How long a CPU's buffer of so many bytes may be left alone.

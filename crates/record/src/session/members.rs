@@ -1,11 +1,10 @@
 //! Whose switches are recorded, as far as it is known beforehand.
 
 use crate::clock::monotonic_ns;
-use crate::options::Target;
+use crate::options::{Target, TargetTasks};
 use crate::system::Cgroup;
 use crate::task_info;
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 /// How often it is looked who has moved into a control group since, ns.
 const LOOK_EVERY_NS: u64 = 200_000_000;
@@ -13,42 +12,29 @@ const LOOK_EVERY_NS: u64 = 200_000_000;
 /// The tasks of a target.
 #[derive(Debug)]
 pub(super) struct Members {
-    kind: MemberScope,
+    tasks: TargetTasks,
     /// Those of a control group that were found already, and when it was last looked.
     found: HashSet<u32>,
     looked_ns: u64,
 }
 
-#[derive(Debug)]
-enum MemberScope {
-    All,
-    Processes(Vec<u32>),
-    Group(PathBuf),
-}
-
 impl Members {
     pub(super) fn of(target: &Target, group: Option<&Cgroup>) -> Self {
-        let kind = match (target, group) {
-            (Target::Machine, _) => MemberScope::All,
-            (Target::Cgroup(_), Some(group)) => MemberScope::Group(PathBuf::from(&group.folder)),
-            (Target::Processes(pids), _) => MemberScope::Processes(pids.clone()),
-            (Target::Command(_) | Target::Cgroup(_), _) => MemberScope::Processes(Vec::new()),
-        };
-        Self { kind, found: HashSet::new(), looked_ns: 0 }
+        Self { tasks: TargetTasks::of(target, group), found: HashSet::new(), looked_ns: 0 }
     }
 
     /// Numbers of the tasks that are there now, at the beginning.
     pub(super) fn tids(&mut self) -> Vec<u32> {
-        match &self.kind {
-            MemberScope::All => task_info::all(),
-            MemberScope::Processes(pids) => pids.iter().flat_map(|pid| task_info::threads(*pid)).collect(),
-            MemberScope::Group(_) => self.newcomers(monotonic_ns()),
+        match &self.tasks {
+            TargetTasks::All => task_info::all(),
+            TargetTasks::Processes(pids) => pids.iter().flat_map(|pid| task_info::threads(*pid)).collect(),
+            TargetTasks::Group(_) => self.newcomers(monotonic_ns()),
         }
     }
 
     /// Numbers of the tasks that moved into the control group since this was last called: no event reports that.
     pub(super) fn newcomers(&mut self, now_ns: u64) -> Vec<u32> {
-        let MemberScope::Group(folder) = &self.kind else { return Vec::new() };
+        let TargetTasks::Group(folder) = &self.tasks else { return Vec::new() };
         if self.looked_ns > 0 && now_ns.saturating_sub(self.looked_ns) < LOOK_EVERY_NS {
             return Vec::new();
         }
@@ -60,15 +46,15 @@ impl Members {
     }
 
     pub(super) fn is_all(&self) -> bool {
-        matches!(self.kind, MemberScope::All)
+        matches!(self.tasks, TargetTasks::All)
     }
 
     /// Whether there is still something to record; of a command, its caller knows.
     pub(super) fn alive(&self) -> bool {
-        match &self.kind {
-            MemberScope::All => true,
-            MemberScope::Processes(pids) => pids.iter().any(|pid| task_info::exists(*pid)),
-            MemberScope::Group(folder) => folder.exists(),
+        match &self.tasks {
+            TargetTasks::All => true,
+            TargetTasks::Processes(pids) => pids.iter().any(|pid| task_info::exists(*pid)),
+            TargetTasks::Group(folder) => folder.exists(),
         }
     }
 }

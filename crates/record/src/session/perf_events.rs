@@ -1,8 +1,8 @@
 //! A recording by the kernel's perf events.
 
 use super::members::Members;
-use super::source::{PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period};
-use crate::clock::{monotonic_ns, process_cpu_ns};
+use super::source::{PERIODS, Progress, SWEEP_EVERY_NS, Source, Status, next_period, own_cost};
+use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Options, Target};
 use crate::plan::only_counts;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 use swtch_trace::accumulate::{Accumulator, CacheGroups, History, Tables};
 use swtch_trace::fields;
-use swtch_trace::model::{Header, Lost, RecorderCost};
+use swtch_trace::model::{Header, Lost};
 use swtch_trace::tables::SwitchRow;
 
 /// Memory for unread records: so much a CPU, and at most so much in all, unless asked otherwise. The kernel locks it, so less may be permitted.
@@ -279,11 +279,7 @@ impl PerfEvents {
         task_info::name_unnamed(&mut self.accumulator, self.hierarchy.as_ref());
         self.accumulator.sums().fill(&mut header.totals);
         self.add_lost(header);
-        header.recorder = RecorderCost {
-            cpu_ns: Some(process_cpu_ns()),
-            bpf_ns: None,
-            memory_bytes: Some(self.perf.memory_bytes()),
-        };
+        header.recorder = own_cost(Some(self.perf.memory_bytes()));
         self.fill_gaps(header);
         for table in ["switches", "tasks", "preemptions", "histograms", "intervals", "cpus"] {
             header.set_source(table, "perf");

@@ -1,17 +1,16 @@
 //! A recording by samples of `/proc`, for those who may do nothing else.
 
-use super::source::{Progress, Source, Status};
-use crate::clock::process_cpu_ns;
+use super::source::{Progress, Source, Status, own_cost};
 use crate::error::RecordError;
 use crate::options::Target;
-use crate::sources::procfs::{self, Collected, Interval, ProcfsError, Sampled, SampledThread, Sampler};
+use crate::sources::procfs::{self, Collected, Counters, ProcfsError, Sampled, Sampler};
 use crate::system::Cgroup;
 use std::path::Path;
 use std::time::Duration;
 use swtch_trace::accumulate::{History, Tables};
 use swtch_trace::fields;
-use swtch_trace::model::{Header, MigrationTotals, ProcessTotals, RecorderCost, SwitchTotals};
-use swtch_trace::tables::{IntervalRow, SwitchRow, TaskRow};
+use swtch_trace::model::{Header, MigrationTotals, ProcessTotals, SwitchTotals};
+use swtch_trace::tables::SwitchRow;
 
 pub(super) struct ProcfsSamples {
     /// None until the command is there, and after the end.
@@ -85,7 +84,7 @@ impl Source for ProcfsSamples {
     }
 
     fn snapshot(&mut self, _: u64, header: &mut Header) -> Tables {
-        header.recorder = RecorderCost { cpu_ns: Some(process_cpu_ns()), ..RecorderCost::default() };
+        header.recorder = own_cost(None);
         // Until the end the samples are with the sampler.
         let so_far = self.sampler.as_ref().map(Sampler::so_far);
         let Some(collected) = so_far.as_ref().or(self.collected.as_ref()) else {
@@ -111,32 +110,28 @@ impl Source for ProcfsSamples {
             header.set_source(&format!("intervals.{column}"), "procfs, the recorded tasks");
         }
         let mut tables = Tables {
-            tasks: collected.threads.iter().map(|thread| task_row(thread, self.start_ns)).collect(),
-            intervals: collected
-                .intervals
-                .iter()
-                .map(|interval| interval_row(interval, self.start_ns))
-                .collect(),
+            tasks: collected.threads.iter().map(|thread| thread.row(self.start_ns)).collect(),
+            intervals: collected.intervals.iter().map(|interval| interval.row(self.start_ns)).collect(),
             ..Tables::default()
         };
         if self.history == History::Recent {
             tables.intervals.clear();
-            let (ended, _) = self.sampler.as_mut().map(Sampler::drain).unwrap_or_default();
-            self.gone.0 += ended.iter().filter_map(|thread| thread.voluntary).sum::<u64>();
-            self.gone.1 += ended.iter().filter_map(|thread| thread.involuntary).sum::<u64>();
+            let ended = self.sampler.as_mut().map(Sampler::forget).unwrap_or_default();
+            self.gone.0 += ended.iter().filter_map(|thread| thread.counted.voluntary).sum::<u64>();
+            self.gone.1 += ended.iter().filter_map(|thread| thread.counted.involuntary).sum::<u64>();
         }
         tables
     }
 }
 
 fn fill_totals(collected: &Collected, gone: (u64, u64), header: &mut Header) {
-    let sum = |of: fn(&SampledThread) -> Option<u64>| {
-        let known: Vec<u64> = collected.threads.iter().filter_map(of).collect();
+    let sum = |of: fn(&Counters) -> Option<u64>| {
+        let known: Vec<u64> = collected.threads.iter().filter_map(|thread| of(&thread.counted)).collect();
         (!known.is_empty()).then(|| known.iter().sum::<u64>())
     };
     header.totals.context_switches = SwitchTotals {
-        voluntary: sum(|thread| thread.voluntary).map(|sum| sum + gone.0),
-        involuntary: sum(|thread| thread.involuntary).map(|sum| sum + gone.1),
+        voluntary: sum(|counted| counted.voluntary).map(|sum| sum + gone.0),
+        involuntary: sum(|counted| counted.involuntary).map(|sum| sum + gone.1),
         idle: None,
     };
     // The kernel does not say of which kind they were.
@@ -144,43 +139,4 @@ fn fill_totals(collected: &Collected, gone: (u64, u64), header: &mut Header) {
     header.totals.processes =
         ProcessTotals { peak: Some(collected.processes_peak), ..ProcessTotals::default() };
     header.totals.threads_created = collected.threads_created;
-}
-
-fn task_row(thread: &SampledThread, start_ns: u64) -> TaskRow {
-    TaskRow {
-        tid: thread.tid,
-        pid: thread.pid,
-        parent_pid: Some(thread.parent_pid),
-        comm: thread.comm.clone(),
-        kernel_thread: thread.kernel_thread,
-        cgroup: thread.group.clone(),
-        in_scope: true,
-        first_ns: thread.first_ns.saturating_sub(start_ns),
-        last_ns: thread.last_ns.saturating_sub(start_ns),
-        voluntary: thread.voluntary.unwrap_or(0),
-        involuntary: thread.involuntary.unwrap_or(0),
-        run_ns: thread.run_ns.unwrap_or(0),
-        wait_ns: thread.wait_ns.unwrap_or(0),
-        waits: thread.timeslices.unwrap_or(0),
-        user_ns: thread.user_ns,
-        system_ns: thread.system_ns,
-        ..TaskRow::default()
-    }
-}
-
-fn interval_row(interval: &Interval, start_ns: u64) -> IntervalRow {
-    IntervalRow {
-        at_ns: interval.at_ns.saturating_sub(start_ns),
-        length_ns: interval.length_ns.max(1),
-        voluntary: interval.voluntary,
-        involuntary: interval.involuntary,
-        migrations: interval.migrations,
-        run_ns: interval.run_ns,
-        user_ns: interval.user_ns,
-        system_ns: interval.system_ns,
-        tasks: Some(interval.threads),
-        runnable: Some(interval.runnable),
-        processes: Some(interval.processes),
-        ..IntervalRow::default()
-    }
 }

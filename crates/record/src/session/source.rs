@@ -1,10 +1,11 @@
 //! What a recording needs of whatever sees the switches.
 
+use crate::clock::process_cpu_ns;
 use crate::error::RecordError;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_trace::accumulate::{Accumulator, Tables};
-use swtch_trace::model::Header;
+use swtch_trace::model::{Header, RecorderCost};
 use swtch_trace::tables::SwitchRow;
 
 /// Between two polls, at least and at most. Each poll takes a CPU from the workload, and some of its caches: seldom costs less.
@@ -54,22 +55,22 @@ pub(crate) struct Status {
 
 /// What a source knows beyond the tables, of the time since it was last asked.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counted {
+pub struct Counted {
     /// Direct cost of the switches between threads, between processes, from or to idle, ns; absent where it is not measured.
-    pub(crate) cost_ns_by_kind: Option<[u64; 3]>,
+    pub cost_ns_by_kind: Option<[u64; 3]>,
     /// The part of the tasks' waits in which a quota, of their control group or one above it, stopped them, ns, by control group; absent
     /// where the kernel does not tell.
-    pub(crate) quota_ns: Option<BTreeMap<Option<String>, u64>>,
+    pub quota_ns: Option<BTreeMap<Option<String>, u64>>,
     /// Threads that exist now; absent where they are not counted.
-    pub(crate) threads: Option<u64>,
+    pub threads: Option<u64>,
     /// The same by control group, as far as tasks' groups are known.
-    pub(crate) group_threads: BTreeMap<String, u64>,
+    pub group_threads: BTreeMap<String, u64>,
     /// Readings in which a counter fell, by what they are of.
-    pub(crate) backwards: BTreeMap<&'static str, u64>,
+    pub backwards: BTreeMap<&'static str, u64>,
     /// A task that waited for longer than it was watched.
-    pub(crate) too_long: Option<String>,
+    pub too_long: Option<String>,
     /// Memory of the kernel for the tasks.
-    pub(crate) task_bytes: u64,
+    pub task_bytes: u64,
 }
 
 /// What sees switches: it observes events, or it reads counters.
@@ -88,6 +89,11 @@ pub(crate) trait Source {
     fn counted(&mut self) -> Counted {
         Counted::default()
     }
+}
+
+/// What recording takes: this process's CPU time so far, and memory of maps and rings.
+pub(crate) fn own_cost(memory_bytes: Option<u64>) -> RecorderCost {
+    RecorderCost { cpu_ns: Some(process_cpu_ns()), bpf_ns: None, memory_bytes }
 }
 
 /// When to poll rings again of which the fullest was so full: at once when it fills up, ever later while it does not.

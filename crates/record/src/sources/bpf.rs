@@ -18,6 +18,7 @@ use skeleton::{RecordSkel, RecordSkelBuilder};
 use std::io;
 use std::mem::MaybeUninit;
 use swtch_trace::event::Event;
+use swtch_trace::tables::{InterruptKind, InterruptRow, merge_equal};
 
 #[allow(clippy::all, clippy::pedantic, missing_docs, unreachable_pub, unused, unsafe_op_in_unsafe_fn)]
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -95,30 +96,6 @@ impl Tracepoints {
     }
 }
 
-/// Time in the interrupts of one line on one CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InterruptTime {
-    /// Which.
-    pub line: InterruptLine,
-    /// Where.
-    pub cpu: u32,
-    /// How often.
-    pub count: u64,
-    /// For how long in all, ns.
-    pub ns: u64,
-}
-
-/// What interrupts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum InterruptLine {
-    /// A device, by its number in `/proc/interrupts`.
-    Hard(u32),
-    /// The CPU's own timer, `LOC` in `/proc/interrupts`.
-    Timer,
-    /// A soft interrupt, by its place in `/proc/softirqs`.
-    Soft(u32),
-}
-
 /// The programs, attached.
 pub(crate) struct Bpf {
     rings: Rings,
@@ -128,12 +105,6 @@ pub(crate) struct Bpf {
     memory_bytes: u64,
     /// Detaches the programs when it goes.
     skeleton: RecordSkel<'static>,
-}
-
-impl std::fmt::Debug for Bpf {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Bpf").field("tracepoints", &self.tracepoints).finish_non_exhaustive()
-    }
 }
 
 impl Bpf {
@@ -245,28 +216,35 @@ impl Bpf {
         self.memory_bytes
     }
 
-    /// Count and time of all interrupts since the start, those without any left out.
-    pub(crate) fn interrupts(&self) -> Vec<InterruptTime> {
+    /// Count and time of the interrupts of each line, on all CPUs and on each, since the start; those without any left out.
+    pub(crate) fn interrupts(&self) -> Vec<InterruptRow> {
         let lines = LINES as usize;
-        (0..self.interrupts.len())
-            .map(|index| (index, self.interrupts.read(index)))
-            .filter(|(_, raw)| raw.count > 0)
-            .map(|(index, raw)| InterruptTime {
-                line: line((index % lines) as u32),
-                cpu: (index / lines) as u32,
-                count: raw.count,
-                ns: raw.ns,
-            })
-            .collect()
+        let read = (0..self.interrupts.len()).map(|index| (index, self.interrupts.read(index)));
+        let counted = read.filter(|(_, raw)| raw.count > 0);
+        let rows = counted.flat_map(|(index, raw)| {
+            let (kind, line) = line((index % lines) as u32);
+            let (count, ns) = (raw.count, Some(raw.ns));
+            let row = InterruptRow { kind, line, count, ns, ..InterruptRow::default() };
+            [InterruptRow { cpu: Some((index / lines) as u32), ..row.clone() }, row]
+        });
+        merge_equal(rows.collect())
     }
 }
 
-fn line(index: u32) -> InterruptLine {
+/// What interrupts, as `/proc/interrupts` and `/proc/softirqs` name it.
+fn line(index: u32) -> (InterruptKind, String) {
     match index {
-        TIMER_LINE => InterruptLine::Timer,
-        index if index < HARD_LINES => InterruptLine::Hard(index),
-        index => InterruptLine::Soft((index - HARD_LINES).min(SOFT_KINDS - 1)),
+        TIMER_LINE => (InterruptKind::Hard, "LOC".to_owned()),
+        index if index < HARD_LINES => (InterruptKind::Hard, index.to_string()),
+        index => (InterruptKind::Soft, soft_name((index - HARD_LINES).min(SOFT_KINDS - 1))),
     }
+}
+
+/// Kinds of soft interrupts in the order of the kernel (include/linux/interrupt.h, v6.18).
+fn soft_name(kind: u32) -> String {
+    const NAMES: [&str; 10] =
+        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    NAMES.get(kind as usize).map_or_else(|| kind.to_string(), |name| (*name).to_owned())
 }
 
 /// Loads the programs that the kernel has tracepoints for.

@@ -5,7 +5,7 @@ mod shared;
 
 use crate::sources::bpf::{BpfError, Tracepoints, refused, task_limit};
 use crate::sources::mapping::Mapping;
-use crate::sources::ring::Ring;
+use crate::sources::ring::{Ring, comm};
 pub(crate) use cpus::CpuCounts;
 use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
 use libbpf_rs::{Iter, OpenObject};
@@ -190,12 +190,6 @@ pub(crate) struct Counter {
     skeleton: CountsSkel<'static>,
 }
 
-impl std::fmt::Debug for Counter {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Counter").field("entry_exit", &self.entry_exit).finish_non_exhaustive()
-    }
-}
-
 impl Counter {
     /// Loads the programs without attaching them: those that measure the cost of every switch where it happens, or one that does not. With
     /// `cpu_hierarchy`, a task's control group is that of the cpu controller's own hierarchy (version 1), otherwise of the common one
@@ -311,9 +305,9 @@ impl Counter {
         found
     }
 
-    /// Costs by CPU and kind, in classes, as they stand. They are of 32 bits and begin anew when those are full: at the highest rates
+    /// Costs by CPU, in the classes of each kind, as they stand. They are of 32 bits and begin anew when those are full: at the highest rates
     /// after some hours.
-    pub(crate) fn cost_classes(&self) -> Vec<[[u32; CLASSES]; 3]> {
+    pub(crate) fn cost_classes(&self) -> Vec<[u32; 3 * CLASSES]> {
         (0..self.cpus.len()).map(|cpu| self.cpus.read(cpu).costs_by_kind).collect()
     }
 
@@ -340,12 +334,11 @@ impl Counter {
 
 fn task(raw: &RawRecord, ended: bool) -> TaskCounts {
     let counts = &raw.counts;
-    let length = raw.comm.iter().position(|byte| *byte == 0).unwrap_or(raw.comm.len());
     TaskCounts {
         tid: raw.tid,
         pid: raw.pid,
         parent_pid: raw.parent_pid,
-        comm: String::from_utf8_lossy(&raw.comm[..length]).into_owned(),
+        comm: comm(&raw.comm),
         kernel_thread: raw.kernel_thread != 0,
         group: raw.group,
         first_ns: counts.first_ns,

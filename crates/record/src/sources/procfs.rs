@@ -10,7 +10,7 @@
 
 mod collected;
 mod members;
-mod parse;
+pub(crate) mod parse;
 mod reading;
 mod sampler;
 #[cfg(test)]
@@ -18,8 +18,9 @@ mod tests;
 mod tracked;
 mod verdict;
 
-pub(crate) use collected::{Collected, Interval, SampledThread};
+pub(crate) use collected::Collected;
 pub(crate) use sampler::{Sampled, Sampler};
+pub(crate) use tracked::Counters;
 
 use crate::system::Cgroup;
 use std::io;

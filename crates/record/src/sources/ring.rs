@@ -9,6 +9,13 @@ pub(super) trait Lapped: Shared {
     fn is_of_lap(&self, lap: u64) -> bool;
 }
 
+/// A task's name, as the kernel keeps it: bytes up to the first zero.
+pub(super) fn comm(bytes: &[i8; 16]) -> String {
+    let bytes = bytes.map(i8::cast_unsigned);
+    let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..length]).into_owned()
+}
+
 /// One CPU's ring of 2^`shift` places.
 pub(super) struct Ring<'a, T: Lapped> {
     pub(super) values: &'a Mapping<T>,

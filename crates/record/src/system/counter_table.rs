@@ -19,8 +19,6 @@ pub struct CounterRow {
     /// Who asked for the interrupt (`virtio2-input.0`), or what an architecture's line counts (`Local timer interrupts`).
     /// Empty for soft interrupts.
     pub name: String,
-    /// The interrupt controller, its own number and the kind of signal; empty for other lines.
-    pub chip: String,
     /// A count for each processor of the table; empty when the line counts for the whole machine.
     pub counts: Vec<u64>,
     /// The count of a line without processors (`ERR`, `MIS`).
@@ -73,11 +71,9 @@ fn parse_row(line: &str, cpus: usize) -> Option<CounterRow> {
     row.counts = counts;
     if label.bytes().all(|byte| byte.is_ascii_digit()) {
         // `PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0`: names are set off by two blanks, and so is their absence.
-        let (chip, name) = rest.rsplit_once("  ").unwrap_or((rest, ""));
-        (row.chip, row.name) = (words(chip), words(name));
-    } else {
-        row.name = words(rest);
+        rest = rest.rsplit_once("  ").map_or("", |(_, name)| name);
     }
+    row.name = words(rest);
     Some(row)
 }
 

@@ -5,7 +5,7 @@ use super::{Cgroup, Pressure, pressure};
 use crate::files;
 use std::path::Path;
 use swtch_trace::fields;
-use swtch_trace::model::{Field, Unavailable};
+use swtch_trace::model::{Field, Throttled, Unavailable};
 
 /// What a control group counted. Groups below it are included, except in the throttling of version 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,20 +17,9 @@ pub struct CgroupCounters {
     /// The part in the kernel, ns.
     pub system_ns: Option<u64>,
     /// What its own quota did to it; zeros when it has none.
-    pub throttling: Option<Throttling>,
+    pub throttling: Option<Throttled>,
     /// Time in which its threads waited for a processor (version 2).
     pub cpu_pressure: Option<Pressure>,
-}
-
-/// What a quota of processor time did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Throttling {
-    /// Periods in which the group ran.
-    pub periods: u64,
-    /// Those in which its quota did not last.
-    pub throttled_periods: u64,
-    /// Time it was kept from running, ns; the sum over processors.
-    pub throttled_ns: u64,
 }
 
 impl CgroupCounters {
@@ -40,7 +29,7 @@ impl CgroupCounters {
             usage_ns: both(self.usage_ns, other.usage_ns),
             user_ns: both(self.user_ns, other.user_ns),
             system_ns: both(self.system_ns, other.system_ns),
-            throttling: self.throttling.zip(other.throttling).map(|(one, other)| Throttling {
+            throttling: self.throttling.zip(other.throttling).map(|(one, other)| Throttled {
                 periods: operation(one.periods, other.periods),
                 throttled_periods: operation(one.throttled_periods, other.throttled_periods),
                 throttled_ns: operation(one.throttled_ns, other.throttled_ns),
@@ -124,7 +113,7 @@ pub(super) fn parse(text: &str) -> CgroupCounters {
     };
     let from_us = |name: &str| number(name).map(|us| us.saturating_mul(1000));
     let throttling = || {
-        Some(Throttling {
+        Some(Throttled {
             periods: number("nr_periods")?,
             throttled_periods: number("nr_throttled")?,
             throttled_ns: number("throttled_time").or_else(|| from_us("throttled_usec"))?,

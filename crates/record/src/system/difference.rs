@@ -1,10 +1,10 @@
 //! What happened between two snapshots.
 
-use super::{CgroupCounters, CounterRow, CounterTable, CpuTimes, Pressure, Resource, Snapshot};
+use super::{CgroupCounters, CounterRow, CounterTable, Pressure, Resource, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 use swtch_trace::fields;
 use swtch_trace::growth::Growth;
-use swtch_trace::model::{Field, Unavailable};
+use swtch_trace::model::{CpuTime, Field, Totals, Unavailable};
 
 /// What happened between two snapshots. Where one of them lacks a figure, the difference lacks it too.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,9 +12,9 @@ pub struct Difference {
     /// The time between the two, ns.
     pub length_ns: u64,
     /// Times of all processors together.
-    pub total: CpuTimes,
+    pub total: CpuTime,
     /// Times of each processor that was on at both ends.
-    pub cpus: BTreeMap<u32, CpuTimes>,
+    pub cpus: BTreeMap<u32, CpuTime>,
     /// Context switches of the whole machine.
     pub context_switches: Option<u64>,
     /// Hardware interrupts of the whole machine.
@@ -68,8 +68,8 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
     let forks = count(fields::MACHINE_FORKS, earlier.forks, later.forks);
     Difference {
         length_ns: later.monotonic_ns.saturating_sub(earlier.monotonic_ns),
-        total: later.total.both(&earlier.total, u64::saturating_sub),
-        cpus: in_both(&earlier.cpus, &later.cpus, |earlier, later| later.both(earlier, u64::saturating_sub)),
+        total: cpu_time(&earlier.total, &later.total),
+        cpus: in_both(&earlier.cpus, &later.cpus, cpu_time),
         context_switches,
         interrupts_total,
         forks,
@@ -82,6 +82,12 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
         fell: growth.fell(),
         unavailable: rows.into_iter().collect(),
     }
+}
+
+/// What a processor did with its time, by the rule of the totals.
+fn cpu_time(earlier: &CpuTime, later: &CpuTime) -> CpuTime {
+    let totals = |cpu_ns: &CpuTime| Totals { cpu_ns: *cpu_ns, ..Totals::default() };
+    totals(later).delta(&totals(earlier), &Growth::default()).cpu_ns
 }
 
 /// Says which processors came and which went.

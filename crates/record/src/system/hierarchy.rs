@@ -1,12 +1,13 @@
 //! The hierarchy of control groups that divides processor time: the paths of its groups, and of a task's group.
 
+use super::cpu_stat;
 use super::mounts::mounts;
-use super::{Throttling, cpu_stat};
 use crate::files;
 use std::collections::VecDeque;
 use std::fs;
 use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use swtch_trace::model::Throttled;
 
 /// Groups that a walk visits at most; those nearest to the root come first.
 const MOST: usize = 16_384;
@@ -104,7 +105,7 @@ impl Hierarchy {
     }
 
     /// What the quota of a group did since the group was made; nothing where it has none, or where the group is gone.
-    pub(crate) fn throttling(&self, root: &Path, path: &str) -> Option<Throttling> {
+    pub(crate) fn throttling(&self, root: &Path, path: &str) -> Option<Throttled> {
         let text = fs::read_to_string(self.folder(root, path)?.join("cpu.stat")).ok()?;
         // Periods are counted for groups with a quota only.
         cpu_stat::parse(&text).throttling.filter(|throttling| throttling.periods > 0)

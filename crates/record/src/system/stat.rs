@@ -2,81 +2,32 @@
 
 use std::collections::BTreeMap;
 use swtch_trace::fields;
-use swtch_trace::model::Unavailable;
+use swtch_trace::model::{CpuTime, Unavailable};
 
-/// What a processor did with its time, ns, in steps of a tick (10 ms). Missing is what the kernel does not account.
-///
-/// Idle and waiting for a disk are estimates of the kernel and may go back a little.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTimes {
-    /// Programs, niced ones and guests of a hypervisor among them.
-    pub user_ns: Option<u64>,
-    /// The kernel on behalf of programs.
-    pub system_ns: Option<u64>,
-    /// Hardware interrupts.
-    pub irq_ns: Option<u64>,
-    /// Soft interrupts.
-    pub softirq_ns: Option<u64>,
-    /// Nothing to do.
-    pub idle_ns: Option<u64>,
-    /// Nothing to do but to wait for a disk.
-    pub iowait_ns: Option<u64>,
-    /// Wanted to run and was not let by the hypervisor.
-    pub steal_ns: Option<u64>,
-}
-
-impl CpuTimes {
-    /// `user nice system idle iowait irq softirq steal guest guest_nice`; a guest's time is also in `user`. Old kernels and
-    /// imitations end earlier.
-    fn parse(fields: &str, tick_ns: u64) -> Self {
-        let times: Vec<Option<u64>> = fields
-            .split_whitespace()
-            .map(|field| Some(field.parse::<u64>().ok()?.saturating_mul(tick_ns)))
-            .collect();
-        let time = |index: usize| times.get(index).copied().flatten();
-        Self {
-            user_ns: time(0).map(|user| user.saturating_add(time(1).unwrap_or(0))),
-            system_ns: time(2),
-            idle_ns: time(3),
-            iowait_ns: time(4),
-            irq_ns: time(5),
-            softirq_ns: time(6),
-            steal_ns: time(7),
-        }
-    }
-
-    /// Applies an operation to each pair of times that both have.
-    pub(crate) fn both(&self, other: &Self, operation: impl Fn(u64, u64) -> u64) -> Self {
-        let both = |one: Option<u64>, other: Option<u64>| Some(operation(one?, other?));
-        Self {
-            user_ns: both(self.user_ns, other.user_ns),
-            system_ns: both(self.system_ns, other.system_ns),
-            irq_ns: both(self.irq_ns, other.irq_ns),
-            softirq_ns: both(self.softirq_ns, other.softirq_ns),
-            idle_ns: both(self.idle_ns, other.idle_ns),
-            iowait_ns: both(self.iowait_ns, other.iowait_ns),
-            steal_ns: both(self.steal_ns, other.steal_ns),
-        }
-    }
-
-    fn all(&self) -> [Option<u64>; 7] {
-        [
-            self.user_ns,
-            self.system_ns,
-            self.irq_ns,
-            self.softirq_ns,
-            self.idle_ns,
-            self.iowait_ns,
-            self.steal_ns,
-        ]
+/// `user nice system idle iowait irq softirq steal guest guest_nice`; a guest's time is also in `user`. Old kernels and imitations end earlier.
+/// Times are in steps of a tick (10 ms). Idle and waiting for a disk are estimates of the kernel and may go back a little.
+fn cpu_time(fields: &str, tick_ns: u64) -> CpuTime {
+    let times: Vec<Option<u64>> = fields
+        .split_whitespace()
+        .map(|field| Some(field.parse::<u64>().ok()?.saturating_mul(tick_ns)))
+        .collect();
+    let time = |index: usize| times.get(index).copied().flatten();
+    CpuTime {
+        user: time(0).map(|user| user.saturating_add(time(1).unwrap_or(0))),
+        system: time(2),
+        idle: time(3),
+        iowait: time(4),
+        irq: time(5),
+        softirq: time(6),
+        steal: time(7),
     }
 }
 
 /// The file as it is.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Stat {
-    pub(super) total: CpuTimes,
-    pub(super) cpus: BTreeMap<u32, CpuTimes>,
+    pub(super) total: CpuTime,
+    pub(super) cpus: BTreeMap<u32, CpuTime>,
     pub(super) context_switches: Option<u64>,
     pub(super) interrupts: Option<u64>,
     pub(super) forks: Option<u64>,
@@ -92,7 +43,7 @@ pub(super) fn parse(text: &str, tick_ns: u64) -> Stat {
         // `intr` goes on with a number for every line; the first is the sum.
         let first = || rest.split_whitespace().next()?.parse().ok();
         match key {
-            "cpu" => stat.total = CpuTimes::parse(rest, tick_ns),
+            "cpu" => stat.total = cpu_time(rest, tick_ns),
             "ctxt" => stat.context_switches = first(),
             "intr" => stat.interrupts = first(),
             "processes" => stat.forks = first(),
@@ -100,7 +51,7 @@ pub(super) fn parse(text: &str, tick_ns: u64) -> Stat {
             "procs_blocked" => stat.blocked = first(),
             _ => {
                 if let Some(cpu) = key.strip_prefix("cpu").and_then(|number| number.parse().ok()) {
-                    stat.cpus.insert(cpu, CpuTimes::parse(rest, tick_ns));
+                    stat.cpus.insert(cpu, cpu_time(rest, tick_ns));
                 }
             }
         }
@@ -142,8 +93,9 @@ pub(super) fn judged(text: Result<String, String>, tick_ns: u64, unavailable: &m
         unavailable
             .push(Unavailable::new(fields::MACHINE_PROCS_BLOCKED, "/proc/stat has no line 'procs_blocked'"));
     }
-    if stat.total.all().iter().all(|time| time.unwrap_or(0) == 0) {
-        stat.total = CpuTimes::default();
+    let CpuTime { user, system, irq, softirq, idle, steal, iowait } = stat.total;
+    if [user, system, irq, softirq, idle, steal, iowait].into_iter().flatten().all(|ns| ns == 0) {
+        stat.total = CpuTime::default();
         stat.cpus.clear();
         unavailable.push(Unavailable::new(fields::MACHINE_CPU_NS, constant_zero("cpu")));
     }
@@ -159,11 +111,11 @@ fn constant_zero(line: &str) -> String {
 /// Without CONFIG_IRQ_TIME_ACCOUNTING a tick practically never falls into an interrupt, so the time stays zero.
 fn no_interrupt_time(stat: &mut Stat, unavailable: &mut Vec<Unavailable>) {
     let many = stat.interrupts.is_some_and(|count| count >= INTERRUPTS_THAT_TAKE_TIME);
-    if !many || stat.total.irq_ns != Some(0) {
+    if !many || stat.total.irq != Some(0) {
         return;
     }
     for times in stat.cpus.values_mut().chain([&mut stat.total]) {
-        times.irq_ns = None;
+        times.irq = None;
     }
     unavailable.push(Unavailable::new(
         fields::CPU_IRQ_NS,

@@ -4,6 +4,7 @@ use super::*;
 use crate::clock::NS_PER_SECOND;
 use proptest::prelude::*;
 use std::fs;
+use swtch_trace::model::Throttled;
 
 const TICK_NS: u64 = 10_000_000;
 
@@ -37,8 +38,8 @@ fn processor_times_by_number_of_the_processor() {
     let stat = stat::parse(STAT, TICK_NS);
     assert_eq!(stat.cpus.keys().copied().collect::<Vec<_>>(), [0, 2], "processor 1 is off");
     let cpu = stat.cpus[&0];
-    assert_eq!(cpu.user_ns, Some(38 * TICK_NS), "niced programs are programs");
-    assert_eq!((cpu.idle_ns, cpu.steal_ns), (Some(250 * TICK_NS), Some(42 * TICK_NS)));
+    assert_eq!(cpu.user, Some(38 * TICK_NS), "niced programs are programs");
+    assert_eq!((cpu.idle, cpu.steal), (Some(250 * TICK_NS), Some(42 * TICK_NS)));
     assert_eq!(
         (stat.context_switches, stat.interrupts, stat.forks),
         (Some(1_005_760), Some(489_983), Some(12_934))
@@ -46,7 +47,7 @@ fn processor_times_by_number_of_the_processor() {
     assert_eq!((stat.running, stat.blocked), (Some(3), Some(0)));
     // Before Linux 2.6.11 there was no stolen time.
     let old = stat::parse("cpu  1 2 3 4 5\n", TICK_NS).total;
-    assert_eq!((old.iowait_ns, old.irq_ns, old.steal_ns), (Some(5 * TICK_NS), None, None));
+    assert_eq!((old.iowait, old.irq, old.steal), (Some(5 * TICK_NS), None, None));
 }
 
 #[test]
@@ -54,8 +55,7 @@ fn interrupts_by_line_with_names() {
     let table = counter_table::parse(INTERRUPTS).unwrap();
     assert_eq!(table.cpus, [0, 2]);
     let row = |line: &str| table.rows.iter().find(|row| row.line == line).unwrap();
-    assert_eq!((row("24").name.as_str(), row("24").chip.as_str()), ("ACPI:Ged", "IO-APIC 5-edge"));
-    assert_eq!((row("25").name.as_str(), row("25").chip.as_str()), ("", "IO-APIC 8-edge"));
+    assert_eq!((row("24").name.as_str(), row("25").name.as_str()), ("ACPI:Ged", ""));
     assert_eq!(row("38").name, "virtio2-input.0, other");
     assert_eq!(
         (row("LOC").name.as_str(), &row("LOC").counts[..]),
@@ -66,7 +66,7 @@ fn interrupts_by_line_with_names() {
     let arm = "           CPU0\n 11:     123     GICv3  27 Level     arch_timer\nIPI0:     7       Rescheduling interrupts\n\
         Err:          0\n";
     let arm = counter_table::parse(arm).unwrap();
-    assert_eq!((arm.rows[0].name.as_str(), arm.rows[0].chip.as_str()), ("arch_timer", "GICv3 27 Level"));
+    assert_eq!(arm.rows[0].name, "arch_timer");
     assert_eq!((arm.rows[1].line.as_str(), arm.rows[1].total()), ("IPI0", 7));
     assert_eq!(arm.rows[2].machine, Some(0), "one processor does not make it that processor's");
 
@@ -91,12 +91,12 @@ fn pressure_has_one_half_or_two() {
 #[test]
 fn control_groups_of_both_versions() {
     let one = cpu_stat::parse("nr_periods 7\nnr_throttled 3\nthrottled_time 123456789\nnr_bursts 0\n");
-    let throttled = Throttling { periods: 7, throttled_periods: 3, throttled_ns: 123_456_789 };
+    let throttled = Throttled { periods: 7, throttled_periods: 3, throttled_ns: 123_456_789 };
     assert_eq!((one.throttling, one.usage_ns), (Some(throttled), None));
     let two = cpu_stat::parse(
         "usage_usec 823\nuser_usec 714\nsystem_usec 108\nnr_periods 7\nnr_throttled 3\nthrottled_usec 12\n",
     );
-    assert_eq!(two.throttling, Some(Throttling { throttled_ns: 12_000, ..throttled }));
+    assert_eq!(two.throttling, Some(Throttled { throttled_ns: 12_000, ..throttled }));
     assert_eq!((two.usage_ns, two.user_ns, two.system_ns), (Some(823_000), Some(714_000), Some(108_000)));
     assert_eq!(cpu_stat::parse("usage_usec 823\n").throttling, None, "the controller is off");
 }
@@ -111,7 +111,7 @@ fn zeros_that_cannot_be_are_unavailable_with_a_reason() {
     let snapshot = Snapshot::read(root.path(), None, Detail::Everything);
     assert_eq!((snapshot.context_switches, snapshot.interrupts_total, snapshot.forks), (None, None, None));
     assert_eq!((snapshot.procs_running, snapshot.procs_blocked), (None, Some(0)));
-    assert_eq!((snapshot.total, snapshot.cpus.len()), (CpuTimes::default(), 0));
+    assert_eq!((snapshot.total, snapshot.cpus.len()), (CpuTime::default(), 0));
     for what in ["machine.context_switches", "machine.interrupts", "machine.forks", "machine.cpu_ns"] {
         let [why] = rows(&snapshot.unavailable, what)[..] else { panic!("{what}") };
         assert!(why.contains("zero") && why.contains("does not count"), "{why}");
@@ -129,11 +129,11 @@ fn zeros_that_cannot_be_are_unavailable_with_a_reason() {
 fn time_in_interrupts_that_nobody_took_is_unavailable() {
     let root = tree(&[("proc/stat", STAT)]);
     let snapshot = Snapshot::read(root.path(), None, Detail::Totals);
-    assert_eq!((snapshot.total.irq_ns, snapshot.cpus[&0].irq_ns), (None, None));
-    assert_eq!(snapshot.total.softirq_ns, Some(10 * clock::tick_ns()));
-    assert_eq!(rows(&snapshot.unavailable, "cpu.irq_ns").len(), 1);
+    assert_eq!((snapshot.total.irq, snapshot.cpus[&0].irq), (None, None));
+    assert_eq!(snapshot.total.softirq, Some(10 * clock::tick_ns()));
+    assert_eq!(rows(&snapshot.unavailable, "cpu.irq").len(), 1);
     let few = tree(&[("proc/stat", &STAT.replace("489983", "4899"))]);
-    assert_eq!(Snapshot::read(few.path(), None, Detail::Totals).total.irq_ns, Some(0));
+    assert_eq!(Snapshot::read(few.path(), None, Detail::Totals).total.irq, Some(0));
 }
 
 #[test]
@@ -148,9 +148,9 @@ fn processors_come_and_go() {
     let between = difference(&earlier, &later);
 
     assert_eq!(between.cpus.keys().copied().collect::<Vec<_>>(), [0]);
-    assert_eq!(between.cpus[&0].user_ns, Some(5 * clock::tick_ns()));
-    assert_eq!(between.cpus[&0].idle_ns, Some(0), "idle time that went back is nothing");
-    assert_eq!(between.total.idle_ns, Some(0));
+    assert_eq!(between.cpus[&0].user, Some(5 * clock::tick_ns()));
+    assert_eq!(between.cpus[&0].idle, Some(0), "idle time that went back is nothing");
+    assert_eq!(between.total.idle, Some(0));
     assert_eq!(
         (between.context_switches, between.interrupts_total, between.forks),
         (Some(40), Some(17), Some(6))

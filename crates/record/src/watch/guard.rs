@@ -68,7 +68,7 @@ impl Guard {
     ) -> Result<(), Refused> {
         let mut checks = Checks::default();
         let last = std::mem::replace(&mut self.before, next);
-        let fell = delta.backwards.values().sum::<u64>() > 0;
+        let fell = delta.counted.backwards.values().sum::<u64>() > 0;
         let behind = std::mem::replace(&mut self.behind, fell) || fell;
         let switches = &delta.header.totals.context_switches;
         if let (Some(voluntary), Some(involuntary), Some(idle)) =
@@ -108,19 +108,18 @@ impl Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Counted;
     use crate::system::{CgroupCounters, Difference};
     use crate::watch::GroupUse;
-    use std::collections::BTreeMap;
     use swtch_topology::Host;
     use swtch_trace::accumulate::Tables;
-    use swtch_trace::model::{Header, Provenance, Scope, SwitchTotals};
+    use swtch_trace::model::{Header, Provenance, Scope, SwitchTotals, Throttled};
     use swtch_trace::tables::TaskRow;
 
     #[test]
     fn every_figure_that_is_refused_is_in_the_list() {
         let mut guard = Guard::begin(before(0, 0));
-        let throttling =
-            crate::system::Throttling { throttled_ns: 1 << 50, ..crate::system::Throttling::default() };
+        let throttling = Throttled { throttled_ns: 1 << 50, ..Throttled::default() };
         let since = CgroupCounters {
             usage_ns: Some(1 << 50),
             throttling: Some(throttling),
@@ -148,13 +147,9 @@ mod tests {
         MachineDelta {
             header,
             tables: Tables { tasks, ..Tables::default() },
-            cost_ns_by_kind: None,
-            quota_ns: None,
+            counted: Counted::default(),
             groups: Vec::new(),
             system: Difference::default(),
-            threads: None,
-            group_threads: BTreeMap::new(),
-            backwards: BTreeMap::new(),
             checked: Ok(()),
         }
     }
@@ -189,7 +184,8 @@ mod tests {
     #[test]
     fn what_a_late_reading_lacked_may_come_with_the_next() {
         let mut guard = Guard::begin(before(0, 100));
-        let late = MachineDelta { backwards: [("tasks", 1)].into(), ..window(0, 0) };
+        let counted = Counted { backwards: [("tasks", 1)].into(), ..Counted::default() };
+        let late = MachineDelta { counted, ..window(0, 0) };
         assert_eq!(refused(guard.check(&late, &bounds(1, 600), before(1, 600))), [""; 0]);
         assert_eq!(refused(guard.check(&window(500, 0), &bounds(2, 601), before(2, 601))), [""; 0]);
         assert_eq!(

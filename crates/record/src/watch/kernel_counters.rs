@@ -1,12 +1,11 @@
 //! Where programs in the kernel are not to be had: the kernel's own counters are all there is.
 
-use crate::clock::process_cpu_ns;
 use crate::error::RecordError;
-use crate::session::{Source, Status};
+use crate::session::{Source, Status, own_cost};
 use std::time::Duration;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::fields;
-use swtch_trace::model::{Header, RecorderCost};
+use swtch_trace::model::Header;
 use swtch_trace::tables::SwitchRow;
 
 /// A source that sees no task.
@@ -30,7 +29,7 @@ impl Source for KernelCounters {
     }
 
     fn snapshot(&mut self, _: u64, header: &mut Header) -> Tables {
-        header.recorder = RecorderCost { cpu_ns: Some(process_cpu_ns()), ..RecorderCost::default() };
+        header.recorder = own_cost(None);
         header.unavailable.clear();
         let unseen = [
             fields::TASKS,

@@ -10,7 +10,6 @@ use crate::options::{Mode, Options, Target};
 use crate::plan::Facts;
 use crate::session::{self, Counted, Source};
 use crate::system::{self, Detail, Difference, difference};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use swtch_trace::accumulate::{History, Tables};
@@ -43,22 +42,13 @@ pub struct MachineDelta {
     pub header: Header,
     /// Tasks that did something, CPUs, distributions (`cost` by kind, `wait` of all), interrupts: of this time only.
     pub tables: Tables,
-    /// Direct cost of the switches between threads, between processes, from or to idle, ns; absent where it is not measured.
-    pub cost_ns_by_kind: Option<[u64; 3]>,
-    /// The part of the tasks' waits in which a quota, of their control group or one above it, stopped them, ns, by control group; absent
-    /// where the kernel does not tell.
-    pub quota_ns: Option<BTreeMap<Option<String>, u64>>,
+    /// What the programs know beyond the tables. `backwards` are counters of the kernel that fell, too; what such a one gained is not known and
+    /// counts as nothing.
+    pub counted: Counted,
     /// What control groups used, by their own files, the one first that used most since it was made.
     pub groups: Vec<GroupUse>,
     /// The kernel's own counters.
     pub system: Difference,
-    /// Threads that exist now; absent without programs in the kernel.
-    pub threads: Option<u64>,
-    /// The same by control group, as far as tasks' groups are known.
-    pub group_threads: BTreeMap<String, u64>,
-    /// Counters that fell between two readings, by what they count (`tasks`, `cpus`, `kernel`); what they gained is not known and counts
-    /// as nothing.
-    pub backwards: BTreeMap<&'static str, u64>,
     /// Whether all of this can be true. Where it cannot, nothing of it is to be shown.
     pub checked: Result<(), Refused>,
 }
@@ -108,7 +98,7 @@ impl MachineWatch {
     pub fn delta(&mut self) -> MachineDelta {
         let before = KernelReading::read();
         let now = self.watch.snapshot();
-        let counted = self.watch.source.counted();
+        let mut counted = self.watch.source.counted();
         let system = difference(&self.system, &self.watch.system);
         let Delta { mut header, mut tables } = now.delta(&self.last, &Growth::default());
         tables.tasks.retain(is_active);
@@ -120,30 +110,18 @@ impl MachineWatch {
             }
         }
         let groups = self.groups.since(&mut header.unavailable);
-        let Counted { mut backwards, too_long, .. } = counted;
-        *backwards.entry("kernel").or_default() += system.fell + self.groups.take_fell();
+        counted.backwards.insert("kernel", system.fell + self.groups.take_fell());
         let cpus = self.system.cpus.len().max(self.watch.system.cpus.len());
         let ran = tables.cpus.iter().filter(|row| row.switches + row.idle_switches > 0).count();
         let bounds = Bounds {
             cpus: cpus.max(ran) as u64,
             at_ns: monotonic_ns(),
             switches: self.watch.system.context_switches,
-            too_long,
+            too_long: counted.too_long.take(),
         };
         self.last = now;
         self.system = self.watch.system.clone();
-        let mut delta = MachineDelta {
-            header,
-            tables,
-            cost_ns_by_kind: counted.cost_ns_by_kind,
-            quota_ns: counted.quota_ns,
-            groups,
-            system,
-            threads: counted.threads,
-            group_threads: counted.group_threads,
-            backwards,
-            checked: Ok(()),
-        };
+        let mut delta = MachineDelta { header, tables, counted, groups, system, checked: Ok(()) };
         delta.checked = self.guard.check(&delta, &bounds, before);
         delta
     }

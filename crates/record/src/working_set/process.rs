@@ -1,6 +1,7 @@
 //! The memory that a process touches, by the marks that the hardware leaves in its page tables.
 
 use crate::clock::{cpu_ns_of, monotonic_ns};
+use crate::sources::procfs::parse::{self, Stat};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 
@@ -85,7 +86,7 @@ pub(super) fn tracks_writes() -> bool {
 
 /// What is used of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(super) struct ProcessStat {
     pub(super) parent_pid: u32,
     /// None for threads of the kernel and for what has ended.
     pub(super) resident_pages: u64,
@@ -94,18 +95,10 @@ pub(super) struct Stat {
     pub(super) system: u64,
 }
 
-pub(super) fn stat(pid: u32) -> Option<Stat> {
+pub(super) fn stat(pid: u32) -> Option<ProcessStat> {
     let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
-    // proc_pid_stat(5): the state is field 3.
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    Some(Stat {
-        parent_pid: field(4)? as u32,
-        resident_pages: field(24)?,
-        user: field(14)?,
-        system: field(15)?,
-    })
+    let Stat { parent_pid, resident_pages, user_ticks: user, system_ticks: system, .. } = parse::stat(&text)?;
+    Some(ProcessStat { parent_pid, resident_pages: resident_pages?, user, system })
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! What each control group came to: the sums of its tasks, and what its quota did.
 
 use super::collector::Collector;
-use crate::system::{Hierarchy, Throttling};
+use crate::system::Hierarchy;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::fields;
-use swtch_trace::model::Header;
-use swtch_trace::tables::{CgroupRow, TaskRow};
+use swtch_trace::model::{Header, Throttled};
+use swtch_trace::tables::{CgroupRow, Merge, TaskRow};
 
 /// Groups with rows of their own, those with most switches; the rest shares one.
 const MOST: usize = 1000;
@@ -23,7 +23,7 @@ pub(crate) const NO_HIERARCHY: &str = "no hierarchy of control groups is mounted
 pub(super) struct CgroupSums {
     hierarchy: Option<Hierarchy>,
     /// What the quota of each group that has one had done before the recording, and by the last time it could be read.
-    quotas: HashMap<String, (Throttling, Throttling)>,
+    quotas: HashMap<String, (Throttled, Throttled)>,
 }
 
 impl CgroupSums {
@@ -55,7 +55,7 @@ impl CgroupSums {
     }
 
     /// What the quota of a group did during the recording; up to when it was last seen, if it is gone.
-    fn throttling(&mut self, path: &str) -> Option<Throttling> {
+    fn throttling(&mut self, path: &str) -> Option<Throttled> {
         let now = self.hierarchy.as_ref().and_then(|hierarchy| hierarchy.throttling(Path::new("/"), path));
         let (before, last) = match (self.quotas.get_mut(path), now) {
             (Some(quota), Some(now)) if now.periods >= quota.1.periods => {
@@ -65,13 +65,13 @@ impl CgroupSums {
             (Some(quota), None) => *quota,
             // A new group, or another one of that name.
             (_, Some(now)) => {
-                let new = (Throttling::default(), now);
+                let new = (Throttled::default(), now);
                 self.quotas.insert(path.to_owned(), new);
                 new
             }
             (None, None) => return None,
         };
-        Some(Throttling {
+        Some(Throttled {
             periods: last.periods.saturating_sub(before.periods),
             throttled_periods: last.throttled_periods.saturating_sub(before.throttled_periods),
             throttled_ns: last.throttled_ns.saturating_sub(before.throttled_ns),
@@ -123,21 +123,13 @@ fn bounded(mut rows: Vec<CgroupRow>) -> Vec<CgroupRow> {
         return rows;
     }
     let rest = rows.split_off(MOST - 1);
-    let either = |sum: Option<u64>, more: Option<u64>| match (sum, more) {
-        (Some(sum), Some(more)) => Some(sum + more),
-        (sum, more) => sum.or(more),
-    };
-    let path = format!("{} more control groups", rest.len());
-    rows.push(rest.into_iter().fold(CgroupRow { path, ..CgroupRow::default() }, |sum, row| CgroupRow {
-        path: sum.path,
-        voluntary: sum.voluntary + row.voluntary,
-        involuntary: sum.involuntary + row.involuntary,
-        run_ns: sum.run_ns + row.run_ns,
-        wait_ns: sum.wait_ns + row.wait_ns,
-        tasks: sum.tasks + row.tasks,
-        throttled_periods: either(sum.throttled_periods, row.throttled_periods),
-        throttled_ns: either(sum.throttled_ns, row.throttled_ns),
-    }));
+    let mut all = CgroupRow { path: format!("{} more control groups", rest.len()), ..CgroupRow::default() };
+    // Those without a quota were not stopped by one.
+    let stopped = |of: fn(&CgroupRow) -> Option<u64>| rest.iter().filter_map(of).reduce(u64::saturating_add);
+    let throttled = (stopped(|row| row.throttled_periods), stopped(|row| row.throttled_ns));
+    rest.iter().for_each(|row| all.merge(row));
+    (all.throttled_periods, all.throttled_ns) = throttled;
+    rows.push(all);
     rows
 }
 

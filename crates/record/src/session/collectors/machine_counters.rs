@@ -4,10 +4,10 @@ use super::collector::Collector;
 use super::interrupts;
 pub(crate) use super::interrupts::add as add_interrupts;
 use crate::options::Target;
-use crate::system::{self, CpuTimes, Difference, Resource, Snapshot, difference};
+use crate::system::{self, Difference, Resource, Snapshot, difference};
 use std::collections::BTreeMap;
 use swtch_trace::accumulate::Tables;
-use swtch_trace::model::{CpuTime, Header, Pressure, Reconciliation, Throttled};
+use swtch_trace::model::{CpuTime, Header, Pressure, Reconciliation};
 use swtch_trace::tables::CpuRow;
 
 /// The counters at the beginning and, once it is there, at the end.
@@ -48,16 +48,8 @@ pub(crate) fn add_machine_state(system: &Snapshot, header: &mut Header, tables: 
     tables.cpus = rows.into_values().collect();
 }
 
-fn enter_totals(times: &CpuTimes, pressure: &BTreeMap<Resource, system::Pressure>, header: &mut Header) {
-    header.totals.cpu_ns = CpuTime {
-        user: times.user_ns,
-        system: times.system_ns,
-        irq: times.irq_ns,
-        softirq: times.softirq_ns,
-        idle: times.idle_ns,
-        steal: times.steal_ns,
-        iowait: times.iowait_ns,
-    };
+fn enter_totals(times: &CpuTime, pressure: &BTreeMap<Resource, system::Pressure>, header: &mut Header) {
+    header.totals.cpu_ns = *times;
     let row = |(resource, pressure): (&Resource, &system::Pressure)| Pressure {
         resource: resource.name().to_owned(),
         some_ns: pressure.some_ns,
@@ -66,14 +58,14 @@ fn enter_totals(times: &CpuTimes, pressure: &BTreeMap<Resource, system::Pressure
     header.totals.pressure = pressure.iter().map(row).collect();
 }
 
-fn enter_times(times: &CpuTimes, row: &mut CpuRow) {
-    row.user_ns = times.user_ns;
-    row.system_ns = times.system_ns;
-    row.irq_ns = times.irq_ns;
-    row.softirq_ns = times.softirq_ns;
-    row.steal_ns = times.steal_ns;
-    row.iowait_ns = times.iowait_ns;
-    row.idle_ns = times.idle_ns.unwrap_or(0);
+fn enter_times(times: &CpuTime, row: &mut CpuRow) {
+    row.user_ns = times.user;
+    row.system_ns = times.system;
+    row.irq_ns = times.irq;
+    row.softirq_ns = times.softirq;
+    row.steal_ns = times.steal;
+    row.iowait_ns = times.iowait;
+    row.idle_ns = times.idle.unwrap_or(0);
 }
 
 /// The kernel's own counters over the same time.
@@ -92,12 +84,7 @@ fn add_machine_counters(system: &Difference, target: &Target, header: &mut Heade
         interrupts::reconcile(system, header);
     }
     add_interrupts(system, header, tables);
-    let throttling = system.cgroup.as_ref().and_then(|group| group.throttling);
-    header.totals.throttled = throttling.map(|throttling| Throttled {
-        periods: throttling.periods,
-        throttled_periods: throttling.throttled_periods,
-        throttled_ns: throttling.throttled_ns,
-    });
+    header.totals.throttled = system.cgroup.and_then(|group| group.throttling);
     header.unavailable.extend(system.unavailable.iter().cloned());
 }
 
@@ -126,8 +113,8 @@ mod tests {
     #[test]
     fn cpus_that_are_on_have_their_times_and_all_have_their_switches() {
         let mut system = Snapshot::default();
-        system.cpus.insert(0, CpuTimes { user_ns: Some(5), ..CpuTimes::default() });
-        system.cpus.insert(2, CpuTimes::default());
+        system.cpus.insert(0, CpuTime { user: Some(5), ..CpuTime::default() });
+        system.cpus.insert(2, CpuTime::default());
         let counted = vec![
             CpuRow { cpu: 1, switches: 7, ..CpuRow::default() },
             CpuRow { cpu: 2, switches: 9, ..CpuRow::default() },

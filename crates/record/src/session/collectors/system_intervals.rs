@@ -24,12 +24,12 @@ struct Column {
 
 const STAT: &str = "/proc/stat, the whole machine";
 const COLUMNS: [Column; 8] = [
-    column("user_ns", STAT, |at| at.total.user_ns, |row| &mut row.user_ns),
-    column("system_ns", STAT, |at| at.total.system_ns, |row| &mut row.system_ns),
-    column("irq_ns", STAT, |at| at.total.irq_ns, |row| &mut row.irq_ns),
-    column("softirq_ns", STAT, |at| at.total.softirq_ns, |row| &mut row.softirq_ns),
-    column("idle_ns", STAT, |at| at.total.idle_ns, |row| &mut row.idle_ns),
-    column("steal_ns", STAT, |at| at.total.steal_ns, |row| &mut row.steal_ns),
+    column("user_ns", STAT, |at| at.total.user, |row| &mut row.user_ns),
+    column("system_ns", STAT, |at| at.total.system, |row| &mut row.system_ns),
+    column("irq_ns", STAT, |at| at.total.irq, |row| &mut row.irq_ns),
+    column("softirq_ns", STAT, |at| at.total.softirq, |row| &mut row.softirq_ns),
+    column("idle_ns", STAT, |at| at.total.idle, |row| &mut row.idle_ns),
+    column("steal_ns", STAT, |at| at.total.steal, |row| &mut row.steal_ns),
     column(
         "throttled_ns",
         "cpu.stat of the control group whose quota limits what is recorded",
@@ -184,13 +184,12 @@ impl Collector for SystemIntervals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::CpuTimes;
-    use swtch_trace::model::{Provenance, Scope};
+    use swtch_trace::model::{CpuTime, Provenance, Scope};
 
     fn snapshot(at_ns: u64, user_ns: u64) -> Snapshot {
         Snapshot {
             monotonic_ns: 1000 + at_ns,
-            total: CpuTimes { user_ns: Some(user_ns), ..CpuTimes::default() },
+            total: CpuTime { user: Some(user_ns), ..CpuTime::default() },
             procs_running: Some(user_ns / 10),
             ..Snapshot::default()
         }

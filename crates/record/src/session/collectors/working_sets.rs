@@ -1,9 +1,9 @@
 //! The memory that tasks use between two switches, where that is asked for.
 
 use super::collector::Collector;
-use crate::options::{Options, Target};
+use crate::options::{Options, Target, TargetTasks};
 use crate::system::{Cgroup, Snapshot};
-use crate::working_set::{ProcessSet, WorkingSets};
+use crate::working_set::WorkingSets;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::fields;
 use swtch_trace::model::Header;
@@ -20,12 +20,12 @@ impl WorkingSetEstimate {
         let estimated = Err("not asked for; --working-set estimates it".to_owned());
         let mut new = Self { asked: options.working_set, estimated };
         if !matches!(options.target, Target::Command(_)) {
-            new.estimate(ProcessSet::of(&options.target, group), false);
+            new.estimate(TargetTasks::of(&options.target, group), false);
         }
         new
     }
 
-    fn estimate(&mut self, processes: ProcessSet, since_birth: bool) {
+    fn estimate(&mut self, processes: TargetTasks, since_birth: bool) {
         if self.asked {
             let begun = WorkingSets::begin(processes, since_birth);
             self.estimated =
@@ -36,7 +36,7 @@ impl WorkingSetEstimate {
 
 impl Collector for WorkingSetEstimate {
     fn started(&mut self, pid: u32) {
-        self.estimate(ProcessSet::Descendants(vec![pid]), true);
+        self.estimate(TargetTasks::Processes(vec![pid]), true);
     }
 
     fn finish(&mut self, _: &Snapshot) {

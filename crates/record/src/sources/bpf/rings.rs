@@ -7,7 +7,7 @@ use super::shared::{
 };
 use crate::clock::monotonic_ns;
 use crate::sources::mapping::Mapping;
-use crate::sources::ring::{Drained, Ring};
+use crate::sources::ring::{Drained, Ring, comm};
 use std::mem::offset_of;
 use std::sync::atomic::{Ordering, fence};
 use swtch_trace::event::{Counts, Event, Life, LifeKind, PrevState, Switch, Wake};
@@ -143,13 +143,12 @@ fn life(raw: RawInfo) -> Option<Event> {
         INFO_EXIT => LifeKind::Exit,
         _ => return None,
     };
-    let length = raw.comm.iter().position(|byte| *byte == 0).unwrap_or(raw.comm.len());
     Some(Event::Life(Life {
         at_ns: raw.at_ns,
         tid: raw.tid,
         pid: raw.pid,
         parent_pid: raw.parent_pid,
-        comm: String::from_utf8_lossy(&raw.comm[..length]).into_owned(),
+        comm: comm(&raw.comm),
         kernel_thread: raw.kernel_thread != 0,
         group: (raw.group > 0).then_some(raw.group),
         kind,

@@ -3,7 +3,7 @@
 use super::record::{Record, What};
 use std::collections::{HashMap, HashSet};
 use swtch_trace::accumulate::TaskInfo;
-use swtch_trace::event::{Event, Life, LifeKind, PrevState, Switch};
+use swtch_trace::event::{Event, LifeKind, PrevState, Switch};
 
 /// What a record comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub(crate) enum SampleRecord {
 }
 
 /// What is known of tasks and CPUs between two records.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Converter {
     /// The records tell who left and who came; otherwise one of the two.
     whole: bool,
@@ -39,14 +39,7 @@ struct Occupant {
 impl Converter {
     /// For records of the whole machine (`whole`), or of tasks; `aside` is a process whose own records are left out.
     pub(crate) fn new(whole: bool, aside: Option<u32>) -> Self {
-        Self {
-            whole,
-            aside,
-            tasks: HashMap::new(),
-            leaving: HashSet::new(),
-            nameless: Vec::new(),
-            cpus: HashMap::new(),
-        }
+        Self { whole, aside, ..Self::default() }
     }
 
     /// A task that was there before, or that no event named.
@@ -88,7 +81,7 @@ impl Converter {
                 task.comm.clone_from(comm);
                 if *exec {
                     task.kernel_thread = false;
-                    emit(SampleRecord::Event(life(record, task, LifeKind::Exec)));
+                    emit(SampleRecord::Event(task.life(record.at_ns, LifeKind::Exec)));
                 } else {
                     emit(SampleRecord::Name(task.clone()));
                 }
@@ -99,13 +92,13 @@ impl Converter {
                 let grand = if tid == pid { Some(*parent_pid) } else { parent.parent_pid };
                 let child = TaskInfo { tid: *tid, pid: *pid, parent_pid: grand, ..parent };
                 self.leaving.remove(tid);
-                emit(SampleRecord::Event(life(record, &child, LifeKind::Fork)));
+                emit(SampleRecord::Event(child.life(record.at_ns, LifeKind::Fork)));
                 self.tasks.insert(*tid, child);
             }
             What::Exit { pid, tid } => {
                 let unknown = || TaskInfo { tid: *tid, pid: *pid, ..TaskInfo::default() };
                 let task = self.tasks.remove(tid).unwrap_or_else(unknown);
-                emit(SampleRecord::Event(life(record, &task, LifeKind::Exit)));
+                emit(SampleRecord::Event(task.life(record.at_ns, LifeKind::Exit)));
                 if self.whole {
                     self.leaving.insert(*tid);
                 } else {
@@ -178,32 +171,8 @@ impl Converter {
 
 /// What one record of one task says of a switch. 0 stands for the other task.
 fn half(record: &Record, prev_tid: u32, next_tid: u32, prev_state: PrevState) -> Switch {
-    Switch {
-        at_ns: record.at_ns,
-        cpu: record.cpu,
-        prev_tid,
-        next_tid,
-        prev_state,
-        preempted: prev_state == PrevState::Runnable,
-        address_space_changed: None,
-        cost_ns: None,
-        prev_counts: None,
-        after_gap: false,
-        interrupted: false,
-    }
-}
-
-fn life(record: &Record, task: &TaskInfo, kind: LifeKind) -> Event {
-    Event::Life(Life {
-        at_ns: record.at_ns,
-        tid: task.tid,
-        pid: task.pid,
-        parent_pid: task.parent_pid.unwrap_or(0),
-        comm: task.comm.clone(),
-        kernel_thread: task.kernel_thread,
-        group: None,
-        kind,
-    })
+    let preempted = prev_state == PrevState::Runnable;
+    Switch { preempted, ..Switch::bare(record.at_ns, record.cpu, prev_tid, next_tid, prev_state) }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::reading::Reader;
 use super::{ProcfsError, SampleTarget, parse};
 use crate::system::Cgroup;
+use crate::task_info;
 use std::collections::HashSet;
 use std::fs;
 use std::io;
@@ -105,14 +106,7 @@ fn descend(
         .filter(|pid| !members.contains(pid) && !strangers.contains(pid))
         .filter_map(|pid| Some((*pid, parent(reader, *pid)?)))
         .collect();
-    // A child may have a smaller number than its parent, since numbers begin again: until nothing more is found.
-    loop {
-        let before = unknown.len();
-        unknown.retain(|(pid, parent)| !(members.contains(parent) && members.insert(*pid)));
-        if unknown.len() == before {
-            break;
-        }
-    }
+    task_info::adopt(members, &mut unknown);
     strangers.extend(unknown.iter().map(|(pid, _)| *pid));
     found.retain(|pid| members.contains(pid));
 }

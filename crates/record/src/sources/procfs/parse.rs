@@ -3,21 +3,36 @@
 
 /// What is used of `/proc/PID/task/TID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stat<'a> {
+pub(crate) struct Stat<'a> {
     pub(super) comm: &'a [u8],
     pub(super) state: u8,
-    pub(super) parent_pid: u32,
+    pub(crate) parent_pid: u32,
     pub(super) flags: u64,
-    pub(super) user_ticks: u64,
-    pub(super) system_ticks: u64,
+    pub(crate) user_ticks: u64,
+    pub(crate) system_ticks: u64,
     pub(super) threads: u64,
     pub(super) started_ticks: u64,
-    /// The processor that it ran on last.
-    pub(super) cpu: Option<u32>,
+    /// Of the whole process; missing where a sandbox ends the line early.
+    pub(crate) resident_pages: Option<u64>,
+}
+
+/// A flag of a kernel thread (`PF_KTHREAD`, include/linux/sched.h, v6.18).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+impl Stat<'_> {
+    /// Whether it is one of the kernel's own.
+    pub(crate) fn is_kernel_thread(&self) -> bool {
+        self.flags & KERNEL_THREAD != 0
+    }
+
+    /// Whether it has ended, and at most waits to be collected.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
 }
 
 /// `TID (comm) STATE PPID ...`. The name may hold anything, brackets and line breaks too, so the last bracket ends it.
-pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
+pub(crate) fn stat(text: &[u8]) -> Option<Stat<'_>> {
     let open = text.iter().position(|byte| *byte == b'(')?;
     let close = text.iter().rposition(|byte| *byte == b')')?;
     let comm = text.get(open + 1..close)?;
@@ -39,7 +54,7 @@ pub(super) fn stat(text: &[u8]) -> Option<Stat<'_>> {
         system_ticks: at(15)?,
         threads: at(20)?,
         started_ticks: at(22)?,
-        cpu: at(39).and_then(|cpu| u32::try_from(cpu).ok()),
+        resident_pages: at(24),
     })
 }
 
@@ -128,7 +143,7 @@ mod tests {
         let found = stat(STAT.as_bytes()).unwrap();
         assert_eq!((found.comm, found.state, found.parent_pid), (&b"cat"[..], b'R', 21748));
         assert_eq!((found.user_ticks, found.system_ticks), (5, 6));
-        assert_eq!((found.threads, found.started_ticks, found.cpu), (2, 63240, Some(1)));
+        assert_eq!((found.threads, found.started_ticks), (2, 63240));
         assert_eq!(
             schedstat(b"903061 12345 7\n"),
             Some(Schedstat { run_ns: 903_061, wait_ns: 12_345, timeslices: 7 })
@@ -161,9 +176,9 @@ mod tests {
         assert_eq!(schedstat(b"1 2"), None);
         assert_eq!(number(b"18446744073709551616"), None);
         assert_eq!(number(b" 18446744073709551615\n"), Some(u64::MAX));
-        // Sandboxes end the line early; the processor is all that is lost.
+        // Sandboxes end the line early.
         let short = STAT.split(' ').take(30).collect::<Vec<_>>().join(" ");
-        assert_eq!(stat(short.as_bytes()).unwrap().cpu, None);
+        assert_eq!(stat(short.as_bytes()).unwrap().started_ticks, 63240);
     }
 
     proptest! {

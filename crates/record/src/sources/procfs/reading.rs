@@ -36,27 +36,7 @@ impl File {
 /// The files of a thread that are kept open. An open file stays with its thread: when the number is used again, it reads as
 /// gone and not as the new thread.
 #[derive(Debug, Default)]
-pub(super) struct OpenFiles {
-    schedstat: Option<OwnedFd>,
-    stat: Option<OwnedFd>,
-    sched: Option<OwnedFd>,
-    status: Option<OwnedFd>,
-}
-
-impl OpenFiles {
-    fn place(&mut self, file: File) -> &mut Option<OwnedFd> {
-        match file {
-            File::Schedstat => &mut self.schedstat,
-            File::Stat => &mut self.stat,
-            File::Sched => &mut self.sched,
-            File::Status => &mut self.status,
-        }
-    }
-
-    fn count(&self) -> usize {
-        [&self.schedstat, &self.stat, &self.sched, &self.status].into_iter().flatten().count()
-    }
-}
+pub(super) struct OpenFiles([Option<OwnedFd>; 4]);
 
 /// An open `/proc` and the buffers.
 #[derive(Debug)]
@@ -88,7 +68,7 @@ impl Reader {
         file: File,
         kept: &mut OpenFiles,
     ) -> Result<&[u8], Errno> {
-        let place = kept.place(file);
+        let place = &mut kept.0[file as usize];
         if let Some(open) = place {
             let length = pread(open, &mut self.buffer[..], 0)?;
             return Ok(&self.buffer[..length]);
@@ -108,7 +88,7 @@ impl Reader {
 
     /// Closes the kept files of a thread that is gone.
     pub(super) fn close(&mut self, kept: OpenFiles) {
-        self.kept -= kept.count();
+        self.kept -= kept.0.iter().flatten().count();
         drop(kept);
     }
 

@@ -2,7 +2,7 @@
 
 mod visiting;
 
-use super::collected::{Collected, Interval, SampledThread};
+use super::collected::{Collected, SampledInterval, SampledThread};
 use super::members::{Listed, TargetMembers};
 use super::reading::Reader;
 use super::tracked::{Counters, Present, Tracked};
@@ -51,14 +51,12 @@ pub(crate) struct Sampler {
     /// Threads that left the control group alive: should they return, they count from there.
     left: HashSet<u32>,
     finished: Vec<SampledThread>,
-    intervals: Vec<Interval>,
+    intervals: Vec<SampledInterval>,
     evidence: Evidence,
     sampled_ns: Option<u64>,
     samples: u64,
-    visits: u64,
-    own_cpu_ns: u64,
     smoothed_cost_ns: u64,
-    most: Sampled,
+    processes_peak: u64,
     threads_born: u64,
     // Buffers that are kept from sample to sample.
     listed: Vec<u32>,
@@ -72,7 +70,6 @@ struct SampleCounters {
     now_ns: u64,
     delta: Counters,
     sampled: Sampled,
-    new: u64,
 }
 
 impl Sampler {
@@ -96,7 +93,7 @@ impl Sampler {
             target,
             members,
             reader,
-            present: Present::UNKNOWN,
+            present: Present::default(),
             hierarchy: Hierarchy::find(root),
             tick_ns: clock::tick_ns(),
             begin_ticks,
@@ -107,10 +104,8 @@ impl Sampler {
             evidence: Evidence::default(),
             sampled_ns: None,
             samples: 0,
-            visits: 0,
-            own_cpu_ns: 0,
             smoothed_cost_ns: 0,
-            most: Sampled::default(),
+            processes_peak: 0,
             threads_born: 0,
             listed: Vec::new(),
             tids: Vec::new(),
@@ -144,7 +139,6 @@ impl Sampler {
         self.note(&counters);
 
         let cost_ns = clock::thread_cpu_ns().saturating_sub(cpu_before_ns);
-        self.own_cpu_ns += cost_ns;
         // Smoothed, so that one page fault does not change the period; the first sample, which opens everything, counts less.
         self.smoothed_cost_ns = (self.smoothed_cost_ns * 3 + cost_ns) / 4;
         counters.sampled
@@ -152,84 +146,52 @@ impl Sampler {
 
     /// The time to let pass before the next sample: 100 ms, or so much that the sampling takes 1 % of a processor.
     pub(crate) fn period(&self) -> Duration {
-        Duration::from_nanos(self.period_ns())
+        Duration::from_nanos(period_for(self.smoothed_cost_ns))
     }
 
-    fn period_ns(&self) -> u64 {
-        period_for(self.smoothed_cost_ns)
-    }
-
-    /// Takes out the threads that ended and the intervals so far, so that a recording of days needs no more memory than one
-    /// of minutes. What is taken out is not in [`Collected`] any more; its sums are.
-    pub(crate) fn drain(&mut self) -> (Vec<SampledThread>, Vec<Interval>) {
+    /// Forgets the threads that ended and the intervals so far, so that a watch of days needs no more memory than one of minutes. Returns the
+    /// threads.
+    pub(crate) fn forget(&mut self) -> Vec<SampledThread> {
         let verdict = self.verdict();
-        let (mut threads, mut intervals) =
-            (std::mem::take(&mut self.finished), std::mem::take(&mut self.intervals));
-        for thread in &mut threads {
-            verdict.correct_thread(thread);
-        }
-        for interval in &mut intervals {
-            verdict.correct_interval(interval);
-        }
-        (threads, intervals)
+        self.intervals.clear();
+        let mut threads = std::mem::take(&mut self.finished);
+        threads.iter_mut().for_each(|thread| verdict.correct(&mut thread.counted));
+        threads
     }
 
-    /// What the samples so far saw, without ending the sampling; [`drain`](Self::drain) then takes out what is over.
+    /// What the samples so far saw, without ending the sampling; [`forget`](Self::forget) then takes out what is over.
     pub(crate) fn so_far(&self) -> Collected {
-        let verdict = self.verdict();
+        let mut verdict = self.verdict();
         let mut threads = self.finished.clone();
         threads.extend(self.threads.values().map(|thread| thread.thread(false)));
+        threads.sort_by_key(|thread| (thread.task.pid, thread.task.tid, thread.task.first_ns));
         let mut intervals = self.intervals.clone();
-        for thread in &mut threads {
-            verdict.correct_thread(thread);
+        let of_threads = threads.iter_mut().map(|thread| &mut thread.counted);
+        let of_intervals = intervals.iter_mut().map(|interval| &mut interval.counted);
+        of_threads.chain(of_intervals).for_each(|counted| verdict.correct(counted));
+        let threads_created = forks(&self.root, &self.target)
+            .zip(self.forks_at_begin)
+            .map(|(now, begin)| now.saturating_sub(begin));
+        let unseen = threads_created.map(|created| created.saturating_sub(self.threads_born));
+        verdict.unseen(unseen, period_for(self.smoothed_cost_ns));
+        Collected {
+            threads,
+            intervals,
+            processes_peak: self.processes_peak,
+            threads_created,
+            unavailable: verdict.rows,
         }
-        for interval in &mut intervals {
-            verdict.correct_interval(interval);
-        }
-        self.collected(threads, intervals, verdict)
     }
 
     /// Takes a last sample and ends the sampling.
     pub(crate) fn finish(mut self) -> Collected {
         self.sample();
-        let verdict = self.verdict();
         if let Some(hierarchy) = &self.hierarchy {
             for thread in self.threads.values_mut() {
                 thread.look_for_group(&mut self.reader, hierarchy, true);
             }
         }
-        let still_there: Vec<SampledThread> =
-            self.threads.values().map(|thread| thread.thread(false)).collect();
-        self.finished.extend(still_there);
-        let (threads, intervals) = self.drain();
-        self.collected(threads, intervals, verdict)
-    }
-
-    fn collected(
-        &self,
-        mut threads: Vec<SampledThread>,
-        intervals: Vec<Interval>,
-        mut verdict: Verdict,
-    ) -> Collected {
-        let period_ns = self.period_ns();
-        let threads_created = forks(&self.root, &self.target)
-            .zip(self.forks_at_begin)
-            .map(|(now, begin)| now.saturating_sub(begin));
-        threads.sort_by_key(|thread| (thread.pid, thread.tid, thread.first_ns));
-        verdict.unseen(&self.target, threads_created.is_some(), period_ns);
-        Collected {
-            threads,
-            intervals,
-            processes_peak: self.most.processes,
-            threads_peak: self.most.threads,
-            threads_created,
-            threads_unseen: threads_created.map(|created| created.saturating_sub(self.threads_born)),
-            samples: self.samples,
-            period_ns,
-            own_cpu_ns: self.own_cpu_ns,
-            own_cpu_per_thread_ns: self.own_cpu_ns.checked_div(self.visits),
-            unavailable: verdict.rows,
-        }
+        self.so_far()
     }
 
     fn verdict(&self) -> Verdict {
@@ -237,26 +199,13 @@ impl Sampler {
     }
 
     fn note(&mut self, counters: &SampleCounters) {
-        let Sampled { processes, threads, .. } = counters.sampled;
-        self.most.processes = self.most.processes.max(processes);
-        self.most.threads = self.most.threads.max(threads);
+        let Sampled { processes, threads, runnable, .. } = counters.sampled;
+        self.processes_peak = self.processes_peak.max(processes);
         let earlier_ns = self.sampled_ns.replace(counters.now_ns);
         let Some(at_ns) = earlier_ns else { return };
-        self.intervals.push(Interval {
-            at_ns,
-            length_ns: counters.now_ns.saturating_sub(at_ns),
-            voluntary: counters.delta.voluntary,
-            involuntary: counters.delta.involuntary,
-            run_ns: counters.delta.run_ns,
-            wait_ns: counters.delta.wait_ns,
-            user_ns: counters.delta.user_ns,
-            system_ns: counters.delta.system_ns,
-            migrations: counters.delta.migrations,
-            threads,
-            processes,
-            runnable: counters.sampled.runnable,
-            threads_new: counters.new,
-        });
+        let length_ns = counters.now_ns.saturating_sub(at_ns);
+        let counted = counters.delta;
+        self.intervals.push(SampledInterval { at_ns, length_ns, counted, threads, processes, runnable });
     }
 }
 

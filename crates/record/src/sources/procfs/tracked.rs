@@ -5,21 +5,19 @@ use super::parse::{self, Schedstat};
 use super::reading::{File, OpenFiles, Reader};
 use crate::system::Hierarchy;
 use rustix::io::Errno;
-
-/// A flag of a kernel thread (`PF_KTHREAD`, include/linux/sched.h).
-const KERNEL_THREAD: u64 = 0x0020_0000;
+use swtch_trace::tables::TaskRow;
 
 /// The counters of a thread since its birth, or the difference or sum of such. Missing is what no file gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counters {
-    pub(super) voluntary: Option<u64>,
-    pub(super) involuntary: Option<u64>,
-    pub(super) migrations: Option<u64>,
-    pub(super) run_ns: Option<u64>,
-    pub(super) wait_ns: Option<u64>,
-    pub(super) timeslices: Option<u64>,
-    pub(super) user_ns: Option<u64>,
-    pub(super) system_ns: Option<u64>,
+pub(crate) struct Counters {
+    pub(crate) voluntary: Option<u64>,
+    pub(crate) involuntary: Option<u64>,
+    pub(crate) migrations: Option<u64>,
+    pub(crate) run_ns: Option<u64>,
+    pub(crate) wait_ns: Option<u64>,
+    pub(crate) timeslices: Option<u64>,
+    pub(crate) user_ns: Option<u64>,
+    pub(crate) system_ns: Option<u64>,
 }
 
 impl Counters {
@@ -72,33 +70,13 @@ impl Counters {
     }
 }
 
-/// Which files this kernel has, as found while reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Presence {
-    Unknown,
-    Yes,
-    No,
-}
-
-/// Presence of the files that not every kernel has.
-#[derive(Clone, Copy, Debug)]
+/// Which of the files that not every kernel has are there, as the first attempt found: a later failure is of one thread that ended meanwhile.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Present {
-    pub(super) schedstat: Presence,
-    pub(super) sched: Presence,
+    pub(super) schedstat: Option<bool>,
+    pub(super) sched: Option<bool>,
     /// Switches in `status`.
-    pub(super) status: Presence,
-}
-
-impl Present {
-    pub(super) const UNKNOWN: Self =
-        Self { schedstat: Presence::Unknown, sched: Presence::Unknown, status: Presence::Unknown };
-}
-
-/// Remembers the first answer; a later failure is of one thread that ended meanwhile.
-fn learn(presence: &mut Presence, found: bool) {
-    if *presence == Presence::Unknown {
-        *presence = if found { Presence::Yes } else { Presence::No };
-    }
+    pub(super) status: Option<bool>,
 }
 
 /// Why a thread could not be read.
@@ -111,7 +89,7 @@ pub(super) enum Unread {
 }
 
 /// A thread and its files.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tracked {
     pub(super) tid: u32,
     pub(super) pid: u32,
@@ -137,8 +115,6 @@ pub(super) struct Tracked {
     pub(super) renamed: bool,
     comm: Vec<u8>,
     kernel_thread: bool,
-    cpu: Option<u32>,
-    cpu_changes: u64,
     schedstat: Option<Schedstat>,
     /// Asleep, and nothing changed between the last two samples: until `schedstat` changes, nothing else can.
     settled: bool,
@@ -146,30 +122,7 @@ pub(super) struct Tracked {
 
 impl Tracked {
     pub(super) fn new(pid: u32, tid: u32, now_ns: u64) -> Self {
-        Self {
-            tid,
-            pid,
-            files: OpenFiles::default(),
-            first: Counters::default(),
-            last: Counters::default(),
-            parent_pid: 0,
-            state: b'?',
-            started_ticks: 0,
-            siblings: 0,
-            since_birth: false,
-            seen: 0,
-            first_ns: now_ns,
-            last_ns: now_ns,
-            samples: 0,
-            group: None,
-            renamed: false,
-            comm: Vec::new(),
-            kernel_thread: false,
-            cpu: None,
-            cpu_changes: 0,
-            schedstat: None,
-            settled: false,
-        }
+        Self { tid, pid, first_ns: now_ns, last_ns: now_ns, ..Self::default() }
     }
 
     /// Whether it has ended and only waits to be collected.
@@ -189,7 +142,7 @@ impl Tracked {
         tick_ns: u64,
     ) -> Result<Counters, Unread> {
         let mut schedstat = None;
-        if present.schedstat != Presence::No {
+        if present.schedstat != Some(false) {
             let text = reader.thread(self.pid, self.tid, File::Schedstat, &mut self.files);
             schedstat = text.ok().and_then(parse::schedstat);
         }
@@ -200,7 +153,7 @@ impl Tracked {
         let before = self.last;
         self.read_stat(reader, tick_ns)?;
         // It was there after the attempt, so what failed is the file, not the thread.
-        learn(&mut present.schedstat, schedstat.is_some());
+        present.schedstat.get_or_insert(schedstat.is_some());
         self.read_switches(reader, present);
         if let Some(Schedstat { run_ns, wait_ns, timeslices }) = schedstat {
             (self.last.run_ns, self.last.wait_ns) = (Some(run_ns), Some(wait_ns));
@@ -225,13 +178,9 @@ impl Tracked {
             stat.comm.clone_into(&mut self.comm);
             self.renamed = true;
         }
-        if self.cpu.is_some() && stat.cpu.is_some() && self.cpu != stat.cpu {
-            self.cpu_changes += 1;
-        }
-        self.cpu = stat.cpu;
         self.state = stat.state;
         self.parent_pid = stat.parent_pid;
-        self.kernel_thread = stat.flags & KERNEL_THREAD != 0;
+        self.kernel_thread = stat.is_kernel_thread();
         self.started_ticks = stat.started_ticks;
         self.siblings = stat.threads;
         self.last.user_ns = Some(stat.user_ticks.saturating_mul(tick_ns));
@@ -242,17 +191,17 @@ impl Tracked {
     /// From `sched`, which also has the migrations and is no dearer than `status`, or from that.
     fn read_switches(&mut self, reader: &mut Reader, present: &mut Present) {
         let mut found = None;
-        if present.sched != Presence::No {
+        if present.sched != Some(false) {
             let text = reader.thread(self.pid, self.tid, File::Sched, &mut self.files);
             found = text.ok().and_then(parse::sched);
         }
-        if found.is_none() && present.status != Presence::No && present.sched != Presence::Yes {
+        if found.is_none() && present.status != Some(false) && present.sched != Some(true) {
             let Ok(text) = reader.thread(self.pid, self.tid, File::Status, &mut self.files) else { return };
             found = parse::status(text);
-            learn(&mut present.status, found.is_some());
-            learn(&mut present.sched, false);
+            present.status.get_or_insert(found.is_some());
+            present.sched.get_or_insert(false);
         } else if found.is_some() {
-            learn(&mut present.sched, true);
+            present.sched.get_or_insert(true);
         }
         if let Some(switches) = found {
             self.last.voluntary = Some(switches.voluntary);
@@ -282,29 +231,18 @@ impl Tracked {
 
     /// The row of the result.
     pub(super) fn thread(&self, ended: bool) -> SampledThread {
-        let counted = self.counted();
-        SampledThread {
+        let task = TaskRow {
             tid: self.tid,
             pid: self.pid,
-            parent_pid: self.parent_pid,
+            parent_pid: Some(self.parent_pid),
             comm: String::from_utf8_lossy(&self.comm).into_owned(),
             kernel_thread: self.kernel_thread,
-            group: self.group.clone(),
-            state: self.state as char,
+            cgroup: self.group.clone(),
+            in_scope: true,
             first_ns: self.first_ns,
             last_ns: self.last_ns,
-            ended: ended || self.is_over(),
-            since_birth: self.since_birth,
-            samples: self.samples,
-            voluntary: counted.voluntary,
-            involuntary: counted.involuntary,
-            run_ns: counted.run_ns,
-            wait_ns: counted.wait_ns,
-            timeslices: counted.timeslices,
-            user_ns: counted.user_ns,
-            system_ns: counted.system_ns,
-            migrations: counted.migrations,
-            migrations_at_least: self.cpu_changes,
-        }
+            ..TaskRow::default()
+        };
+        SampledThread { task, counted: self.counted(), ended: ended || self.is_over() }
     }
 }

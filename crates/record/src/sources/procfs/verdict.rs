@@ -1,7 +1,6 @@
 //! Which figures can be believed, and what is missing.
 
-use super::collected::{Interval, SampledThread};
-use super::tracked::{Counters, Presence, Present};
+use super::tracked::{Counters, Present};
 use super::{SampleTarget, parse};
 use crate::files;
 use std::path::Path;
@@ -54,10 +53,7 @@ impl Verdict {
         verdict.schedstat(present, evidence);
         if !evidence.migrated {
             verdict.no_migrations = true;
-            verdict.row(
-                fields::TASKS_MIGRATIONS,
-                "the kernel shows no /proc/PID/sched (CONFIG_SCHED_DEBUG); changes of processor between samples are a lower bound",
-            );
+            verdict.row(fields::TASKS_MIGRATIONS, "the kernel shows no /proc/PID/sched (CONFIG_SCHED_DEBUG)");
         }
         if evidence.refused > 0 {
             let why = format!("{} readings of threads were refused or not understood", evidence.refused);
@@ -76,7 +72,7 @@ impl Verdict {
     /// A thread that ran and never switched is possible, on a kernel that counts. One that shows no switches of the whole
     /// machine, or of the very thread that asks, does not count.
     fn switches(&mut self, root: &Path, present: Present, evidence: &Evidence) {
-        if present.sched == Presence::No && present.status == Presence::No {
+        if present.sched == Some(false) && present.status == Some(false) {
             (self.no_voluntary, self.no_involuntary) = (true, true);
             let why = "neither /proc/PID/sched nor /proc/PID/status shows switches on this kernel";
             self.row(fields::TASKS_VOLUNTARY, why);
@@ -98,7 +94,7 @@ impl Verdict {
     }
 
     fn schedstat(&mut self, present: Present, evidence: &Evidence) {
-        let why = if present.schedstat == Presence::No {
+        let why = if present.schedstat == Some(false) {
             "the kernel shows no /proc/PID/schedstat (CONFIG_SCHED_INFO)"
         } else if evidence.ran_ns > 0 && !evidence.had_turn {
             "/proc/PID/schedstat is zero for every thread although they ran; this kernel does not count"
@@ -136,53 +132,33 @@ impl Verdict {
         }
     }
 
-    /// Says what no sample can have seen.
-    pub(super) fn unseen(&mut self, target: &SampleTarget, has_created: bool, period_ns: u64) {
-        let counted = match target {
-            SampleTarget::Machine if has_created => "threads_unseen says how many",
-            _ => "how many there were is not known",
+    /// Says what no sample can have seen, and how many threads those were, where that is known.
+    pub(super) fn unseen(&mut self, threads: Option<u64>, period_ns: u64) {
+        let least_ms = period_ns / 1_000_000;
+        let counted = match threads {
+            Some(threads) => format!("{threads} did"),
+            None => "how many there were is not known".to_owned(),
         };
-        self.row(
-            fields::TASKS_SHORT_LIVED,
-            format!(
-                "threads that live less than {} ms may come and go unseen; {counted}",
-                period_ns / 1_000_000
-            ),
-        );
+        let why = format!("threads that live less than {least_ms} ms may come and go unseen; {counted}");
+        self.row(fields::TASKS_SHORT_LIVED, why);
     }
 
-    pub(super) fn correct_thread(&self, thread: &mut SampledThread) {
+    /// Takes out of a thread's or an interval's figures what is not believed.
+    pub(super) fn correct(&self, counted: &mut Counters) {
         if self.no_voluntary {
-            thread.voluntary = None;
+            counted.voluntary = None;
         }
         if self.no_involuntary {
-            thread.involuntary = None;
-        }
-        if self.no_schedstat {
-            (thread.wait_ns, thread.timeslices) = (None, None);
-            thread.run_ns = sum(thread.user_ns, thread.system_ns);
-        }
-    }
-
-    pub(super) fn correct_interval(&self, interval: &mut Interval) {
-        if self.no_voluntary {
-            interval.voluntary = None;
-        }
-        if self.no_involuntary {
-            interval.involuntary = None;
+            counted.involuntary = None;
         }
         if self.no_migrations {
-            interval.migrations = None;
+            counted.migrations = None;
         }
         if self.no_schedstat {
-            interval.wait_ns = None;
-            interval.run_ns = sum(interval.user_ns, interval.system_ns);
+            (counted.wait_ns, counted.timeslices) = (None, None);
+            counted.run_ns = counted.ticked_ns();
         }
     }
-}
-
-fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    Some(one?.saturating_add(other?))
 }
 
 /// Whether this kernel counts switches: of the machine, and of the thread that asks where it shows them.

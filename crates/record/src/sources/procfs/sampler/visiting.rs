@@ -37,7 +37,6 @@ impl Sampler {
     }
 
     fn visit(&mut self, pid: u32, tid: u32, counters: &mut SampleCounters) {
-        self.visits += 1;
         // A number that went to another process between two samples.
         if self.threads.get(&tid).is_some_and(|thread| thread.pid != pid) {
             self.finish_thread(tid, true);
@@ -58,7 +57,6 @@ impl Sampler {
                         (whole_life || thread.started_ticks >= self.begin_ticks) && !self.left.contains(&tid);
                     thread.first = if thread.since_birth { Counters::ZERO } else { thread.last };
                     delta = thread.counted();
-                    counters.new += 1;
                     self.threads_born += u64::from(thread.started_ticks >= self.begin_ticks);
                 }
                 thread.samples += 1;

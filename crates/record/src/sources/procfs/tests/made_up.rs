@@ -1,10 +1,11 @@
 //! What is counted from when to when, and what is not believed.
 
-use super::super::{Collected, SampleTarget, SampledThread};
+use super::super::collected::SampledThread;
+use super::super::{Collected, SampleTarget};
 use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
 
 fn thread(collected: &Collected, tid: u32) -> &SampledThread {
-    collected.threads.iter().find(|thread| thread.tid == tid).unwrap()
+    collected.threads.iter().find(|thread| thread.task.tid == tid).unwrap()
 }
 
 fn why(collected: &Collected, what: &str) -> String {
@@ -38,19 +39,27 @@ fn an_old_thread_counts_from_the_first_sample_and_a_young_one_from_birth() {
     let collected = sampler.finish();
 
     let old = thread(&collected, 7);
-    assert_eq!((old.voluntary, old.involuntary, old.migrations), (Some(5), Some(2), Some(1)));
-    assert_eq!((old.run_ns, old.wait_ns, old.timeslices), (Some(4000), Some(60), Some(8)));
-    assert_eq!((old.migrations_at_least, old.since_birth, old.ended), (1, false, false));
-    assert_eq!((old.comm.as_str(), old.parent_pid, old.state), ("a) b", 1, 'S'));
+    assert_eq!(
+        (old.counted.voluntary, old.counted.involuntary, old.counted.migrations),
+        (Some(5), Some(2), Some(1))
+    );
+    assert_eq!(
+        (old.counted.run_ns, old.counted.wait_ns, old.counted.timeslices),
+        (Some(4000), Some(60), Some(8))
+    );
+    assert_eq!((old.task.comm.as_str(), old.task.parent_pid, old.ended), ("a) b", Some(1), false));
     let young = thread(&collected, 8);
-    assert_eq!((young.voluntary, young.run_ns, young.since_birth), (Some(30), Some(1_000_000), true));
-    assert_eq!((collected.threads_peak, collected.processes_peak, collected.samples), (2, 1, 3));
+    assert_eq!((young.counted.voluntary, young.counted.run_ns), (Some(30), Some(1_000_000)));
+    assert_eq!((collected.threads.len(), collected.processes_peak), (2, 1));
 
     let interval = collected.intervals[0];
-    assert_eq!((interval.voluntary, interval.run_ns), (Some(35), Some(1_004_000)));
-    assert_eq!((interval.threads, interval.threads_new, interval.runnable), (2, 1, 0));
+    assert_eq!((interval.counted.voluntary, interval.counted.run_ns), (Some(35), Some(1_004_000)));
+    assert_eq!((interval.threads, interval.runnable), (2, 0));
     let quiet = collected.intervals[1];
-    assert_eq!((quiet.voluntary, quiet.involuntary, quiet.wait_ns), (Some(0), Some(0), Some(0)));
+    assert_eq!(
+        (quiet.counted.voluntary, quiet.counted.involuntary, quiet.counted.wait_ns),
+        (Some(0), Some(0), Some(0))
+    );
     assert_eq!(collected.intervals.len(), 2);
     assert!(why(&collected, "tasks.short_lived").contains("100 ms"));
 }
@@ -66,14 +75,19 @@ fn a_thread_that_ends_keeps_its_last_sample() {
     sampler.sample();
     machine.end(7, 8);
     assert_eq!(sampler.sample().threads, 1);
-    let (ended, intervals) = sampler.drain();
-    assert_eq!((ended.len(), intervals.len()), (1, 2));
-    assert_eq!((ended[0].tid, ended[0].ended, ended[0].voluntary, ended[0].samples), (8, true, Some(5), 2));
+    assert_eq!(sampler.so_far().intervals.len(), 2);
+    let ended = sampler.forget();
+    assert_eq!((ended.len(), sampler.so_far().intervals.len()), (1, 0));
+    assert_eq!((ended[0].task.tid, ended[0].ended, ended[0].counted.voluntary), (8, true, Some(5)));
     machine.end(7, 7);
     let left = sampler.sample();
     assert!(!left.alive);
     let collected = sampler.finish();
-    assert_eq!(collected.threads.iter().map(|thread| thread.tid).collect::<Vec<_>>(), [7], "8 was taken out");
+    assert_eq!(
+        collected.threads.iter().map(|thread| thread.task.tid).collect::<Vec<_>>(),
+        [7],
+        "8 was taken out"
+    );
 }
 
 #[test]
@@ -86,8 +100,11 @@ fn a_number_that_is_used_again_is_another_thread() {
     sampler.sample();
     sampler.sample();
     let collected = sampler.finish();
-    let counted: Vec<_> =
-        collected.threads.iter().map(|thread| (thread.tid, thread.ended, thread.voluntary)).collect();
+    let counted: Vec<_> = collected
+        .threads
+        .iter()
+        .map(|thread| (thread.task.tid, thread.ended, thread.counted.voluntary))
+        .collect();
     assert_eq!(counted, [(7, true, Some(0)), (7, false, Some(1))]);
 }
 
@@ -102,7 +119,7 @@ fn a_thread_that_ended_and_was_not_collected_counts_to_its_end() {
     assert_eq!((sampled.alive, sampled.threads), (false, 0));
     machine.end(7, 7);
     let collected = sampler.finish();
-    assert_eq!((thread(&collected, 7).voluntary, thread(&collected, 7).ended), (Some(35), true));
+    assert_eq!((thread(&collected, 7).counted.voluntary, thread(&collected, 7).ended), (Some(35), true));
 }
 
 #[test]
@@ -116,15 +133,15 @@ fn a_sleeper_is_read_again_only_when_it_has_run() {
     sampler.sample();
     machine.show(7, 7, FakeThread { voluntary: 1000, ..OLD });
     sampler.sample();
-    let (_, intervals) = sampler.drain();
-    assert_eq!(intervals.iter().map(|row| row.voluntary).collect::<Vec<_>>(), [Some(1), Some(0)]);
+    let intervals = sampler.so_far().intervals;
+    assert_eq!(intervals.iter().map(|row| row.counted.voluntary).collect::<Vec<_>>(), [Some(1), Some(0)]);
     machine.show(7, 7, later(OLD));
     let collected = sampler.finish();
-    assert_eq!(thread(&collected, 7).voluntary, Some(5));
+    assert_eq!(thread(&collected, 7).counted.voluntary, Some(5));
 }
 
 #[test]
-fn without_sched_the_switches_come_from_status_and_migrations_are_a_lower_bound() {
+fn without_sched_the_switches_come_from_status_and_migrations_are_not_known() {
     let machine = FakeMachine { sched: false, ..FakeMachine::new() };
     machine.show(7, 7, OLD);
     let mut sampler = machine.sampler(SampleTarget::Machine);
@@ -132,9 +149,9 @@ fn without_sched_the_switches_come_from_status_and_migrations_are_a_lower_bound(
     machine.show(7, 7, later(OLD));
     let collected = sampler.finish();
     let found = thread(&collected, 7);
-    assert_eq!((found.voluntary, found.migrations, found.migrations_at_least), (Some(5), None, 1));
-    assert_eq!(collected.intervals[0].migrations, None);
-    assert!(why(&collected, "tasks.migrations").contains("lower bound"));
+    assert_eq!((found.counted.voluntary, found.counted.migrations), (Some(5), None));
+    assert_eq!(collected.intervals[0].counted.migrations, None);
+    assert!(why(&collected, "tasks.migrations").contains("/proc/PID/sched"));
 }
 
 /// As gVisor: no schedstat, no sched, switches zero or not there at all, and a machine that counts none.
@@ -151,13 +168,19 @@ fn a_sandbox_that_counts_nothing_is_unavailable_and_never_zero() {
         let collected = sampler.finish();
         let found = thread(&collected, 7);
         assert_eq!(
-            (found.voluntary, found.involuntary, found.wait_ns, found.timeslices),
+            (
+                found.counted.voluntary,
+                found.counted.involuntary,
+                found.counted.wait_ns,
+                found.counted.timeslices
+            ),
             (None, None, None, None)
         );
-        assert_eq!(found.run_ns, Some(1_000_000_000), "100 ticks");
-        assert_eq!(collected.intervals[0].involuntary, None);
-        assert_eq!(collected.intervals[0].run_ns, Some(1_000_000_000));
-        assert_eq!((collected.threads_created, collected.threads_unseen), (None, None));
+        assert_eq!(found.counted.run_ns, Some(1_000_000_000), "100 ticks");
+        assert_eq!(collected.intervals[0].counted.involuntary, None);
+        assert_eq!(collected.intervals[0].counted.run_ns, Some(1_000_000_000));
+        assert_eq!(collected.threads_created, None);
+        assert!(why(&collected, "tasks.short_lived").contains("not known"));
         let expected = if status { "does not count" } else { "neither" };
         assert!(why(&collected, "tasks.involuntary").contains(expected));
         assert!(why(&collected, "tasks.voluntary").contains(expected));
@@ -174,7 +197,10 @@ fn a_sandbox_may_count_voluntary_switches_only() {
     sampler.sample();
     machine.show(7, 7, FakeThread { involuntary: 0, ticks: 300, voluntary: 33, ..OLD });
     let collected = sampler.finish();
-    assert_eq!((thread(&collected, 7).voluntary, thread(&collected, 7).involuntary), (Some(3), None));
+    assert_eq!(
+        (thread(&collected, 7).counted.voluntary, thread(&collected, 7).counted.involuntary),
+        (Some(3), None)
+    );
 }
 
 /// A thread that has a processor to itself is never switched: on a kernel that counts, that zero is true.
@@ -188,7 +214,10 @@ fn a_zero_of_a_kernel_that_counts_is_a_zero() {
     sampler.sample();
     machine.show(7, 7, FakeThread { run_ns: 9_000_000, ..alone });
     let collected = sampler.finish();
-    assert_eq!((thread(&collected, 7).voluntary, thread(&collected, 7).involuntary), (Some(0), Some(0)));
+    assert_eq!(
+        (thread(&collected, 7).counted.voluntary, thread(&collected, 7).counted.involuntary),
+        (Some(0), Some(0))
+    );
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use super::super::{Collected, SampleTarget, Sampler};
 use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
 use crate::system::Cgroup;
+use swtch_trace::fields::TASKS_SHORT_LIVED;
 
 fn child_of(parent: u32) -> FakeThread {
     FakeThread { parent, ..OLD }
 }
 
 fn tids(collected: &Collected) -> Vec<u32> {
-    collected.threads.iter().map(|thread| thread.tid).collect()
+    collected.threads.iter().map(|thread| thread.task.tid).collect()
 }
 
 #[test]
@@ -32,7 +33,7 @@ fn descendants_are_found_whatever_their_numbers() {
     machine.show(4, 4, FakeThread { voluntary: 99, ..child_of(1) });
     let collected = sampler.finish();
     assert_eq!(tids(&collected), [3, 5, 100, 101, 200]);
-    assert!(collected.threads[2].ended && collected.threads[4].since_birth);
+    assert!(collected.threads[2].ended && collected.threads[4].counted.voluntary == Some(30));
     assert_eq!(collected.processes_peak, 3);
 }
 
@@ -71,7 +72,11 @@ fn control_groups_of_both_versions_with_those_below() {
         let collected = sampler.finish();
         assert_eq!(tids(&collected), [8, 9, 10]);
         let left = &collected.threads[0];
-        assert_eq!((left.pid, left.voluntary, left.ended), (7, Some(5), false), "it left and lives");
+        assert_eq!(
+            (left.task.pid, left.counted.voluntary, left.ended),
+            (7, Some(5), false),
+            "it left and lives"
+        );
     }
 }
 
@@ -85,7 +90,9 @@ fn of_a_machine_the_unseen_are_counted() {
     machine.show(8, 8, YOUNG);
     machine.write("proc/stat", "ctxt 9\nprocesses 1042\n");
     let collected = sampler.finish();
-    assert_eq!((collected.threads_created, collected.threads_unseen), (Some(42), Some(41)));
+    assert_eq!(collected.threads_created, Some(42));
+    let unseen = collected.unavailable.iter().find(|row| row.field == TASKS_SHORT_LIVED).unwrap();
+    assert!(unseen.reason.contains("41 did"), "{unseen:?}");
     assert_eq!(tids(&collected), [7, 8]);
 }
 
