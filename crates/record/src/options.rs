@@ -7,7 +7,7 @@ use std::time::Duration;
 use swtch_trace::SourceKind;
 
 /// What to record, how, and where to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Whose switches.
     pub target: Target,
@@ -32,17 +32,7 @@ pub struct Options {
 impl Options {
     /// What is done when nothing else is asked for.
     pub fn new(target: Target, folder: PathBuf) -> Self {
-        Self {
-            target,
-            folder,
-            duration: None,
-            source: None,
-            mode: None,
-            events_for: None,
-            buffer_bytes: None,
-            cost: Cost::InPlace,
-            working_set: false,
-        }
+        Self { target, folder, ..Self::default() }
     }
 }
 
@@ -84,7 +74,7 @@ impl Cost {
 }
 
 /// Whose switches to record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Target {
     /// Those of a command that is started for it, and its descendants.
     Command(Vec<OsString>),
@@ -93,6 +83,7 @@ pub enum Target {
     /// Those of a control group, by its path below the hierarchy's root.
     Cgroup(String),
     /// All.
+    #[default]
     Machine,
 }
 

@@ -51,44 +51,37 @@ const LONGEST_OF_EVENTS: Duration = Duration::from_secs(60);
 /// The source asked for, or the best one the facts allow.
 pub fn plan(options: &Options, facts: &Facts) -> Plan {
     let bpf = if only_counts(options) { SourceKind::BpfCounts } else { SourceKind::BpfEvents };
-    match options.source {
-        Some(SourceKind::Procfs) => {
-            return Plan { source: SourceKind::Procfs, why: "asked for".to_owned() };
-        }
-        Some(SourceKind::Perf) => {
-            return Plan {
-                source: SourceKind::Perf,
-                why: format!("asked for{}", outside_the_kernel(options)),
-            };
-        }
-        Some(_) => return Plan { source: bpf, why: "asked for".to_owned() },
-        None => {}
-    }
-    let without_bpf = match &facts.bpf {
-        Err(why) => why.clone(),
-        Ok(_) if facts.own_task_numbers && options.target != Target::Machine => {
-            "this container numbers its tasks by itself, so BPF cannot tell which are meant".to_owned()
-        }
-        Ok(has) => {
-            let why = if options.cost == Cost::Profile {
-                "BPF is permitted; as asked, costs come from the Profile"
-            } else if has.entry_exit {
-                "BPF is permitted, and the cost of every switch can be measured where it happens"
-            } else {
-                "BPF is permitted; this kernel lacks sched_entry_tp and sched_exit_tp, so costs come from the Profile"
-            };
-            return Plan { source: bpf, why: why.to_owned() };
-        }
+    let (source, why) = match options.source {
+        Some(SourceKind::Procfs) => (SourceKind::Procfs, "asked for".to_owned()),
+        Some(SourceKind::Perf) => (SourceKind::Perf, format!("asked for{}", outside_the_kernel(options))),
+        Some(_) => (bpf, "asked for".to_owned()),
+        None => match (bpf_reason(options, facts), &facts.perf) {
+            (Ok(why), _) => (bpf, why.to_owned()),
+            (Err(without_bpf), Ok(())) => {
+                let how = outside_the_kernel(options);
+                (SourceKind::Perf, format!("{without_bpf}; perf events are permitted{how}"))
+            }
+            (Err(without_bpf), Err(without_perf)) => {
+                (SourceKind::Procfs, format!("{without_bpf}; {without_perf}"))
+            }
+        },
     };
-    match &facts.perf {
-        Ok(()) => {
-            let why = format!("{without_bpf}; perf events are permitted{}", outside_the_kernel(options));
-            Plan { source: SourceKind::Perf, why }
-        }
-        Err(without_perf) => {
-            Plan { source: SourceKind::Procfs, why: format!("{without_bpf}; {without_perf}") }
-        }
+    Plan { source, why }
+}
+
+/// Why BPF is the best, or why it cannot be used.
+fn bpf_reason<'a>(options: &Options, facts: &'a Facts) -> Result<&'static str, &'a str> {
+    let has = facts.bpf.as_ref().map_err(String::as_str)?;
+    if facts.own_task_numbers && options.target != Target::Machine {
+        return Err("this container numbers its tasks by itself, so BPF cannot tell which are meant");
     }
+    Ok(if options.cost == Cost::Profile {
+        "BPF is permitted; as asked, costs come from the Profile"
+    } else if has.entry_exit {
+        "BPF is permitted, and the cost of every switch can be measured where it happens"
+    } else {
+        "BPF is permitted; this kernel lacks sched_entry_tp and sched_exit_tp, so costs come from the Profile"
+    })
 }
 
 /// Whether single events are not to be kept.

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use swtch_trace::fields;
-use swtch_trace::model::{Header, Unavailable};
+use swtch_trace::model::Header;
 use swtch_trace::tables::TaskRow;
 
 /// Processes looked at: those that run most.
@@ -134,7 +134,7 @@ impl Estimates {
                     "no process ran long enough, {least_ms} ms or more, to be looked at without disturbing it"
                 )
             });
-            header.unavailable.push(missing(why));
+            header.miss(fields::TASKS_WORKING_SET_BYTES, why);
             return;
         }
         let processes = self.processes.values().filter(|process| process.curve.taken() > 0).count();
@@ -143,16 +143,14 @@ impl Estimates {
             "pages touched in {samples} windows of {processes} processes (/proc/PID/clear_refs, smaps_rollup), at most; it disturbed them for some {:.1} ms{huge}",
             self.disturbed_ns as f64 / 1e6
         );
-        header.sources.insert("tasks.working_set_bytes".to_owned(), source);
+        header.set_source("tasks.working_set_bytes", &source);
         if divided {
             for column in ["tasks.user_ns", "tasks.system_ns"] {
-                let source = "run_ns, divided as /proc/PID/stat divides its process's time";
-                header.sources.insert(column.to_owned(), source.to_owned());
+                header.set_source(column, "run_ns, divided as /proc/PID/stat divides its process's time");
             }
         }
         if let Some(why) = &self.refused {
-            let why = format!("of some processes: {why}");
-            header.unavailable.push(missing(why));
+            header.miss(fields::TASKS_WORKING_SET_BYTES, format!("of some processes: {why}"));
         }
     }
 }
@@ -289,10 +287,6 @@ impl Looker {
         known.looked_cpu_ns = cpu_ns_of(pid).unwrap_or(0);
         known.due_cpu_ns = known.looked_cpu_ns + cost_ns * COST_SHARE;
     }
-}
-
-fn missing(why: String) -> Unavailable {
-    Unavailable::new(fields::TASKS_WORKING_SET_BYTES, why)
 }
 
 /// Why a look failed; nothing when it was only that the process ended.

@@ -72,15 +72,17 @@ struct CostClasses {
 }
 
 impl CostClasses {
-    fn take(&mut self, now: Vec<[u32; 3 * CLASSES]>, growth: &Growth) {
-        self.read.resize(now.len(), [0; 3 * CLASSES]);
-        for (before, now) in self.read.iter().zip(&now) {
+    fn take(&mut self, cpus: &CpuCounts, growth: &Growth) {
+        for (cpu, now) in cpus.cost_classes().enumerate() {
+            if cpu == self.read.len() {
+                self.read.push([0; 3 * CLASSES]);
+            }
+            let before = std::mem::replace(&mut self.read[cpu], *now);
             let kinds = before.as_chunks().0.iter().zip(now.as_chunks().0);
             for (sums, (before, now)) in self.sums.iter_mut().zip(kinds) {
                 sums.grow(before, now, growth);
             }
         }
-        self.read = now;
     }
 }
 
@@ -221,7 +223,7 @@ impl BpfCounts {
             for task in &listed {
                 self.groups.note(task.group);
             }
-            for task in self.tasks.list(listed, monotonic_ns(), cpus.ended_lost > 0) {
+            for task in self.tasks.list(listed, monotonic_ns(), cpus.sum(|cpu| cpu.ended_lost) > 0) {
                 self.add_ended(task, None);
             }
         }
@@ -235,14 +237,14 @@ impl BpfCounts {
         let mut sums = self.ended_sums;
         self.tasks.iter().for_each(|task| add(&mut sums, &task.now));
         if self.members.is_all() {
-            sums.cost_ns = cpus.cost_ns_by_kind.iter().sum();
+            sums.cost_ns = cpus.cost_ns_by_kind().iter().sum();
         }
         Sums {
-            idle: cpus.idle_switches.iter().sum(),
-            forked: cpus.forks,
-            threads_created: cpus.threads,
-            execs: cpus.execs,
-            exited: cpus.exits,
+            idle: cpus.sum(|cpu| cpu.idle_switches),
+            forked: cpus.sum(|cpu| cpu.forks),
+            threads_created: cpus.sum(|cpu| cpu.threads),
+            execs: cpus.sum(|cpu| cpu.execs),
+            exited: cpus.sum(|cpu| cpu.exits),
             processes_peak: self.peak,
             ..sums
         }
@@ -306,7 +308,7 @@ impl BpfCounts {
     }
 
     fn cost_rows(&mut self, growth: &Growth) -> Vec<HistogramRow> {
-        self.costs.take(self.counter.cost_classes(), growth);
+        self.costs.take(&self.counter.cpus(), growth);
         let kinds = KINDS.iter().zip(&self.costs.sums);
         kinds.flat_map(|(of, sums)| HistogramRow::of("cost", of, sums.rows())).collect()
     }
@@ -402,13 +404,13 @@ impl Source for BpfCounts {
         let cpus = self.counter.cpus();
         let progress = Progress {
             switches: Some(if self.members.is_all() {
-                cpus.switches.iter().sum()
+                cpus.sum(|cpu| cpu.switches)
             } else {
                 self.before.1.voluntary + self.before.1.involuntary
             }),
             run_ns: Some(self.before.1.run_ns),
             tasks: self.tasks.len() as u64,
-            lost: cpus.refused + cpus.ended_lost,
+            lost: cpus.sum(|cpu| cpu.refused + cpu.ended_lost),
             ..Progress::default()
         };
         Status { period: PERIOD, alive: self.members.alive(), progress }
@@ -437,8 +439,8 @@ impl Source for BpfCounts {
     fn counted(&mut self) -> Counted {
         let cpus = self.counter.cpus();
         let before = std::mem::replace(&mut self.cpus, cpus);
-        let cost_ns =
-            |kind: usize| self.cpus.cost_ns_by_kind[kind].saturating_sub(before.cost_ns_by_kind[kind]);
+        let (now_ns, before_ns) = (self.cpus.cost_ns_by_kind(), before.cost_ns_by_kind());
+        let cost_ns = |kind: usize| now_ns[kind].saturating_sub(before_ns[kind]);
         let cpus_fell = std::mem::take(&mut self.cpus_fell) + self.cpus.fell(&before);
         let mut group_threads: BTreeMap<String, u64> = BTreeMap::new();
         for name in self.tasks.iter().filter_map(|task| self.groups.name(task.now.group)) {

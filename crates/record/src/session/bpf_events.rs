@@ -330,7 +330,8 @@ mod tests {
             let mut events = BpfEvents::begin(&options, History::Whole, group.as_ref(), &header).unwrap();
             naps(200);
             late(&mut events);
-            naps(5);
+            // A wake-up that comes before its sleep is none: on a busy machine some of them are missing.
+            naps(40);
             let end_ns = monotonic_ns();
             events.finish(end_ns);
             let tables = events.snapshot(end_ns, &mut header);

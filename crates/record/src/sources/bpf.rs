@@ -9,7 +9,7 @@ use crate::sources::mapping::Mapping;
 use crate::sources::privileges::Privileges;
 use horizon::Horizon;
 use libbpf_rs::btf::{Btf, types::Typedef};
-use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
+use libbpf_rs::skel::{OpenSkel, Skel as _, SkelBuilder};
 use libbpf_rs::{OpenObject, OpenProgramMut};
 use rings::Rings;
 pub(crate) use rings::{Losses, Round};
@@ -113,36 +113,26 @@ impl Bpf {
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
     pub(crate) fn load(wish: LoadOptions) -> Result<Self, BpfError> {
-        libbpf_rs::set_print(None);
         let mut tracepoints = Tracepoints::probe()?;
         tracepoints.entry_exit &= wish.in_place;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let shift = (wish.buffer_bytes / EVENT_BYTES).max(64).ilog2().min(26);
         let words = task_limit().div_ceil(64);
-        // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
-        let place: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open =
-            RecordSkelBuilder::default().open(place).map_err(|error| refused("reading them", &error))?;
-        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
-            constants.ring_mask = (1 << shift) - 1;
-            constants.ring_shift = shift;
-            constants.scoped = wish.scoped;
-            constants.cpu_hierarchy = wish.cpu_hierarchy;
-            constants.followed_words = words;
-        }
-        let sizes = [
-            open.maps.events.set_max_entries((cpus as u32) << shift),
-            open.maps.rings.set_max_entries(cpus as u32),
-            open.maps.infos.set_max_entries((cpus as u32) << INFO_SHIFT),
-            open.maps.interrupts.set_max_entries(cpus as u32 * LINES),
-            open.maps.followed.set_max_entries(words),
-        ];
-        sizes
-            .into_iter()
-            .collect::<Result<Vec<()>, _>>()
-            .map_err(|error| refused("sizing their maps", &error))?;
-        choose(&mut open.progs, tracepoints);
-        let skeleton = open.load().map_err(|error| refused("loading them", &error))?;
+        let skeleton = loaded(RecordSkelBuilder::default(), |open| {
+            if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+                constants.ring_mask = (1 << shift) - 1;
+                constants.ring_shift = shift;
+                constants.scoped = wish.scoped;
+                constants.cpu_hierarchy = wish.cpu_hierarchy;
+                constants.followed_words = words;
+            }
+            choose(&mut open.progs, tracepoints);
+            open.maps.events.set_max_entries((cpus as u32) << shift)?;
+            open.maps.rings.set_max_entries(cpus as u32)?;
+            open.maps.infos.set_max_entries((cpus as u32) << INFO_SHIFT)?;
+            open.maps.interrupts.set_max_entries(cpus as u32 * LINES)?;
+            open.maps.followed.set_max_entries(words)
+        })?;
         let maps = &skeleton.maps;
         let mapped = (|| {
             let rings = Rings {
@@ -263,6 +253,19 @@ fn choose(programs: &mut skeleton::OpenRecordProgs<'_>, has: Tracepoints) {
     }
     set(&mut programs.timer_began, has.timer);
     set(&mut programs.timer_ended, has.timer);
+}
+
+/// Loads programs, `prepare`d: their constants, the sizes of their maps, and which of them.
+pub(super) fn loaded<B: SkelBuilder<'static>>(
+    builder: B,
+    prepare: impl FnOnce(&mut B::Output) -> libbpf_rs::Result<()>,
+) -> Result<<B::Output as OpenSkel<'static>>::Output, BpfError> {
+    libbpf_rs::set_print(None);
+    // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
+    let place: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut open = builder.open(place).map_err(|error| refused("reading them", &error))?;
+    prepare(&mut open).map_err(|error| refused("sizing their maps", &error))?;
+    open.load().map_err(|error| refused("loading them", &error))
 }
 
 pub(super) fn refused(doing: &'static str, error: &libbpf_rs::Error) -> BpfError {

@@ -3,17 +3,17 @@
 mod cpus;
 mod shared;
 
-use crate::sources::bpf::{BpfError, Tracepoints, refused, task_limit};
+use crate::sources::bpf::{BpfError, Tracepoints, loaded, refused, task_limit};
 use crate::sources::mapping::Mapping;
 use crate::sources::ring::{Ring, comm};
 pub(crate) use cpus::CpuCounts;
-use libbpf_rs::skel::{OpenSkel as _, Skel as _, SkelBuilder as _};
-use libbpf_rs::{Iter, OpenObject};
+use libbpf_rs::Iter;
+use libbpf_rs::skel::Skel as _;
 pub(crate) use shared::CLASSES;
 use shared::{ENDED_SHIFT, RawCpu, RawRecord};
 use skeleton::{CountsSkel, CountsSkelBuilder};
 use std::io::Read;
-use std::mem::{MaybeUninit, offset_of};
+use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use swtch_stats::{class_quantile, classes};
 use swtch_trace::accumulate::CacheGroups;
@@ -203,33 +203,23 @@ impl Counter {
         in_place: bool,
         groups: &CacheGroups,
     ) -> Result<Self, BpfError> {
-        libbpf_rs::set_print(None);
         let entry_exit = Tracepoints::probe()?.entry_exit && in_place;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|error| refused("counting the CPUs", &error))?;
         let words = task_limit().div_ceil(64);
-        // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
-        let place: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open =
-            CountsSkelBuilder::default().open(place).map_err(|error| refused("reading them", &error))?;
-        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
-            constants.scoped = scoped;
-            constants.cpu_hierarchy = cpu_hierarchy;
-            constants.followed_words = words;
-        }
-        let sizes = [
-            open.maps.cpus.set_max_entries(cpus as u32),
-            open.maps.caches.set_max_entries(cpus as u32),
-            open.maps.ended.set_max_entries((cpus as u32) << ENDED_SHIFT),
-            open.maps.followed.set_max_entries(words),
-        ];
-        sizes
-            .into_iter()
-            .collect::<Result<Vec<()>, _>>()
-            .map_err(|error| refused("sizing their maps", &error))?;
-        open.progs.entered.set_autoload(entry_exit);
-        open.progs.left.set_autoload(entry_exit);
-        open.progs.switched.set_autoload(!entry_exit);
-        let skeleton = open.load().map_err(|error| refused("loading them", &error))?;
+        let skeleton = loaded(CountsSkelBuilder::default(), |open| {
+            if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+                constants.scoped = scoped;
+                constants.cpu_hierarchy = cpu_hierarchy;
+                constants.followed_words = words;
+            }
+            open.progs.entered.set_autoload(entry_exit);
+            open.progs.left.set_autoload(entry_exit);
+            open.progs.switched.set_autoload(!entry_exit);
+            open.maps.cpus.set_max_entries(cpus as u32)?;
+            open.maps.caches.set_max_entries(cpus as u32)?;
+            open.maps.ended.set_max_entries((cpus as u32) << ENDED_SHIFT)?;
+            open.maps.followed.set_max_entries(words)
+        })?;
         let maps = &skeleton.maps;
         let caches: Mapping<u64> = Mapping::new(&maps.caches, cpus).map_err(BpfError::Memory)?;
         for cpu in 0..cpus {
@@ -305,30 +295,9 @@ impl Counter {
         found
     }
 
-    /// Costs by CPU, in the classes of each kind, as they stand. They are of 32 bits and begin anew when those are full: at the highest rates
-    /// after some hours.
-    pub(crate) fn cost_classes(&self) -> Vec<[u32; 3 * CLASSES]> {
-        (0..self.cpus.len()).map(|cpu| self.cpus.read(cpu).costs_by_kind).collect()
-    }
-
     /// The CPUs, as they stand.
     pub(crate) fn cpus(&self) -> CpuCounts {
-        let mut sums = CpuCounts::default();
-        for raw in (0..self.cpus.len()).map(|cpu| self.cpus.read(cpu)) {
-            sums.switches.push(raw.switches);
-            sums.idle_switches.push(raw.idle_switches);
-            for (sum, ns) in sums.cost_ns_by_kind.iter_mut().zip(raw.cost_ns) {
-                *sum += ns;
-            }
-            sums.costs += raw.costs;
-            sums.forks += raw.forks;
-            sums.threads += raw.threads;
-            sums.execs += raw.execs;
-            sums.exits += raw.exits;
-            sums.refused += raw.refused;
-            sums.ended_lost += raw.ended_lost;
-        }
-        sums
+        CpuCounts((0..self.cpus.len()).map(|cpu| self.cpus.read(cpu)).collect())
     }
 }
 

@@ -73,28 +73,19 @@ impl Cgroup {
     pub fn of_process(root: &Path, pid: u32) -> Result<Self, CgroupError> {
         let fail = |why: String| CgroupError::NoGroup { pid, why };
         let text = files::text(root, &format!("proc/{pid}/cgroup")).map_err(fail)?;
-        let paths: Vec<(&str, &str)> =
-            text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':')).collect();
-        let mounts = mounts(root);
-        let of_cpu = |mount: &&Mount| mount.version == 1 && mount.has("cpu");
-        let (mount, path) = mounts
+        let hierarchies = [Hierarchy::of(root, "cpu"), Hierarchy::common(root)];
+        let (path, hierarchy) = hierarchies
             .iter()
-            .find(of_cpu)
-            .and_then(|mount| {
-                let holds = |names: &str| names.split(',').any(|name| name == "cpu");
-                Some((mount, paths.iter().find(|(names, _)| holds(names))?.1))
-            })
-            .or_else(|| {
-                let mount = mounts.iter().find(|mount| mount.version == 2)?;
-                Some((mount, paths.iter().find(|(names, _)| names.is_empty())?.1))
-            })
+            .flatten()
+            .find_map(|hierarchy| Some((hierarchy.path_in(&text)?, hierarchy)))
             .ok_or_else(|| fail("no such hierarchy is mounted".to_owned()))?;
+        let mount = hierarchy.mount();
         // In a container the path may be that on the host; then the mounted group is the container's own.
-        let folder = [mount.group(path), mount.point.clone()]
+        let folder = [mount.group(&path), mount.point.clone()]
             .into_iter()
             .find(|folder| files::locate(root, folder).join("cgroup.procs").exists())
-            .ok_or_else(|| fail(format!("{} is not there", mount.group(path))))?;
-        Ok(Self::at(root, &mounts, &folder))
+            .ok_or_else(|| fail(format!("{} is not there", mount.group(&path))))?;
+        Ok(Self::at(root, &mounts(root), &folder))
     }
 
     fn at(root: &Path, mounts: &[Mount], folder: &str) -> Self {

@@ -1,7 +1,7 @@
 //! The hierarchy of control groups that divides processor time: the paths of its groups, and of a task's group.
 
 use super::cpu_stat;
-use super::mounts::mounts;
+use super::mounts::{Mount, mounts};
 use crate::files;
 use std::collections::VecDeque;
 use std::fs;
@@ -16,12 +16,8 @@ const MOST: usize = 16_384;
 /// of this hierarchy only: the same path in another one is another group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hierarchy {
-    version: u32,
     controller: &'static str,
-    /// It has the cpuacct controller, too.
-    accounts: bool,
-    point: String,
-    root: String,
+    mount: Mount,
 }
 
 /// A group, as a walk finds it.
@@ -42,39 +38,44 @@ impl Hierarchy {
     /// That which a controller of version 1 has; nothing where it is not mounted.
     pub(crate) fn of(root: &Path, controller: &'static str) -> Option<Self> {
         let mount = mounts(root).into_iter().find(|mount| mount.version == 1 && mount.has(controller))?;
-        let accounts = mount.has("cpuacct");
-        Some(Self { version: 1, controller, accounts, point: mount.point, root: mount.root })
+        Some(Self { controller, mount })
     }
 
-    fn common(root: &Path) -> Option<Self> {
+    /// That of version 2; nothing where it is not mounted.
+    pub(super) fn common(root: &Path) -> Option<Self> {
         let mount = mounts(root).into_iter().find(|mount| mount.version == 2)?;
-        Some(Self { version: 2, controller: "", accounts: true, point: mount.point, root: mount.root })
+        Some(Self { controller: "", mount })
+    }
+
+    /// Where it is mounted.
+    pub(super) fn mount(&self) -> &Mount {
+        &self.mount
     }
 
     /// 1 or 2.
     pub(crate) fn version(&self) -> u32 {
-        self.version
+        self.mount.version
     }
 
     /// Whether its groups have their processor time in their own files.
     pub(crate) fn counts_time(&self) -> bool {
-        self.accounts
+        self.mount.version == 2 || self.mount.has("cpuacct")
     }
 
     /// Whether all of it is mounted, and not a group below the top only, as in a container.
     pub(crate) fn is_whole(&self) -> bool {
-        self.root == "/"
+        self.mount.root == "/"
     }
 
     /// Whether it is the cpu controller's own.
     pub(crate) fn is_of_cpu(&self) -> bool {
-        self.version == 1
+        self.mount.version == 1
     }
 
     /// The group that the text of a `/proc/PID/cgroup` names (cgroups(7)).
     pub(crate) fn path_in(&self, text: &str) -> Option<String> {
         let mut lines = text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
-        let (_, path) = lines.find(|(controllers, _)| match self.version {
+        let (_, path) = lines.find(|(controllers, _)| match self.mount.version {
             1 => controllers.split(',').any(|name| name == self.controller),
             _ => controllers.is_empty(),
         })?;
@@ -84,10 +85,10 @@ impl Hierarchy {
     /// All groups, parents before their children. One that goes meanwhile is left out.
     pub(crate) fn walk(&self, root: &Path) -> Vec<NumberedGroup> {
         let mut found = Vec::new();
-        let top = files::locate(root, &self.point);
+        let top = files::locate(root, &self.mount.point);
         let Ok(metadata) = fs::metadata(&top) else { return found };
-        found.push(NumberedGroup { number: metadata.ino(), path: self.root.clone() });
-        let mut folders = VecDeque::from([(top, self.root.clone())]);
+        found.push(NumberedGroup { number: metadata.ino(), path: self.mount.root.clone() });
+        let mut folders = VecDeque::from([(top, self.mount.root.clone())]);
         while let Some((folder, path)) = folders.pop_front() {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -113,11 +114,11 @@ impl Hierarchy {
 
     /// The folder of a group as the machine sees it; nothing for one outside of what is mounted.
     pub(crate) fn place(&self, path: &str) -> Option<String> {
-        let below = path.strip_prefix(self.root.trim_end_matches('/'))?;
+        let below = path.strip_prefix(self.mount.root.trim_end_matches('/'))?;
         // Groups outside of the reader's own namespace have such paths.
         let inside =
             !below.split('/').any(|part| part == "..") && (below.is_empty() || below.starts_with('/'));
-        let point = self.point.trim_end_matches('/');
+        let point = self.mount.point.trim_end_matches('/');
         inside.then(|| if below == "/" { point.to_owned() } else { format!("{point}{below}") })
     }
 

@@ -4,6 +4,7 @@ use crate::files;
 use std::path::Path;
 
 /// A mounted hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
     pub(super) version: u32,
     pub(super) point: String,

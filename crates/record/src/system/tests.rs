@@ -131,7 +131,7 @@ fn time_in_interrupts_that_nobody_took_is_unavailable() {
     let snapshot = Snapshot::read(root.path(), None, Detail::Totals);
     assert_eq!((snapshot.total.irq, snapshot.cpus[&0].irq), (None, None));
     assert_eq!(snapshot.total.softirq, Some(10 * clock::tick_ns()));
-    assert_eq!(rows(&snapshot.unavailable, "cpu.irq").len(), 1);
+    assert_eq!(rows(&snapshot.unavailable, "cpu.irq_ns").len(), 1);
     let few = tree(&[("proc/stat", &STAT.replace("489983", "4899"))]);
     assert_eq!(Snapshot::read(few.path(), None, Detail::Totals).total.irq, Some(0));
 }

@@ -24,34 +24,25 @@ struct Column {
 
 const STAT: &str = "/proc/stat, the whole machine";
 const COLUMNS: [Column; 8] = [
-    column("user_ns", STAT, |at| at.total.user, |row| &mut row.user_ns),
-    column("system_ns", STAT, |at| at.total.system, |row| &mut row.system_ns),
-    column("irq_ns", STAT, |at| at.total.irq, |row| &mut row.irq_ns),
-    column("softirq_ns", STAT, |at| at.total.softirq, |row| &mut row.softirq_ns),
-    column("idle_ns", STAT, |at| at.total.idle, |row| &mut row.idle_ns),
-    column("steal_ns", STAT, |at| at.total.steal, |row| &mut row.steal_ns),
-    column(
-        "throttled_ns",
-        "cpu.stat of the control group whose quota limits what is recorded",
-        |at| Some(at.cgroup?.throttling?.throttled_ns),
-        |row| &mut row.throttled_ns,
-    ),
-    column(
-        "pressure_cpu_ns",
-        "/proc/pressure/cpu, the whole machine",
-        |at| at.pressure.get(&Resource::Cpu)?.some_ns,
-        |row| &mut row.pressure_cpu_ns,
-    ),
+    Column { name: "user_ns", source: STAT, read: |at| at.total.user, cell: |row| &mut row.user_ns },
+    Column { name: "system_ns", source: STAT, read: |at| at.total.system, cell: |row| &mut row.system_ns },
+    Column { name: "irq_ns", source: STAT, read: |at| at.total.irq, cell: |row| &mut row.irq_ns },
+    Column { name: "softirq_ns", source: STAT, read: |at| at.total.softirq, cell: |row| &mut row.softirq_ns },
+    Column { name: "idle_ns", source: STAT, read: |at| at.total.idle, cell: |row| &mut row.idle_ns },
+    Column { name: "steal_ns", source: STAT, read: |at| at.total.steal, cell: |row| &mut row.steal_ns },
+    Column {
+        name: "throttled_ns",
+        source: "cpu.stat of the control group whose quota limits what is recorded",
+        read: |at| Some(at.cgroup?.throttling?.throttled_ns),
+        cell: |row| &mut row.throttled_ns,
+    },
+    Column {
+        name: "pressure_cpu_ns",
+        source: "/proc/pressure/cpu, the whole machine",
+        read: |at| at.pressure.get(&Resource::Cpu)?.some_ns,
+        cell: |row| &mut row.pressure_cpu_ns,
+    },
 ];
-
-const fn column(
-    name: &'static str,
-    source: &'static str,
-    read: fn(&Snapshot) -> Option<u64>,
-    cell: fn(&mut IntervalRow) -> &mut Option<u64>,
-) -> Column {
-    Column { name, source, read, cell }
-}
 
 /// The counters at a moment, since the machine was started.
 #[derive(Clone, Copy, Debug)]

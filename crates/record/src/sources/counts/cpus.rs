@@ -1,72 +1,84 @@
 //! Counts of CPUs, and what they are in the types of a Trace.
 
+use super::shared::{CLASSES, RawCpu};
 use swtch_trace::growth::Growth;
 use swtch_trace::model::Lost;
 use swtch_trace::tables::CpuRow;
 
-/// All CPUs together, and each by itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CpuCounts {
-    /// Switches from a task, by CPU.
-    pub switches: Vec<u64>,
-    /// Switches from the idle task, by CPU.
-    pub idle_switches: Vec<u64>,
-    /// Direct cost of the switches between threads, between processes, from or to idle, ns.
-    pub cost_ns_by_kind: [u64; 3],
-    /// Of how many switches.
-    pub costs: u64,
-    /// Processes created.
-    pub forks: u64,
-    /// Threads created, those of new processes among them.
-    pub threads: u64,
-    /// Programs executed.
-    pub execs: u64,
-    /// Processes ended.
-    pub exits: u64,
-    /// Times a task could not be counted, because the kernel gave no memory for it.
-    pub refused: u64,
-    /// Tasks whose end was lost, because too many ended between two readings.
-    pub ended_lost: u64,
-}
+/// Each CPU by itself, since the programs were loaded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CpuCounts(pub(super) Vec<RawCpu>);
 
 impl CpuCounts {
+    /// A counter of all together.
+    pub(crate) fn sum(&self, of: fn(&RawCpu) -> u64) -> u64 {
+        self.0.iter().map(of).sum()
+    }
+
+    /// Direct cost of the switches between threads, between processes, from or to idle, ns.
+    pub(crate) fn cost_ns_by_kind(&self) -> [u64; 3] {
+        std::array::from_fn(|kind| self.0.iter().map(|cpu| cpu.cost_ns[kind]).sum())
+    }
+
+    /// Costs by CPU, in the classes of each kind. They are of 32 bits and begin anew when those are full: at the highest rates after some
+    /// hours.
+    pub(crate) fn cost_classes(&self) -> impl Iterator<Item = &[u32; 3 * CLASSES]> {
+        self.0.iter().map(|cpu| &cpu.costs_by_kind)
+    }
+
     /// Counters that fell since `earlier`, which no honest counter does.
     pub(crate) fn fell(&self, earlier: &Self) -> u64 {
         let growth = Growth::default();
-        for (now, before) in self.counters().zip(earlier.counters()) {
-            growth.of(before, now);
+        for (now, before) in self.0.iter().zip(&earlier.0) {
+            for (now, before) in counters(now).into_iter().zip(counters(before)) {
+                growth.of(before, now);
+            }
         }
         growth.fell()
-    }
-
-    fn counters(&self) -> impl Iterator<Item = u64> + '_ {
-        let sums =
-            [self.costs, self.forks, self.threads, self.execs, self.exits, self.refused, self.ended_lost];
-        let of_cpus = self.switches.iter().chain(&self.idle_switches);
-        sums.into_iter().chain(self.cost_ns_by_kind).chain(of_cpus.copied())
     }
 
     /// What was lost, also where nothing was: a count that is missing is not the same as one that stands still.
     pub(crate) fn lost(&self) -> [Lost; 2] {
         [
-            (self.refused, "arrivals of tasks, because the kernel had no memory to count them"),
-            (self.ended_lost, "ends of tasks, because too many ended at once"),
+            (
+                self.sum(|cpu| cpu.refused),
+                "arrivals of tasks, because the kernel had no memory to count them",
+            ),
+            (self.sum(|cpu| cpu.ended_lost), "ends of tasks, because too many ended at once"),
         ]
         .map(|(events, what)| Lost { cpu: None, events, what: what.to_owned() })
     }
 
     /// A row for each CPU that has ever switched.
     pub(crate) fn rows(&self) -> Vec<CpuRow> {
-        let counts = self.switches.iter().zip(&self.idle_switches);
-        let rows = (0..).zip(counts).filter(|(_, (switches, idle))| **switches + **idle > 0);
-        rows.map(|(cpu, (switches, idle_switches))| CpuRow {
+        let rows = self.0.iter().zip(0..).map(|(raw, cpu)| CpuRow {
             cpu,
-            switches: *switches,
-            idle_switches: *idle_switches,
+            switches: raw.switches,
+            idle_switches: raw.idle_switches,
             ..CpuRow::default()
-        })
-        .collect()
+        });
+        rows.filter(|row| row.switches + row.idle_switches > 0).collect()
     }
+}
+
+fn counters(cpu: &RawCpu) -> [u64; 12] {
+    let RawCpu { switches, idle_switches, costs, forks, threads, execs, exits, refused, ended_lost, .. } =
+        *cpu;
+    let [thread_ns, process_ns, idle_ns] = cpu.cost_ns;
+    [
+        switches,
+        idle_switches,
+        costs,
+        forks,
+        threads,
+        execs,
+        exits,
+        refused,
+        ended_lost,
+        thread_ns,
+        process_ns,
+        idle_ns,
+    ]
 }
 
 #[cfg(test)]
@@ -75,10 +87,12 @@ mod tests {
 
     #[test]
     fn a_cpu_that_never_switched_has_no_row_and_a_counter_that_fell_is_counted() {
-        let earlier = CpuCounts { switches: vec![5, 0], idle_switches: vec![2, 0], ..CpuCounts::default() };
+        let cpu =
+            |switches, idle_switches, forks| RawCpu { switches, idle_switches, forks, ..RawCpu::default() };
+        let earlier = CpuCounts(vec![cpu(5, 2, 0), cpu(0, 0, 0)]);
         assert_eq!(earlier.rows(), [CpuRow { switches: 5, idle_switches: 2, ..CpuRow::default() }]);
-        let now = CpuCounts { forks: 3, switches: vec![6, 1], ..earlier.clone() };
+        let now = CpuCounts(vec![cpu(6, 2, 3), cpu(1, 0, 0)]);
         assert_eq!((now.fell(&earlier), now.fell(&CpuCounts::default())), (0, 0));
-        assert_eq!(earlier.fell(&now), 3);
+        assert_eq!((earlier.fell(&now), now.sum(|cpu| cpu.switches)), (3, 7));
     }
 }
