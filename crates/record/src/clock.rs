@@ -1,7 +1,6 @@
 //! The clocks, as integers.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::ffi::{c_int, c_long};
 
 pub(crate) const NS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -27,23 +26,14 @@ pub(crate) fn process_cpu_ns() -> u64 {
 
 /// Time that all threads of another process ran on processors, ns, to this moment; absent when it is gone.
 pub(crate) fn cpu_ns_of(pid: u32) -> Option<u64> {
-    #[repr(C)]
-    #[derive(Default)]
-    struct Time {
-        seconds: c_long,
-        nanoseconds: c_long,
-    }
-    unsafe extern "C" {
-        fn clock_gettime(clock: c_int, time: *mut Time) -> c_int;
-    }
     // Larger numbers do not exist, and would lose bits (include/linux/threads.h, v6.18: PID_MAX_LIMIT).
     let pid = i32::try_from(pid).ok().filter(|pid| (1..=1 << 22).contains(pid))?;
     // The clock of a process (include/linux/posix-timers_types.h, v6.18): its number inverted; 2 is the scheduler's own sum.
     let clock = !pid << 3 | 2;
-    let mut time = Time::default();
-    // SAFETY: the C library's declaration on 64-bit Linux, and a place of the right size to write to.
-    let failed = unsafe { clock_gettime(clock, &raw mut time) } != 0;
-    (!failed).then(|| time.seconds as u64 * NS_PER_SECOND + time.nanoseconds as u64)
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place of the right size to write to.
+    let failed = unsafe { libc::clock_gettime(clock, &raw mut time) } != 0;
+    (!failed).then(|| time.tv_sec as u64 * NS_PER_SECOND + time.tv_nsec as u64)
 }
 
 /// The length of the tick in which `/proc/stat` and `/proc/PID/stat` give times (`USER_HZ`), ns: 10 ms on every common kernel.

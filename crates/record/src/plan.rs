@@ -4,6 +4,8 @@ use crate::options::{Cost, Mode, Options, Target};
 use crate::sources::bpf::{BpfError, Tracepoints};
 use crate::sources::perf;
 use crate::sources::privileges::Privileges;
+use crate::task_info::in_first_pid_namespace;
+use std::path::Path;
 use std::time::Duration;
 use swtch_trace::SourceKind;
 
@@ -35,13 +37,17 @@ impl Facts {
 
     /// Of this machine, for a target.
     pub fn of(target: &Target) -> Self {
-        let own_task_numbers = !in_first_pid_namespace();
+        let own_task_numbers = in_first_pid_namespace(Path::new("/")) != Some(true);
         Self { bpf: bpf(), perf: perf_of(target, own_task_numbers), own_task_numbers }
     }
 
     /// Of this machine as a whole, where perf events are out of the question.
     pub(crate) fn of_machine() -> Self {
-        Self { bpf: bpf(), perf: Err(String::new()), own_task_numbers: !in_first_pid_namespace() }
+        Self {
+            bpf: bpf(),
+            perf: Err(String::new()),
+            own_task_numbers: in_first_pid_namespace(Path::new("/")) != Some(true),
+        }
     }
 }
 
@@ -121,13 +127,6 @@ fn bpf() -> Result<Tracepoints, String> {
         return Ok(tracepoints);
     }
     Err(BpfError::NotPermitted(std::io::Error::from_raw_os_error(1)).to_string())
-}
-
-/// The number of the first pid namespace's file (include/linux/proc_ns.h, v6.18: `PROC_PID_INIT_INO`).
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
-
-fn in_first_pid_namespace() -> bool {
-    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == FIRST_PID_NAMESPACE)
 }
 
 #[cfg(test)]

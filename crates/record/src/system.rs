@@ -96,13 +96,6 @@ impl Snapshot {
         let stat = stat::judged(stat, clock::tick_ns(), &mut unavailable);
         let snapshot = Self {
             monotonic_ns,
-            total: stat.total,
-            cpus: stat.cpus,
-            context_switches: stat.context_switches,
-            interrupts_total: stat.interrupts,
-            forks: stat.forks,
-            procs_running: stat.running,
-            procs_blocked: stat.blocked,
             interrupts: interrupts
                 .and_then(|text| counter_table::judged("interrupts", text, &mut unavailable)),
             softirqs: softirqs.and_then(|text| counter_table::judged("softirqs", text, &mut unavailable)),
@@ -113,7 +106,7 @@ impl Snapshot {
                 })
                 .collect(),
             cgroup: cgroup.map(|files| files.judged(&mut unavailable)),
-            unavailable: Vec::new(),
+            ..stat
         };
         Self { unavailable, ..snapshot }
     }

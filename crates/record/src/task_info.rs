@@ -1,5 +1,6 @@
 //! Tasks that are there already, as `/proc` names them.
 
+use crate::files;
 use crate::sources::procfs::parse;
 use crate::system::Hierarchy;
 use std::collections::HashSet;
@@ -65,6 +66,15 @@ pub(crate) fn is_there(tid: u32) -> bool {
 pub(crate) fn exists(pid: u32) -> bool {
     let text = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     parse::stat(&text).is_some_and(|stat| !stat.is_over())
+}
+
+/// Whether this process is in the first process namespace of the machine whose files are under `root`, as far as these say; otherwise it is in a
+/// container with task numbers of its own.
+pub(crate) fn in_first_pid_namespace(root: &Path) -> Option<bool> {
+    /// `PROC_PID_INIT_INO` (include/linux/proc_ns.h, v6.18).
+    const FIRST: &str = "pid:[4026531836]";
+    let space = fs::read_link(files::locate(root, "proc/self/ns/pid")).ok()?;
+    Some(space.as_os_str() == FIRST)
 }
 
 /// Adds to `members`, processes, those that descend from them, of all processes and their parents. What is left are strangers.

@@ -19,10 +19,8 @@ fields! {
     CGROUPS_THROTTLING = "cgroups.throttling";
     CGROUPS_USAGE_NS = "cgroups.usage_ns";
     CGROUP_CPU_PRESSURE = "cgroup.cpu_pressure";
-    CGROUP_SYSTEM_NS = "cgroup.system_ns";
     CGROUP_THROTTLING = "cgroup.throttling";
     CGROUP_USAGE_NS = "cgroup.usage_ns";
-    CGROUP_USER_NS = "cgroup.user_ns";
     CPU = "cpu";
     CPUS = "cpus";
     CPUS_IDLE_SWITCHES = "cpus.idle_switches";

@@ -102,7 +102,7 @@ impl BpfCounts {
             Counter::load(scoped, groups.is_of_cpu(), in_place, &CacheGroups::of(&header.host))?;
         let mut members = Members::of(&options.target, group);
         for tid in members.tids().iter().chain(also) {
-            counter.follow(*tid);
+            counter.set_followed(*tid, true);
         }
         counter.attach()?;
         let start_ns = header.provenance.started_monotonic_ns;
@@ -133,14 +133,14 @@ impl BpfCounts {
         self.ask();
         self.intervals.clear();
         let cpus = self.counter.cpus();
-        let histograms = self.histograms(usize::MAX);
+        let histograms = self.histograms(&cpus, usize::MAX);
         (self.before.0, Tables { histograms, ..self.fill_but_histograms(&cpus, header) })
     }
 
     /// Counts these tasks, too.
     pub(super) fn follow(&self, tids: &[u32]) {
         for tid in tids {
-            self.counter.follow(*tid);
+            self.counter.set_followed(*tid, true);
         }
     }
 
@@ -294,8 +294,8 @@ impl BpfCounts {
     }
 
     /// Distributions of costs, and of the busiest tasks.
-    fn histograms(&mut self, most_tasks: usize) -> Vec<HistogramRow> {
-        let mut rows = self.cost_rows(&Growth::default());
+    fn histograms(&mut self, cpus: &CpuCounts, most_tasks: usize) -> Vec<HistogramRow> {
+        let mut rows = self.cost_rows(cpus, &Growth::default());
         let alive = self.tasks.iter().map(|task| &task.now);
         let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(alive).collect();
         busiest.sort_by_key(|task| (std::cmp::Reverse(task.arrivals), task.tid, task.first_ns));
@@ -307,8 +307,9 @@ impl BpfCounts {
         rows
     }
 
-    fn cost_rows(&mut self, growth: &Growth) -> Vec<HistogramRow> {
-        self.costs.take(&self.counter.cpus(), growth);
+    /// Of the reading whose switches stand in the other tables: a later one has costs of more.
+    fn cost_rows(&mut self, cpus: &CpuCounts, growth: &Growth) -> Vec<HistogramRow> {
+        self.costs.take(cpus, growth);
         let kinds = KINDS.iter().zip(&self.costs.sums);
         kinds.flat_map(|(of, sums)| HistogramRow::of("cost", of, sums.rows())).collect()
     }
@@ -335,7 +336,7 @@ impl BpfCounts {
         let cpus = self.counter.cpus();
         let mut tables = self.fill_but_histograms(&cpus, header);
         let growth = Growth::default();
-        tables.histograms = self.cost_rows(&growth);
+        tables.histograms = self.cost_rows(&cpus, &growth);
         if let Some(changes) = self.tasks.changes() {
             tables.histograms.extend(HistogramRow::of("wait", "all", changes.waits.rows()));
         }
@@ -379,12 +380,8 @@ impl BpfCounts {
 }
 
 impl Source for BpfCounts {
-    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
-        let own_tid = task_info::own_tid();
-        self.counter.follow(own_tid);
-        let started = start();
-        self.counter.unfollow(own_tid);
-        started.map(drop)
+    fn set_followed(&self, tid: u32, on: bool) {
+        self.counter.set_followed(tid, on);
     }
 
     fn poll(&mut self) -> Vec<SwitchRow> {
@@ -432,7 +429,7 @@ impl Source for BpfCounts {
         let tables = self.fill_but_histograms(&cpus, header);
         // That of a recording names what was lost, not what was not.
         header.lost.retain(|lost| lost.events > 0);
-        let histograms = self.histograms(TASK_HISTOGRAMS);
+        let histograms = self.histograms(&cpus, TASK_HISTOGRAMS);
         Tables { histograms, intervals: self.intervals.clone(), ..tables }
     }
 

@@ -120,7 +120,7 @@ impl BpfEvents {
     /// Follows tasks that were there before the programs, or came otherwise than by birth. Those that they make meanwhile are followed too.
     fn follow(&mut self, tids: &[u32]) {
         for tid in tids {
-            self.bpf.follow(*tid);
+            self.bpf.set_followed(*tid, true);
         }
         // Looking at them takes its time. Only from here on the programs see everything of all of them: sleeps and wake-ups.
         let now_ns = monotonic_ns();
@@ -211,13 +211,8 @@ impl BpfEvents {
 }
 
 impl Source for BpfEvents {
-    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
-        // The programs follow the children of those they follow: for a moment, of this thread.
-        let own_tid = task_info::own_tid();
-        self.bpf.follow(own_tid);
-        let started = start();
-        self.bpf.unfollow(own_tid);
-        started.map(drop)
+    fn set_followed(&self, tid: u32, on: bool) {
+        self.bpf.set_followed(tid, on);
     }
 
     fn poll(&mut self) -> Vec<SwitchRow> {

@@ -314,10 +314,6 @@ impl Extend<SwitchRow> for KeptRows {
 }
 
 impl Source for PerfEvents {
-    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
-        start().map(drop)
-    }
-
     fn poll(&mut self) -> Vec<SwitchRow> {
         let now_ns = monotonic_ns();
         let (full, horizon_ns) = self.drain();

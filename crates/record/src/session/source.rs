@@ -2,6 +2,7 @@
 
 use crate::clock::process_cpu_ns;
 use crate::error::RecordError;
+use crate::task_info;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_trace::accumulate::{Accumulator, Tables};
@@ -75,14 +76,27 @@ pub struct Counted {
 
 /// What sees switches: it observes events, or it reads counters.
 pub(crate) trait Source {
+    /// Follows a task and, from then on, its descendants, or ends that; for a source that follows by itself it does nothing.
+    fn set_followed(&self, _tid: u32, _on: bool) {}
     /// Starts the command by `start`, which returns its process, so that not even its first switch is missed.
-    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError>;
+    fn launch(&mut self, start: &mut dyn FnMut() -> Result<u32, RecordError>) -> Result<(), RecordError> {
+        // The children of those that are followed are followed: for a moment, of this thread.
+        let own_tid = task_info::own_tid();
+        self.set_followed(own_tid, true);
+        let started = start();
+        self.set_followed(own_tid, false);
+        started.map(drop)
+    }
     /// Takes in what happened since the last poll. Returns the single switches that are complete; none where they are not seen.
-    fn poll(&mut self) -> Vec<SwitchRow>;
+    fn poll(&mut self) -> Vec<SwitchRow> {
+        Vec::new()
+    }
     /// How it stands.
     fn status(&self) -> Status;
     /// Polls for the last time. What came after `end_ns` is no part of the recording: detaching programs may take long.
-    fn finish(&mut self, end_ns: u64) -> Vec<SwitchRow>;
+    fn finish(&mut self, _end_ns: u64) -> Vec<SwitchRow> {
+        Vec::new()
+    }
     /// Everything from the beginning to `now_ns`, as far as its [`History`](swtch_trace::accumulate::History) reaches.
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables;
     /// What it knows beyond the tables.

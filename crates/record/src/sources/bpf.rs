@@ -57,7 +57,7 @@ pub enum BpfError {
 pub(crate) struct LoadOptions {
     /// Bytes of the ring of events of each CPU; rounded down to a power of two.
     pub buffer_bytes: u64,
-    /// Only the tasks given to [`Bpf::follow`] and their descendants are recorded.
+    /// Only the tasks given to [`Bpf::set_followed`] and their descendants are recorded.
     pub scoped: bool,
     /// A task's control group is that of the cpu controller's own hierarchy (version 1), not of the common one (version 2).
     pub cpu_hierarchy: bool,
@@ -108,7 +108,7 @@ pub(crate) struct Bpf {
 }
 
 impl Bpf {
-    /// Loads the programs without attaching them: nothing is seen yet, and tasks can be given to [`follow`](Self::follow).
+    /// Loads the programs without attaching them: nothing is seen yet, and tasks can be given to [`set_followed`](Self::set_followed).
     ///
     /// # Errors
     /// When the kernel does not allow it or has not what it takes.
@@ -166,14 +166,9 @@ impl Bpf {
         self.skeleton.attach().map_err(|error| refused("attaching them", &error))
     }
 
-    /// Records a task and, from then on, its descendants.
-    pub(crate) fn follow(&self, tid: u32) {
-        self.followed.set_bit(tid);
-    }
-
-    /// Ends what [`follow`](Self::follow) began; descendants are still recorded.
-    pub(crate) fn unfollow(&self, tid: u32) {
-        self.followed.clear_bit(tid);
+    /// Records a task and, from then on, its descendants, or ends that; descendants are still recorded then.
+    pub(crate) fn set_followed(&self, tid: u32, on: bool) {
+        self.followed.set_bit(tid, on);
     }
 
     /// Takes the programs off: from here on they see nothing. What they saw can still be drained.

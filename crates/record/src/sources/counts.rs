@@ -242,14 +242,9 @@ impl Counter {
         self.tasks().map(drop)
     }
 
-    /// Counts a task and, from then on, its descendants.
-    pub(crate) fn follow(&self, tid: u32) {
-        self.followed.set_bit(tid);
-    }
-
-    /// Ends what [`follow`](Self::follow) began; descendants are still counted.
-    pub(crate) fn unfollow(&self, tid: u32) {
-        self.followed.clear_bit(tid);
+    /// Counts a task and, from then on, its descendants, or ends that; descendants are still counted then.
+    pub(crate) fn set_followed(&self, tid: u32, on: bool) {
+        self.followed.set_bit(tid, on);
     }
 
     /// Whether the cost of every switch is measured.

@@ -72,21 +72,17 @@ impl<T: Shared> Mapping<T> {
 }
 
 impl Mapping<u64> {
-    /// Sets a bit of a map of bits.
-    pub(super) fn set_bit(&self, bit: u32) {
-        let word = bit as usize / 64;
-        if word < self.length {
-            self.atomic(word, 0).fetch_or(1 << (bit % 64), Ordering::Relaxed);
+    /// Sets or clears a bit of a map of bits.
+    pub(super) fn set_bit(&self, bit: u32, on: bool) {
+        let (word, bit) = (bit as usize / 64, 1 << (bit % 64));
+        if word >= self.length {
+            return;
         }
-    }
-}
-
-impl Mapping<u64> {
-    /// Clears a bit of a map of bits.
-    pub(super) fn clear_bit(&self, bit: u32) {
-        let word = bit as usize / 64;
-        if word < self.length {
-            self.atomic(word, 0).fetch_and(!(1 << (bit % 64)), Ordering::Relaxed);
+        let word = self.atomic(word, 0);
+        if on {
+            word.fetch_or(bit, Ordering::Relaxed);
+        } else {
+            word.fetch_and(!bit, Ordering::Relaxed);
         }
     }
 }

@@ -12,10 +12,6 @@ use swtch_trace::model::{Field, Throttled, Unavailable};
 pub struct CgroupCounters {
     /// Processor time of its threads, ns.
     pub usage_ns: Option<u64>,
-    /// The part in programs, ns.
-    pub user_ns: Option<u64>,
-    /// The part in the kernel, ns.
-    pub system_ns: Option<u64>,
     /// What its own quota did to it; zeros when it has none.
     pub throttling: Option<Throttled>,
     /// Time in which its threads waited for a processor (version 2).
@@ -27,8 +23,6 @@ impl CgroupCounters {
         let both = |one: Option<u64>, other: Option<u64>| Some(operation(one?, other?));
         Self {
             usage_ns: both(self.usage_ns, other.usage_ns),
-            user_ns: both(self.user_ns, other.user_ns),
-            system_ns: both(self.system_ns, other.system_ns),
             throttling: self.throttling.zip(other.throttling).map(|(one, other)| Throttled {
                 periods: operation(one.periods, other.periods),
                 throttled_periods: operation(one.throttled_periods, other.throttled_periods),
@@ -47,19 +41,17 @@ pub(super) struct CgroupFiles {
     version: u32,
     cpu_stat: Result<String, String>,
     cpu_pressure: Result<String, String>,
-    /// Total, user and system of version 1.
-    cpuacct: [Result<String, String>; 3],
+    /// Of version 1.
+    cpuacct: Result<String, String>,
 }
 
 impl CgroupFiles {
     pub(super) fn read(root: &Path, group: &Cgroup) -> Self {
         let of = |folder: &str, name: &str| files::text(root, &format!("{folder}/{name}"));
-        let cpuacct = ["cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys"].map(|name| {
-            match &group.cpuacct_folder {
-                Some(folder) => of(folder, name),
-                None => Err("no group of the cpuacct controller has the same tasks".to_owned()),
-            }
-        });
+        let cpuacct = match &group.cpuacct_folder {
+            Some(folder) => of(folder, "cpuacct.usage"),
+            None => Err("no group of the cpuacct controller has the same tasks".to_owned()),
+        };
         let cpu_pressure = match group.version {
             2 => of(&group.folder, "cpu.pressure"),
             _ => Err("control groups of version 1 have no pressure information".to_owned()),
@@ -83,20 +75,13 @@ impl CgroupFiles {
             }
             Err(why) => row(fields::CGROUP_THROTTLING, why),
         }
+        let source = if self.version == 1 { &self.cpuacct } else { &self.cpu_stat };
         if self.version == 1 {
-            let [usage, user, system] =
-                self.cpuacct.each_ref().map(|text| text.as_ref().ok()?.trim().parse().ok());
-            (counters.usage_ns, counters.user_ns, counters.system_ns) = (usage, user, system);
+            counters.usage_ns = source.as_ref().ok().and_then(|text| text.trim().parse().ok());
         }
-        for (what, value, source) in [
-            (fields::CGROUP_USAGE_NS, counters.usage_ns, &self.cpuacct[0]),
-            (fields::CGROUP_USER_NS, counters.user_ns, &self.cpuacct[1]),
-            (fields::CGROUP_SYSTEM_NS, counters.system_ns, &self.cpuacct[2]),
-        ] {
-            if value.is_none() {
-                let source = if self.version == 1 { source } else { &self.cpu_stat };
-                row(what, source.as_ref().err().map_or("the file holds no such number", String::as_str));
-            }
+        if counters.usage_ns.is_none() {
+            let why = source.as_ref().err().map_or("the file holds no such number", String::as_str);
+            row(fields::CGROUP_USAGE_NS, why);
         }
         match &self.cpu_pressure {
             Ok(text) => counters.cpu_pressure = Some(pressure::parse(text)),
@@ -119,11 +104,5 @@ pub(super) fn parse(text: &str) -> CgroupCounters {
             throttled_ns: number("throttled_time").or_else(|| from_us("throttled_usec"))?,
         })
     };
-    CgroupCounters {
-        usage_ns: from_us("usage_usec"),
-        user_ns: from_us("user_usec"),
-        system_ns: from_us("system_usec"),
-        throttling: throttling(),
-        cpu_pressure: None,
-    }
+    CgroupCounters { usage_ns: from_us("usage_usec"), throttling: throttling(), cpu_pressure: None }
 }

@@ -1,6 +1,6 @@
 //! `/proc/stat` (fs/proc/stat.c, Linux 6.18).
 
-use std::collections::BTreeMap;
+use super::Snapshot;
 use swtch_trace::fields;
 use swtch_trace::model::{CpuTime, Unavailable};
 
@@ -23,21 +23,9 @@ fn cpu_time(fields: &str, tick_ns: u64) -> CpuTime {
     }
 }
 
-/// The file as it is.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Stat {
-    pub(super) total: CpuTime,
-    pub(super) cpus: BTreeMap<u32, CpuTime>,
-    pub(super) context_switches: Option<u64>,
-    pub(super) interrupts: Option<u64>,
-    pub(super) forks: Option<u64>,
-    pub(super) running: Option<u64>,
-    pub(super) blocked: Option<u64>,
-}
-
 /// Parses the file; lines that are not understood are passed over.
-pub(super) fn parse(text: &str, tick_ns: u64) -> Stat {
-    let mut stat = Stat::default();
+pub(super) fn parse(text: &str, tick_ns: u64) -> Snapshot {
+    let mut stat = Snapshot::default();
     for line in text.lines() {
         let Some((key, rest)) = line.split_once(' ') else { continue };
         // `intr` goes on with a number for every line; the first is the sum.
@@ -45,10 +33,10 @@ pub(super) fn parse(text: &str, tick_ns: u64) -> Stat {
         match key {
             "cpu" => stat.total = cpu_time(rest, tick_ns),
             "ctxt" => stat.context_switches = first(),
-            "intr" => stat.interrupts = first(),
+            "intr" => stat.interrupts_total = first(),
             "processes" => stat.forks = first(),
-            "procs_running" => stat.running = first(),
-            "procs_blocked" => stat.blocked = first(),
+            "procs_running" => stat.procs_running = first(),
+            "procs_blocked" => stat.procs_blocked = first(),
             _ => {
                 if let Some(cpu) = key.strip_prefix("cpu").and_then(|number| number.parse().ok()) {
                     stat.cpus.insert(cpu, cpu_time(rest, tick_ns));
@@ -63,22 +51,26 @@ pub(super) fn parse(text: &str, tick_ns: u64) -> Stat {
 const INTERRUPTS_THAT_TAKE_TIME: u64 = 100_000;
 
 /// Parses the file and takes out what cannot be true: figures that are zero though they cannot be.
-pub(super) fn judged(text: Result<String, String>, tick_ns: u64, unavailable: &mut Vec<Unavailable>) -> Stat {
+pub(super) fn judged(
+    text: Result<String, String>,
+    tick_ns: u64,
+    unavailable: &mut Vec<Unavailable>,
+) -> Snapshot {
     let text = text.unwrap_or_else(|why| {
         unavailable.push(Unavailable::new(fields::MACHINE, why));
         String::new()
     });
     if text.is_empty() {
-        return Stat::default();
+        return Snapshot::default();
     }
     let mut stat = parse(&text, tick_ns);
     no_interrupt_time(&mut stat, unavailable);
     for (what, line, value) in [
         (fields::MACHINE_CONTEXT_SWITCHES, "ctxt", &mut stat.context_switches),
-        (fields::MACHINE_INTERRUPTS, "intr", &mut stat.interrupts),
+        (fields::MACHINE_INTERRUPTS, "intr", &mut stat.interrupts_total),
         (fields::MACHINE_FORKS, "processes", &mut stat.forks),
         // The reader of the file is running.
-        (fields::MACHINE_PROCS_RUNNING, "procs_running", &mut stat.running),
+        (fields::MACHINE_PROCS_RUNNING, "procs_running", &mut stat.procs_running),
     ] {
         match value {
             None => unavailable.push(Unavailable::new(what, format!("/proc/stat has no line '{line}'"))),
@@ -89,7 +81,7 @@ pub(super) fn judged(text: Result<String, String>, tick_ns: u64, unavailable: &m
             Some(_) => {}
         }
     }
-    if stat.blocked.is_none() {
+    if stat.procs_blocked.is_none() {
         unavailable
             .push(Unavailable::new(fields::MACHINE_PROCS_BLOCKED, "/proc/stat has no line 'procs_blocked'"));
     }
@@ -109,8 +101,8 @@ fn constant_zero(line: &str) -> String {
 }
 
 /// Without CONFIG_IRQ_TIME_ACCOUNTING a tick practically never falls into an interrupt, so the time stays zero.
-fn no_interrupt_time(stat: &mut Stat, unavailable: &mut Vec<Unavailable>) {
-    let many = stat.interrupts.is_some_and(|count| count >= INTERRUPTS_THAT_TAKE_TIME);
+fn no_interrupt_time(stat: &mut Snapshot, unavailable: &mut Vec<Unavailable>) {
+    let many = stat.interrupts_total.is_some_and(|count| count >= INTERRUPTS_THAT_TAKE_TIME);
     if !many || stat.total.irq != Some(0) {
         return;
     }

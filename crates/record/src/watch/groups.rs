@@ -68,7 +68,7 @@ impl Groups {
                 None => group.account.is_none_or(|account| !accounts.contains(&account)),
             };
             if !same_account {
-                (since.usage_ns, since.user_ns, since.system_ns) = (None, None, None);
+                since.usage_ns = None;
             }
             uses.push((counters.usage_ns, GroupUse { path: group.path.clone(), since }));
         }

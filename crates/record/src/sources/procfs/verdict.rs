@@ -2,7 +2,7 @@
 
 use super::tracked::{Counters, Present};
 use super::{SampleTarget, parse};
-use crate::files;
+use crate::{files, task_info};
 use std::path::Path;
 use swtch_trace::fields;
 use swtch_trace::model::{Field, Unavailable};
@@ -112,10 +112,7 @@ impl Verdict {
 
     /// A container and a mount option hide threads.
     fn visibility(&mut self, root: &Path) {
-        /// The first process namespace of a machine (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
-        const FIRST: &str = "pid:[4026531836]";
-        let space = std::fs::read_link(files::locate(root, "proc/self/ns/pid"));
-        if space.is_ok_and(|space| space.as_os_str() != FIRST) {
+        if task_info::in_first_pid_namespace(root) == Some(false) {
             self.row(
                 fields::MACHINE_TASKS,
                 "this is a container with processes of its own; those outside it cannot be seen",
