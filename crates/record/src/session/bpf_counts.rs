@@ -1,6 +1,7 @@
 //! A recording, or a watch, by BPF programs that only count.
 
 mod tasks;
+mod times;
 
 use super::aggregate::Aggregates;
 use super::group_names::GroupNames;
@@ -9,10 +10,9 @@ use super::source::{Counted, Progress, Source, Status, own_cost};
 use crate::clock::monotonic_ns;
 use crate::error::RecordError;
 use crate::options::{Cost, Options, Target};
-use crate::sources::counts::{CLASSES, ClassSums, Classes, Counter, CpuCounts, TaskCounts};
+use crate::sources::counts::{ClassSums, Counter, CpuCounts, TaskCounts};
 use crate::system::Cgroup;
 use crate::task_info;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use swtch_trace::accumulate::{CacheGroups, History, Migrations, Sums};
@@ -21,6 +21,7 @@ use swtch_trace::growth::Growth;
 use swtch_trace::model::{Header, Totals};
 use swtch_trace::tables::{CgroupRow, HistogramRow, IntervalRow, Merge, SwitchRow, Tables, TaskRow};
 use tasks::CountedTasks;
+use times::times;
 
 /// How often it is looked who has ended: their place is needed for others.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -56,34 +57,14 @@ pub(super) struct BpfCounts {
     start_ns: u64,
     peak: u64,
     asked: Cost,
-    costs: CostClasses,
-    /// At the last snapshot of a watch, and counters of CPUs that fell until then.
+    /// The CPUs as last read, and counters of theirs that fell.
     cpus: CpuCounts,
     cpus_fell: u64,
+    /// Costs by kind, in classes.
+    costs: [ClassSums; 3],
+    /// Their sums when a watch last asked for them, ns.
+    cost_ns: [u64; 3],
     history: History,
-}
-
-/// Costs by kind, in classes. The programs' counts are of 32 bits and begin anew when those are full.
-#[derive(Default)]
-struct CostClasses {
-    /// By CPU, as last read.
-    read: Vec<[u32; 3 * CLASSES]>,
-    sums: [ClassSums; 3],
-}
-
-impl CostClasses {
-    fn take(&mut self, cpus: &CpuCounts, growth: &Growth) {
-        for (cpu, now) in cpus.cost_classes().enumerate() {
-            if cpu == self.read.len() {
-                self.read.push([0; 3 * CLASSES]);
-            }
-            let before = std::mem::replace(&mut self.read[cpu], *now);
-            let kinds = before.as_chunks().0.iter().zip(now.as_chunks().0);
-            for (sums, (before, now)) in self.sums.iter_mut().zip(kinds) {
-                sums.grow(before, now, growth);
-            }
-        }
-    }
 }
 
 impl BpfCounts {
@@ -104,6 +85,8 @@ impl BpfCounts {
         for tid in members.tids().iter().chain(also) {
             counter.set_followed(*tid, true);
         }
+        // Before anything is counted.
+        let cpus = counter.cpus();
         counter.attach()?;
         let start_ns = header.provenance.started_monotonic_ns;
         Ok(Self {
@@ -120,9 +103,10 @@ impl BpfCounts {
             start_ns,
             peak: 0,
             asked: options.cost,
-            costs: CostClasses::default(),
-            cpus: CpuCounts::default(),
+            cpus,
             cpus_fell: 0,
+            costs: Default::default(),
+            cost_ns: [0; 3],
             history,
         })
     }
@@ -132,9 +116,8 @@ impl BpfCounts {
         self.take_ended();
         self.ask();
         self.intervals.clear();
-        let cpus = self.counter.cpus();
-        let histograms = self.histograms(&cpus, usize::MAX);
-        (self.before.0, Tables { histograms, ..self.fill_but_histograms(&cpus, header) })
+        let histograms = self.histograms(usize::MAX);
+        (self.before.0, Tables { histograms, ..self.fill_but_histograms(header) })
     }
 
     /// Counts these tasks, too.
@@ -212,39 +195,54 @@ impl BpfCounts {
         }
     }
 
+    /// Reads the CPUs: after the tasks, so that all switches of those are among theirs.
+    fn read_cpus(&mut self) {
+        let before = std::mem::replace(&mut self.cpus, self.counter.cpus());
+        let growth = Growth::default();
+        for (now, before) in self.cpus.cost_classes().zip(before.cost_classes()) {
+            let kinds = before.as_chunks().0.iter().zip(now.as_chunks().0);
+            for (sums, (before, now)) in self.costs.iter_mut().zip(kinds) {
+                sums.grow(before, now, &growth);
+            }
+        }
+        self.cpus_fell += growth.fell() + self.cpus.fell(&before);
+    }
+
     /// Asks for all tasks.
     fn ask(&mut self) {
-        let cpus = self.counter.cpus();
+        let listed = self.counter.tasks();
+        self.read_cpus();
+        let ends_were_lost = self.cpus.sum(|cpu| cpu.ended_lost) > 0;
         // A reading that fails leaves the older figures; the next one, or the last, may do.
-        if let Ok(mut listed) = self.counter.tasks() {
+        if let Ok(mut listed) = listed {
             let own_tid = task_info::own_tid();
             // Followed for a moment only, to start the command.
             listed.retain(|task| self.members.is_all() || task.tid != own_tid);
             for task in &listed {
                 self.groups.note(task.group);
             }
-            for task in self.tasks.list(listed, monotonic_ns(), cpus.sum(|cpu| cpu.ended_lost) > 0) {
+            for task in self.tasks.list(listed, monotonic_ns(), ends_were_lost) {
                 self.add_ended(task, None);
             }
         }
         let processes = self.tasks.iter().filter(|task| task.now.tid == task.now.pid).count() as u64;
         self.peak = self.peak.max(processes);
-        self.add_interval(&cpus, processes);
+        self.add_interval(processes);
     }
 
     /// The sums of all tasks so far.
-    fn sums(&self, cpus: &CpuCounts) -> Sums {
+    fn sums(&self) -> Sums {
         let mut sums = self.ended_sums;
         self.tasks.iter().for_each(|task| add(&mut sums, &task.now));
         if self.members.is_all() {
-            sums.cost_ns = cpus.cost_ns_by_kind().iter().sum();
+            sums.cost_ns = self.cpus.cost_ns_by_kind().iter().sum();
         }
         Sums {
-            idle: cpus.sum(|cpu| cpu.idle_switches),
-            forked: cpus.sum(|cpu| cpu.forks),
-            threads_created: cpus.sum(|cpu| cpu.threads),
-            execs: cpus.sum(|cpu| cpu.execs),
-            exited: cpus.sum(|cpu| cpu.exits),
+            idle: self.cpus.sum(|cpu| cpu.idle_switches),
+            forked: self.cpus.sum(|cpu| cpu.forks),
+            threads_created: self.cpus.sum(|cpu| cpu.threads),
+            execs: self.cpus.sum(|cpu| cpu.execs),
+            exited: self.cpus.sum(|cpu| cpu.exits),
             processes_peak: self.peak,
             ..sums
         }
@@ -261,8 +259,8 @@ impl BpfCounts {
         rows
     }
 
-    fn add_interval(&mut self, cpus: &CpuCounts, processes: u64) {
-        let now = (monotonic_ns(), self.sums(cpus));
+    fn add_interval(&mut self, processes: u64) {
+        let now = (monotonic_ns(), self.sums());
         let before = std::mem::replace(&mut self.before, now);
         if self.history == History::Recent {
             return;
@@ -294,8 +292,8 @@ impl BpfCounts {
     }
 
     /// Distributions of costs, and of the busiest tasks.
-    fn histograms(&mut self, cpus: &CpuCounts, most_tasks: usize) -> Vec<HistogramRow> {
-        let mut rows = self.cost_rows(cpus, &Growth::default());
+    fn histograms(&self, most_tasks: usize) -> Vec<HistogramRow> {
+        let mut rows = self.cost_rows();
         let alive = self.tasks.iter().map(|task| &task.now);
         let mut busiest: Vec<&TaskCounts> = self.ended_histograms.iter().chain(alive).collect();
         busiest.sort_by_key(|task| (std::cmp::Reverse(task.arrivals), task.tid, task.first_ns));
@@ -307,15 +305,13 @@ impl BpfCounts {
         rows
     }
 
-    /// Of the reading whose switches stand in the other tables: a later one has costs of more.
-    fn cost_rows(&mut self, cpus: &CpuCounts, growth: &Growth) -> Vec<HistogramRow> {
-        self.costs.take(cpus, growth);
-        let kinds = KINDS.iter().zip(&self.costs.sums);
+    fn cost_rows(&self) -> Vec<HistogramRow> {
+        let kinds = KINDS.iter().zip(&self.costs);
         kinds.flat_map(|(of, sums)| HistogramRow::of("cost", of, sums.rows())).collect()
     }
 
-    fn fill_but_histograms(&self, cpus: &CpuCounts, header: &mut Header) -> Tables {
-        let sums = self.sums(cpus);
+    fn fill_but_histograms(&self, header: &mut Header) -> Tables {
+        let sums = self.sums();
         header.totals = Totals::default();
         sums.fill(&mut header.totals);
         header.totals.wakeups = None;
@@ -323,24 +319,21 @@ impl BpfCounts {
         if !self.members.is_all() {
             header.totals.context_switches.idle = None;
         }
-        header.lost = cpus.lost().into();
+        header.lost = self.cpus.lost().into();
         self.fill_gaps(header);
         header.recorder = own_cost(Some(self.counter.memory_bytes()));
-        Tables { cpus: cpus.rows(), cgroups: self.unlisted(), tasks: self.rows(), ..Tables::default() }
+        Tables { cpus: self.cpus.rows(), cgroups: self.unlisted(), tasks: self.rows(), ..Tables::default() }
     }
 
     /// A snapshot of a watch: what is over is in it once, and forgotten.
     fn recent(&mut self, header: &mut Header) -> Tables {
         self.take_ended();
         self.ask();
-        let cpus = self.counter.cpus();
-        let mut tables = self.fill_but_histograms(&cpus, header);
-        let growth = Growth::default();
-        tables.histograms = self.cost_rows(&cpus, &growth);
+        let mut tables = self.fill_but_histograms(header);
+        tables.histograms = self.cost_rows();
         if let Some(changes) = self.tasks.changes() {
             tables.histograms.extend(HistogramRow::of("wait", "all", changes.waits.rows()));
         }
-        self.cpus_fell += growth.fell();
         self.ended.clear();
         self.aggregates = Aggregates::default();
         tables
@@ -398,16 +391,15 @@ impl Source for BpfCounts {
     }
 
     fn status(&self) -> Status {
-        let cpus = self.counter.cpus();
         let progress = Progress {
             switches: Some(if self.members.is_all() {
-                cpus.sum(|cpu| cpu.switches)
+                self.cpus.sum(|cpu| cpu.switches)
             } else {
                 self.before.1.voluntary + self.before.1.involuntary
             }),
             run_ns: Some(self.before.1.run_ns),
             tasks: self.tasks.len() as u64,
-            lost: cpus.sum(|cpu| cpu.refused + cpu.ended_lost),
+            lost: self.cpus.sum(|cpu| cpu.refused + cpu.ended_lost),
             ..Progress::default()
         };
         Status { period: PERIOD, alive: self.members.alive(), progress }
@@ -425,20 +417,19 @@ impl Source for BpfCounts {
         if self.history == History::Recent {
             return self.recent(header);
         }
-        let cpus = self.counter.cpus();
-        let tables = self.fill_but_histograms(&cpus, header);
+        self.read_cpus();
+        let tables = self.fill_but_histograms(header);
         // That of a recording names what was lost, not what was not.
         header.lost.retain(|lost| lost.events > 0);
-        let histograms = self.histograms(&cpus, TASK_HISTOGRAMS);
+        let histograms = self.histograms(TASK_HISTOGRAMS);
         Tables { histograms, intervals: self.intervals.clone(), ..tables }
     }
 
     fn counted(&mut self) -> Counted {
-        let cpus = self.counter.cpus();
-        let before = std::mem::replace(&mut self.cpus, cpus);
-        let (now_ns, before_ns) = (self.cpus.cost_ns_by_kind(), before.cost_ns_by_kind());
+        let now_ns = self.cpus.cost_ns_by_kind();
+        let before_ns = std::mem::replace(&mut self.cost_ns, now_ns);
         let cost_ns = |kind: usize| now_ns[kind].saturating_sub(before_ns[kind]);
-        let cpus_fell = std::mem::take(&mut self.cpus_fell) + self.cpus.fell(&before);
+        let cpus_fell = std::mem::take(&mut self.cpus_fell);
         let mut group_threads: BTreeMap<String, u64> = BTreeMap::new();
         for name in self.tasks.iter().filter_map(|task| self.groups.name(task.now.group)) {
             *group_threads.entry(name).or_default() += 1;
@@ -476,49 +467,6 @@ fn add(sums: &mut Sums, task: &TaskCounts) {
         same_l3: sums.migrations.same_l3 + same_l3,
         across: sums.migrations.across + across,
     };
-}
-
-/// Waits and slices of a task: since it was as `before`, or since it was first seen.
-fn times<'a>(task: &'a TaskCounts, before: Option<&TaskCounts>) -> [Times<'a>; 2] {
-    match before {
-        // It has not been on a CPU.
-        Some(last) if last.switches() == task.switches() && last.arrivals == task.arrivals => {
-            [Times::default(), Times::default()]
-        }
-        Some(last) => [
-            Times::since(&task.waits, task.wait_max_ns, &last.waits, last.wait_max_ns),
-            Times::since(&task.slices, task.slice_max_ns, &last.slices, last.slice_max_ns),
-        ],
-        None => [
-            Times::all(&task.waits, (task.arrivals > 0).then_some(task.wait_max_ns)),
-            Times::all(&task.slices, (task.arrivals > 1).then_some(task.slice_max_ns)),
-        ],
-    }
-}
-
-/// Times of a task, and the longest.
-#[derive(Default)]
-struct Times<'a> {
-    classes: Option<Cow<'a, Classes>>,
-    max_ns: Option<u64>,
-}
-
-impl<'a> Times<'a> {
-    fn all(classes: &'a Classes, max_ns: Option<u64>) -> Self {
-        Self { classes: Some(Cow::Borrowed(classes)), max_ns }
-    }
-
-    fn quantile_ns(&self, share: f64) -> Option<u64> {
-        self.classes.as_ref()?.quantile_ns(share, self.max_ns)
-    }
-
-    /// Of those since an earlier moment the longest is known only when it is the longest of all; otherwise its class bounds it.
-    fn since(classes: &Classes, max_ns: u64, before: &Classes, max_before_ns: u64) -> Self {
-        let classes = classes.since(before);
-        let bound_ns = classes.rows().last().map(|(_, to_ns, _)| to_ns.min(max_ns));
-        let max_ns = if max_ns > max_before_ns { Some(max_ns) } else { bound_ns };
-        Self { classes: Some(Cow::Owned(classes)), max_ns }
-    }
 }
 
 fn keep_busiest(tasks: &mut Vec<TaskCounts>) {
