@@ -2,7 +2,7 @@
 //! borders beside the caches that the machine reports.
 
 use swtch_profile::model::{Knee, Region, RegionKind};
-use swtch_stats::{Segment, median, piecewise_linear_with_noise};
+use swtch_stats::{Segment, median, piecewise_linear};
 use swtch_topology::host::Cache;
 
 /// One point of the curve.
@@ -45,7 +45,7 @@ pub(crate) fn find(points: &[Point], caches: &[&Cache]) -> (Vec<Region>, Vec<Kne
     let x: Vec<f64> = points.iter().map(|point| (point.array_bytes as f64).log2()).collect();
     let excess = |point: &Point| (noise + (point.total_cost_ns - level).max(0.0)).log2();
     let y: Vec<f64> = points.iter().map(excess).collect();
-    let segments = piecewise_linear_with_noise(&x, &y, NOISE_OCTAVES, MOST_SEGMENTS, 2);
+    let segments = piecewise_linear(&x, &y, NOISE_OCTAVES, MOST_SEGMENTS, 2);
     let kinds = kinds(&segments, &x);
     let mut regions: Vec<Region> = Vec::new();
     for (point, kind) in points.iter().zip(&kinds) {

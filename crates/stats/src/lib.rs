@@ -8,8 +8,8 @@
 //! machine.
 //!
 //! Modules: `quantiles`, `histogram` and `class_quantile`; `intervals`, `quantile_interval`; `comparison`, `rank_sum`, `multiple_tests`;
-//! `moments`, `normality`, `normal_distribution`, `student_distribution`; `autocorrelation`, `change_points`, `line_fit`, `outliers`,
-//! `stopping`; `rng`.
+//! `moments`, `normality`, `normal_distribution`, `student_distribution`; `autocorrelation`, `change_points`, `line_fit`, `outliers`;
+//! `rng`.
 #![forbid(unsafe_code)]
 
 mod autocorrelation;
@@ -31,14 +31,11 @@ mod rng;
 mod student_distribution;
 
 pub use autocorrelation::lag1_autocorrelation;
-pub use change_points::{Segment, piecewise_linear, piecewise_linear_with_noise};
+pub use change_points::{Segment, piecewise_linear};
 pub use class_quantile::{class_quantile, middle_of_class, order_statistic};
 pub use comparison::{Difference, LEAST_LAUNCHES, RATIO_CONFIDENCE, Side, Undecided, compare_launches};
 pub use histogram::{Histogram, class_bounds, class_of, classes};
-pub use intervals::{
-    Interval, MedianInterval, bootstrap_interval, cluster_bootstrap_difference_of_medians,
-    median_interval_sorted,
-};
+pub use intervals::{Interval, MedianInterval, bootstrap_interval, median_interval_sorted};
 pub use moments::{coefficient_of_variation, mean, standard_deviation, variance};
 pub use multiple_tests::holm;
 pub use normality::{ShapiroWilk, shapiro_wilk_sorted};

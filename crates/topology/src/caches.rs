@@ -10,25 +10,17 @@ use crate::host::{Cache, CacheKind, Cpu};
 /// Two entries are one cache when they have level, kind and sharing processors in common; `id` would not do, as many kernels
 /// (Arm, virtual machines) do not give it. A cache without a size (device trees often omit it) is left out.
 pub(crate) fn read(files: &Files, cpus: &[Cpu]) -> Vec<Cache> {
-    let mut found: BTreeMap<(u32, u8, Vec<u32>), Cache> = BTreeMap::new();
+    let mut found: BTreeMap<(u32, CacheKind, Vec<u32>), Cache> = BTreeMap::new();
     for cpu in cpus {
         let folder = format!("sys/devices/system/cpu/cpu{}/cache", cpu.id);
         for index in files.numbered(&folder, "index") {
             if let Some(cache) = read_one(files, &format!("{folder}/index{index}"), cpu.id) {
-                let key = (cache.level, order(cache.kind), cache.shared_by.clone());
+                let key = (cache.level, cache.kind, cache.shared_by.clone());
                 found.entry(key).or_insert(cache);
             }
         }
     }
     found.into_values().collect()
-}
-
-fn order(kind: CacheKind) -> u8 {
-    match kind {
-        CacheKind::Data => 0,
-        CacheKind::Instruction => 1,
-        CacheKind::Unified => 2,
-    }
 }
 
 fn read_one(files: &Files, folder: &str, cpu: u32) -> Option<Cache> {

@@ -67,43 +67,53 @@ pub struct Probes {
 
 /// Judges every capability, in the order in which `swtch doctor` shows them: hardware, kernel, limits, events.
 pub fn judge(host: &Host, probes: &Probes) -> Vec<Capability> {
-    vec![
-        hardware::processors(host),
-        hardware::smt(host),
-        hardware::caches(host),
-        hardware::frequency_governor(host),
-        hardware::virtualisation(host),
-        kernel::kernel(host),
-        kernel::mitigations(host),
-        kernel::page_table_isolation(host),
-        kernel::sched_ext(host),
-        limits::cpu_limit(host),
-        limits::memory_limit(host),
-        limits::pinning(host, &probes.pinning),
-        limits::realtime_class(host, &probes.realtime),
-        events::switch_counts(host, &probes.switch_counts),
-        events::perf_events(host, &probes.perf_events),
-        events::hardware_counters(host, probes),
-        events::bpf(host, &probes.bpf),
-    ]
+    let rows = [
+        ("processors", hardware::processors(host)),
+        ("smt", hardware::smt(host)),
+        ("caches", hardware::caches(host)),
+        ("frequency-governor", hardware::frequency_governor(host)),
+        ("virtualisation", hardware::virtualisation(host)),
+        ("kernel", kernel::kernel(host)),
+        ("mitigations", kernel::mitigations(host)),
+        ("page-table-isolation", kernel::page_table_isolation(host)),
+        ("sched-ext", kernel::sched_ext(host)),
+        ("cpu-limit", limits::cpu_limit(host)),
+        ("memory-limit", limits::memory_limit(host)),
+        ("pinning", limits::pinning(host, &probes.pinning)),
+        ("realtime-class", limits::realtime_class(host, &probes.realtime)),
+        ("switch-counts", events::switch_counts(host, &probes.switch_counts)),
+        ("perf-events", events::perf_events(host, &probes.perf_events)),
+        ("hardware-counters", events::hardware_counters(host, probes)),
+        ("bpf", events::bpf(host, &probes.bpf)),
+    ];
+    rows.map(|(name, row)| Capability { name: name.to_owned(), ..row }).into()
 }
 
+/// What gives a container Linux's own kernel instead of gVisor's.
+const NOT_GVISOR: &str = "run it under the default runtime: `docker run --runtime=runc`";
+
 impl Capability {
-    /// A row where nothing is lost.
-    fn ok(name: &str, finding: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), state: State::Ok, finding: finding.into(), costs: None, enable: None }
+    /// A row where nothing is lost; [`judge`] puts the name in.
+    fn ok(finding: impl Into<String>) -> Self {
+        let name = String::new();
+        Self { name, state: State::Ok, finding: finding.into(), costs: None, enable: None }
     }
 
-    fn limited(name: &str, finding: impl Into<String>, costs: impl Into<String>) -> Self {
-        Self { state: State::Limited, costs: Some(costs.into()), ..Self::ok(name, finding) }
+    fn limited(finding: impl Into<String>, costs: impl Into<String>) -> Self {
+        Self { state: State::Limited, costs: Some(costs.into()), ..Self::ok(finding) }
     }
 
-    fn missing(name: &str, finding: impl Into<String>, costs: impl Into<String>) -> Self {
-        Self { state: State::Missing, ..Self::limited(name, finding, costs) }
+    fn missing(finding: impl Into<String>, costs: impl Into<String>) -> Self {
+        Self { state: State::Missing, ..Self::limited(finding, costs) }
     }
 
     fn enabled_by(self, enable: impl Into<String>) -> Self {
-        Self { enable: Some(enable.into()), ..self }
+        self.perhaps_enabled_by(Some(enable))
+    }
+
+    /// With nothing, where nothing helps.
+    fn perhaps_enabled_by(self, enable: Option<impl Into<String>>) -> Self {
+        Self { enable: enable.map(Into::into), ..self }
     }
 }
 

@@ -190,7 +190,8 @@ fn memory(files: &Files, folder: &str, version: u32) -> (Option<u64>, Option<u64
     (Some(limit), room)
 }
 
-fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+/// The less of two limits, as far as there are any.
+pub(crate) fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     [one, other].into_iter().flatten().min()
 }
 

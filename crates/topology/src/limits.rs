@@ -13,10 +13,7 @@ pub(crate) fn read(files: &Files, cpus: &[Cpu], memory: &Memory) -> Limits {
         allowed_cpus: allowed_cpus(&status, cpus),
         cpu_quota: cgroups.cpu_quota,
         memory_limit_bytes: cgroups.memory_limit_bytes,
-        available_memory_bytes: [memory.available_bytes, cgroups.memory_room_bytes]
-            .into_iter()
-            .flatten()
-            .min(),
+        available_memory_bytes: cgroups::least(memory.available_bytes, cgroups.memory_room_bytes),
         cgroup_versions: cgroups.versions,
         effective_uid: effective_uid(&status).unwrap_or_default(),
         effective_capabilities: status_field(&status, "CapEff")

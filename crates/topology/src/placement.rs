@@ -173,13 +173,8 @@ impl Reach<'_> {
             Placement::SharedL3 => alike && !threads && l3 && !l2,
             // Without a description of both, "shares nothing" would be a guess.
             Placement::SamePackage => {
-                let described = self.described && other.described;
-                alike
-                    && !threads
-                    && described
-                    && !l2
-                    && !l3
-                    && packages.is_some_and(|(one, other)| one == other)
+                let apart = self.described && other.described && !l2 && !l3;
+                alike && !threads && apart && packages.is_some_and(|(one, other)| one == other)
             }
             Placement::OtherPackage => alike && packages.is_some_and(|(one, other)| one != other),
             Placement::OtherCoreKind => {

@@ -1,44 +1,31 @@
 //! Counters and tracing: getrusage, perf, BPF.
 
-use super::{Capability, Privilege, Probe, Probes, container_command, has};
+use super::{Capability, NOT_GVISOR, Privilege, Probe, Probes, container_command, has};
 use crate::host::Host;
 
 const CONTAINER_PERF: &str = "run --cap-add PERFMON --security-opt seccomp=unconfined";
 
 pub(super) fn switch_counts(host: &Host, probe: &Probe) -> Capability {
-    let name = "switch-counts";
     if probe.works {
-        return Capability::ok(name, "getrusage counts switches");
+        return Capability::ok("getrusage counts switches");
     }
-    let row = Capability::missing(
-        name,
+    Capability::missing(
         format!("not counted: {}", probe.reason()),
         "the number of switches that a method made cannot be checked, so its figures rest on an assumption and are \
          marked so",
-    );
-    if host.virtualisation.gvisor {
-        row.enabled_by("run it under the default runtime: `docker run --runtime=runc`")
-    } else {
-        row
-    }
+    )
+    .perhaps_enabled_by(host.virtualisation.gvisor.then_some(NOT_GVISOR))
 }
 
 pub(super) fn perf_events(host: &Host, probe: &Probe) -> Capability {
-    let name = "perf-events";
     let paranoid = host.limits.perf_event_paranoid;
     let level = paranoid.map(|level| format!(", perf_event_paranoid {level}")).unwrap_or_default();
     if probe.works {
-        return Capability::ok(name, format!("software events work{level}"));
+        return Capability::ok(format!("software events work{level}"));
     }
-    let row = Capability::missing(
-        name,
-        format!("refused: {}{level}", probe.reason()),
+    Capability::missing(format!("refused: {}{level}", probe.reason()),
         "migrations are not counted, and switches by getrusage only",
-    );
-    match allow_perf(host) {
-        Some(enable) => row.enabled_by(enable),
-        None => row,
-    }
+    ).perhaps_enabled_by(allow_perf(host))
 }
 
 /// Level 1 is needed: at 2 only user space may be observed, and a switch happens in the kernel (perf_event_open(2)).
@@ -64,10 +51,9 @@ fn allow_perf(host: &Host) -> Option<String> {
 }
 
 pub(super) fn hardware_counters(host: &Host, probes: &Probes) -> Capability {
-    let name = "hardware-counters";
     let probe = &probes.hardware_counters;
     if probe.works {
-        return Capability::ok(name, "instructions, cycles and misses are counted");
+        return Capability::ok("instructions, cycles and misses are counted");
     }
     // The kernel may refuse the event before it looks for counters; its list of sources says whether there are any.
     let none = host.kernel.hardware_counters == Some(false);
@@ -78,17 +64,13 @@ pub(super) fn hardware_counters(host: &Host, probes: &Probes) -> Capability {
         }
         None => "there are none: the kernel has no driver for counters of this CPU".to_owned(),
     };
-    let row = Capability::missing(
-        name,
-        finding,
-        "cache misses, TLB misses and instructions for each switch are missing; the indirect cost is known as time only",
-    );
     // No permission helps where there are none. Where there may be some, the permission comes first.
     let enable = if none || probes.perf_events.works { virtual_pmu(host) } else { allow_perf(host) };
-    match enable {
-        Some(enable) => row.enabled_by(enable),
-        None => row,
-    }
+    Capability::missing(
+        finding,
+        "cache misses, TLB misses and instructions for each switch are missing; the indirect cost is known as time only",
+    )
+    .perhaps_enabled_by(enable)
 }
 
 fn virtual_pmu(host: &Host) -> Option<String> {
@@ -113,7 +95,6 @@ fn virtual_pmu(host: &Host) -> Option<String> {
 }
 
 pub(super) fn bpf(host: &Host, probe: &Probe) -> Capability {
-    let name = "bpf";
     let costs =
         "single switches and waits in the run queue cannot be traced; no figure of `swtch measure` needs it";
     if !probe.works {
@@ -121,21 +102,15 @@ pub(super) fn bpf(host: &Host, probe: &Probe) -> Capability {
             Some(0) | None => String::new(),
             Some(value) => format!(", unprivileged_bpf_disabled {value}"),
         };
-        let row = Capability::missing(name, format!("refused: {}{unprivileged}", probe.reason()), costs);
-        return match allow_bpf(host) {
-            Some(enable) => row.enabled_by(enable),
-            None => row,
-        };
+        return Capability::missing(format!("refused: {}{unprivileged}", probe.reason()), costs).perhaps_enabled_by(allow_bpf(host));
     }
     if !host.kernel.btf {
-        return Capability::limited(
-            name,
-            "works, but the kernel does not describe its types (no BTF)",
+        return Capability::limited("works, but the kernel does not describe its types (no BTF)",
             costs,
         )
         .enabled_by("a kernel built with CONFIG_DEBUG_INFO_BTF=y");
     }
-    Capability::ok(name, "works, and the kernel describes its types (BTF)")
+    Capability::ok("works, and the kernel describes its types (BTF)")
 }
 
 fn allow_bpf(host: &Host) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use swtch_units::{Bytes, CpuId, CpuList};
 
-use super::Capability;
+use super::{Capability, NOT_GVISOR};
 use crate::host::{Cache, CacheKind, CoreKind, Host};
 use crate::placement::Placement;
 
@@ -15,7 +15,6 @@ fn plural(n: usize, one: &str, many: &str) -> String {
 }
 
 pub(super) fn processors(host: &Host) -> Capability {
-    let name = "processors";
     let online: Vec<u32> = host.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let offline: Vec<u32> = host.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.id).collect();
     let usable = host.usable_cpus().len();
@@ -27,31 +26,28 @@ pub(super) fn processors(host: &Host) -> Capability {
         } else {
             "placements that need the other processors are missing"
         };
-        return Capability::limited(name, finding, costs).enabled_by(widen_affinity(host, &online));
+        return Capability::limited(finding, costs).enabled_by(widen_affinity(host, &online));
     }
     if usable < 2 && offline.is_empty() {
-        let row = Capability::limited(name, finding, "every placement on two processors is missing");
-        return match host.virtualisation.hypervisor {
-            Some(_) => row.enabled_by("give the virtual machine two or more processors"),
-            None => row,
-        };
+        let virtual_machine = host.virtualisation.hypervisor.is_some();
+        return Capability::limited(finding, "every placement on two processors is missing").perhaps_enabled_by(
+            virtual_machine.then_some("give the virtual machine two or more processors"),
+        );
     }
     // With SMT off the siblings are off too; the row of SMT says so.
     if !offline.is_empty() {
         let finding = format!("{finding}; offline: {}", list(&offline));
         let first = offline[0];
-        return Capability::limited(
-            name,
-            finding,
+        return Capability::limited(finding,
             "placements that need the processors that are off are missing",
         )
         .enabled_by(format!("`echo 1 | sudo tee /sys/devices/system/cpu/cpu{first}/online`"));
     }
     if host.cpus.iter().all(|cpu| cpu.package.is_none() && cpu.smt_siblings.is_empty()) {
         let finding = format!("{finding}; their cores and packages are not described");
-        return Capability::limited(name, finding, "placements on two processors cannot be told apart");
+        return Capability::limited(finding, "placements on two processors cannot be told apart");
     }
-    Capability::ok(name, finding)
+    Capability::ok(finding)
 }
 
 /// `, 4 performance + 4 efficiency, 2 packages, 2 NUMA nodes`, as far as there is more than one.
@@ -83,45 +79,37 @@ fn widen_affinity(host: &Host, online: &[u32]) -> String {
 }
 
 pub(super) fn smt(host: &Host) -> Capability {
-    let name = "smt";
     let threads = host.cpus.iter().map(|cpu| cpu.smt_siblings.len()).max().unwrap_or(0);
     match host.pair_for(Placement::SmtSibling) {
-        Ok(_) => Capability::ok(name, format!("{threads} threads a core")),
-        Err(why) if threads > 1 => Capability::limited(
-            name,
-            format!("{threads} threads a core, but {why}"),
+        Ok(_) => Capability::ok(format!("{threads} threads a core")),
+        Err(why) if threads > 1 => Capability::limited(format!("{threads} threads a core, but {why}"),
             "the smt-sibling figures are missing",
         ),
         Err(why) => {
-            let row = Capability::missing(name, why, "the smt-sibling figures are missing, nothing else");
-            if host.cpus.iter().any(|cpu| !cpu.online) && host.architecture == "x86_64" {
-                row.enabled_by(
+            let off = host.cpus.iter().any(|cpu| !cpu.online) && host.architecture == "x86_64";
+            Capability::missing(why, "the smt-sibling figures are missing, nothing else").perhaps_enabled_by(
+                off.then_some(
                     "if SMT was switched off: `echo on | sudo tee /sys/devices/system/cpu/smt/control`",
-                )
-            } else {
-                row
-            }
+                ),
+            )
         }
     }
 }
 
 pub(super) fn caches(host: &Host) -> Capability {
-    let name = "caches";
     let Some(first) =
         host.usable_cpus().into_iter().find(|cpu| !host.data_caches_of(CpuId::new(cpu.id)).is_empty())
     else {
-        let row = Capability::missing(
-            name,
+        let qemu = matches!(host.virtualisation.hypervisor.as_deref(), Some("kvm" | "qemu"));
+        return Capability::missing(
             "the machine does not describe its caches",
             "array sizes for the indirect cost are not placed around the caches, and the shared-l2, shared-l3 and \
              same-package figures are missing",
+        )
+        .perhaps_enabled_by(
+            (qemu && host.architecture == "x86_64")
+                .then_some("on the hypervisor: `qemu-system-x86_64 -cpu host,host-cache-info=on`"),
         );
-        return match host.virtualisation.hypervisor.as_deref() {
-            Some("kvm" | "qemu") if host.architecture == "x86_64" => {
-                row.enabled_by("on the hypervisor: `qemu-system-x86_64 -cpu host,host-cache-info=on`")
-            }
-            _ => row,
-        };
     };
     let caches = host.data_caches_of(CpuId::new(first.id));
     let names: Vec<String> = caches.iter().map(|cache| described(cache)).collect();
@@ -129,7 +117,7 @@ pub(super) fn caches(host: &Host) -> Capability {
     let lines = line.map(|bytes| format!("; lines of {bytes} B")).unwrap_or_default();
     let whose =
         if host.virtualisation.hypervisor.is_some() { " (as the hypervisor reports them)" } else { "" };
-    Capability::ok(name, format!("{}{lines}{whose}", names.join(", ")))
+    Capability::ok(format!("{}{lines}{whose}", names.join(", ")))
 }
 
 /// `L1d 48 KiB`, `L3 32 MiB shared by 0-7`.
@@ -140,22 +128,17 @@ fn described(cache: &Cache) -> String {
 }
 
 pub(super) fn frequency_governor(host: &Host) -> Capability {
-    let name = "frequency-governor";
     let frequency = &host.frequency;
     let Some(governor) = &frequency.governor else {
-        let row = |who: &str| {
-            Capability::missing(
-                name,
-                format!("no governor is visible; {who}"),
-                "a change of clock cannot be seen or prevented, so figures of two runs may differ by it",
-            )
+        let (who, enable) = match host.virtualisation.hypervisor {
+            Some(_) => ("the hypervisor's host decides", Some("set the performance governor on the host")),
+            None => ("firmware or the processor decides", None),
         };
-        return match host.virtualisation.hypervisor {
-            Some(_) => {
-                row("the hypervisor's host decides").enabled_by("set the performance governor on the host")
-            }
-            None => row("firmware or the processor decides"),
-        };
+        return Capability::missing(
+            format!("no governor is visible; {who}"),
+            "a change of clock cannot be seen or prevented, so figures of two runs may differ by it",
+        )
+        .perhaps_enabled_by(enable);
     };
     let boost = match frequency.boost {
         Some(true) => ", boost on",
@@ -165,43 +148,34 @@ pub(super) fn frequency_governor(host: &Host) -> Capability {
     let driver = frequency.driver.as_deref().map(|driver| format!(" ({driver})")).unwrap_or_default();
     let finding = format!("{governor}{driver}{boost}");
     if governor == "performance" {
-        return Capability::ok(name, finding);
+        return Capability::ok(finding);
     }
-    Capability::limited(
-        name,
-        finding,
+    Capability::limited(finding,
         "the clock changes with the load, so figures vary more, and those of tasks that sleep much look dearer",
     )
     .enabled_by("`sudo cpupower frequency-set -g performance`")
 }
 
 pub(super) fn virtualisation(host: &Host) -> Capability {
-    let name = "virtualisation";
     let virtualisation = &host.virtualisation;
     if virtualisation.gvisor {
-        return Capability::limited(
-            name,
-            "gVisor, which imitates a Linux kernel",
+        return Capability::limited("gVisor, which imitates a Linux kernel",
             "the figures describe gVisor, not Linux; pinning, classes and many counters are imitations",
         )
-        .enabled_by("run it under the default runtime: `docker run --runtime=runc`");
+        .enabled_by(NOT_GVISOR);
     }
     match (&virtualisation.hypervisor, &virtualisation.container) {
-        (None, None) => Capability::ok(name, "bare metal, no container"),
+        (None, None) => Capability::ok("bare metal, no container"),
         (Some(hypervisor), container) => {
             let inside =
                 container.as_ref().map(|name| format!(", in a {name} container")).unwrap_or_default();
-            Capability::limited(
-                name,
-                format!("{hypervisor} virtual machine{inside}"),
+            Capability::limited(format!("{hypervisor} virtual machine{inside}"),
                 "the figures include the hypervisor's share (timers, wake-ups of an idle processor), and other \
                  guests add noise",
             )
             .enabled_by("run it on the host, or on a bare-metal instance")
         }
-        (None, Some(container)) => Capability::limited(
-            name,
-            format!("{container} container on bare metal"),
+        (None, Some(container)) => Capability::limited(format!("{container} container on bare metal"),
             "a seccomp filter makes every system call dearer, and so each method that uses them",
         )
         .enabled_by(match container_run(container) {

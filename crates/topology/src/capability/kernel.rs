@@ -4,39 +4,31 @@ use super::Capability;
 use crate::host::Host;
 
 pub(super) fn kernel(host: &Host) -> Capability {
-    let name = "kernel";
     let kernel = &host.kernel;
     let release = if kernel.release.is_empty() { "unknown release" } else { &kernel.release };
     let source = kernel.preemption_source.as_deref().unwrap_or("no reason is recorded");
     if let Some(model) = &kernel.preemption {
-        return Capability::ok(name, format!("Linux {release}, preemption {model} ({source})"));
+        return Capability::ok(format!("Linux {release}, preemption {model} ({source})"));
     }
-    let row = Capability::limited(
-        name,
+    // Only a kernel with PREEMPT_DYNAMIC has the file in debugfs.
+    let has_file = kernel.version.contains("PREEMPT_DYNAMIC") && !host.virtualisation.gvisor;
+    Capability::limited(
         format!("Linux {release}, preemption model unknown: {source}"),
         "the model changes how often tasks are switched, so a difference from another machine may be due to it",
-    );
-    // Only a kernel with PREEMPT_DYNAMIC has the file in debugfs.
-    if !kernel.version.contains("PREEMPT_DYNAMIC") || host.virtualisation.gvisor {
-        return row;
-    }
-    if host.limits.effective_uid == 0 {
-        row.enabled_by("`mount -t debugfs none /sys/kernel/debug`")
-    } else {
-        row.enabled_by(
-            "`sudo swtch doctor` (debugfs is for root), after `sudo mount -t debugfs none /sys/kernel/debug` \
-             where it is not mounted",
-        )
-    }
+    )
+    .perhaps_enabled_by(has_file.then_some(match host.limits.effective_uid {
+        0 => "`mount -t debugfs none /sys/kernel/debug`",
+        _ => {
+            "`sudo swtch doctor` (debugfs is for root), after `sudo mount -t debugfs none /sys/kernel/debug` where it is \
+             not mounted"
+        }
+    }))
 }
 
 pub(super) fn mitigations(host: &Host) -> Capability {
-    let name = "mitigations";
     let all = &host.kernel.mitigations;
     if all.is_empty() {
-        return Capability::missing(
-            name,
-            "the kernel does not list the processor's weaknesses",
+        return Capability::missing("the kernel does not list the processor's weaknesses",
             "the profile cannot say which mitigations its figures include",
         );
     }
@@ -52,50 +44,40 @@ pub(super) fn mitigations(host: &Host) -> Capability {
     let finding = format!(
         "{mitigated} active (the figures include them), {vulnerable} vulnerable, {unaffected} not affected{other}"
     );
-    Capability::ok(name, finding)
+    Capability::ok(finding)
 }
 
 pub(super) fn page_table_isolation(host: &Host) -> Capability {
-    let name = "page-table-isolation";
     match host.kernel.page_table_isolation {
         Some(true) => {
-            Capability::ok(name, "on: each system call changes page tables, and the figures include that")
+            Capability::ok("on: each system call changes page tables, and the figures include that")
         }
-        Some(false) => Capability::ok(name, "off"),
-        None => Capability::missing(
-            name,
-            "the kernel does not say whether user and kernel page tables are apart",
+        Some(false) => Capability::ok("off"),
+        None => Capability::missing("the kernel does not say whether user and kernel page tables are apart",
             "the profile cannot say whether its figures include a change of page tables for each system call",
         ),
     }
 }
 
 pub(super) fn sched_ext(host: &Host) -> Capability {
-    let name = "sched-ext";
     if let Some(loaded) = &host.kernel.sched_ext_loaded {
-        return Capability::limited(
-            name,
-            format!("in the kernel; scheduler {loaded} is loaded"),
+        return Capability::limited(format!("in the kernel; scheduler {loaded} is loaded"),
             format!("the figures are those of {loaded}, not of the kernel's own scheduler"),
         )
         .enabled_by("stop the program that loaded it (`sudo systemctl stop scx`, if that service did)");
     }
     if host.kernel.sched_ext == Some(true) {
-        return Capability::ok(name, "in the kernel; no scheduler is loaded");
+        return Capability::ok("in the kernel; no scheduler is loaded");
     }
     let finding = match host.kernel.sched_ext {
         Some(_) => "not in this kernel",
         None => "the kernel does not say (no /sys/kernel)",
     };
-    let row = Capability::missing(
-        name,
+    Capability::missing(
         finding,
         "no other scheduler can be loaded into this kernel; the figures of `swtch measure` lose nothing",
-    );
-    if host.virtualisation.gvisor {
-        return row;
-    }
-    row.enabled_by(
-        "boot Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT=y and CONFIG_DEBUG_INFO_BTF=y",
     )
+    .perhaps_enabled_by((!host.virtualisation.gvisor).then_some(
+        "boot Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT=y and CONFIG_DEBUG_INFO_BTF=y",
+    ))
 }

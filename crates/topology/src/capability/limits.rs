@@ -2,7 +2,7 @@
 
 use swtch_units::Bytes;
 
-use super::{Capability, Privilege, Probe, container_command, has};
+use super::{Capability, NOT_GVISOR, Privilege, Probe, container_command, has};
 use crate::host::{CpuQuota, Host};
 
 /// `(cgroup v1, v2)`.
@@ -13,16 +13,13 @@ fn versions(host: &Host) -> String {
 }
 
 pub(super) fn cpu_limit(host: &Host) -> Capability {
-    let name = "cpu-limit";
     let Some(quota) = &host.limits.cpu_quota else {
         if host.limits.cgroup_versions.is_empty() {
-            return Capability::limited(
-                name,
-                "no control group is visible",
+            return Capability::limited("no control group is visible",
                 "a quota that is set from outside cannot be seen; its throttling would inflate means without a name",
             );
         }
-        return Capability::ok(name, format!("no quota ({})", versions(host)));
+        return Capability::ok(format!("no quota ({})", versions(host)));
     };
     let share = quota.cpus();
     let finding = format!(
@@ -34,7 +31,7 @@ pub(super) fn cpu_limit(host: &Host) -> Capability {
         quota.path
     );
     if share >= host.usable_cpus().len().max(1) as f64 {
-        return Capability::ok(name, finding);
+        return Capability::ok(finding);
     }
     let costs = if share < 1.0 {
         format!(
@@ -46,7 +43,7 @@ pub(super) fn cpu_limit(host: &Host) -> Capability {
         "tasks on more processors than the quota has stop until the next period, which inflates means"
             .to_owned()
     };
-    Capability::limited(name, finding, costs).enabled_by(lift_quota(host, quota))
+    Capability::limited(finding, costs).enabled_by(lift_quota(host, quota))
 }
 
 /// Two decimals at most: `0.1 processors`, `1 processor`.
@@ -75,7 +72,6 @@ const ROOM_IN_LAST_LEVEL_CACHES: u64 = 16;
 const LEAST_ROOM_BYTES: u64 = 1 << 30;
 
 pub(super) fn memory_limit(host: &Host) -> Capability {
-    let name = "memory-limit";
     let limits = &host.limits;
     let available = limits.available_memory_bytes.map(|bytes| format!(", {} available", Bytes::new(bytes)));
     let available = available.unwrap_or_default();
@@ -83,13 +79,11 @@ pub(super) fn memory_limit(host: &Host) -> Capability {
         limits.memory_limit_bytes.filter(|limit| host.memory_bytes.is_none_or(|all| *limit < all))
     else {
         if limits.cgroup_versions.is_empty() {
-            return Capability::limited(
-                name,
-                format!("no control group is visible{available}"),
+            return Capability::limited(format!("no control group is visible{available}"),
                 "a limit that is set from outside cannot be seen; large arrays may end the run without a message",
             );
         }
-        return Capability::ok(name, format!("no limit ({}){available}", versions(host)));
+        return Capability::ok(format!("no limit ({}){available}", versions(host)));
     };
     let finding = format!("{} by control group{available}", Bytes::new(limit));
     let wanted = host
@@ -98,10 +92,10 @@ pub(super) fn memory_limit(host: &Host) -> Capability {
         .saturating_mul(ROOM_IN_LAST_LEVEL_CACHES)
         .max(LEAST_ROOM_BYTES);
     if limit >= wanted {
-        return Capability::ok(name, finding);
+        return Capability::ok(finding);
     }
     let costs = "the indirect cost of arrays that do not fit in the limit is missing";
-    Capability::limited(name, finding, costs).enabled_by(match host.virtualisation.container.as_deref() {
+    Capability::limited(finding, costs).enabled_by(match host.virtualisation.container.as_deref() {
         Some("kubernetes") => "raise `resources.limits.memory` of the container of the pod".to_owned(),
         Some(_) => "start the container without `--memory`".to_owned(),
         None => {
@@ -112,37 +106,32 @@ pub(super) fn memory_limit(host: &Host) -> Capability {
 }
 
 pub(super) fn pinning(host: &Host, probe: &Probe) -> Capability {
-    let name = "pinning";
     if !probe.works {
         let costs = "every figure but the unpinned one is missing, and that one includes wake-ups of other processors, \
                      3 to 5 times as dear as a switch";
-        let row = Capability::missing(name, format!("refused: {}", probe.reason()), costs);
-        return match container_command(host) {
-            Some(command) => row.enabled_by(format!("`{command} run --security-opt seccomp=unconfined`")),
-            None => row
-                .enabled_by("let the sandbox (a seccomp filter or security module) permit sched_setaffinity"),
+        let enable = match container_command(host) {
+            Some(command) => format!("`{command} run --security-opt seccomp=unconfined`"),
+            None => "let the sandbox (a seccomp filter or security module) permit sched_setaffinity".to_owned(),
         };
+        return Capability::missing(format!("refused: {}", probe.reason()), costs).enabled_by(enable);
     }
     if host.virtualisation.gvisor {
-        return Capability::limited(
-            name,
-            "accepted, but gVisor does not pass it on to the host",
+        return Capability::limited("accepted, but gVisor does not pass it on to the host",
             "the host moves the tasks as it likes: placements have no meaning",
         )
-        .enabled_by("run it under the default runtime: `docker run --runtime=runc`");
+        .enabled_by(NOT_GVISOR);
     }
-    Capability::ok(name, "works")
+    Capability::ok("works")
 }
 
 pub(super) fn realtime_class(host: &Host, probe: &Probe) -> Capability {
-    let name = "realtime-class";
     if probe.works {
         let runtime = match host.limits.sched_rt_runtime_us {
             Some(-1) => ", without a limit on its running time".to_owned(),
             Some(us) => format!(", sched_rt_runtime_us {us}"),
             None => String::new(),
         };
-        return Capability::ok(name, format!("SCHED_FIFO works{runtime}"));
+        return Capability::ok(format!("SCHED_FIFO works{runtime}"));
     }
     let limit = match host.limits.realtime_priority_limit {
         Some(u64::MAX) => ", rtprio limit: none".to_owned(),
@@ -152,11 +141,7 @@ pub(super) fn realtime_class(host: &Host, probe: &Probe) -> Capability {
     let finding = format!("refused: {}{limit}", probe.reason());
     let costs = "the SCHED_FIFO figures are missing, which vary least between runs (the low quartile by 2 % instead of \
                  13 % in one comparison)";
-    let row = Capability::missing(name, finding, costs);
-    match allow_realtime(host) {
-        Some(enable) => row.enabled_by(enable),
-        None => row,
-    }
+    Capability::missing(finding, costs).perhaps_enabled_by(allow_realtime(host))
 }
 
 fn allow_realtime(host: &Host) -> Option<String> {
