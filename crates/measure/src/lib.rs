@@ -39,7 +39,8 @@ mod traversal;
 use machine_time::Taken;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use swtch_profile::model::{Ended, Profile, Provenance, SCHEMA};
+use swtch_profile::fields;
+use swtch_profile::model::{Ended, Noise, Profile, Provenance, References, SCHEMA, Unavailable};
 use swtch_profile::samples::Sample;
 use swtch_stats::Rng;
 use swtch_topology::{Host, TopologyError};
@@ -103,33 +104,12 @@ pub fn measure(
     let counted = probes.switch_counts.works;
     let cpus = plan.conditions.first().map(|planned| planned.condition.cpus.clone()).unwrap_or_default();
     let order_seed = options.order_seed.unwrap_or(started_unix_s);
-    let limits = (started, started + options.time_limit().saturating_sub(CLOSING));
     let before = Taken::now(&cpus);
-    let run = run::MeasureRun::new(
-        &plan,
-        clock,
-        options.precision(),
-        options.preset.launches(),
-        limits,
-        counted,
-        observer,
-    );
+    let deadline = started + options.time_limit().saturating_sub(CLOSING);
+    let run = run::MeasureRun::new(&plan, options, clock, (started, deadline), counted, observer);
     let gathered = run.gather(&mut Rng::new(order_seed));
     let after = Taken::now(&cpus);
-    let mut figures = profile::figures(&gathered, &host, counted);
-    figures.noise.steal_share = after.steal_share_since(before);
-    figures.noise.throttled_ns = after.throttled_ns_since(before);
-    let mut unavailable = plan.unavailable;
-    if let (false, Some(why)) = (counted, &probes.switch_counts.why) {
-        let row =
-            swtch_profile::model::Unavailable::new(swtch_profile::fields::SWITCHES_COUNTED, why.clone());
-        unavailable.push(row);
-    }
-    unavailable.append(&mut figures.unavailable);
-    if gathered.conditions.is_empty() {
-        return Err(nothing(gathered.ended, &unavailable));
-    }
-    let profile = Profile {
+    let mut profile = Profile {
         schema: SCHEMA.to_owned(),
         provenance: Provenance {
             source: "measured".to_owned(),
@@ -144,21 +124,30 @@ pub fn measure(
         },
         host,
         clock: clock_facts,
-        direct: figures.direct,
-        total: figures.total,
-        ring: figures.ring,
-        regions: figures.regions,
-        knees: figures.knees,
-        messages: figures.messages,
-        references: figures.references,
-        noise: figures.noise,
-        unavailable,
+        direct: Vec::new(),
+        total: Vec::new(),
+        ring: Vec::new(),
+        regions: Vec::new(),
+        knees: Vec::new(),
+        messages: Vec::new(),
+        references: References::default(),
+        noise: Noise::default(),
+        unavailable: plan.unavailable,
         samples: None,
     };
+    if let (false, Some(why)) = (counted, &probes.switch_counts.why) {
+        profile.unavailable.push(Unavailable::new(fields::SWITCHES_COUNTED, why.clone()));
+    }
+    profile::fill(&mut profile, &gathered, counted);
+    profile.noise.steal_share = after.steal_share_since(before);
+    profile.noise.throttled_ns = after.throttled_ns_since(before);
+    if gathered.conditions.is_empty() {
+        return Err(nothing(gathered.ended, &profile.unavailable));
+    }
     Ok(Measurement { profile, samples: profile::samples(&gathered) })
 }
 
-fn nothing(ended: Ended, unavailable: &[swtch_profile::model::Unavailable]) -> MeasureError {
+fn nothing(ended: Ended, unavailable: &[Unavailable]) -> MeasureError {
     if ended == Ended::Interrupted {
         return MeasureError::Interrupted;
     }

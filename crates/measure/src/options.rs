@@ -4,6 +4,7 @@ use crate::traversal::ELEMENT_BYTES;
 use std::time::Duration;
 use swtch_profile::vocabulary::{Access, Class, Method};
 use swtch_topology::Placement;
+use swtch_units::Bytes;
 
 /// First array size of the sweep.
 pub(crate) const SMALLEST_ARRAY_BYTES: u64 = 1 << 10;
@@ -22,48 +23,54 @@ pub enum Preset {
     Full,
 }
 
+/// What sets a preset apart.
+struct PresetFacts {
+    name: &'static str,
+    time_limit_s: u64,
+    precision: f64,
+    launches: u32,
+    max_array_bytes: u64,
+}
+
 impl Preset {
+    fn facts(self) -> PresetFacts {
+        let facts = |name, time_limit_s, precision, launches, max_array_bytes| PresetFacts {
+            name,
+            time_limit_s,
+            precision,
+            launches,
+            max_array_bytes,
+        };
+        match self {
+            Self::Quick => facts("quick", 9, 0.01, 6, 16 << 20),
+            Self::Default => facts("default", 86, 0.01, 10, u64::MAX),
+            Self::Full => facts("full", 15 * 60, 0.005, 20, u64::MAX),
+        }
+    }
+
     /// The name in files.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Default => "default",
-            Self::Full => "full",
-        }
+        self.facts().name
     }
 
     /// The time it may take.
     pub fn time_limit(self) -> Duration {
-        match self {
-            Self::Quick => Duration::from_secs(9),
-            Self::Default => Duration::from_secs(86),
-            Self::Full => Duration::from_secs(15 * 60),
-        }
+        Duration::from_secs(self.facts().time_limit_s)
     }
 
     /// Half-width of the interval that ends a condition, as a fraction of the median.
     pub fn precision(self) -> f64 {
-        match self {
-            Self::Quick | Self::Default => 0.01,
-            Self::Full => 0.005,
-        }
+        self.facts().precision
     }
 
     /// Launches (fresh processes) each condition is spread over.
     pub(crate) fn launches(self) -> u32 {
-        match self {
-            Self::Quick => 6,
-            Self::Default => 10,
-            Self::Full => 20,
-        }
+        self.facts().launches
     }
 
     /// Bound of the arrays when none is given: the quick run stays within 100 MB.
     pub(crate) fn max_array_bytes(self) -> u64 {
-        match self {
-            Self::Quick => 16 << 20,
-            Self::Default | Self::Full => u64::MAX,
-        }
+        self.facts().max_array_bytes
     }
 }
 
@@ -94,69 +101,25 @@ pub struct Options {
     pub order_seed: Option<u64>,
 }
 
-/// A wish that cannot be met.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum OptionsError {
-    /// A size that holds no element.
-    #[error("array size {bytes} B is smaller than one element ({ELEMENT_BYTES} B); give a size such as 64K")]
-    SizeTooSmall {
-        /// The size given.
-        bytes: u64,
-    },
-    /// A bound below the first size of the sweep.
-    #[error(
-        "--max-array {bytes} B is below the sweep's first array ({SMALLEST_ARRAY_BYTES} B); give for example 8M"
-    )]
-    MaxArrayTooSmall {
-        /// The bound given.
-        bytes: u64,
-    },
-    /// Two arrays of this size do not fit.
-    #[error(
-        "two arrays of {size} need {needed} but {available} of memory is available; give a smaller size to --sizes \
-         or --max-array"
-    )]
-    SizeTooLarge {
-        /// The size given.
-        size: swtch_units::Bytes,
-        /// What that takes.
-        needed: swtch_units::Bytes,
-        /// What there is.
-        available: swtch_units::Bytes,
-    },
-    /// A stride that is no multiple of an element.
-    #[error("stride {bytes} B is not a multiple of the element ({ELEMENT_BYTES} B); give 8, 64, 4K ...")]
-    StrideNotElements {
-        /// The stride given.
-        bytes: u64,
-    },
-    /// A stride that leaves the array at its first step.
-    #[error(
-        "stride {stride} is larger than an array of {size}, so nothing would be stepped over; give a smaller --strides \
-         or larger --sizes"
-    )]
-    StrideTooLarge {
-        /// The stride given.
-        stride: swtch_units::Bytes,
-        /// The smallest array asked for; without sizes, the largest of the sweep.
-        size: swtch_units::Bytes,
-    },
-    /// A precision that is not between 0 and 1.
-    #[error("precision {0} is not a fraction between 0.0001 and 0.5; give for example 1%")]
-    Precision(f64),
-    /// No time at all.
-    #[error("a time limit of {0} s leaves no time to measure; give at least 1s")]
-    TimeLimit(f64),
-    /// More time than a clock can be asked to count, or than anyone waits.
-    #[error("a time limit of {0} s is longer than a day; give for example 15 minutes")]
-    TimeLimitTooLong(f64),
-    /// The same word twice, or nothing, in a list.
-    #[error("the list of {0} is empty; leave the option out to measure all of them")]
-    Empty(&'static str),
-    /// Method and tasks and placement exclude each other.
-    #[error("nothing to measure: {0}")]
-    Nothing(String),
+/// A wish that cannot be met: which, why, and what to give instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OptionsError(pub(crate) String);
+
+impl OptionsError {
+    /// A time limit that leaves no time to measure.
+    pub fn time_limit(seconds: f64) -> Self {
+        Self(format!("a time limit of {seconds} s leaves no time to measure; give at least 1s"))
+    }
+
+    /// A stride that leaves the array at its first step. `size` is the smallest array asked for; without sizes, the largest of the sweep.
+    pub(crate) fn stride_too_large(stride: u64, size: u64) -> Self {
+        let (stride, size) = (Bytes::new(stride), Bytes::new(size));
+        Self(format!(
+            "stride {stride} is larger than an array of {size}, so nothing would be stepped over; give a smaller --strides \
+             or larger --sizes"
+        ))
+    }
 }
 
 impl Options {
@@ -186,47 +149,55 @@ impl Options {
     /// # Errors
     /// The first wish that cannot be met.
     pub fn check(&self, available_bytes: Option<u64>) -> Result<(), OptionsError> {
-        let bytes = swtch_units::Bytes::new;
+        let refuse = |why: String| Err(OptionsError(why));
         self.check_lists()?;
-        for size in self.sizes_bytes.iter().flatten().copied() {
-            if size < ELEMENT_BYTES {
-                return Err(OptionsError::SizeTooSmall { bytes: size });
-            }
+        let sizes = || self.sizes_bytes.iter().flatten().copied();
+        if let Some(size) = sizes().find(|size| *size < ELEMENT_BYTES) {
+            return refuse(format!(
+                "array size {size} B is smaller than one element ({ELEMENT_BYTES} B); give a size such as 64K"
+            ));
         }
         if let Some(bytes) = self.max_array_bytes.filter(|bytes| *bytes < SMALLEST_ARRAY_BYTES) {
-            return Err(OptionsError::MaxArrayTooSmall { bytes });
+            return refuse(format!(
+                "--max-array {bytes} B is below the sweep's first array ({SMALLEST_ARRAY_BYTES} B); give for example 8M"
+            ));
         }
-        for size in self.sizes_bytes.iter().flatten().chain(&self.max_array_bytes).copied() {
-            let needed = size.saturating_mul(2);
-            match available_bytes {
-                Some(available) if needed > available && self.sizes_bytes.is_some() => {
-                    return Err(OptionsError::SizeTooLarge {
-                        size: bytes(size),
-                        needed: bytes(needed),
-                        available: bytes(available),
-                    });
-                }
-                _ => {}
-            }
+        // Where only the bound is given, the sweep stays within the memory by itself.
+        let available = available_bytes.filter(|_| self.sizes_bytes.is_some()).unwrap_or(u64::MAX);
+        if let Some(size) =
+            sizes().chain(self.max_array_bytes).find(|size| size.saturating_mul(2) > available)
+        {
+            return refuse(format!(
+                "two arrays of {} need {} but {} of memory is available; give a smaller size to --sizes or --max-array",
+                Bytes::new(size),
+                Bytes::new(size.saturating_mul(2)),
+                Bytes::new(available)
+            ));
         }
         for stride in self.strides_bytes.iter().flatten().copied() {
             if stride == 0 || !stride.is_multiple_of(ELEMENT_BYTES) {
-                return Err(OptionsError::StrideNotElements { bytes: stride });
+                return refuse(format!(
+                    "stride {stride} B is not a multiple of the element ({ELEMENT_BYTES} B); give 8, 64, 4K ..."
+                ));
             }
-            if let Some(size) = self.sizes_bytes.iter().flatten().min().filter(|size| stride > **size) {
-                return Err(OptionsError::StrideTooLarge { stride: bytes(stride), size: bytes(*size) });
+            if let Some(size) = sizes().min().filter(|size| stride > *size) {
+                return Err(OptionsError::stride_too_large(stride, size));
             }
         }
-        if self.precision.is_some_and(|precision| !(0.0001..=0.5).contains(&precision)) {
-            return Err(OptionsError::Precision(self.precision()));
+        let precision = self.precision();
+        if !(0.0001..=0.5).contains(&precision) {
+            return refuse(format!(
+                "precision {precision} is not a fraction between 0.0001 and 0.5; give for example 1%"
+            ));
         }
         match self.time_limit {
             Some(limit) if limit < Duration::from_millis(500) => {
-                Err(OptionsError::TimeLimit(limit.as_secs_f64()))
+                Err(OptionsError::time_limit(limit.as_secs_f64()))
             }
-            Some(limit) if limit > LONGEST_TIME_LIMIT => {
-                Err(OptionsError::TimeLimitTooLong(limit.as_secs_f64()))
-            }
+            Some(limit) if limit > LONGEST_TIME_LIMIT => refuse(format!(
+                "a time limit of {} s is longer than a day; give for example 15 minutes",
+                limit.as_secs_f64()
+            )),
             _ => Ok(()),
         }
     }
@@ -240,7 +211,12 @@ impl Options {
             ("placements", self.placements.as_ref().is_some_and(Vec::is_empty)),
             ("classes", self.classes.as_ref().is_some_and(Vec::is_empty)),
         ];
-        lists.into_iter().find(|(_, empty)| *empty).map_or(Ok(()), |(name, _)| Err(OptionsError::Empty(name)))
+        match lists.into_iter().find(|(_, empty)| *empty) {
+            None => Ok(()),
+            Some((name, _)) => Err(OptionsError(format!(
+                "the list of {name} is empty; leave the option out to measure all of them"
+            ))),
+        }
     }
 }
 
@@ -257,41 +233,24 @@ mod tests {
     #[test]
     fn what_cannot_be_met_is_named() {
         assert_eq!(with(|_| {}), Ok(()));
-        assert!(matches!(
-            with(|o| o.sizes_bytes = Some(vec![0])),
-            Err(OptionsError::SizeTooSmall { bytes: 0 })
-        ));
-        assert!(matches!(
-            with(|o| o.sizes_bytes = Some(vec![1 << 40])),
-            Err(OptionsError::SizeTooLarge { .. })
-        ));
-        assert!(matches!(
-            with(|o| o.sizes_bytes = Some(vec![u64::MAX])),
-            Err(OptionsError::SizeTooLarge { .. })
-        ));
-        assert!(matches!(
-            with(|o| o.strides_bytes = Some(vec![12])),
-            Err(OptionsError::StrideNotElements { bytes: 12 })
-        ));
-        assert!(matches!(
-            with(|o| {
-                o.sizes_bytes = Some(vec![1024, 4096]);
-                o.strides_bytes = Some(vec![2048]);
-            }),
-            Err(OptionsError::StrideTooLarge { .. })
-        ));
-        assert!(matches!(with(|o| o.precision = Some(0.0)), Err(OptionsError::Precision(_))));
-        assert!(matches!(with(|o| o.precision = Some(f64::NAN)), Err(OptionsError::Precision(_))));
-        assert!(matches!(with(|o| o.time_limit = Some(Duration::ZERO)), Err(OptionsError::TimeLimit(_))));
-        assert!(matches!(
-            with(|o| o.max_array_bytes = Some(0)),
-            Err(OptionsError::MaxArrayTooSmall { bytes: 0 })
-        ));
-        assert!(matches!(
-            with(|o| o.time_limit = Some(Duration::MAX)),
-            Err(OptionsError::TimeLimitTooLong(_))
-        ));
+        let problem = |change: fn(&mut Options)| with(change).unwrap_err().to_string();
+        assert!(problem(|o| o.sizes_bytes = Some(vec![0])).starts_with("array size 0 B is smaller"));
+        let too_large = "two arrays of 1 TiB need 2 TiB but 1 GiB of memory is available";
+        assert!(problem(|o| o.sizes_bytes = Some(vec![1 << 40])).starts_with(too_large));
+        assert!(problem(|o| o.sizes_bytes = Some(vec![u64::MAX])).contains("but 1 GiB of memory"));
+        assert!(problem(|o| o.strides_bytes = Some(vec![12])).starts_with("stride 12 B is not a multiple"));
+        let strides = problem(|o| {
+            o.sizes_bytes = Some(vec![1024, 4096]);
+            o.strides_bytes = Some(vec![2048]);
+        });
+        assert!(strides.starts_with("stride 2 KiB is larger than an array of 1 KiB"), "{strides}");
+        assert!(problem(|o| o.precision = Some(0.0)).starts_with("precision 0 is not a fraction"));
+        assert!(problem(|o| o.precision = Some(f64::NAN)).starts_with("precision NaN is not"));
+        assert!(problem(|o| o.time_limit = Some(Duration::ZERO)).contains("leaves no time to measure"));
+        assert!(problem(|o| o.max_array_bytes = Some(0)).starts_with("--max-array 0 B is below"));
+        assert!(problem(|o| o.time_limit = Some(Duration::MAX)).contains("longer than a day"));
         assert_eq!(with(|o| o.time_limit = Some(LONGEST_TIME_LIMIT)), Ok(()));
-        assert!(matches!(with(|o| o.methods = Some(vec![])), Err(OptionsError::Empty("methods"))));
+        assert!(problem(|o| o.methods = Some(vec![])).starts_with("the list of methods is empty"));
+        assert_eq!(with(|o| o.max_array_bytes = Some(1 << 40)), Ok(()));
     }
 }

@@ -46,6 +46,13 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
+    /// A condition on one CPU, in the normal class.
+    fn at_home(part: ProfilePart, work: Work, cpus: &[u32], weight: f64) -> Self {
+        let cpus = cpus.to_vec();
+        let condition = Condition { work, placement: Placement::SameCpu, cpus, class: Class::Normal };
+        Self { part, condition, weight }
+    }
+
     /// The stride, for a condition of the total cost.
     fn stride_of_total(&self) -> Option<u64> {
         match self.condition.work {
@@ -97,7 +104,7 @@ impl Plan {
         if plan.conditions.is_empty() {
             let why: Vec<String> =
                 plan.unavailable.iter().map(|row| format!("{}: {}", row.field, row.reason)).collect();
-            return Err(OptionsError::Nothing(why.join("; ")));
+            return Err(OptionsError(format!("nothing to measure: {}", why.join("; "))));
         }
         Ok(plan)
     }
@@ -226,41 +233,27 @@ impl Plan {
         }
         patterns.sort_unstable();
         patterns.dedup();
-        let bytes = swtch_units::Bytes::new;
         if let (Some(stride), Some(size), true) =
             (strides.iter().flatten().min(), sizes.iter().max(), patterns.is_empty())
         {
-            return Err(OptionsError::StrideTooLarge { stride: bytes(*stride), size: bytes(*size) });
+            return Err(OptionsError::stride_too_large(*stride, *size));
         }
         self.ensure_direct_reference(cpus);
-        self.conditions.extend(patterns.into_iter().map(|pattern| Planned {
-            part: ProfilePart::Total,
-            condition: Condition {
-                work: Work::Switch { method: Method::Pipe, tasks: Tasks::Process, count: 2, pattern },
-                placement: Placement::SameCpu,
-                cpus: cpus.to_vec(),
-                class: Class::Normal,
-            },
-            weight: if pattern.stride_bytes == ELEMENT_BYTES { 1.0 } else { 0.4 },
+        self.conditions.extend(patterns.into_iter().map(|pattern| {
+            let work = Work::Switch { method: Method::Pipe, tasks: Tasks::Process, count: 2, pattern };
+            let weight = if pattern.stride_bytes == ELEMENT_BYTES { 1.0 } else { 0.4 };
+            Planned::at_home(ProfilePart::Total, work, cpus, weight)
         }));
         Ok(())
     }
 
     /// c2 - c1 needs its c1, whatever methods were asked for.
     fn ensure_direct_reference(&mut self, cpus: &[u32]) {
-        let condition = Condition {
-            work: Work::Switch {
-                method: Method::Pipe,
-                tasks: Tasks::Process,
-                count: 2,
-                pattern: Pattern::NONE,
-            },
-            placement: Placement::SameCpu,
-            cpus: cpus.to_vec(),
-            class: Class::Normal,
-        };
-        if !self.conditions.iter().any(|planned| planned.condition == condition) {
-            self.conditions.push(Planned { part: ProfilePart::Direct, condition, weight: 4.0 });
+        let (method, tasks, pattern) = (Method::Pipe, Tasks::Process, Pattern::NONE);
+        let work = Work::Switch { method, tasks, count: 2, pattern };
+        let reference = Planned::at_home(ProfilePart::Direct, work, cpus, 4.0);
+        if !self.conditions.iter().any(|planned| planned.condition == reference.condition) {
+            self.conditions.push(reference);
         }
     }
 
@@ -306,16 +299,8 @@ impl Plan {
             for array_bytes in sizes.iter().copied().filter(|bytes| has_caches || *bytes == 0) {
                 // lat_ctx sums an array of integers: a read.
                 let pattern = Pattern { array_bytes, stride_bytes: ELEMENT_BYTES, access: Access::Read };
-                self.conditions.push(Planned {
-                    part: ProfilePart::Ring,
-                    condition: Condition {
-                        work: Work::Switch { method: Method::Ring, tasks: Tasks::Process, count, pattern },
-                        placement: Placement::SameCpu,
-                        cpus: cpus.to_vec(),
-                        class: Class::Normal,
-                    },
-                    weight: 0.5,
-                });
+                let work = Work::Switch { method: Method::Ring, tasks: Tasks::Process, count, pattern };
+                self.conditions.push(Planned::at_home(ProfilePart::Ring, work, cpus, 0.5));
             }
         }
     }
@@ -374,18 +359,9 @@ impl Plan {
     }
 
     fn add_references(&mut self, cpus: &[u32]) {
-        for reference in [Reference::Syscall, Reference::Fork, Reference::ThreadCreate] {
-            self.conditions.push(Planned {
-                part: ProfilePart::Reference,
-                condition: Condition {
-                    work: Work::Reference(reference),
-                    placement: Placement::SameCpu,
-                    cpus: cpus.to_vec(),
-                    class: Class::Normal,
-                },
-                weight: 1.0,
-            });
-        }
+        self.conditions.extend([Reference::Syscall, Reference::Fork, Reference::ThreadCreate].map(
+            |reference| Planned::at_home(ProfilePart::Reference, Work::Reference(reference), cpus, 1.0),
+        ));
     }
 }
 

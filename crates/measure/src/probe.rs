@@ -14,49 +14,43 @@ pub fn probe() -> Probes {
     Probes {
         realtime: on_own_thread(realtime),
         pinning: on_own_thread(pinning),
-        perf_events: perf_event(libc_perf::TYPE_SOFTWARE, libc_perf::SOFTWARE_CONTEXT_SWITCHES),
-        hardware_counters: perf_event(libc_perf::TYPE_HARDWARE, libc_perf::HARDWARE_INSTRUCTIONS),
-        bpf: bpf(),
-        switch_counts: switch_counts(),
+        perf_events: probed(perf_event(libc_perf::TYPE_SOFTWARE, libc_perf::SOFTWARE_CONTEXT_SWITCHES)),
+        hardware_counters: probed(perf_event(libc_perf::TYPE_HARDWARE, libc_perf::HARDWARE_INSTRUCTIONS)),
+        bpf: probed(bpf()),
+        switch_counts: probed(switch_counts()),
     }
 }
 
-fn works() -> Probe {
-    Probe { works: true, why: None }
+/// Nothing, or why it does not work.
+type Tried = Result<(), String>;
+
+fn probed(tried: Tried) -> Probe {
+    Probe { works: tried.is_ok(), why: tried.err() }
 }
 
-fn fails(why: impl Into<String>) -> Probe {
-    Probe { works: false, why: Some(why.into()) }
-}
-
-fn from_result(what: &str, result: Result<(), i32>) -> Probe {
-    match result {
-        Ok(()) => works(),
-        Err(error) => fails(format!("{what}: {}", sys::error_text(error))),
-    }
+/// With the name of the call that failed.
+fn named<T>(what: &str, result: Result<T, i32>) -> Result<T, String> {
+    result.map_err(|error| format!("{what}: {}", sys::error_text(error)))
 }
 
 /// A thread's class and affinity end with it, so a probe on a thread of its own changes nothing for the caller.
-fn on_own_thread(probe: fn() -> Probe) -> Probe {
-    std::thread::Builder::new()
-        .spawn(probe)
-        .ok()
-        .and_then(|thread| thread.join().ok())
-        .unwrap_or_else(|| fails("no thread could be started"))
+fn on_own_thread(probe: fn() -> Tried) -> Probe {
+    let thread = std::thread::Builder::new().spawn(probe).ok().and_then(|thread| thread.join().ok());
+    probed(thread.unwrap_or_else(|| Err("no thread could be started".to_owned())))
 }
 
-fn realtime() -> Probe {
+fn realtime() -> Tried {
     let result = sys::become_fifo();
     sys::become_normal();
-    from_result("sched_setscheduler(SCHED_FIFO)", result)
+    named("sched_setscheduler(SCHED_FIFO)", result)
 }
 
-fn pinning() -> Probe {
+fn pinning() -> Tried {
     let result = Mask::current().and_then(|mask| match mask.cpus().next() {
         Some(cpu) => Mask::one(cpu).apply(),
         None => Err(libc::ENODEV),
     });
-    from_result("sched_setaffinity", result)
+    named("sched_setaffinity", result)
 }
 
 /// Numbers of the perf interface (include/uapi/linux/perf_event.h, Linux 6.18).
@@ -86,7 +80,7 @@ struct PerfAttribute {
     config1: u64,
 }
 
-fn perf_event(kind: u32, config: u64) -> Probe {
+fn perf_event(kind: u32, config: u64) -> Tried {
     let attribute = PerfAttribute {
         kind,
         size: libc_perf::ATTRIBUTE_BYTES,
@@ -95,15 +89,9 @@ fn perf_event(kind: u32, config: u64) -> Probe {
         flags: if kind == libc_perf::TYPE_HARDWARE { libc_perf::EXCLUDE_KERNEL } else { 0 },
         ..PerfAttribute::default()
     };
-    // SAFETY: the kernel reads `size` bytes of the structure; a file descriptor it returns is closed at once.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_perf_event_open, &raw const attribute, 0, -1, -1, 0);
-        if fd < 0 {
-            return fails(format!("perf_event_open: {}", sys::error_text(sys::errno())));
-        }
-        libc::close(fd as i32);
-    }
-    works()
+    // SAFETY: the kernel reads `size` bytes of the structure.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attribute, 0, -1, -1, 0) };
+    closed("perf_event_open", fd)
 }
 
 /// `BPF_MAP_CREATE` and the array type (include/uapi/linux/bpf.h, Linux 6.18).
@@ -120,7 +108,7 @@ struct BpfMapCreate {
     rest: [u64; 4],
 }
 
-fn bpf() -> Probe {
+fn bpf() -> Tried {
     let map = BpfMapCreate {
         map_type: BPF_MAP_TYPE_ARRAY,
         key_size: 4,
@@ -129,18 +117,22 @@ fn bpf() -> Probe {
         rest: [0; 4],
     };
     // SAFETY: the kernel reads the structure's size; the map goes with its file descriptor.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_bpf, BPF_MAP_CREATE, &raw const map, mem::size_of::<BpfMapCreate>());
-        if fd < 0 {
-            return fails(format!("bpf(BPF_MAP_CREATE): {}", sys::error_text(sys::errno())));
-        }
-        libc::close(fd as i32);
-    }
-    works()
+    let fd = unsafe {
+        libc::syscall(libc::SYS_bpf, BPF_MAP_CREATE, &raw const map, mem::size_of::<BpfMapCreate>())
+    };
+    closed("bpf(BPF_MAP_CREATE)", fd)
+}
+
+/// Closes the file descriptor that a call returned, if it did.
+fn closed(call: &str, fd: libc::c_long) -> Tried {
+    let fd = named(call, if fd < 0 { Err(sys::errno()) } else { Ok(fd as i32) })?;
+    // SAFETY: the descriptor was just made, and nobody else has it.
+    unsafe { libc::close(fd) };
+    Ok(())
 }
 
 /// Makes switches and looks whether `getrusage` noticed: some sandboxes report a constant zero.
-fn switch_counts() -> Probe {
+fn switch_counts() -> Tried {
     let condition = Condition {
         work: Work::Switch { method: Method::Pipe, tasks: Tasks::Process, count: 2, pattern: Pattern::NONE },
         placement: Placement::Unpinned,
@@ -149,13 +141,10 @@ fn switch_counts() -> Probe {
     };
     let size = Size { batches: 1, rounds: 100, warm_up_rounds: 1, guard_s: 20 };
     let (clock, _) = crate::clock::Clock::fallback(String::new());
-    match launch(&condition, size, clock, &mut || false) {
-        Err(error) => fails(error.to_string()),
-        Ok(batches) => match batches.first() {
-            Some(batch) if batch.switches_per_round() > 0.1 => works(),
-            _ => fails(
-                "getrusage reports no switches although 200 were made: the counter is a constant zero here",
-            ),
-        },
+    let batches = launch(&condition, size, clock, &mut || false).map_err(|error| error.to_string())?;
+    match batches.first() {
+        Some(batch) if batch.switches_per_round() > 0.1 => Ok(()),
+        _ => Err("getrusage reports no switches although 200 were made: the counter is a constant zero here"
+            .to_owned()),
     }
 }

@@ -9,59 +9,34 @@ use crate::run::Gathered;
 use crate::traversal::ELEMENT_BYTES;
 use swtch_profile::fields;
 use swtch_profile::model::{
-    Direct, Estimate, Indirect, Knee, Message, Noise, NoiseReason, References, Region, Ring, Total,
-    Unavailable,
+    Direct, Estimate, Indirect, Message, Noise, NoiseReason, Profile, References, Ring, Total, Unavailable,
 };
 use swtch_profile::samples::Sample;
 use swtch_profile::vocabulary::{Access, Rejection};
 use swtch_stats as stats;
-use swtch_topology::Host;
 
-/// The measured parts of a Profile.
-pub(crate) struct ProfileFigures {
-    pub(crate) direct: Vec<Direct>,
-    pub(crate) total: Vec<Total>,
-    pub(crate) ring: Vec<Ring>,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) references: References,
-    pub(crate) regions: Vec<Region>,
-    pub(crate) knees: Vec<Knee>,
-    pub(crate) noise: Noise,
-    pub(crate) unavailable: Vec<Unavailable>,
-}
-
-/// Turns batches into figures. `counted` says whether the kernel counts switches here.
-pub(crate) fn figures(gathered: &Gathered, host: &Host, counted: bool) -> ProfileFigures {
+/// Puts the figures of the batches into `profile`. `counted` says whether the kernel counts switches here.
+pub(crate) fn fill(profile: &mut Profile, gathered: &Gathered, counted: bool) {
     let spin_ns = usual_spin_ns(gathered);
-    let mut figures = ProfileFigures {
-        direct: Vec::new(),
-        total: Vec::new(),
-        ring: Vec::new(),
-        messages: Vec::new(),
-        references: References::default(),
-        regions: Vec::new(),
-        knees: Vec::new(),
-        noise: noise(gathered, spin_ns, counted),
-        unavailable: gathered.unavailable.clone(),
-    };
+    profile.noise = noise(gathered, spin_ns, counted);
+    profile.unavailable.extend_from_slice(&gathered.unavailable);
     for (part, collected) in &gathered.conditions {
         let kept = collected.keep(spin_ns, counted);
         if kept.made_no_switches() {
             let why = "the tasks made next to no switches, so there is nothing to divide by".to_owned();
-            figures.unavailable.push(Unavailable::new(collected.condition.to_string(), why));
+            profile.unavailable.push(Unavailable::new(collected.condition.to_string(), why));
             continue;
         }
         match part {
-            ProfilePart::Direct => figures.direct.push(direct(&collected.condition, &kept)),
-            ProfilePart::Ring => figures.ring.push(ring(&collected.condition, &kept)),
-            ProfilePart::Messages => figures.messages.push(message(&collected.condition, &kept)),
-            ProfilePart::Reference => reference(&mut figures.references, &collected.condition, &kept),
+            ProfilePart::Direct => profile.direct.push(direct(&collected.condition, &kept)),
+            ProfilePart::Ring => profile.ring.push(ring(&collected.condition, &kept)),
+            ProfilePart::Messages => profile.messages.push(message(&collected.condition, &kept)),
+            ProfilePart::Reference => reference(&mut profile.references, &collected.condition, &kept),
             ProfilePart::Total => {}
         }
     }
-    figures.add_total(gathered, spin_ns, counted);
-    figures.add_regions(host);
-    figures
+    add_total(profile, gathered, spin_ns, counted);
+    add_regions(profile);
 }
 
 fn usual_spin_ns(gathered: &Gathered) -> f64 {
@@ -126,52 +101,45 @@ fn reference(references: &mut References, condition: &Condition, kept: &Accepted
     *place = Some(kept.gross());
 }
 
-impl ProfileFigures {
-    fn add_total(&mut self, gathered: &Gathered, spin_ns: f64, counted: bool) {
-        let totals = || gathered.conditions.iter().filter(|(part, _)| *part == ProfilePart::Total);
-        let Some(c1) = self.direct.iter().find(|row| row.is_c1()).map(|row| row.switch_cost_ns.clone())
-        else {
-            if totals().next().is_some() {
-                let why = "c1 of the pipe between processes is missing, and c2 - c1 needs it".to_owned();
-                self.unavailable.push(Unavailable::new(fields::TOTAL, why));
-            }
-            return;
-        };
-        for (_, collected) in totals() {
-            self.total.push(total(collected, &collected.keep(spin_ns, counted), &c1));
+fn add_total(profile: &mut Profile, gathered: &Gathered, spin_ns: f64, counted: bool) {
+    let totals = || gathered.conditions.iter().filter(|(part, _)| *part == ProfilePart::Total);
+    let Some(c1) = profile.direct.iter().find(|row| row.is_c1()).map(|row| row.switch_cost_ns.clone()) else {
+        if totals().next().is_some() {
+            let why = "c1 of the pipe between processes is missing, and c2 - c1 needs it".to_owned();
+            profile.unavailable.push(Unavailable::new(fields::TOTAL, why));
         }
-        self.total.sort_by(|a, b| {
-            (a.array_bytes, a.stride_bytes, a.access.name()).cmp(&(
-                b.array_bytes,
-                b.stride_bytes,
-                b.access.name(),
-            ))
-        });
-        self.ring.sort_by_key(|row| (row.array_bytes, row.processes));
+        return;
+    };
+    for (_, collected) in totals() {
+        profile.total.push(total(collected, &collected.keep(spin_ns, counted), &c1));
     }
+    profile.total.sort_by_key(|row| (row.array_bytes, row.stride_bytes, row.access.name()));
+    profile.ring.sort_by_key(|row| (row.array_bytes, row.processes));
+}
 
-    /// The regions of the sequential curve, of the access with the most points.
-    fn add_regions(&mut self, host: &Host) {
-        let curve = |access: Access| -> Vec<regions::Point> {
-            self.total
-                .iter()
-                .filter(|row| row.access == access && row.stride_bytes == ELEMENT_BYTES)
-                .map(|row| regions::Point {
-                    array_bytes: row.array_bytes,
-                    total_cost_ns: row.total_cost_ns.undisturbed,
-                })
-                .collect()
-        };
-        let Some(points) = Access::ALL.iter().rev().map(|access| curve(*access)).max_by_key(Vec::len) else {
-            return;
-        };
-        let cpu = self.direct.iter().find_map(|row| row.cpus.first()).copied().unwrap_or(0);
-        let caches = host.data_caches_of(swtch_units::CpuId::new(cpu));
-        (self.regions, self.knees) = regions::find(&points, &caches);
-        if self.regions.is_empty() && !self.total.is_empty() {
-            let why = format!("fewer than {} array sizes show no shape", regions::FEWEST_POINTS);
-            self.unavailable.push(Unavailable::new(fields::REGIONS, why));
-        }
+/// The regions of the sequential curve, of the access with the most points.
+fn add_regions(profile: &mut Profile) {
+    let curve = |access: Access| -> Vec<regions::Point> {
+        profile
+            .total
+            .iter()
+            .filter(|row| row.access == access && row.stride_bytes == ELEMENT_BYTES)
+            .map(|row| regions::Point {
+                array_bytes: row.array_bytes,
+                total_cost_ns: row.total_cost_ns.undisturbed,
+            })
+            .collect()
+    };
+    let Some(points) = Access::ALL.iter().rev().map(|access| curve(*access)).max_by_key(Vec::len) else {
+        return;
+    };
+    let cpu = profile.direct.iter().find_map(|row| row.cpus.first()).copied().unwrap_or(0);
+    let caches = profile.host.data_caches_of(swtch_units::CpuId::new(cpu));
+    let (regions, knees) = regions::find(&points, &caches);
+    (profile.regions, profile.knees) = (regions, knees);
+    if profile.regions.is_empty() && !profile.total.is_empty() {
+        let why = format!("fewer than {} array sizes show no shape", regions::FEWEST_POINTS);
+        profile.unavailable.push(Unavailable::new(fields::REGIONS, why));
     }
 }
 

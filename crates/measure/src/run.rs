@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::condition::Work;
 use crate::estimate::{Collected, precise_enough};
 use crate::launch::{LaunchError, Size, launch};
+use crate::options::Options;
 use crate::plan::{Plan, Planned, ProfilePart};
 use std::time::{Duration, Instant};
 use swtch_profile::model::{Ended, Unavailable};
@@ -79,20 +80,17 @@ pub(crate) struct MeasureRun<'a> {
 impl<'a> MeasureRun<'a> {
     pub(crate) fn new(
         plan: &Plan,
+        options: &Options,
         clock: Clock,
-        precision: f64,
-        passes: u32,
-        limits: (Instant, Instant),
+        (started, deadline): (Instant, Instant),
         counted: bool,
         observer: &'a mut dyn Observer<Progress>,
     ) -> Self {
-        let runs = plan.conditions.iter().cloned().map(ConditionRun::new).collect();
-        let (started, deadline) = limits;
         Self {
-            runs,
+            runs: plan.conditions.iter().cloned().map(ConditionRun::new).collect(),
             clock,
-            precision,
-            passes,
+            precision: options.precision(),
+            passes: options.preset.launches(),
             started,
             deadline,
             counted,

@@ -76,7 +76,7 @@ pub(crate) fn size(value: &Bound<'_, PyAny>) -> PyResult<u64> {
 fn time_limit(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let seconds = number("time limit", value)?;
     if seconds < 0.0 {
-        return Err(UsageError::new_err(OptionsError::TimeLimit(seconds).to_string()));
+        return Err(UsageError::new_err(OptionsError::time_limit(seconds).to_string()));
     }
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         UsageError::new_err(format!("a time limit of {value} s is not a length of time; give for example 30"))

@@ -37,32 +37,23 @@ pub(crate) enum Stage {
     Done,
 }
 
-impl Stage {
-    const ALL: [Self; 9] = [
-        Self::Starting,
-        Self::Pinning,
-        Self::RealTime,
-        Self::MappingArray,
-        Self::MakingPipes,
-        Self::StartingTasks,
-        Self::Running,
-        Self::TokenLost,
-        Self::Done,
-    ];
+/// Every stage by its number, and what the worker was doing.
+const STAGES: [(Stage, &str); 9] = [
+    (Stage::Starting, "starting a process"),
+    (Stage::Pinning, "pinning to its processor"),
+    (Stage::RealTime, "entering the real-time FIFO class"),
+    (Stage::MappingArray, "mapping an array"),
+    (Stage::MakingPipes, "making pipes"),
+    (Stage::StartingTasks, "starting the tasks"),
+    (Stage::Running, "running"),
+    (Stage::TokenLost, "checking the token: it did not pass through every task"),
+    (Stage::Done, "ending"),
+];
 
+impl Stage {
     /// What the worker was doing.
     pub(crate) fn doing(self) -> &'static str {
-        match self {
-            Self::Starting => "starting a process",
-            Self::Pinning => "pinning to its processor",
-            Self::RealTime => "entering the real-time FIFO class",
-            Self::MappingArray => "mapping an array",
-            Self::MakingPipes => "making pipes",
-            Self::StartingTasks => "starting the tasks",
-            Self::Running => "running",
-            Self::TokenLost => "checking the token: it did not pass through every task",
-            Self::Done => "ending",
-        }
+        STAGES[self as usize].1
     }
 }
 
@@ -154,7 +145,7 @@ impl Region {
     }
 
     pub(crate) fn stage(&self) -> Stage {
-        Stage::ALL[self.header().stage.load(Ordering::Acquire) as usize % Stage::ALL.len()]
+        STAGES[self.header().stage.load(Ordering::Acquire) as usize % STAGES.len()].0
     }
 
     pub(crate) fn error(&self) -> i32 {

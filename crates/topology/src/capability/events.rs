@@ -23,9 +23,11 @@ pub(super) fn perf_events(host: &Host, probe: &Probe) -> Capability {
     if probe.works {
         return Capability::ok(format!("software events work{level}"));
     }
-    Capability::missing(format!("refused: {}{level}", probe.reason()),
+    Capability::missing(
+        format!("refused: {}{level}", probe.reason()),
         "migrations are not counted, and switches by getrusage only",
-    ).perhaps_enabled_by(allow_perf(host))
+    )
+    .perhaps_enabled_by(allow_perf(host))
 }
 
 /// Level 1 is needed: at 2 only user space may be observed, and a switch happens in the kernel (perf_event_open(2)).
@@ -102,13 +104,12 @@ pub(super) fn bpf(host: &Host, probe: &Probe) -> Capability {
             Some(0) | None => String::new(),
             Some(value) => format!(", unprivileged_bpf_disabled {value}"),
         };
-        return Capability::missing(format!("refused: {}{unprivileged}", probe.reason()), costs).perhaps_enabled_by(allow_bpf(host));
+        return Capability::missing(format!("refused: {}{unprivileged}", probe.reason()), costs)
+            .perhaps_enabled_by(allow_bpf(host));
     }
     if !host.kernel.btf {
-        return Capability::limited("works, but the kernel does not describe its types (no BTF)",
-            costs,
-        )
-        .enabled_by("a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+        return Capability::limited("works, but the kernel does not describe its types (no BTF)", costs)
+            .enabled_by("a kernel built with CONFIG_DEBUG_INFO_BTF=y");
     }
     Capability::ok("works, and the kernel describes its types (BTF)")
 }

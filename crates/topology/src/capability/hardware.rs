@@ -30,18 +30,17 @@ pub(super) fn processors(host: &Host) -> Capability {
     }
     if usable < 2 && offline.is_empty() {
         let virtual_machine = host.virtualisation.hypervisor.is_some();
-        return Capability::limited(finding, "every placement on two processors is missing").perhaps_enabled_by(
-            virtual_machine.then_some("give the virtual machine two or more processors"),
-        );
+        return Capability::limited(finding, "every placement on two processors is missing")
+            .perhaps_enabled_by(
+                virtual_machine.then_some("give the virtual machine two or more processors"),
+            );
     }
     // With SMT off the siblings are off too; the row of SMT says so.
     if !offline.is_empty() {
         let finding = format!("{finding}; offline: {}", list(&offline));
         let first = offline[0];
-        return Capability::limited(finding,
-            "placements that need the processors that are off are missing",
-        )
-        .enabled_by(format!("`echo 1 | sudo tee /sys/devices/system/cpu/cpu{first}/online`"));
+        return Capability::limited(finding, "placements that need the processors that are off are missing")
+            .enabled_by(format!("`echo 1 | sudo tee /sys/devices/system/cpu/cpu{first}/online`"));
     }
     if host.cpus.iter().all(|cpu| cpu.package.is_none() && cpu.smt_siblings.is_empty()) {
         let finding = format!("{finding}; their cores and packages are not described");
@@ -82,7 +81,8 @@ pub(super) fn smt(host: &Host) -> Capability {
     let threads = host.cpus.iter().map(|cpu| cpu.smt_siblings.len()).max().unwrap_or(0);
     match host.pair_for(Placement::SmtSibling) {
         Ok(_) => Capability::ok(format!("{threads} threads a core")),
-        Err(why) if threads > 1 => Capability::limited(format!("{threads} threads a core, but {why}"),
+        Err(why) if threads > 1 => Capability::limited(
+            format!("{threads} threads a core, but {why}"),
             "the smt-sibling figures are missing",
         ),
         Err(why) => {
@@ -159,7 +159,8 @@ pub(super) fn frequency_governor(host: &Host) -> Capability {
 pub(super) fn virtualisation(host: &Host) -> Capability {
     let virtualisation = &host.virtualisation;
     if virtualisation.gvisor {
-        return Capability::limited("gVisor, which imitates a Linux kernel",
+        return Capability::limited(
+            "gVisor, which imitates a Linux kernel",
             "the figures describe gVisor, not Linux; pinning, classes and many counters are imitations",
         )
         .enabled_by(NOT_GVISOR);
@@ -175,7 +176,8 @@ pub(super) fn virtualisation(host: &Host) -> Capability {
             )
             .enabled_by("run it on the host, or on a bare-metal instance")
         }
-        (None, Some(container)) => Capability::limited(format!("{container} container on bare metal"),
+        (None, Some(container)) => Capability::limited(
+            format!("{container} container on bare metal"),
             "a seccomp filter makes every system call dearer, and so each method that uses them",
         )
         .enabled_by(match container_run(container) {

@@ -28,7 +28,8 @@ pub(super) fn kernel(host: &Host) -> Capability {
 pub(super) fn mitigations(host: &Host) -> Capability {
     let all = &host.kernel.mitigations;
     if all.is_empty() {
-        return Capability::missing("the kernel does not list the processor's weaknesses",
+        return Capability::missing(
+            "the kernel does not list the processor's weaknesses",
             "the profile cannot say which mitigations its figures include",
         );
     }
@@ -53,7 +54,8 @@ pub(super) fn page_table_isolation(host: &Host) -> Capability {
             Capability::ok("on: each system call changes page tables, and the figures include that")
         }
         Some(false) => Capability::ok("off"),
-        None => Capability::missing("the kernel does not say whether user and kernel page tables are apart",
+        None => Capability::missing(
+            "the kernel does not say whether user and kernel page tables are apart",
             "the profile cannot say whether its figures include a change of page tables for each system call",
         ),
     }
@@ -61,7 +63,8 @@ pub(super) fn page_table_isolation(host: &Host) -> Capability {
 
 pub(super) fn sched_ext(host: &Host) -> Capability {
     if let Some(loaded) = &host.kernel.sched_ext_loaded {
-        return Capability::limited(format!("in the kernel; scheduler {loaded} is loaded"),
+        return Capability::limited(
+            format!("in the kernel; scheduler {loaded} is loaded"),
             format!("the figures are those of {loaded}, not of the kernel's own scheduler"),
         )
         .enabled_by("stop the program that loaded it (`sudo systemctl stop scx`, if that service did)");

@@ -15,7 +15,8 @@ fn versions(host: &Host) -> String {
 pub(super) fn cpu_limit(host: &Host) -> Capability {
     let Some(quota) = &host.limits.cpu_quota else {
         if host.limits.cgroup_versions.is_empty() {
-            return Capability::limited("no control group is visible",
+            return Capability::limited(
+                "no control group is visible",
                 "a quota that is set from outside cannot be seen; its throttling would inflate means without a name",
             );
         }
@@ -79,7 +80,8 @@ pub(super) fn memory_limit(host: &Host) -> Capability {
         limits.memory_limit_bytes.filter(|limit| host.memory_bytes.is_none_or(|all| *limit < all))
     else {
         if limits.cgroup_versions.is_empty() {
-            return Capability::limited(format!("no control group is visible{available}"),
+            return Capability::limited(
+                format!("no control group is visible{available}"),
                 "a limit that is set from outside cannot be seen; large arrays may end the run without a message",
             );
         }
@@ -111,12 +113,15 @@ pub(super) fn pinning(host: &Host, probe: &Probe) -> Capability {
                      3 to 5 times as dear as a switch";
         let enable = match container_command(host) {
             Some(command) => format!("`{command} run --security-opt seccomp=unconfined`"),
-            None => "let the sandbox (a seccomp filter or security module) permit sched_setaffinity".to_owned(),
+            None => {
+                "let the sandbox (a seccomp filter or security module) permit sched_setaffinity".to_owned()
+            }
         };
         return Capability::missing(format!("refused: {}", probe.reason()), costs).enabled_by(enable);
     }
     if host.virtualisation.gvisor {
-        return Capability::limited("accepted, but gVisor does not pass it on to the host",
+        return Capability::limited(
+            "accepted, but gVisor does not pass it on to the host",
             "the host moves the tasks as it likes: placements have no meaning",
         )
         .enabled_by(NOT_GVISOR);

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 use swtch_profile::{Profile, file};
 use swtch_sim::plan::{self, Overrides, Plan, PlanError, Work};
+use swtch_sim::workloads;
 
 /// What is to be run.
 pub(super) fn read(args: &SimulateArgs) -> anyhow::Result<Plan> {
@@ -80,5 +81,5 @@ pub(super) fn profile(path: Option<&Path>) -> anyhow::Result<Option<Profile>> {
 
 /// Parameters belong to workloads by name; nothing is silently left out.
 fn with_parameters(args: &SimulateArgs, what: &str) -> anyhow::Result<String> {
-    args.parameters.with(what).map_err(|problem| wrong(&problem))
+    workloads::with_parameters(what, &args.parameters.0).map_err(|problem| wrong(&problem))
 }
