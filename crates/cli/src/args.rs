@@ -186,7 +186,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
     /// Also print the cost in money, at this price a vCPU-hour, e.g. 0.05/vcpu-hour
-    #[arg(long, value_name = "PRICE", value_parser = price)]
+    #[arg(long, value_name = "PRICE")]
     pub(crate) price: Option<Price>,
     /// The page to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
@@ -234,10 +234,6 @@ pub(crate) enum SchemaOf {
     Profile,
     /// `swtch/trace/2`, the header
     Trace,
-}
-
-fn price(text: &str) -> Result<Price, String> {
-    text.parse().map_err(|error: swtch_cost::ParsePriceError| error.to_string())
 }
 
 fn size(text: &str) -> Result<u64, String> {

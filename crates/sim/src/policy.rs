@@ -71,14 +71,18 @@ pub trait Policy {
         false
     }
 
-    /// `woken` has just come into the queue of `cpu`, where `current` runs. Whether it takes its place at once.
-    fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: usize, current: usize, woken: usize) -> bool;
+    /// `woken` has just come into the queue of `cpu`, where `current` runs. Whether it takes its place at once; by default it waits.
+    fn wakeup_preempt(&mut self, _kernel: &mut Kernel, _cpu: usize, _current: usize, _woken: usize) -> bool {
+        false
+    }
 
     /// The running task lets others run. `put_prev` and `pick_next` follow.
     fn yield_task(&mut self, kernel: &mut Kernel, cpu: usize, task: usize);
 
-    /// How queues are evened out.
-    fn balancing(&self) -> Balancing;
+    /// How queues are evened out; by default not at all.
+    fn balancing(&self) -> Balancing {
+        Balancing::default()
+    }
 
     /// A queued task of `from` that may be moved to `to`. Asked only where [`balancing`](Self::balancing) says so.
     fn movable(&self, _kernel: &Kernel, _from: usize, _to: usize) -> Option<usize> {

@@ -70,7 +70,7 @@ use serde::{Deserialize, Deserializer};
 use std::ops::Range;
 use swtch_profile::Profile;
 use swtch_topology::Host;
-use tasks::{ApplicationTable, Objects, TaskTable};
+use tasks::{ApplicationTable, TaskTable};
 use toml::Spanned;
 
 /// A specification that has been read.
@@ -329,19 +329,6 @@ impl SpecDocument {
             Some((second, at)) => Err(Fault::new(at, format!("{second} stands beside {first}; {expected}"))),
             None => Ok(()),
         }
-    }
-
-    fn tasks(&self, machine: &Machine, file: &File) -> Result<Workload, Fault> {
-        let objects = Objects {
-            pipes: &self.pipes,
-            locks: &self.locks,
-            conditions: &self.conditions,
-            barriers: &self.barriers,
-            semaphores: &self.semaphores,
-            applications: &self.applications,
-            tasks: &self.tasks,
-        };
-        objects.build(machine, file)
     }
 }
 

@@ -62,6 +62,16 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
+    /// Time in tasks, refilling caches and looking at barriers among it, ns.
+    pub(crate) fn user_ns(&self) -> u64 {
+        self.run_ns + self.refill_ns + self.barrier_ns
+    }
+
+    /// Time in switches, spinning for locks among it, ns.
+    pub(crate) fn system_ns(&self) -> u64 {
+        self.switch_ns + self.spin_ns
+    }
+
     /// With its name, each use, in the order of tables.
     pub fn parts(&self) -> [(&'static str, u64); 7] {
         [

@@ -109,11 +109,14 @@ impl TraceWriter {
             tasks: Vec::new(),
             ended: BTreeSet::new(),
         };
-        let mut leaders = BTreeMap::new();
-        for (task, spec) in plan.setting.workload.tasks.iter().enumerate() {
-            let pid = *leaders.entry(spec.process).or_insert(tid(task));
-            recorder.tasks.push(NamedTask { name: spec.name.clone(), process: spec.process, pid });
-        }
+        let specs = &plan.setting.workload.tasks;
+        let leaders = leaders(specs);
+        let named = |spec: &TaskSpec| NamedTask {
+            name: spec.name.clone(),
+            process: spec.process,
+            pid: leaders[&spec.process],
+        };
+        recorder.tasks.extend(specs.iter().map(named));
         Ok(recorder)
     }
 
@@ -143,6 +146,10 @@ impl TraceWriter {
 
     fn pid(&self, task: usize) -> u32 {
         self.tasks.get(task).map_or_else(|| tid(task), |named| named.pid)
+    }
+
+    fn comm(&self, task: usize) -> String {
+        self.tasks.get(task).map_or_else(String::new, |named| named.name.clone())
     }
 
     pub(crate) fn switch(&mut self, event: SwitchEvent) {
@@ -179,17 +186,13 @@ impl TraceWriter {
     }
 
     pub(crate) fn fork(&mut self, at_ns: u64, parent: Option<usize>, child: usize) {
-        let comm = self.tasks.get(child).map_or_else(String::new, |named| named.name.clone());
-        let pid = self.pid(child);
         let parent_pid = parent.map_or(0, |parent| self.pid(parent));
         if parent.is_none() && at_ns == 0 {
+            let (pid, comm) = (self.pid(child), self.comm(child));
             let known = TaskInfo { tid: tid(child), pid, parent_pid: Some(0), comm, ..TaskInfo::default() };
             self.accumulator.follow(&known);
         } else {
-            let kind = LifeKind::Fork;
-            let tid = tid(child);
-            let life = Life { at_ns, tid, pid, parent_pid, comm, kernel_thread: false, group: None, kind };
-            self.take(&Event::Life(life));
+            self.life(at_ns, child, parent_pid, LifeKind::Fork);
         }
         // It comes into a queue; the waker of one that was forked is its parent.
         let (wakee_tid, waker_tid) = (tid(child), parent.map(tid));
@@ -198,9 +201,12 @@ impl TraceWriter {
 
     pub(crate) fn exit(&mut self, at_ns: u64, task: usize) {
         self.ended.insert(task);
-        let comm = self.tasks.get(task).map_or_else(String::new, |named| named.name.clone());
-        let (tid, pid, kind) = (tid(task), self.pid(task), LifeKind::Exit);
-        let life = Life { at_ns, tid, pid, parent_pid: 0, comm, kernel_thread: false, group: None, kind };
+        self.life(at_ns, task, 0, LifeKind::Exit);
+    }
+
+    fn life(&mut self, at_ns: u64, task: usize, parent_pid: u32, kind: LifeKind) {
+        let (tid, pid, comm) = (tid(task), self.pid(task), self.comm(task));
+        let life = Life { at_ns, tid, pid, parent_pid, comm, kernel_thread: false, group: None, kind };
         self.take(&Event::Life(life));
     }
 
@@ -233,12 +239,14 @@ impl TraceWriter {
     }
 }
 
+/// The first task of each process.
+fn leaders(specs: &[TaskSpec]) -> BTreeMap<u32, u32> {
+    specs.iter().enumerate().rev().map(|(task, spec)| (spec.process, tid(task))).collect()
+}
+
 /// Names and processes of all tasks, those that were forked among them, and what memory they use.
 fn name_all(tables: &mut Tables, specs: &[TaskSpec]) {
-    let mut leaders = BTreeMap::new();
-    for (task, spec) in specs.iter().enumerate() {
-        leaders.entry(spec.process).or_insert(tid(task));
-    }
+    let leaders = leaders(specs);
     for row in &mut tables.tasks {
         let Some(spec) = row.tid.checked_sub(FIRST_TID).and_then(|task| specs.get(task as usize)) else {
             continue;
@@ -256,8 +264,8 @@ fn add_cpu_times(tables: &mut Tables, machine: &Machine, stats: &RunStats) {
             continue;
         };
         row.idle_ns = times.idle_ns;
-        row.user_ns = Some(times.run_ns + times.refill_ns + times.barrier_ns);
-        row.system_ns = Some(times.switch_ns + times.spin_ns);
+        row.user_ns = Some(times.user_ns());
+        row.system_ns = Some(times.system_ns());
         row.irq_ns = Some(times.tick_ns);
     }
 }
@@ -269,8 +277,8 @@ fn fill(header: &mut Header, sums: Sums, stats: &RunStats) {
     totals.switch_cost_ns = Some(sums.cost_ns);
     let times = stats.times();
     totals.cpu_ns = CpuTime {
-        user: Some(times.run_ns + times.refill_ns + times.barrier_ns),
-        system: Some(times.switch_ns + times.spin_ns),
+        user: Some(times.user_ns()),
+        system: Some(times.system_ns()),
         irq: Some(times.tick_ns),
         idle: Some(times.idle_ns),
         ..CpuTime::default()

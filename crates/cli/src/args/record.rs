@@ -1,6 +1,6 @@
 //! Arguments of `swtch record`.
 
-use super::{JsonArgs, duration, price, size};
+use super::{JsonArgs, duration, size};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, conflicts_with = "profile")]
     pub(crate) no_profile: bool,
     /// Also print the cost in money, at this price a vCPU-hour, e.g. 0.05/vcpu-hour
-    #[arg(long, value_name = "PRICE", value_parser = price)]
+    #[arg(long, value_name = "PRICE")]
     pub(crate) price: Option<Price>,
     /// Print advice: what stands out, its evidence, and what to try
     #[arg(long)]

@@ -11,7 +11,7 @@ use super::placement;
 use crate::error::SimError;
 use crate::hook::Family;
 use crate::kernel::Kernel;
-use crate::policy::{Arrival, Balancing, Departure, Policy};
+use crate::policy::{Arrival, Departure, Policy};
 use estimate::{LEAST_SAMPLE_NS, SpeedupEstimate};
 use swtch_fairness::{Allocator, Cores, Guaranteed, Interval, Parameters, Policy as Rule, keep_least};
 
@@ -521,16 +521,8 @@ impl Policy for Asymmetric {
         Some(if is_ahead { ended_ns } else { ended_ns + slice_ns })
     }
 
-    fn wakeup_preempt(&mut self, _kernel: &mut Kernel, _cpu: usize, _current: usize, _woken: usize) -> bool {
-        false
-    }
-
     fn yield_task(&mut self, _kernel: &mut Kernel, cpu: usize, task: usize) {
         self.slots[cpu].yielded = Some(task as u32);
-    }
-
-    fn balancing(&self) -> Balancing {
-        Balancing::default()
     }
 
     fn timer_at(&self) -> Option<u64> {

@@ -7,7 +7,7 @@ use super::object::{Loaded, Object};
 use super::settings::{Program, Settings};
 use crate::hook::Family;
 use crate::kernel::Kernel;
-use crate::policy::{Arrival, Balancing, Departure, Policy};
+use crate::policy::{Arrival, Departure, Policy};
 use crate::prefetch::prefetch_line;
 
 /// The longest that the kernel's watchdog lets a runnable task wait (`SCX_WATCHDOG_MAX_TIMEOUT`), ns.
@@ -228,10 +228,6 @@ impl Policy for ScxPolicy {
 
     fn yield_task(&mut self, kernel: &mut Kernel, cpu: usize, task: usize) {
         self.with(kernel, cpu, None, |core| core.yield_now(task as u32));
-    }
-
-    fn balancing(&self) -> Balancing {
-        Balancing::default()
     }
 
     fn timer_at(&self) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! Tasks and what they meet at.
 
 use super::steps::{Names, Piece, parse};
-use super::{Fault, File};
+use super::{Fault, File, SpecDocument};
 use crate::machine::Machine;
 use crate::program::{Op, Program};
 use crate::workload::{Application, Barrier, Pipe, TaskSpec, Waiting, Workload};
@@ -11,7 +11,6 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 use swtch_units::CpuId;
 use toml::Spanned;
 
@@ -153,19 +152,9 @@ impl Text {
     }
 }
 
-/// Everything that a workload is made of.
-pub(super) struct Objects<'a> {
-    pub(super) pipes: &'a Pipes,
-    pub(super) locks: &'a [Spanned<String>],
-    pub(super) conditions: &'a [Spanned<String>],
-    pub(super) barriers: &'a Barriers,
-    pub(super) semaphores: &'a Semaphores,
-    pub(super) applications: &'a [Spanned<ApplicationTable>],
-    pub(super) tasks: &'a [Spanned<TaskTable>],
-}
-
-impl<'a> Objects<'a> {
-    pub(super) fn build(&self, machine: &Machine, file: &File) -> Result<Workload, Fault> {
+impl SpecDocument {
+    /// The workload of its tasks.
+    pub(super) fn tasks(&self, machine: &Machine, file: &File) -> Result<Workload, Fault> {
         let names = self.names()?;
         let mut workload = Workload {
             name: "tasks".to_owned(),
@@ -177,7 +166,7 @@ impl<'a> Objects<'a> {
         for pipe in self.pipes.values() {
             workload.pipes.push(made_pipe(pipe)?);
         }
-        for application in self.applications {
+        for application in &self.applications {
             let table = application.get_ref();
             let phase = Phase { speeds: table.speeds.clone(), speedup: table.speedup, work_ns: 0 };
             let speeds =
@@ -190,31 +179,28 @@ impl<'a> Objects<'a> {
             return Err(Fault::new(at, format!("{total} tasks; expected at most {MOST_TASKS}")));
         }
         let mut processes = BTreeMap::new();
-        for task in self.tasks {
+        for task in &self.tasks {
             self.add_task(&mut workload, task.get_ref(), machine, file, &names, &mut processes)?;
         }
         self.add_barriers(&mut workload)?;
         Ok(workload)
     }
 
-    fn names(&self) -> Result<Names<'a>, Fault> {
-        let listed = |names: &'a [Spanned<String>]| {
-            unique(names.iter().map(|name| (name.get_ref().as_str(), name.span())))
-        };
+    fn names(&self) -> Result<Names<'_>, Fault> {
         let tasks = self.tasks.iter().map(|task| &task.get_ref().name);
         let applications = self.applications.iter().map(|application| &application.get_ref().name);
         Ok(Names {
             pipes: self.pipes.keys().map(String::as_str).zip(0..).collect(),
-            locks: listed(self.locks)?,
-            conditions: listed(self.conditions)?,
+            locks: unique(&self.locks)?,
+            conditions: unique(&self.conditions)?,
             barriers: self.barriers.keys().map(String::as_str).zip(0..).collect(),
             semaphores: self.semaphores.keys().map(String::as_str).zip(0..).collect(),
-            templates: unique(tasks.map(|name| (name.get_ref().as_str(), name.span())))?,
-            applications: unique(applications.map(|name| (name.get_ref().as_str(), name.span())))?,
+            templates: unique(tasks)?,
+            applications: unique(applications)?,
         })
     }
 
-    fn add_task(
+    fn add_task<'a>(
         &self,
         workload: &mut Workload,
         task: &'a TaskTable,
@@ -301,11 +287,12 @@ fn made_pipe(table: &Spanned<PipeTable>) -> Result<Pipe, Fault> {
 }
 
 /// Names and their places; each may be given once.
-fn unique<'a>(names: impl Iterator<Item = (&'a str, Range<usize>)>) -> Result<BTreeMap<&'a str, u32>, Fault> {
+fn unique<'a>(names: impl IntoIterator<Item = &'a Spanned<String>>) -> Result<BTreeMap<&'a str, u32>, Fault> {
     let mut known = BTreeMap::new();
-    for (place, (name, at)) in names.enumerate() {
-        if known.insert(name, place as u32).is_some() {
-            return Err(Fault::new(at, format!("\"{name}\" is there already; expected a name of its own")));
+    for (place, name) in (0..).zip(names) {
+        if known.insert(name.get_ref().as_str(), place).is_some() {
+            let problem = format!("\"{}\" is there already; expected a name of its own", name.get_ref());
+            return Err(Fault::new(name.span(), problem));
         }
     }
     Ok(known)

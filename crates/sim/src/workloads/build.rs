@@ -5,6 +5,27 @@ use crate::error::SimError;
 use crate::program::{Op, Program};
 use crate::workload::{Pipe, TaskSpec, Workload};
 
+/// A struct of parameters as a specification has them, with the default of each behind its type.
+macro_rules! with_defaults {
+    ($(#[$about:meta])* pub struct $Name:ident {
+        $($(#[$meta:meta])* pub $field:ident: $Type:ty = $default:expr,)+
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $Name {
+            $($(#[$meta])* pub $field: $Type,)+
+        }
+
+        impl Default for $Name {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+    };
+}
+pub(super) use with_defaults;
+
 impl Transport {
     /// An empty one.
     pub(crate) fn pipe(self) -> Pipe {
@@ -57,12 +78,12 @@ impl Workload {
     }
 }
 
-/// Refuses a count of zero.
-pub(super) fn at_least_one(workload: &str, what: &str, count: u32) -> Result<(), SimError> {
-    if count > 0 {
-        return Ok(());
+/// Refuses counts of zero.
+pub(super) fn at_least_one(workload: &str, counts: &[(&str, u32)]) -> Result<(), SimError> {
+    match counts.iter().find(|(_, count)| *count == 0) {
+        None => Ok(()),
+        Some((what, _)) => Err(SimError::of_workload(workload, format!("{what} is 0; expected at least 1"))),
     }
-    Err(SimError::of_workload(workload, format!("{what} is 0; expected at least 1")))
 }
 
 /// Refuses more tasks than anybody means.

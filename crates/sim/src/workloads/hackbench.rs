@@ -1,59 +1,43 @@
 //! `hackbench`: groups in which every sender writes to every receiver.
 
-use super::build::{at_least_one, at_most, repeat};
+use super::build::{at_least_one, at_most, repeat, with_defaults};
 use super::{Tasks, Transport};
 use crate::error::SimError;
 use crate::program::{Op, Program};
 use crate::workload::Workload;
-use serde::{Deserialize, Serialize};
 
-/// `perf bench sched messaging` (tools/perf/bench/sched-messaging.c, Linux 6.18), whose defaults these are: in each group, every receiver
-/// reads a channel of its own into which all senders write; each sender writes one message to each receiver in turn, `loops` times.
-///
-/// The run begins where the program starts its clock: all tasks have been made. With `from_start` it begins before: the program's own task
-/// makes the others, which tell it that they are there and wait until it lets all of them go.
-///
-/// ```
-/// use swtch_sim::workloads::Hackbench;
-///
-/// let workload = Hackbench { groups: 2, ..Hackbench::default() }.build()?;
-/// assert_eq!((workload.tasks.len(), workload.pipes.len()), (80, 40));
-/// # Ok::<(), swtch_sim::SimError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Hackbench {
-    /// Groups.
-    pub groups: u32,
-    /// Senders of a group, and receivers of a group.
-    pub pairs: u32,
-    /// How often a sender writes to all receivers.
-    pub loops: u32,
-    /// Length of a message, bytes.
-    pub message_bytes: u32,
-    /// Processes or threads.
-    pub tasks: Tasks,
-    /// Sockets or pipes.
-    pub channel: Transport,
-    /// Whether the making of the tasks belongs to it.
-    pub from_start: bool,
-    /// Memory that a task uses between switches, bytes.
-    #[serde(deserialize_with = "crate::quantity::bytes")]
-    pub working_set_bytes: u64,
-}
-
-impl Default for Hackbench {
-    fn default() -> Self {
-        Self {
-            groups: 10,
-            pairs: 20,
-            loops: 100,
-            message_bytes: 100,
-            tasks: Tasks::Processes,
-            channel: Transport::Socket,
-            from_start: false,
-            working_set_bytes: 0,
-        }
+with_defaults! {
+    /// `perf bench sched messaging` (tools/perf/bench/sched-messaging.c, Linux 6.18), whose defaults these are: in each group, every receiver
+    /// reads a channel of its own into which all senders write; each sender writes one message to each receiver in turn, `loops` times.
+    ///
+    /// The run begins where the program starts its clock: all tasks have been made. With `from_start` it begins before: the program's own task
+    /// makes the others, which tell it that they are there and wait until it lets all of them go.
+    ///
+    /// ```
+    /// use swtch_sim::workloads::Hackbench;
+    ///
+    /// let workload = Hackbench { groups: 2, ..Hackbench::default() }.build()?;
+    /// assert_eq!((workload.tasks.len(), workload.pipes.len()), (80, 40));
+    /// # Ok::<(), swtch_sim::SimError>(())
+    /// ```
+    pub struct Hackbench {
+        /// Groups.
+        pub groups: u32 = 10,
+        /// Senders of a group, and receivers of a group.
+        pub pairs: u32 = 20,
+        /// How often a sender writes to all receivers.
+        pub loops: u32 = 100,
+        /// Length of a message, bytes.
+        pub message_bytes: u32 = 100,
+        /// Processes or threads.
+        pub tasks: Tasks = Tasks::Processes,
+        /// Sockets or pipes.
+        pub channel: Transport = Transport::Socket,
+        /// Whether the making of the tasks belongs to it.
+        pub from_start: bool = false,
+        /// Memory that a task uses between switches, bytes.
+        #[serde(deserialize_with = "crate::quantity::bytes")]
+        pub working_set_bytes: u64 = 0,
     }
 }
 
@@ -65,14 +49,9 @@ impl Hackbench {
     /// # Errors
     /// When a count is zero or there are too many tasks.
     pub fn build(&self) -> Result<Workload, SimError> {
-        for (what, count) in [
-            ("groups", self.groups),
-            ("pairs", self.pairs),
-            ("loops", self.loops),
-            ("message_bytes", self.message_bytes),
-        ] {
-            at_least_one(NAME, what, count)?;
-        }
+        let counts = [("groups", self.groups), ("pairs", self.pairs), ("loops", self.loops)];
+        at_least_one(NAME, &counts)?;
+        at_least_one(NAME, &[("message_bytes", self.message_bytes)])?;
         at_most(NAME, u64::from(self.groups) * u64::from(self.pairs) * 2)?;
         let Some(received) = self.loops.checked_mul(self.pairs) else {
             return Err(SimError::of_workload(

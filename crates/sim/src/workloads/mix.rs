@@ -1,7 +1,7 @@
 //! `mix`: applications that run at speeds of their own on each kind of core.
 
 use super::Tasks;
-use super::build::{at_least_one, at_most, repeat};
+use super::build::{at_least_one, at_most, repeat, with_defaults};
 use crate::error::SimError;
 use crate::machine::{Machine, REFERENCE_SPEED};
 use crate::program::Op;
@@ -23,42 +23,27 @@ pub struct Mix {
     pub repeat: bool,
 }
 
-/// One of them. Its speeds are those of [`phases`](Self::phases) in turn; without phases, its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct MixApplication {
-    /// Its name.
-    pub name: String,
-    /// Its tasks; each does all of the work.
-    pub tasks: u32,
-    /// Work per ns by kind of core, in the order of the machine's kinds, 1024 for the reference.
-    pub speeds: Vec<u32>,
-    /// Instead, on a machine with two kinds: how many times as fast it is on the first as on the second.
-    pub speedup: Option<f64>,
-    /// Its work, ns at speed 1024.
-    #[serde(deserialize_with = "crate::quantity::ns")]
-    pub work_ns: u64,
-    /// Phases with speeds and work of their own, one after the other.
-    pub phases: Vec<Phase>,
-    /// Its nice value.
-    pub nice: i8,
-    /// Memory that a task uses between switches, bytes.
-    #[serde(deserialize_with = "crate::quantity::bytes")]
-    pub working_set_bytes: u64,
-}
-
-impl Default for MixApplication {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            tasks: 1,
-            speeds: Vec::new(),
-            speedup: None,
-            work_ns: DEFAULT_WORK_NS,
-            phases: Vec::new(),
-            nice: 0,
-            working_set_bytes: 0,
-        }
+with_defaults! {
+    /// One of them. Its speeds are those of [`phases`](Self::phases) in turn; without phases, its own.
+    pub struct MixApplication {
+        /// Its name.
+        pub name: String = String::new(),
+        /// Its tasks; each does all of the work.
+        pub tasks: u32 = 1,
+        /// Work per ns by kind of core, in the order of the machine's kinds, 1024 for the reference.
+        pub speeds: Vec<u32> = Vec::new(),
+        /// Instead, on a machine with two kinds: how many times as fast it is on the first as on the second.
+        pub speedup: Option<f64> = None,
+        /// Its work, ns at speed 1024.
+        #[serde(deserialize_with = "crate::quantity::ns")]
+        pub work_ns: u64 = DEFAULT_WORK_NS,
+        /// Phases with speeds and work of their own, one after the other.
+        pub phases: Vec<Phase> = Vec::new(),
+        /// Its nice value.
+        pub nice: i8 = 0,
+        /// Memory that a task uses between switches, bytes.
+        #[serde(deserialize_with = "crate::quantity::bytes")]
+        pub working_set_bytes: u64 = 0,
     }
 }
 
@@ -84,11 +69,11 @@ impl Mix {
     /// When there is no application, or speeds do not fit the machine's kinds of core.
     pub fn build(&self, machine: &Machine) -> Result<Workload, SimError> {
         const NAME: &str = "mix";
-        at_least_one(NAME, "the number of applications", self.applications.len() as u32)?;
+        at_least_one(NAME, &[("the number of applications", self.applications.len() as u32)])?;
         at_most(NAME, self.applications.iter().map(|application| u64::from(application.tasks)).sum())?;
         let mut workload = Workload { name: NAME.to_owned(), ..Workload::default() };
         for application in &self.applications {
-            at_least_one(NAME, &format!("tasks of {}", application.name), application.tasks)?;
+            at_least_one(NAME, &[(&format!("tasks of {}", application.name), application.tasks)])?;
             if !(-20..=19).contains(&application.nice) {
                 let problem =
                     format!("nice of {} is {}; expected -20 to 19", application.name, application.nice);

@@ -1,11 +1,10 @@
 //! `npb`: the NAS Parallel Benchmarks as their threads' meetings.
 
 use super::Tasks;
-use super::build::{at_least_one, at_most, repeat};
+use super::build::{at_least_one, at_most, repeat, with_defaults};
 use crate::error::SimError;
 use crate::program::Op;
 use crate::workload::{Barrier, Waiting, Workload};
-use serde::{Deserialize, Serialize};
 use swtch_units::words;
 
 /// The threads at which the run times in [`NpbProgram::facts`] were taken.
@@ -39,49 +38,35 @@ words! {
     }
 }
 
-/// Threads that compute and meet, over and over: the work between two meetings is shared evenly among however many threads there are.
-///
-/// What is not here: `is` allocates and sums tables whose size grows with the threads, which is why it takes minutes at 3,200.
-///
-/// ```
-/// use swtch_sim::workloads::npb::{Npb, NpbProgram};
-///
-/// let npb = Npb { program: NpbProgram::Cg, threads: 200, ..Npb::default() };
-/// // 218 ms / 2,111 meetings, of which a thread does a quarter of a core's.
-/// assert_eq!(npb.interval_work_ns(), 25_817);
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Npb {
-    /// The program.
-    pub program: NpbProgram,
-    /// Its threads.
-    pub threads: u32,
-    /// The part of the run that is simulated: fewer meetings, at the same rate.
-    pub scale: f64,
-    /// By how much the work of one thread between two meetings differs from another's at most, in per cent.
-    pub imbalance_percent: u32,
-    /// Meetings in a row that make one barrier: a runtime whose threads meet in a tree, a few at a time, needs one for each level, up and
-    /// down again.
-    pub rounds: u32,
-    /// How threads wait: `spin-yield`, `spin` or `block`.
-    pub waiting: Waiting,
-    /// Memory that a thread uses between switches, bytes.
-    #[serde(deserialize_with = "crate::quantity::bytes")]
-    pub working_set_bytes: u64,
-}
-
-impl Default for Npb {
-    fn default() -> Self {
-        Self {
-            program: NpbProgram::Cg,
-            threads: 200,
-            scale: 1.0,
-            imbalance_percent: 0,
-            rounds: 1,
-            waiting: Waiting::SpinYield,
-            working_set_bytes: 0,
-        }
+with_defaults! {
+    /// Threads that compute and meet, over and over: the work between two meetings is shared evenly among however many threads there are.
+    ///
+    /// What is not here: `is` allocates and sums tables whose size grows with the threads, which is why it takes minutes at 3,200.
+    ///
+    /// ```
+    /// use swtch_sim::workloads::npb::{Npb, NpbProgram};
+    ///
+    /// let npb = Npb { program: NpbProgram::Cg, threads: 200, ..Npb::default() };
+    /// // 218 ms / 2,111 meetings, of which a thread does a quarter of a core's.
+    /// assert_eq!(npb.interval_work_ns(), 25_817);
+    /// ```
+    pub struct Npb {
+        /// The program.
+        pub program: NpbProgram = NpbProgram::Cg,
+        /// Its threads.
+        pub threads: u32 = 200,
+        /// The part of the run that is simulated: fewer meetings, at the same rate.
+        pub scale: f64 = 1.0,
+        /// By how much the work of one thread between two meetings differs from another's at most, in per cent.
+        pub imbalance_percent: u32 = 0,
+        /// Meetings in a row that make one barrier: a runtime whose threads meet in a tree, a few at a time, needs one for each level, up and
+        /// down again.
+        pub rounds: u32 = 1,
+        /// How threads wait: `spin-yield`, `spin` or `block`.
+        pub waiting: Waiting = Waiting::SpinYield,
+        /// Memory that a thread uses between switches, bytes.
+        #[serde(deserialize_with = "crate::quantity::bytes")]
+        pub working_set_bytes: u64 = 0,
     }
 }
 
@@ -105,8 +90,7 @@ impl Npb {
     /// When a figure is out of range.
     pub fn build(&self) -> Result<Workload, SimError> {
         let name = format!("npb-{}", self.program.name());
-        at_least_one(&name, "threads", self.threads)?;
-        at_least_one(&name, "rounds", self.rounds)?;
+        at_least_one(&name, &[("threads", self.threads), ("rounds", self.rounds)])?;
         at_most(&name, u64::from(self.rounds))?;
         at_most(&name, u64::from(self.threads))?;
         if !(self.scale > 0.0 && self.scale <= 1_000.0) {

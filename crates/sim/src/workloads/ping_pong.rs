@@ -1,46 +1,31 @@
 //! `ping-pong`: pairs of tasks that send a message back and forth.
 
-use super::build::{at_least_one, at_most, repeat};
+use super::build::{at_least_one, at_most, repeat, with_defaults};
 use super::{Tasks, Transport};
 use crate::error::SimError;
 use crate::program::Op;
 use crate::workload::Workload;
-use serde::{Deserialize, Serialize};
 
-/// `perf bench sched pipe` (tools/perf/bench/sched-pipe.c, Linux 6.18), with several pairs if wanted; each round trip is a request of the
-/// first task of the pair.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PingPong {
-    /// Pairs of tasks.
-    pub pairs: u32,
-    /// Round trips of each pair.
-    pub loops: u32,
-    /// Length of a message, bytes.
-    pub message_bytes: u32,
-    /// Work of each task between receiving and sending, ns.
-    #[serde(deserialize_with = "crate::quantity::ns")]
-    pub work_ns: u64,
-    /// Processes or threads.
-    pub tasks: Tasks,
-    /// Pipes or sockets.
-    pub channel: Transport,
-    /// Memory that a task uses between switches, bytes.
-    #[serde(deserialize_with = "crate::quantity::bytes")]
-    pub working_set_bytes: u64,
-}
-
-impl Default for PingPong {
-    fn default() -> Self {
-        Self {
-            pairs: 1,
-            loops: 1_000_000,
-            message_bytes: 4,
-            work_ns: 0,
-            tasks: Tasks::Processes,
-            channel: Transport::Pipe,
-            working_set_bytes: 0,
-        }
+with_defaults! {
+    /// `perf bench sched pipe` (tools/perf/bench/sched-pipe.c, Linux 6.18), with several pairs if wanted; each round trip is a request of the
+    /// first task of the pair.
+    pub struct PingPong {
+        /// Pairs of tasks.
+        pub pairs: u32 = 1,
+        /// Round trips of each pair.
+        pub loops: u32 = 1_000_000,
+        /// Length of a message, bytes.
+        pub message_bytes: u32 = 4,
+        /// Work of each task between receiving and sending, ns.
+        #[serde(deserialize_with = "crate::quantity::ns")]
+        pub work_ns: u64 = 0,
+        /// Processes or threads.
+        pub tasks: Tasks = Tasks::Processes,
+        /// Pipes or sockets.
+        pub channel: Transport = Transport::Pipe,
+        /// Memory that a task uses between switches, bytes.
+        #[serde(deserialize_with = "crate::quantity::bytes")]
+        pub working_set_bytes: u64 = 0,
     }
 }
 
@@ -52,9 +37,7 @@ impl PingPong {
     pub fn build(&self) -> Result<Workload, SimError> {
         const NAME: &str = "ping-pong";
         let counts = [("pairs", self.pairs), ("loops", self.loops), ("message_bytes", self.message_bytes)];
-        for (what, count) in counts {
-            at_least_one(NAME, what, count)?;
-        }
+        at_least_one(NAME, &counts)?;
         at_most(NAME, u64::from(self.pairs) * 2)?;
         if self.message_bytes > 4096 {
             let problem = format!("message_bytes is {}; expected at most 4096", self.message_bytes);

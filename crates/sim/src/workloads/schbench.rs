@@ -1,51 +1,36 @@
 //! `schbench`: message threads that hand requests to workers.
 
 use super::Tasks;
-use super::build::{at_least_one, at_most, repeat};
+use super::build::{at_least_one, at_most, repeat, with_defaults};
 use crate::error::SimError;
 use crate::program::Op;
 use crate::workload::Workload;
-use serde::{Deserialize, Serialize};
 
-/// The shape of Chris Mason's schbench: a worker tells its message thread that it is free and waits; the message thread wakes the worker
-/// that has waited longest; the worker computes, and thinks before it asks again. The time from telling to the end of the computing is a
-/// request's.
-///
-/// The defaults are this project's choice, of the size of a short request to a server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Schbench {
-    /// Message threads.
-    pub message_threads: u32,
-    /// Workers of each message thread.
-    pub workers: u32,
-    /// Requests of each worker.
-    pub requests: u32,
-    /// Work of a request, ns.
-    #[serde(deserialize_with = "crate::quantity::ns")]
-    pub work_ns: u64,
-    /// Work of the message thread for a request, ns.
-    #[serde(deserialize_with = "crate::quantity::ns")]
-    pub message_work_ns: u64,
-    /// Time that a worker sleeps between requests, ns.
-    #[serde(deserialize_with = "crate::quantity::ns")]
-    pub think_ns: u64,
-    /// Memory that a worker uses for a request, bytes.
-    #[serde(deserialize_with = "crate::quantity::bytes")]
-    pub working_set_bytes: u64,
-}
-
-impl Default for Schbench {
-    fn default() -> Self {
-        Self {
-            message_threads: 1,
-            workers: 16,
-            requests: 1_000,
-            work_ns: 500_000,
-            message_work_ns: 1_000,
-            think_ns: 100_000,
-            working_set_bytes: 256 << 10,
-        }
+with_defaults! {
+    /// The shape of Chris Mason's schbench: a worker tells its message thread that it is free and waits; the message thread wakes the worker
+    /// that has waited longest; the worker computes, and thinks before it asks again. The time from telling to the end of the computing is a
+    /// request's.
+    ///
+    /// The defaults are this project's choice, of the size of a short request to a server.
+    pub struct Schbench {
+        /// Message threads.
+        pub message_threads: u32 = 1,
+        /// Workers of each message thread.
+        pub workers: u32 = 16,
+        /// Requests of each worker.
+        pub requests: u32 = 1_000,
+        /// Work of a request, ns.
+        #[serde(deserialize_with = "crate::quantity::ns")]
+        pub work_ns: u64 = 500_000,
+        /// Work of the message thread for a request, ns.
+        #[serde(deserialize_with = "crate::quantity::ns")]
+        pub message_work_ns: u64 = 1_000,
+        /// Time that a worker sleeps between requests, ns.
+        #[serde(deserialize_with = "crate::quantity::ns")]
+        pub think_ns: u64 = 100_000,
+        /// Memory that a worker uses for a request, bytes.
+        #[serde(deserialize_with = "crate::quantity::bytes")]
+        pub working_set_bytes: u64 = 256 << 10,
     }
 }
 
@@ -61,9 +46,7 @@ impl Schbench {
             ("workers", self.workers),
             ("requests", self.requests),
         ];
-        for (what, count) in counts {
-            at_least_one(NAME, what, count)?;
-        }
+        at_least_one(NAME, &counts)?;
         at_most(NAME, u64::from(self.message_threads) * (u64::from(self.workers) + 1))?;
         let Some(messages) = self.requests.checked_mul(self.workers) else {
             return Err(SimError::of_workload(NAME, "requests times workers is more than 4,294,967,295"));

@@ -1,31 +1,24 @@
 //! `spin`: tasks that only compute.
 
 use super::Tasks;
-use super::build::{at_least_one, at_most, repeat};
+use super::build::{at_least_one, at_most, repeat, with_defaults};
 use crate::error::SimError;
 use crate::program::Op;
 use crate::workload::Workload;
-use serde::{Deserialize, Serialize};
 
-/// Tasks that only compute: what shares and slices are seen by.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Spin {
-    /// How many.
-    pub tasks: u32,
-    /// Work of each, ns; 0: without end, for runs that have a duration.
-    #[serde(deserialize_with = "crate::quantity::ns")]
-    pub work_ns: u64,
-    /// Nice values, given to the tasks in turn; empty: all 0.
-    pub nice: Vec<i8>,
-    /// Memory that a task uses between switches, bytes.
-    #[serde(deserialize_with = "crate::quantity::bytes")]
-    pub working_set_bytes: u64,
-}
-
-impl Default for Spin {
-    fn default() -> Self {
-        Self { tasks: 8, work_ns: 1_000_000_000, nice: Vec::new(), working_set_bytes: 0 }
+with_defaults! {
+    /// Tasks that only compute: what shares and slices are seen by.
+    pub struct Spin {
+        /// How many.
+        pub tasks: u32 = 8,
+        /// Work of each, ns; 0: without end, for runs that have a duration.
+        #[serde(deserialize_with = "crate::quantity::ns")]
+        pub work_ns: u64 = 1_000_000_000,
+        /// Nice values, given to the tasks in turn; empty: all 0.
+        pub nice: Vec<i8> = Vec::new(),
+        /// Memory that a task uses between switches, bytes.
+        #[serde(deserialize_with = "crate::quantity::bytes")]
+        pub working_set_bytes: u64 = 0,
     }
 }
 
@@ -36,7 +29,7 @@ impl Spin {
     /// When there is no task, there are too many, or a nice value is not -20 to 19.
     pub fn build(&self) -> Result<Workload, SimError> {
         const NAME: &str = "spin";
-        at_least_one(NAME, "tasks", self.tasks)?;
+        at_least_one(NAME, &[("tasks", self.tasks)])?;
         at_most(NAME, u64::from(self.tasks))?;
         if let Some(nice) = self.nice.iter().find(|nice| !(-20..=19).contains(*nice)) {
             return Err(SimError::of_workload(NAME, format!("nice is {nice}; expected -20 to 19")));

@@ -33,6 +33,7 @@ const READ_ELSEWHERE: [&str; 7] = ["loop", "instance", "delay", "cpus", "priorit
 /// The tables in the making.
 pub(super) struct Converter<'a> {
     machine: &'a Machine,
+    file: &'a File,
     pub(super) names: Objects,
     pub(super) task_names: Vec<String>,
     /// Names that somebody resumes.
@@ -103,6 +104,7 @@ pub(super) fn convert(json: &Json, machine: &Machine, file: &File) -> Result<RtA
     }
     let mut converter = Converter {
         machine,
+        file,
         names: Objects::default(),
         task_names: tasks.iter().map(|task| task.key.clone()).collect(),
         resumed,
@@ -112,14 +114,14 @@ pub(super) fn convert(json: &Json, machine: &Machine, file: &File) -> Result<RtA
         timer_users: BTreeMap::new(),
     };
     for entry in root.iter().filter(|entry| !["tasks", "global", "resources"].contains(&entry.key.as_str())) {
-        converter.left_out(&entry.key, file, entry.at);
+        converter.left_out(&entry.key, entry.at);
     }
     let mut workload = Workload { name: "rt-app".to_owned(), ..Workload::default() };
     if let Some(global) = find(root, "global") {
-        converter.global(object(global, "global")?, &mut workload, file)?;
+        converter.global(object(global, "global")?, &mut workload)?;
     }
     for task in tasks {
-        converter.task(task, &mut workload, file)?;
+        converter.task(task, &mut workload)?;
     }
     if workload.tasks.is_empty() {
         return Err(json.fault("no task has an instance; expected one to begin with"));
@@ -145,8 +147,9 @@ impl Converter<'_> {
         }
     }
 
-    fn left_out(&mut self, key: &str, file: &File, at: usize) {
-        self.assume(key, "left out", &format!("{}: it is not simulated", file.place(at)));
+    fn left_out(&mut self, key: &str, at: usize) {
+        let place = self.file.place(at);
+        self.assume(key, "left out", &format!("{place}: it is not simulated"));
     }
 
     pub(super) fn has_slow_cores(&self) -> bool {
@@ -169,7 +172,7 @@ impl Converter<'_> {
         }
     }
 
-    fn global(&mut self, entries: &[Entry], workload: &mut Workload, file: &File) -> Result<(), Fault> {
+    fn global(&mut self, entries: &[Entry], workload: &mut Workload) -> Result<(), Fault> {
         for entry in entries {
             match (entry.key.as_str(), &entry.value.value) {
                 ("duration", JsonValue::Integer(seconds)) => {
@@ -199,13 +202,13 @@ impl Converter<'_> {
                 }
                 ("pi_enabled", _) => {}
                 (key, _) if OF_NO_CONCERN.contains(&key) => {}
-                (key, _) => self.left_out(key, file, entry.at),
+                (key, _) => self.left_out(key, entry.at),
             }
         }
         Ok(())
     }
 
-    fn task(&mut self, task: &Entry, workload: &mut Workload, file: &File) -> Result<(), Fault> {
+    fn task(&mut self, task: &Entry, workload: &mut Workload) -> Result<(), Fault> {
         let entries = object(&task.value, &task.key)?;
         let instances = integer(entries, "instance")?.unwrap_or(1);
         let known = workload.tasks.len() as u64;
@@ -229,17 +232,17 @@ impl Converter<'_> {
         match phases {
             Some(phases) => {
                 for entry in entries.iter().filter(|entry| event_of(entry).is_some()) {
-                    self.left_out(&format!("{} beside phases", entry.key), file, entry.at);
+                    self.left_out(&format!("{} beside phases", entry.key), entry.at);
                 }
                 let to = part.ops.len();
                 for phase in phases {
                     let inner = object(&phase.value, &phase.key)?;
                     let times = integer(inner, "loop")?.unwrap_or(1);
-                    self.phase(&mut part, inner, times, 1, false, file)?;
+                    self.phase(&mut part, inner, times, 1, false)?;
                 }
                 go_round(&mut part.ops, to, times.unwrap_or(-1), 0);
             }
-            None => self.phase(&mut part, entries, times.unwrap_or(-1), 0, true, file)?,
+            None => self.phase(&mut part, entries, times.unwrap_or(-1), 0, true)?,
         }
         if part.ops.is_empty() {
             return Err(task
@@ -247,7 +250,7 @@ impl Converter<'_> {
                 .fault(format!("task \"{}\" has no events; expected at least one", task.key)));
         }
         let (ops, working_set_bytes) = (part.ops, part.working_set_bytes);
-        let mut spec = self.spec(task, entries, file)?;
+        let mut spec = self.spec(task, entries)?;
         spec.program = workload.add_program(ops);
         spec.working_set_bytes = working_set_bytes;
         for instance in 0..instances {
@@ -259,7 +262,7 @@ impl Converter<'_> {
     }
 
     /// What a task is: all of them are threads of rt-app.
-    fn spec(&mut self, task: &Entry, entries: &[Entry], file: &File) -> Result<TaskSpec, Fault> {
+    fn spec(&mut self, task: &Entry, entries: &[Entry]) -> Result<TaskSpec, Fault> {
         let mut spec = TaskSpec { name: task.key.clone(), ..TaskSpec::default() };
         spec.start_ns =
             integer(entries, "delay")?.map_or(0, |us| u64::try_from(us).unwrap_or(0).saturating_mul(1_000));
@@ -276,7 +279,7 @@ impl Converter<'_> {
             }
             "SCHED_DEADLINE" => {
                 let at = find(entries, "policy").map_or(task.at, |json| json.at);
-                self.left_out("SCHED_DEADLINE", file, at);
+                self.left_out("SCHED_DEADLINE", at);
             }
             "SCHED_IDLE" => {
                 spec.nice = 19;
@@ -315,7 +318,6 @@ impl Converter<'_> {
         times: i64,
         counter: u8,
         is_task: bool,
-        file: &File,
     ) -> Result<(), Fault> {
         let to = part.ops.len();
         for entry in entries {
@@ -324,7 +326,7 @@ impl Converter<'_> {
             } else if !is_task && entry.key != "loop"
                 || is_task && !READ_ELSEWHERE.contains(&entry.key.as_str())
             {
-                self.left_out(&entry.key, file, entry.at);
+                self.left_out(&entry.key, entry.at);
             }
         }
         if part.ops.len() == to {
@@ -371,7 +373,7 @@ fn object<'a>(json: &'a Json, what: &str) -> Result<&'a [Entry], Fault> {
 }
 
 /// The value of a key; of several, the last one, as JSON has it.
-fn find<'a>(entries: &'a [Entry], key: &str) -> Option<&'a Json> {
+pub(super) fn find<'a>(entries: &'a [Entry], key: &str) -> Option<&'a Json> {
     entries.iter().rev().find(|entry| entry.key == key).map(|entry| &entry.value)
 }
 

@@ -1,6 +1,6 @@
 //! The events of a phase.
 
-use super::convert::{Converter, TaskPart};
+use super::convert::{Converter, TaskPart, find};
 use super::json::{Entry, Json, JsonValue};
 use crate::program::Op;
 use crate::spec::Fault;
@@ -15,7 +15,7 @@ const CHASE_NS: u64 = 80;
 /// A key and value of an event's object.
 fn member<'a>(json: &'a Json, key: &str) -> Option<&'a Json> {
     let JsonValue::Object(entries) = &json.value else { return None };
-    entries.iter().rev().find(|entry| entry.key == key).map(|entry| &entry.value)
+    find(entries, key)
 }
 
 impl Converter<'_> {
