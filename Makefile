@@ -4,7 +4,7 @@
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup report check test build bench wheel book clean
+.PHONY: help setup report check test build bench wheel dist book clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\): .*## /make \1\t/p' Makefile | expand -t 14
@@ -15,9 +15,10 @@ setup:  ## install what building and testing need (on Debian), and nothing that 
 report:  ## measure this machine for ten seconds and write report.html
 	@tools/setup report
 	cargo build --release --locked --workspace --bin swtch
-	target/release/swtch measure --quick --out profile.json
-	target/release/swtch report profile.json -o report.html
-	@echo "The report is $(CURDIR)/report.html"
+	target/release/swtch measure --quick
+	target/release/swtch report -o report.html
+	@echo "The report is $(CURDIR)/report.html, and the measurement is this machine's Profile."
+	@echo "The command is $(CURDIR)/target/release/swtch; to have it on PATH: export PATH=\"\$$PATH:$(CURDIR)/target/release\""
 
 check:  ## what to run before every commit: formats, lints, unit tests, quick tests of the command
 	@tools/setup test
@@ -36,8 +37,12 @@ bench:  ## run the full benchmarks
 	cargo --locked xtask bench
 
 wheel:  ## build the Python wheel into target/wheels
-	@tools/setup test
+	@tools/setup wheel
 	cargo --locked xtask wheel
+
+dist:  ## build what users install (static programs, .deb, wheels, image; x86-64 and aarch64) into dist/
+	@tools/setup dist
+	cargo --locked xtask dist
 
 book:  ## build the book into target/book
 	@tools/setup book

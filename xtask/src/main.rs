@@ -10,6 +10,7 @@ mod cargo_test_output;
 mod check_list;
 mod circles;
 mod dependency_list;
+mod dist;
 mod features;
 mod imports;
 mod junit;
@@ -34,6 +35,7 @@ cargo xtask test [STEP...]   every check and test, or those named, with one clos
 cargo xtask check            what is run before every commit: formats, lints, unit tests, quick tests of the command
 cargo xtask bench            the full benchmarks
 cargo xtask wheel            the Python wheel, into target/wheels
+cargo xtask dist [--arch ARCH] [--dev] [KIND...]   what users install, into dist/: static, deb, wheel, image
 cargo xtask book             the book, into target/book
 cargo xtask language         lowers the counts in xtask/language-debt.txt to what is left
 cargo xtask levels           the table of levels: a crate imports crates of lower levels only
@@ -63,6 +65,7 @@ fn run() -> Result<bool> {
         "check" => Ok(steps::check()),
         "bench" => bench::bench(),
         "wheel" => wheel::wheel(),
+        "dist" => dist::dist(rest),
         "book" => book::book(),
         "language" => language::lower_debt().map(|()| true),
         "levels" => {

@@ -7,6 +7,8 @@ use std::process::Command;
 
 pub(crate) const PYTHON: &str = ".venv/bin/python";
 const WHEELS: &str = "target/wheels";
+/// The programs that a wheel carries.
+pub(crate) const PROGRAMS: [&str; 4] = ["swtch", "scx_flsched", "scx_fair", "scx_global_fifo"];
 /// What a wheel carries here is installed as a command (PEP 427, the data directory).
 const SCRIPTS: &str = "python/swtch.data/scripts";
 
@@ -20,7 +22,9 @@ pub(crate) fn wheel() -> Result<bool> {
     if !Path::new("pyproject.toml").is_file() {
         bail!("there is no pyproject.toml, so there is no wheel to build");
     }
-    let outcome = build(&["build", "--release", "--workspace", "--bin", "swtch"])?;
+    let mut command = vec!["build", "--release", "--workspace"];
+    command.extend(PROGRAMS.iter().flat_map(|name| ["--bin", name]));
+    let outcome = build(&command)?;
     if outcome.succeeded {
         println!("The wheel is {}", built()?.display());
     }
@@ -35,26 +39,32 @@ pub(crate) fn build(command: &[&str]) -> Result<Outcome> {
     if !command.succeeded {
         return Ok(command);
     }
-    carry_command()?;
-    carry_functions()?;
+    let programs = PROGRAMS.map(|name| Path::new("target/release").join(name));
+    carry(programs.clone().into_iter())?;
+    for program in programs.iter().filter_map(|program| program.file_name()) {
+        // The line tables are four fifths of it. Where there is no strip, the wheel is larger and just as good.
+        match stream(Command::new("strip").arg(Path::new(SCRIPTS).join(program))) {
+            Ok(outcome) if outcome.succeeded => {}
+            _ => println!("the programs in the wheel keep their debug information: strip did not run"),
+        }
+    }
     if Path::new(WHEELS).is_dir() {
         std::fs::remove_dir_all(WHEELS).with_context(|| format!("cannot empty {WHEELS}"))?;
     }
     stream(Command::new(PYTHON).args(["-m", "maturin", "build", "--release", "--out", WHEELS]))
 }
 
-/// Puts the command where the wheel takes it from.
-fn carry_command() -> Result<()> {
-    std::fs::create_dir_all(SCRIPTS).with_context(|| format!("cannot make {SCRIPTS}"))?;
-    let copy = Path::new(SCRIPTS).join("swtch");
-    std::fs::copy("target/release/swtch", &copy)
-        .with_context(|| format!("cannot copy to {}", copy.display()))?;
-    // The line tables are four fifths of it. Where there is no strip, the wheel is larger and just as good.
-    match stream(Command::new("strip").arg(&copy)) {
-        Ok(outcome) if outcome.succeeded => {}
-        _ => println!("the command in the wheel keeps its debug information: strip did not run"),
+/// Puts programs, and the handlers of `swtch faas`, where a wheel takes them from.
+pub(crate) fn carry(programs: impl Iterator<Item = PathBuf>) -> Result<()> {
+    if Path::new(SCRIPTS).is_dir() {
+        std::fs::remove_dir_all(SCRIPTS).with_context(|| format!("cannot empty {SCRIPTS}"))?;
     }
-    Ok(())
+    std::fs::create_dir_all(SCRIPTS).with_context(|| format!("cannot make {SCRIPTS}"))?;
+    for program in programs {
+        let copy = Path::new(SCRIPTS).join(program.file_name().unwrap_or_default());
+        std::fs::copy(&program, &copy).with_context(|| format!("cannot copy to {}", copy.display()))?;
+    }
+    carry_functions()
 }
 
 /// Puts the handlers of `swtch faas` where the wheel takes them from.

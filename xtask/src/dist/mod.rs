@@ -1,0 +1,116 @@
+//! What users install, built into dist/ from this machine: one file a kind of artefact.
+
+mod archive;
+mod c_libraries;
+mod checksums;
+mod deb;
+mod image;
+mod programs;
+mod sbom;
+mod target;
+mod toolchain;
+mod tree;
+mod wheels;
+
+use anyhow::{Context, Result, bail};
+use programs::Programs;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+use target::Target;
+
+/// Where artefacts go.
+const DIST: &str = "dist";
+
+pub(crate) const HELP: &str = "\
+cargo xtask dist [--arch x86_64|aarch64] [--dev] [KIND...]
+                             what users install, into dist/: static, deb, wheel, image (all of them without a KIND);
+                             --dev builds without optimisation, to try packaging";
+
+/// A kind of artefact made of the programs of one target.
+type Make = fn(&Programs) -> Result<()>;
+const KINDS: [(&str, Make); 4] =
+    [("static", archive::make), ("deb", deb::make), ("wheel", wheels::make), ("image", image::make)];
+
+/// What was asked for.
+#[derive(Debug, PartialEq)]
+struct Wanted {
+    targets: Vec<Target>,
+    kinds: Vec<&'static str>,
+    optimised: bool,
+}
+
+/// The chore. Each step says what it took.
+pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
+    let wanted = wanted(arguments)?;
+    fs::create_dir_all(DIST).with_context(|| format!("cannot make {DIST}"))?;
+    for target in &wanted.targets {
+        let start = Instant::now();
+        let programs = programs::build(*target, wanted.optimised)?;
+        println!("\nThe programs for {}: {:.0} s", target.arch, start.elapsed().as_secs_f64());
+        for (kind, make) in KINDS.iter().filter(|(kind, _)| wanted.kinds.contains(kind)) {
+            let start = Instant::now();
+            make(&programs).with_context(|| format!("cannot make the {kind} for {}", target.arch))?;
+            println!("{kind} for {}: {:.0} s", target.arch, start.elapsed().as_secs_f64());
+        }
+    }
+    sbom::write(Path::new(DIST))?;
+    checksums::write(Path::new(DIST))?;
+    Ok(true)
+}
+
+fn wanted(arguments: &[String]) -> Result<Wanted> {
+    let mut wanted = Wanted { targets: Vec::new(), kinds: Vec::new(), optimised: true };
+    let mut arguments = arguments.iter().map(String::as_str);
+    while let Some(argument) = arguments.next() {
+        match argument {
+            "--dev" => wanted.optimised = false,
+            "--arch" => wanted.targets.push(target::of(arguments.next().unwrap_or_default())?),
+            _ => match KINDS.iter().find(|(kind, _)| *kind == argument) {
+                Some((kind, _)) => wanted.kinds.push(kind),
+                None => bail!("'{argument}' is not a kind of artefact:\n{HELP}"),
+            },
+        }
+    }
+    if wanted.targets.is_empty() {
+        wanted.targets = target::ALL.to_vec();
+    }
+    if wanted.kinds.is_empty() {
+        wanted.kinds = KINDS.iter().map(|(kind, _)| *kind).collect();
+    }
+    Ok(wanted)
+}
+
+/// The version of everything, from the root manifest.
+fn version() -> Result<String> {
+    let manifest = fs::read_to_string("Cargo.toml").context("cannot read Cargo.toml")?;
+    let line = manifest.lines().find_map(|line| line.strip_prefix("version = \""));
+    line.and_then(|rest| rest.split('"').next()).map(str::to_owned).context("Cargo.toml has no version")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn everything_is_made_for_every_target_unless_something_is_named() {
+        let all = wanted(&[]).unwrap();
+        assert_eq!(
+            (all.targets.len(), all.kinds.len(), all.optimised),
+            (target::ALL.len(), KINDS.len(), true)
+        );
+        let one = wanted(&words("--arch aarch64 --dev deb")).unwrap();
+        assert_eq!((one.targets[0].arch, one.kinds, one.optimised), ("aarch64", vec!["deb"], false));
+        assert!(wanted(&words("rpm")).is_err() && wanted(&words("--arch")).is_err());
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_workspace() {
+        std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap();
+        assert_eq!(version().unwrap(), env!("CARGO_PKG_VERSION"));
+    }
+}

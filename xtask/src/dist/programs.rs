@@ -1,0 +1,62 @@
+//! The programs of one target, linked statically: they start in an empty root directory, and every kind of artefact carries the same ones.
+
+use super::target::{CLibrary, Target};
+use super::toolchain;
+use crate::process::stream;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub(super) use crate::wheel::PROGRAMS as NAMES;
+
+/// The programs, without symbols, in a directory of their own.
+pub(super) struct Programs {
+    pub(super) target: Target,
+    pub(super) folder: PathBuf,
+    pub(super) optimised: bool,
+}
+
+impl Programs {
+    pub(super) fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        NAMES.into_iter().map(|name| self.folder.join(name))
+    }
+
+    /// A `swtch` that runs on this machine, for what does not depend on the target: pages, completions.
+    pub(super) fn runnable() -> Result<PathBuf> {
+        let own = Path::new("target/dist").join(std::env::consts::ARCH).join("swtch");
+        if own.is_file() {
+            Ok(own)
+        } else {
+            bail!("{} is not built; build for this machine first", own.display())
+        }
+    }
+}
+
+/// Builds them.
+pub(super) fn build(target: Target, optimised: bool) -> Result<Programs> {
+    let triple = target.triple(CLibrary::Musl);
+    let mut command = Command::new(toolchain::tool("cargo-zigbuild")?);
+    command.args(["zigbuild", "--locked", "--workspace", "--target", &triple]);
+    command.args(["--target-dir", "target/dist/build"]);
+    command.args(NAMES.iter().flat_map(|name| ["--bin", name]));
+    command.args(optimised.then_some("--release"));
+    toolchain::choose(&mut command, target, CLibrary::Musl)?;
+    // Line tables are four fifths of a program.
+    command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+    command.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
+    let outcome = stream(&mut command)?;
+    if !outcome.succeeded {
+        bail!("cargo: {}", outcome.status);
+    }
+    let built =
+        Path::new("target/dist/build").join(&triple).join(if optimised { "release" } else { "debug" });
+    let folder = Path::new("target/dist").join(target.arch);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for name in NAMES {
+        let (from, to) = (built.join(name), folder.join(name));
+        fs::copy(&from, &to)
+            .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    }
+    Ok(Programs { target, folder, optimised })
+}
