@@ -107,7 +107,7 @@ fn archive(zig_target: &str, folder: &Path, flags: &[String], sources: &[PathBuf
     let zig = |arguments: &[&str], flags: &[String], files: &[PathBuf]| -> Result<()> {
         let mut command = Command::new(&python);
         command.args(["-m", "ziglang"]).args(arguments).args(flags).args(files).current_dir(folder);
-        // The names of a hundred files are no use in a log.
+        // The names of a hundred files would hide the rest of a log.
         let output =
             command.output().context("cannot run zig, from PyPI's ziglang; run `tools/setup dist`")?;
         if !output.status.success() {

@@ -63,7 +63,7 @@ enum Value {
     Symbol,
 }
 
-/// The relocations of shared objects that use no variables of threads (the processor supplements of the ELF ABI, table of relocation types).
+/// The relocations of shared objects that use no variables of threads (ELF ABI supplements of x86-64 and AArch64, tables of relocation types).
 fn value_of(kind: RelocationType) -> Option<Value> {
     use object::elf::{
         R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_AARCH64_RELATIVE, R_X86_64_64,
@@ -87,9 +87,9 @@ pub(super) struct Library {
 
 impl Library {
     /// # Errors
-    /// When it is no shared object, or needs what it is not given.
+    /// When it is not a shared object, or needs what it is not given.
     pub(super) fn load(object: &[u8]) -> Result<Self, ScxError> {
-        let damaged = |error: object::Error| ScxError::load(format!("it is no shared object: {error}"));
+        let damaged = |error: object::Error| ScxError::load(format!("it is not a shared object: {error}"));
         let elf = Elf::parse(object).map_err(damaged)?;
         let page = rustix::param::page_size();
         let mut segments = Vec::new();
@@ -104,7 +104,7 @@ impl Library {
         }
         let bytes =
             segments.iter().map(|(_, end, ..)| *end).max().unwrap_or(0).next_multiple_of(page).max(page);
-        // SAFETY: a new mapping, of which nobody knows.
+        // SAFETY: a new mapping: nothing else has its address.
         let base = unsafe {
             mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
         };
@@ -116,7 +116,7 @@ impl Library {
         library.relocate(&elf)?;
         for (at, end, _, flags) in segments {
             let first = at - at % page;
-            // SAFETY: whole pages of this mapping, which nobody uses yet.
+            // SAFETY: whole pages of this mapping, which is not in use yet.
             unsafe { mprotect(library.base.add(first).cast(), end - first, protection(flags)) }
                 .map_err(system)?;
         }

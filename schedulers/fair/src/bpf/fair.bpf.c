@@ -107,7 +107,7 @@ struct task_state {
 };
 
 /* What other CPUs want to know of the one that runs here. */
-struct slot {
+struct cpu_slot {
 	u64 since_ns;
 	u64 counter;		/* instructions when the last task left */
 	s64 lag_ns[KINDS];
@@ -139,7 +139,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_CPUS);
 	__type(key, u32);
-	__type(value, struct slot);
+	__type(value, struct cpu_slot);
 } slots SEC(".maps");
 
 struct {
@@ -195,7 +195,7 @@ static struct fair_counters *own_counters(void)
 
 #define COUNT(what, by) ({ struct fair_counters *c = own_counters(); if (c) c->what += (by); })
 
-static struct slot *slot_of(s32 cpu)
+static struct cpu_slot *slot_of(s32 cpu)
 {
 	u32 key = cpu;
 
@@ -283,7 +283,7 @@ static void charge_lag(struct task_state *state, u32 here, u64 ran_ns)
 }
 
 /* By how much more a task that has run for so long since the last report is owed @kind than the kind of core where it is, ns. */
-static s64 rather_ns(struct slot *slot, u32 kind, u32 here, u64 ran_ns)
+static s64 rather_ns(struct cpu_slot *slot, u32 kind, u32 here, u64 ran_ns)
 {
 	s64 more;
 
@@ -387,7 +387,7 @@ static void charge_reported(struct task_state *state, u32 kind)
 }
 
 /* Tells other CPUs about the task that runs here. */
-static void tell(struct slot *slot, struct task_state *state)
+static void tell(struct cpu_slot *slot, struct task_state *state)
 {
 	u32 kind;
 
@@ -401,7 +401,7 @@ static void tell(struct slot *slot, struct task_state *state)
 /* Charges what the running task has run since the last time, and tells others about it. */
 static void charge(struct task_struct *p, struct task_state *state, s32 cpu)
 {
-	struct slot *slot = slot_of(cpu);
+	struct cpu_slot *slot = slot_of(cpu);
 	u32 kind = kind_of(cpu);
 	u64 now, ran_ns;
 
@@ -427,13 +427,13 @@ static void charge(struct task_struct *p, struct task_state *state, s32 cpu)
  * The CPU of a slower kind than @kind whose task should rather be here, by more than @than; NOWHERE if there is none. Where a task of @own would go
  * there instead, that counts too.
  */
-static s32 best_to_take(u32 kind, struct slot *own, s64 than, u64 settled_ns)
+static s32 best_to_take(u32 kind, struct cpu_slot *own, s64 than, u64 settled_ns)
 {
 	u64 now = bpf_ktime_get_ns();
 	s32 cpu, found = NOWHERE;
 
 	bpf_for(cpu, 0, nr_cpus) {
-		struct slot *slot = slot_of(cpu);
+		struct cpu_slot *slot = slot_of(cpu);
 		u32 other = kind_of(cpu);
 		s64 gain_ns;
 
@@ -453,7 +453,7 @@ static s32 best_to_take(u32 kind, struct slot *own, s64 than, u64 settled_ns)
 /* Asks a CPU of a slower kind for its task. */
 static bool ask_for(s32 from, s32 to)
 {
-	struct slot *slot = slot_of(from);
+	struct cpu_slot *slot = slot_of(from);
 
 	if (!slot)
 		return false;
@@ -529,7 +529,7 @@ static u32 most_owed(struct task_state *state)
 /* Sends a task that leaves its CPU to another one, if it may go there. */
 static bool send(struct task_struct *p, struct task_state *state, s32 to, u64 enq_flags)
 {
-	struct slot *slot = slot_of(to);
+	struct cpu_slot *slot = slot_of(to);
 
 	if (to == NOWHERE || !slot || slot->offline || !bpf_cpumask_test_cpu(to, p->cpus_ptr))
 		return false;
@@ -542,7 +542,7 @@ void BPF_STRUCT_OPS(fair_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_state *state = state_of(p);
 	s32 cpu = scx_bpf_task_cpu(p), to;
-	struct slot *slot = slot_of(cpu);
+	struct cpu_slot *slot = slot_of(cpu);
 	u64 vtime = p->scx.dsq_vtime, slice_ns;
 	u32 kind, waiting;
 
@@ -644,7 +644,7 @@ static bool take_next(s32 cpu, u64 limit, u64 margin_ns)
 }
 
 /* What becomes of a task that has had its slice while no other is due: another slice, or a swap. */
-static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, struct slot *slot)
+static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, struct cpu_slot *slot)
 {
 	u32 kind = kind_of(cpu);
 	s32 from;
@@ -666,7 +666,7 @@ static void go_on(struct task_struct *p, struct task_state *state, s32 cpu, stru
 
 void BPF_STRUCT_OPS(fair_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct slot *slot = slot_of(cpu);
+	struct cpu_slot *slot = slot_of(cpu);
 	struct task_state *state = NULL;
 	bool crowded;
 	s32 from;
@@ -699,7 +699,7 @@ void BPF_STRUCT_OPS(fair_running, struct task_struct *p)
 {
 	struct task_state *state = state_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
-	struct slot *slot = slot_of(cpu);
+	struct cpu_slot *slot = slot_of(cpu);
 	u32 waiting;
 
 	if (!state || !slot)
@@ -722,7 +722,7 @@ void BPF_STRUCT_OPS(fair_stopping, struct task_struct *p, bool runnable)
 {
 	struct task_state *state = state_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
-	struct slot *slot = slot_of(cpu);
+	struct cpu_slot *slot = slot_of(cpu);
 
 	if (!state || !slot)
 		return;
@@ -752,7 +752,7 @@ int BPF_PROG(count_work, bool preempt, struct task_struct *prev, struct task_str
 {
 	struct task_state *state = state_of(prev);
 	s32 cpu = bpf_get_smp_processor_id();
-	struct slot *slot = slot_of(cpu);
+	struct cpu_slot *slot = slot_of(cpu);
 	struct bpf_perf_event_value value;
 	struct usage *usage;
 	u64 before;
@@ -789,7 +789,7 @@ void BPF_STRUCT_OPS(fair_enable, struct task_struct *p)
 
 void BPF_STRUCT_OPS(fair_cpu_online, s32 cpu)
 {
-	struct slot *slot = slot_of(cpu);
+	struct cpu_slot *slot = slot_of(cpu);
 
 	if (slot)
 		slot->offline = 0;
@@ -797,7 +797,7 @@ void BPF_STRUCT_OPS(fair_cpu_online, s32 cpu)
 
 void BPF_STRUCT_OPS(fair_cpu_offline, s32 cpu)
 {
-	struct slot *slot = slot_of(cpu);
+	struct cpu_slot *slot = slot_of(cpu);
 	struct task_struct *p;
 
 	if (!slot)
@@ -823,7 +823,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(fair_init)
 		return -EINVAL;
 	}
 	bpf_for(cpu, 0, nr_cpus) {
-		struct slot *slot = slot_of(cpu);
+		struct cpu_slot *slot = slot_of(cpu);
 
 		if (slot)
 			slot->sends_to = NOWHERE;
