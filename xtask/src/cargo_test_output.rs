@@ -8,11 +8,11 @@ use crate::step::{Counts, Skip};
 /// passed; here it is moved to the skipped ones, once a test, however many such lines it prints.
 pub(crate) fn counts(lines: &[String]) -> Counts {
     let mut counts = Counts::default();
-    let mut place = Place::Elsewhere;
+    let mut place = Section::Elsewhere;
     let mut skipped_as_passed = 0;
     for line in lines {
         place = place.after(line);
-        if matches!(place, Place::Failures) && !line.is_empty() {
+        if matches!(place, Section::Failures) && !line.is_empty() {
             counts.details.push(line.clone());
         }
         let (line, seconds) = without_time(line);
@@ -23,12 +23,13 @@ pub(crate) fn counts(lines: &[String]) -> Counts {
         }
         if let Some(result) = line.strip_prefix("test result: ") {
             counts.passed += number_before(result, " passed");
-            place = Place::Elsewhere;
+            place = Section::Elsewhere;
         } else if let Some((name, reason)) = ignored(line) {
             counts.skips.push(Skip { name: name.to_owned(), reason: reason.to_owned() });
         } else if let Some(name) = failed(line) {
             counts.failures.push(name.to_owned());
-        } else if let (Place::SuccessOf { skips }, Some(reason)) = (&mut place, line.strip_prefix("SKIP ")) {
+        } else if let (Section::SuccessOf { skips }, Some(reason)) = (&mut place, line.strip_prefix("SKIP "))
+        {
             let (name, reason) = reason.split_once(": ").unwrap_or((reason, "no reason given"));
             if *skips == 0 {
                 counts.skips.push(Skip { name: name.to_owned(), reason: reason.to_owned() });
@@ -46,7 +47,7 @@ pub(crate) fn counts(lines: &[String]) -> Counts {
 
 /// Where a line stands in the report of one test program.
 #[derive(Clone, Copy)]
-enum Place {
+enum Section {
     Elsewhere,
     /// Below `successes:`, outside the output of a test.
     Successes,
@@ -58,7 +59,7 @@ enum Place {
     Failures,
 }
 
-impl Place {
+impl Section {
     fn after(self, line: &str) -> Self {
         match (self, line) {
             (_, "successes:") => Self::Successes,
@@ -74,13 +75,13 @@ impl Place {
 
 /// Says line by line what a reader wants to see: not what the tests that passed printed, nor their names once more.
 pub(crate) fn worth_showing() -> impl FnMut(&str) -> bool + Send {
-    let mut place = Place::Elsewhere;
+    let mut place = Section::Elsewhere;
     move |line| {
         place = place.after(line);
         if line.starts_with("test result: ") {
-            place = Place::Elsewhere;
+            place = Section::Elsewhere;
         }
-        matches!(place, Place::Elsewhere | Place::Failures) || line.starts_with("SKIP ")
+        matches!(place, Section::Elsewhere | Section::Failures) || line.starts_with("SKIP ")
     }
 }
 

@@ -51,7 +51,7 @@ fn directory(name: &str) -> &str {
 
 /// Where a crate of the workspace stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum Standing {
     Level(u8),
     Scheduler,
     /// What schedulers share.
@@ -60,17 +60,17 @@ enum Place {
     Chores,
 }
 
-fn place(name: &str) -> Option<Place> {
+fn place(name: &str) -> Option<Standing> {
     if name == "xtask" {
-        return Some(Place::Chores);
+        return Some(Standing::Chores);
     }
     if matches(SCHEDULERS, name) {
-        return Some(Place::Scheduler);
+        return Some(Standing::Scheduler);
     }
     if name == SHARED_BY_SCHEDULERS {
-        return Some(Place::Shared);
+        return Some(Standing::Shared);
     }
-    LEVELS.iter().find(|(_, names)| names.contains(&name)).map(|(level, _)| Place::Level(*level))
+    LEVELS.iter().find(|(_, names)| names.contains(&name)).map(|(level, _)| Standing::Level(*level))
 }
 
 /// Whether it is a live scheduler, or what they share.
@@ -92,7 +92,8 @@ pub(crate) fn complaints(packages: &[Package]) -> Vec<String> {
         let unique: BTreeSet<&str> = dependencies.iter().map(String::as_str).collect();
         for imported in unique {
             // Not every crate called scx_ is a scheduler: scx_cargo compiles them.
-            let level = matches!(place(imported), Some(Place::Level(_) | Place::Shared | Place::Chores));
+            let level =
+                matches!(place(imported), Some(Standing::Level(_) | Standing::Shared | Standing::Chores));
             let ours = members.contains(imported) || level || imported.starts_with("swtch-");
             complaints.extend(if ours { import(name, importer, imported) } else { confined(name, imported) });
         }
@@ -100,29 +101,30 @@ pub(crate) fn complaints(packages: &[Package]) -> Vec<String> {
     complaints
 }
 
-fn import(name: &str, importer: Place, imported: &str) -> Option<String> {
+fn import(name: &str, importer: Standing, imported: &str) -> Option<String> {
     let Some(target) = place(imported) else {
         return Some(format!("{name} imports {imported}, which has no level in xtask/src/imports.rs"));
     };
     match (importer, target) {
-        (Place::Level(upper), Place::Level(lower)) if upper > lower => None,
-        (Place::Level(upper), Place::Level(lower)) => {
+        (Standing::Level(upper), Standing::Level(lower)) if upper > lower => None,
+        (Standing::Level(upper), Standing::Level(lower)) => {
             Some(format!("{name} (level {upper}) imports {imported} (level {lower}); imports go down only"))
         }
-        (Place::Scheduler, Place::Level(_) | Place::Shared) | (Place::Shared, Place::Level(_))
+        (Standing::Scheduler, Standing::Level(_) | Standing::Shared)
+        | (Standing::Shared, Standing::Level(_))
             if USED_BY_SCHEDULERS.contains(&imported) =>
         {
             None
         }
-        (Place::Scheduler | Place::Shared, _) => Some(format!(
+        (Standing::Scheduler | Standing::Shared, _) => Some(format!(
             "{name} imports {imported}; a scheduler may use only {}",
             USED_BY_SCHEDULERS.join(", ")
         )),
-        (Place::Chores, _) if imported == USED_BY_CHORES => None,
-        (Place::Chores, _) => {
+        (Standing::Chores, _) if imported == USED_BY_CHORES => None,
+        (Standing::Chores, _) => {
             Some(format!("{name} imports {imported}; it must build without the crates it builds"))
         }
-        (_, Place::Scheduler | Place::Shared | Place::Chores) => {
+        (_, Standing::Scheduler | Standing::Shared | Standing::Chores) => {
             Some(format!("{name} imports {imported}, which stands apart and may not be imported"))
         }
     }

@@ -105,7 +105,7 @@ fn run_steps(steps: &[(&'static str, Run)], with_guests: bool) -> bool {
             });
             results.push(match ended {
                 Ok(Shown { counts, lines, seconds }) => {
-                    lines.iter().for_each(|line| println!("{line}"));
+                    println!("{}", lines.join("\n"));
                     StepResult { name: GUESTS, counts, seconds }
                 }
                 Err(error) => result(GUESTS, Err(error), start),

@@ -180,7 +180,8 @@ pub fn found_word<W: Word>(stored: &ByteArray) -> Result<W, String> {
     })
 }
 
-/// Lets tables have columns of a closed vocabulary, which [`words!`](swtch_units::words) declares: a file has the words.
+/// Lets tables have columns of a closed vocabulary, which [`words!`](swtch_units::words) declares: a file has the words. A row that says nothing
+/// else has the first.
 #[macro_export]
 macro_rules! column_of_words {
     ($Word:ty) => {
@@ -198,6 +199,12 @@ macro_rules! column_of_words {
 
             fn from_stored(stored: $crate::ByteArray) -> Result<Self, String> {
                 $crate::found_word(&stored)
+            }
+        }
+
+        impl Default for $Word {
+            fn default() -> Self {
+                Self::ALL[0]
             }
         }
     };

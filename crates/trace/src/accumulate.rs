@@ -16,7 +16,7 @@ pub use task::Migrations;
 
 use crate::event::{Event, Life, LifeKind, PrevState, Switch, Wake};
 use crate::model::{MigrationTotals, ProcessTotals, SwitchTotals, Totals};
-use crate::tables::SwitchRow;
+use crate::tables::{CpuRow, SwitchRow};
 use arrivals::Arrivals;
 use distribution::Distribution;
 use intervals::Intervals;
@@ -162,9 +162,7 @@ struct CpuState {
     last_tid: u32,
     /// The task that came last, idle too.
     current_tid: u32,
-    switches: u64,
-    idle_switches: u64,
-    run_ns: u64,
+    row: CpuRow,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -354,9 +352,9 @@ impl Accumulator {
         }
         // Switches between others are there only to say who was before a task that waits.
         if self.counts(switch.prev_tid) || self.counts(switch.next_tid) {
-            let cpu = &mut self.cpus[index];
-            cpu.switches += u64::from(switch.prev_tid != 0);
-            cpu.idle_switches += u64::from(switch.prev_tid == 0);
+            let row = &mut self.cpus[index].row;
+            row.switches += u64::from(switch.prev_tid != 0);
+            row.idle_switches += u64::from(switch.prev_tid == 0);
         }
         if switch.prev_state == PrevState::Dead {
             self.ends(switch.prev_tid, switch.at_ns);
@@ -432,7 +430,7 @@ impl Accumulator {
             self.intervals.add_run(since_ns, switch.at_ns);
             self.all_slices.add(ran_ns);
             self.sums.run_ns += ran_ns;
-            self.cpus[switch.cpu as usize].run_ns += ran_ns;
+            self.cpus[switch.cpu as usize].row.run_ns += ran_ns;
         }
         if runnable && switch.next_tid != 0 {
             self.preemptions.entry((switch.next_tid, tid)).or_default().count += 1;

@@ -89,7 +89,7 @@ pub(crate) struct Files<'a> {
     header: &'a Header,
 }
 
-impl<'a> Files<'a> {
+impl Files<'_> {
     fn open<R: Columns>(&self, file: &str) -> Result<TableFile<R>, TraceError> {
         if !files::is_table_file(R::TABLE, file) {
             return self.damaged(format!("it names a file that table '{}' cannot have", R::TABLE));

@@ -306,11 +306,9 @@ impl Destination {
     /// # Errors
     /// As [`take`](Self::take).
     pub fn settle(self, ended: Ended) -> Result<PathBuf, TraceError> {
-        if self.replaces.is_none() || matches!(ended, Ended::DiskFull | Ended::Failed) {
-            return Ok(std::fs::canonicalize(&self.folder).unwrap_or(self.folder));
-        }
-        let folder = self.take()?;
-        Ok(std::fs::canonicalize(&folder).unwrap_or(folder))
+        let cut_short = matches!(ended, Ended::DiskFull | Ended::Failed);
+        let folder = if cut_short { self.folder } else { self.take()? };
+        Ok(fs::canonicalize(&folder).unwrap_or(folder))
     }
 
     /// Puts the Trace that is whole now in its place. Says where it is.

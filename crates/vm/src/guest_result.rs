@@ -1,7 +1,7 @@
 //! Files that come back: written here as the guest sends them, below the folder they were asked into and nowhere else.
 
 use crate::error::VmError;
-use crate::protocol::{FileHead, Kind};
+use crate::protocol::{EntryKind, FileHead};
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -43,7 +43,7 @@ impl GuestResult {
         }
         let place = if head.below.is_empty() { root.clone() } else { root.join(below) };
         let doing = || VmError::system(format!("bringing back {}", place.display()));
-        if head.kind == Kind::Folder {
+        if head.kind == EntryKind::Folder {
             return fs::create_dir_all(&place).map_err(doing());
         }
         let folder = place.parent().unwrap_or(Path::new("/"));
@@ -80,7 +80,7 @@ impl GuestResult {
 mod tests {
     use super::*;
 
-    fn head(wish: usize, below: &str, kind: Kind) -> FileHead {
+    fn head(wish: usize, below: &str, kind: EntryKind) -> FileHead {
         FileHead { wish, below: below.into(), kind, mode: 0o640 }
     }
 
@@ -92,13 +92,13 @@ mod tests {
     fn files_and_folders_come_back_to_their_places() {
         let here = tempfile::tempdir().unwrap();
         let mut returned = returned(&["out/run.swtch", "/root/now.json"], here.path());
-        returned.head(&head(0, "", Kind::Folder)).unwrap();
-        returned.head(&head(0, "header.json", Kind::File)).unwrap();
+        returned.head(&head(0, "", EntryKind::Folder)).unwrap();
+        returned.head(&head(0, "header.json", EntryKind::File)).unwrap();
         returned.piece(b"{").unwrap();
         returned.piece(b"}").unwrap();
         assert!(!here.path().join("out/run.swtch/header.json").exists(), "not before it is whole");
         assert_eq!(returned.end().unwrap(), here.path().join("out/run.swtch/header.json"));
-        returned.head(&head(1, "", Kind::File)).unwrap();
+        returned.head(&head(1, "", EntryKind::File)).unwrap();
         returned.end().unwrap();
         assert_eq!(fs::read(here.path().join("out/run.swtch/header.json")).unwrap(), b"{}");
         let mode = fs::metadata(here.path().join("now.json")).unwrap().permissions().mode();
@@ -110,7 +110,7 @@ mod tests {
         let here = tempfile::tempdir().unwrap();
         let mut returned = returned(&["a"], here.path());
         for (wish, below) in [(0, "../b"), (0, "/etc/passwd"), (1, ""), (0, "x/../../b")] {
-            assert!(returned.head(&head(wish, below, Kind::File)).is_err(), "{below}");
+            assert!(returned.head(&head(wish, below, EntryKind::File)).is_err(), "{below}");
         }
         assert!(returned.piece(b"x").is_err() && returned.end().is_err());
         assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0);

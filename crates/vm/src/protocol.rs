@@ -52,7 +52,7 @@ impl Exited {
 /// What a file is that comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     File,
     Folder,
 }
@@ -64,7 +64,7 @@ pub(crate) struct FileHead {
     pub(crate) wish: usize,
     /// Below it; empty for itself.
     pub(crate) below: OsString,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
     /// Permissions.
     pub(crate) mode: u32,
 }
@@ -219,7 +219,7 @@ impl Decoder {
     }
 }
 
-/// CRC-32 as in Ethernet and zlib (IEEE 802.3), bit by bit: frames are few.
+/// CRC-32 as in Ethernet and zlib (IEEE 802.3).
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| TABLE[((crc ^ u32::from(*byte)) & 0xff) as usize] ^ (crc >> 8))
 }
@@ -254,7 +254,7 @@ mod tests {
             forks: 1,
             oom_kills: 0,
         };
-        let head = FileHead { wish: 0, below: "a/b".into(), kind: Kind::File, mode: 0o644 };
+        let head = FileHead { wish: 0, below: "a/b".into(), kind: EntryKind::File, mode: 0o644 };
         vec![
             Message::Report(Report::Booted { kernel: "7.3".into(), cpus: 4, uptime_ns: 1 }),
             Message::Output(Stream::Stdout, b"out\0\xff".to_vec()),

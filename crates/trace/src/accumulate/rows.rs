@@ -89,15 +89,8 @@ impl Accumulator {
     }
 
     pub(super) fn cpu_rows(&self) -> Vec<CpuRow> {
-        let cpus = self.cpus.iter().zip(0..).filter(|(cpu, _)| cpu.switches + cpu.idle_switches > 0);
-        cpus.map(|(cpu, number)| CpuRow {
-            cpu: number,
-            switches: cpu.switches,
-            idle_switches: cpu.idle_switches,
-            run_ns: cpu.run_ns,
-            ..CpuRow::default()
-        })
-        .collect()
+        let rows = self.cpus.iter().zip(0..).map(|(state, cpu)| CpuRow { cpu, ..state.row.clone() });
+        rows.filter(|row| row.switches + row.idle_switches > 0).collect()
     }
 
     pub(super) fn wake_rows(&self) -> Vec<WakeRow> {

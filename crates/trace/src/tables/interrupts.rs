@@ -36,9 +36,3 @@ words! {
     }
 }
 column_of_words!(InterruptKind);
-
-impl Default for InterruptKind {
-    fn default() -> Self {
-        Self::Hard
-    }
-}

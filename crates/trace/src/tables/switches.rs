@@ -64,12 +64,6 @@ words! {
 }
 column_of_words!(PrevState);
 
-impl Default for PrevState {
-    fn default() -> Self {
-        Self::Runnable
-    }
-}
-
 /// A state in earlier files: its place in [`PrevState::ALL`].
 struct StateNumber(PrevState);
 

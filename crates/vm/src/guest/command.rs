@@ -187,15 +187,13 @@ impl Scheduler {
     /// Asks it to go; that it had gone before is a failure of the run.
     fn end(mut self) -> Result<(), Trouble> {
         let enabled = state().as_deref() == Some("enabled");
-        if let Some(status) = self.ended() {
-            return Err(Trouble::Scheduler {
-                why: format!("it ended before the command did ({status}){}", self.last_words()),
-            });
-        }
-        if !enabled {
-            return Err(Trouble::Scheduler {
-                why: format!("the kernel disabled it while the command ran{}", self.last_words()),
-            });
+        let gone = match self.ended() {
+            Some(status) => Some(format!("it ended before the command did ({status})")),
+            None if !enabled => Some("the kernel disabled it while the command ran".to_owned()),
+            None => None,
+        };
+        if let Some(gone) = gone {
+            return Err(Trouble::Scheduler { why: gone + &self.last_words() });
         }
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             let _ = kill_process(pid, Signal::INT);

@@ -1,7 +1,7 @@
 //! Sends the files back that the host asked for.
 
 use super::{Channel, GuestJob};
-use crate::protocol::{FileHead, Kind, Message, PIECE_BYTES, Report, Trouble};
+use crate::protocol::{EntryKind, FileHead, Message, PIECE_BYTES, Report, Trouble};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -21,10 +21,10 @@ pub(super) fn send(job: &GuestJob, channel: &Channel) {
 fn send_below(wish: usize, root: &Path, below: &Path, channel: &Channel) -> io::Result<()> {
     let place = if below.as_os_str().is_empty() { root.to_owned() } else { root.join(below) };
     let metadata = fs::metadata(&place)?;
-    let kind = if metadata.is_dir() { Kind::Folder } else { Kind::File };
+    let kind = if metadata.is_dir() { EntryKind::Folder } else { EntryKind::File };
     let mode = metadata.permissions().mode() & 0o777;
     let head = FileHead { wish, below: below.as_os_str().to_owned(), kind, mode };
-    if kind == Kind::Folder {
+    if kind == EntryKind::Folder {
         channel.report(Report::File(head));
         let mut names: Vec<OsString> =
             fs::read_dir(&place)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
