@@ -198,13 +198,12 @@ impl<'a, D: Subject> Subjects<'a, D> {
         text::joined(&self.0.iter().map(|named| named.name.clone()).collect::<Vec<_>>())
     }
 
-    /// A row for each thing of each subject.
-    pub(super) fn rows<R: 'a>(
+    /// Each thing of each subject.
+    pub(super) fn each<R: 'a>(
         self,
         things: impl Fn(&'a D) -> &'a [R],
-        row: impl Fn(One<'a, D>, &'a R) -> TableRow + Copy,
-    ) -> impl Iterator<Item = TableRow> {
-        self.iter().flat_map(move |one| things(one.of).iter().map(move |thing| row(one, thing)))
+    ) -> impl Iterator<Item = (One<'a, D>, &'a R)> {
+        self.iter().flat_map(move |one| things(one.of).iter().map(move |thing| (one, thing)))
     }
 
     /// A table with facts as rows and a column for each subject.

@@ -28,8 +28,7 @@ pub(super) fn section(subjects: Profiles<'_>) -> Section {
 
 /// The rows of all profiles in reading order; the profiles of one condition stand together.
 fn rows(subjects: Profiles<'_>) -> Vec<RowOf<'_>> {
-    let mut rows: Vec<RowOf<'_>> =
-        subjects.iter().flat_map(|one| one.of.direct.iter().map(move |row| (one, row))).collect();
+    let mut rows: Vec<RowOf<'_>> = subjects.each(|profile| &profile.direct).collect();
     // The performance cores first.
     rows.sort_by_key(|of| {
         (of.1.placement, Reverse(core(of)), of.1.method, of.1.tasks, of.1.class, of.0.index)

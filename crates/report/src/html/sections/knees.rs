@@ -2,7 +2,7 @@
 
 use swtch_profile::Profile;
 use swtch_profile::fields::ProfilePart;
-use swtch_profile::model::{Knee, Region, RegionKind};
+use swtch_profile::model::{Knee, RegionKind};
 
 use super::Profiles;
 use crate::html::prelude::*;
@@ -61,7 +61,7 @@ fn turn(kind: &str) -> String {
 }
 
 fn knees(subjects: Profiles<'_>) -> Table {
-    let row = |one: One<'_, Profile>, knee: &Knee| {
+    let rows = subjects.each(|profile| &profile.knees).map(|(one, knee)| {
         let level = knee.cache_level.map_or_else(|| "none near".to_owned(), |level| format!("L{level}"));
         let cells = vec![
             Cell::text("The curve", turn(&knee.kind)),
@@ -71,13 +71,12 @@ fn knees(subjects: Profiles<'_>) -> Table {
             Cell::text("Agrees?", judgement(knee)),
         ];
         one.row(text::bytes(knee.array_bytes), cells)
-    };
-    let rows = subjects.rows(|profile| &profile.knees, row);
+    });
     Table::new("Borders found in the curve and the nearest cache", "Border at", rows)
 }
 
 fn regions(subjects: Profiles<'_>) -> Table {
-    let row = |one: One<'_, Profile>, region: &Region| {
+    let rows = subjects.each(|profile| &profile.regions).map(|(one, region)| {
         let meaning = match region.kind {
             RegionKind::Fits => "both arrays stay in the cache; the curve is flat",
             RegionKind::Interferes => "one array fits, both do not; the curve rises",
@@ -89,6 +88,6 @@ fn regions(subjects: Profiles<'_>) -> Table {
             Cell::text("What happens", meaning),
         ];
         one.row(naming::region_name(region.kind), cells)
-    };
-    Table::new("Regions of the curve", "Region", subjects.rows(|profile| &profile.regions, row))
+    });
+    Table::new("Regions of the curve", "Region", rows)
 }

@@ -31,7 +31,7 @@ fn heat_map(subjects: Profiles<'_>, one: One<'_, Profile>) -> Figure {
     let rows = &one.of.ring;
     let sizes = distinct(rows.iter().map(|row| row.array_bytes));
     let counts = distinct(rows.iter().map(|row| row.processes));
-    let all = subjects.iter().flat_map(|one| &one.of.ring);
+    let all = subjects.each(|profile| &profile.ring);
     let cells = rows.iter().filter_map(|row| {
         Some(GridCell {
             row: sizes.iter().position(|size| *size == row.array_bytes)?,
@@ -48,7 +48,7 @@ fn heat_map(subjects: Profiles<'_>, one: One<'_, Profile>) -> Figure {
         cells: cells.collect(),
         rows_name: "array each",
         columns_name: "processes in the ring",
-        span: extent(all.map(|row| row.switch_cost_ns.median)).unwrap_or((1.0, 1.0)),
+        span: extent(all.map(|(_, row)| row.switch_cost_ns.median)).unwrap_or((1.0, 1.0)),
     };
     let in_order = sizes.iter().flat_map(|size| rows.iter().filter(move |row| row.array_bytes == *size));
     let table_rows = in_order.map(|row| {
@@ -69,7 +69,7 @@ fn heat_map(subjects: Profiles<'_>, one: One<'_, Profile>) -> Figure {
 fn curves(subjects: Profiles<'_>) -> Option<Figure> {
     let mut chart = SmallMultiples::new(("processes in the ring", |count| count.to_string()), text::ns_tick);
     let mut table_rows = Vec::new();
-    for size in distinct(subjects.iter().flat_map(|one| &one.of.ring).map(|row| row.array_bytes)) {
+    for size in distinct(subjects.each(|profile| &profile.ring).map(|(_, row)| row.array_bytes)) {
         let title = if size == 0 { array(size) } else { format!("{} each", text::bytes(size)) };
         for one in subjects.iter() {
             let mut rows: Vec<&Ring> = one.of.ring.iter().filter(|row| row.array_bytes == size).collect();

@@ -64,10 +64,8 @@ fn no_advice(study: &Study) -> &'static str {
 /// Everything there is to change.
 pub(super) fn advice(subjects: Studies<'_>) -> Option<Section> {
     let intro = "Each from runs that took turns; the chance that a study of alike settings gives any advice is at most the level that is named.";
-    let advised = |one: One<'_, Study>| -> Vec<String> {
-        one.of.advice.iter().map(|advice| one.prefixed(&advised(advice))).collect()
-    };
-    Section::new("advice", "What to change", intro).put(subjects.iter().flat_map(advised)).unless_empty()
+    let sentences = subjects.each(|study| &study.advice).map(|(one, advice)| one.prefixed(&advised(advice)));
+    Section::new("advice", "What to change", intro).put(sentences).unless_empty()
 }
 
 /// The key figures.

@@ -1,6 +1,5 @@
 //! Every run, those that failed among them.
 
-use swtch_study::Study;
 use swtch_study::model::{CpuUse, Outcome, Run};
 
 use super::Studies;
@@ -9,8 +8,8 @@ use crate::html::prelude::*;
 
 /// The section.
 pub(super) fn section(subjects: Studies<'_>) -> Section {
-    let row = |one: One<'_, Study>, run: &Run| one.row(label(&run.workload), cells(run));
-    let rows = subjects.rows(|study| &study.runs, row);
+    let runs = subjects.each(|study| &study.runs);
+    let rows = runs.map(|(one, run)| one.row(label(&run.workload), cells(run)));
     let table = Table::new("Every run, in the order they were made.", "Model", rows);
     Section::bare("runs", "Runs").put([table.sortable()])
 }

@@ -1,9 +1,9 @@
 //! How it was recorded: the source and why, losses, our counts beside the kernel's, and what is not known.
 
 use swtch_trace::SourceKind;
-use swtch_trace::model::{Header, Lost, Reconciliation};
+use swtch_trace::model::Header;
 
-use super::{PricedTrace, Traces, origin};
+use super::{Traces, origin};
 use crate::html::prelude::*;
 
 /// The section.
@@ -49,15 +49,15 @@ fn nothing_lost(header: &Header) -> Option<&'static str> {
 }
 
 fn lost(subjects: Traces<'_>) -> Table {
-    let row = |one: One<'_, PricedTrace>, row: &Lost| {
+    let rows = subjects.each(|priced| &priced.trace.header.lost).map(|(one, row)| {
         let cpu = row.cpu.map_or_else(|| "not known".to_owned(), |cpu| cpu.to_string());
         one.row(&row.what, vec![Cell::number("CPU", cpu), Cell::number("Events", text::count(row.events))])
-    };
-    Table::new("Events lost", "Which, and where", subjects.rows(|priced| &priced.trace.header.lost, row))
+    });
+    Table::new("Events lost", "Which, and where", rows)
 }
 
 fn reconciliation(subjects: Traces<'_>) -> Block {
-    let row = |one: One<'_, PricedTrace>, row: &Reconciliation| {
+    let rows = subjects.each(|priced| &priced.trace.header.reconciliation).map(|(one, row)| {
         let difference = row.difference();
         let sign = if difference < 0 { "−" } else { "+" };
         let cells = vec![
@@ -68,8 +68,7 @@ fn reconciliation(subjects: Traces<'_>) -> Block {
             Cell::text("Where the kernel’s stands", &row.source),
         ];
         one.row(&row.what, cells)
-    };
-    let rows = subjects.rows(|priced| &priced.trace.header.reconciliation, row);
+    });
     Table::new("Our counts and the kernel’s", "What", rows).or(
         "The kernel counts for the whole machine; only a recording of the whole machine can be set beside it.",
     )

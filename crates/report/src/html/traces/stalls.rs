@@ -1,7 +1,7 @@
 //! Time in which tasks could not go on: pressure, and the quota of a control group.
 
 use swtch_trace::fields;
-use swtch_trace::model::{Field, Pressure};
+use swtch_trace::model::Field;
 
 use super::{PricedTrace, Traces};
 use crate::html::prelude::*;
@@ -20,7 +20,7 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
 }
 
 fn pressure(subjects: Traces<'_>) -> Table {
-    let row = |one: One<'_, PricedTrace>, row: &Pressure| {
+    let rows = subjects.each(|priced| &priced.trace.header.totals.pressure).map(|(one, row)| {
         let time = |ns: u64| if ns > 0 { text::ns(ns as f64) } else { "none".to_owned() };
         let share = |ns: u64| text::percent(ns as f64 / one.of.duration_ns());
         let cells = vec![
@@ -30,8 +30,8 @@ fn pressure(subjects: Traces<'_>) -> Table {
             Cell::or_dash("Share of the run", row.full_ns.map(share)),
         ];
         one.row(&row.resource, cells)
-    };
-    Table::new("Pressure", "Resource", subjects.rows(|priced| &priced.trace.header.totals.pressure, row))
+    });
+    Table::new("Pressure", "Resource", rows)
 }
 
 fn throttling(priced: &PricedTrace) -> String {
