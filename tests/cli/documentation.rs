@@ -1,7 +1,7 @@
 //! `swtch explain` and `swtch book` from end to end.
 
 use crate::common::examples::docs;
-use crate::common::{home, json, run, stderr, stdout, swtch};
+use crate::common::{copy_program, home, json, run, stderr, stdout, swtch};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -77,7 +77,7 @@ fn the_book_is_found_where_it_is_installed() {
     let bin = home.path().join("bin");
     fs::create_dir(&bin).unwrap();
     let program = bin.join("swtch");
-    fs::copy(env!("CARGO_BIN_EXE_swtch"), &program).unwrap();
+    copy_program(&program);
     let book = |program: &Path| {
         // No screen, so that no browser starts.
         let mut command = Command::new(program);

@@ -1,7 +1,7 @@
 //! What works with which rights: the table of `docs/limits.md` is what happens. `SWTCH_WRITE_PAGES=1` writes it.
 
 use crate::common::examples::{docs, furnished};
-use crate::common::{is_root, run, skip, stderr};
+use crate::common::{copy_program, is_root, run, skip, stderr};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -102,7 +102,7 @@ fn the_table_of_limits_is_what_happens() {
     let home = furnished();
     // Everyone may write here, and read the program.
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_swtch"), home.path().join("swtch-under-test")).unwrap();
+    copy_program(&home.path().join("swtch-under-test"));
     let mut table = vec![format!("| command | {} |", RIGHTS.map(|(name, _)| name).join(" | "))];
     table.push(format!("| --- |{}", " --- |".repeat(RIGHTS.len())));
     for (name, words, reading) in ROWS {

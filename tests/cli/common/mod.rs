@@ -28,6 +28,13 @@ impl Home {
     }
 }
 
+/// Copies the program under test. In a process of its own: a file that this one has open for writing is inherited by whatever another test
+/// starts, and cannot be run until that ends.
+pub fn copy_program(to: &Path) {
+    let status = Command::new("cp").arg(env!("CARGO_BIN_EXE_swtch")).arg(to).status().unwrap();
+    assert!(status.success());
+}
+
 pub fn home() -> Home {
     let machine = machine::shared();
     Home { folder: tempfile::tempdir().unwrap(), _machine: machine }
