@@ -107,7 +107,7 @@ impl Shown<'_> {
         let before = (first > 0).then_some("...");
         let after = (first + part.len() < all.len()).then_some("...");
         let lines = before.into_iter().chain(part.iter().copied()).chain(after);
-        lines.map(|line| format!("{}\n", line.trim_end())).collect()
+        lines.map(str::trim_end).flat_map(|line| [line, "\n"]).collect()
     }
 }
 

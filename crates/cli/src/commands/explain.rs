@@ -5,7 +5,7 @@ mod terms;
 use crate::args::ExplainArgs;
 use crate::output::{self, WrongUsage};
 use std::process::ExitCode;
-use terms::{Term, near, terms};
+use terms::{GlossaryEntry, near, terms};
 
 /// Columns of a text for people.
 const WIDTH: usize = 80;
@@ -16,7 +16,8 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         if args.json.asked() {
             output::json(&args.json, &all)?;
         } else {
-            output::print(&all.iter().map(|term| format!("{}\n", term.term)).collect::<String>());
+            let names: Vec<&str> = all.iter().map(|term| term.term).collect();
+            output::print(&(names.join("\n") + "\n"));
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(term: &Term) -> String {
+fn text(term: &GlossaryEntry) -> String {
     let mut lines = vec![term.term.to_owned()];
     if !term.also.is_empty() {
         lines[0] = format!("{} (also: {})", term.term, term.also.join(", "));

@@ -6,7 +6,7 @@ const TEXT: &str = include_str!("terms.txt");
 
 /// A term of the field, or of swtch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Term {
+pub(crate) struct GlossaryEntry {
     /// The term itself.
     pub(crate) term: &'static str,
     /// What it means.
@@ -19,7 +19,7 @@ pub(crate) struct Term {
     pub(crate) page: &'static str,
 }
 
-impl Term {
+impl GlossaryEntry {
     /// Whether that is this term, or another word for it.
     pub(crate) fn is_called(&self, word: &str) -> bool {
         self.names().any(|name| plain(name) == plain(word))
@@ -32,21 +32,21 @@ impl Term {
 }
 
 /// All terms, in the order of the alphabet.
-pub(crate) fn terms() -> Vec<Term> {
+pub(crate) fn terms() -> Vec<GlossaryEntry> {
     TEXT.trim().split("\n\n").map(term).collect()
 }
 
-fn term(block: &'static str) -> Term {
+fn term(block: &'static str) -> GlossaryEntry {
     let mut lines = block.lines();
     let mut next = || lines.next().unwrap_or_default();
     let (term, meaning) = (next(), next());
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     let list = |name: &str| field(name).split(", ").filter(|word| !word.is_empty()).collect();
-    Term { term, meaning, also: list("also: "), see: list("see: "), page: field("page: ") }
+    GlossaryEntry { term, meaning, also: list("also: "), see: list("see: "), page: field("page: ") }
 }
 
 /// Names of terms that look like a word, the nearest first.
-pub(crate) fn near(terms: &[Term], word: &str) -> Vec<&'static str> {
+pub(crate) fn near(terms: &[GlossaryEntry], word: &str) -> Vec<&'static str> {
     let word = plain(word);
     let mut found: Vec<(usize, &'static str)> = terms
         .iter()
@@ -112,7 +112,7 @@ mod tests {
         }
         let names: Vec<String> = terms.iter().map(|term| plain(term.term)).collect();
         assert!(names.is_sorted(), "{names:?}");
-        let all: Vec<String> = terms.iter().flat_map(Term::names).map(plain).collect();
+        let all: Vec<String> = terms.iter().flat_map(GlossaryEntry::names).map(plain).collect();
         let distinct: std::collections::BTreeSet<&String> = all.iter().collect();
         assert_eq!(distinct.len(), all.len(), "a name has two meanings");
     }
