@@ -68,7 +68,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class Group:
-    """A cgroup, or why there is none. Version 1 has one directory for each of its hierarchies."""
+    """A cgroup, or the reason why it is missing. Version 1 has one directory for each of its hierarchies."""
 
     directory: Path | None
     """Where CPU time is limited and counted; `None` when there is none."""
@@ -79,7 +79,7 @@ class Group:
     others: tuple[Path, ...] = ()
     """The same group in other hierarchies."""
     missing: tuple[tuple[str, str], ...] = ()
-    """Limits that it has not, and why."""
+    """Limits that could not be set, and why."""
 
     @property
     def directories(self) -> tuple[Path, ...]:
@@ -130,7 +130,7 @@ class Group:
         return ["/bin/sh", "-c", script, "sh", str(len(directories)), *directories, *command]
 
     def kill(self) -> None:
-        """Ends everything in it; the group stays. What forks faster than it can be killed gets no more processes meanwhile."""
+        """Kills everything in it; the group stays. A limit of processes stops programs that fork faster than they can be killed."""
         self._write("pids.max", "0")
         # Version 2 from Linux 5.14 on, all at once.
         self._write("cgroup.kill", "1")
@@ -141,7 +141,7 @@ class Group:
         self._write("pids.max", "max" if self._pids is None else str(self._pids))
 
     def reset_memory_peak(self) -> None:
-        """Lets the peak of memory begin anew, where the kernel allows that."""
+        """Resets the peak of memory, where the kernel allows that."""
         self._write("memory.peak", "0")
         self._write("memory.max_usage_in_bytes", "0")
 

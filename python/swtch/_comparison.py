@@ -38,7 +38,7 @@ class Change:
     Holm's method."""
     verdict: Verdict
     """`slower` and `faster`: the interval excludes 1, after the correction too. `perhaps-slower` and `perhaps-faster`: only
-    before the correction. `no-difference`: it contains 1. `cannot-decide`: there is none."""
+    before the correction. `no-difference`: it contains 1. `cannot-decide`: there is no interval."""
     reason: str | None
     """Why nothing can be decided."""
 

@@ -11,7 +11,7 @@ from ._documents import from_document, to_document
 from ._host import Host
 
 State = Literal["ok", "limited", "missing"]
-"""How far a capability is there."""
+"""How much of a capability is available."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Capability:
     name: str
     """Stable name in kebab case, e.g. `hardware-counters`."""
     state: State
-    """How far it is there."""
+    """How much of it is available."""
     finding: str
     """What was found, in one line."""
     costs: str | None

@@ -53,7 +53,7 @@ def user_directory(variable: str, below_home: str) -> Path:
         base = Path(named) if named and os.path.isabs(named) else Path.home() / below_home
     except RuntimeError:
         raise CommandError(
-            f"this user has no home directory; set {variable} to a directory of yours"
+            f"this user has no home directory; set {variable} to a directory that you can write to"
         ) from None
     return base / "swtch"
 

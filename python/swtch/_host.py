@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 CoreKind = Literal["uniform", "performance", "efficiency"]
-"""The kind of a core: all alike (or the machine does not say), a faster (P, big) one, a slower (E, little) one."""
+"""The kind of a core: uniform (or unknown), a faster (P, big) one, a slower (E, little) one."""
 
 CacheKind = Literal["data", "instruction", "unified"]
 """What a cache holds."""
@@ -134,7 +134,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class CpuQuota:
-    """A CPU quota: so much time in every period."""
+    """A CPU quota: an amount of CPU time in every period."""
 
     quota_us: int
     """Running time allowed in a period, µs."""

@@ -30,8 +30,8 @@ def measure(
 ) -> Profile:
     """Measures what a context switch costs on this machine and returns its Profile.
 
-    Takes up to 90 s; `quick` up to 10 s and 100 MB, `full` up to 15 min. Other Python threads run meanwhile, though what
-    they do on the CPUs being measured disturbs the figures and is flagged in them. What is left out, or `None`, is
+    Takes up to 90 s; `quick` up to 10 s and 100 MB, `full` up to 15 min. Other Python threads keep running. Their
+    work on the measured CPUs disturbs the figures and is flagged in them. What is left out, or `None`, is
     what the preset has.
 
     methods: how the tasks hand over, such as `pipe`; `swtch measure --help` lists the methods.

@@ -194,7 +194,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Knee:
-    """A border found in the curve, set beside the nearest cache."""
+    """A border found in the curve, with the nearest cache."""
 
     array_bytes: int
     """Array size at which the curve turns, bytes."""

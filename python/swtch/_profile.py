@@ -83,7 +83,7 @@ class Profile:
     unavailable: tuple[Unavailable, ...]
     """What could not be measured, and why."""
     samples: str | None
-    """File name of the batches' raw samples (Parquet), beside the file this was read from."""
+    """File name of the batches' raw samples (Parquet), in the directory of the Profile's file."""
 
     _batches: bytes | None = field(default=None, compare=False)
     """The samples of a Profile measured here, as a Parquet file."""
@@ -100,7 +100,7 @@ class Profile:
         return from_document(cls, json.loads(_native.load(path)), _path=Path(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the Profile to `path` and its samples beside it as `NAME.samples.parquet`, each whole or not at all.
+        """Writes the Profile to `path` and its samples next to it as `NAME.samples.parquet`, each whole or not at all.
         A device or a pipe gets the Profile only.
 
         A Profile that was read without its samples (only the JSON was at hand) is written without. Raises `OSError` when the

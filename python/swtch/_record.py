@@ -23,7 +23,7 @@ Mode = Literal["events", "counts"]
 Cost = Literal["in-place", "profile"]
 
 EVENTS_FOR_S = 60.0
-"""For so long single events are kept; then they are only counted."""
+"""Seconds for which single events are kept; afterwards they are only counted."""
 
 
 def record(
@@ -44,7 +44,7 @@ def record(
 ) -> Trace:
     """Records a command, processes, a cgroup or, without any of them, the whole machine; returns the Trace.
 
-    Ends with the command, with what is recorded, or after `duration`. Other threads of Python run meanwhile. Root, or `cap_bpf` and
+    Ends with the command, with what is recorded, or after `duration`. Other Python threads keep running. Root, or `cap_bpf` and
     `cap_perfmon`, let it see every switch of everything; without them it takes the best source that is allowed.
 
     command: a program and its arguments; it has this process's input and output. It runs within this call, with all it starts.
@@ -77,7 +77,7 @@ def record(
 
 
 class Recording:
-    """A recording that runs beside this program, in a thread: from `swtch.recording`."""
+    """A recording that runs in a thread of this program: from `swtch.recording`."""
 
     def __init__(self, asking: dict[str, Any], out: str | os.PathLike[str] | None) -> None:
         self._trace: Trace | None = None
@@ -191,7 +191,7 @@ def _asking(
     cost: str | None,
     working_set: bool,
 ) -> dict[str, Any]:
-    """What the native half is asked, but for where to."""
+    """The options of the native half, without the destination."""
     if isinstance(command, (str, bytes)):
         raise _native.UsageError(f"command is {command!r}; give a list, such as ['make', '-j4']")
     if command is not None and not command:

@@ -237,7 +237,7 @@ class Jitter:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a recording came to that was replayed."""
+    """The figures of the recording that was replayed."""
 
     trace: str
     """Its directory."""

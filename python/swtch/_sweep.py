@@ -47,13 +47,13 @@ def sweep(
     """Runs a sweep and writes its table. Runs of an earlier call are not repeated.
 
     file: the sweep, TOML: `machines`, `workloads` or `grid`, `policies`, `seeds`. Paths in it count from its directory.
-    out: the table. Until it is there, runs that are done are kept beside it, in `OUT.runs`.
+    out: the table. Until it is complete, finished runs are kept in `OUT.runs`.
     profile: a Profile's file, from which the costs are taken where the sweep names none.
     part: the first of two is `(1, 2)`: machines share a sweep so, each with an `out` of its own.
     jobs: runs at once; as many as there are CPUs when not given.
 
     Raises `UsageError` for what cannot be swept, or when another sweep's table is at `out`. After Ctrl-C the same call goes on from there.
-    Other threads of Python go on meanwhile.
+    Other Python threads keep running.
     """
     first, parts = part
     if not 1 <= first <= parts:

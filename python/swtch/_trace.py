@@ -115,7 +115,7 @@ class Trace:
         self.totals = from_document(Totals, header["totals"])
         """Sums over the whole run."""
         self.reconciliation = tuple(from_document(Reconciliation, one) for one in header["reconciliation"])
-        """The recorder's counts beside the kernel's."""
+        """The recorder's counts next to the kernel's."""
         self.lost = tuple(from_document(Lost, one) for one in header["lost"])
         """Events that were lost; empty when none were."""
         self.sources: dict[str, str] = header["sources"]
@@ -125,7 +125,7 @@ class Trace:
         self.unavailable = tuple(from_document(Unavailable, one) for one in header["unavailable"])
         """What could not be recorded, and why."""
         self.files = tuple(from_document(TableFiles, one) for one in header["tables"])
-        """The tables that are there, and their Parquet files in the directory."""
+        """The existing tables, and their Parquet files in the directory."""
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trace:
@@ -157,7 +157,7 @@ class Trace:
 
     @property
     def tables(self) -> dict[str, Table]:
-        """The tables that are there, by their names."""
+        """The existing tables, by name."""
         return {one.name: Table(self, one.name) for one in self.files}
 
     @property

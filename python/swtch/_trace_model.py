@@ -106,7 +106,7 @@ class CpuTime:
 
 @dataclass(frozen=True)
 class ProcessTotals:
-    """Processes that came and went."""
+    """Processes that were created and that ended."""
 
     forked: int | None
     """Created."""
@@ -168,7 +168,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """One of the recorder's counts beside the kernel's."""
+    """One of the recorder's counts next to the kernel's."""
 
     what: str
     """What was counted, such as `context switches`."""
@@ -206,7 +206,7 @@ class RecorderCost:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """A table that is there."""
+    """An existing table."""
 
     name: str
     """Its name, such as `tasks`."""
@@ -279,7 +279,7 @@ class Money:
     recording: Range
     """Of this recording."""
     month: Range | None
-    """In a month, if it goes on like this; `None` when what was recorded has ended."""
+    """In a month at this rate; `None` when the recorded tasks have ended."""
 
 
 @dataclass(frozen=True)
@@ -325,6 +325,6 @@ class Bill:
     money: Money | None
     """In money, where a price was given."""
     caveats: tuple[dict[str, Any], ...]
-    """What beside the workload could explain the figures, the most important first; `kind` says which it is."""
+    """Causes outside the workload that could explain the figures, the most important first; `kind` says which it is."""
     advice: tuple[Advice, ...]
     """What stands out, with its evidence and what to try."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 NO_LIMIT_BYTES = 1 << 60
-"""A limit of memory from which on there is none."""
+"""A memory limit of this size or more means no limit."""
 
 
 def switches_here() -> tuple[int, int]:
@@ -78,7 +78,7 @@ class Group:
 
 
 def difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """What the group counted meanwhile."""
+    """What the group counted between two reads."""
     counted = ("periods", "periods_throttled", "throttled_ns")
     return {
         name: value - before[name] if name in counted and None not in (value, before[name]) else value
@@ -99,7 +99,7 @@ def cpu_group(root: Path = Path("/")) -> Group | None:
 
 
 def memory_limit_bytes(root: Path = Path("/")) -> int | None:
-    """The smallest limit of memory from this process's group upwards; `None` where there is none."""
+    """The smallest limit of memory from this process's group upwards; `None` without one."""
     limits = []
     for version, own, mount in _groups(root, "memory"):
         name = "memory.max" if version == 2 else "memory.limit_in_bytes"

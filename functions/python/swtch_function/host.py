@@ -32,7 +32,7 @@ def libc() -> str | None:
 
 
 def sandbox(root: Path = Path("/")) -> str | None:
-    """Which sandbox the kernel is of: gVisor has a kernel of its own, and Firecracker machines have virtio devices and no firmware."""
+    """The sandbox to which the kernel belongs: gVisor has a kernel of its own, and Firecracker machines have virtio devices and no firmware."""
     version = _text(root / "proc/version")
     # gVisor answers this whatever it runs on (pkg/sentry/kernel/version.go and fsimpl/proc).
     if "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016" in version or "gvisor" in version.lower():

@@ -34,7 +34,7 @@ def measure_all(request: Request) -> tuple[list[dict[str, Any]], list[dict[str, 
     """The measurements in the order asked for, and what could not be measured and why."""
     found: dict[str, dict[str, Any]] = {}
     unavailable = []
-    # What a machine does meanwhile must not always meet the same method.
+    # Other load on the machine must not always affect the same method.
     for name in random.sample(request.methods, len(request.methods)):
         try:
             found[name] = _measured(name, request)

@@ -43,7 +43,7 @@ class OwnFunction:
         if worker is None:
             return
         deadline = time.monotonic() + 5
-        # What forks meanwhile is met the next time round.
+        # A process forked meanwhile is killed in the next round.
         while _of_session(worker.pid) and time.monotonic() < deadline:
             for pid in _of_session(worker.pid):
                 with contextlib.suppress(ProcessLookupError, PermissionError):

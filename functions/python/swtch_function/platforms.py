@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 LAMBDA_MB_PER_CPU = 1769
-"""AWS Lambda: so much memory has one vCPU (Lambda's guide, Configure Lambda function memory)."""
+"""AWS Lambda: this much memory has one vCPU (Lambda's guide, Configure Lambda function memory)."""
 PLATFORMS = ("lambda", "gcf", "knative", "openfaas", "local")
 _VARIABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "lambda": (("AWS_LAMBDA_FUNCTION_NAME",), ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE",)),

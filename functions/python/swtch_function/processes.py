@@ -25,7 +25,7 @@ class Child:
         read_fd, write_fd = os.pipe()
         try:
             with warnings.catch_warnings():
-                # Since 3.12 a fork beside threads is warned of; this one calls nothing but the system until it ends.
+                # Since 3.12 Python warns of a fork in a process with threads; this one calls nothing but the system until it ends.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 self.pid = os.fork()
         except OSError as error:

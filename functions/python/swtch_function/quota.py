@@ -28,7 +28,7 @@ _HEAVIEST = 64
 _PEAK = 0.85
 """Of the best period's strength, that a longer one must have."""
 _LATE_NS = 4_500_000
-"""Where others have the CPU at the refill, a spinner may come back so much later: a tick."""
+"""Where others have the CPU at the refill, a spinner may come back this much later: a tick."""
 _BY_CHANCE = 1e-4
 """How likely unrelated gaps may look like those of a quota."""
 _SHARE = 0.6
@@ -48,7 +48,7 @@ _NEARLY_ALL = 0.7
 _APART = 0.25
 """Of the middle running time: what is further from it is left out then."""
 _IDLE = 0.05
-"""Of the periods: if more have no running time, it is of the quota."""
+"""Share of the periods: if more have no running time, the quota is the cause."""
 _MOST = 0.9
 """Of the CPUs of all spinners, that a quota may be which only the same running times tell."""
 _SMALLEST_NS = 900_000
@@ -78,7 +78,7 @@ class Inferred:
     """What the gaps tell."""
 
     period_ns: float | None
-    """`None` where no gaps are of a quota, or what they tell can be none; then `why` says so."""
+    """`None` where no gaps come from a quota, or they contradict one; then `why` has the reason."""
     quota_ns: float | None
     """Running time of all spinners in a period."""
     cpus: float
@@ -110,7 +110,7 @@ class _Grid:
 
     @property
     def early_ns(self) -> float:
-        """So much before a refill is still at it."""
+        """A time this much before a refill counts as the refill."""
         return max(300_000.0, self.period_ns / 100)
 
     @property
@@ -237,7 +237,7 @@ def _quota(
     paid_back = whole.count(0.0) > _IDLE * len(whole)
     if len(alike) >= _NEARLY_ALL * len(whole) and not paid_back:
         # Else a period that others took a large part of is not one of the quota, though a gap of theirs ended it; and where one
-        # refill was seen late, the two periods beside it are not what they look like.
+        # refill was seen late, its two neighbours look wrong.
         quota_ns = statistics.fmean(ran for ran in whole if abs(ran - middle_ns) <= _APART * middle_ns)
     else:
         quota_ns = statistics.fmean(alike if least_alike else whole)

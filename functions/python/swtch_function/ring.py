@@ -98,7 +98,7 @@ class Ring(Method):
         return sum(one[0] for one in told), sum(one[1] for one in told)
 
     def check(self) -> dict[str, Any]:
-        """The sum that came round; a wrong one if ever there was."""
+        """The sum that came round; a wrong one if there was any."""
         found = self._sum if self._wrong is None else self._wrong
         return {
             "what": "sum of process ids",

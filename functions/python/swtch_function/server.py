@@ -1,4 +1,4 @@
-"""The handler as a plain HTTP server on this machine, for `swtch faas`: POST / measures, GET /healthz says that it is there."""
+"""The handler as a plain HTTP server on this machine, for `swtch faas`: POST / measures, GET /healthz answers while it runs."""
 
 from __future__ import annotations
 

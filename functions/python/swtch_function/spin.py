@@ -54,7 +54,7 @@ class Spun:
         return kept, len(found) - len(kept)
 
     def share(self, period_ns: float | None) -> Estimate | None:
-        """CPUs received, in windows of whole periods, or in tenths where there is none."""
+        """CPUs received, in windows of whole periods, or in tenths without a period."""
         window_ns = period_ns or self.span_ns / 10
         count = int(self.span_ns / window_ns) if window_ns else 0
         if count < 1:

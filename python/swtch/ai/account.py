@@ -18,7 +18,7 @@ TOLERANCE = 0.01
 TICKS = 4
 """And in ticks of `/proc/stat` for each CPU: idle, waiting and stolen time are cut to whole ticks, own time is as old as the last one."""
 _LEAST_TOLD = 0.5
-"""`/proc/stat` must account for so much of the CPUs' time; some containers show one that does not count."""
+"""`/proc/stat` must account for this share of the CPUs' time; in some containers it does not count."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _at(one: Sample) -> int:
 
 
 def _own(first: Sample, last: Sample) -> int | None:
-    """Of the group where it is counted; else of the processes, if none of them has ended meanwhile."""
+    """Of the group where it is counted; else of the processes, if all of them still run."""
     of_group = _difference(first.group_ns, last.group_ns)
     if of_group is not None:
         return of_group

@@ -10,7 +10,7 @@ from .. import _native
 from .summarise import ENOUGH_RUNS, Summary
 
 LEVEL = 0.05
-"""The chance that a study of alike settings, all its comparisons together, says that any of them differ."""
+"""The chance that a study of identical settings reports any difference, over all its comparisons."""
 
 
 @dataclass(frozen=True)

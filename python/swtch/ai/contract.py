@@ -1,4 +1,4 @@
-"""The workload contract, version 1 (`docs/workload-contract.md`): how any program tells when its work begins and ends.
+"""The workload contract, version 1 (`docs/workload-contract.md`): how any program reports when its work begins and ends.
 
 A workload writes JSON lines to the file descriptor whose number is in `SWTCH_CONTRACT_FD`, and begins its measured phase
 when the line `go` comes on its standard input. `Workload` is its side; `Collector` is the side of the program that started it, and
@@ -304,7 +304,7 @@ def _number(environment: Mapping[str, str], name: str, kind: type[int] | type[fl
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return found
 
 

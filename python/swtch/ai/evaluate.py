@@ -51,7 +51,7 @@ class Seen:
     throttled_ns: int | None = None
     """How long its quota stopped it, summed over CPUs; `None` where that is not counted."""
     recorder_ns: int | None = None
-    """CPU time that the recorder's process took meanwhile; `None` without one."""
+    """CPU time of the recorder's process during the run; `None` without one."""
 
 
 def blank(

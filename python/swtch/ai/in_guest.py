@@ -15,7 +15,7 @@ from .settings import from_document
 from .subject import of_model
 
 ROW = "swtch-ai-row "
-"""Lines with rows begin with this: a guest's kernel may print beside them."""
+"""Lines with rows begin with this: a guest's kernel may print other lines."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

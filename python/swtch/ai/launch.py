@@ -191,7 +191,7 @@ def listen(workloads: Sequence[Workload], until: Callable[[Workload], bool], lim
 
 @contextlib.contextmanager
 def _pinned(cpus: Sequence[int] | None) -> Any:
-    """What is started meanwhile inherits these CPUs; this thread has its own back afterwards."""
+    """Processes started in the block inherit these CPUs; afterwards this thread has its own again."""
     if cpus is None:
         yield
         return

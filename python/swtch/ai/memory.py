@@ -1,4 +1,4 @@
-"""How much memory a model will take, worked out before anything of it is allocated.
+"""How much memory a model will need, predicted before any of it is allocated.
 
 The prediction is meant to be too high rather than too low, by less than a factor of three; it is made of what is known:
 

@@ -234,7 +234,7 @@ def processes_of(workloads: list[Workload], group: cgroup.Group) -> list[int]:
 
 
 def _measuring_ns(running: Recorder | None) -> int | None:
-    """CPU time of this process and of a recorder beside it so far; `None` when that has ended."""
+    """CPU time of this process and of a recorder process so far; `None` when that has ended."""
     beside = 0 if running is None else running.cpu_beside_ns()
     return None if beside is None else time.process_time_ns() + beside
 

@@ -1,4 +1,4 @@
-"""Records beside a workload: in this process, or by the program `swtch` where only that is permitted to see everything."""
+"""Records a workload: in this process, or by the program `swtch` where only that is permitted to see everything."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _END_LIMIT_S = 120.0
 _NOTICE_LIMIT_S = 2.0
 _POLL_S = 0.01
 _STEADY_S = 0.05
-"""Attached programs must not have grown in number, and the recorder must have had nothing to do, for so long."""
+"""For this long no program must have been attached, and the recorder must have been idle."""
 
 
 class Recorder(Protocol):
@@ -101,7 +101,7 @@ def _in_a_line(what: str) -> Iterator[None]:
 
 
 def _program_may_more() -> bool:
-    """Whether the program `swtch` has capabilities (setcap(8)), and this process has not all of them, as root has."""
+    """Whether the program `swtch` has capabilities (setcap(8)), that this process lacks; root has all."""
     if os.geteuid() == 0:
         return False
     try:

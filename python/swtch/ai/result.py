@@ -96,7 +96,7 @@ def refused(why: Refused, place: Path) -> str:
 
 
 def read(path: os.PathLike[str] | str) -> dict[str, Any]:
-    """The study in a directory, or in its `study.json`. Raises `AiError` for what is none."""
+    """The study in a directory, or in its `study.json`. Raises `AiError` for a file that is not a study."""
     place = Path(path)
     if place.is_dir():
         place = place / FILE

@@ -23,10 +23,10 @@ from .suite_driver import PARTS
 from .sweep import Forecast, Grid, by_settings, jobs
 
 QUICK_S = 52.0
-"""After so long `--quick` begins no run, so that it is over within a minute."""
+"""After this long `--quick` begins no run, so that it ends within a minute."""
 QUICK_DURATION_S = 1.0
 ALL_S = 19 * 60.0
-"""Likewise for `--all` and twenty minutes."""
+"""The same for `--all` and twenty minutes."""
 DURATION_S = 10.0
 
 _EXAMPLES = """\

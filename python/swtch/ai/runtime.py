@@ -38,7 +38,7 @@ class Settings:
 
 
 def check(device: Device = "cpu") -> None:
-    """Raises `MissingRuntime` unless all packages and the device's provider are there."""
+    """Raises `MissingRuntime` unless all packages and the device's provider are installed."""
     for package in NEEDED:
         try:
             __import__(package)
@@ -101,7 +101,7 @@ class Session:
         )
         providers = [PROVIDERS[settings.device]]
         if settings.device != "cpu":
-            # For the few operators that a GPU has not, shapes above all.
+            # For the few operators that a GPU lacks, shapes above all.
             providers.append(PROVIDERS["cpu"])
         try:
             self._session = ort.InferenceSession(model, options, providers=providers)

@@ -96,12 +96,12 @@ def process_cpu_ns(pid: int) -> int:
 
     Of the process's own clock, to the nanosecond: `/proc/PID/stat` counts in ticks of 10 ms, which is more than a recorder takes in a second.
     """
-    # clock_getcpuclockid(3), which Python has not: the kernel's MAKE_PROCESS_CPUCLOCK with CPUCLOCK_SCHED (include/linux/posix-timers_types.h, 6.18).
+    # clock_getcpuclockid(3), which Python lacks: the kernel's MAKE_PROCESS_CPUCLOCK with CPUCLOCK_SCHED (include/linux/posix-timers_types.h, 6.18).
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
 def machine(cpus: frozenset[str], path: str = "/proc/stat") -> tuple[int, int, int, int, int]:
-    """CPU time in use, idle and stolen on those CPUs (`cpu0` ...) in nanoseconds, how many of them are there, and hardware interrupts, since the
+    """CPU time in use, idle and stolen on those CPUs (`cpu0` ...) in nanoseconds, how many there are, and hardware interrupts, since the
     machine was started. Zeros where the kernel does not say."""
     busy = idle = steal = found = interrupts = 0
     with contextlib.suppress(OSError), open(path) as file:

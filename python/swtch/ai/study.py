@@ -23,7 +23,7 @@ from .sweep import Forecast
 
 
 class Study:
-    """A directory that fills with runs. Every run that is complete stays, whatever happens after it."""
+    """A directory that fills with runs. A complete run stays, whatever happens later."""
 
     def __init__(
         self, plan: Plan, words: Sequence[str], name: str | None, models: bool, seed: int | None
@@ -97,7 +97,7 @@ class Study:
         self.add(row)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Takes a run, and writes the study. A run whose figures contradict each other is kept beside it, and only its fault is in the study."""
+        """Takes a run, and writes the study. A run whose figures contradict each other is kept in a file of its own; the study has only its fault."""
         self.runs.append(self._checked(row))
         summaries = summarise(self.runs)
         self.document["summaries"] = [one.to_document() for one in summaries]

@@ -42,7 +42,7 @@ class Subject:
         return [_filled(word, settings) for word in self.command] + self._worker_arguments(settings)
 
     def environment(self, settings: Settings) -> dict[str, str]:
-        """Variables that the program gets beside those of this process."""
+        """Variables that the program gets in addition to those of this process."""
         if self.model is not None:
             # The worker must find the very package that started it.
             return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -24,7 +24,7 @@ _MARK = "installed.json"
 
 
 def directory() -> Path:
-    """Where it is, whether or not it is there."""
+    """Its place, whether or not it exists."""
     return user_directory("XDG_CACHE_HOME", ".cache") / f"ai-benchmark-{VERSION}"
 
 
@@ -90,7 +90,7 @@ def _step(command: list[str], what: str) -> None:
 
 
 def _existing(place: Path) -> Path:
-    """The nearest directory above that is there."""
+    """The nearest existing directory above."""
     while not place.exists():
         place = place.parent
     return place

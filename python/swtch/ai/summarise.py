@@ -34,15 +34,15 @@ class Summary:
     settings: Settings
     """How it ran."""
     runs: int
-    """How many runs the figures are of."""
+    """Number of runs behind the figures."""
     disturbed: int
     """How many of those others disturbed."""
     figures: Mapping[str, Estimate | None] = field(default_factory=dict)
     """By the names in `FIGURES`; `None` for what no run has."""
     throughputs: tuple[float, ...] = ()
-    """Images a second of each run that the figures are of."""
+    """Images a second of each run behind the figures."""
     interference: str = ""
-    """What the disturbed runs among those had of others, in words; empty without one."""
+    """The disturbances of those runs, in words; empty without one."""
 
     @property
     def switches(self) -> float | None:

@@ -128,7 +128,7 @@ def _interval(of: Mapping[str, Any]) -> str:
 
 
 def _reasons(study: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Each reason once, whatever the number of runs that it is of."""
+    """Each reason once, however many runs have it."""
     rows = list(study["unavailable"]) + [row for run in study["runs"] for row in run["unavailable"]]
     return list({(row["what"], row["why"]): row for row in rows}.values())
 

@@ -58,7 +58,7 @@ class Grid:
 def jobs(subjects: Sequence[Subject], settings: Sequence[Settings], repeats: int, seed: int = 0) -> list[Job]:
     """Every subject under all settings, this many times.
 
-    The repeats of one setting lie far apart, so that what else the machine does meanwhile meets all settings alike: each round
+    The repeats of one setting lie far apart, so that other load on the machine affects all settings equally: each round
     has everything once, subject by subject, and after the first round in an order of its own.
     """
     generator = random.Random(seed)
@@ -72,7 +72,7 @@ def jobs(subjects: Sequence[Subject], settings: Sequence[Settings], repeats: int
 
 
 def by_settings(subjects: Sequence[Subject], settings: Sequence[Settings]) -> list[Job]:
-    """Every subject under the first settings, then every subject under the next: whenever it is cut short, all are there."""
+    """Every subject under the first settings, then every subject under the next: whenever it is cut short, all subjects have runs."""
     return [Job(subject, one) for one in settings for subject in subjects]
 
 
@@ -87,7 +87,7 @@ class Forecast:
         self._macs: dict[str, int] = {}
 
     def add(self, job: Job, took_s: float) -> None:
-        """A job took so long."""
+        """Records how long a job took."""
         self._took_s += took_s
         self._guessed_s += self._guess(job)
 

@@ -114,7 +114,7 @@ def candidates_of(may_use: Usable, device: str, schedulers: Sequence[str]) -> li
     pins = ("none", "spread") if len(may_use.cpus) > 1 else ("none",)
     grid = Grid(tuple(sorted(threads)), spin=(True, False), pin=pins, device=device)
     every = grid.settings(may_use)
-    # Pinning to all CPUs is none, and pinning more threads than CPUs adds nothing but contention.
+    # Pinning to all CPUs pins nothing, and pinning more threads than CPUs adds nothing but contention.
     useful = [one for one in every if one.pinned is None or one.threads < len(may_use.cpus)]
     return [Settings(**{**one.to_document(), "scheduler": name}) for name in schedulers for one in useful]
 

@@ -34,7 +34,7 @@ DURATION_S = 4.0
 _LIMIT = "20m"
 _HANG = "5m"
 _BASE_BYTES = 1_500_000_000
-"""What the guest needs beside the model: its files are in its memory."""
+"""Memory of the guest in addition to the model's: its files are in it."""
 _MODULES = ("numpy", "onnx", "onnxruntime", "swtch.ai.in_guest", "swtch.ai.worker", "swtch.ai.sweep")
 """What is imported there; where these lie is what travels."""
 _LEFT_OUT = frozenset({"test", "idlelib", "tkinter", "turtledemo", "lib2to3", "ensurepip", "site-packages"})
@@ -121,7 +121,7 @@ def _library() -> Iterator[Path]:
 
 
 def _packages() -> list[Path]:
-    """Directories and files of everything that is imported there, and the libraries that wheels keep beside."""
+    """Directories and files of all imports in the guest, and the libraries of wheels."""
     for name in _MODULES:
         importlib.import_module(name)
     library = Path(sysconfig.get_paths()["stdlib"])

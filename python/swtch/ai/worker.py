@@ -1,7 +1,7 @@
-"""`python -m swtch.ai.worker MODEL`: runs one model in this process and tells by the workload contract what it does.
+"""`python -m swtch.ai.worker MODEL`: runs one model in this process and reports by the workload contract.
 
-It says ready when the model is loaded and warmed up, waits for `go`, infers for the duration, then writes when every inference
-began and ended, and what it took. SIGTERM ends the measured phase early. Exit status: 0 done, 1 failed (one line says why), 2 wrong usage. Without a host the same
+It reports `ready` when the model is loaded and warmed up, waits for `go` and infers for the duration. Then it writes when every
+inference began and ended, and its costs. SIGTERM ends the measured phase early. Exit status: 0 done, 1 failed (one line says why), 2 wrong usage. Without a host the same
 lines go to standard output.
 """
 
@@ -133,7 +133,7 @@ def _load(model: Model, options: argparse.Namespace) -> tuple[runtime.Session, F
 
 
 def _warm_up(session: runtime.Session, feed: Feed, times: int) -> int:
-    """Infers so often, at least once; returns the time of the last in nanoseconds."""
+    """Infers this many times, at least once; returns the time of the last in nanoseconds."""
     for _ in range(max(times, 1)):
         begin_ns = now_ns()
         session.infer(feed)

@@ -1,4 +1,4 @@
-"""What is compiled or installed for a handler, once, in the cache directory.
+"""Builds and installations for a handler, once, in the cache directory.
 
 Never beside the sources: those of an installed package may belong to another user. A directory of the cache is named by a digest of
 everything that went into it, so what is found there is what would be made again; two that make the same at once do not meet.
@@ -29,7 +29,7 @@ _NOT_COMPILED = ("deploy/", "core/src/test/")
 """Files of handlers that no compiler reads; what `deploy` says of compilers is in the recipe."""
 _LIMIT_S = 900
 _UNUSED_S = 7 * 86_400.0
-"""What is made of other sources goes after so long."""
+"""Builds from other sources are deleted after this long."""
 _SAYS_NOTHING = re.compile(
     r"#|go: downloading|warning|WARN|notice|deprecated|code |syscall |errno |path |command |"
     r"checking |compilation error|A complete log|Exit status|Lifecycle script|> |at |-> |$",
@@ -49,7 +49,7 @@ class Recipe:
     doing: str
     """For people: `compiling the handler in Go`."""
     tools: tuple[str, ...]
-    """Programs that have to be on PATH; the first makes it. Another version of them makes it anew."""
+    """Programs that have to be on PATH; the first makes it. With another version of them it is made again."""
     words: tuple[str, ...]
     """The command line without its program; `{built}` is the directory."""
     sources: Path
@@ -76,7 +76,7 @@ def made(recipe: Recipe) -> Path:
         unfinished = Path(tempfile.mkdtemp(prefix=f"{recipe.name}-unfinished-", dir=into))
     except OSError as error:
         raise CommandError(
-            f"{into} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a directory of yours"
+            f"{into} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a directory that you can write to"
         ) from None
     try:
         _make(recipe, programs[0], unfinished, into / f"{recipe.name}.log")

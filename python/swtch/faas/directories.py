@@ -26,7 +26,7 @@ def functions() -> Path:
         return Path(named).resolve()
     top = Path(__file__).resolve().parents[3]
     installed = Path(sysconfig.get_path("data")) / "share" / "swtch" / "functions"
-    # A package that runs from its sources has its handlers beside it, whatever is installed besides.
+    # A package that runs from its sources uses the handlers next to it, even where others are installed.
     for directory in (top / "functions" if (top / "pyproject.toml").is_file() else installed, installed):
         if directory.is_dir():
             return directory

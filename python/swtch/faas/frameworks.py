@@ -12,7 +12,7 @@ from .platforms import Platform
 
 
 def ready(platform: Platform, python: str) -> dict[str, str]:
-    """What `Platform.command` is given of it. Raises `CommandError` when it is not there and cannot be had.
+    """The values for `Platform.command`. Raises `CommandError` when the framework is missing and cannot be installed.
 
     python: the interpreter that has Python's. Those of Node.js are installed into the cache, at the versions of their lock files.
     """
@@ -30,7 +30,7 @@ def installed(platform: Platform, listed: Path) -> Path:
     listed: the directory with `package-lock.json`.
     """
     node = Path(tool("node", f"serving the handler in {NAMES[platform.language]}"))
-    # What is compiled finds the headers that lie beside this node; they would otherwise be fetched.
+    # Compilers use the headers of this node; npm would otherwise fetch them.
     prefix = node.resolve().parents[1]
     here = (prefix / "include" / "node" / "node.h").is_file()
     return made(

@@ -48,7 +48,7 @@ class Reply:
 
 
 def check(url: str) -> str:
-    """A URL that can be invoked. Raises `WrongUsage` for what is none."""
+    """A URL that can be invoked. Raises `WrongUsage` for any other."""
     parts = urlsplit(url)
     try:
         fine = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)

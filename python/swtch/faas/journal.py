@@ -45,7 +45,7 @@ class Journal:
         return {_key(line) for line in self.lines}
 
     def begin(self, plan: Plan, created_at: str) -> None:
-        """Goes on with the journal, or begins it. Raises `CommandError` when it is one of something else."""
+        """Continues the journal, or begins it. Raises `CommandError` when it belongs to another study."""
         if self.plan is not None:
             fault = _difference(self.plan, plan)
             if fault is not None:
@@ -107,7 +107,7 @@ class Journal:
             data = self.path.read_bytes()
         except OSError as error:
             raise CommandError(f"{self.path} cannot be read ({error.strerror})") from None
-        # A line that was cut off is of an invocation that is not finished.
+        # A cut line belongs to an unfinished invocation.
         whole = data.rfind(b"\n") + 1
         for number, text in enumerate(data[:whole].splitlines(), start=1):
             try:

@@ -22,7 +22,7 @@ class Command:
 
 
 def server(language: str, handler: str | None = None) -> Command:
-    """The local server of a language's handler, or of a function of one's own. Raises `CommandError` for what is not installed.
+    """The local server of a language's handler, or of the user's function. Raises `CommandError` for a missing tool.
 
     Where there is something to compile, that is done here, so that the compiler is not measured.
     handler: `module:function`, in Python only; modules are looked for in the current directory first.

@@ -84,7 +84,7 @@ def add_tier(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_tier(memory: int | None, tiers: str | None) -> Tier | None:
-    """The tier with so much memory; `None` for none. Raises `WrongUsage` where there is none such."""
+    """The tier with this much memory; `None` without a size. Raises `WrongUsage` when the set has no such tier."""
     if memory is None:
         return None
     machine = host()

@@ -16,7 +16,7 @@ SWITCH_ROUNDS = 20
 QUOTA_ROUNDS = 5
 """Likewise the quota."""
 NO_WORK_MS = 1000.0
-"""For how long switches are measured beside a function that brings its own work."""
+"""How long switches are measured in addition to a function with its own work."""
 _SWITCHES_PER_BATCH = 200
 _MOST_BATCHES = 5000
 _OVERHEAD_S = 0.01
@@ -78,7 +78,7 @@ class Plan:
     handler: str | None = None
     """`module:function`."""
     event: str | None = None
-    """The event for a function of one's own, JSON."""
+    """The event for the user's function, JSON."""
     urls: tuple[str, ...] = ()
     """Of each tier, where they are deployed functions."""
 
@@ -89,12 +89,12 @@ class Plan:
 
     @property
     def measures(self) -> bool:
-        """Whether the function is, or has beside it, a handler that measures."""
+        """Whether a handler that measures takes part: as the function, or in addition to it."""
         return self.kind != "url" or self.event is None
 
     @property
     def calibrates(self) -> bool:
-        """Whether the work is iterations of the project's handler; a function of one's own brings its work."""
+        """Whether the work is iterations of the project's handler; the user's function brings its own."""
         return self.kind == "handler" or (self.kind == "url" and self.event is None)
 
     def places(self) -> list[str]:
@@ -102,8 +102,8 @@ class Plan:
         return [tier.name for tier in self.tiers] + ([UNTHROTTLED] if self.local else [])
 
     def jobs(self) -> list[Job]:
-        """All invocations, round by round. Each round has everything once, in an order of its own, so that what else the machine does
-        meets all tiers alike.
+        """All invocations, round by round. Each round has everything once, in an order of its own, so that other load on the machine
+        affects all tiers equally.
         """
         found: list[Job] = []
         for repeat in range(self.repeats):
@@ -162,7 +162,7 @@ class Plan:
 
 
 def from_document(document: Mapping[str, Any]) -> Plan:
-    """A plan from a journal. Raises `TypeError` or `KeyError` for what is none."""
+    """A plan from a journal. Raises `TypeError` or `KeyError` for another document."""
     values: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
     }
@@ -183,7 +183,7 @@ class Forecast:
         self._took_s = self._guessed_s = 0.0
 
     def add(self, job: Job, took_s: float) -> None:
-        """A job took so long."""
+        """Records how long a job took."""
         self._took_s += took_s
         self._guessed_s += self._plan.guess_s(job)
 

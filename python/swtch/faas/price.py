@@ -72,7 +72,7 @@ class Price:
         return max(float(self.minimum_ms), float(steps * self.rounding_ms))
 
     def cost_usd(self, duration_ns: float, memory_mb: float, cpus: float) -> float:
-        """Of an invocation that took so long, with the fee for its request.
+        """The bill of an invocation of this duration, with the fee for its request.
 
         >>> f'{find("lambda-x86").cost_usd(1e6, 1024, 0) * 1e6:.4f}'
         '0.2167'
@@ -111,7 +111,7 @@ def prices() -> list[Price]:
 
 
 def find(name: str) -> Price:
-    """A table by its name, or from a file of one's own. Raises `CommandError`."""
+    """A table by its name, or from the user's file. Raises `CommandError`."""
     if name.endswith(".json") or "/" in name:
         return read(Path(name))
     known = {one.name: one for one in prices()}
@@ -121,7 +121,7 @@ def find(name: str) -> Price:
 
 
 def read(path: Path) -> Price:
-    """A table from its file. Raises `CommandError` for what is none."""
+    """A table from its file. Raises `CommandError` for another file."""
     try:
         document = json.loads(path.read_text())
         unknown = set(document) - _KEYS

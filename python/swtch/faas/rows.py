@@ -87,7 +87,7 @@ def billed_ns(plan: Plan, line: Line) -> float:
 
 
 def cost_of(plan: Plan, price: Price | None, tier_name: str) -> Callable[[float], float] | None:
-    """From a time to a tier's price of it; `None` where there is none."""
+    """From a time to its price at a tier; `None` without a price."""
     tier = _tier(plan, tier_name)
     if price is None or tier is None or tier.memory_mb is None:
         return None
@@ -98,13 +98,13 @@ def cost_of(plan: Plan, price: Price | None, tier_name: str) -> Callable[[float]
 
 
 def cheapest(of: Sequence[Cell]) -> Cell | None:
-    """Of the same work, the tier that costs least: by the mean, since a bill is a sum. Tiers at which some failed are none."""
+    """Of the same work, the tier that costs least: by the mean, since a bill is a sum. Tiers with failures do not count."""
     priced = [cell for cell in of if cell.cost_usd and not cell.failed]
     return min(priced, key=lambda cell: sum(cell.cost_usd.values()) / len(cell.cost_usd), default=None)
 
 
 def rows(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[dict[str, Any]]:
-    """The rows of `swtch/faas-tiers/2`. All of the same work are of the same iterations, or `comparable` says why they are not."""
+    """The rows of `swtch/faas-tiers/2`. Rows of the same work have the same iterations, or `comparable` says why not."""
     found = cells(plan, lines, price)
     switches = _switches(plan, lines)
     return [

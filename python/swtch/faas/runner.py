@@ -61,7 +61,7 @@ class Place:
         stack.callback(self._server.stop)
 
     def invoke(self, body: bytes, limit_s: float) -> tuple[Reply, dict[str, Any] | None]:
-        """Makes an invocation, which is given up after so long; returns what came of it, and what the group counted meanwhile. Raises `NotStarted`."""
+        """Makes an invocation, which is given up after `limit_s`; returns its outcome, and what the group counted during it. Raises `NotStarted`."""
         self._ready()
         self.group.reset_memory_peak()
         before = self.group.settled_counters()
@@ -93,7 +93,7 @@ class Place:
 
 
 class Runner:
-    """Runs what a journal has not yet."""
+    """Makes the invocations that a journal does not have yet."""
 
     def __init__(self, plan: Plan, journal: Journal, write: Callable[[], None]) -> None:
         """write: brings the document up to date; is called now and then."""
@@ -209,7 +209,7 @@ class Runner:
         return Calibration(**self.journal.calibrations[job.subject]).iterations(job.work_ms)
 
     def _place(self, job: Job, stack: contextlib.ExitStack) -> Place:
-        # Beside a function of one's own stands the handler, which measures, as the same tier in a group of its own.
+        # In addition to the user's function the handler measures the same tier, in a group of its own.
         own = job.purpose == WORK and self.plan.kind == "own"
         subject = "own" if own else "python" if self.plan.kind == "own" else job.subject
         key = (subject, job.tier)

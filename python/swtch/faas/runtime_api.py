@@ -34,7 +34,7 @@ class RuntimeApi:
     """Two servers: `api` for the runtime client, and `url` for callers. One invocation at a time, as Lambda has it."""
 
     def __init__(self, limit_s: float, port: int = 0) -> None:
-        """limit_s: an invocation is given up after so long. port: of the front; any free one when 0."""
+        """limit_s: an invocation is given up after this many seconds. port: of the front; any free one when 0."""
         self.limit_s = limit_s
         self.broken: str | None = None
         """Why the function could not be initialised, in one line."""
@@ -175,7 +175,7 @@ def _handler(api: RuntimeApi, kind: str) -> type[http.server.BaseHTTPRequestHand
 
 
 def _unwrapped(status: int, body: bytes) -> tuple[int, bytes]:
-    """What a function URL makes of an answer with `statusCode` and `body`."""
+    """How a function URL converts an answer with `statusCode` and `body`."""
     try:
         answer = json.loads(body)
     except ValueError:

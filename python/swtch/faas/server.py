@@ -179,7 +179,7 @@ class Server:
 
     @property
     def ready(self) -> bool:
-        """Whether it is there, and the next line that it writes answers the next request."""
+        """Whether it runs, and its next line answers the next request."""
         return self.running and self._in_step
 
     @property
@@ -188,7 +188,7 @@ class Server:
         return len(self.group.processes()) > self._beginning
 
     def ended(self, oom_kills_before: int | None) -> tuple[str, str] | None:
-        """The outcome and the reason, when it died or something of it was killed for memory; `None` when it goes on.
+        """The outcome and the reason, when it died or something of it was killed for memory; `None` when it still runs.
 
         Waits a moment for a death that has only just cut the connection.
         """
@@ -248,7 +248,7 @@ def _whole(first: dict[str, Any], second: dict[str, Any] | None) -> dict[str, An
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """The object in a line; `None` where there is none."""
+    """The object in a line; `None` for any other line."""
     try:
         found = json.loads(line)
     except ValueError:

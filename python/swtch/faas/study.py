@@ -78,7 +78,7 @@ def write(directory: Path, study: Mapping[str, Any], name: str = FILE) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The study in a directory, or in its file. Raises `CommandError` for what is none."""
+    """The study in a directory, or in its file. Raises `CommandError` for another file."""
     place = path / FILE if path.is_dir() else path
     try:
         found = json.loads(place.read_text())
@@ -138,7 +138,7 @@ def _disturbed(plan: Plan, lines: Sequence[Line], price: Price | None) -> list[d
 
 
 def _told(plan: Plan, line: Line) -> bool:
-    """Whether the line belongs to the study's function. The handler's own measurements do not belong to a function of one's own."""
+    """Whether the line belongs to the study's function. The handler's own measurements do not belong to the user's function."""
     return line["purpose"] == WORK or plan.kind != "own"
 
 

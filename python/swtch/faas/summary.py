@@ -27,7 +27,7 @@ _INSIDE = ("inside", "CPU ms", "measuring CPU ms", "switch ns", "mean")
 _HANDLER = ("swtch's own handler, in the same tiers", "switch ns", "mean")
 
 _NOTHING_USD = 1e-13
-"""What sums of alike prices differ by, and no price does."""
+"""Rounding: sums of equal prices differ by this little, and prices never do."""
 
 
 def text(study: Mapping[str, Any]) -> str:

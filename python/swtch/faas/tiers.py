@@ -36,7 +36,7 @@ QUICK_WORKS_MS = (10.0, 100.0)
 QUICK_REPEATS = 6
 QUICK_QUOTA_MS = 1000
 QUICK_S = 55.0
-"""After so long `--quick` begins no invocation."""
+"""After this long `--quick` begins no invocation."""
 LIMIT_S = 300.0
 _REACH_S = 30.0
 

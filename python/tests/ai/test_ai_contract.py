@@ -102,7 +102,7 @@ def test_single_events_join_the_spans() -> None:
         (b"\n", "no JSON object"),
         (b"[1]\n", "a JSON object was expected, not [1]"),
         (b"\xff\xfe\n", "not a JSON object in UTF-8"),
-        (b'{"event":"spans","event":"spans"}\n', "a key is there twice"),
+        (b'{"event":"spans","event":"spans"}\n', "a key occurs twice"),
         (b'{"event":"metrics","x":NaN}\n', "NaN is not JSON"),
         (b'{"event":"metrics","x":1e999}\n', "1e999 is too large"),
         (b'{"event":"metrics","x":"\\ud800"}\n', "surrogates not allowed"),

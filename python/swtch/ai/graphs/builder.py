@@ -23,7 +23,7 @@ EPSILON = 1e-3
 
 
 class Builder:
-    """Builds one graph; every method adds an operator and returns what comes out of it."""
+    """Builds one graph; every method adds an operator and returns its output."""
 
     def __init__(self, name: str) -> None:
         self.graph = Graph(name)

@@ -34,7 +34,7 @@ def icnet(b: Builder, x: Tensor) -> Tensor:
 
 
 def _medium(b: Builder, x: Tensor) -> tuple[Tensor, Tensor]:
-    """At half the size: features at a sixteenth of the image, and the same at a thirty-second, where the coarse branch goes on."""
+    """At half the size: features at a sixteenth of the image, and the same at a thirty-second, where the coarse branch continues."""
     x = b.relu(b.conv(x, 32, 3, stride=2))
     x = b.relu(b.conv(x, 32, 3))
     x = b.max_pool(b.relu(b.conv(x, 64, 3)), 3, 2, "same")

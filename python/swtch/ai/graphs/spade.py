@@ -39,7 +39,7 @@ def spade(b: Builder, labels: Tensor) -> Tensor:
 
 
 def _block(b: Builder, x: Tensor, labels: Tensor, channels: int) -> Tensor:
-    """Figure 4: two modulated convolutions beside a shortcut, which is modulated too where the number of channels changes."""
+    """Figure 4: two modulated convolutions and a shortcut, which is modulated too where the number of channels changes."""
     middle = min(x.channels, channels)
     hidden = b.conv(b.leaky_relu(_modulated(b, x, labels), SLOPE), middle, 3)
     hidden = b.conv(b.leaky_relu(_modulated(b, hidden, labels), SLOPE), channels, 3)
