@@ -86,4 +86,4 @@ def test_exceptions_are_what_python_expects_and_can_be_pickled() -> None:
     for kind in (swtch.UsageError, swtch.MeasureError, swtch.ProfileError):
         twin = pickle.loads(pickle.dumps(kind("why")))
         assert type(twin) is kind and str(twin) == "why"
-    assert str(swtch.Interrupted(None)) == "interrupted before anything was complete"
+    assert str(swtch.Interrupted(None)) == "interrupted before any figure was complete"

@@ -21,7 +21,7 @@ def simulators():
 def test_a_size_has_more_tasks_than_cpus(simulators):
     assert simulators.size_of("1000x228") == (1000, 228)
     for wrong in ("4x10", "4x4", "10x0", "10", "x4", "-1x4"):
-        with pytest.raises(argparse.ArgumentTypeError, match="no size"):
+        with pytest.raises(argparse.ArgumentTypeError, match="not a size"):
             simulators.size_of(wrong)
 
 

@@ -79,7 +79,7 @@ def test_samples_that_are_not_there_are_said_to_be(
         server.to_arrow("samples")
     measured.save(tmp_path / "x.json")
     (tmp_path / "x.samples.parquet").unlink()
-    with pytest.raises(swtch.ProfileError, match=r"'x\.samples\.parquet', which are not beside it"):
+    with pytest.raises(swtch.ProfileError, match=r"'x\.samples\.parquet', which are not next to it"):
         swtch.Profile.load(tmp_path / "x.json").to_pandas("samples")
 
 

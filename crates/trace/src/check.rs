@@ -136,7 +136,7 @@ impl Facts {
     }
 }
 
-/// A figure and its tolerance: one of so many parts of it, and some more.
+/// A figure and its tolerance: this part of it, and some more.
 fn with_tolerance(figure: u64, parts: u64, more: u64) -> u64 {
     figure.saturating_add(figure / parts).saturating_add(more)
 }

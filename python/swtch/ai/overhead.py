@@ -105,7 +105,7 @@ def find_one(options: argparse.Namespace) -> Any:
 
     models = find(options.check_overhead)
     if len(models) != 1 or options.no_record:
-        raise WrongUsage("--check-overhead records one model; remove --no-record")
+        raise WrongUsage("--check-overhead takes one model and records it; remove --no-record")
     return models[0]
 
 

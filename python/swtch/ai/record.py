@@ -67,13 +67,13 @@ class _Here:
     def __init__(self, trace: Path, pids: Sequence[int], cgroup: Path | None, machine: bool) -> None:
         of_pids = None if machine or cgroup is not None else pids
         of_cgroup = None if machine else cgroup
-        with _in_a_line("could not begin"):
+        with _in_a_line("cannot begin the recording"):
             self._running: Recording = recording(
                 pids=of_pids, cgroup=of_cgroup, out=trace, force=True, mode="events"
             )
 
     def wait_begun(self) -> None:
-        with _in_a_line("could not begin"):
+        with _in_a_line("cannot begin the recording"):
             self._running.__enter__()
 
     def cpu_ns(self) -> int | None:
@@ -83,7 +83,7 @@ class _Here:
         return 0
 
     def stop(self, gone: bool = False) -> Trace:
-        with _in_a_line("failed"):
+        with _in_a_line("the recording failed"):
             return self._running.stop(_NOTICE_LIMIT_S if gone else None)
 
     def kill(self) -> None:
@@ -97,7 +97,7 @@ def _in_a_line(what: str) -> Iterator[None]:
     try:
         yield
     except (UsageError, RecordError, TraceError, OSError) as error:
-        raise AiError(f"the recording {what}: {error}") from None
+        raise AiError(f"{what}: {error}") from None
 
 
 def _program_may_more() -> bool:
@@ -168,7 +168,7 @@ class _Program:
             raise AiError(f"swtch record did not end within {_END_LIMIT_S:.0f} s and was killed") from None
         if status != 0:
             raise AiError(f"swtch record failed: {self._complaint()}")
-        with _in_a_line("failed"):
+        with _in_a_line("the recording failed"):
             return Trace.load(self._trace)
 
     def kill(self) -> None:

@@ -98,8 +98,8 @@ def test_single_events_join_the_spans() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b"nonsense\n", "no JSON object"),
-        (b"\n", "no JSON object"),
+        (b"nonsense\n", "not a JSON object"),
+        (b"\n", "not a JSON object"),
         (b"[1]\n", "a JSON object was expected, not [1]"),
         (b"\xff\xfe\n", "not a JSON object in UTF-8"),
         (b'{"event":"spans","event":"spans"}\n', "a key occurs twice"),
@@ -122,7 +122,7 @@ def test_single_events_join_the_spans() -> None:
         (b'{"event":"spans","begin_ns":[1],"end_ns":[9223372036854775808]}\n', "whole number"),
         (b'{"event":"begin","id":1}\n', "'t_ns' must be a whole number"),
         (b'{"event":"end","id":1,"t_ns":4}\n', "span 1 ended, but did not begin"),
-        (b"[" * 200_000 + b"\n", "no JSON object"),
+        (b"[" * 200_000 + b"\n", "not a JSON object"),
         (b"9" * 5_000 + b"\n", "line 2"),
         (b'"' + b"x" * LINE_LIMIT_BYTES + b'"\n', "longer than 1048576 bytes"),
         (b"x" * (LINE_LIMIT_BYTES + 1), "longer than 1048576 bytes"),

@@ -229,7 +229,7 @@ def impossible(row):
 
 
 def test_what_is_no_number_is_refused():
-    with pytest.raises(Refused, match="no finite number"):
+    with pytest.raises(Refused, match="not a finite number"):
         refuse(_native.check_run, {**fresh(), "images_per_second": float("nan")})
     with pytest.raises(Refused, match="^x.t1: images_per_second: -1 is not a number from 0 on$"):
         refuse(_native.check_run, {**fresh(), "images_per_second": -1.0})

@@ -289,7 +289,7 @@ def test_the_best_is_named_with_its_evidence():
     )
     assert found["as_good"] == []
     same = verdict(summarise(sweep((86, 89, 90, 94, 95), (87, 88, 91, 92, 93))), default=FOUR)
-    assert "is as good, as far as 5 runs of each can tell" in same["text"]
+    assert "is as good, as far as 5 runs of each can show" in same["text"]
     assert same["as_good"] == [FOUR.to_document()]
     own = verdict(summarise(sweep(SLOW, FAST)), default=TWO)
     assert "that is the default" in own["text"]

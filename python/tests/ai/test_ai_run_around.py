@@ -87,7 +87,7 @@ def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
     assert scheduler.lacks_kernel()
     directory = loader()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "takes root" in scheduler.why_not("flsched") and not scheduler.lacks_kernel()
+    assert "needs root" in scheduler.why_not("flsched") and not scheduler.lacks_kernel()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("PATH", str(directory))
     assert "no program scx_flsched beside swtch or on PATH" in scheduler.why_not("flsched")

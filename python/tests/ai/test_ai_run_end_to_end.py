@@ -255,7 +255,7 @@ def test_the_command_runs_a_program(tmp_path, capsys):
     assert document["provenance"]["command"][:3] == ["swtch", "ai", "run"]
     assert document["host"]["architecture"] == os.uname().machine
     assert main(["run", "--out", str(directory), "--", sys.executable, str(path)]) == 1
-    assert "there is a study in" in capsys.readouterr().err
+    assert "has a study already" in capsys.readouterr().err
 
 
 def test_a_model_runs(tmp_path, capsys):
@@ -332,7 +332,7 @@ def test_tuning_ends_with_the_best(tmp_path, capsys):
     assert 3 <= len(finals) <= 4
     if any(run["disturbed"] for run in finals):
         # What else runs here decides this; other tests have made-up runs of both kinds.
-        assert document["tuned"]["best"] is None and "cannot be decided" in document["tuned"]["text"]
+        assert document["tuned"]["best"] is None and "Cannot decide" in document["tuned"]["text"]
         return
     best = max(finals, key=lambda run: run["images_per_second"])
     assert document["tuned"]["best"]["settings"] == best["settings"]
@@ -399,7 +399,7 @@ def test_a_study_that_is_none_is_refused(tmp_path):
         ({**document, "schema": "swtch/study/9"}, "its schema is"),
         ({key: value for key, value in document.items() if key != "host"}, "'host' is missing"),
         ({**document, "runs": [{"id": "a", "outcome": "well"}]}, "the outcome of a"),
-        ({**document, "runs": [{"id": "a", "outcome": "crashed", "error": None}]}, "does not say why"),
+        ({**document, "runs": [{"id": "a", "outcome": "crashed", "error": None}]}, "without a reason"),
         ({**document, "runs": [{"id": "a", "outcome": "complete"}] * 2}, "of an earlier one"),
     ]:
         assert words in result.check(wrong)

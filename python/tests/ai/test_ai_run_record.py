@@ -91,7 +91,7 @@ def test_a_recorder_without_a_target_says_why(tmp_path, monkeypatch, program):
     monkeypatch.setattr(record, "_program_may_more", lambda: program)
     gone = subprocess.Popen(["true"])
     gone.wait()
-    with pytest.raises(AiError, match=r"could not begin: .*\b" + str(gone.pid)):
+    with pytest.raises(AiError, match=r"cannot begin the recording: .*\b" + str(gone.pid)):
         with recorder(tmp_path / "t.swtch", [gone.pid]):
             pass
     assert not (tmp_path / "t.swtch").exists()

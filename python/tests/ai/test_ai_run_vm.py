@@ -93,7 +93,7 @@ def test_what_fails_says_why(guest):
 def test_without_the_scheduler_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(scheduler, "binary", lambda: tmp_path / "swtch")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(AiError, match="there is no program scx_flsched beside swtch or on PATH"):
+    with pytest.raises(AiError, match="there is no program scx_flsched next to swtch or on PATH"):
         compare()
 
 

@@ -130,7 +130,7 @@ def test_files_that_are_no_weights(tmp_path, small) -> None:
             weights.load_weights(small, tmp_path)
     np.save(tmp_path / "bare.npy", np.zeros(3))
     (tmp_path / "bare.npy").rename(path)
-    with pytest.raises(WeightsError, match="one bare array"):
+    with pytest.raises(WeightsError, match="one array without a name"):
         weights.load_weights(small, tmp_path)
 
 

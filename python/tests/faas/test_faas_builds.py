@@ -173,7 +173,7 @@ def test_what_cannot_be_made_is_one_line_with_the_reason(name, language, tools, 
     assert [one.suffix for one in builds.cache().iterdir()] == [".log"]
     tool(tools, name, "#!/bin/sh\nexit 3\n")
     assert main(["serve", language, "--platform", "lambda"]) == 1
-    assert f"{name} ended with status 3; everything" in capsys.readouterr().err
+    assert f"{name} ended with status 3; its whole output" in capsys.readouterr().err
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(tools, tmp_path, monkeypatch, capsys):

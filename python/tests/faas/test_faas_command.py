@@ -150,7 +150,7 @@ def without_tools(monkeypatch, directory):
         ("tiers --tiers my_module.py", "is not JSON"),
         ("tiers --price-table gold", "there is no price table 'gold'; give azure-consumption"),
         ("tiers --price-table event.json", "event.json is not a price table such as"),
-        ("tiers --language cobol", "'cobol' is none of python, node, go, java"),
+        ("tiers --language cobol", "'cobol' is not one of python, node, go, java"),
         ("tiers --language python --handler a:b", "--language and --handler exclude each other"),
         ("tiers --handler my_module", "is not MODULE:FUNCTION"),
         ("tiers --handler a:b --work 1ms", "--work is for the project's handler"),
@@ -194,7 +194,7 @@ def test_an_unreachable_url_is_one_line(capsys):
     )
     assert err.count("\n") == 1
     assert main(["tiers", "--invoke", "http://no-such-host.invalid/"]) == 1
-    assert "its host is not known" in capsys.readouterr().err
+    assert "its host is unknown" in capsys.readouterr().err
 
 
 def test_without_control_groups_it_says_what_it_takes(monkeypatch, capsys):
@@ -283,7 +283,7 @@ def test_a_platforms_framework_has_to_be_there(capsys):
         pytest.skip("the handler is not here")
     assert main(["serve", "python", "--platform", "gcf", "--python", "/bin/false"]) == 1
     err = capsys.readouterr().err
-    assert "gcf needs functions_framework, which /bin/false has not; /bin/false -m pip install -r" in err
+    assert "gcf needs functions_framework, which /bin/false does not have; /bin/false -m pip install -r" in err
     assert err.count("\n") == 1
 
 
@@ -305,7 +305,7 @@ def test_examples_in_the_documentation_of_modules_run(name):
 
 
 def test_a_group_that_cannot_be_is_an_error_of_the_command():
-    with pytest.raises(CommandError, match="there are no prices"):
+    with pytest.raises(CommandError, match="there is no price table"):
         from swtch.faas.price import find
 
         find("nothing")

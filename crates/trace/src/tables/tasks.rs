@@ -99,7 +99,7 @@ impl TaskRow {
         self.voluntary.saturating_add(self.involuntary)
     }
 
-    /// Its moves to other CPUs, however near; absent where nobody counts them.
+    /// Its moves to other CPUs, however near; absent where they are not counted.
     pub fn migrations(&self) -> Option<u64> {
         Some(self.migrations_same_l2? + self.migrations_same_l3? + self.migrations_across?)
     }
