@@ -101,7 +101,7 @@ impl GuestFiles {
         self.searched.iter().map(|folder| self.absolute(&folder.join(name))).find(|path| is_executable(path))
     }
 
-    /// Takes a file or everything in a folder.
+    /// Takes a file or everything in a directory.
     pub(crate) fn copy(&mut self, path: &Path) -> Result<(), VmError> {
         let path = self.absolute(path);
         let fail = |source| VmError::Copy { path: path.clone(), source };
@@ -110,7 +110,7 @@ impl GuestFiles {
             return self.program(&path);
         }
         if !metadata.is_dir() {
-            return Err(fail(io::Error::other("neither a file nor a folder")));
+            return Err(fail(io::Error::other("neither a file nor a directory")));
         }
         self.items.insert(path.clone(), GuestEntry::Folder);
         let mut inside: Vec<PathBuf> = fs::read_dir(&path)
@@ -163,7 +163,7 @@ impl GuestFiles {
         let Ok(needs) = elf::needs(bytes) else { return Ok(()) };
         let lacks = |library: &OsStr| {
             VmError::Wish(format!(
-                "{} needs {}, which is in no folder of libraries here; add its folder to LD_LIBRARY_PATH",
+                "{} needs {}, which is in no directory of libraries here; add its directory to LD_LIBRARY_PATH",
                 path.display(),
                 library.display()
             ))
@@ -246,7 +246,7 @@ fn origin(folder: &OsStr, own: &Path) -> PathBuf {
     PathBuf::from(text.replace("${ORIGIN}", &own).replace("$ORIGIN", &own))
 }
 
-/// The folders of ld.so.conf; `include` names more such files, with `*` in their names.
+/// The directories of ld.so.conf; `include` names more such files, with `*` in their names.
 fn configured_folders(file: &Path, depth: usize) -> Vec<PathBuf> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let mut folders = Vec::new();

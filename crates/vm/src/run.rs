@@ -53,7 +53,7 @@ pub fn run(
     if qemu::program_on_path(qemu::PROGRAM).is_none() {
         return Err(VmError::NoQemu(qemu::PROGRAM));
     }
-    let here = env::current_dir().map_err(VmError::system("asking for the current folder"))?;
+    let here = env::current_dir().map_err(VmError::system("reading the current directory"))?;
     // Before anything is fetched or booted: a mistyped name should not cost a minute.
     let packed = pack(spec, first_process, &here)?;
     let back = spec.fetch_into.clone().unwrap_or_else(|| here.clone());
@@ -64,7 +64,7 @@ pub fn run(
     let folder = tempfile::Builder::new()
         .prefix("swtch-vm-")
         .tempdir()
-        .map_err(VmError::system("making a folder for the guest's files"))?;
+        .map_err(VmError::system("creating a directory for the guest's files"))?;
     let initramfs = folder.path().join("initramfs.cpio");
     let Packed { items, first_process, job } = packed;
     initramfs::write(&initramfs, &items, &first_process, &job, spec.memory_mib << 20)?;
@@ -84,7 +84,7 @@ fn boot(
     for accelerator in Accelerator::candidates(spec, failed_before) {
         let files = Files {
             kernel: std::path::absolute(&kernel.image)
-                .map_err(VmError::system("asking for the current folder"))?,
+                .map_err(VmError::system("reading the current directory"))?,
             initramfs: folder.join("initramfs.cpio"),
             channel: folder.join(format!("channel-{accelerator:?}")),
             console: folder.join(format!("console-{accelerator:?}")),
@@ -188,7 +188,7 @@ fn scheduler_program(
     guest_files.find(&program).or_else(|| beside.is_file().then_some(beside)).ok_or_else(|| {
         let name = name.display();
         VmError::Wish(format!(
-            "no scheduler scx_{name}: it is neither on PATH nor beside swtch; build it, or give its folder in PATH"
+            "no scheduler scx_{name}: it is neither on PATH nor next to swtch; build it, or add its directory to PATH"
         ))
     })
 }

@@ -33,8 +33,9 @@ from swtch.ai.settings import Settings
 PROGRAM = """#!/bin/sh
 echo "$@" > {directory}/said
 [ "$2" = broken ] && {{ echo 'the verifier refused it' >&2; exit 1; }}
-touch {directory}/loaded
+# The signal may come as soon as the file is there.
 trap 'rm {directory}/loaded; exit 0' INT
+touch {directory}/loaded
 while :; do sleep 0.02; done
 """
 
@@ -90,7 +91,7 @@ def test_why_a_scheduler_cannot_be_loaded(loader, monkeypatch):
     assert "needs root" in scheduler.why_not("flsched") and not scheduler.lacks_kernel()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("PATH", str(directory))
-    assert "no program scx_flsched beside swtch or on PATH" in scheduler.why_not("flsched")
+    assert "no program scx_flsched next to swtch or on PATH" in scheduler.why_not("flsched")
     (directory / "scx_flsched").touch()
     no_group = contextlib.nullcontext(cgroup.Group(None, None, "no cgroups are mounted here"))
     monkeypatch.setattr(cgroup, "group", lambda *_: no_group)
