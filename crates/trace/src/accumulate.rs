@@ -81,12 +81,12 @@ pub struct TaskInfo {
     pub comm: String,
     /// It has no user space.
     pub kernel_thread: bool,
-    /// The path of its control group.
+    /// The path of its cgroup.
     pub group: Option<String>,
 }
 
 impl TaskInfo {
-    /// Something in the life of the task. Events name its control group by number, if at all.
+    /// Something in the life of the task. Events name its cgroup by number, if at all.
     pub fn life(&self, at_ns: u64, kind: LifeKind) -> Event {
         Event::Life(Life {
             at_ns,
@@ -246,7 +246,7 @@ impl Accumulator {
         self.tasks.keys().copied().filter(|tid| self.counts(*tid)).collect()
     }
 
-    /// Says in which control group a task is now: no event tells of a move.
+    /// Says in which cgroup a task is now: no event tells of a move.
     pub fn regroup(&mut self, tid: u32, path: String) {
         if let Some(task) = self.tasks.get_mut(&tid) {
             task.group = Some(CgroupName::Path(path));
