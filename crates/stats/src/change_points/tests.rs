@@ -5,7 +5,7 @@ use crate::Rng;
 use proptest::prelude::*;
 
 const OCTAVES: u32 = 12;
-/// The noise that is told to the noise that there is: repetitions give an upper bound.
+/// The reported noise over the real noise: repetitions give an upper bound.
 const MARGIN: f64 = 1.5;
 
 struct Curve {
