@@ -113,3 +113,34 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_the_root() {
+        std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap();
+    }
+
+    #[test]
+    fn the_copyright_holds_the_licences_and_no_place_left_to_fill() {
+        in_the_root();
+        let text = copyright().unwrap();
+        assert!(text.contains("Permission is hereby granted") && !text.contains("@MIT@"), "{text}");
+        assert!(text.contains("Redistribution and use") && !text.contains("@BSD"), "{text}");
+    }
+
+    #[test]
+    fn the_service_may_load_bpf_programs_that_observe_and_nothing_else() {
+        in_the_root();
+        let unit = fs::read_to_string("packaging/systemd/swtch-serve.service").unwrap();
+        let values =
+            |key: &str| unit.lines().filter_map(move |line| line.strip_prefix(key)).collect::<Vec<_>>();
+        for key in ["CapabilityBoundingSet=", "AmbientCapabilities="] {
+            assert_eq!(values(key), ["CAP_BPF CAP_PERFMON"], "{key}");
+        }
+        // The last line counts: bpf is among the privileged calls that the line above takes away.
+        assert_eq!(values("SystemCallFilter=").last(), Some(&"bpf perf_event_open"));
+        assert!(values("ExecStart=")[0].starts_with("/usr/bin/swtch serve"));
+    }
+}
