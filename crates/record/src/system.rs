@@ -28,12 +28,11 @@ pub use counter_table::{CounterRow, CounterTable};
 pub use cpu_stat::CgroupCounters;
 pub use difference::{Difference, difference};
 pub(crate) use hierarchy::Hierarchy;
-pub use pressure::{Pressure, Resource};
 
 use crate::{clock, files};
 use std::collections::BTreeMap;
 use std::path::Path;
-use swtch_trace::model::{CpuTime, Unavailable};
+use swtch_trace::model::{CpuTime, Pressure, Unavailable};
 
 /// How much of the counters to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +68,7 @@ pub struct Snapshot {
     /// Soft interrupts by kind and processor.
     pub softirqs: Option<CounterTable>,
     /// Time in which work waited for a resource, machine-wide.
-    pub pressure: BTreeMap<Resource, Pressure>,
+    pub pressure: Vec<Pressure>,
     /// The counters of the control group that was asked for.
     pub cgroup: Option<CgroupCounters>,
     /// What is missing above, and why.
@@ -84,7 +83,8 @@ impl Snapshot {
         let monotonic_ns = clock::monotonic_ns();
         let stat = files::text(root, "proc/stat");
         let cgroup = cgroup.map(|group| cpu_stat::CgroupFiles::read(root, group));
-        let pressure = Resource::ALL.map(|resource| (resource, files::text(root, &resource.path())));
+        let pressure = pressure::RESOURCES
+            .map(|resource| (resource, files::text(root, &format!("proc/pressure/{resource}"))));
         let (interrupts, softirqs) = match detail {
             Detail::Totals => (None, None),
             Detail::Everything => {
@@ -101,9 +101,7 @@ impl Snapshot {
             softirqs: softirqs.and_then(|text| counter_table::judged("softirqs", text, &mut unavailable)),
             pressure: pressure
                 .into_iter()
-                .filter_map(|(resource, text)| {
-                    Some((resource, pressure::judged(resource, text, &mut unavailable)?))
-                })
+                .filter_map(|(resource, text)| pressure::judged(resource, text, &mut unavailable))
                 .collect(),
             cgroup: cgroup.map(|files| files.judged(&mut unavailable)),
             ..stat

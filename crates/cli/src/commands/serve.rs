@@ -198,7 +198,7 @@ impl Watch {
 
 fn group_use(group: &watch::GroupUse) -> GroupUse {
     let since = &group.since;
-    let pressure = since.cpu_pressure.unwrap_or_default();
+    let pressure = since.cpu_pressure.clone().unwrap_or_default();
     GroupUse {
         path: group.path.clone(),
         cpu_ns: since.usage_ns,

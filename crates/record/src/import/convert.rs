@@ -7,7 +7,7 @@ use super::line::ScriptLine;
 use super::order::Order;
 use super::tasks::Tasks;
 use super::{Counts, Format};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use swtch_trace::accumulate::{Accumulator, CacheGroups, History, TaskInfo};
 use swtch_trace::check::check;
@@ -43,9 +43,6 @@ pub(super) struct Converter {
     accumulator: Option<Accumulator>,
     rows: Vec<SwitchRow>,
     figures: Gathered,
-    counts: Counts,
-    lost: BTreeMap<u32, u64>,
-    losses_without_number: u64,
 }
 
 impl Converter {
@@ -60,30 +57,21 @@ impl Converter {
             accumulator: None,
             rows: Vec::new(),
             figures: Gathered::default(),
-            counts: Counts::default(),
-            lost: BTreeMap::new(),
-            losses_without_number: 0,
         }
     }
 
     pub(super) fn remark(&mut self) {
-        self.counts.lines += 1;
+        self.figures.counts.lines += 1;
     }
 
     pub(super) fn malformed(&mut self) {
-        self.counts.lines += 1;
-        self.counts.malformed += 1;
+        self.figures.counts.lines += 1;
+        self.figures.counts.malformed += 1;
     }
 
     pub(super) fn lost(&mut self, cpu: u32, events: Option<u64>) {
-        self.counts.lines += 1;
-        match events {
-            Some(events) => {
-                let sum = self.lost.entry(cpu).or_default();
-                *sum = sum.saturating_add(events);
-            }
-            None => self.losses_without_number += 1,
-        }
+        self.figures.counts.lines += 1;
+        self.figures.loses(cpu, events);
     }
 
     /// Takes an event's line.
@@ -95,7 +83,7 @@ impl Converter {
             self.malformed();
             return Ok(());
         };
-        self.counts.lines += 1;
+        self.figures.counts.lines += 1;
         self.format.get_or_insert(line.format);
         let known = self.tasks.runs(line.tid, line.comm, line.pid);
         self.learn(known);
@@ -103,7 +91,7 @@ impl Converter {
         self.first_ns = Some(first_ns);
         let news = self.news.drain().map(|(_, known)| known).collect();
         if !self.order.push(line.at_ns, Step { event, news }) {
-            self.counts.misplaced += 1;
+            self.figures.counts.misplaced += 1;
         }
         self.drain(false)
     }
@@ -122,7 +110,7 @@ impl Converter {
     fn event(&mut self, line: &ScriptLine<'_>, record: ParsedRecord<'_>) -> Option<Event> {
         match record {
             ParsedRecord::Switch { prev, state, preempted, next } => {
-                self.counts.switches += 1;
+                self.figures.counts.switches += 1;
                 self.name(prev);
                 self.name(next);
                 if state == PrevState::Dead {
@@ -139,7 +127,7 @@ impl Converter {
                     ParsedRecord::Wakeup(_) if self.tasks.woken(task.tid) => return None,
                     _ => {}
                 }
-                self.counts.wakeups += 1;
+                self.figures.counts.wakeups += 1;
                 Some(Event::Wake(Wake {
                     at_ns: line.at_ns,
                     cpu: line.cpu,
@@ -150,22 +138,22 @@ impl Converter {
                 }))
             }
             ParsedRecord::Fork { parent, child } => {
-                self.counts.forks += 1;
+                self.figures.counts.forks += 1;
                 self.name(parent);
                 Some(self.tasks.made(parent, child).life(line.at_ns, LifeKind::Fork))
             }
             ParsedRecord::Exec { tid } => {
-                self.counts.execs += 1;
+                self.figures.counts.execs += 1;
                 Some(self.tasks.known(tid).life(line.at_ns, LifeKind::Exec))
             }
             ParsedRecord::Exit { task, last } => {
-                self.counts.exits += 1;
+                self.figures.counts.exits += 1;
                 self.figures.exits(last);
                 self.name(task);
                 Some(self.tasks.known(task.tid).life(line.at_ns, LifeKind::Exit))
             }
             ParsedRecord::Other => {
-                self.counts.other_events += 1;
+                self.figures.counts.other_events += 1;
                 None
             }
         }
@@ -206,7 +194,7 @@ impl Converter {
     /// Writes what is left.
     pub(super) fn finish(mut self, path: &Path) -> Result<(Header, Format, Counts), ImportError> {
         self.drain(true)?;
-        let counts = self.counts;
+        let counts = self.figures.counts;
         let (Some(mut accumulator), Some(format)) =
             (self.accumulator.filter(|_| counts.switches > 0), self.format)
         else {
@@ -222,10 +210,10 @@ impl Converter {
         let sums = accumulator.sums();
         let mut tables = accumulator.snapshot(self.figures.last_ns(), History::Whole, &|_| None);
         let mut header = self.figures.header(format, path);
-        self.figures.fill_totals(sums, &counts, &mut header);
-        Gathered::fill_lost(&self.lost, self.losses_without_number, format, &mut header);
-        self.figures.fill_unavailable(&counts, format, self.tasks.names_processes, &mut header);
-        self.figures.clean(&counts, &self.lost, &mut tables);
+        self.figures.fill_totals(sums, &mut header);
+        self.figures.fill_lost(format, &mut header);
+        self.figures.fill_unavailable(format, self.tasks.names_processes, &mut header);
+        self.figures.clean(&mut tables);
         check(tables.view(&header))
             .map_err(|source| ImportError::Impossible { path: path.to_owned(), source })?;
         tables.put_all(&mut writer)?;

@@ -46,6 +46,10 @@ const NO_INTERRUPTS: &str =
 /// What is gathered beside the events.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
+    pub(super) counts: Counts,
+    /// Events that the recorder itself lost, by CPU, and how often it does not say how many.
+    lost: BTreeMap<u32, u64>,
+    losses_without_number: u64,
     span_ns: Option<(u64, u64)>,
     cpus: BTreeMap<u32, Idle>,
     /// Processes that ended, while every exit says whether it was a process's last.
@@ -60,6 +64,17 @@ struct Idle {
 }
 
 impl Gathered {
+    /// Takes note of events that the recorder lost.
+    pub(super) fn loses(&mut self, cpu: u32, events: Option<u64>) {
+        match events {
+            Some(events) => {
+                let sum = self.lost.entry(cpu).or_default();
+                *sum = sum.saturating_add(events);
+            }
+            None => self.losses_without_number += 1,
+        }
+    }
+
     /// Takes note of an event, in the order of time.
     pub(super) fn sees(&mut self, event: &Event) {
         let at_ns = event.at_ns();
@@ -111,7 +126,8 @@ impl Gathered {
         header
     }
 
-    pub(super) fn fill_totals(&self, sums: Sums, counts: &Counts, header: &mut Header) {
+    pub(super) fn fill_totals(&self, sums: Sums, header: &mut Header) {
+        let counts = &self.counts;
         let totals = &mut header.totals;
         totals.context_switches = SwitchTotals {
             voluntary: Some(sums.voluntary),
@@ -125,8 +141,9 @@ impl Gathered {
     }
 
     /// Events that the recorder itself lost.
-    pub(super) fn fill_lost(lost: &BTreeMap<u32, u64>, more: u64, format: Format, header: &mut Header) {
-        header.lost.extend(lost.iter().map(|(cpu, events)| Lost {
+    pub(super) fn fill_lost(&self, format: Format, header: &mut Header) {
+        let more = self.losses_without_number;
+        header.lost.extend(self.lost.iter().map(|(cpu, events)| Lost {
             cpu: Some(*cpu),
             events: *events,
             what: "events of all kinds, lost by the recorder".to_owned(),
@@ -141,13 +158,8 @@ impl Gathered {
         }
     }
 
-    pub(super) fn fill_unavailable(
-        &self,
-        counts: &Counts,
-        format: Format,
-        processes: bool,
-        header: &mut Header,
-    ) {
+    pub(super) fn fill_unavailable(&self, format: Format, processes: bool, header: &mut Header) {
+        let counts = &self.counts;
         let Counts { malformed, misplaced, lines, .. } = counts;
         let left_out = [
             (*malformed, format!("{malformed} of {lines} lines could not be understood and were left out")),
@@ -175,7 +187,7 @@ impl Gathered {
     }
 
     /// Takes out what the events cannot have told, so that no zero stands for it.
-    pub(super) fn clean(&self, counts: &Counts, lost: &BTreeMap<u32, u64>, tables: &mut Tables) {
+    pub(super) fn clean(&self, tables: &mut Tables) {
         for task in &mut tables.tasks {
             task.migrations_same_l2 = None;
             task.migrations_same_l3 = None;
@@ -186,7 +198,7 @@ impl Gathered {
             task.parent_pid = task.parent_pid.filter(|pid| *pid != 0);
         }
         for row in &mut tables.intervals {
-            row.wakeups = row.wakeups.filter(|_| counts.wakeups > 0);
+            row.wakeups = row.wakeups.filter(|_| self.counts.wakeups > 0);
             row.forks = None;
             row.tasks = None;
             row.processes = None;
@@ -194,7 +206,7 @@ impl Gathered {
         for row in &mut tables.cpus {
             let idle = self.cpus.get(&row.cpu).copied().unwrap_or_default();
             row.idle_ns = idle.ns + idle.since_ns.map_or(0, |since_ns| self.last_ns() - since_ns);
-            row.lost = lost.get(&row.cpu).copied().unwrap_or(0);
+            row.lost = self.lost.get(&row.cpu).copied().unwrap_or(0);
         }
     }
 }

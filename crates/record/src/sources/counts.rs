@@ -82,21 +82,23 @@ pub(crate) struct TaskCounts {
 const CLASS_BITS: u32 = 1;
 
 /// Counts in classes, as the kernel's programs keep them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Classes([u32; CLASSES]);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Classes<T = u32>([T; CLASSES]);
 
-impl Default for Classes {
+impl<T: Copy + Default> Default for Classes<T> {
     fn default() -> Self {
-        Self([0; CLASSES])
+        Self([T::default(); CLASSES])
+    }
+}
+
+impl<T: Copy + Into<u64>> Classes<T> {
+    /// From (ns), to (exclusive) and count of each class that has any.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone + '_ {
+        classes::<CLASS_BITS, T>(&self.0)
     }
 }
 
 impl Classes {
-    /// From (ns), to (exclusive) and count of each class that has any.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone + '_ {
-        classes::<CLASS_BITS, u32>(&self.0)
-    }
-
     /// The quantile, ns, at most `max_ns`, the longest if that is known: by the one rule of [`class_quantile`].
     pub(crate) fn quantile_ns(&self, share: f64, max_ns: Option<u64>) -> Option<u64> {
         class_quantile(self.rows(), share, max_ns)
@@ -119,21 +121,9 @@ impl Classes {
 }
 
 /// Sums of counts in classes, in 64 bits: they never begin anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ClassSums([u64; CLASSES]);
-
-impl Default for ClassSums {
-    fn default() -> Self {
-        Self([0; CLASSES])
-    }
-}
+pub(crate) type ClassSums = Classes<u64>;
 
 impl ClassSums {
-    /// From (ns), to (exclusive) and count of each class that has any.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        classes::<CLASS_BITS, u64>(&self.0)
-    }
-
     /// Adds what came between two readings of counts of 32 bits. Those that fell are counted in `growth`.
     pub(crate) fn grow(&mut self, before: &[u32; CLASSES], now: &[u32; CLASSES], growth: &Growth) {
         for (sum, (before, now)) in self.0.iter_mut().zip(before.iter().zip(now)) {

@@ -1,14 +1,14 @@
 //! A control group's processor time, throttling and pressure (Documentation/admin-guide/cgroup-v2.rst and
 //! Documentation/scheduler/sched-bwc.rst, Linux 6.18).
 
-use super::{Cgroup, Pressure, pressure};
+use super::{Cgroup, pressure};
 use crate::files;
 use std::path::Path;
 use swtch_trace::fields;
-use swtch_trace::model::{Field, Throttled, Unavailable};
+use swtch_trace::model::{Field, Pressure, Throttled, Unavailable};
 
 /// What a control group counted. Groups below it are included, except in the throttling of version 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupCounters {
     /// Processor time of its threads, ns.
     pub usage_ns: Option<u64>,
@@ -28,10 +28,13 @@ impl CgroupCounters {
                 throttled_periods: operation(one.throttled_periods, other.throttled_periods),
                 throttled_ns: operation(one.throttled_ns, other.throttled_ns),
             }),
-            cpu_pressure: self
-                .cpu_pressure
-                .zip(other.cpu_pressure)
-                .map(|(one, other)| one.both(other, operation)),
+            cpu_pressure: self.cpu_pressure.as_ref().zip(other.cpu_pressure.as_ref()).map(|(one, other)| {
+                Pressure {
+                    resource: one.resource.clone(),
+                    some_ns: both(one.some_ns, other.some_ns),
+                    full_ns: both(one.full_ns, other.full_ns),
+                }
+            }),
         }
     }
 }
@@ -84,7 +87,7 @@ impl CgroupFiles {
             row(fields::CGROUP_USAGE_NS, why);
         }
         match &self.cpu_pressure {
-            Ok(text) => counters.cpu_pressure = Some(pressure::parse(text)),
+            Ok(text) => counters.cpu_pressure = Some(pressure::parse("cpu", text)),
             Err(why) => row(fields::CGROUP_CPU_PRESSURE, why),
         }
         counters

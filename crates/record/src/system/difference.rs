@@ -1,10 +1,10 @@
 //! What happened between two snapshots.
 
-use super::{CgroupCounters, CounterRow, CounterTable, Pressure, Resource, Snapshot};
+use super::{CgroupCounters, CounterRow, CounterTable, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 use swtch_trace::fields;
 use swtch_trace::growth::Growth;
-use swtch_trace::model::{CpuTime, Field, Totals, Unavailable};
+use swtch_trace::model::{CpuTime, Field, Pressure, Totals, Unavailable};
 
 /// What happened between two snapshots. Where one of them lacks a figure, the difference lacks it too.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ pub struct Difference {
     /// Soft interrupts by kind.
     pub softirqs: Option<CounterTable>,
     /// Time in which work waited for a resource.
-    pub pressure: BTreeMap<Resource, Pressure>,
+    pub pressure: Vec<Pressure>,
     /// The counters of the control group.
     pub cgroup: Option<CgroupCounters>,
     /// Counters that fell, which no honest counter does; times are not among them, for the kernel estimates those. What such a one gained
@@ -66,9 +66,12 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
     let interrupts_total =
         count(fields::MACHINE_INTERRUPTS, earlier.interrupts_total, later.interrupts_total);
     let forks = count(fields::MACHINE_FORKS, earlier.forks, later.forks);
+    let totals =
+        |at: &Snapshot| Totals { cpu_ns: at.total, pressure: at.pressure.clone(), ..Totals::default() };
+    let totals = totals(later).delta(&totals(earlier), &Growth::default());
     Difference {
         length_ns: later.monotonic_ns.saturating_sub(earlier.monotonic_ns),
-        total: cpu_time(&earlier.total, &later.total),
+        total: totals.cpu_ns,
         cpus: in_both(&earlier.cpus, &later.cpus, cpu_time),
         context_switches,
         interrupts_total,
@@ -77,8 +80,8 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
         procs_blocked: later.procs_blocked,
         interrupts: tables(earlier.interrupts.as_ref(), later.interrupts.as_ref(), &mut rows, &growth),
         softirqs: tables(earlier.softirqs.as_ref(), later.softirqs.as_ref(), &mut rows, &growth),
-        pressure: in_both(&earlier.pressure, &later.pressure, |earlier, later| later.both(*earlier, grown)),
-        cgroup: earlier.cgroup.zip(later.cgroup).map(|(earlier, later)| later.both(&earlier, grown)),
+        pressure: totals.pressure,
+        cgroup: earlier.cgroup.as_ref().zip(later.cgroup.as_ref()).map(|(one, other)| other.both(one, grown)),
         fell: growth.fell(),
         unavailable: rows.into_iter().collect(),
     }

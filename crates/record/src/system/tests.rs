@@ -78,13 +78,17 @@ fn interrupts_by_line_with_names() {
 #[test]
 fn pressure_has_one_half_or_two() {
     let io = "some avg10=1.17 avg60=0.71 avg300=0.47 total=6300846\nfull avg10=1.12 avg60=0.66 avg300=0.43 total=12\n";
-    assert_eq!(pressure::parse(io), Pressure { some_ns: Some(6_300_846_000), full_ns: Some(12_000) });
-    assert_eq!(pressure::parse("full avg10=0.00 total=5\n"), Pressure { some_ns: None, full_ns: Some(5000) });
-    assert_eq!(pressure::parse("some total=x\nfullest total=1"), Pressure::default());
+    let halves = |text: &str| {
+        let Pressure { some_ns, full_ns, .. } = pressure::parse("io", text);
+        (some_ns, full_ns)
+    };
+    assert_eq!(halves(io), (Some(6_300_846_000), Some(12_000)));
+    assert_eq!(halves("full avg10=0.00 total=5\n"), (None, Some(5000)));
+    assert_eq!(halves("some total=x\nfullest total=1"), (None, None));
     let mut unavailable = Vec::new();
     let text = Ok("some avg10=0 total=5\nfull avg10=0 total=0\n".to_owned());
-    let cpu = pressure::judged(Resource::Cpu, text, &mut unavailable).unwrap();
-    assert_eq!(cpu, Pressure { some_ns: Some(5000), full_ns: None });
+    let cpu = pressure::judged("cpu", text, &mut unavailable).unwrap();
+    assert_eq!((cpu.resource.as_str(), cpu.some_ns, cpu.full_ns), ("cpu", Some(5000), None));
     assert_eq!(rows(&unavailable, "pressure.cpu.full").len(), 1);
 }
 
@@ -221,7 +225,8 @@ fn a_group_by_folder_by_path_and_of_a_process() {
     assert_eq!(rows(&read(&by_path).unavailable, "cgroup.cpu_pressure").len(), 1);
     let counters = read(&two).cgroup.unwrap();
     assert_eq!((counters.usage_ns, counters.throttling), (Some(3000), None));
-    assert_eq!(counters.cpu_pressure, Some(Pressure { some_ns: Some(1000), full_ns: Some(0) }));
+    let pressure = counters.cpu_pressure.unwrap();
+    assert_eq!((pressure.some_ns, pressure.full_ns), (Some(1000), Some(0)));
 
     let error = Cgroup::locate(root.path(), "/nothing").unwrap_err().to_string();
     assert!(error.contains("/sys/fs/cgroup/unified/nothing") && !error.contains('\n'), "{error}");
@@ -291,7 +296,7 @@ fn this_machine_counts_on() {
 proptest! {
     #[test]
     fn any_text_does_not_panic(text in "(?s).{0,300}") {
-        let _ = (stat::parse(&text, TICK_NS), counter_table::parse(&text), pressure::parse(&text));
+        let _ = (stat::parse(&text, TICK_NS), counter_table::parse(&text), pressure::parse("cpu", &text));
         let _ = cpu_stat::parse(&text);
     }
 
@@ -309,6 +314,6 @@ proptest! {
         let _ = difference(&snapshot(&one, &other), &snapshot(&other, &one));
         let _ = difference(&snapshot(STAT, INTERRUPTS), &snapshot(&one, &other));
         let _ = difference(&snapshot(&one, &other), &snapshot(STAT, INTERRUPTS));
-        let _ = (pressure::parse(&one), cpu_stat::parse(&one));
+        let _ = (pressure::parse("cpu", &one), cpu_stat::parse(&one));
     }
 }

@@ -52,14 +52,14 @@ impl Groups {
         let grown = |later: u64, earlier: u64| growth.of(earlier, later);
         let mut uses = Vec::with_capacity(found.groups.len());
         for group in &found.groups {
-            let counters = group.counters;
+            let counters = &group.counters;
             // One of the same name may have been made anew.
             let earlier = before.get(group.path.as_str()).filter(|earlier| earlier.number == group.number);
             let mut since = match earlier {
                 Some(earlier) => counters.both(&earlier.counters, grown),
-                None if unsure => counters.both(&counters, grown),
+                None if unsure => counters.both(counters, grown),
                 // Made since, or made anew: all it counted is new.
-                None => counters,
+                None => counters.clone(),
             };
             let same_account = match earlier {
                 None if unsure => true,

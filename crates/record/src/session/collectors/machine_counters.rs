@@ -4,10 +4,10 @@ use super::collector::Collector;
 use super::interrupts;
 pub(crate) use super::interrupts::add as add_interrupts;
 use crate::options::Target;
-use crate::system::{self, Difference, Resource, Snapshot, difference};
+use crate::system::{Difference, Snapshot, difference};
 use std::collections::BTreeMap;
 use swtch_trace::accumulate::Tables;
-use swtch_trace::model::{CpuTime, Header, Pressure, Reconciliation};
+use swtch_trace::model::{CpuTime, Header, Reconciliation};
 use swtch_trace::tables::CpuRow;
 
 /// The counters at the beginning and, once it is there, at the end.
@@ -39,23 +39,14 @@ impl Collector for MachineCounters {
 /// Enters the kernel's counters as they stand, since the machine was started, into the tables of a watch. A CPU that is on has a row, and
 /// its times.
 pub(crate) fn add_machine_state(system: &Snapshot, header: &mut Header, tables: &mut Tables) {
-    enter_totals(&system.total, &system.pressure, header);
+    header.totals.cpu_ns = system.total;
+    header.totals.pressure.clone_from(&system.pressure);
     header.unavailable.extend(system.unavailable.iter().cloned());
     let mut rows: BTreeMap<u32, CpuRow> = tables.cpus.drain(..).map(|row| (row.cpu, row)).collect();
     for (cpu, times) in &system.cpus {
         enter_times(times, rows.entry(*cpu).or_insert_with(|| CpuRow { cpu: *cpu, ..CpuRow::default() }));
     }
     tables.cpus = rows.into_values().collect();
-}
-
-fn enter_totals(times: &CpuTime, pressure: &BTreeMap<Resource, system::Pressure>, header: &mut Header) {
-    header.totals.cpu_ns = *times;
-    let row = |(resource, pressure): (&Resource, &system::Pressure)| Pressure {
-        resource: resource.name().to_owned(),
-        some_ns: pressure.some_ns,
-        full_ns: pressure.full_ns,
-    };
-    header.totals.pressure = pressure.iter().map(row).collect();
 }
 
 fn enter_times(times: &CpuTime, row: &mut CpuRow) {
@@ -70,7 +61,8 @@ fn enter_times(times: &CpuTime, row: &mut CpuRow) {
 
 /// The kernel's own counters over the same time.
 fn add_machine_counters(system: &Difference, target: &Target, header: &mut Header, tables: &mut Tables) {
-    enter_totals(&system.total, &system.pressure, header);
+    header.totals.cpu_ns = system.total;
+    header.totals.pressure.clone_from(&system.pressure);
     for row in &mut tables.cpus {
         if let Some(times) = system.cpus.get(&row.cpu) {
             enter_times(times, row);
@@ -84,7 +76,7 @@ fn add_machine_counters(system: &Difference, target: &Target, header: &mut Heade
         interrupts::reconcile(system, header);
     }
     add_interrupts(system, header, tables);
-    header.totals.throttled = system.cgroup.and_then(|group| group.throttling);
+    header.totals.throttled = system.cgroup.as_ref().and_then(|group| group.throttling);
     header.unavailable.extend(system.unavailable.iter().cloned());
 }
 

@@ -1,7 +1,7 @@
 //! The kernel's own counters over time, beside what the source saw over time.
 
 use super::collector::Collector;
-use crate::system::{Cgroup, Detail, Resource, Snapshot};
+use crate::system::{Cgroup, Detail, Snapshot};
 use std::path::Path;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
@@ -33,13 +33,13 @@ const COLUMNS: [Column; 8] = [
     Column {
         name: "throttled_ns",
         source: "cpu.stat of the control group whose quota limits what is recorded",
-        read: |at| Some(at.cgroup?.throttling?.throttled_ns),
+        read: |at| Some(at.cgroup.as_ref()?.throttling?.throttled_ns),
         cell: |row| &mut row.throttled_ns,
     },
     Column {
         name: "pressure_cpu_ns",
         source: "/proc/pressure/cpu, the whole machine",
-        read: |at| at.pressure.get(&Resource::Cpu)?.some_ns,
+        read: |at| at.pressure.iter().find(|row| row.resource == "cpu")?.some_ns,
         cell: |row| &mut row.pressure_cpu_ns,
     },
 ];
