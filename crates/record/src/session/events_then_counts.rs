@@ -100,7 +100,8 @@ impl EventsThenCounts {
             events: tables,
             header,
             handover_ns,
-            progress: difference(events.status().progress, source.status().progress),
+            // What events saw beyond what was counted of the same time.
+            progress: both(events.status().progress, source.status().progress, u64::saturating_sub),
             source,
         }));
         switches
@@ -114,14 +115,10 @@ impl EventsThenCounts {
     }
 }
 
-/// What events saw beyond what was counted of the same time.
-fn difference(events: Progress, counts: Progress) -> Progress {
-    let less = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_sub(other?));
-    Progress {
-        switches: less(events.switches, counts.switches),
-        run_ns: less(events.run_ns, counts.run_ns),
-        ..events
-    }
+/// Of two sources, what each counts of switches and time on CPUs.
+fn both(one: Progress, other: Progress, of: fn(u64, u64) -> u64) -> Progress {
+    let both = |one: Option<u64>, other: Option<u64>| Some(of(one?, other?));
+    Progress { switches: both(one.switches, other.switches), run_ns: both(one.run_ns, other.run_ns), ..one }
 }
 
 impl Source for EventsThenCounts {
@@ -143,13 +140,8 @@ impl Source for EventsThenCounts {
             Part::Events(events) => events.status(),
             Part::Counts(counts) => {
                 let (status, before) = (counts.source.status(), counts.progress);
-                let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
-                let progress = Progress {
-                    switches: sum(status.progress.switches, before.switches),
-                    run_ns: sum(status.progress.run_ns, before.run_ns),
-                    lost: status.progress.lost + before.lost,
-                    ..status.progress
-                };
+                let lost = status.progress.lost + before.lost;
+                let progress = Progress { lost, ..both(status.progress, before, u64::saturating_add) };
                 Status { progress, ..status }
             }
         }

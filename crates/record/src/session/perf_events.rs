@@ -114,9 +114,10 @@ impl PerfEvents {
             }
             for tid in new {
                 match self.watch(tid) {
-                    Ok(()) | Err(PerfError::Gone(_)) => {}
-                    Err(error) if all_or_error => return Err(error.into()),
-                    Err(error) => self.count_refused(&error),
+                    Err(error) if all_or_error && !matches!(error, PerfError::Gone(_)) => {
+                        return Err(error.into());
+                    }
+                    watched => self.count_refused(watched),
                 }
             }
         }
@@ -131,9 +132,13 @@ impl PerfEvents {
         Ok(())
     }
 
-    fn count_refused(&mut self, error: &PerfError) {
-        let before = self.refused.take().map_or(0, |(count, _)| count);
-        self.refused = Some((before + 1, error.to_string()));
+    /// Counts a task that could not be watched, unless it has ended.
+    fn count_refused(&mut self, watched: Result<(), PerfError>) {
+        let Err(error) = watched else { return };
+        if !matches!(error, PerfError::Gone(_)) {
+            let before = self.refused.take().map_or(0, |(count, _)| count);
+            self.refused = Some((before + 1, error.to_string()));
+        }
     }
 
     fn follow(&mut self, tid: u32) {
@@ -148,10 +153,8 @@ impl PerfEvents {
     fn watch_newcomers(&mut self, now_ns: u64) {
         let strangers = std::mem::take(&mut self.newcomers);
         for tid in strangers.into_iter().filter(|tid| !self.watched.contains(tid)).collect::<Vec<_>>() {
-            match self.watch(tid) {
-                Ok(()) | Err(PerfError::Gone(_)) => {}
-                Err(error) => self.count_refused(&error),
-            }
+            let watched = self.watch(tid);
+            self.count_refused(watched);
         }
         self.newcomers = self.members.newcomers(now_ns);
     }

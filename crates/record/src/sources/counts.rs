@@ -82,7 +82,7 @@ pub(crate) struct TaskCounts {
 const CLASS_BITS: u32 = 1;
 
 /// Counts in classes, as the kernel's programs keep them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Classes<T = u32>([T; CLASSES]);
 
 impl<T: Copy + Default> Default for Classes<T> {

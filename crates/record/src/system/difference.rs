@@ -72,7 +72,9 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
     Difference {
         length_ns: later.monotonic_ns.saturating_sub(earlier.monotonic_ns),
         total: totals.cpu_ns,
-        cpus: in_both(&earlier.cpus, &later.cpus, cpu_time),
+        cpus: (later.cpus.iter())
+            .filter_map(|(cpu, after)| Some((*cpu, cpu_time(earlier.cpus.get(cpu)?, after))))
+            .collect(),
         context_switches,
         interrupts_total,
         forks,
@@ -109,14 +111,6 @@ fn came_and_went(earlier: &Snapshot, later: &Snapshot, rows: &mut BTreeSet<Unava
     }
 }
 
-fn in_both<K: Ord + Copy, V>(
-    earlier: &BTreeMap<K, V>,
-    later: &BTreeMap<K, V>,
-    difference: impl Fn(&V, &V) -> V,
-) -> BTreeMap<K, V> {
-    later.iter().filter_map(|(key, after)| Some((*key, difference(earlier.get(key)?, after)))).collect()
-}
-
 fn tables(
     earlier: Option<&CounterTable>,
     later: Option<&CounterTable>,
@@ -124,14 +118,10 @@ fn tables(
     growth: &Growth,
 ) -> Option<CounterTable> {
     let (earlier, later) = (earlier?, later?);
-    // Positions of each processor that both tables have.
-    let positions: BTreeMap<u32, usize> =
-        earlier.cpus.iter().enumerate().map(|(position, cpu)| (*cpu, position)).collect();
-    let shared: Vec<(u32, usize, usize)> = later
-        .cpus
-        .iter()
-        .enumerate()
-        .filter_map(|(after, cpu)| Some((*cpu, *positions.get(cpu)?, after)))
+    // Each processor that both tables have, with its positions.
+    let position = |cpu: &u32| earlier.cpus.iter().position(|earlier| earlier == cpu);
+    let shared: Vec<(u32, usize, usize)> = (later.cpus.iter().enumerate())
+        .filter_map(|(after, cpu)| Some((*cpu, position(cpu)?, after)))
         .collect();
     let before: BTreeMap<&str, &CounterRow> =
         earlier.rows.iter().map(|row| (row.line.as_str(), row)).collect();
@@ -147,19 +137,12 @@ fn tables(
         let before = before.get(after.line.as_str());
         let count_before =
             |position: usize| before.and_then(|row| row.counts.get(position)).copied().unwrap_or(0);
-        let counts = if after.counts.is_empty() {
-            Vec::new()
-        } else {
-            shared
-                .iter()
-                .map(|(_, early, late)| {
-                    wrapped(count_before(*early), after.counts.get(*late).copied().unwrap_or(0), growth)
-                })
-                .collect()
+        let grown = |(_, early, late): &(u32, usize, usize)| {
+            Some(wrapped(count_before(*early), *after.counts.get(*late)?, growth))
         };
         let machine_before = before.and_then(|row| row.machine).unwrap_or(0);
         CounterRow {
-            counts,
+            counts: shared.iter().filter_map(grown).collect(),
             machine: after.machine.map(|count| wrapped(machine_before, count, growth)),
             ..after.clone()
         }

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use swtch_trace::accumulate::Tables;
 use swtch_trace::fields;
-use swtch_trace::model::{Header, Throttled};
+use swtch_trace::growth::Growth;
+use swtch_trace::model::{Header, Throttled, Totals};
 use swtch_trace::tables::{CgroupRow, Merge, TaskRow};
 
 /// Groups with rows of their own, those with most switches; the rest shares one.
@@ -71,11 +72,8 @@ impl CgroupSums {
             }
             (None, None) => return None,
         };
-        Some(Throttled {
-            periods: last.periods.saturating_sub(before.periods),
-            throttled_periods: last.throttled_periods.saturating_sub(before.throttled_periods),
-            throttled_ns: last.throttled_ns.saturating_sub(before.throttled_ns),
-        })
+        let totals = |throttled| Totals { throttled: Some(throttled), ..Totals::default() };
+        totals(last).delta(&totals(before), &Growth::default()).throttled
     }
 }
 
@@ -127,7 +125,9 @@ fn bounded(mut rows: Vec<CgroupRow>) -> Vec<CgroupRow> {
     // Those without a quota were not stopped by one.
     let stopped = |of: fn(&CgroupRow) -> Option<u64>| rest.iter().filter_map(of).reduce(u64::saturating_add);
     let throttled = (stopped(|row| row.throttled_periods), stopped(|row| row.throttled_ns));
-    rest.iter().for_each(|row| all.merge(row));
+    for row in &rest {
+        all.merge(row);
+    }
     (all.throttled_periods, all.throttled_ns) = throttled;
     rows.push(all);
     rows

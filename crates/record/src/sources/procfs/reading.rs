@@ -22,16 +22,8 @@ pub(super) enum File {
     Status,
 }
 
-impl File {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Schedstat => "schedstat",
-            Self::Stat => "stat",
-            Self::Sched => "sched",
-            Self::Status => "status",
-        }
-    }
-}
+/// Their names, in this order.
+const NAMES: [&str; 4] = ["schedstat", "stat", "sched", "status"];
 
 /// The files of a thread that are kept open. An open file stays with its thread: when the number is used again, it reads as
 /// gone and not as the new thread.
@@ -74,7 +66,7 @@ impl Reader {
             return Ok(&self.buffer[..length]);
         }
         self.path.clear();
-        let _ = write!(self.path, "{pid}/task/{tid}/{}", file.name());
+        let _ = write!(self.path, "{pid}/task/{tid}/{}", NAMES[file as usize]);
         let open = openat(&self.proc, self.path.as_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         let length = pread(&open, &mut self.buffer[..], 0)?;
         // The first half is for any file, the second for `schedstat` alone: it is what an idle thread costs.

@@ -168,7 +168,9 @@ impl Sampler {
         let mut intervals = self.intervals.clone();
         let of_threads = threads.iter_mut().map(|thread| &mut thread.counted);
         let of_intervals = intervals.iter_mut().map(|interval| &mut interval.counted);
-        of_threads.chain(of_intervals).for_each(|counted| verdict.correct(counted));
+        for counted in of_threads.chain(of_intervals) {
+            verdict.correct(counted);
+        }
         let threads_created = forks(&self.root, &self.target)
             .zip(self.forks_at_begin)
             .map(|(now, begin)| now.saturating_sub(begin));
