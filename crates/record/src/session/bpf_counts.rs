@@ -211,6 +211,8 @@ impl BpfCounts {
     /// Asks for all tasks.
     fn ask(&mut self) {
         let listed = self.counter.tasks();
+        // What comes from here on is in none of the counts.
+        let listed_ns = monotonic_ns();
         self.read_cpus();
         let ends_were_lost = self.cpus.sum(|cpu| cpu.ended_lost) > 0;
         // A reading that fails leaves the older figures; the next one, or the last, may do.
@@ -221,13 +223,13 @@ impl BpfCounts {
             for task in &listed {
                 self.groups.note(task.group);
             }
-            for task in self.tasks.list(listed, monotonic_ns(), ends_were_lost) {
+            for task in self.tasks.list(listed, listed_ns, ends_were_lost) {
                 self.add_ended(task, None);
             }
         }
         let processes = self.tasks.iter().filter(|task| task.now.tid == task.now.pid).count() as u64;
         self.peak = self.peak.max(processes);
-        self.add_interval(processes);
+        self.add_interval(listed_ns, processes);
     }
 
     /// The sums of all tasks so far.
@@ -259,8 +261,8 @@ impl BpfCounts {
         rows
     }
 
-    fn add_interval(&mut self, processes: u64) {
-        let now = (monotonic_ns(), self.sums());
+    fn add_interval(&mut self, at_ns: u64, processes: u64) {
+        let now = (at_ns, self.sums());
         let before = std::mem::replace(&mut self.before, now);
         if self.history == History::Recent {
             return;

@@ -155,7 +155,9 @@ impl Sampler {
         let verdict = self.verdict();
         self.intervals.clear();
         let mut threads = std::mem::take(&mut self.finished);
-        threads.iter_mut().for_each(|thread| verdict.correct(&mut thread.counted));
+        for thread in &mut threads {
+            verdict.correct(&mut thread.counted);
+        }
         threads
     }
 
