@@ -37,7 +37,7 @@ impl Listener {
     pub(crate) fn stops(&mut self) -> bool {
         if self.raised.is_none() {
             // Python's own handler only sets a flag; the handler proper, such as the one for Ctrl-C, runs in here.
-            self.ask(|py| py.check_signals());
+            self.ask(check_signals);
         }
         self.raised.is_some() || self.interpreter_gone
     }
@@ -57,6 +57,10 @@ impl Listener {
             self.progress = Some(callback);
         }
     }
+}
+
+fn check_signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
 }
 
 impl Observer<swtch_record::Progress> for Listener {
