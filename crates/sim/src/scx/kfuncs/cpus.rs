@@ -1,46 +1,8 @@
 //! CPUs, sets of them, and interrupts.
 
 use super::tasks::number;
-use crate::scx::abi::{BpfCpuMask, EBUSY, KICK_PREEMPT, MaskPtr, Rq, TaskPtr};
+use crate::scx::abi::{EBUSY, KICK_PREEMPT, MaskPtr, Rq, TaskPtr};
 use crate::scx::core::current;
-
-pub(super) extern "C" fn this_cpu() -> u32 {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.this_cpu
-}
-
-pub(super) extern "C" fn random() -> u32 {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.rng.next_u64() as u32
-}
-
-pub(super) extern "C" fn nr_cpu_ids() -> u32 {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.cpus.len() as u32
-}
-
-pub(super) extern "C" fn nr_node_ids() -> u32 {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.nodes
-}
-
-pub(super) extern "C" fn cpu_node(cpu: i32) -> i32 {
-    // SAFETY: called by the scheduler's code.
-    let core = unsafe { current() };
-    core.cpus.get(cpu as usize).map_or(-1, |cpu| cpu.node as i32)
-}
-
-pub(super) extern "C" fn cpu_llc(cpu: i32) -> i32 {
-    // SAFETY: called by the scheduler's code.
-    let core = unsafe { current() };
-    core.cpus.get(cpu as usize).map_or(-1, |cpu| cpu.l3 as i32)
-}
-
-pub(super) extern "C" fn cpu_capacity(cpu: i32) -> u32 {
-    // SAFETY: called by the scheduler's code.
-    let core = unsafe { current() };
-    core.cpus.get(cpu as usize).map_or(1024, |cpu| cpu.capacity)
-}
 
 pub(super) extern "C" fn cpu_rq(cpu: i32) -> *mut Rq {
     // SAFETY: called by the scheduler's code.
@@ -115,16 +77,6 @@ pub(super) extern "C" fn test_and_clear_cpu_idle(cpu: i32) -> bool {
     core.idle.claim(cpu as u32)
 }
 
-pub(super) extern "C" fn online_mask() -> MaskPtr {
-    // SAFETY: called by the scheduler's code.
-    std::ptr::from_ref(unsafe { current() }.online.as_ref())
-}
-
-pub(super) extern "C" fn idle_mask(node: i32, cores: bool) -> MaskPtr {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.idle.mask(node, cores)
-}
-
 pub(super) extern "C" fn kick_cpu(cpu: i32, flags: u64) {
     // SAFETY: called by the scheduler's code.
     let core = unsafe { current() };
@@ -134,16 +86,6 @@ pub(super) extern "C" fn kick_cpu(cpu: i32, flags: u64) {
         let how = if flags & KICK_PREEMPT == 0 { "" } else { " by preemption" };
         core.fail(format!("invalid CPU {cpu} to be kicked{how}"));
     }
-}
-
-pub(super) extern "C" fn mask_new() -> *mut BpfCpuMask {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.new_mask()
-}
-
-pub(super) extern "C" fn mask_free(mask: *mut BpfCpuMask) {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.masks.free.push(mask);
 }
 
 pub(super) unsafe extern "C" fn any_distribute(one: MaskPtr, other: MaskPtr) -> u32 {

@@ -4,6 +4,7 @@
 
 mod cpus;
 mod maps;
+mod plain;
 mod queues;
 mod table;
 mod tasks;

@@ -8,21 +8,6 @@ use crate::scx::abi::{
 use crate::scx::core::{Context, current};
 use crate::scx::dsq::DsqPosition;
 
-pub(super) extern "C" fn create_dsq(id: u64, _node: i32) -> i32 {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.create_dsq(id)
-}
-
-pub(super) extern "C" fn destroy_dsq(id: u64) {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.destroy_dsq(id);
-}
-
-pub(super) extern "C" fn dsq_nr_queued(id: u64) -> i32 {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.dsq_nr_queued(id)
-}
-
 pub(super) extern "C" fn dsq_peek(id: u64) -> TaskPtr {
     // SAFETY: called by the scheduler's code.
     let core = unsafe { current() };
@@ -50,17 +35,6 @@ pub(super) unsafe extern "C" fn dsq_insert_vtime(
     // SAFETY: called by the scheduler's code, with a task that it got from the core.
     let (core, task) = unsafe { (current(), number(task)) };
     task.is_some_and(|task| core.insert(task, id, slice, flags | ENQ_DSQ_PRIQ, vtime))
-}
-
-pub(super) extern "C" fn dsq_move_to_local(id: u64, flags: u64) -> bool {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.move_to_local(id, flags)
-}
-
-pub(super) extern "C" fn dispatch_nr_slots() -> u32 {
-    // SAFETY: called by the scheduler's code.
-    let core = unsafe { current() };
-    core.most_dispatched().saturating_sub(core.dispatched.len()) as u32
 }
 
 pub(super) extern "C" fn dispatch_cancel() {

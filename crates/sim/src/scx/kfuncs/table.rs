@@ -1,6 +1,6 @@
 //! The table of functions (`struct swtch_kernel`, include/swtch/kernel.h), in the same order.
 
-use super::{cpus, maps, queues, tasks};
+use super::{cpus, maps, plain, queues, tasks};
 use crate::scx::abi::{BpfCpuMask, BpfTimer, DsqIter, MaskPtr, Rq, TaskPtr, TaskStruct};
 use std::ffi::{c_char, c_long, c_void};
 
@@ -22,30 +22,30 @@ macro_rules! kfuncs {
 }
 
 kfuncs! {
-    now = tasks::now: fn() -> u64;
-    this_cpu = cpus::this_cpu: fn() -> u32;
-    random = cpus::random: fn() -> u32;
-    nr_cpu_ids = cpus::nr_cpu_ids: fn() -> u32;
-    nr_node_ids = cpus::nr_node_ids: fn() -> u32;
-    cpu_node = cpus::cpu_node: fn(i32) -> i32;
-    cpu_llc = cpus::cpu_llc: fn(i32) -> i32;
-    cpu_capacity = cpus::cpu_capacity: fn(i32) -> u32;
-    current = tasks::current_task: fn() -> TaskPtr;
+    now = plain::now: fn() -> u64;
+    this_cpu = plain::this_cpu: fn() -> u32;
+    random = plain::random: fn() -> u32;
+    nr_cpu_ids = plain::nr_cpu_ids: fn() -> u32;
+    nr_node_ids = plain::nr_node_ids: fn() -> u32;
+    cpu_node = plain::cpu_node: fn(i32) -> i32;
+    cpu_llc = plain::cpu_llc: fn(i32) -> i32;
+    cpu_capacity = plain::cpu_capacity: fn(i32) -> u32;
+    current = plain::current_task: fn() -> TaskPtr;
     cpu_curr = tasks::cpu_curr: fn(i32) -> TaskPtr;
     cpu_rq = cpus::cpu_rq: fn(i32) -> *mut Rq;
     task_from_pid = tasks::task_from_pid: fn(i32) -> TaskPtr;
     task_running = tasks::task_running: fn(*const TaskStruct) -> bool;
     task_cpu = tasks::task_cpu: fn(*const TaskStruct) -> i32;
-    task_cgroup = tasks::task_cgroup: fn(*const TaskStruct) -> *mut c_void;
+    task_cgroup = plain::task_cgroup: fn(*const TaskStruct) -> *mut c_void;
     task_set_slice = tasks::task_set_slice: fn(TaskPtr, u64) -> bool;
-    create_dsq = queues::create_dsq: fn(u64, i32) -> i32;
-    destroy_dsq = queues::destroy_dsq: fn(u64);
-    dsq_nr_queued = queues::dsq_nr_queued: fn(u64) -> i32;
+    create_dsq = plain::create_dsq: fn(u64, i32) -> i32;
+    destroy_dsq = plain::destroy_dsq: fn(u64);
+    dsq_nr_queued = plain::dsq_nr_queued: fn(u64) -> i32;
     dsq_peek = queues::dsq_peek: fn(u64) -> TaskPtr;
     dsq_insert = queues::dsq_insert: fn(TaskPtr, u64, u64, u64) -> bool;
     dsq_insert_vtime = queues::dsq_insert_vtime: fn(TaskPtr, u64, u64, u64, u64) -> bool;
-    dsq_move_to_local = queues::dsq_move_to_local: fn(u64, u64) -> bool;
-    dispatch_nr_slots = queues::dispatch_nr_slots: fn() -> u32;
+    dsq_move_to_local = plain::dsq_move_to_local: fn(u64, u64) -> bool;
+    dispatch_nr_slots = plain::dispatch_nr_slots: fn() -> u32;
     dispatch_cancel = queues::dispatch_cancel: fn();
     dsq_iter_new = queues::dsq_iter_new: fn(*mut DsqIter, u64, u64) -> i32;
     dsq_iter_next = queues::dsq_iter_next: fn(*mut DsqIter) -> TaskPtr;
@@ -55,11 +55,11 @@ kfuncs! {
     pick_idle_cpu = cpus::pick_idle_cpu: fn(MaskPtr, i32, u64) -> i32;
     pick_any_cpu = cpus::pick_any_cpu: fn(MaskPtr, i32, u64) -> i32;
     test_and_clear_cpu_idle = cpus::test_and_clear_cpu_idle: fn(i32) -> bool;
-    online_mask = cpus::online_mask: fn() -> MaskPtr;
-    idle_mask = cpus::idle_mask: fn(i32, bool) -> MaskPtr;
+    online_mask = plain::online_mask: fn() -> MaskPtr;
+    idle_mask = plain::idle_mask: fn(i32, bool) -> MaskPtr;
     kick_cpu = cpus::kick_cpu: fn(i32, u64);
-    mask_new = cpus::mask_new: fn() -> *mut BpfCpuMask;
-    mask_free = cpus::mask_free: fn(*mut BpfCpuMask);
+    mask_new = plain::mask_new: fn() -> *mut BpfCpuMask;
+    mask_free = plain::mask_free: fn(*mut BpfCpuMask);
     any_distribute = cpus::any_distribute: fn(MaskPtr, MaskPtr) -> u32;
     error = tasks::error: fn(*const c_char);
     exit = tasks::exit: fn(i64, *const c_char);

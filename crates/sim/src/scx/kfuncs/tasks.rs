@@ -2,7 +2,7 @@
 
 use crate::scx::abi::{EXIT_UNREG_BPF, TaskPtr, TaskStruct};
 use crate::scx::core::{NONE, current};
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 
 /// The place of a task in the table, from what the scheduler has of it; `None` for an idle task.
 ///
@@ -15,18 +15,6 @@ pub(super) unsafe fn number(task: *const TaskStruct) -> Option<u32> {
     // SAFETY: tasks live as long as the core.
     let number = unsafe { (*task).swtch_task };
     (number != NONE).then_some(number)
-}
-
-pub(super) extern "C" fn now() -> u64 {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.now_ns
-}
-
-pub(super) extern "C" fn current_task() -> TaskPtr {
-    // SAFETY: called by the scheduler's code.
-    let core = unsafe { current() };
-    let cpu = core.this_cpu;
-    core.rqs[cpu as usize].curr
 }
 
 pub(super) extern "C" fn cpu_curr(cpu: i32) -> TaskPtr {
@@ -55,11 +43,6 @@ pub(super) unsafe extern "C" fn task_running(task: *const TaskStruct) -> bool {
 pub(super) unsafe extern "C" fn task_cpu(task: *const TaskStruct) -> i32 {
     // SAFETY: the scheduler passes a task that it got from the core.
     unsafe { (*task).cpu as i32 }
-}
-
-pub(super) extern "C" fn task_cgroup(_: *const TaskStruct) -> *mut c_void {
-    // SAFETY: called by the scheduler's code.
-    unsafe { current() }.root_cgroup()
 }
 
 pub(super) unsafe extern "C" fn task_set_slice(task: TaskPtr, slice: u64) -> bool {

@@ -141,26 +141,15 @@ impl<'a> Reader<'a> {
     }
 
     fn string(&mut self) -> Result<String, Fault> {
-        let quoted = self.rest();
-        let mut escaped = false;
-        let end = quoted.char_indices().skip(1).find(|(_, character)| match (*character, escaped) {
-            (_, true) => {
-                escaped = false;
-                false
+        let mut texts = serde_json::Deserializer::from_str(self.rest()).into_iter();
+        match texts.next() {
+            Some(Ok(text)) => {
+                self.at += texts.byte_offset();
+                Ok(text)
             }
-            ('\\', false) => {
-                escaped = true;
-                false
-            }
-            (character, false) => character == '"',
-        });
-        let Some((end, _)) = end else {
-            return Err(self.fault("this text is not closed; expected \""));
-        };
-        let text =
-            serde_json::from_str(&quoted[..=end]).map_err(|_| self.fault("this is not a text of JSON"))?;
-        self.at += end + 1;
-        Ok(text)
+            Some(Err(error)) if !error.is_eof() => Err(self.fault("this is not a text of JSON")),
+            _ => Err(self.fault("this text is not closed; expected \"")),
+        }
     }
 
     /// A number or a word.
