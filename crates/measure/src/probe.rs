@@ -126,7 +126,7 @@ fn bpf() -> Tried {
 /// Closes the file descriptor that a call returned, if it did.
 fn closed(call: &str, fd: libc::c_long) -> Tried {
     let fd = named(call, if fd < 0 { Err(sys::errno()) } else { Ok(fd as i32) })?;
-    // SAFETY: the descriptor was just made, and nobody else has it.
+    // SAFETY: the descriptor was just made, and no other code has it.
     unsafe { libc::close(fd) };
     Ok(())
 }

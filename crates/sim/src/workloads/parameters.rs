@@ -63,7 +63,7 @@ impl ParameterRow {
     /// A value as it stands in a specification.
     ///
     /// # Errors
-    /// When it is no number, size or list where one is expected.
+    /// When it is not a number, size or list where one is expected.
     pub fn read(&self, text: &str) -> Result<String, String> {
         fn each<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<Vec<T>, String> {
             text.split(',')
