@@ -217,6 +217,10 @@ fn no_counter_falls_while_processes_come_and_go() {
         kinds.iter().map(|kind| before[&format!("swtch_context_switches_total{{kind=\"{kind}\"}}")]).sum();
     let kernel = before["swtch_kernel_context_switches_total"];
     assert!((all / kernel - 1.0).abs() < 0.1, "{all} counted, {kernel} by the kernel");
+    let refused = before
+        .iter()
+        .filter(|(name, value)| name.starts_with("swtch_rejected_windows_total") && **value > 0.0);
+    assert_eq!(refused.collect::<Vec<_>>(), [], "a window was left out");
 }
 
 #[test]

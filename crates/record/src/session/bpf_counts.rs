@@ -113,8 +113,8 @@ impl BpfCounts {
 
     /// Takes over from another source: when (CLOCK_MONOTONIC), and the counts before, which are no part of the counts to come.
     pub(super) fn take_over(&mut self, header: &mut Header) -> (u64, Tables) {
-        self.take_ended();
         self.ask();
+        self.take_ended();
         self.intervals.clear();
         let histograms = self.histograms(usize::MAX);
         (self.before.0, Tables { histograms, ..self.fill_but_histograms(header) })
@@ -329,8 +329,9 @@ impl BpfCounts {
 
     /// A snapshot of a watch: what is over is in it once, and forgotten.
     fn recent(&mut self, header: &mut Header) -> Tables {
-        self.take_ended();
         self.ask();
+        // After the list: otherwise a task that ended just before it would be in neither, and its switches in the next snapshot.
+        self.take_ended();
         let mut tables = self.fill_but_histograms(header);
         tables.histograms = self.cost_rows();
         if let Some(changes) = self.tasks.changes() {
