@@ -2,7 +2,7 @@
 //!
 //! Documents cross the border as JSON and Parquet, the same as in files; `python/swtch` makes typed objects of them.
 //!
-//! Modules: `measuring`, `recording`, `simulating`, `sweeping`, `sharing`, `statistics`, `studies`, `trace`, `reading`, `files`, `doctor`
+//! Modules: `measuring`, `recording`, `simulating`, `sweeping`, `sharing`, `statistics`, `studies`, `trace`, `reading`, `schemas`, `files`, `doctor`
 //! (a call each); `overrides`, `listener`, `errors`, `libelf`.
 #![deny(unsafe_code)]
 // PyO3 converts what Python hands over into values of ours; a reference would be to the same value.
@@ -18,6 +18,7 @@ mod measuring;
 mod overrides;
 mod reading;
 mod recording;
+mod schemas;
 mod sharing;
 mod simulating;
 mod statistics;
@@ -38,9 +39,11 @@ mod _native {
     #[pymodule_export]
     use crate::overrides::seconds_of;
     #[pymodule_export]
-    use crate::reading::{compare, schemas, summary};
+    use crate::reading::{compare, summary};
     #[pymodule_export]
     use crate::recording::record;
+    #[pymodule_export]
+    use crate::schemas::schemas;
     #[pymodule_export]
     use crate::sharing::shares;
     #[pymodule_export]

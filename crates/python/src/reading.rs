@@ -1,12 +1,8 @@
 //! What can be told from Profiles.
 
-use crate::doctor::Doctor;
 use crate::errors::{file_error, mistake};
-use crate::trace::Priced;
 use pyo3::prelude::*;
-use std::collections::BTreeMap;
 use std::path::Path;
-use swtch_profile::compare::Comparison;
 use swtch_profile::{Profile, file};
 use swtch_report::terminal;
 
@@ -27,17 +23,4 @@ pub(crate) fn compare(py: Python<'_>, old: String, new: String) -> PyResult<Stri
     let (old, new) = (parse(&old)?, parse(&new)?);
     let found = py.detach(|| swtch_profile::compare::compare(&old, &new));
     serde_json::to_string(&found).map_err(mistake)
-}
-
-/// The JSON Schemas of the documents, by their names in Python.
-#[pyfunction]
-pub(crate) fn schemas() -> BTreeMap<&'static str, String> {
-    let schemas = [
-        ("Profile", swtch_profile::json_schema()),
-        ("Comparison", schemars::schema_for!(Comparison).to_value()),
-        ("Doctor", schemars::schema_for!(Doctor).to_value()),
-        ("Trace", swtch_trace::json_schema()),
-        ("Bill", schemars::schema_for!(Priced<'_>).to_value()),
-    ];
-    schemas.map(|(name, schema)| (name, schema.to_string())).into()
 }
