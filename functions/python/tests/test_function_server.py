@@ -175,7 +175,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     [
         (["{}x"], 2, "JSON"),
         (["--listen", "nowhere"], 2, "HOST:PORT"),
-        (["--listen", "192.0.2.1:1"], 1, "cannot be listened at"),
+        (["--listen", "192.0.2.1:1"], 1, "cannot be used to listen"),
         (["--handler", "a:b"], 2, "--listen"),
     ],
 )
