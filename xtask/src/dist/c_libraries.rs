@@ -101,7 +101,8 @@ fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Compiles sources and puts the objects into one archive. zig makes one object of them all, or one each: whatever is there is taken.
+/// Compiles sources, each to an object of its own (zig would make one of them all), and puts the objects into one archive. The Python module
+/// brings its own `elf_error.c`, which works as long as nothing takes the archive's.
 fn archive(zig_target: &str, folder: &Path, flags: &[String], sources: &[PathBuf], name: &str) -> Result<()> {
     let python = std::path::absolute(PYTHON)?;
     let zig = |arguments: &[&str], flags: &[String], files: &[PathBuf]| -> Result<()> {
@@ -120,7 +121,10 @@ fn archive(zig_target: &str, folder: &Path, flags: &[String], sources: &[PathBuf
         }
         Ok(())
     };
-    zig(&["cc", "-target", zig_target, "-c", "-O2", "-fPIC", "-ffunction-sections"], flags, sources)?;
+    for source in sources {
+        let one = std::slice::from_ref(source);
+        zig(&["cc", "-target", zig_target, "-c", "-O2", "-fPIC", "-ffunction-sections"], flags, one)?;
+    }
     let objects = files(folder, "o")?;
     zig(&["ar", "rcs", &format!("../{name}")], &[], &objects)?;
     objects.iter().try_for_each(|object| fs::remove_file(object).map_err(Into::into))
