@@ -33,7 +33,7 @@ pub struct Bill {
     pub indirect_ns: Option<Range>,
     /// What bounds most of that; absent when it is.
     pub indirect_from: Option<IndirectFrom>,
-    /// Processor time of the tasks, switches included, ns.
+    /// CPU time of the tasks, switches included, ns.
     pub cpu_ns: f64,
     /// Both costs as a share of that time.
     pub share: Option<Range>,

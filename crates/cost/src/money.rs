@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// What a processor costs by the hour, in whatever currency.
+/// What a CPU costs by the hour, in whatever currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
     /// For one virtual CPU and one hour.

@@ -1,4 +1,4 @@
-//! Reads responses and studies of tiers, from files or from the folder that `swtch faas tiers` writes.
+//! Reads responses and studies of tiers, from files or from the directory that `swtch faas tiers` writes.
 
 use crate::checks::check;
 use crate::response::{self, Response};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use swtch_units::input_error::{DocumentKind, ReadError, Refused};
 
-/// The file's name in a folder of `swtch faas tiers`.
+/// The file's name in a directory of `swtch faas tiers`.
 const NAME: &str = "tiers.json";
 /// The journal beside it, by which an interrupted study goes on.
 const JOURNAL: &str = "journal.jsonl";
@@ -59,7 +59,7 @@ pub enum FileError {
     /// The study was interrupted before it was written for the first time.
     #[error("{} holds a study that has only begun; go on with 'swtch faas tiers --resume {}'", folder.display(), folder.display())]
     Unfinished {
-        /// Its folder.
+        /// Its directory.
         folder: PathBuf,
     },
     /// A figure in it cannot be true.
@@ -108,7 +108,7 @@ impl swtch_units::input_error::Document for Tiers {
     };
 }
 
-/// The studies in a folder that `swtch faas tiers` wrote for several languages, one folder each; else the path itself.
+/// The studies in a directory that `swtch faas tiers` wrote for several languages, one directory each; else the path itself.
 pub fn studies_in(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     if !path.join(NAME).is_file() && path.join(JOURNAL).is_file() {
@@ -119,7 +119,7 @@ pub fn studies_in(path: &Path) -> Vec<PathBuf> {
     if found.is_empty() { vec![path.to_owned()] } else { found }
 }
 
-/// Whether a path is one of these documents: a folder of `swtch faas tiers`, finished or not, the file in it, or a file that names one of the
+/// Whether a path is one of these documents: a directory of `swtch faas tiers`, finished or not, the file in it, or a file that names one of the
 /// schemas.
 pub fn is_faas(path: &Path) -> bool {
     if path.is_dir() {
@@ -136,7 +136,7 @@ pub fn is_faas(path: &Path) -> bool {
             .is_some_and(|schema| schema.starts_with("swtch/faas"))
 }
 
-/// Reads a document from its file, or from the folder it is in.
+/// Reads a document from its file, or from the directory it is in.
 ///
 /// # Errors
 /// When it cannot be read, is not a document of this version or the one before, has a figure that cannot be true, holds a failure, or is not

@@ -31,7 +31,7 @@ pub struct Response {
     pub measurements: Vec<Measurement>,
     /// The clock.
     pub clock: Option<Clock>,
-    /// The share of processors received.
+    /// The share of CPUs received.
     pub cpu: Option<CpuReceived>,
     /// How it was stopped.
     pub throttling: Option<Throttling>,
@@ -64,7 +64,7 @@ pub struct Platform {
     pub name: String,
     /// Its memory tier, MB.
     pub memory_mb: Option<u64>,
-    /// Processors that the platform says it has.
+    /// CPUs that the platform says it has.
     pub cpus: Option<f64>,
     /// How that is known.
     pub source: Option<String>,
@@ -86,11 +86,11 @@ pub struct Host {
     pub architecture: String,
     /// Of the kernel, or of what stands in for it.
     pub kernel_release: String,
-    /// The processor.
+    /// The CPU.
     pub cpu_model: Option<String>,
-    /// Processors that are online.
+    /// CPUs that are online.
     pub cpus_online: Option<u32>,
-    /// Processors that the function may use.
+    /// CPUs that the function may use.
     pub cpus_allowed: Option<u32>,
     /// The memory that it may use.
     pub memory_limit_bytes: Option<u64>,
@@ -173,7 +173,7 @@ pub struct Clock {
     pub source: Option<String>,
 }
 
-/// The share of processors received.
+/// The share of CPUs received.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct CpuReceived {
     /// CPU time of the spinners to wall time.

@@ -43,7 +43,7 @@ pub struct Tiers {
     pub invocations: Vec<Invocation>,
     /// The complete ones, by tier and work.
     pub rows: Vec<TierRow>,
-    /// The quota as it is seen from inside, beside the control group's own.
+    /// The quota as it is seen from inside, beside the cgroup's own.
     #[serde(default)]
     pub quota_check: Vec<QuotaCheck>,
     /// Which tier to take.
@@ -94,13 +94,13 @@ pub struct Tier {
     pub name: String,
     /// Its memory, MB.
     pub memory_mb: Option<u64>,
-    /// Its processors.
+    /// Its CPUs.
     pub cpus: Option<f64>,
     /// CPU time in a period.
     pub quota_us: Option<f64>,
     /// The period.
     pub period_us: Option<f64>,
-    /// Of control groups: 1 or 2.
+    /// Of cgroups: 1 or 2.
     pub cgroup_version: Option<u32>,
     /// What it costs.
     pub price: Option<Price>,
@@ -239,7 +239,7 @@ pub struct Extra {
     pub usd: Option<Estimate>,
 }
 
-/// The quota as it is seen from inside, beside the control group's own.
+/// The quota as it is seen from inside, beside the cgroup's own.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct QuotaCheck {
     /// The tier.

@@ -17,13 +17,13 @@ pub(crate) struct Batch {
     pub voluntary_per_round: f64,
     /// Involuntary switches of all tasks per round, as counted.
     pub involuntary_per_round: f64,
-    /// Share of the switching stretch in which none of the tasks ran; only tasks on one processor never wait for each other.
+    /// Share of the switching stretch in which none of the tasks ran; only tasks on one CPU never wait for each other.
     pub off_cpu_share: Option<f64>,
     /// Share of the baseline stretch in which its task did not run.
     pub baseline_off_cpu_share: f64,
     /// Time of a fixed spin just before, ns.
     pub spin_ns: f64,
-    /// Whether the leader ended on another processor than it began on.
+    /// Whether the leader ended on another CPU than it began on.
     pub migrated: bool,
 }
 

@@ -19,7 +19,7 @@ pub enum Reference {
 /// The work of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
-    /// Tasks handing the processor to each other.
+    /// Tasks handing the CPU to each other.
     Switch {
         /// How.
         method: Method,
@@ -30,7 +30,7 @@ pub enum Work {
         /// What each task does when it has been woken.
         pattern: Pattern,
     },
-    /// Messages that are written and then read, without a switch: on two processors by a task on each, on one by one task.
+    /// Messages that are written and then read, without a switch: on two CPUs by a task on each, on one by one task.
     Messages {
         /// Through what.
         carrier: Carrier,

@@ -153,7 +153,7 @@ impl AcceptedBatches<'_> {
         self.estimate(self.low_of(|batch| batch.round_ns), |batch| batch.round_ns)
     }
 
-    /// Time of a message of a round, the hand-over between the processors with it.
+    /// Time of a message of a round, the hand-over between the CPUs with it.
     pub(crate) fn per_message(&self, messages_per_round: f64) -> Estimate {
         let ns = |batch: &Batch| batch.round_ns / messages_per_round;
         self.estimate(self.low_of(ns), ns)

@@ -1,6 +1,6 @@
 //! Measures what a context switch costs on this machine.
 //!
-//! Two tasks hand the processor to each other a known number of times; the same system calls made by one task, batch by batch
+//! Two tasks hand the CPU to each other a known number of times; the same system calls made by one task, batch by batch
 //! beside it, are subtracted; the switches are counted. `docs/method.md` describes every step and its reason.
 //!
 //! Modules, in the order of a measurement: `options`, `probe` (what is permitted), `plan` and `condition` (what is measured), `run` (when),

@@ -12,7 +12,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Reads `/proc/stat` for `cpus` (all when empty) and the throttling of this process's control group.
+    /// Reads `/proc/stat` for `cpus` (all when empty) and the throttling of this process's cgroup.
     pub(crate) fn now(cpus: &[u32]) -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let (steal_ticks, all_ticks) = steal(&stat, cpus);
@@ -26,7 +26,7 @@ impl Taken {
         Some(stolen as f64 / all as f64)
     }
 
-    /// Time since `earlier` that the control group was throttled.
+    /// Time since `earlier` that the cgroup was throttled.
     pub(crate) fn throttled_ns_since(self, earlier: Self) -> Option<u64> {
         self.throttled_ns?.checked_sub(earlier.throttled_ns?)
     }
@@ -51,7 +51,7 @@ fn steal(stat: &str, cpus: &[u32]) -> (Option<u64>, u64) {
     ((ever > 0).then_some(sum.0), sum.1)
 }
 
-/// `throttled_time` (v1, ns) or `throttled_usec` (v2) of this process's control group.
+/// `throttled_time` (v1, ns) or `throttled_usec` (v2) of this process's cgroup.
 fn throttled_ns() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     for line in groups.lines() {

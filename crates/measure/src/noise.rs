@@ -3,7 +3,7 @@
 use crate::batch::Batch;
 use swtch_profile::vocabulary::Rejection;
 
-/// A batch whose tasks were off the processor for longer than this share is spoiled.
+/// A batch whose tasks were off the CPU for longer than this share is spoiled.
 const MOST_OFF_CPU_SHARE: f64 = 0.03;
 /// A batch whose spin took longer than this multiple of the usual is spoiled.
 const MOST_SPIN_RATIO: f64 = 1.10;
@@ -15,7 +15,7 @@ const MOST_SWITCH_DEVIATION: f64 = 0.02;
 pub(crate) struct Usual {
     /// Median of the spin over the whole run, ns.
     pub spin_ns: f64,
-    /// Median of the switches per round, for tasks on one processor whose method fixes the number.
+    /// Median of the switches per round, for tasks on one CPU whose method fixes the number.
     pub switches_per_round: Option<f64>,
     /// Whether the tasks are pinned.
     pub pinned: bool,

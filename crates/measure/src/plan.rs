@@ -19,8 +19,8 @@ const UNKNOWN_CACHE_BYTES: u64 = 8 << 20;
 /// Strides of the default run: within a line, a line, across lines, a page.
 const STRIDES_BYTES: [u64; 4] = [64, 256, 1024, 4096];
 
-/// Pipes or sockets and the messages in each: as few as can be, on one processor; enough to leave the caches next to it; one message in each of
-/// several, for a processor that reads what another wrote; and so many that the kernel's own lines go to and fro once for all of them.
+/// Pipes or sockets and the messages in each: as few as can be, on one CPU; enough to leave the caches next to it; one message in each of
+/// several, for a CPU that reads what another wrote; and so many that the kernel's own lines go to and fro once for all of them.
 const ALONE: (u32, u32) = (1, 1);
 const DEEP: (u32, u32) = (200, 20);
 const SINGLE: (u32, u32) = (16, 1);
@@ -127,7 +127,7 @@ impl Plan {
         classes
     }
 
-    /// The placements this machine has, each with its processors.
+    /// The placements this machine has, each with its CPUs.
     fn places(&mut self, options: &Options, host: &Host, probes: &Probes) -> Vec<(Placement, Vec<u32>)> {
         let wanted = options.placements.clone().unwrap_or_else(|| Placement::ALL.to_vec());
         let mut places = Vec::new();
@@ -337,7 +337,7 @@ impl Plan {
         }
     }
 
-    /// Messages on one processor, few and many, and between two.
+    /// Messages on one CPU, few and many, and between two.
     fn add_messages(&mut self, places: &[(Placement, Vec<u32>)]) {
         for carrier in Carrier::ALL {
             for (placement, cpus) in places.iter().filter(|(_, cpus)| !cpus.is_empty()) {

@@ -30,7 +30,7 @@ pub(crate) const FEWEST_POINTS: usize = 5;
 /// Most stretches looked for: flat, a rise at each of three caches, plateaus between and after.
 const MOST_SEGMENTS: usize = 6;
 
-/// The regions of a curve sorted by size, and its knees set beside `caches` (the data caches of the processor measured on).
+/// The regions of a curve sorted by size, and its knees set beside `caches` (the data caches of the CPU measured on).
 ///
 /// What is divided into stretches is the logarithm of the excess over the level of the smallest arrays: beside a direct cost of a
 /// microsecond the refill of a small cache is a small share of c2, but it is a manifold of no refill at all. A machine with several caches

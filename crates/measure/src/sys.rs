@@ -53,15 +53,15 @@ pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
     unsafe { libc::munmap(start, bytes) };
 }
 
-/// Words of an affinity mask: 8192 processors, the most that Linux is built for (NR_CPUS on x86-64, Linux 6.18).
+/// Words of an affinity mask: 8192 CPUs, the most that Linux is built for (NR_CPUS on x86-64, Linux 6.18).
 const MASK_WORDS: usize = 8192 / 64;
 
-/// An affinity mask, of any number of processors (`1 << cpu` on an int, a known trap, ends at 32; `cpu_set_t` at 1024).
+/// An affinity mask, of any number of CPUs (`1 << cpu` on an int, a known trap, ends at 32; `cpu_set_t` at 1024).
 #[derive(Clone)]
 pub(crate) struct Mask([u64; MASK_WORDS]);
 
 impl Mask {
-    /// The mask of one processor.
+    /// The mask of one CPU.
     pub(crate) fn one(cpu: u32) -> Self {
         let mut mask = Self([0; MASK_WORDS]);
         let bit = cpu as usize;
@@ -71,7 +71,7 @@ impl Mask {
         mask
     }
 
-    /// The processors of this thread.
+    /// The CPUs of this thread.
     pub(crate) fn current() -> Result<Self, i32> {
         let mut mask = Self([0; MASK_WORDS]);
         // SAFETY: the kernel writes at most the given number of bytes.
@@ -90,7 +90,7 @@ impl Mask {
         if failed == 0 { Ok(()) } else { Err(errno()) }
     }
 
-    /// The processors in the mask.
+    /// The CPUs in the mask.
     pub(crate) fn cpus(&self) -> impl Iterator<Item = u32> + '_ {
         (0..(MASK_WORDS * 64) as u32).filter(|cpu| self.0[*cpu as usize / 64] & (1 << (cpu % 64)) != 0)
     }
@@ -144,13 +144,13 @@ impl SwitchCounts {
     }
 }
 
-/// Time this thread ran on a processor, ns.
+/// Time this thread ran on a CPU, ns.
 pub(crate) fn thread_cpu_ns() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The processor this thread is on.
+/// The CPU this thread is on.
 pub(crate) fn current_cpu() -> u32 {
     rustix::thread::sched_getcpu() as u32
 }
@@ -265,7 +265,7 @@ pub(crate) fn kill_group_and_wait(pid: i32, kill: bool) -> i32 {
 mod tests {
     use super::*;
 
-    /// The trap `1 << cpu`: from processor 32 on, an int wraps.
+    /// The trap `1 << cpu`: from CPU 32 on, an int wraps.
     #[test]
     fn a_mask_holds_processors_beyond_an_int_and_beyond_cpu_set_t() {
         for cpu in [0, 31, 32, 33, 63, 64, 1023, 1024, 5000] {

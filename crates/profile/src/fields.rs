@@ -21,7 +21,7 @@ pub const REGIONS: Field = Field::new("regions of the curve");
 pub const SWITCHES_COUNTED: Field = Field::new("switches counted");
 /// The real-time class.
 pub const CLASS_FIFO: Field = Field::new("class fifo");
-/// A method whose tasks share a processor.
+/// A method whose tasks share a CPU.
 pub const YIELD_ON_TWO_CPUS: Field = Field::new("method yield on two processors");
 
 /// A part of a Profile.

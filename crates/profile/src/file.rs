@@ -105,7 +105,7 @@ fn possible(profile: Profile, path: &Path) -> Result<Profile, FileError> {
 /// samples come first, so that a Profile never names a file that is not there. A device or a pipe (`/dev/stdout`) gets the Profile only.
 ///
 /// # Errors
-/// When the folder cannot be written to, or the disk is full. An older Profile at `path` is then untouched.
+/// When the directory cannot be written to, or the disk is full. An older Profile at `path` is then untouched.
 pub fn write(profile: &mut Profile, rows: &[Sample], path: &Path) -> Result<(), FileError> {
     write_both(profile, Some(|sink: &mut fs::File| samples::write(rows, sink)), path)
 }
@@ -165,7 +165,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>)
     file.persist(&target).map(drop).map_err(|error| fail(error.error))
 }
 
-/// Whether something that is neither file nor folder is at `path`.
+/// Whether something that is neither file nor directory is at `path`.
 fn is_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }

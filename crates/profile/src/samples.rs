@@ -38,11 +38,11 @@ swtch_columns::table! {
         pub voluntary_per_round: f64 [count],
         /// Involuntary switches per round.
         pub involuntary_per_round: f64 [count],
-        /// Share of the batch in which none of its tasks ran; absent when they were on several processors.
+        /// Share of the batch in which none of its tasks ran; absent when they were on several CPUs.
         pub off_cpu_share: Option<f64> [share],
         /// Time of the fixed spin before it, ns.
         pub spin_ns: f64 [ns],
-        /// Whether the leader changed processors.
+        /// Whether the leader changed CPUs.
         pub migrated: bool [none],
         /// Why it was left out; absent when it entered.
         pub spoiled: Option<String> [none],

@@ -14,17 +14,17 @@ pub(crate) fn boot_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Boottime))
 }
 
-/// Time that the calling thread ran on a processor, ns.
+/// Time that the calling thread ran on a CPU, ns.
 pub(crate) fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// Time that this process ran on processors, ns.
+/// Time that this process ran on CPUs, ns.
 pub(crate) fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// Time that all threads of another process ran on processors, ns, to this moment; absent when it is gone.
+/// Time that all threads of another process ran on CPUs, ns, to this moment; absent when it is gone.
 pub(crate) fn cpu_ns_of(pid: u32) -> Option<u64> {
     // Larger numbers do not exist, and would lose bits (include/linux/threads.h, v6.18: PID_MAX_LIMIT).
     let pid = i32::try_from(pid).ok().filter(|pid| (1..=1 << 22).contains(pid))?;

@@ -28,7 +28,7 @@ pub enum RecordError {
     /// There is no such process.
     #[error("there is no process {0}; 'ps -e' lists them")]
     NoProcess(u32),
-    /// There is no such control group.
+    /// There is no such cgroup.
     #[error(transparent)]
     Cgroup(#[from] CgroupError),
     /// BPF was asked for and is not to be had.

@@ -75,7 +75,7 @@ pub struct Counts {
 /// A Trace that was made of a text.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// Totals and circumstances; the same is in the folder.
+    /// Totals and circumstances; the same is in the directory.
     pub header: Header,
     /// Whose text it was.
     pub format: Format,
@@ -85,15 +85,15 @@ pub struct Imported {
     pub folder: PathBuf,
 }
 
-/// Reads `text`, called `name` in messages, and writes the Trace `folder`. An older Trace of that name is replaced when the new one is
+/// Reads `text`, called `name` in messages, and writes the Trace `directory`. An older Trace of that name is replaced when the new one is
 /// whole. Memory is bounded by the number of tasks, not by that of lines.
 ///
 /// ```
 /// let text = "  <idle>-0  [001] d..2.  7.000001: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> \
 ///             next_comm=make next_pid=12 next_prio=120\n";
 /// let place = tempfile::tempdir()?;
-/// let folder = place.path().join("make.swtch");
-/// let imported = swtch_record::import::import(text.as_bytes(), "trace.txt".as_ref(), &folder)?;
+/// let directory = place.path().join("make.swtch");
+/// let imported = swtch_record::import::import(text.as_bytes(), "trace.txt".as_ref(), &directory)?;
 /// assert_eq!((imported.counts.switches, imported.counts.malformed), (1, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

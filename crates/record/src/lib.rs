@@ -1,11 +1,11 @@
 //! Records what a workload does and what its context switches cost it.
 //!
-//! [`system`] reads the kernel's own counters of the whole machine and of a control group, against which every recording is
+//! [`system`] reads the kernel's own counters of the whole machine and of a cgroup, against which every recording is
 //! reconciled. [`record`] writes a Trace; [`watch`] watches without end.
 //!
 //! Modules: `options` and `plan` (which source, and why), `session` (a recording from its beginning to its end: a source, collectors, one
-//! loop), `sources` (BPF, perf, procfs), `working_set`, `workload` (the command), `task_info`, `import` (text of other recorders), `clock`,
-//! `files`, `error`.
+//! loop), `sources` (BPF, perf, procfs), `working_set`, `workload` (the command), `task_info`, `thread_files` (texts of /proc/PID), `import`
+//! (text of other recorders), `clock`, `files`, `error`.
 //!
 //! ```
 //! use std::path::Path;
@@ -32,6 +32,7 @@ mod options;
 mod session;
 mod sources;
 mod task_info;
+mod thread_files;
 mod working_set;
 mod workload;
 

@@ -11,7 +11,7 @@ use swtch_trace::SourceKind;
 pub struct Options {
     /// Whose switches.
     pub target: Target,
-    /// Folder of the Trace, `NAME.swtch`.
+    /// Directory of the Trace, `NAME.swtch`.
     pub folder: PathBuf,
     /// When to stop, if the target does not end before.
     pub duration: Option<Duration>,
@@ -80,7 +80,7 @@ pub enum Target {
     Command(Vec<OsString>),
     /// Those of running processes and what descends from them.
     Processes(Vec<u32>),
-    /// Those of a control group, by its path below the hierarchy's root.
+    /// Those of a cgroup, by its path below the hierarchy's root.
     Cgroup(String),
     /// All.
     #[default]
@@ -94,12 +94,12 @@ pub(crate) enum TargetTasks {
     All,
     /// Those of these processes; none yet of a command.
     Processes(Vec<u32>),
-    /// Those of a control group, by its folder.
+    /// Those of a cgroup, by its directory.
     Group(PathBuf),
 }
 
 impl TargetTasks {
-    /// Those of the target; `group` is its control group.
+    /// Those of the target; `group` is its cgroup.
     pub(crate) fn of(target: &Target, group: Option<&Cgroup>) -> Self {
         match (target, group) {
             (Target::Machine, _) => Self::All,

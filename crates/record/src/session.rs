@@ -42,7 +42,7 @@ const SAVE_EVERY_NS: u64 = 2_000_000_000;
 /// A command that ended is waited for so long, so that its last switch is seen too.
 const SETTLE: Duration = Duration::from_millis(30);
 
-/// A recording that has ended; the same is in the folder.
+/// A recording that has ended; the same is in the directory.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// Totals and circumstances.

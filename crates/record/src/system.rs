@@ -1,5 +1,5 @@
-//! The kernel's own counters of the whole machine and of a control group: what a recording is reconciled with, and all there
-//! is to say about processor time, interrupts and pressure.
+//! The kernel's own counters of the whole machine and of a cgroup: what a recording is reconciled with, and all there
+//! is to say about CPU time, interrupts and pressure.
 //!
 //! [`Snapshot::read`] reads them at one moment under any root, [`difference`] says what happened between two moments. Names
 //! in `unavailable` begin with `machine`, `cpu`, `interrupts`, `softirqs`, `pressure` or `cgroup`.
@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 // The crate `procfs` does not serve here: version 0.18 reads neither interrupts nor soft interrupts, loses the
-// numbers of processors when one is off, and fails on the whole of a file that lacks one line, as a sandbox's does.
+// numbers of CPUs when one is off, and fails on the whole of a file that lacks one line, as a sandbox's does.
 
 mod accounts;
 mod cgroup;
@@ -39,19 +39,19 @@ use swtch_trace::model::{CpuTime, Pressure, Unavailable};
 pub enum Detail {
     /// All of them: for the two ends of a recording. `/proc/interrupts` of a large machine takes milliseconds.
     Everything,
-    /// `/proc/stat`, pressure and the control group: for every interval over time.
+    /// `/proc/stat`, pressure and the cgroup: for every interval over time.
     Totals,
 }
 
-/// The counters at one moment. All count since the machine started (a control group: since it was made), except
+/// The counters at one moment. All count since the machine started (a cgroup: since it was made), except
 /// [`Snapshot::procs_running`] and [`Snapshot::procs_blocked`], which are of the moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// When, on the monotonic clock: right before `/proc/stat` was read.
     pub monotonic_ns: u64,
-    /// Times of all processors together, also of those that are off by now.
+    /// Times of all CPUs together, also of those that are off by now.
     pub total: CpuTime,
-    /// Times of each processor that is on.
+    /// Times of each CPU that is on.
     pub cpus: BTreeMap<u32, CpuTime>,
     /// Context switches of the whole machine.
     pub context_switches: Option<u64>,
@@ -63,13 +63,13 @@ pub struct Snapshot {
     pub procs_running: Option<u64>,
     /// Threads that wait for a disk.
     pub procs_blocked: Option<u64>,
-    /// Hardware interrupts by line and processor.
+    /// Hardware interrupts by line and CPU.
     pub interrupts: Option<CounterTable>,
-    /// Soft interrupts by kind and processor.
+    /// Soft interrupts by kind and CPU.
     pub softirqs: Option<CounterTable>,
     /// Time in which work waited for a resource, machine-wide.
     pub pressure: Vec<Pressure>,
-    /// The counters of the control group that was asked for.
+    /// The counters of the cgroup that was asked for.
     pub cgroup: Option<CgroupCounters>,
     /// What is missing above, and why.
     pub unavailable: Vec<Unavailable>,

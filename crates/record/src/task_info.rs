@@ -1,14 +1,14 @@
 //! Tasks that are there already, as `/proc` names them.
 
 use crate::files;
-use crate::sources::procfs::parse;
 use crate::system::Hierarchy;
+use crate::thread_files;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use swtch_trace::accumulate::{Accumulator, TaskInfo};
 
-/// A task by its number, if it is still there. `hierarchy` is that of its control group.
+/// A task by its number, if it is still there. `hierarchy` is that of its cgroup.
 pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> {
     let folder = format!("/proc/{tid}");
     let status = fs::read_to_string(format!("{folder}/status")).ok()?;
@@ -21,12 +21,12 @@ pub(crate) fn task(tid: u32, hierarchy: Option<&Hierarchy>) -> Option<TaskInfo> 
         parent_pid: field("PPid:"),
         comm: fs::read_to_string(format!("{folder}/comm")).ok()?.trim_end().to_owned(),
         kernel_thread: fs::read(format!("{folder}/stat"))
-            .is_ok_and(|text| parse::stat(&text).is_some_and(|stat| stat.is_kernel_thread())),
+            .is_ok_and(|text| thread_files::stat(&text).is_some_and(|stat| stat.is_kernel_thread())),
         group: hierarchy.and_then(|hierarchy| group(tid, hierarchy)),
     })
 }
 
-/// The path of a task's control group, if the task is still there. Of one that has ended and waits to be collected, version 1 does not say.
+/// The path of a task's cgroup, if the task is still there. Of one that has ended and waits to be collected, version 1 does not say.
 pub(crate) fn group(tid: u32, hierarchy: &Hierarchy) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{tid}/cgroup")).ok()?;
     if hierarchy.is_of_cpu() && !exists(tid) {
@@ -47,7 +47,7 @@ pub(crate) fn name_unnamed(accumulator: &mut Accumulator, hierarchy: Option<&Hie
     }
 }
 
-/// Looks once more in which control groups the tasks are that are still there: they may have been moved.
+/// Looks once more in which cgroups the tasks are that are still there: they may have been moved.
 pub(crate) fn regroup(accumulator: &mut Accumulator, hierarchy: Option<&Hierarchy>) {
     let Some(hierarchy) = hierarchy else { return };
     for tid in accumulator.living() {
@@ -65,7 +65,7 @@ pub(crate) fn is_there(tid: u32) -> bool {
 /// Whether a process is there and has not ended; one that waits to be collected has ended.
 pub(crate) fn exists(pid: u32) -> bool {
     let text = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    parse::stat(&text).is_some_and(|stat| !stat.is_over())
+    thread_files::stat(&text).is_some_and(|stat| !stat.is_over())
 }
 
 /// Whether this process is in the first process namespace of the machine whose files are under `root`, as far as these say; otherwise it is in a
@@ -104,18 +104,18 @@ pub(crate) fn processes() -> Vec<u32> {
     numbers(Path::new("/proc"))
 }
 
-/// Numbers of the threads in a control group and those below it.
+/// Numbers of the threads in a cgroup and those below it.
 pub(crate) fn in_folder(folder: &Path) -> Vec<u32> {
     // Version 2 has threads, version 1 has tasks.
     listed(folder, &["cgroup.threads", "tasks"])
 }
 
-/// Numbers of the processes in a control group and those below it.
+/// Numbers of the processes in a cgroup and those below it.
 pub(crate) fn processes_in_folder(folder: &Path) -> Vec<u32> {
     listed(folder, &["cgroup.procs"])
 }
 
-/// The numbers in the first of the files that is there, in a folder and in those below it.
+/// The numbers in the first of the files that is there, in a directory and in those below it.
 fn listed(folder: &Path, files: &[&str]) -> Vec<u32> {
     let text = files.iter().find_map(|name| fs::read_to_string(folder.join(name)).ok()).unwrap_or_default();
     let mut found: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();

@@ -1,7 +1,7 @@
 //! A watch without end: a source is polled, snapshots are taken, and what happened is the difference between two of them.
 //!
 //! `swtch top` takes snapshots of any target with a [`Watch`]. `swtch serve` asks a [`MachineWatch`], the same loop, for differences of the whole
-//! machine, with what control groups used by their own files; those that cannot be true are marked.
+//! machine, with what cgroups used by their own files; those that cannot be true are marked.
 
 mod groups;
 mod guard;

@@ -23,7 +23,7 @@ pub(crate) enum MetricKind {
     Rate,
     /// What is the case at the end.
     Level,
-    /// A time, as the processors it keeps busy.
+    /// A time, as the CPUs it keeps busy.
     Cpus,
     /// A time, as a share of the clock's.
     Share,

@@ -1,7 +1,7 @@
 //! Metrics for Prometheus: the OpenMetrics text of a machine that is watched, or of a Trace's totals.
 //!
 //! A [`Counters`] adds up what happened, in the types of a Trace; what it counts never goes back. [`reference()`] is the list of all metrics, and
-//! `docs/metrics.md` holds it. The number of series is bounded: the busiest control groups and interrupt lines have their own, the others
+//! `docs/metrics.md` holds it. The number of series is bounded: the busiest cgroups and interrupt lines have their own, the others
 //! share one with the label `other`.
 
 mod counters;

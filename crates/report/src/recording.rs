@@ -9,7 +9,7 @@ use swtch_trace::{TraceView, figures};
 /// A Trace's figures beside its bill. What is shown of them is decided in one place, here.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a> {
-    /// What was recorded. Pairs and interrupts are the most frequent first, control groups those with most switches.
+    /// What was recorded. Pairs and interrupts are the most frequent first, cgroups those with most switches.
     pub trace: TraceView<'a>,
     /// What it cost.
     pub bill: &'a Bill,

@@ -56,7 +56,7 @@ pub struct Found {
 pub struct SearchPath(Vec<PathBuf>);
 
 impl SearchPath {
-    /// The folder of this program, then those of PATH.
+    /// The directory of this program, then those of PATH.
     pub fn new(program: &Path, path: &OsStr) -> Self {
         let beside = program.parent().map(Path::to_owned);
         Self(beside.into_iter().chain(std::env::split_paths(path)).collect())
@@ -69,7 +69,7 @@ impl SearchPath {
     pub fn find(&self, name: &str) -> Result<Found, SchedError> {
         let name = name.strip_prefix(PREFIX).unwrap_or(name);
         let program = OsString::from(format!("{PREFIX}{name}"));
-        // A name with a slash would lead out of these folders.
+        // A name with a slash would lead out of these directories.
         let is_name = !name.is_empty() && !name.contains('/');
         let found =
             self.0.iter().map(|folder| folder.join(&program)).find(|path| is_name && is_executable(path));

@@ -21,7 +21,7 @@ pub struct Costs {
     pub idle_switch_ns: u64,
     /// What a wake-up takes on the waker's CPU, hooks left out, ns.
     pub wake_ns: u64,
-    /// From there until another CPU hears of it (the interrupt between processors), ns.
+    /// From there until another CPU hears of it (the interrupt between CPUs), ns.
     pub ipi_ns: u64,
     /// What coming out of idleness takes on top of that, ns.
     pub idle_exit_ns: u64,

@@ -72,7 +72,7 @@ pub struct Machine {
     /// Speed of each hardware thread by how many of its core's threads are busy, 1024 for a core of its own: the first figure is for
     /// one busy thread. Cores with more busy threads than figures use the last.
     pub smt_speed: Vec<u32>,
-    /// All its CPUs take turns on one processor, as those that QEMU emulates under `-icount` do: `smt_speed` goes by how many CPUs of the
+    /// All its CPUs take turns on one CPU, as those that QEMU emulates under `-icount` do: `smt_speed` goes by how many CPUs of the
     /// whole machine are busy. The kernel on it does not know.
     pub takes_turns: bool,
     /// What had to be assumed about it.

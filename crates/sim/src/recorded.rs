@@ -13,7 +13,7 @@ pub(crate) const RECORDER: &str = "swtch simulate";
 /// What a recording came to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recorded {
-    /// The folder.
+    /// The directory.
     pub trace: String,
     /// The policy it was recorded under, where that is known.
     pub policy: Option<String>,

@@ -83,7 +83,7 @@ fn caveats(plan: &Plan, policy: &str) -> Vec<Unavailable> {
 }
 
 impl TraceWriter {
-    /// Begins the Trace `folder` of a run under a policy.
+    /// Begins the Trace `directory` of a run under a policy.
     ///
     /// # Errors
     /// When the place cannot be written to, or something else is there.

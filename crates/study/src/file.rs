@@ -1,4 +1,4 @@
-//! Reads a study from its folder, or from the file in it.
+//! Reads a study from its directory, or from the file in it.
 
 use crate::check::check;
 use crate::model::{OLDER, SCHEMA, Study};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use swtch_topology::Unavailable;
 use swtch_units::input_error::{Document, DocumentKind, ReadError, Refused};
 
-/// The file's name in a study's folder.
+/// The file's name in a study's directory.
 const NAME: &str = "study.json";
 /// Why an [`OLDER`] study lacks CPU times.
 const WINDOWS: &str = "this study was written by an older swtch, which watched the workload and the others for different lengths of time, so that \
@@ -49,12 +49,12 @@ pub enum StudyError {
     },
 }
 
-/// Whether a path is a study: a folder with `study.json` in it, or that file.
+/// Whether a path is a study: a directory with `study.json` in it, or that file.
 pub fn is_study(path: &Path) -> bool {
     path.join(NAME).is_file() || path.file_name().is_some_and(|name| name == NAME)
 }
 
-/// Reads a study from its folder or its file, and checks it ([`check`]).
+/// Reads a study from its directory or its file, and checks it ([`check`]).
 ///
 /// # Errors
 /// When it cannot be read, is not a study of this version or of the one before, or has figures that cannot be true.

@@ -201,7 +201,7 @@ pub struct Run {
     pub outcome: Outcome,
     /// Why, in a line, where it is not complete.
     pub error: Option<String>,
-    /// Its Trace, a folder beside `study.json`.
+    /// Its Trace, a directory beside `study.json`.
     pub trace: Option<String>,
     /// Time measured, ns.
     pub duration_ns: Option<u64>,
@@ -233,7 +233,7 @@ pub struct Run {
     pub per_inference: Option<PerInference>,
     /// By the second.
     pub per_second: Option<PerSecond>,
-    /// Processor time.
+    /// CPU time.
     pub cpu: Option<CpuUse>,
     /// What else went on, where it was too much.
     pub disturbed: Option<String>,
@@ -287,7 +287,7 @@ pub struct PerInference {
     pub involuntary: Option<f64>,
     /// Interrupts of the whole machine.
     pub interrupts: Option<f64>,
-    /// Processor time, ns.
+    /// CPU time, ns.
     pub cpu_ns: Option<f64>,
     /// Time in run queues, all threads together, ns.
     pub wait_ns: Option<f64>,

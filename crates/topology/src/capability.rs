@@ -53,7 +53,7 @@ pub struct Probe {
 pub struct Probes {
     /// `sched_setscheduler(SCHED_FIFO)`.
     pub realtime: Probe,
-    /// `sched_setaffinity` to one processor.
+    /// `sched_setaffinity` to one CPU.
     pub pinning: Probe,
     /// A software perf event (context switches) on this process.
     pub perf_events: Probe,

@@ -1,4 +1,4 @@
-//! The control groups of this process, versions 1 and 2: the tightest limit of its own group and all groups above it.
+//! The cgroups of this process, versions 1 and 2: the tightest limit of its own group and all groups above it.
 //!
 //! In a container the groups above the mounted one cannot be seen; a limit there is not known here.
 
@@ -10,7 +10,7 @@ use crate::host::CpuQuota;
 /// Version 1 writes "no limit" as the largest number of whole pages, which depends on the page size; nothing real is that large.
 const V1_NO_MEMORY_LIMIT: u64 = 1 << 62;
 
-/// What the control groups allow.
+/// What the cgroups allow.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Cgroups {
     /// Versions that are mounted, ascending.
@@ -123,7 +123,7 @@ fn parse_memberships(text: &str) -> Vec<Membership> {
         .collect()
 }
 
-/// The folders of the group and of those above it up to the mount, its own first.
+/// The directories of the group and of those above it up to the mount, its own first.
 ///
 /// The path in `/proc/self/cgroup` starts at the root of the hierarchy (or of the namespace), the mount at `mount.root`. Where the
 /// two do not fit, as in a container that sees its path on the host, the mounted group is the container's own.
@@ -160,7 +160,7 @@ fn quota(files: &Files, folder: &str, version: u32) -> Option<CpuQuota> {
     sensible.then(|| CpuQuota { quota_us, period_us, cgroup_version: version, path: folder.to_owned() })
 }
 
-/// `max 100000` is no quota, `10000 100000` is a tenth of a processor.
+/// `max 100000` is no quota, `10000 100000` is a tenth of a CPU.
 fn parse_cpu_max(text: &str) -> Option<(u64, u64)> {
     let (quota, period) = text.split_once(' ')?;
     Some((quota.parse().ok()?, period.trim().parse().ok()?))

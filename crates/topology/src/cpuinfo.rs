@@ -22,7 +22,7 @@ impl CpuInfo {
         })
     }
 
-    /// The processors that are on.
+    /// The CPUs that are on.
     pub(crate) fn processors(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = self.values("processor").filter_map(|value| value.parse().ok()).collect();
         numbers.sort_unstable();
@@ -30,7 +30,7 @@ impl CpuInfo {
         numbers
     }
 
-    /// The processor's model. Arm names none, so its parts are given by number, or `Hardware` where a board says it.
+    /// The CPU's model. Arm names none, so its parts are given by number, or `Hardware` where a board says it.
     pub(crate) fn model(&self) -> Option<String> {
         if let Some(name) =
             ["model name", "cpu model", "uarch", "Hardware"].iter().find_map(|key| self.value(key))
@@ -44,7 +44,7 @@ impl CpuInfo {
         Some(format!("implementer {implementer} part {}", parts.join(" and ")))
     }
 
-    /// Whether an x86 processor runs under a hypervisor; `None` on other architectures, which have no such flag.
+    /// Whether an x86 CPU runs under a hypervisor; `None` on other architectures, which have no such flag.
     pub(crate) fn hypervisor_flag(&self) -> Option<bool> {
         self.value("flags").map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
     }

@@ -1,4 +1,4 @@
-//! The processors: which there are, their cores, packages and dies, and their kinds.
+//! The CPUs: which there are, their cores, packages and dies, and their kinds.
 
 use crate::cpuinfo::CpuInfo;
 use crate::error::TopologyError;
@@ -11,14 +11,14 @@ const SYSFS: &str = "sys/devices/system/cpu";
 /// Max: some 5 %), little cores by more (an Arm little core has a quarter to a half of the capacity).
 const SLOWER_KIND: (u64, u64) = (3, 4);
 
-/// Reads the processors.
+/// Reads the CPUs.
 ///
 /// # Errors
 /// When no file lists any, or the list is malformed.
 pub(crate) fn read(files: &Files, cpuinfo: &CpuInfo) -> Result<Vec<Cpu>, TopologyError> {
     let online = online(files, cpuinfo)?;
     let mut present = files.cpu_list(&format!("{SYSFS}/present")).unwrap_or_default();
-    // A malformed or shorter `present` must not lose a processor that runs.
+    // A malformed or shorter `present` must not lose a CPU that runs.
     present.extend(&online);
     present.sort_unstable();
     present.dedup();

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// No file tells which processors there are.
+    /// No file tells which CPUs there are.
     #[error(
         "no list of processors under {}: expected {} or processor lines in {}; are sysfs and procfs mounted there?",
         root.display(), sysfs.display(), procfs.display()
@@ -15,7 +15,7 @@ pub enum TopologyError {
     NoProcessors {
         /// Where the machine's files were looked for.
         root: PathBuf,
-        /// The file that lists the processors.
+        /// The file that lists the CPUs.
         sysfs: PathBuf,
         /// The file that is read in its place.
         procfs: PathBuf,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use swtch_units::CpuList;
 
-/// A tree of machine files: `/` for the live machine, a folder of fixtures in tests.
+/// A tree of machine files: `/` for the live machine, a directory of fixtures in tests.
 pub(crate) struct Files {
     root: PathBuf,
 }
@@ -47,7 +47,7 @@ impl Files {
         self.text(path)?.parse().ok()
     }
 
-    /// The processors of a list such as `0-3,8`.
+    /// The CPUs of a list such as `0-3,8`.
     pub(crate) fn cpu_list(&self, path: &str) -> Option<Vec<u32>> {
         self.text(path)?.parse::<CpuList>().ok().map(|list| list.numbers())
     }
@@ -56,7 +56,7 @@ impl Files {
         self.locate(path).exists()
     }
 
-    /// The names in a folder, sorted: the order in which the kernel lists them is no fact.
+    /// The names in a directory, sorted: the order in which the kernel lists them is no fact.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.locate(folder)) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -65,7 +65,7 @@ impl Files {
         names
     }
 
-    /// The numbers N of the entries `prefixN` in a folder, ascending; `cpu0` yes, `cpufreq` no.
+    /// The numbers N of the entries `prefixN` in a directory, ascending; `cpu0` yes, `cpufreq` no.
     pub(crate) fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> =
             self.names(folder).iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();

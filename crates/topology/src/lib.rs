@@ -1,7 +1,7 @@
-//! Facts about the machine: processors, SMT, caches, NUMA, capacity, limits, virtualisation.
+//! Facts about the machine: CPUs, SMT, caches, NUMA, capacity, limits, virtualisation.
 //!
 //! [`Host`] is the facts as data, part of every Profile; [`Host::read`] reads them from sysfs and procfs under any root.
-//! [`Placement`] picks the processors for a measurement. What [`capability`] makes of the facts is what `swtch doctor` prints.
+//! [`Placement`] picks the CPUs for a measurement. What [`capability`] makes of the facts is what `swtch doctor` prints.
 //!
 //! Modules: `read` puts together what `cpus`, `cpuinfo`, `caches`, `numa`, `memory`, `frequency`, `kernel`, `preemption`, `virtualisation`,
 //! `cgroups` and `limits` read through `files` into `host`; `placement`; `unavailable`; `error`.

@@ -32,7 +32,7 @@ fn status_field<'a>(status: &'a str, field: &str) -> Option<&'a str> {
     status.lines().find_map(|line| Some(line.strip_prefix(field)?.strip_prefix(':')?.trim()))
 }
 
-/// The kernel's list may name processors that are off or not there. Where there is no list, every processor is allowed.
+/// The kernel's list may name CPUs that are off or not there. Where there is no list, every CPU is allowed.
 fn allowed_cpus(status: &str, cpus: &[Cpu]) -> Vec<u32> {
     let allowed = status_field(status, "Cpus_allowed_list")
         .and_then(|text| text.parse::<swtch_units::CpuList>().ok())

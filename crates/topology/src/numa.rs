@@ -6,7 +6,7 @@ use crate::memory::field_bytes;
 
 const SYSFS: &str = "sys/devices/system/node";
 
-/// Reads the nodes, and writes its node's number into each processor.
+/// Reads the nodes, and writes its node's number into each CPU.
 pub(crate) fn read(files: &Files, cpus: &mut [Cpu]) -> Vec<NumaNode> {
     let nodes: Vec<NumaNode> = files
         .numbered(SYSFS, "node")

@@ -27,13 +27,13 @@ words! {
 }
 
 impl Host {
-    /// The processors for a placement, ascending: one for `same-cpu`, two for the others, none for `unpinned`, which pins nothing.
+    /// The CPUs for a placement, ascending: one for `same-cpu`, two for the others, none for `unpinned`, which pins nothing.
     ///
-    /// Only processors that are on and that this process may run on are taken. The last ones come first into question, because
-    /// interrupts favour processor 0; on a machine with two kinds of core, the faster kind does.
+    /// Only CPUs that are on and that this process may run on are taken. The last ones come first into question, because
+    /// interrupts favour CPU 0; on a machine with two kinds of core, the faster kind does.
     ///
     /// # Errors
-    /// The reason, in one line, why this machine has no such processors.
+    /// The reason, in one line, why this machine has no such CPUs.
     pub fn pair_for(&self, placement: Placement) -> Result<Vec<CpuId>, String> {
         let usable = self.usable_cpus();
         if usable.is_empty() {
@@ -61,8 +61,8 @@ impl Host {
         })
     }
 
-    /// One processor for each kind of core, faster first, so that `same-cpu` can be measured on each; on a machine of one kind,
-    /// the processor of [`Host::pair_for`].
+    /// One CPU for each kind of core, faster first, so that `same-cpu` can be measured on each; on a machine of one kind,
+    /// the CPU of [`Host::pair_for`].
     pub fn same_cpu_by_kind(&self) -> Vec<(CoreKind, CpuId)> {
         let usable = self.usable_cpus();
         [CoreKind::Performance, CoreKind::Uniform, CoreKind::Efficiency]
@@ -81,7 +81,7 @@ impl Host {
         data().filter(|cache| cache.level == last).map(|cache| cache.bytes).max()
     }
 
-    /// The caches that hold data for a processor, level 1 first; empty where the machine does not describe them.
+    /// The caches that hold data for a CPU, level 1 first; empty where the machine does not describe them.
     pub fn data_caches_of(&self, cpu: CpuId) -> Vec<&Cache> {
         let mut caches: Vec<&Cache> = self
             .caches
@@ -92,7 +92,7 @@ impl Host {
         caches
     }
 
-    /// The processors that are on and allowed, in the order in which they come into question.
+    /// The CPUs that are on and allowed, in the order in which they come into question.
     pub(crate) fn usable_cpus(&self) -> Vec<&Cpu> {
         let mut usable: Vec<&Cpu> =
             self.cpus.iter().filter(|cpu| cpu.online && self.limits.allowed_cpus.contains(&cpu.id)).collect();
@@ -101,7 +101,7 @@ impl Host {
     }
 
     fn find_pair(&self, placement: Placement, cpus: &[&Cpu]) -> Option<Vec<CpuId>> {
-        // The caches are looked up once a processor, not once a pair: large machines have many of both.
+        // The caches are looked up once a CPU, not once a pair: large machines have many of both.
         let reaches: Vec<Reach<'_>> = cpus.iter().map(|cpu| self.reach(cpu)).collect();
         let (one, other) = reaches.iter().enumerate().find_map(|(at, one)| {
             let other = reaches[at + 1..].iter().find(|other| one.is_placed(placement, other))?;
@@ -149,7 +149,7 @@ impl Host {
     }
 }
 
-/// A processor and the caches it reaches, as places in the list of caches.
+/// A CPU and the caches it reaches, as places in the list of caches.
 struct Reach<'a> {
     cpu: &'a Cpu,
     l2: Option<usize>,
@@ -159,7 +159,7 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Whether two processors are a pair for a placement of two.
+    /// Whether two CPUs are a pair for a placement of two.
     fn is_placed(&self, placement: Placement, other: &Self) -> bool {
         let same = |one: Option<usize>, other: Option<usize>| one.is_some() && one == other;
         let (l2, l3) = (same(self.l2, other.l2), same(self.l3, other.l3));
@@ -202,7 +202,7 @@ mod tests {
         );
     }
 
-    /// Processors with the given numbers, alike, in one package, each with an L2 of its own.
+    /// CPUs with the given numbers, alike, in one package, each with an L2 of its own.
     fn host(ids: &[u32]) -> Host {
         let cpu = |id: &u32| Cpu {
             id: *id,

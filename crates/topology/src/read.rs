@@ -11,10 +11,10 @@ use crate::{caches, cpus, frequency, kernel, limits, memory, numa, virtualisatio
 impl Host {
     /// Reads the facts from the sysfs and procfs files under `root`: `/` for this machine.
     ///
-    /// What is specific to a process (allowed processors, control groups, capabilities) is that of the calling process.
+    /// What is specific to a process (allowed CPUs, cgroups, capabilities) is that of the calling process.
     ///
     /// # Errors
-    /// When no file lists the processors, or that list is malformed. Any other fact that is missing is absent.
+    /// When no file lists the CPUs, or that list is malformed. Any other fact that is missing is absent.
     pub fn read(root: &Path) -> Result<Self, TopologyError> {
         let files = Files::under(root);
         let cpuinfo = CpuInfo::read(&files);

@@ -89,7 +89,7 @@ fn from_clock_sources(files: &Files) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// The container runtime. What a runtime says of itself comes before what the control groups suggest.
+/// The container runtime. What a runtime says of itself comes before what the cgroups suggest.
 fn container(files: &Files) -> Option<String> {
     if let Some(name) =
         files.word("run/systemd/container").or_else(|| files.word("run/host/container-manager"))

@@ -72,10 +72,10 @@ pub enum TraceError {
         /// What is there.
         why: String,
     },
-    /// The folder that was being written to is gone, or another one has taken its name.
+    /// The directory that was being written to is gone, or another one has taken its name.
     #[error("cannot write {}: the folder was moved, deleted or replaced meanwhile; record again under another name", path.display())]
     Replaced {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
     },
 }

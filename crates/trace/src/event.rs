@@ -146,7 +146,7 @@ pub struct Life {
     pub comm: String,
     /// It has no user space.
     pub kernel_thread: bool,
-    /// The number of its control group, that of the folder's inode, where the source says.
+    /// The number of its cgroup, that of the directory's inode, where the source says.
     pub group: Option<u64>,
     /// What happened.
     pub kind: LifeKind,

@@ -1,4 +1,4 @@
-//! Files within a Trace's folder: their names, the header's reading, and writing whole or not at all.
+//! Files within a Trace's directory: their names, the header's reading, and writing whole or not at all.
 
 use crate::error::TraceError;
 use crate::model::{Header, SCHEMA, SCHEMA_1};
@@ -22,7 +22,7 @@ pub(crate) fn table_file(table: &str, segment: Option<u64>) -> String {
     segment.map_or_else(|| format!("{table}.parquet"), |segment| format!("{table}-{segment:06}.parquet"))
 }
 
-/// Whether a file of `table` may have this name. A header's names are not trusted: they could lead out of the folder.
+/// Whether a file of `table` may have this name. A header's names are not trusted: they could lead out of the directory.
 pub(crate) fn is_table_file(table: &str, name: &str) -> bool {
     let Some(rest) = name.strip_suffix(".parquet").and_then(|stem| stem.strip_prefix(table)) else {
         return false;
@@ -33,12 +33,12 @@ pub(crate) fn is_table_file(table: &str, name: &str) -> bool {
             .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether a file in a Trace's folder is the Trace's own.
+/// Whether a file in a Trace's directory is the Trace's own.
 pub(crate) fn is_own(name: &str) -> bool {
     name == HEADER || name.starts_with(TEMPORARY) || TABLES.iter().any(|table| is_table_file(table, name))
 }
 
-/// Reads the header of the Trace in `folder`.
+/// Reads the header of the Trace in `directory`.
 ///
 /// # Errors
 /// When there is none, or it is not a header of this version.
@@ -133,7 +133,7 @@ pub(crate) fn replace(
     file.persist(&path).map(drop).map_err(|error| fail(error.error))
 }
 
-/// Waits until a file, or a folder's list of files, is on the disk.
+/// Waits until a file, or a directory's list of files, is on the disk.
 pub(crate) fn sync(path: PathBuf) -> Result<(), TraceError> {
     File::open(&path).and_then(|file| file.sync_all()).map_err(|source| TraceError::Write { path, source })
 }

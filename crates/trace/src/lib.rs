@@ -1,6 +1,6 @@
 //! The Trace: what ran where and when, recorded, imported or simulated.
 //!
-//! On disk a Trace is a folder `NAME.swtch/` with `header.json` (schema `swtch/trace/2`) and Parquet tables that DuckDB, pandas,
+//! On disk a Trace is a directory `NAME.swtch/` with `header.json` (schema `swtch/trace/2`) and Parquet tables that DuckDB, pandas,
 //! Polars and Spark read. [`model`] holds the header's types, [`tables`] the rows, [`writer`] writes a Trace while it is being
 //! recorded, [`reader`] reads one. Whoever sees [`event`]s, a recorder or a simulator, builds the tables with [`accumulate`].
 //!

@@ -33,7 +33,7 @@ impl Deref for Trace {
 }
 
 impl Trace {
-    /// Reads the Trace in `folder`. While it is still being recorded ([`Ended::Recording`]) that shows the state of the last flush,
+    /// Reads the Trace in `directory`. While it is still being recorded ([`Ended::Recording`]) that shows the state of the last flush,
     /// and its small tables may be newer than its header.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Trace {
         TraceView { header: &self.header, tables: &self.tables }
     }
 
-    /// The folder it was read from.
+    /// The directory it was read from.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -122,7 +122,7 @@ tables! {
     tasks: TaskRow,
     /// CPUs.
     cpus: CpuRow,
-    /// Control groups.
+    /// Cgroups.
     cgroups: CgroupRow,
     /// Who woke whom, the most frequent first.
     wakes: WakeRow,

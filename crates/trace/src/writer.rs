@@ -17,7 +17,7 @@ use tempfile::TempDir;
 /// Writes a Trace.
 ///
 /// Small tables are written whole, with [`put`](TableSink::put) or [`Tables::put_all`](crate::tables::Tables::put_all), as often as wanted;
-/// the header names them from the next [`save`](Self::save) on. Switches are appended and go into files (segments) of a million rows. [`flush`](Self::flush) and [`save`](Self::save) bring the folder up to date; until then a reader
+/// the header names them from the next [`save`](Self::save) on. Switches are appended and go into files (segments) of a million rows. [`flush`](Self::flush) and [`save`](Self::save) bring the directory up to date; until then a reader
 /// sees it as it was before. A writer that is dropped without [`finish`](Self::finish) leaves what a killed recorder leaves.
 ///
 /// Waiting for the disk would disturb what is recorded, so only [`finish`](Self::finish) does it: a killed process loses nothing
@@ -29,21 +29,21 @@ use tempfile::TempDir;
 /// use swtch_trace::{Trace, Writer};
 ///
 /// let place = tempfile::tempdir()?;
-/// let folder = place.path().join("run.swtch");
+/// let directory = place.path().join("run.swtch");
 /// let mut header = Header::new(Provenance::default(), swtch_topology::Host::default(), Scope::Machine);
-/// let mut writer = Writer::create(&folder, &header)?;
+/// let mut writer = Writer::create(&directory, &header)?;
 /// writer.append_switches(&[SwitchRow { at_ns: 5, next_tid: 7, ..SwitchRow::default() }])?;
 /// header.provenance.ended = Ended::Complete;
 /// writer.finish(&header)?;
 ///
-/// let trace = Trace::open(&folder)?;
+/// let trace = Trace::open(&directory)?;
 /// assert_eq!(trace.switches().next().unwrap()?.next_tid, 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Writer {
     folder: PathBuf,
-    /// The folder's device and inode: another writer may take its name.
+    /// The directory's device and inode: another writer may take its name.
     identity: (u64, u64),
     header: Header,
     /// Switches of the segment that is being filled.
@@ -55,7 +55,7 @@ pub struct Writer {
     /// Rows in those.
     segments_rows: u64,
     segment_rows: usize,
-    /// Where the folder goes when it is whole, if it is not there yet.
+    /// Where the directory goes when it is whole, if it is not there yet.
     aside: Option<(TracePath, TempDir)>,
 }
 
@@ -63,7 +63,7 @@ pub struct Writer {
 pub const SEGMENT_ROWS: usize = 1 << 20;
 
 impl Writer {
-    /// Creates the folder with `header` in it, without tables. An older Trace of that name is replaced, once the new one has its
+    /// Creates the directory with `header` in it, without tables. An older Trace of that name is replaced, once the new one has its
     /// header; anything else of that name is left alone.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Writer {
         Self::of(claim::claim(folder, &header)?, header, None)
     }
 
-    /// As [`create`](Self::create), but what is at `folder` stays there until [`finish`](Self::finish) has the whole new Trace; a
+    /// As [`create`](Self::create), but what is at `directory` stays there until [`finish`](Self::finish) has the whole new Trace; a
     /// writer that is dropped before leaves nothing. For a conversion, which can be repeated, and not for a recording, which cannot.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Writer {
         Self { segment_rows: rows.max(1), ..self }
     }
 
-    /// The folder, as an absolute path where that could be found out.
+    /// The directory, as an absolute path where that could be found out.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -128,7 +128,7 @@ impl Writer {
         self.write_header(false)
     }
 
-    /// Brings the folder up to date with all switches taken so far. To be called every few seconds.
+    /// Brings the directory up to date with all switches taken so far. To be called every few seconds.
     ///
     /// # Errors
     /// When something cannot be written; the rows are kept for the next attempt.
@@ -193,7 +193,7 @@ impl Writer {
     /// one stays open, so that a quiet machine's flushes do not leave a thousand small files.
     fn write_segment(&mut self) -> Result<(), TraceError> {
         let rows = self.buffer.len().min(self.segment_rows);
-        // The stable sort of what is nearly sorted costs next to nothing; processors' events arrive a little out of order.
+        // The stable sort of what is nearly sorted costs next to nothing; CPUs' events arrive a little out of order.
         self.buffer[..rows].sort_by_key(|row| row.at_ns);
         let name = table_file(SwitchRow::TABLE, Some(self.segments + 1));
         self.write_table(&name, &self.buffer[..rows])?;
@@ -245,7 +245,7 @@ impl Writer {
         files::replace(&self.folder, HEADER, durable, |sink| files::write_header(&self.header, sink))
     }
 
-    /// Another recorder may have replaced the folder by its own: its Trace must not get our rows.
+    /// Another recorder may have replaced the directory by its own: its Trace must not get our rows.
     fn check_identity(&self) -> Result<(), TraceError> {
         if identity(&self.folder).ok() == Some(self.identity) {
             return Ok(());

@@ -1,12 +1,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A logical processor's number, as the kernel counts them.
+/// A logical CPU's number, as the kernel counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuId(u32);
 
 impl CpuId {
-    /// Processor number `n`.
+    /// CPU number `n`.
     pub const fn new(n: u32) -> Self {
         Self(n)
     }
@@ -23,18 +23,18 @@ impl fmt::Display for CpuId {
     }
 }
 
-/// A set of processors in the kernel's list notation, `0-3,8` (Documentation/admin-guide/cputopology.rst, Linux 6.18);
+/// A set of CPUs in the kernel's list notation, `0-3,8` (Documentation/admin-guide/cputopology.rst, Linux 6.18);
 /// sorted, without repetition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuList(Vec<CpuId>);
 
 impl CpuList {
-    /// The processors, ascending.
+    /// The CPUs, ascending.
     pub fn cpus(&self) -> &[CpuId] {
         &self.0
     }
 
-    /// The processors' numbers, ascending.
+    /// The CPUs' numbers, ascending.
     pub fn numbers(&self) -> Vec<u32> {
         self.0.iter().map(|cpu| cpu.get()).collect()
     }
@@ -49,7 +49,7 @@ impl FromIterator<CpuId> for CpuList {
     }
 }
 
-/// Why a text is not a list of processors.
+/// Why a text is not a list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a list of processors; write it as 0-3,8")]
 pub struct ParseCpuListError(String);

@@ -14,7 +14,7 @@ const LINK: u32 = 0o120_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
 const TRAILER: &str = "TRAILER!!!";
 
-/// Writes one entry after the other. Folders have to come before what is in them.
+/// Writes one entry after the other. Directories have to come before what is in them.
 #[derive(Debug)]
 pub(crate) struct Archive<W> {
     out: W,

@@ -13,7 +13,7 @@ pub(crate) struct Needs {
     pub(crate) loader: Option<PathBuf>,
     /// Shared libraries, by the names the loader looks for.
     pub(crate) libraries: Vec<OsString>,
-    /// Where to look first; `$ORIGIN` is the file's own folder.
+    /// Where to look first; `$ORIGIN` is the file's own directory.
     pub(crate) search: Vec<OsString>,
     /// Bytes from the file's start that a running program can see: sections after them are not loaded (debug information), if
     /// nothing else follows them.

@@ -3,6 +3,7 @@
 use crate::protocol::FrameError;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What went wrong, its likely cause, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -19,9 +20,14 @@ pub enum VmError {
         /// As it was given.
         command: String,
     },
-    /// What was asked for cannot be done with what is here: a library, a scheduler or a kernel's option is missing, or a number is out of range.
-    #[error("{0}")]
-    Wish(String),
+    /// A library that a program needs is not found.
+    #[error("{program} needs {library}, which is in no directory of libraries here; add its directory to LD_LIBRARY_PATH", program = program.display())]
+    Library {
+        /// The program or library that needs it.
+        program: PathBuf,
+        /// What is missing.
+        library: String,
+    },
     /// A file cannot be taken along.
     #[error("cannot take {path} into the guest: {source}; check the name and its permissions", path = path.display())]
     Copy {
@@ -30,25 +36,122 @@ pub enum VmError {
         /// The system's reason.
         source: io::Error,
     },
-    /// QEMU is missing: the name of its program.
-    #[error("QEMU is not installed: there is no {0} on PATH; on Debian: apt-get install qemu-system-x86")]
-    NoQemu(&'static str),
-    /// No kernel could be had, and why.
+    /// A scheduler is not on this machine.
     #[error(
-        "no kernel with sched_ext could be fetched from Debian's packages: {0}; give one with --kernel FILE"
+        "no scheduler scx_{name}: it is neither on PATH nor next to swtch; build it, or add its directory to PATH"
     )]
-    NoKernel(String),
+    NoScheduler {
+        /// As it was given.
+        name: String,
+    },
+    /// QEMU is missing.
+    #[error(
+        "QEMU is not installed: there is no {program} on PATH; on Debian: apt-get install qemu-system-x86"
+    )]
+    NoQemu {
+        /// Its program's name.
+        program: &'static str,
+    },
+    /// Guests are x86-64 only.
+    #[error("guests are x86-64 and run programs of this machine, which is {0}; use an x86-64 machine")]
+    Architecture(&'static str),
+    /// The kernel's file cannot be read or is none.
+    #[error("cannot boot {path}: {why}", path = path.display())]
+    Kernel {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The kernel cannot do what is asked of it.
+    #[error("the kernel {path} is built without {option}; {next}", path = path.display())]
+    KernelLacks {
+        /// The file.
+        path: PathBuf,
+        /// The option of its configuration.
+        option: String,
+        /// What to do.
+        next: &'static str,
+    },
+    /// No kernel could be had.
+    #[error(
+        "no kernel with sched_ext could be fetched from Debian's packages: {why}; give one with --kernel FILE"
+    )]
+    NoKernel {
+        /// Why.
+        why: String,
+    },
+    /// What travels does not fit.
+    #[error("with {path}, the files for the guest take {bytes} MiB, more than half of its {memory} MiB of memory; give it more with --memory", path = path.display())]
+    TooLarge {
+        /// The file that no longer fits.
+        path: PathBuf,
+        /// Of all files, MiB.
+        bytes: u64,
+        /// Of the guest, MiB.
+        memory: u64,
+    },
+    /// A number that QEMU would refuse.
+    #[error("{0}")]
+    Wish(String),
+    /// QEMU ended before the guest had reported.
+    #[error("QEMU ended before the guest had booted: {last}")]
+    Qemu {
+        /// Its last words.
+        last: String,
+    },
     /// QEMU's threads cannot be kept in step.
     #[error(
         "this QEMU does not let its threads be kept in step (a library is preloaded into it), so two runs could differ; take a QEMU that is linked dynamically and names its threads, as distributions' do, or leave out --deterministic"
     )]
     Inexact,
-    /// The guest did not boot, hung, ended before its command had, or took too long.
-    #[error("{0}")]
-    Guest(String),
+    /// The guest's first process did not report.
+    #[error(
+        "the guest did not boot within {limit:?}{last}; a slow host needs more (--boot-timeout), a kernel of your own may lack virtio's console (CONFIG_VIRTIO_CONSOLE=y, CONFIG_VIRTIO_PCI=y)"
+    )]
+    NotBooted {
+        /// How long it was waited for.
+        limit: Duration,
+        /// The last kernel messages, after a colon.
+        last: String,
+    },
+    /// The guest's kernel panicked.
+    #[error("the guest's kernel panicked{last}")]
+    Panicked {
+        /// The last kernel messages, after a colon.
+        last: String,
+    },
+    /// The guest was gone without a word.
+    #[error("the guest powered off before its command had ended{last}")]
+    Vanished {
+        /// The last kernel messages, after a colon.
+        last: String,
+    },
+    /// No sign of life.
+    #[error("the guest gave no sign of life for {silence:?}: it hangs{last}")]
+    Hung {
+        /// For how long.
+        silence: Duration,
+        /// The last kernel messages, after a colon.
+        last: String,
+    },
+    /// The time for the command was up.
+    #[error("the command did not end within {limit:?} (--timeout)")]
+    Timeout {
+        /// How long it was allowed.
+        limit: Duration,
+    },
     /// Somebody asked to stop.
     #[error("interrupted")]
     Interrupted,
+    /// The scheduler did not get going.
+    #[error("scx_{name} does not schedule the guest: {why}")]
+    Scheduler {
+        /// Its name.
+        name: String,
+        /// Why, in the guest's words.
+        why: String,
+    },
     /// The command cannot be started in the guest.
     #[error("cannot start '{command}' in the guest: {why}")]
     Start {

@@ -161,15 +161,11 @@ impl GuestFiles {
     fn libraries_of(&mut self, path: &Path, bytes: &[u8]) -> Result<(), VmError> {
         // A damaged file is carried as it is; the guest's kernel says what it thinks of it.
         let Ok(needs) = elf::needs(bytes) else { return Ok(()) };
-        let lacks = |library: &OsStr| {
-            VmError::Wish(format!(
-                "{} needs {}, which is in no directory of libraries here; add its directory to LD_LIBRARY_PATH",
-                path.display(),
-                library.display()
-            ))
-        };
         if let Some(loader) = &needs.loader {
-            self.program(loader).map_err(|_| lacks(loader.as_os_str()))?;
+            self.program(loader).map_err(|_| VmError::Library {
+                program: path.to_owned(),
+                library: loader.to_string_lossy().into_owned(),
+            })?;
             if Path::new(LOADER_INDEX).is_file() {
                 self.program(Path::new(LOADER_INDEX))?;
             }
@@ -187,7 +183,11 @@ impl GuestFiles {
                 .iter()
                 .map(|folder| folder.join(&library))
                 .find(|place| fs::read(place).is_ok_and(|bytes| elf::is_elf(&bytes)));
-            self.program(&found.ok_or_else(|| lacks(&library))?)?;
+            let found = found.ok_or_else(|| VmError::Library {
+                program: path.to_owned(),
+                library: library.to_string_lossy().into_owned(),
+            })?;
+            self.program(&found)?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Paths in a guest whose figures must not depend on the names of the host's directories.
 //!
-//! The current folder is always `/here` there, swtch and its schedulers lie in a folder of their own, and PATH is the usual one. What else
+//! The current directory is always `/here` there, swtch and its schedulers lie in a directory of their own, and PATH is the usual one. What else
 //! travels keeps its place: programs find their libraries and files by it.
 
 use crate::file_closure::{GuestEntry, GuestFiles};
@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// The current folder.
+/// The current directory.
 const HERE: &str = "/here";
 /// Swtch and the schedulers beside it.
 const OWN: &str = "/.swtch/bin";
@@ -18,13 +18,13 @@ const OWN: &str = "/.swtch/bin";
 const SCHEDULER_PREFIX: &str = "scx_";
 /// The default PATH of root.
 pub(crate) const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Folders that programs and libraries expect under their names.
+/// Directories that programs and libraries expect under their names.
 const SYSTEM_FOLDERS: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/var"];
 
 /// Paths of the host, and what they are in the guest. By default all are the same.
 #[derive(Debug, Default)]
 pub(crate) struct GuestPaths {
-    /// The current folder, where it is moved.
+    /// The current directory, where it is moved.
     here: Option<PathBuf>,
     /// This program, where it is moved.
     own: Option<PathBuf>,
@@ -44,7 +44,7 @@ impl GuestPaths {
         }
     }
 
-    /// Where this file or folder is in the guest.
+    /// Where this file or directory is in the guest.
     pub(crate) fn of(&self, path: &Path) -> PathBuf {
         if self.is_own(path)
             && let Some(name) = path.file_name()
@@ -63,7 +63,7 @@ impl GuestPaths {
         }
     }
 
-    /// The folder that the command runs in.
+    /// The directory that the command runs in.
     pub(crate) fn working_folder(&self, here: &Path) -> PathBuf {
         if self.here.is_some() { PathBuf::from(HERE) } else { here.to_owned() }
     }
@@ -88,7 +88,7 @@ impl GuestPaths {
         moved
     }
 
-    /// A word of the command with the current folder's name in the guest, wherever it is named from the root on.
+    /// A word of the command with the current directory's name in the guest, wherever it is named from the root on.
     pub(crate) fn word(&self, word: &OsStr) -> OsString {
         let Some(here) = self.here.as_ref().filter(|here| moves_what_is_below(here)) else {
             return word.to_owned();
@@ -111,7 +111,7 @@ impl GuestPaths {
         OsString::from_vec(written)
     }
 
-    /// PATH in the guest. `searched` is the host's: of it, those unusual folders stay that programs were taken from.
+    /// PATH in the guest. `searched` is the host's: of it, those unusual directories stay that programs were taken from.
     pub(crate) fn path(&self, searched: &OsStr, items: &BTreeMap<PathBuf, GuestEntry>) -> OsString {
         if self.own.is_none() {
             return searched.to_owned();
@@ -125,7 +125,7 @@ impl GuestPaths {
             env::split_paths(searched).filter(is_used).map(|folder| self.of_anything(&folder)).collect();
         folders.push(OWN.into());
         folders.extend(usual);
-        // A folder with a colon came from no PATH.
+        // A directory with a colon came from no PATH.
         env::join_paths(folders).unwrap_or_else(|_| USUAL_PATH.into())
     }
 }
@@ -134,7 +134,7 @@ fn is_of_the_system(here: &Path) -> bool {
     here == Path::new("/") || SYSTEM_FOLDERS.iter().any(|folder| here.starts_with(folder))
 }
 
-/// A system's folders stay where they are, though the command may run elsewhere.
+/// A system's directories stay where they are, though the command may run elsewhere.
 fn moves_what_is_below(here: &Path) -> bool {
     !is_of_the_system(here)
 }
@@ -144,7 +144,7 @@ fn parts(word: &OsStr) -> impl Iterator<Item = &[u8]> {
     word.as_bytes().split(|byte| !continues_a_path(*byte)).filter(|part| !part.is_empty())
 }
 
-/// Whether a word goes up from the current folder: what lies above has no fixed name.
+/// Whether a word goes up from the current directory: what lies above has no fixed name.
 fn leads_out(words: &[OsString]) -> bool {
     let goes_up = |part: &[u8]| {
         let path = Path::new(OsStr::from_bytes(part));

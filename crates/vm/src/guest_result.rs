@@ -1,4 +1,4 @@
-//! Files that come back: written here as the guest sends them, below the folder they were asked into and nowhere else.
+//! Files that come back: written here as the guest sends them, below the directory they were asked into and nowhere else.
 
 use crate::error::VmError;
 use crate::protocol::{EntryKind, FileHead};
@@ -31,7 +31,7 @@ impl GuestResult {
         Ok(Self { destinations: paths.iter().map(destination).collect::<Result<_, _>>()?, open: None })
     }
 
-    /// Begins a file or makes a folder.
+    /// Begins a file or makes a directory.
     pub(crate) fn head(&mut self, head: &FileHead) -> Result<(), VmError> {
         let refuse = || {
             VmError::Wish(format!("the guest sent a file that was not asked for: {}", head.below.display()))

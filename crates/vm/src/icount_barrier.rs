@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Compiled by the build script.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/icount_barrier.so"));
-/// As it is named to the loader, which takes no spaces and no colons in a path: relative to the folder that QEMU runs in.
+/// As it is named to the loader, which takes no spaces and no colons in a path: relative to the directory that QEMU runs in.
 const LIBRARY_NAME: &str = "icount_barrier.so";
 /// The library makes this file once it knows QEMU's threads.
 const MARK_NAME: &str = "icount-barrier-kept";
@@ -16,7 +16,7 @@ const MARK_VARIABLE: &str = "SWTCH_ICOUNT_BARRIER";
 /// QEMU then names its threads, by which the library knows them.
 pub(crate) const QEMU_ARGUMENTS: [&str; 2] = ["-name", "guest,debug-threads=on"];
 
-/// The library in the folder of one run.
+/// The library in the directory of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct IcountBarrier {
     folder: PathBuf,

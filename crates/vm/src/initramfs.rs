@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Of a guest's memory, what its files may take: they are copied once while the kernel boots.
 const SHARE_FOR_FILES: u64 = 2;
-/// Folders that every guest has; the first process mounts file systems on some.
+/// Directories that every guest has; the first process mounts file systems on some.
 const FOLDERS: [&str; 9] = ["/dev", "/etc", "/proc", "/root", "/run", "/sys", "/tmp", "/usr", "/var"];
 /// Programs look up their user here.
 const SMALL_FILES: [(&str, &str); 3] = [
@@ -60,10 +60,7 @@ pub(crate) fn write(
         let bytes = archive.bytes + size;
         if bytes > most_bytes {
             let (bytes, memory) = (bytes >> 20, memory_bytes >> 20);
-            return Err(VmError::Wish(format!(
-                "with {}, the files for the guest take {bytes} MiB, more than half of its {memory} MiB of memory; give it more with --memory",
-                from.display()
-            )));
+            return Err(VmError::TooLarge { path: from.clone(), bytes, memory });
         }
         archive.file(path, *mode, &content(from)?).map_err(doing())?;
     }
@@ -100,7 +97,7 @@ fn placed(
     items.iter().map(|(path, item)| (place(path), item.clone())).collect()
 }
 
-/// Every folder that has to be made, parents first.
+/// Every directory that has to be made, parents first.
 fn folders(items: &BTreeMap<PathBuf, GuestEntry>, working: &Path) -> BTreeSet<PathBuf> {
     let mut folders: BTreeSet<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
     let mut add = |path: &Path| folders.extend(path.ancestors().map(Path::to_owned));

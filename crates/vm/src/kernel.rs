@@ -24,7 +24,7 @@ const SCHED_EXT: [&str; 2] = ["SCHED_CLASS_EXT", "DEBUG_INFO_BTF"];
 pub struct Kernel {
     /// Its image.
     pub image: PathBuf,
-    /// Of the file or of the cache's folder.
+    /// Of the file or of the cache's directory.
     pub name: String,
 }
 
@@ -39,14 +39,16 @@ pub(crate) fn choose(
         return check_given(image, sched_ext);
     }
     let cache = cache_folder()
-        .ok_or_else(|| VmError::NoKernel("neither XDG_CACHE_HOME nor HOME says where to keep it".to_owned()))?
+        .ok_or_else(|| VmError::NoKernel {
+            why: "neither XDG_CACHE_HOME nor HOME says where to keep it".to_owned(),
+        })?
         .join("kernels");
     if !update && let Some(kernel) = newest_in(&cache) {
         return Ok(kernel);
     }
     tell("fetching a kernel with sched_ext from Debian's packages (once, some 15 MB)");
     apt::fetch(&cache)?;
-    newest_in(&cache).ok_or_else(|| VmError::NoKernel("the fetched one lacks it".to_owned()))
+    newest_in(&cache).ok_or_else(|| VmError::NoKernel { why: "the fetched one lacks it".to_owned() })
 }
 
 /// `$XDG_CACHE_HOME/swtch`, by default `~/.cache/swtch`.
@@ -82,20 +84,20 @@ fn by_version(left: &str, right: &str) -> Ordering {
 }
 
 fn check_given(image: &Path, sched_ext: bool) -> Result<Kernel, VmError> {
-    let refuse = |why: &str| VmError::Wish(format!("cannot boot {}: {why}", image.display()));
-    let mut file = fs::File::open(image).map_err(|error| refuse(&error.to_string()))?;
+    let refuse = |why: String| VmError::Kernel { path: image.to_owned(), why };
+    let mut file = fs::File::open(image).map_err(|error| refuse(error.to_string()))?;
     let mut magic = [0; 4];
     let read = file.seek(SeekFrom::Start(MAGIC_PLACE)).and_then(|_| file.read_exact(&mut magic));
     if read.is_err() || magic != MAGIC {
         return Err(refuse(
-            "it is no x86 kernel image; give a vmlinuz or bzImage, not a vmlinux or a package",
+            "it is no x86 kernel image; give a vmlinuz or bzImage, not a vmlinux or a package".to_owned(),
         ));
     }
     // Its configuration lies beside it under one of several names, or nowhere; then the guest itself tells what it lacks.
     if let Some(config) = Config::beside(image) {
-        let lacks = |option: &str, next: &str| {
-            let kernel = image.display();
-            Err(VmError::Wish(format!("the kernel {kernel} is built without CONFIG_{option}=y; {next}")))
+        let lacks = |option: &str, next| {
+            let option = format!("CONFIG_{option}=y");
+            Err(VmError::KernelLacks { path: image.to_owned(), option, next })
         };
         if let Some(option) = config.first_missing(&NEEDED) {
             return lacks(option, "build it in, or take Debian's cloud kernel by leaving --kernel out");

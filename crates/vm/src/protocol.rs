@@ -57,7 +57,7 @@ pub(crate) enum EntryKind {
     Folder,
 }
 
-/// Begins a file or makes a folder.
+/// Begins a file or makes a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileHead {
     /// Which of the files that were asked for, from 0.

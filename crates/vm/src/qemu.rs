@@ -48,19 +48,26 @@ impl Accelerator {
         }
     }
 
-    /// Its options for QEMU; none has a space in it.
-    fn arguments(self) -> &'static str {
+    fn arguments(self) -> &'static [&'static str] {
         match self {
-            Self::Kvm => "-accel kvm -cpu host",
+            Self::Kvm => &["-accel", "kvm", "-cpu", "host"],
             // CPUs take turns. As threads of their own (QEMU 7.2 with Linux 7.3), one guest in ten or so hung before its first process, or its kernel
             // fell over while it rewrote its own code, as it does when a scheduler comes or goes.
-            Self::Emulation => "-accel tcg,thread=single -cpu max",
+            Self::Emulation => &["-accel", "tcg,thread=single", "-cpu", "max"],
             // Every source of randomness is out: the host's clock, its threads, and the instructions that give random numbers.
             // QEMU's own random numbers, some of which some versions give to the kernel, are those of a seed.
-            Self::CountedInstructions => {
-                "-seed 1 -accel tcg,thread=single -cpu max,-rdrand,-rdseed -icount shift=0,sleep=off \
-                 -rtc base=2026-01-01,clock=vm"
-            }
+            Self::CountedInstructions => &[
+                "-seed",
+                "1",
+                "-accel",
+                "tcg,thread=single",
+                "-cpu",
+                "max,-rdrand,-rdseed",
+                "-icount",
+                "shift=0,sleep=off",
+                "-rtc",
+                "base=2026-01-01,clock=vm",
+            ],
         }
     }
 }
@@ -82,7 +89,7 @@ pub(crate) fn arguments(spec: &Spec, accelerator: Accelerator, files: &Files) ->
     let mut arguments: Vec<OsString> = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(OsString::from));
     add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-M", "pc"]);
-    add(&accelerator.arguments().split_whitespace().collect::<Vec<_>>());
+    add(accelerator.arguments());
     if files.icount_barrier.is_some() {
         add(&icount_barrier::QEMU_ARGUMENTS);
     }
@@ -128,7 +135,7 @@ pub(crate) struct Qemu(Child);
 impl Qemu {
     /// Starts it, away from the terminal's signals: this process decides when it ends.
     pub(crate) fn start(spec: &Spec, accelerator: Accelerator, files: &Files) -> Result<Self, VmError> {
-        let program = program_on_path(PROGRAM).ok_or(VmError::NoQemu(PROGRAM))?;
+        let program = program_on_path(PROGRAM).ok_or(VmError::NoQemu { program: PROGRAM })?;
         let mut command = tied(&program, std::process::id());
         if let Some(icount_barrier) = &files.icount_barrier {
             icount_barrier.load_into(&mut command);
@@ -167,14 +174,14 @@ fn tied(program: &Path, parent: u32) -> Command {
     command
 }
 
-/// A program on PATH, from the root on: QEMU may run in another folder.
+/// A program on PATH, from the root on: QEMU may run in another directory.
 pub fn program_on_path(name: &str) -> Option<PathBuf> {
     let searched = env::var_os("PATH").unwrap_or_default();
     let found = env::split_paths(&searched).map(|folder| folder.join(name)).find(|path| path.is_file());
     found.and_then(|path| std::path::absolute(path).ok())
 }
 
-/// What marks that KVM did not work since this machine started; in the cache folder.
+/// What marks that KVM did not work since this machine started; in the cache directory.
 pub(crate) fn kvm_mark() -> Option<PathBuf> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(crate::kernel::cache_folder()?.join(format!("kvm-failed-{}", boot.trim())))

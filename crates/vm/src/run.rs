@@ -45,13 +45,10 @@ pub fn run(
 ) -> Result<Outcome, VmError> {
     spec.check()?;
     if env::consts::ARCH != "x86_64" {
-        let here = env::consts::ARCH;
-        return Err(VmError::Wish(format!(
-            "guests are x86-64 and run programs of this machine, which is {here}; use an x86-64 machine"
-        )));
+        return Err(VmError::Architecture(env::consts::ARCH));
     }
     if qemu::program_on_path(qemu::PROGRAM).is_none() {
-        return Err(VmError::NoQemu(qemu::PROGRAM));
+        return Err(VmError::NoQemu { program: qemu::PROGRAM });
     }
     let here = env::current_dir().map_err(VmError::system("reading the current directory"))?;
     // Before anything is fetched or booted: a mistyped name should not cost a minute.
@@ -114,7 +111,7 @@ fn boot(
             End::Failed { error, .. } => return Err(error),
         }
     }
-    Err(VmError::Guest("there is nothing to run the guest with".to_owned()))
+    Err(VmError::Qemu { last: "there is nothing to run it with".to_owned() })
 }
 
 /// What travels, by its place in the guest, and what the guest is to do with it.
@@ -185,10 +182,8 @@ fn scheduler_program(
     let mut program = OsString::from("scx_");
     program.push(name);
     let beside = first_process.with_file_name(&program);
-    guest_files.find(&program).or_else(|| beside.is_file().then_some(beside)).ok_or_else(|| {
-        let name = name.display();
-        VmError::Wish(format!(
-            "no scheduler scx_{name}: it is neither on PATH nor next to swtch; build it, or add its directory to PATH"
-        ))
-    })
+    guest_files
+        .find(&program)
+        .or_else(|| beside.is_file().then_some(beside))
+        .ok_or_else(|| VmError::NoScheduler { name: name.to_string_lossy().into_owned() })
 }

@@ -176,10 +176,7 @@ impl<'a> Session<'a> {
         };
         let error = match trouble {
             Trouble::Mount { place, why } => return observer.event(&Event::Missing { place, why }),
-            Trouble::Scheduler { why } => {
-                let name = name(&self.spec.scheduler);
-                VmError::Guest(format!("scx_{name} does not schedule the guest: {why}"))
-            }
+            Trouble::Scheduler { why } => VmError::Scheduler { name: name(&self.spec.scheduler), why },
             Trouble::Command { why } => VmError::Start { command: name(&self.spec.command), why },
             Trouble::Fetch { path, why } => VmError::Fetch { path: path.into(), why },
         };
@@ -187,20 +184,16 @@ impl<'a> Session<'a> {
     }
 
     fn check_patience(&self) -> Result<(), VmError> {
-        let (limit, silence, last) = (self.boot_timeout, self.spec.silence, self.console.quoted());
         if self.kernel.is_none() {
-            if self.began.elapsed() >= limit || self.complaints().contains(KVM_GAVE_UP) {
-                return Err(VmError::Guest(format!(
-                    "the guest did not boot within {limit:?}{last}; a slow host needs more (--boot-timeout), a kernel of your own may lack virtio's console (CONFIG_VIRTIO_CONSOLE=y, CONFIG_VIRTIO_PCI=y)"
-                )));
+            if self.began.elapsed() >= self.boot_timeout || self.complaints().contains(KVM_GAVE_UP) {
+                return Err(VmError::NotBooted { limit: self.boot_timeout, last: self.console.quoted() });
             }
-        } else if self.heard.elapsed() >= silence {
-            let text = format!("the guest gave no sign of life for {silence:?}: it hangs{last}");
-            return Err(VmError::Guest(text));
+        } else if self.heard.elapsed() >= self.spec.silence {
+            return Err(VmError::Hung { silence: self.spec.silence, last: self.console.quoted() });
         }
         match (self.started, self.spec.timeout) {
             (Some(started), Some(limit)) if self.exited.is_none() && started.elapsed() >= limit => {
-                Err(VmError::Guest(format!("the command did not end within {limit:?} (--timeout)")))
+                Err(VmError::Timeout { limit })
             }
             _ => Ok(()),
         }
@@ -209,20 +202,14 @@ impl<'a> Session<'a> {
     /// QEMU has ended though the guest was not done.
     fn why_it_ended(&self) -> VmError {
         if let Some(panic) = self.console.panic() {
-            return VmError::Guest(format!("the guest's kernel panicked: {panic}"));
+            return VmError::Panicked { last: format!(": {panic}") };
         }
         if self.kernel.is_some() {
-            return self.vanished();
+            return VmError::Vanished { last: self.console.quoted() };
         }
         let complaints = self.complaints();
         let last = complaints.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
-        let last = last.unwrap_or_else(|| format!("it said nothing{}", self.console.quoted()));
-        VmError::Guest(format!("QEMU ended before the guest had booted: {last}"))
-    }
-
-    fn vanished(&self) -> VmError {
-        let last = self.console.quoted();
-        VmError::Guest(format!("the guest powered off before its command had ended{last}"))
+        VmError::Qemu { last: last.unwrap_or_else(|| format!("it said nothing{}", self.console.quoted())) }
     }
 
     fn complaints(&self) -> String {
@@ -234,7 +221,6 @@ impl<'a> Session<'a> {
     fn outcome(self) -> End {
         let failed = self.exited.as_ref().is_some_and(|exited| exited.shell_status() != 0);
         // A command that failed says more than a file that it did not write.
-        let vanished = self.vanished();
         let (trouble, not_returned) = match self.trouble {
             Some(error @ VmError::Fetch { .. }) if failed => (None, Some(error.to_string())),
             other => (other, None),
@@ -246,7 +232,10 @@ impl<'a> Session<'a> {
                 let accelerator = self.accelerator;
                 End::Done(Outcome { kernel, accelerator, exited, out_of_memory, not_returned })
             }
-            (trouble, _) => End::Failed { error: trouble.unwrap_or(vanished), booted: true },
+            (Some(error), _) => End::Failed { error, booted: true },
+            (None, None) => {
+                End::Failed { error: VmError::Vanished { last: self.console.quoted() }, booted: true }
+            }
         }
     }
 }

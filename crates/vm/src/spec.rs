@@ -32,11 +32,11 @@ pub struct Spec {
     pub update: bool,
     /// More of the kernel's command line.
     pub append: String,
-    /// Files and folders that travel as well.
+    /// Files and directories that travel as well.
     pub copy: Vec<PathBuf>,
-    /// Files and folders of the guest that come back, by their paths relative to the command's folder.
+    /// Files and directories of the guest that come back, by their paths relative to the command's directory.
     pub fetch: Vec<PathBuf>,
-    /// The folder they come back to, instead of the current one.
+    /// The directory they come back to, instead of the current one.
     pub fetch_into: Option<PathBuf>,
     /// Count instructions instead of time, and take every source of randomness away.
     pub deterministic: bool,

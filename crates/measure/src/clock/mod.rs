@@ -1,4 +1,4 @@
-//! The clock the figures are taken with: the processor's counter, fenced and calibrated, or `clock_gettime`.
+//! The clock the figures are taken with: the CPU's counter, fenced and calibrated, or `clock_gettime`.
 //!
 //! A [`Clock`] is a small copyable value: reading it allocates nothing and, with a counter, makes no call.
 

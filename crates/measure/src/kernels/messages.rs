@@ -1,6 +1,6 @@
-//! Messages through pipes or sockets: one task writes to all of them, then they are read, by the same task or by one on another processor.
+//! Messages through pipes or sockets: one task writes to all of them, then they are read, by the same task or by one on another CPU.
 //!
-//! Nobody sleeps and nothing switches: the tasks hand over by spinning, so what a message takes is the two calls, and on another processor
+//! Nobody sleeps and nothing switches: the tasks hand over by spinning, so what a message takes is the two calls, and on another CPU
 //! the way of the kernel's lines from cache to cache.
 
 use super::{SwitchLoop, broken};

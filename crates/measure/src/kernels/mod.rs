@@ -48,7 +48,7 @@ pub(crate) fn with_method(method: Method, tasks: Tasks, count: usize, run: impl 
     Ok(())
 }
 
-/// Tasks that hand the processor to each other: task 0 leads, the others follow.
+/// Tasks that hand the CPU to each other: task 0 leads, the others follow.
 pub(crate) trait SwitchLoop: Sync {
     /// One round of the leader: wakes the next task, waits for its turn, goes through its array.
     fn lead(&self, array: &Array);

@@ -1,4 +1,4 @@
-//! Two tasks on one processor that yield to each other; the baseline is one task that yields alone. What a yield does depends
+//! Two tasks on one CPU that yield to each other; the baseline is one task that yields alone. What a yield does depends
 //! on the scheduler, so the yields and the switches of both are counted.
 
 use super::broken;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which control group a task is in. Called when a task begins or ends, and when all are asked for, never at a switch. */
+/* Which cgroup a task is in. Called when a task begins or ends, and when all are asked for, never at a switch. */
 #ifndef SWTCH_GROUP_H
 #define SWTCH_GROUP_H
 
 /* Whether the cpu controller has a hierarchy of its own (version 1); the common one (version 2) counts otherwise. */
 const volatile bool cpu_hierarchy = false;
 
-/* The number of the group: that of its folder's inode (fs/kernfs, v6.18). 0 for none. */
+/* The number of the group: that of its directory's inode (fs/kernfs, v6.18). 0 for none. */
 static __always_inline u64 group_of(struct task_struct *task)
 {
 	struct cgroup_subsys_state *state = NULL;

@@ -4,15 +4,15 @@ use super::group_names::OTHERS;
 use std::collections::BTreeMap;
 use swtch_trace::tables::TaskRow;
 
-/// So many rows at most; then tasks of one name share one, whatever their control group.
+/// So many rows at most; then tasks of one name share one, whatever their cgroup.
 const MOST: usize = 20_000;
 
-/// The tasks of one control group and name in one row, without a number.
+/// The tasks of one cgroup and name in one row, without a number.
 #[derive(Debug, Default)]
 pub(super) struct Aggregates(BTreeMap<(u64, String), (Option<TaskRow>, u64)>);
 
 impl Aggregates {
-    /// Adds a task's figures to those of others of its control group and name.
+    /// Adds a task's figures to those of others of its cgroup and name.
     pub(super) fn add(&mut self, group: u64, row: &TaskRow) {
         let mut key = (group, row.comm.clone());
         if self.0.len() >= MOST && !self.0.contains_key(&key) {
@@ -23,12 +23,12 @@ impl Aggregates {
         aggregate(sum, row);
     }
 
-    /// The rows, with the numbers of their control groups.
+    /// The rows, with the numbers of their cgroups.
     pub(super) fn rows(&self) -> impl Iterator<Item = (u64, &TaskRow)> {
         self.0.iter().filter_map(|((group, _), (row, _))| Some((*group, row.as_ref()?)))
     }
 
-    /// How many tasks there are beyond the rows, by control group.
+    /// How many tasks there are beyond the rows, by cgroup.
     pub(super) fn more_tasks(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.iter().map(|((group, _), (_, tasks))| (*group, tasks - 1))
     }

@@ -23,15 +23,15 @@ use swtch_trace::tables::{CgroupRow, HistogramRow, IntervalRow, Merge, SwitchRow
 use tasks::CountedTasks;
 use times::times;
 
-/// How often it is looked who has ended: their place is needed for others.
+/// How often ended tasks are taken: other tasks need their place.
 const PERIOD: Duration = Duration::from_millis(50);
 /// How often all tasks are asked for, ns; that costs some microseconds a task.
 const ASK_EVERY_NS: u64 = 500_000_000;
-/// So many ended tasks have rows of their own; of more, those of one control group and name share one, without a number.
+/// This number of ended tasks have rows of their own; of more, those of one cgroup and name share one, without a number.
 const MOST_ENDED: usize = 20_000;
 /// The same between two snapshots of a watch, which is to take little memory for days.
 const MOST_ENDED_OF_WATCH: usize = 5_000;
-/// So many intervals at most; then two become one.
+/// Intervals at most; then two become one.
 const MOST_INTERVALS: usize = 1024;
 /// Tasks whose own histograms are kept; the busiest ones.
 const TASK_HISTOGRAMS: usize = 100;
@@ -45,7 +45,7 @@ pub(super) struct BpfCounts {
     members: Members,
     /// Those that exist.
     tasks: CountedTasks,
-    /// With the numbers of their control groups.
+    /// With the numbers of their cgroups.
     ended: Vec<(u64, TaskRow)>,
     aggregates: Aggregates,
     ended_sums: Sums,
@@ -285,7 +285,7 @@ impl BpfCounts {
         }
     }
 
-    /// How many tasks of each control group have no row of their own.
+    /// How many tasks of each cgroup have no row of their own.
     fn unlisted(&self) -> Vec<CgroupRow> {
         let shared = self.aggregates.more_tasks().filter_map(|(number, tasks)| {
             Some(CgroupRow { path: self.groups.name(number)?, tasks, ..CgroupRow::default() })

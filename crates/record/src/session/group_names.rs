@@ -1,11 +1,11 @@
-//! Paths of control groups, by the numbers under which the kernel knows them.
+//! Paths of cgroups, by the numbers under which the kernel knows them.
 
 use crate::clock::monotonic_ns;
 use crate::system::Hierarchy;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-/// The shortest time between two walks through the hierarchy, ns; and a walk may take this part of one processor.
+/// The shortest time between two walks through the hierarchy, ns; and a walk may take this part of one CPU.
 const LEAST_PAUSE_NS: u64 = 100_000_000;
 const COST_SHARE: u64 = 50;
 /// Groups remembered at most, those that are gone among them: a recording of days sees very many come and go.

@@ -6,14 +6,14 @@ use crate::system::Cgroup;
 use crate::task_info;
 use std::collections::HashSet;
 
-/// How often it is looked who has moved into a control group since, ns.
+/// How often it is looked who has moved into a cgroup since, ns.
 const LOOK_EVERY_NS: u64 = 200_000_000;
 
 /// The tasks of a target.
 #[derive(Debug)]
 pub(super) struct Members {
     tasks: TargetTasks,
-    /// Those of a control group that were found already, and when it was last looked.
+    /// Those of a cgroup that were found already, and when it was last looked.
     found: HashSet<u32>,
     looked_ns: u64,
 }
@@ -32,7 +32,7 @@ impl Members {
         }
     }
 
-    /// Numbers of the tasks that moved into the control group since this was last called: no event reports that.
+    /// Numbers of the tasks that moved into the cgroup since this was last called: no event reports that.
     pub(super) fn newcomers(&mut self, now_ns: u64) -> Vec<u32> {
         let TargetTasks::Group(folder) = &self.tasks else { return Vec::new() };
         if self.looked_ns > 0 && now_ns.saturating_sub(self.looked_ns) < LOOK_EVERY_NS {

@@ -27,7 +27,7 @@ pub(super) struct PerfEvents {
     perf: Perf,
     converter: Converter,
     accumulator: Accumulator,
-    /// That of the tasks' control groups.
+    /// That of the tasks' cgroups.
     hierarchy: Option<Hierarchy>,
     /// The whole machine, CPU by CPU; otherwise tasks.
     whole: bool,
@@ -148,7 +148,7 @@ impl PerfEvents {
         }
     }
 
-    /// Tasks that came into the control group otherwise than by birth. They are watched when they are still strangers a look later: the record
+    /// Tasks that came into the cgroup otherwise than by birth. They are watched when they are still strangers a look later: the record
     /// of a birth may come after the child can be seen.
     fn watch_newcomers(&mut self, now_ns: u64) {
         let strangers = std::mem::take(&mut self.newcomers);

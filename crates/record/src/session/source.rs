@@ -59,12 +59,12 @@ pub(crate) struct Status {
 pub struct Counted {
     /// Direct cost of the switches between threads, between processes, from or to idle, ns; absent where it is not measured.
     pub cost_ns_by_kind: Option<[u64; 3]>,
-    /// The part of the tasks' waits in which a quota, of their control group or one above it, stopped them, ns, by control group; absent
+    /// The part of the tasks' waits in which a quota, of their cgroup or one above it, stopped them, ns, by cgroup; absent
     /// where the kernel does not tell.
     pub quota_ns: Option<BTreeMap<Option<String>, u64>>,
     /// Threads that exist now; absent where they are not counted.
     pub threads: Option<u64>,
-    /// The same by control group, as far as tasks' groups are known.
+    /// The same by cgroup, as far as tasks' groups are known.
     pub group_threads: BTreeMap<String, u64>,
     /// Readings in which a counter fell, by what they are of.
     pub backwards: BTreeMap<&'static str, u64>,

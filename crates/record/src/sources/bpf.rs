@@ -59,7 +59,7 @@ pub(crate) struct LoadOptions {
     pub buffer_bytes: u64,
     /// Only the tasks given to [`Bpf::set_followed`] and their descendants are recorded.
     pub scoped: bool,
-    /// A task's control group is that of the cpu controller's own hierarchy (version 1), not of the common one (version 2).
+    /// A task's cgroup is that of the cpu controller's own hierarchy (version 1), not of the common one (version 2).
     pub cpu_hierarchy: bool,
     /// The cost of every switch is measured where it happens, if the kernel allows.
     pub in_place: bool,

@@ -38,7 +38,7 @@ pub(crate) struct TaskCounts {
     pub comm: String,
     /// It has no user space.
     pub kernel_thread: bool,
-    /// The number of its control group, the last one it was in; 0 for none.
+    /// The number of its cgroup, the last one it was in; 0 for none.
     pub group: u64,
     /// When it was first and last looked at, ns of CLOCK_MONOTONIC.
     pub first_ns: u64,
@@ -54,7 +54,7 @@ pub(crate) struct TaskCounts {
     pub run_ns: u64,
     /// Time in run queues, ns, by the kernel's sum. It includes `quota_ns`.
     pub wait_ns: u64,
-    /// The part of it in which a quota, of its control group or one above, stopped the task, ns; see [`Counter::knows_quota`].
+    /// The part of it in which a quota, of its cgroup or one above, stopped the task, ns; see [`Counter::knows_quota`].
     pub quota_ns: u64,
     /// Times it came to a CPU.
     pub arrivals: u64,
@@ -182,7 +182,7 @@ pub(crate) struct Counter {
 
 impl Counter {
     /// Loads the programs without attaching them: those that measure the cost of every switch where it happens, or one that does not. With
-    /// `cpu_hierarchy`, a task's control group is that of the cpu controller's own hierarchy (version 1), otherwise of the common one
+    /// `cpu_hierarchy`, a task's cgroup is that of the cpu controller's own hierarchy (version 1), otherwise of the common one
     /// (version 2).
     ///
     /// # Errors
@@ -242,7 +242,7 @@ impl Counter {
         self.entry_exit
     }
 
-    /// Whether this kernel (6.6 and later, with quotas of control groups) tells how long a quota stopped a task.
+    /// Whether this kernel (6.6 and later, with quotas of cgroups) tells how long a quota stopped a task.
     pub(crate) fn knows_quota(&self) -> bool {
         (0..self.cpus.len()).any(|cpu| self.cpus.read(cpu).knows_quota != 0)
     }

@@ -4,13 +4,13 @@
 //! and went between two samples is, and what a thread did after the last sample of its life. [`Collected::unavailable`] says
 //! so.
 //!
-//! Not to be had this way: who preempted whom, who woke whom, single waits and slices, and switches of processors.
+//! Not to be had this way: who preempted whom, who woke whom, single waits and slices, and switches of CPUs.
 
 #![forbid(unsafe_code)]
 
 mod collected;
+mod counters;
 mod members;
-pub(crate) mod parse;
 mod reading;
 mod sampler;
 #[cfg(test)]
@@ -19,8 +19,8 @@ mod tracked;
 mod verdict;
 
 pub(crate) use collected::Collected;
+pub(crate) use counters::Counters;
 pub(crate) use sampler::{Sampled, Sampler};
-pub(crate) use tracked::Counters;
 
 use crate::system::Cgroup;
 use std::io;
@@ -40,7 +40,7 @@ pub(crate) enum SampleTarget {
     },
     /// These processes, without their children.
     Processes(Vec<u32>),
-    /// The threads of a control group and of all groups below it.
+    /// The threads of a cgroup and of all groups below it.
     Cgroup(Cgroup),
     /// Every thread that can be seen from here.
     Machine,
@@ -50,10 +50,10 @@ pub(crate) enum SampleTarget {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProcfsError {
-    /// No such folder, or no permission.
+    /// No such directory, or no permission.
     #[error("cannot read {}: {source}; is procfs mounted there?", path.display())]
     Unreadable {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
@@ -64,10 +64,10 @@ pub enum ProcfsError {
         /// The process.
         pid: u32,
     },
-    /// The control group that was asked for is not there.
+    /// The cgroup that was asked for is not there.
     #[error("cannot list the threads of control group {group}: {source}; was it removed?")]
     NoCgroup {
-        /// The group's folder.
+        /// The group's directory.
         group: String,
         /// The system's reason.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Which control group of the cpuacct controller has the same tasks as one of the cpu controller, where the two have a hierarchy each (version 1).
+//! Which cgroup of the cpuacct controller has the same tasks as one of the cpu controller, where the two have a hierarchy each (version 1).
 //!
 //! Paths are no evidence: `/web` of one hierarchy and `/web` of the other are two groups. The tasks in them are.
 

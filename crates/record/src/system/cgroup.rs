@@ -1,4 +1,4 @@
-//! Where the files of a control group are, versions 1 and 2.
+//! Where the files of a cgroup are, versions 1 and 2.
 
 use super::accounts::{Matches, matches};
 use super::hierarchy::Hierarchy;
@@ -7,16 +7,16 @@ use crate::files;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a control group was not found.
+/// Why a cgroup was not found.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CgroupError {
-    /// Neither a folder nor a path in a hierarchy.
+    /// Neither a directory nor a path in a hierarchy.
     #[error("no cgroup {wish}: looked for cgroup.procs in {}; 'cat /proc/PID/cgroup' shows a process's groups", tried.join(", "))]
     NotFound {
         /// What was asked for.
         wish: String,
-        /// The folders that were looked into.
+        /// The directories that were looked into.
         tried: Vec<String>,
     },
     /// The process has no cgroup that counts CPU time.
@@ -29,20 +29,20 @@ pub enum CgroupError {
     },
 }
 
-/// A control group. Its folders are written as the machine sees them (`/sys/fs/cgroup/web`), also under another root.
+/// A cgroup. Its directories are written as the machine sees them (`/sys/fs/cgroup/web`), also under another root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cgroup {
     /// 1 or 2.
     pub version: u32,
-    /// The folder with `cgroup.procs`, and `cpu.stat` where the cpu controller is there.
+    /// The directory with `cgroup.procs`, and `cpu.stat` where the cpu controller is there.
     pub folder: String,
-    /// Version 1 counts processor time in the hierarchy of cpuacct, often the same as that of cpu. Where it is another one, this is the group
+    /// Version 1 counts CPU time in the hierarchy of cpuacct, often the same as that of cpu. Where it is another one, this is the group
     /// with the same tasks, if there is one.
     pub cpuacct_folder: Option<String>,
 }
 
 impl Cgroup {
-    /// Finds the group that `wish` names: a folder (`/sys/fs/cgroup/web`) or a path in a hierarchy (`/web`, as
+    /// Finds the group that `wish` names: a directory (`/sys/fs/cgroup/web`) or a path in a hierarchy (`/web`, as
     /// `/proc/PID/cgroup` gives it). Where both versions are mounted, the one with the cpu controller is taken.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Cgroup {
         Ok(Self::at(root, &mounts, found))
     }
 
-    /// The group of a process in the hierarchy that limits processor time.
+    /// The group of a process in the hierarchy that limits CPU time.
     ///
     /// # Errors
     /// When there is no such process, or the hierarchy is not mounted here.
@@ -113,7 +113,7 @@ impl Cgroup {
         if self.version == 2 { "cgroup.threads" } else { "tasks" }
     }
 
-    /// The folder under another root.
+    /// The directory under another root.
     pub(crate) fn located(&self, root: &Path) -> PathBuf {
         files::locate(root, &self.folder)
     }

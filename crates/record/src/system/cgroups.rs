@@ -1,4 +1,4 @@
-//! All control groups of the hierarchy that limits processor time, and what their files count.
+//! All cgroups of the hierarchy that limits CPU time, and what their files count.
 
 use super::accounts::{Matches, matches};
 use super::cgroup::Cgroup;
@@ -12,14 +12,14 @@ use std::path::Path;
 use swtch_trace::fields;
 use swtch_trace::model::{Field, Unavailable};
 
-/// All control groups, as their files stand.
+/// All cgroups, as their files stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cgroups {
     /// Those above come first.
     pub groups: Vec<CgroupReading>,
     /// What none of them has, or that not all were read, and why.
     pub unavailable: Vec<Unavailable>,
-    /// Numbers of all folders in which processor time is counted.
+    /// Numbers of all directories in which CPU time is counted.
     pub accounts: BTreeSet<u64>,
     /// Not all were read.
     pub truncated: bool,
@@ -27,14 +27,14 @@ pub struct Cgroups {
     matches: Matches,
 }
 
-/// A control group, as its files stand.
+/// A cgroup, as its files stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupReading {
     /// Its path below the hierarchy's root, as `/proc/PID/cgroup` gives it (`/system.slice`).
     pub path: String,
-    /// The number of its folder.
+    /// The number of its directory.
     pub number: u64,
-    /// The number of the folder in which its processor time is counted: its own, or that of cpuacct's group with the same tasks.
+    /// The number of the directory in which its CPU time is counted: its own, or that of cpuacct's group with the same tasks.
     pub account: Option<u64>,
     /// Its counters.
     pub counters: CgroupCounters,

@@ -2,10 +2,10 @@
 
 use swtch_trace::model::Unavailable;
 
-/// Counters by line and processor.
+/// Counters by line and CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterTable {
-    /// The processors, in the order of [`CounterRow::counts`]. Of interrupts, those that are on; of soft interrupts, all.
+    /// The CPUs, in the order of [`CounterRow::counts`]. Of interrupts, those that are on; of soft interrupts, all.
     pub cpus: Vec<u32>,
     /// The lines, in the kernel's order.
     pub rows: Vec<CounterRow>,
@@ -19,23 +19,23 @@ pub struct CounterRow {
     /// Who asked for the interrupt (`virtio2-input.0`), or what an architecture's line counts (`Local timer interrupts`).
     /// Empty for soft interrupts.
     pub name: String,
-    /// A count for each processor of the table; empty when the line counts for the whole machine.
+    /// A count for each CPU of the table; empty when the line counts for the whole machine.
     pub counts: Vec<u64>,
-    /// The count of a line without processors (`ERR`, `MIS`).
+    /// The count of a line without CPUs (`ERR`, `MIS`).
     pub machine: Option<u64>,
 }
 
 impl CounterRow {
-    /// The count of all processors together.
+    /// The count of all CPUs together.
     pub fn total(&self) -> u64 {
         self.counts.iter().copied().chain(self.machine).fold(0, u64::saturating_add)
     }
 }
 
-/// Lines that count for the whole machine, on x86 and on Arm. On a machine with one processor they look like any other.
+/// Lines that count for the whole machine, on x86 and on Arm. On a machine with one CPU they look like any other.
 const WITHOUT_PROCESSORS: [&str; 3] = ["ERR", "MIS", "Err"];
 
-/// Parses either file; nothing when its first line names no processors. Lines that are not understood are passed over.
+/// Parses either file; nothing when its first line names no CPUs. Lines that are not understood are passed over.
 pub(super) fn parse(text: &str) -> Option<CounterTable> {
     let mut lines = text.lines();
     let cpus: Vec<u32> = lines

@@ -1,4 +1,4 @@
-//! A control group's processor time, throttling and pressure (Documentation/admin-guide/cgroup-v2.rst and
+//! A cgroup's CPU time, throttling and pressure (Documentation/admin-guide/cgroup-v2.rst and
 //! Documentation/scheduler/sched-bwc.rst, Linux 6.18).
 
 use super::{Cgroup, pressure};
@@ -7,14 +7,14 @@ use std::path::Path;
 use swtch_trace::fields;
 use swtch_trace::model::{Field, Pressure, Throttled, Unavailable};
 
-/// What a control group counted. Groups below it are included, except in the throttling of version 1.
+/// What a cgroup counted. Groups below it are included, except in the throttling of version 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CgroupCounters {
-    /// Processor time of its threads, ns.
+    /// CPU time of its threads, ns.
     pub usage_ns: Option<u64>,
     /// What its own quota did to it; zeros when it has none.
     pub throttling: Option<Throttled>,
-    /// Time in which its threads waited for a processor (version 2).
+    /// Time in which its threads waited for a CPU (version 2).
     pub cpu_pressure: Option<Pressure>,
 }
 

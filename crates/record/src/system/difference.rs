@@ -11,9 +11,9 @@ use swtch_trace::model::{CpuTime, Field, Pressure, Totals, Unavailable};
 pub struct Difference {
     /// The time between the two, ns.
     pub length_ns: u64,
-    /// Times of all processors together.
+    /// Times of all CPUs together.
     pub total: CpuTime,
-    /// Times of each processor that was on at both ends.
+    /// Times of each CPU that was on at both ends.
     pub cpus: BTreeMap<u32, CpuTime>,
     /// Context switches of the whole machine.
     pub context_switches: Option<u64>,
@@ -25,13 +25,13 @@ pub struct Difference {
     pub procs_running: Option<u64>,
     /// Threads that waited for a disk, at the end.
     pub procs_blocked: Option<u64>,
-    /// Hardware interrupts by line, of processors that were on at both ends.
+    /// Hardware interrupts by line, of CPUs that were on at both ends.
     pub interrupts: Option<CounterTable>,
     /// Soft interrupts by kind.
     pub softirqs: Option<CounterTable>,
     /// Time in which work waited for a resource.
     pub pressure: Vec<Pressure>,
-    /// The counters of the control group.
+    /// The counters of the cgroup.
     pub cgroup: Option<CgroupCounters>,
     /// Counters that fell, which no honest counter does; times are not among them, for the kernel estimates those. What such a one gained
     /// counts as nothing.
@@ -42,14 +42,14 @@ pub struct Difference {
 
 /// What happened between two snapshots, the earlier one first.
 ///
-/// Times that went back, as the kernel's estimates of idle time may, count as nothing. A processor that came or went has no
+/// Times that went back, as the kernel's estimates of idle time may, count as nothing. A CPU that came or went has no
 /// figures of its own, since what it counted outside the two snapshots is unknown; totals include it.
 pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
     let mut rows: BTreeSet<Unavailable> =
         earlier.unavailable.iter().chain(&later.unavailable).cloned().collect();
     came_and_went(earlier, later, &mut rows);
     let growth = Growth::default();
-    let grown = |later: u64, earlier: u64| growth.of(earlier, later);
+    let gain = |later: u64, earlier: u64| growth.of(earlier, later);
     let mut count = |what: Field, earlier: Option<u64>, later: Option<u64>| {
         let (earlier, later) = (earlier?, later?);
         if later < earlier {
@@ -58,7 +58,7 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
             );
             rows.insert(Unavailable::new(what, why));
         }
-        let gained = grown(later, earlier);
+        let gained = gain(later, earlier);
         (later >= earlier).then_some(gained)
     };
     let context_switches =
@@ -83,21 +83,21 @@ pub fn difference(earlier: &Snapshot, later: &Snapshot) -> Difference {
         interrupts: tables(earlier.interrupts.as_ref(), later.interrupts.as_ref(), &mut rows, &growth),
         softirqs: tables(earlier.softirqs.as_ref(), later.softirqs.as_ref(), &mut rows, &growth),
         pressure: totals.pressure,
-        cgroup: earlier.cgroup.as_ref().zip(later.cgroup.as_ref()).map(|(one, other)| other.both(one, grown)),
+        cgroup: earlier.cgroup.as_ref().zip(later.cgroup.as_ref()).map(|(one, other)| other.both(one, gain)),
         fell: growth.fell(),
         unavailable: rows.into_iter().collect(),
     }
 }
 
-/// What a processor did with its time, by the rule of the totals.
+/// What a CPU did with its time, by the rule of the totals.
 fn cpu_time(earlier: &CpuTime, later: &CpuTime) -> CpuTime {
     let totals = |cpu_ns: &CpuTime| Totals { cpu_ns: *cpu_ns, ..Totals::default() };
     totals(later).delta(&totals(earlier), &Growth::default()).cpu_ns
 }
 
-/// Says which processors came and which went.
+/// Says which CPUs came and which went.
 fn came_and_went(earlier: &Snapshot, later: &Snapshot, rows: &mut BTreeSet<Unavailable>) {
-    // A snapshot without any processor lacks the file; its reason is there already.
+    // A snapshot without any CPU lacks the file; its reason is there already.
     if earlier.cpus.is_empty() || later.cpus.is_empty() {
         return;
     }
@@ -118,7 +118,7 @@ fn tables(
     growth: &Growth,
 ) -> Option<CounterTable> {
     let (earlier, later) = (earlier?, later?);
-    // Each processor that both tables have, with its positions.
+    // Each CPU that both tables have, with its positions.
     let position = |cpu: &u32| earlier.cpus.iter().position(|earlier| earlier == cpu);
     let shared: Vec<(u32, usize, usize)> = (later.cpus.iter().enumerate())
         .filter_map(|(after, cpu)| Some((*cpu, position(cpu)?, after)))
@@ -137,12 +137,12 @@ fn tables(
         let before = before.get(after.line.as_str());
         let count_before =
             |position: usize| before.and_then(|row| row.counts.get(position)).copied().unwrap_or(0);
-        let grown = |(_, early, late): &(u32, usize, usize)| {
+        let gain = |(_, early, late): &(u32, usize, usize)| {
             Some(wrapped(count_before(*early), *after.counts.get(*late)?, growth))
         };
         let machine_before = before.and_then(|row| row.machine).unwrap_or(0);
         CounterRow {
-            counts: shared.iter().filter_map(grown).collect(),
+            counts: shared.iter().filter_map(gain).collect(),
             machine: after.machine.map(|count| wrapped(machine_before, count, growth)),
             ..after.clone()
         }

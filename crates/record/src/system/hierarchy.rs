@@ -1,4 +1,4 @@
-//! The hierarchy of control groups that divides processor time: the paths of its groups, and of a task's group.
+//! The hierarchy of cgroups that divides CPU time: the paths of its groups, and of a task's group.
 
 use super::cpu_stat;
 use super::mounts::{Mount, mounts};
@@ -23,7 +23,7 @@ pub(crate) struct Hierarchy {
 /// A group, as a walk finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedGroup {
-    /// The number of its folder's inode, by which the kernel knows it.
+    /// The number of its directory's inode, by which the kernel knows it.
     pub(crate) number: u64,
     /// Its path, as `/proc/PID/cgroup` gives it.
     pub(crate) path: String,
@@ -57,7 +57,7 @@ impl Hierarchy {
         self.mount.version
     }
 
-    /// Whether its groups have their processor time in their own files.
+    /// Whether its groups have their CPU time in their own files.
     pub(crate) fn counts_time(&self) -> bool {
         self.mount.version == 2 || self.mount.has("cpuacct")
     }
@@ -112,7 +112,7 @@ impl Hierarchy {
         cpu_stat::parse(&text).throttling.filter(|throttling| throttling.periods > 0)
     }
 
-    /// The folder of a group as the machine sees it; nothing for one outside of what is mounted.
+    /// The directory of a group as the machine sees it; nothing for one outside of what is mounted.
     pub(crate) fn place(&self, path: &str) -> Option<String> {
         let below = path.strip_prefix(self.mount.root.trim_end_matches('/'))?;
         // Groups outside of the reader's own namespace have such paths.

@@ -1,4 +1,4 @@
-//! The hierarchies of control groups that are mounted.
+//! The hierarchies of cgroups that are mounted.
 
 use crate::files;
 use std::path::Path;

@@ -35,7 +35,7 @@ pub(super) fn judged(
         return None;
     }
     if name == "cpu" && pressure.full_ns == Some(0) {
-        // A processor that someone waits for is running something else: of the whole machine this is always zero.
+        // A CPU that someone waits for is running something else: of the whole machine this is always zero.
         pressure.full_ns = None;
     }
     for (half, time) in [("some", pressure.some_ns), ("full", pressure.full_ns)] {

@@ -1,4 +1,4 @@
-//! Fixture texts of each file, machines whose processors come and go, and this machine.
+//! Fixture texts of each file, machines whose CPUs come and go, and this machine.
 
 use super::*;
 use crate::clock::NS_PER_SECOND;

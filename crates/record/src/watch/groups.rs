@@ -1,4 +1,4 @@
-//! What control groups used since the last time, from their own files.
+//! What cgroups used since the last time, from their own files.
 
 use crate::system::{CgroupCounters, CgroupReading, Cgroups};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use swtch_trace::model::Unavailable;
 /// So many are looked at; each takes some 20 microseconds.
 const MOST: usize = 2_000;
 
-/// What a control group used, by its own files.
+/// What a cgroup used, by its own files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupUse {
     /// Its path below the hierarchy's root, such as `/system.slice/nginx.service`.

@@ -45,7 +45,7 @@ pub struct MachineDelta {
     /// What the programs know beyond the tables. `backwards` are counters of the kernel that fell, too; what such a one gained is not known and
     /// counts as nothing.
     pub counted: Counted,
-    /// What control groups used, by their own files, the one first that used most since it was made.
+    /// What cgroups used, by their own files, the one first that used most since it was made.
     pub groups: Vec<GroupUse>,
     /// The kernel's own counters.
     pub system: Difference,

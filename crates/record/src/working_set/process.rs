@@ -1,7 +1,7 @@
 //! The memory that a process touches, by the marks that the hardware leaves in its page tables.
 
 use crate::clock::{cpu_ns_of, monotonic_ns};
-use crate::sources::procfs::parse::{self, Stat};
+use crate::thread_files::{self, Stat};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 
@@ -34,7 +34,7 @@ pub(super) fn look(pid: u32, wait: impl FnOnce(), tracks_writes: bool) -> io::Re
     let began_ns = monotonic_ns();
     let mut marks = OpenOptions::new().write(true).open(format!("/proc/{pid}/clear_refs"))?;
     marks.write_all(b"1")?;
-    // Processors leave no mark for a page whose address they still know, and 1 does not make them forget; 4 does (fs/proc/task_mmu.c,
+    // CPUs leave no mark for a page whose address they still know, and 1 does not make them forget; 4 does (fs/proc/task_mmu.c,
     // v6.18: flush_tlb_mm only for soft-dirty).
     marks.write_all(b"4")?;
     let before_ns = cpu_ns_of(pid);
@@ -97,7 +97,8 @@ pub(super) struct ProcessStat {
 
 pub(super) fn stat(pid: u32) -> Option<ProcessStat> {
     let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let Stat { parent_pid, resident_pages, user_ticks: user, system_ticks: system, .. } = parse::stat(&text)?;
+    let Stat { parent_pid, resident_pages, user_ticks: user, system_ticks: system, .. } =
+        thread_files::stat(&text)?;
     Some(ProcessStat { parent_pid, resident_pages: resident_pages?, user, system })
 }
 

@@ -10,7 +10,7 @@ use super::{ReportError, SCRIPT, STYLE, text};
 /// A document and the name it goes by on the page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named<D> {
-    /// A label: the file's stem, the folder's name or the machine's.
+    /// A label: the file's stem, the directory's name or the machine's.
     pub name: String,
     /// The figures.
     pub document: D,

@@ -27,7 +27,7 @@ const MOST_UNAVAILABLE: usize = 100;
 /// How many series of a kind there may be.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Control groups that have series of their own.
+    /// Cgroups that have series of their own.
     pub cgroups: usize,
     /// Interrupt lines that have series of their own.
     pub irqs: usize,
@@ -42,21 +42,21 @@ impl Default for Limits {
 /// What happened in a time: a whole Trace, or what came since the last snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct Delta<'a> {
-    /// Totals, circumstances and tables. Where it has no control groups, the tasks are summed by theirs.
+    /// Totals, circumstances and tables. Where it has no cgroups, the tasks are summed by theirs.
     pub trace: TraceView<'a>,
     /// Direct cost of switches between threads, between processes, from or to idle, ns; where it is not known, it is taken from the
     /// middles of the classes.
     pub cost_ns_by_kind: Option<[u64; 3]>,
-    /// The part of the tasks' waits in which a quota stopped them, ns, by control group; where it is absent, causes of waits are unknown.
+    /// The part of the tasks' waits in which a quota stopped them, ns, by cgroup; where it is absent, causes of waits are unknown.
     pub quota_ns: Option<&'a BTreeMap<Option<String>, u64>>,
 }
 
-/// What a control group used between two looks, by its own files. Absent figures are unavailable.
+/// What a cgroup used between two looks, by its own files. Absent figures are unavailable.
 #[derive(Clone, Debug, Default)]
 pub struct GroupUse {
     /// Its path.
     pub path: String,
-    /// Processor time, ns.
+    /// CPU time, ns.
     pub cpu_ns: Option<u64>,
     /// Periods of its quota.
     pub periods: Option<u64>,
@@ -64,7 +64,7 @@ pub struct GroupUse {
     pub throttled_periods: Option<u64>,
     /// Time it was kept from running, ns.
     pub throttled_ns: Option<u64>,
-    /// Time in which some, and in which all of its tasks waited for a processor, ns.
+    /// Time in which some, and in which all of its tasks waited for a CPU, ns.
     pub pressure_ns: [Option<u64>; 2],
 }
 
@@ -88,7 +88,7 @@ pub struct Gauges {
     pub runnable: Option<u64>,
     /// Threads that wait for a disk.
     pub blocked: Option<u64>,
-    /// Threads that exist, by control group.
+    /// Threads that exist, by cgroup.
     pub group_threads: BTreeMap<String, u64>,
     /// Memory of this process.
     pub memory_bytes: Option<u64>,
@@ -151,7 +151,7 @@ impl Counters {
         self.sum(&KERNEL_FORKS, &[], kernel.forks);
     }
 
-    /// Adds what control groups used up to `now_ns`. The first that are named have series of their own.
+    /// Adds what cgroups used up to `now_ns`. The first that are named have series of their own.
     pub fn add_group_use(&mut self, groups: &[GroupUse], now_ns: u64) {
         for group in groups {
             let name = self.cgroup(&group.path, group.cpu_ns.unwrap_or(0), now_ns);
@@ -194,7 +194,7 @@ impl Counters {
         }
     }
 
-    /// Control groups that exist, though they may do nothing.
+    /// Cgroups that exist, though they may do nothing.
     pub fn note_groups<'a>(&mut self, paths: impl Iterator<Item = &'a String>, now_ns: u64) {
         for path in paths {
             self.cgroup(path, 0, now_ns);
@@ -228,7 +228,7 @@ impl Counters {
         exposition.text()
     }
 
-    /// The label under which what a control group did is counted.
+    /// The label under which what a cgroup did is counted.
     fn cgroup(&mut self, path: &str, weight: u64, now_ns: u64) -> String {
         let label = cgroup_label(path).filter(|path| self.cgroups.note(path, weight, now_ns));
         label.unwrap_or_else(|| OTHER.to_owned())
@@ -357,7 +357,7 @@ impl Counters {
     }
 
     fn add_interrupts(&mut self, rows: &[InterruptRow], now_ns: u64) {
-        // Where a line has rows of single processors, it has one of all besides.
+        // Where a line has rows of single CPUs, it has one of all besides.
         for row in rows.iter().filter(|row| row.cpu.is_none()) {
             let line = label(&row.line);
             match row.kind {

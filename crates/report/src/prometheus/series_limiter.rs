@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-/// The label of all that have none of their own. Control groups begin with a slash, and no interrupt is called so.
+/// The label of all that have none of their own. Cgroups begin with a slash, and no interrupt is called so.
 pub(super) const OTHER: &str = "other";
 /// How long a series stands still before it ends; also, how often it is looked who is busiest.
 pub(super) const STILL_NS: u64 = 300_000_000_000;

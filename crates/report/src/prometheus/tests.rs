@@ -111,7 +111,7 @@ fn labels_are_escaped_bounded_and_stay_apart() {
     assert_eq!(unique.len(), text.lines().filter(|line| !line.starts_with('#')).count(), "no series twice");
 }
 
-/// Control groups come and go over many hours, with more of them than may be shown. Whatever happens, no series falls, and what all series gain
+/// Cgroups come and go over many hours, with more of them than may be shown. Whatever happens, no series falls, and what all series gain
 /// in a step is what happened in it.
 #[test]
 fn no_sum_goes_back_and_nothing_is_counted_twice_while_groups_come_and_go() {

@@ -15,10 +15,10 @@ use swtch_units::{TextTable, format_ns};
 /// Tasks and pairs shown; the page and `--json` have all.
 const TASKS: usize = 8;
 const PAIRS: usize = 3;
-/// Control groups shown, and tasks when there are such: all of it is to stay on one screen.
+/// Cgroups shown, and tasks when there are such: all of it is to stay on one screen.
 const GROUPS: usize = 4;
 const TASKS_BESIDE_GROUPS: usize = 5;
-/// Columns of a control group's path.
+/// Columns of a cgroup's path.
 const PATH: usize = 36;
 
 /// The summary as lines of at most about 100 columns.
@@ -110,7 +110,7 @@ fn tasks(summary: &Summary<'_>, most: usize) -> String {
     table.under(&heading)
 }
 
-/// The control groups with most switches; nothing unless several have any.
+/// The cgroups with most switches; nothing unless several have any.
 fn groups(all: &[CgroupRow]) -> String {
     let switched: Vec<&CgroupRow> = all.iter().filter(|row| row.voluntary + row.involuntary > 0).collect();
     if switched.len() < 2 {

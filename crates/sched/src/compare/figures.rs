@@ -29,7 +29,7 @@ pub struct Comparison {
 pub struct Machine {
     /// The kernel's release.
     pub kernel: String,
-    /// Processors that could be used.
+    /// CPUs that could be used.
     pub cpus: usize,
     /// In a virtual machine: `kvm`, `emulation` or `counted-instructions`.
     pub vm: Option<String>,

@@ -11,7 +11,7 @@ use std::path::Path;
 use swtch_units::Observer;
 use swtch_vm::{Accelerator, Event, Spec, Stream, VmError};
 
-/// Where the guest keeps Traces, below the current folder.
+/// Where the guest keeps Traces, below the current directory.
 const TRACES: &str = "compared-traces";
 
 /// The guest to compare in.

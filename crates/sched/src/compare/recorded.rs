@@ -30,7 +30,7 @@ pub struct BillFigures {
     pub indirect_ns: Option<Range>,
     /// Mean direct cost of one switch, ns.
     pub switch_ns: Option<Range>,
-    /// Both costs as a share of the tasks' processor time.
+    /// Both costs as a share of the tasks' CPU time.
     pub share: Option<Range>,
     /// Whether the direct cost was measured at every switch.
     pub measured_in_place: bool,

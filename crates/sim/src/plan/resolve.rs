@@ -50,7 +50,7 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// The plan of `work`. `folder` is where the paths of `work` count from: empty, or with a slash at its end.
+    /// The plan of `work`. `directory` is where the paths of `work` count from: empty, or with a slash at its end.
     ///
     /// # Errors
     /// When something cannot be read, or what it says cannot be.
@@ -83,7 +83,7 @@ pub(crate) fn has_extension(name: &str, extension: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(before, end)| !before.is_empty() && end == extension)
 }
 
-/// The folder a file is in, with its slash.
+/// The directory a file is in, with its slash.
 fn folder_of(path: &str) -> &str {
     path.rfind('/').map_or("", |slash| &path[..=slash])
 }
@@ -99,7 +99,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// What a specification says; paths in it count from `folder`.
+    /// What a specification says; paths in it count from `directory`.
     fn specified(&self, spec: &Spec, folder: &str) -> Result<Plan, PlanError> {
         let beside =
             |path: &str| if path.starts_with('/') { path.to_owned() } else { format!("{folder}{path}") };

@@ -31,7 +31,7 @@ const HEADERS: [(&str, &str); 15] = [
 pub struct CompileOptions {
     /// The compiler; without it `$CC`, clang-19, clang, cc or gcc, the first that is there.
     pub compiler: Option<String>,
-    /// Folders in which included files are looked for too, besides the source's own.
+    /// Directories in which included files are looked for too, besides the source's own.
     pub include_folders: Vec<PathBuf>,
     /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,

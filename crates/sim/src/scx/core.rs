@@ -132,7 +132,7 @@ struct Process {
     memory: Box<u32>,
 }
 
-/// The only control group.
+/// The only cgroup.
 #[repr(C)]
 #[derive(Debug)]
 struct Cgroup {
@@ -435,7 +435,7 @@ impl Core {
         mask
     }
 
-    /// The control group that every task is in.
+    /// The cgroup that every task is in.
     pub(super) fn root_cgroup(&mut self) -> *mut std::ffi::c_void {
         std::ptr::from_mut(self.cgroup.as_mut()).cast()
     }

@@ -55,7 +55,7 @@ enum Store {
     Queue { values: VecDeque<Box<[u8]>>, last_first: bool },
     /// By task.
     Tasks(Vec<Option<Block>>),
-    /// Of the only control group.
+    /// Of the only cgroup.
     Cgroup(Option<Block>),
 }
 
@@ -215,7 +215,7 @@ impl Map {
         }
     }
 
-    /// A task's value, or the control group's; `create` makes one if there is none, and copies `first` into it.
+    /// A task's value, or the cgroup's; `create` makes one if there is none, and copies `first` into it.
     #[inline]
     pub(super) fn of_task(&mut self, task: usize, create: bool, first: Option<&[u8]>) -> *mut u8 {
         let place = match &mut self.store {

@@ -1,8 +1,8 @@
 //! Runs a sched_ext scheduler's source, compiled natively, as a policy of the simulator.
 //!
-//! The same `.bpf.c` that a kernel loads is compiled with this folder's own headers (`include/`): the kernel's functions are provided
+//! The same `.bpf.c` that a kernel loads is compiled with this directory's own headers (`include/`): the kernel's functions are provided
 //! by the simulated machine, with the rules of the sched_ext core of Linux 6.12 to 7.3 (kernel/sched/ext.c, ext_idle.c). What the core
-//! does and a simulation does not need is left out: control groups other than the root, core scheduling, CPU hotplug, sub-schedulers,
+//! does and a simulation does not need is left out: cgroups other than the root, core scheduling, CPU hotplug, sub-schedulers,
 //! and scheduling classes above. A function that is missing stops a source from compiling; none does nothing silently,
 //! but for `bpf_printk`, dumps and frequencies.
 //!

@@ -1,4 +1,4 @@
-//! Processors, SMT, caches, frequency, and what stands before them.
+//! CPUs, SMT, caches, frequency, and what stands before them.
 
 use swtch_units::{Bytes, CpuId, CpuList};
 

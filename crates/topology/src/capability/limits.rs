@@ -1,4 +1,4 @@
-//! Control groups, pinning and the real-time class.
+//! Cgroups, pinning and the real-time class.
 
 use swtch_units::Bytes;
 
@@ -47,7 +47,7 @@ pub(super) fn cpu_limit(host: &Host) -> Capability {
     Capability::limited(finding, costs).enabled_by(lift_quota(host, quota))
 }
 
-/// Two decimals at most: `0.1 processors`, `1 processor`.
+/// Two decimals at most: `0.1 CPUs`, `1 CPU`.
 fn processors(share: f64) -> String {
     let text = format!("{share:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

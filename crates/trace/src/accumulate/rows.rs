@@ -13,7 +13,7 @@ const TASK_HISTOGRAMS: usize = 100;
 
 impl Accumulator {
     /// Everything from the beginning to `now_ns` (CLOCK_MONOTONIC), as far as `history` reaches. Tasks that run then have run until then.
-    /// `group_name` names a control group of which events gave a number.
+    /// `group_name` names a cgroup of which events gave a number.
     ///
     /// ```
     /// use swtch_trace::accumulate::{Accumulator, CacheGroups, History};
@@ -32,7 +32,7 @@ impl Accumulator {
             cpus: self.cpu_rows(),
             wakes: self.wake_rows(),
             preemptions: self.preemption_rows(),
-            // Control groups are sums of tasks, which the recording makes when the tasks are all there; interrupts are not of events.
+            // Cgroups are sums of tasks, which the recording makes when the tasks are all there; interrupts are not of events.
             ..Tables::default()
         };
         match history {

@@ -14,7 +14,7 @@ pub struct Migrations {
     pub across: u64,
 }
 
-/// A control group, by what is known of it.
+/// A cgroup, by what is known of it.
 #[derive(Clone, Debug)]
 pub(super) enum CgroupName {
     Number(u64),

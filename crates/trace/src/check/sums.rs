@@ -110,7 +110,7 @@ fn intervals(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     }
 }
 
-/// A control group is the sum of its tasks.
+/// A cgroup is the sum of its tasks.
 fn cgroups(trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
     if trace.cgroups.is_empty() {
         return;

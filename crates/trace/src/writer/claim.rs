@@ -20,14 +20,14 @@ pub(super) struct TracePath {
     replaces: bool,
 }
 
-/// Puts a folder with only a header at `folder`. The new folder is made beside its place and renamed, so that what is there never
+/// Puts a directory with only a header at `directory`. The new directory is made beside its place and renamed, so that what is there never
 /// lacks a header; an older Trace is moved away just before and deleted just after.
 pub(super) fn claim(folder: &Path, header: &Header) -> Result<PathBuf, TraceError> {
     let (place, new) = beside(folder, header)?;
     place.take(new)
 }
 
-/// Makes a folder with only a header beside the place where a Trace is to be.
+/// Makes a directory with only a header beside the place where a Trace is to be.
 pub(super) fn beside(folder: &Path, header: &Header) -> Result<(TracePath, TempDir), TraceError> {
     let fail = |source| TraceError::Write { path: folder.to_owned(), source };
     let target = resolve(folder).map_err(fail)?;
@@ -44,7 +44,7 @@ pub(super) fn beside(folder: &Path, header: &Header) -> Result<(TracePath, TempD
             other => other,
         },
     )?;
-    // Temporary folders are private; a Trace is to be read by others too.
+    // Temporary directories are private; a Trace is to be read by others too.
     fs::set_permissions(new.path(), fs::Permissions::from_mode(0o755)).map_err(fail)?;
     Ok((place, new))
 }
@@ -90,7 +90,7 @@ impl TracePath {
         let aside = self.beside()?;
         fs::rename(&self.target, aside.path()).map_err(fail)?;
         fs::rename(new, &self.target).map_err(|error| {
-            // Back to its place, and out of the reach of the temporary folder's deletion, whether that succeeds or not.
+            // Back to its place, and out of the reach of the temporary directory's deletion, whether that succeeds or not.
             let aside = aside.keep();
             fail(fs::rename(&aside, &self.target).err().unwrap_or(error))
         })

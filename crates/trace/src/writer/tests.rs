@@ -206,7 +206,7 @@ fn what_is_no_trace_is_left_alone() {
 #[test]
 fn an_older_trace_survives_when_the_new_one_cannot_be_made() {
     let place = tempfile::tempdir().unwrap();
-    // A name so long that nothing can be made beside it: fails for root too, unlike a folder without write permission.
+    // A name so long that nothing can be made beside it: fails for root too, unlike a directory without write permission.
     let folder = place.path().join("n".repeat(253));
     let short = place.path().join("short");
     Writer::create(&short, &header()).unwrap().finish(&complete()).unwrap();
@@ -230,7 +230,7 @@ fn rows_that_cannot_be_written_are_kept_or_counted() {
     let folder = place.path().join("run.swtch");
     let mut writer = Writer::create(&folder, &header()).unwrap().with_segment_rows(10);
     writer.append_switches(&switches(0..13)).unwrap();
-    // A folder in the place of the second segment: the renaming fails as on a disk without inodes.
+    // A directory in the place of the second segment: the renaming fails as on a disk without inodes.
     let obstacle = folder.join("switches-000002.parquet");
     fs::create_dir(&obstacle).unwrap();
     assert!(matches!(writer.append_switches(&switches(13..25)), Err(TraceError::Write { .. })));

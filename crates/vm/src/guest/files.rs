@@ -17,7 +17,7 @@ pub(super) fn send(job: &GuestJob, channel: &Channel) {
     }
 }
 
-/// A file, or a folder with everything in it, in the order of names.
+/// A file, or a directory with everything in it, in the order of names.
 fn send_below(wish: usize, root: &Path, below: &Path, channel: &Channel) -> io::Result<()> {
     let place = if below.as_os_str().is_empty() { root.to_owned() } else { root.join(below) };
     let metadata = fs::metadata(&place)?;

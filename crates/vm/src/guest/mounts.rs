@@ -28,7 +28,7 @@ const LINKS: [(&str, &str); 4] = [
 pub(super) fn all() -> Vec<(String, io::Error)> {
     let mut missing = Vec::new();
     for (place, kind) in MOUNTS {
-        // Most folders exist; where one cannot be made, mounting says so.
+        // Most directories exist; where one cannot be made, mounting says so.
         let _ = fs::create_dir_all(place);
         if let Err(error) = mount(kind, place, kind, MountFlags::empty(), None) {
             missing.push((place.to_owned(), error.into()));

@@ -22,7 +22,7 @@ const MOST_TRIED: usize = 3;
 const KEYRINGS: [&str; 2] =
     ["/usr/share/keyrings/debian-archive-keyring.pgp", "/usr/share/keyrings/debian-archive-keyring.gpg"];
 
-/// Puts the newest kernel with sched_ext into a folder of its version in the cache.
+/// Puts the newest kernel with sched_ext into a directory of its version in the cache.
 pub(super) fn fetch(cache: &Path) -> Result<(), VmError> {
     fs::create_dir_all(cache).map_err(VmError::system(format!("making {}", cache.display())))?;
     let apt = Apt::new(cache)?;
@@ -31,7 +31,7 @@ pub(super) fn fetch(cache: &Path) -> Result<(), VmError> {
     let versions = versions(&String::from_utf8_lossy(&names.stdout));
     if versions.is_empty() {
         let why = last_line(&update).unwrap_or_else(|| "its package lists name none".to_owned());
-        return Err(VmError::NoKernel(why));
+        return Err(VmError::NoKernel { why });
     }
     for version in versions.iter().take(MOST_TRIED) {
         let config = apt.extract(&format!("{CONFIG_PREFIX}{version}"))?;
@@ -43,10 +43,10 @@ pub(super) fn fetch(cache: &Path) -> Result<(), VmError> {
         let Some(image) = found(&image, "vmlinuz") else { continue };
         return keep(cache, version, &image, &config);
     }
-    Err(VmError::NoKernel(format!("none of the newest {MOST_TRIED} has it built in")))
+    Err(VmError::NoKernel { why: format!("none of the newest {MOST_TRIED} has it built in") })
 }
 
-/// The folder appears whole or not at all.
+/// The directory appears whole or not at all.
 fn keep(cache: &Path, version: &str, image: &Path, config: &Path) -> Result<(), VmError> {
     let doing = || VmError::system(format!("keeping the kernel in {}", cache.display()));
     let folder = tempfile::tempdir_in(cache).map_err(doing())?;
@@ -79,7 +79,7 @@ fn versions(names: &str) -> Vec<String> {
     versions
 }
 
-/// apt in a folder of its own, which goes with it.
+/// apt in a directory of its own, which goes with it.
 struct Apt {
     folder: TempDir,
     options: Vec<OsString>,
@@ -119,7 +119,7 @@ impl Apt {
         output(&mut command, program)
     }
 
-    /// Downloads a package and unpacks it into a folder.
+    /// Downloads a package and unpacks it into a directory.
     fn extract(&self, package: &str) -> Result<PathBuf, VmError> {
         let downloaded = self.run("apt-get", &["download", "-qq", package])?;
         let archive =
@@ -129,8 +129,8 @@ impl Apt {
             // NAME_VERSION_ARCHITECTURE.deb
             path.extension().is_some_and(|ending| ending == "deb") && name.split('_').next() == Some(package)
         });
-        let no_kernel = |why: Option<String>| {
-            VmError::NoKernel(format!("{package}: {}", why.as_deref().unwrap_or("apt gave no reason")))
+        let no_kernel = |why: Option<String>| VmError::NoKernel {
+            why: format!("{package}: {}", why.unwrap_or_else(|| "apt gave no reason".to_owned())),
         };
         let archive = archive.ok_or_else(|| no_kernel(last_line(&downloaded)))?;
         let folder = self.folder.path().join(package);
@@ -144,7 +144,7 @@ impl Apt {
 fn output(command: &mut Command, program: &str) -> Result<Output, VmError> {
     let why =
         |error| format!("{program} cannot be run ({error}): only Debian's tools fetch Debian's packages");
-    command.stdin(Stdio::null()).output().map_err(|error| VmError::NoKernel(why(error)))
+    command.stdin(Stdio::null()).output().map_err(|error| VmError::NoKernel { why: why(error) })
 }
 
 /// The last thing a program complained about.
@@ -158,12 +158,12 @@ fn mirror() -> Result<String, VmError> {
     let mut command = Command::new("apt-get");
     command.args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]);
     let listed = output(&mut command, "apt-get")?;
-    let mirror = mirror_of(&String::from_utf8_lossy(&listed.stdout));
-    mirror
-        .ok_or_else(|| VmError::NoKernel("this system's apt names no mirror of Debian's archive".to_owned()))
+    mirror_of(&String::from_utf8_lossy(&listed.stdout)).ok_or_else(|| VmError::NoKernel {
+        why: "this system's apt names no mirror of Debian's archive".to_owned(),
+    })
 }
 
-/// The first repository whose folder is `debian`: the name that every mirror gives it.
+/// The first repository whose directory is `debian`: the name that every mirror gives it.
 fn mirror_of(listed: &str) -> Option<String> {
     let mut repositories = listed.lines().map(|line| line.trim().trim_end_matches('/'));
     repositories.find(|line| line.ends_with("/debian")).map(str::to_owned)

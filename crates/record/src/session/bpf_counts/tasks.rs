@@ -32,7 +32,7 @@ pub(super) struct CountedTask {
 pub(super) struct Changes {
     /// Waits of all tasks by class, since the watch began.
     pub(super) waits: ClassSums,
-    /// The part of the waits in which a quota stopped the tasks, ns, by the number of their control group; nothing of groups without any.
+    /// The part of the waits in which a quota stopped the tasks, ns, by the number of their cgroup; nothing of groups without any.
     pub(super) quota_ns: BTreeMap<u64, u64>,
     /// Readings in which a counter fell.
     pub(super) backwards: u64,
@@ -177,7 +177,7 @@ impl Changes {
     /// A wait is counted when it ends. One of a task that came to a CPU before began after that, while the task was watched.
     fn judge(&mut self, task: &TaskCounts, waited_ns: u64) {
         let watched_ns = task.last_ns.saturating_sub(task.first_ns);
-        // The clocks of processors that are not quite the same differ by less.
+        // The clocks of CPUs that are not quite the same differ by less.
         if waited_ns > watched_ns + watched_ns / 100 + 1_000_000_000 {
             self.too_long.get_or_insert_with(|| {
                 let tid = task.tid;

@@ -1,4 +1,4 @@
-//! What each control group came to: the sums of its tasks, and what its quota did.
+//! What each cgroup came to: the sums of its tasks, and what its quota did.
 
 use super::collector::Collector;
 use crate::system::Hierarchy;
@@ -16,10 +16,10 @@ const MOST: usize = 1000;
 /// The name of what is in no group that could be found out.
 const UNKNOWN: &str = "unknown control group";
 
-/// Why no task's control group is known.
+/// Why no task's cgroup is known.
 pub(crate) const NO_HIERARCHY: &str = "no hierarchy of control groups is mounted where swtch can see it";
 
-/// The control groups of a recording.
+/// The cgroups of a recording.
 #[derive(Debug)]
 pub(super) struct CgroupSums {
     hierarchy: Option<Hierarchy>,

@@ -7,7 +7,7 @@ use swtch_trace::accumulate::Tables;
 use swtch_trace::model::Header;
 use swtch_trace::tables::IntervalRow;
 
-/// The time between two readings at first, ns; some 100 us of processor time each.
+/// The time between two readings at first, ns; some 100 us of CPU time each.
 const EVERY_NS: u64 = 200_000_000;
 /// So many readings at most; then every other one goes, and the time between two doubles.
 const MOST: usize = 1024;

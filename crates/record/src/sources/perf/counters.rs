@@ -1,4 +1,4 @@
-//! Counters of single tasks: what a processor counts of instructions and cache misses, where it does.
+//! Counters of single tasks: what a CPU counts of instructions and cache misses, where it does.
 //!
 //! A counter of a task is inherited by all that the task makes. When one of these ends, its own value stands in a record (`inherit_stat`;
 //! kernel/events/core.c v6.18, `sync_child_event`) and is added to the value of the counter it came from. So what a counter has beyond these
@@ -237,7 +237,7 @@ fn mapped(holder: &PerfEvent, bytes: usize) -> io::Result<Ring> {
     }
 }
 
-/// The value, had the counter run all the time: there may be more counters than the processor has places for. Nothing when it never ran, as
+/// The value, had the counter run all the time: there may be more counters than the CPU has places for. Nothing when it never ran, as
 /// that of a task that went out of sight by becoming another user's program.
 fn scaled(value: u64, enabled_ns: u64, running_ns: u64) -> Option<u64> {
     match (enabled_ns, running_ns) {

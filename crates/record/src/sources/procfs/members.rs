@@ -1,9 +1,10 @@
 //! Who belongs to the target at this moment.
 
 use super::reading::Reader;
-use super::{ProcfsError, SampleTarget, parse};
+use super::{ProcfsError, SampleTarget};
 use crate::system::Cgroup;
 use crate::task_info;
+use crate::thread_files;
 use std::collections::HashSet;
 use std::fs;
 use std::io;
@@ -113,13 +114,13 @@ fn descend(
 
 /// The parent of a process. Asked of its main thread, as the file of the process adds up all threads.
 fn parent(reader: &mut Reader, pid: u32) -> Option<u32> {
-    Some(parse::stat(reader.other(&format!("{pid}/task/{pid}/stat")).ok()?)?.parent_pid)
+    Some(thread_files::stat(reader.other(&format!("{pid}/task/{pid}/stat")).ok()?)?.parent_pid)
 }
 
-/// The threads of a control group and of those below it.
+/// The threads of a cgroup and of those below it.
 fn threads_of(folder: &Path, file: &str, found: &mut Vec<u32>) -> io::Result<()> {
     let text = fs::read(folder.join(file))?;
-    let numbers = text.split(|byte| *byte == b'\n').filter_map(parse::number);
+    let numbers = text.split(|byte| *byte == b'\n').filter_map(thread_files::number);
     found.extend(numbers.filter_map(|number| u32::try_from(number).ok()));
     for entry in fs::read_dir(folder)?.flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

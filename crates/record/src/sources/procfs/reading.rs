@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
-/// Larger than any of the files; `status` of a machine with 8192 processors has 5 KiB.
+/// Larger than any of the files; `status` of a machine with 8192 CPUs has 5 KiB.
 const BUFFER_BYTES: usize = 16 << 10;
 /// An open file of procfs that was read holds a page of kernel memory.
 const MOST_KEPT: usize = 4096;
@@ -91,12 +91,12 @@ impl Reader {
         Ok(&self.buffer[..length])
     }
 
-    /// The entries of a folder below `/proc` whose names are numbers, appended to `numbers`.
+    /// The entries of a directory below `/proc` whose names are numbers, appended to `numbers`.
     pub(super) fn numbers(&mut self, folder: &str, numbers: &mut Vec<u32>) -> Result<(), Errno> {
         let open =
             openat(&self.proc, folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         for entry in rustix::fs::Dir::new(open)? {
-            let number = super::parse::number(entry?.file_name().to_bytes());
+            let number = crate::thread_files::number(entry?.file_name().to_bytes());
             numbers.extend(number.and_then(|number| u32::try_from(number).ok()));
         }
         Ok(())

@@ -3,9 +3,10 @@
 mod visiting;
 
 use super::collected::{Collected, SampledInterval, SampledThread};
+use super::counters::Counters;
 use super::members::{Listed, TargetMembers};
 use super::reading::Reader;
-use super::tracked::{Counters, Present, Tracked};
+use super::tracked::{Present, Tracked};
 use super::verdict::{Evidence, Verdict};
 use super::{ProcfsError, SampleTarget};
 use crate::clock;
@@ -18,13 +19,13 @@ use std::time::Duration;
 const SHORTEST_PERIOD_NS: u64 = 100_000_000;
 /// Beyond this a sampling would say nothing about time any more.
 const LONGEST_PERIOD_NS: u64 = 60_000_000_000;
-/// The sampling may take this part of one processor: one in a hundred.
+/// The sampling may take this part of one CPU: one in a hundred.
 const COST_SHARE: u64 = 100;
 
 /// What one sample saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sampled {
-    /// Whether anything of the target is still there: threads that have not ended, or a control group, even an empty one.
+    /// Whether anything of the target is still there: threads that have not ended, or a cgroup, even an empty one.
     pub alive: bool,
     /// Processes.
     pub processes: u64,
@@ -48,7 +49,7 @@ pub(crate) struct Sampler {
     begin_ticks: u64,
     forks_at_begin: Option<u64>,
     threads: HashMap<u32, Tracked>,
-    /// Threads that left the control group alive: should they return, they count from there.
+    /// Threads that left the cgroup alive: should they return, they count from there.
     left: HashSet<u32>,
     finished: Vec<SampledThread>,
     intervals: Vec<SampledInterval>,
@@ -73,7 +74,7 @@ struct SampleCounters {
 }
 
 impl Sampler {
-    /// Prepares the sampling of `target` under `root`: `/`, or a folder that holds a `proc`.
+    /// Prepares the sampling of `target` under `root`: `/`, or a directory that holds a `proc`.
     ///
     /// # Errors
     /// When there is no procfs or the target is not there.
@@ -144,7 +145,7 @@ impl Sampler {
         counters.sampled
     }
 
-    /// The time to let pass before the next sample: 100 ms, or so much that the sampling takes 1 % of a processor.
+    /// The time to let pass before the next sample: 100 ms, or so much that the sampling takes 1 % of a CPU.
     pub(crate) fn period(&self) -> Duration {
         Duration::from_nanos(period_for(self.smoothed_cost_ns))
     }

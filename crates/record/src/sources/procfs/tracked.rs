@@ -1,74 +1,12 @@
 //! One thread as the samples see it.
 
 use super::collected::SampledThread;
-use super::parse::{self, Schedstat};
+use super::counters::Counters;
 use super::reading::{File, OpenFiles, Reader};
 use crate::system::Hierarchy;
+use crate::thread_files::{self, Schedstat};
 use rustix::io::Errno;
 use swtch_trace::tables::TaskRow;
-
-/// The counters of a thread since its birth, or the difference or sum of such. Missing is what no file gives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counters {
-    pub(crate) voluntary: Option<u64>,
-    pub(crate) involuntary: Option<u64>,
-    pub(crate) migrations: Option<u64>,
-    pub(crate) run_ns: Option<u64>,
-    pub(crate) wait_ns: Option<u64>,
-    pub(crate) timeslices: Option<u64>,
-    pub(crate) user_ns: Option<u64>,
-    pub(crate) system_ns: Option<u64>,
-}
-
-impl Counters {
-    /// At the birth of a thread.
-    pub(super) const ZERO: Self = Self {
-        voluntary: Some(0),
-        involuntary: Some(0),
-        migrations: Some(0),
-        run_ns: Some(0),
-        wait_ns: Some(0),
-        timeslices: Some(0),
-        user_ns: Some(0),
-        system_ns: Some(0),
-    };
-
-    /// What was counted since `earlier`, of what both have.
-    pub(super) fn since(&self, earlier: &Self) -> Self {
-        self.combined(earlier, |later, earlier| Some(later?.saturating_sub(earlier?)))
-    }
-
-    /// The sum of what either has.
-    pub(super) fn plus(&self, other: &Self) -> Self {
-        self.combined(other, |one, other| match (one, other) {
-            (Some(one), Some(other)) => Some(one.saturating_add(other)),
-            (one, other) => one.or(other),
-        })
-    }
-
-    fn combined(&self, other: &Self, f: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
-        Self {
-            voluntary: f(self.voluntary, other.voluntary),
-            involuntary: f(self.involuntary, other.involuntary),
-            migrations: f(self.migrations, other.migrations),
-            run_ns: f(self.run_ns, other.run_ns),
-            wait_ns: f(self.wait_ns, other.wait_ns),
-            timeslices: f(self.timeslices, other.timeslices),
-            user_ns: f(self.user_ns, other.user_ns),
-            system_ns: f(self.system_ns, other.system_ns),
-        }
-    }
-
-    /// Time on a processor from either accounting.
-    pub(super) fn any_run_ns(&self) -> u64 {
-        self.run_ns.unwrap_or(0).max(self.ticked_ns().unwrap_or(0))
-    }
-
-    /// Time on a processor in ticks.
-    pub(super) fn ticked_ns(&self) -> Option<u64> {
-        Some(self.user_ns?.saturating_add(self.system_ns?))
-    }
-}
 
 /// Which of the files that not every kernel has are there, as the first attempt found: a later failure is of one thread that ended meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,9 +47,9 @@ pub(super) struct Tracked {
     pub(super) first_ns: u64,
     pub(super) last_ns: u64,
     pub(super) samples: u64,
-    /// The path of its control group, when it was last looked.
+    /// The path of its cgroup, when it was last looked.
     pub(super) group: Option<String>,
-    /// Its name is another than when its control group was last looked for: with exec, it may have moved.
+    /// Its name is another than when its cgroup was last looked for: with exec, it may have moved.
     pub(super) renamed: bool,
     comm: Vec<u8>,
     kernel_thread: bool,
@@ -132,7 +70,7 @@ impl Tracked {
 
     /// Reads its files as far as they can have changed; returns what it did since it was read last.
     ///
-    /// A thread gets a processor before it can do anything, and `schedstat` counts that. A thread that sleeps and whose
+    /// A thread gets a CPU before it can do anything, and `schedstat` counts that. A thread that sleeps and whose
     /// `schedstat` has not changed therefore has not run. It is read in full once more after the sample that first finds it
     /// so, since at that one it may still have been on its way to sleep.
     pub(super) fn read(
@@ -144,7 +82,7 @@ impl Tracked {
         let mut schedstat = None;
         if present.schedstat != Some(false) {
             let text = reader.thread(self.pid, self.tid, File::Schedstat, &mut self.files);
-            schedstat = text.ok().and_then(parse::schedstat);
+            schedstat = text.ok().and_then(thread_files::schedstat);
         }
         let same = schedstat.is_some() && schedstat == self.schedstat;
         if same && self.settled {
@@ -170,7 +108,7 @@ impl Tracked {
                 Errno::NOENT | Errno::SRCH => Unread::Gone,
                 _ => Unread::Refused,
             })?;
-        let stat = parse::stat(text).ok_or(Unread::Refused)?;
+        let stat = thread_files::stat(text).ok_or(Unread::Refused)?;
         if self.samples > 0 && stat.started_ticks != self.started_ticks {
             return Err(Unread::Gone);
         }
@@ -193,11 +131,11 @@ impl Tracked {
         let mut found = None;
         if present.sched != Some(false) {
             let text = reader.thread(self.pid, self.tid, File::Sched, &mut self.files);
-            found = text.ok().and_then(parse::sched);
+            found = text.ok().and_then(thread_files::sched);
         }
         if found.is_none() && present.status != Some(false) && present.sched != Some(true) {
             let Ok(text) = reader.thread(self.pid, self.tid, File::Status, &mut self.files) else { return };
-            found = parse::status(text);
+            found = thread_files::status(text);
             present.status.get_or_insert(found.is_some());
             present.sched.get_or_insert(false);
         } else if found.is_some() {
@@ -210,7 +148,7 @@ impl Tracked {
         }
     }
 
-    /// Looks in which control group it is, if that may have changed: every so often, when it has a new name, or when `now` it must be known.
+    /// Looks in which cgroup it is, if that may have changed: every so often, when it has a new name, or when `now` it must be known.
     pub(super) fn look_for_group(&mut self, reader: &mut Reader, hierarchy: &Hierarchy, now: bool) {
         let due = now || self.renamed || self.samples.is_power_of_two();
         // Of one that has ended, version 1 says nothing.

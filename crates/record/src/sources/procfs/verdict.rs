@@ -1,7 +1,9 @@
 //! Which figures can be believed, and what is missing.
 
-use super::tracked::{Counters, Present};
-use super::{SampleTarget, parse};
+use super::SampleTarget;
+use super::counters::Counters;
+use super::tracked::Present;
+use crate::thread_files;
 use crate::{files, task_info};
 use std::path::Path;
 use swtch_trace::fields;
@@ -161,7 +163,8 @@ impl Verdict {
 /// Whether this kernel counts switches: of the machine, and of the thread that asks where it shows them.
 fn kernel_counts(root: &Path) -> bool {
     let machine = crate::system::Snapshot::read(root, None, crate::system::Detail::Totals).context_switches;
-    let own =
-        files::text(root, "proc/thread-self/status").ok().and_then(|text| parse::status(text.as_bytes()));
+    let own = files::text(root, "proc/thread-self/status")
+        .ok()
+        .and_then(|text| thread_files::status(text.as_bytes()));
     machine.is_some() && own.is_none_or(|own| own.voluntary + own.involuntary > 0)
 }

@@ -64,7 +64,7 @@ fn of_response(response: &Response) -> String {
     sentences.join(" ")
 }
 
-/// How it was stopped, as it saw itself, and what the control group says.
+/// How it was stopped, as it saw itself, and what the cgroup says.
 fn quota(response: &Response) -> Option<String> {
     let seen = response.inferred()?;
     let Some((quota, period)) = seen.quota_ns.zip(seen.period_ns) else {

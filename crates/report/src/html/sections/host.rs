@@ -21,13 +21,13 @@ fn yes_no(value: Option<bool>) -> String {
     said(value.map(|value| if value { "yes" } else { "no" }.to_owned()))
 }
 
-/// The machine in a few words: processor, how many, kernel.
+/// The machine in a few words: CPU, how many, kernel.
 pub(in crate::html) fn words(host: &Host) -> Vec<String> {
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
     words_of(host.cpu_model.as_deref().unwrap_or(&host.architecture), online, &host.kernel.release)
 }
 
-/// As [`words`], of a machine that is less known; no processors are no figure.
+/// As [`words`], of a machine that is less known; no CPUs are no figure.
 pub(in crate::html) fn words_of(processor: &str, online: usize, release: &str) -> Vec<String> {
     let mut words = vec![processor.to_owned()];
     if online > 0 {

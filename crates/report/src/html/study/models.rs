@@ -1,4 +1,4 @@
-//! Switches and processor use by model, a section for each figure of the study that is followed.
+//! Switches and CPU use by model, a section for each figure of the study that is followed.
 
 use swtch_study::model::{Run, StudyWorkload};
 

@@ -1,4 +1,4 @@
-//! Control groups, and what the tasks of each did.
+//! Cgroups, and what the tasks of each did.
 
 use std::cmp::Reverse;
 
@@ -7,7 +7,7 @@ use swtch_trace::tables::{CgroupRow, Merge};
 use super::Traces;
 use crate::html::prelude::*;
 
-/// Control groups in a table; the rest is summed below it.
+/// Cgroups in a table; the rest is summed below it.
 const MOST: usize = 200;
 
 /// The section; nothing where every task is in the same group.

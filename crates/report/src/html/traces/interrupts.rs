@@ -57,7 +57,7 @@ pub(super) fn section(subjects: Traces<'_>) -> Section {
         .put(subjects.lacking("time in interrupts", &[fields::INTERRUPTS_NS], timed))
 }
 
-/// The sums over processors by line. Rows of single processors count where there is no row for all.
+/// The sums over CPUs by line. Rows of single CPUs count where there is no row for all.
 fn of_trace(trace: &Trace) -> BTreeMap<String, CountAndTime> {
     let mut sums: BTreeMap<String, CountAndTime> = BTreeMap::new();
     let mut single: BTreeMap<String, CountAndTime> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Rates, processor time and tasks over time.
+//! Rates, CPU time and tasks over time.
 
 use swtch_trace::fields;
 use swtch_trace::model::Scope;

@@ -1,4 +1,4 @@
-//! What the processors did: a bar for all, and one for each.
+//! What the CPUs did: a bar for all, and one for each.
 
 use swtch_trace::fields;
 use swtch_trace::model::{CpuTime, Field};
@@ -7,13 +7,13 @@ use swtch_trace::tables::CpuRow;
 use super::{PricedTrace, Traces};
 use crate::html::prelude::*;
 
-/// Processors of a Trace that get a bar; the table has all.
+/// CPUs of a Trace that get a bar; the table has all.
 const MOST_BARS: usize = 32;
 
 /// What the section shows.
 const CPU_TIME: [Field; 3] = [fields::CPU, fields::CPUS, fields::TOTALS_CPU_NS];
 
-/// A use of a processor's time.
+/// A use of a CPU's time.
 struct Use {
     name: &'static str,
     meaning: &'static str,
@@ -38,7 +38,7 @@ const USES: [Use; 7] = uses! {
     "idle" "nothing to do" "idle" |time| time.idle, |row| Some(row.idle_ns);
 };
 
-/// A processor, or all of them.
+/// A CPU, or all of them.
 struct Times {
     label: String,
     ns: [Option<u64>; USES.len()],

@@ -1,4 +1,4 @@
-//! Time in which tasks could not go on: pressure, and the quota of a control group.
+//! Time in which tasks could not go on: pressure, and the quota of a cgroup.
 
 use swtch_trace::fields;
 use swtch_trace::model::Field;

@@ -28,7 +28,7 @@ impl TableLine {
 pub(super) enum Content {
     /// A figure of a row, and its words.
     Row(fn(&TopRow) -> Option<f64>, fn(Option<f64>) -> String),
-    /// A figure of a processor, and its words.
+    /// A figure of a CPU, and its words.
     Cpu(fn(&CpuRates) -> Option<f64>, fn(Option<f64>) -> String),
     /// A figure of either, and its words.
     Both(fn(&TopRow) -> Option<f64>, fn(&CpuRates) -> Option<f64>, fn(Option<f64>) -> String),

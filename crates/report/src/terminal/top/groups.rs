@@ -1,4 +1,4 @@
-//! Tasks together: processes and control groups.
+//! Tasks together: processes and cgroups.
 
 use super::rates::{TaskPair, TopRow};
 use super::window::Window;
@@ -12,9 +12,9 @@ pub enum Grouping {
     Tasks,
     /// A process: its threads together.
     Processes,
-    /// A processor.
+    /// A CPU.
     Cpus,
-    /// A control group: its tasks together, without those of groups below it.
+    /// A cgroup: its tasks together, without those of groups below it.
     Cgroups,
 }
 
@@ -33,7 +33,7 @@ impl Window {
         .collect()
     }
 
-    /// Control groups: the sums of their tasks. Tasks whose group is not known are together under `?`.
+    /// Cgroups: the sums of their tasks. Tasks whose group is not known are together under `?`.
     pub fn cgroups(&self) -> Vec<TopRow> {
         let path = |row: &TopRow| Some(row.cgroup.clone().unwrap_or_else(|| "?".to_owned()));
         grouped(&self.tasks, path, |path, _| Some(path.clone()))

@@ -128,13 +128,13 @@ fn block(share: f64) -> char {
     BLOCKS[((share * 8.0) as usize).min(7)]
 }
 
-/// Share of a processor's time that is not idle.
+/// Share of a CPU's time that is not idle.
 fn busy(cpu: &CpuRates) -> Option<f64> {
     let shares = &cpu.shares;
     shares.user.map(|_| 1.0 - shares.idle.unwrap_or(0.0) - shares.iowait.unwrap_or(0.0))
 }
 
-/// A bar for each processor, or a block for each where bars do not fit in so many lines.
+/// A bar for each CPU, or a block for each where bars do not fit in so many lines.
 pub(super) fn processors(cpus: &[CpuRates], width: usize, lines: usize) -> Vec<Pieces> {
     const LEAST: usize = 26;
     if cpus.is_empty() || lines == 0 {
@@ -190,7 +190,7 @@ fn bar(cpu: &CpuRates, width: usize) -> Pieces {
     pieces
 }
 
-/// A block for each processor; of more than fit, a block for the busiest of some neighbours.
+/// A block for each CPU; of more than fit, a block for the busiest of some neighbours.
 fn strips(cpus: &[CpuRates], width: usize, lines: usize) -> Vec<Pieces> {
     let per_line = width.saturating_sub(10).max(1);
     let together = cpus.len().div_ceil(per_line * lines);

@@ -5,7 +5,7 @@ use super::window::Window;
 use serde_json::{Value, json};
 
 /// A window as `swtch top --json` prints it, one object. What the source does not see is `null` and has its reason in `unavailable`. Tasks that
-/// did nothing are left out; rates are a second, shares of one processor unless they say otherwise.
+/// did nothing are left out; rates are a second, shares of one CPU unless they say otherwise.
 pub fn json(window: &Window) -> Value {
     let active = |rows: Vec<TopRow>| rows.into_iter().filter(TopRow::is_active).collect::<Vec<_>>();
     json!({

@@ -1,4 +1,4 @@
-//! What a task, a process or a control group did in a window, a second.
+//! What a task, a process or a cgroup did in a window, a second.
 
 use serde::Serialize;
 use swtch_cost::Range;
@@ -10,11 +10,11 @@ pub struct Rates {
     pub voluntary_per_s: f64,
     /// Involuntary switches a second.
     pub involuntary_per_s: f64,
-    /// Direct cost of its switches as a share of one processor.
+    /// Direct cost of its switches as a share of one CPU.
     pub cost_share: Option<Range>,
     /// Direct cost of one of its switches, ns.
     pub cost_ns: Option<Range>,
-    /// Share of one processor that it ran on.
+    /// Share of one CPU that it ran on.
     pub cpu_share: f64,
     /// Time in run queues as a share of the time: 1 is one task that waits all the time.
     pub wait_share: Option<f64>,
@@ -28,7 +28,7 @@ pub struct Rates {
     pub wait_max_ns: Option<u64>,
     /// Wake-ups a second.
     pub wakeups_per_s: Option<f64>,
-    /// Moves to another processor a second.
+    /// Moves to another CPU a second.
     pub migrations_per_s: Option<f64>,
 }
 
@@ -73,16 +73,16 @@ pub struct TaskPair {
     pub wait_share: Option<f64>,
 }
 
-/// A line of the table: a task, a process, or a control group.
+/// A line of the table: a task, a process, or a cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TopRow {
-    /// The task; of a process and a control group none.
+    /// The task; of a process and a cgroup none.
     pub tid: Option<u32>,
-    /// The process; of a control group none.
+    /// The process; of a cgroup none.
     pub pid: Option<u32>,
-    /// Its name: of a process that of its first thread, of a control group its path.
+    /// Its name: of a process that of its first thread, of a cgroup its path.
     pub name: String,
-    /// Path of its control group.
+    /// Path of its cgroup.
     pub cgroup: Option<String>,
     /// It is a thread of the kernel, or has nothing else.
     pub kernel_thread: bool,

@@ -20,7 +20,7 @@ pub struct Settings {
     pub interval: Duration,
     /// What to sort by; by cost where that is known when absent.
     pub sort: Option<TopColumn>,
-    /// Shows only what has this in its name, its number or its control group.
+    /// Shows only what has this in its name, its number or its cgroup.
     pub filter: String,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Front {
 #[derive(Clone, Debug)]
 pub struct State {
     pub(super) grouping: Grouping,
-    /// Of tasks and what is made of them, and of processors.
+    /// Of tasks and what is made of them, and of CPUs.
     sorts: [Option<TopColumn>; 2],
     pub(super) reverse: bool,
     pub(super) filter: String,
@@ -268,7 +268,7 @@ impl State {
     }
 }
 
-/// Whether a row has the text, in small letters, in its name, its control group, or at the beginning of its number.
+/// Whether a row has the text, in small letters, in its name, its cgroup, or at the beginning of its number.
 fn matches(row: &TopRow, wish: &str) -> bool {
     let begins = |number: Option<u32>| number.is_some_and(|number| number.to_string().starts_with(wish));
     wish.is_empty()

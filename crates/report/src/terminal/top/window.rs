@@ -42,7 +42,7 @@ pub struct Window {
     pub totals: Totals,
     /// Tasks that are there, and those that ended in the window.
     pub tasks: Vec<TopRow>,
-    /// Processors that are on.
+    /// CPUs that are on.
     pub cpus: Vec<CpuRates>,
     /// What the source does not see, and why.
     pub unavailable: Vec<Unavailable>,
@@ -59,15 +59,15 @@ pub struct Totals {
     pub idle_per_s: Option<f64>,
     /// Wake-ups.
     pub wakeups_per_s: Option<f64>,
-    /// Moves between processors.
+    /// Moves between CPUs.
     pub migrations_per_s: Option<f64>,
     /// Processes created.
     pub forks_per_s: Option<f64>,
-    /// Direct cost of the switches as a share of all processors' time.
+    /// Direct cost of the switches as a share of all CPUs' time.
     pub cost_share: Option<Range>,
     /// Direct cost of one switch, ns.
     pub cost_ns: Option<Range>,
-    /// Shares of all processors' time.
+    /// Shares of all CPUs' time.
     pub cpu: CpuShares,
     /// Tasks that are there.
     pub tasks: u64,
@@ -79,11 +79,11 @@ pub struct Totals {
     pub lost_ever: u64,
     /// Time in which somebody waited for a resource, as a share of the time.
     pub pressure: Vec<(String, f64)>,
-    /// What looking takes, as a share of one processor; programs in the kernel not included.
+    /// What looking takes, as a share of one CPU; programs in the kernel not included.
     pub own_cpu_share: Option<f64>,
 }
 
-/// Shares of processor time by use; they add up to 1.
+/// Shares of CPU time by use; they add up to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuShares {
     /// In programs.
@@ -102,7 +102,7 @@ pub struct CpuShares {
     pub idle: Option<f64>,
 }
 
-/// A processor.
+/// A CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuRates {
     /// The kernel's number.
@@ -120,7 +120,7 @@ pub struct CpuRates {
 impl Window {
     /// What happened from `earlier` to `later`; where the cost was not measured in place, with the prices of `model`.
     ///
-    /// No rate is ever negative: a task or processor that is new counts from nothing, one that is gone not at all, and a number that was given
+    /// No rate is ever negative: a task or CPU that is new counts from nothing, one that is gone not at all, and a number that was given
     /// again is another task.
     pub fn between(earlier: &Snapshot, later: &Snapshot, model: Option<&CostModel>) -> Self {
         let length_ns = later.at_ns.saturating_sub(earlier.at_ns).max(1);
@@ -329,7 +329,7 @@ fn unchanged<R: Merge>(row: &R) -> R {
 }
 
 fn cpu_times(row: &CpuRow) -> [Option<u64>; 7] {
-    // Without user time the system says nothing about this processor, and idle time is no figure either.
+    // Without user time the system says nothing about this CPU, and idle time is no figure either.
     let idle_ns = row.user_ns.map(|_| row.idle_ns);
     [row.user_ns, row.system_ns, row.irq_ns, row.softirq_ns, row.steal_ns, row.iowait_ns, idle_ns]
 }

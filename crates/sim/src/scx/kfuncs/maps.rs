@@ -142,7 +142,7 @@ pub(super) unsafe extern "C" fn storage_get(
     map.of_task(task as usize, flags & 1 != 0, first)
 }
 
-/// There is one control group.
+/// There is one cgroup.
 pub(super) unsafe extern "C" fn cgroup_storage_get(
     variable: *mut c_void,
     cgroup: *const c_void,

@@ -1,9 +1,11 @@
 //! Goes to the threads of one sample.
 
 use super::{SampleCounters, Sampler};
+use crate::sources::procfs::SampleTarget;
+use crate::sources::procfs::counters::Counters;
 use crate::sources::procfs::members::TargetMembers;
-use crate::sources::procfs::tracked::{Counters, Tracked, Unread};
-use crate::sources::procfs::{SampleTarget, parse};
+use crate::sources::procfs::tracked::{Tracked, Unread};
+use crate::thread_files;
 
 impl Sampler {
     /// All threads of a process.
@@ -29,7 +31,7 @@ impl Sampler {
         let known = self.threads.get(&tid).map(|thread| thread.pid);
         let pid = known.or_else(|| {
             let text = self.reader.other(&format!("{tid}/status")).ok()?;
-            u32::try_from(parse::status_number(text, b"Tgid")?).ok()
+            u32::try_from(thread_files::status_number(text, b"Tgid")?).ok()
         });
         if let Some(pid) = pid {
             self.visit(pid, tid, counters);
@@ -100,7 +102,7 @@ impl Sampler {
             .map(|thread| (thread.pid, thread.tid))
             .collect();
         for (pid, tid) in unseen {
-            // A list can miss one; and one that left the control group, or ended a moment ago, can be read a last time.
+            // A list can miss one; and one that left the cgroup, or ended a moment ago, can be read a last time.
             self.visit(pid, tid, counters);
             let Some(thread) = self.threads.get(&tid) else { continue };
             let readable = thread.seen == sample;

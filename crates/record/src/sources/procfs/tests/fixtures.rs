@@ -1,4 +1,4 @@
-//! A `proc` of files in a temporary folder.
+//! A `proc` of files in a temporary directory.
 
 use super::super::{SampleTarget, Sampler};
 use std::fs;
@@ -60,7 +60,7 @@ impl FakeMachine {
         self.root.path()
     }
 
-    /// Writes a file, and the folders above it.
+    /// Writes a file, and the directories above it.
     pub(super) fn write(&self, path: &str, text: &str) {
         let path = self.root.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

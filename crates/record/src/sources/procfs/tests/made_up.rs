@@ -203,7 +203,7 @@ fn a_sandbox_may_count_voluntary_switches_only() {
     );
 }
 
-/// A thread that has a processor to itself is never switched: on a kernel that counts, that zero is true.
+/// A thread that has a CPU to itself is never switched: on a kernel that counts, that zero is true.
 #[test]
 fn a_zero_of_a_kernel_that_counts_is_a_zero() {
     let machine = FakeMachine::new();

@@ -110,7 +110,7 @@ fn processors_that_come_and_go_make_no_figures_up() {
     let found: Vec<_> =
         window.cpus.iter().map(|cpu| (cpu.cpu, cpu.switches_per_s, cpu.shares.user)).collect();
     assert_eq!(found, [(0, Some(500.0), Some(0.5)), (2, Some(50.0), None)]);
-    // A processor that the system says nothing about has no idle time either.
+    // A CPU that the system says nothing about has no idle time either.
     after.tables.cpus[0].user_ns = None;
     assert_eq!(Window::between(&before, &after, None).cpus[0].shares.idle, None);
 }

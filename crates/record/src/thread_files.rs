@@ -4,14 +4,14 @@
 /// What is used of `/proc/PID/task/TID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat<'a> {
-    pub(super) comm: &'a [u8],
-    pub(super) state: u8,
+    pub(crate) comm: &'a [u8],
+    pub(crate) state: u8,
     pub(crate) parent_pid: u32,
-    pub(super) flags: u64,
+    pub(crate) flags: u64,
     pub(crate) user_ticks: u64,
     pub(crate) system_ticks: u64,
-    pub(super) threads: u64,
-    pub(super) started_ticks: u64,
+    pub(crate) threads: u64,
+    pub(crate) started_ticks: u64,
     /// Of the whole process; missing where a sandbox ends the line early.
     pub(crate) resident_pages: Option<u64>,
 }
@@ -60,13 +60,13 @@ pub(crate) fn stat(text: &[u8]) -> Option<Stat<'_>> {
 
 /// What is used of `/proc/PID/task/TID/schedstat`: `RUN_NS WAIT_NS TIMESLICES`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Schedstat {
-    pub(super) run_ns: u64,
-    pub(super) wait_ns: u64,
-    pub(super) timeslices: u64,
+pub(crate) struct Schedstat {
+    pub(crate) run_ns: u64,
+    pub(crate) wait_ns: u64,
+    pub(crate) timeslices: u64,
 }
 
-pub(super) fn schedstat(text: &[u8]) -> Option<Schedstat> {
+pub(crate) fn schedstat(text: &[u8]) -> Option<Schedstat> {
     let mut numbers = fields(text).map(number);
     let mut next = || numbers.next().flatten();
     Some(Schedstat { run_ns: next()?, wait_ns: next()?, timeslices: next()? })
@@ -74,14 +74,14 @@ pub(super) fn schedstat(text: &[u8]) -> Option<Schedstat> {
 
 /// Switches, and migrations where the file has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Switches {
-    pub(super) voluntary: u64,
-    pub(super) involuntary: u64,
-    pub(super) migrations: Option<u64>,
+pub(crate) struct Switches {
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+    pub(crate) migrations: Option<u64>,
 }
 
 /// `/proc/PID/task/TID/sched`: `se.nr_migrations   :    12` a line.
-pub(super) fn sched(text: &[u8]) -> Option<Switches> {
+pub(crate) fn sched(text: &[u8]) -> Option<Switches> {
     let (mut voluntary, mut involuntary, mut migrations) = (None, None, None);
     for (name, value) in text.split(|byte| *byte == b'\n').filter_map(|line| split_at_colon(line)) {
         match name {
@@ -95,7 +95,7 @@ pub(super) fn sched(text: &[u8]) -> Option<Switches> {
 }
 
 /// `/proc/PID/task/TID/status`: `voluntary_ctxt_switches: 12` a line, last of all.
-pub(super) fn status(text: &[u8]) -> Option<Switches> {
+pub(crate) fn status(text: &[u8]) -> Option<Switches> {
     Some(Switches {
         voluntary: status_number(text, b"voluntary_ctxt_switches")?,
         involuntary: status_number(text, b"nonvoluntary_ctxt_switches")?,
@@ -104,7 +104,7 @@ pub(super) fn status(text: &[u8]) -> Option<Switches> {
 }
 
 /// A number of `status`, by its name.
-pub(super) fn status_number(text: &[u8], name: &[u8]) -> Option<u64> {
+pub(crate) fn status_number(text: &[u8], name: &[u8]) -> Option<u64> {
     let mut lines = text.split(|byte| *byte == b'\n').rev().filter_map(|line| split_at_colon(line));
     lines.find(|(found, _)| *found == name).and_then(|(_, value)| number(value))
 }
@@ -119,7 +119,7 @@ fn fields(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// A decimal number, blanks around it allowed; nothing when it is too large or no number.
-pub(super) fn number(text: &[u8]) -> Option<u64> {
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
     let digits = text.trim_ascii();
     if digits.is_empty() {
         return None;
