@@ -216,8 +216,8 @@ fn wrong(column: &str, why: &str) -> ParquetError {
     ParquetError::General(format!("column {column}: {why}"))
 }
 
-/// Names a format, the table and its columns in one line. It stands in every file, so that a file of another table or version is told
-/// from a damaged one without trusting the file's own schema.
+/// Names a format, the table and its columns in one line. Every file holds this line. It distinguishes a file of another table or version
+/// from a damaged file, without trusting the file's own schema.
 pub fn signature<R: Columns>(format: &str, columns: &[Box<dyn Column<R>>]) -> String {
     let columns = columns.iter().map(|column| {
         let About { name, kind, optional, .. } = column.about();
@@ -246,7 +246,7 @@ pub fn reference<R: Columns>() -> String {
 ///
 /// ```
 /// swtch_columns::table! {
-///     /// Who woke whom.
+///     /// Wake-ups by pair of tasks.
 ///     #[derive(Eq)]
 ///     pub struct WakeRow in "wakes" of ["example/1"];
 ///     {

@@ -19,7 +19,7 @@ pub struct Options {
     pub source: Option<SourceKind>,
     /// Whether to keep every event or only to count; by the length of the recording when absent.
     pub mode: Option<Mode>,
-    /// For how long BPF keeps single events before it only counts; for as long as it lasts when absent.
+    /// How long BPF keeps single events before it only counts; the whole recording when absent.
     pub events_for: Option<Duration>,
     /// Memory for events that have not been read yet, over all CPUs, in bytes; chosen by the number of CPUs when absent.
     pub buffer_bytes: Option<u64>,
@@ -30,7 +30,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What is done when nothing else is asked for.
+    /// The options when nothing else is asked for.
     pub fn new(target: Target, folder: PathBuf) -> Self {
         Self { target, folder, ..Self::default() }
     }
@@ -110,11 +110,11 @@ impl TargetTasks {
     }
 }
 
-/// What is done with what is seen.
+/// The use of the events that are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Keep it: every switch and wake-up.
+    /// Keep them: every switch and wake-up.
     Events,
-    /// Count it: BPF in the kernel, perf events as they are read.
+    /// Count them: BPF counts in the kernel; perf events are counted as they are read.
     Counts,
 }

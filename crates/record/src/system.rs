@@ -76,8 +76,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads the counters under `root` (`/` for this machine), and those of `cgroup`. What cannot be read is missing with its
-    /// reason; nothing is an error.
+    /// Reads the counters under `root` (`/` for this machine), and those of `cgroup`. A counter that cannot be read is missing, with its reason;
+    /// nothing is an error.
     pub fn read(root: &Path, cgroup: Option<&Cgroup>, detail: Detail) -> Self {
         // All files first, so that they are of nearly one moment; parsing comes after.
         let monotonic_ns = clock::monotonic_ns();

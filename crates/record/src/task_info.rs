@@ -77,7 +77,8 @@ pub(crate) fn in_first_pid_namespace(root: &Path) -> Option<bool> {
     Some(space.as_os_str() == FIRST)
 }
 
-/// Adds to `members`, processes, those that descend from them, of all processes and their parents. What is left are strangers.
+/// Moves the descendants of `members` from `strangers` to `members`. Both hold processes, `strangers` with their parents. Processes that do not
+/// descend from `members` stay in `strangers`.
 pub(crate) fn adopt(members: &mut HashSet<u32>, strangers: &mut Vec<(u32, u32)>) {
     // A child may have a smaller number than its parent, since numbers begin again: until nothing more is found.
     loop {

@@ -24,7 +24,7 @@ use swtch_trace::tables::TaskRow;
 
 /// Processes looked at: those that run most.
 const MOST_PROCESSES: usize = 20;
-/// Of the time that a process runs, this part may be disturbed: one in so many; the same of a CPU's goes into looking who is there.
+/// A process may be disturbed for one part in this many of the time that it runs. Listing the processes takes the same part of a CPU's time.
 const COST_SHARE: u64 = 100;
 /// What a look takes about: for itself, and for each page that is there, ns.
 const LOOK_NS: u64 = 100_000;
@@ -191,7 +191,7 @@ impl Looker {
         }
     }
 
-    /// Looks who is there, and who runs most.
+    /// Lists the processes that exist, and finds those that run most.
     fn list(&mut self) {
         let began_ns = monotonic_ns();
         let pids = members(&self.processes);

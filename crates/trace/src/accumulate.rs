@@ -58,7 +58,7 @@ impl CacheGroups {
     }
 }
 
-/// What is kept of what is over.
+/// How much of the past is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
     /// Everything, for a recording.
@@ -68,7 +68,7 @@ pub enum History {
     Recent,
 }
 
-/// What is known of a task that was there before the recording began.
+/// The facts that are known of a task that existed before the recording began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskInfo {
     /// The task.
@@ -236,7 +236,7 @@ impl Accumulator {
         self.exists(known.tid, known.pid, self.start_ns);
     }
 
-    /// The tasks that have come up and that nobody has named.
+    /// The tasks that have come up and have not been named.
     pub fn nameless(&self) -> Vec<u32> {
         self.tasks.iter().filter(|(_, task)| task.pid.is_none()).map(|(tid, _)| *tid).collect()
     }
@@ -246,7 +246,7 @@ impl Accumulator {
         self.tasks.keys().copied().filter(|tid| self.counts(*tid)).collect()
     }
 
-    /// Says in which cgroup a task is now: no event tells of a move.
+    /// Sets the cgroup that a task is in now, because no event reports a move.
     pub fn regroup(&mut self, tid: u32, path: String) {
         if let Some(task) = self.tasks.get_mut(&tid) {
             task.group = Some(CgroupName::Path(path));
@@ -350,7 +350,7 @@ impl Accumulator {
         if switch.prev_tid != 0 {
             self.cost(switch, switch.prev_tid);
         }
-        // Switches between others are there only to say who was before a task that waits.
+        // Switches between other tasks only show which task ran before a task that waits.
         if self.counts(switch.prev_tid) || self.counts(switch.next_tid) {
             let row = &mut self.cpus[index].row;
             row.switches += u64::from(switch.prev_tid != 0);
@@ -380,7 +380,8 @@ impl Accumulator {
         }
     }
 
-    /// Another task leaves than the one that came last: that one left without an event, and nobody knows when. It does not run on until the end.
+    /// Handles a switch whose leaving task is not the one that came last. The one that came last left without an event, at an unknown time. Its
+    /// running time must not go on until the end.
     fn leaves_unseen(&mut self, switch: &Switch) {
         let current_tid = self.cpus[switch.cpu as usize].current_tid;
         if current_tid == switch.prev_tid {
@@ -438,7 +439,8 @@ impl Accumulator {
         ran_ns
     }
 
-    /// The half of a switch that concerns the task that comes, at `at_ns`; how long it waited and who woke it, where that is known.
+    /// The half of a switch that concerns the task that comes, at `at_ns`. Returns how long the task waited and which task woke it, where that is
+    /// known.
     fn comes(&mut self, switch: &Switch, at_ns: u64) -> (Option<u64>, Option<u32>) {
         let tid = switch.next_tid;
         self.cpus[switch.cpu as usize].current_tid = tid;
@@ -540,7 +542,7 @@ impl Accumulator {
         let is_process = life.tid == life.pid;
         match life.kind {
             LifeKind::Fork => {
-                // Its number may have been another's, whose last switch was lost, or who was of no concern.
+                // The number may have been another task's: one whose last switch was lost, or one outside the scope.
                 if let Some(task) = self.tasks.remove(&life.tid) {
                     self.retire(life.tid, task);
                 }

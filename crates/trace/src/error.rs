@@ -18,7 +18,7 @@ pub enum TraceError {
         /// The system's reason.
         source: io::Error,
     },
-    /// What is there is no Trace.
+    /// The path does not hold a Trace.
     #[error("{} is not a Trace: {why}; a Trace is a folder that 'swtch record' writes", path.display())]
     NotATrace {
         /// The path.

@@ -1,4 +1,4 @@
-//! What happened, whoever saw it: the one vocabulary of all sources.
+//! Events of the scheduler, whatever source saw them: the one vocabulary of all sources.
 
 /// Something that happened at a moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,11 +29,11 @@ pub struct Switch {
     pub at_ns: u64,
     /// On which CPU.
     pub cpu: u32,
-    /// Who left; 0 is the idle task.
+    /// The task that left; 0 is the idle task.
     pub prev_tid: u32,
-    /// Who came; 0 is the idle task.
+    /// The task that came; 0 is the idle task.
     pub next_tid: u32,
-    /// In which state the one that left was.
+    /// The state of the task that left.
     pub prev_state: PrevState,
     /// The scheduler was entered to preempt, not because the task asked.
     pub preempted: bool,
@@ -123,9 +123,9 @@ pub struct Wake {
     pub at_ns: u64,
     /// The CPU it was ordered on.
     pub cpu: u32,
-    /// Who is woken.
+    /// The task that is woken.
     pub wakee_tid: u32,
-    /// Who woke it; none for an interrupt.
+    /// The task that woke it; none for an interrupt.
     pub waker_tid: Option<u32>,
     /// The task was just made.
     pub new: bool,

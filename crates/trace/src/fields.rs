@@ -1,4 +1,5 @@
-//! Names of figures that a Trace may lack: whoever asks whether one is there, and whoever says that it is not, takes the name from here.
+//! Names of figures that a Trace may lack. The code that asks whether a figure is there takes the name from here, and so does the code that says
+//! that it is not.
 
 use swtch_topology::Field;
 

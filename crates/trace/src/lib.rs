@@ -2,10 +2,10 @@
 //!
 //! On disk a Trace is a directory `NAME.swtch/` with `header.json` (schema `swtch/trace/2`) and Parquet tables that DuckDB, pandas,
 //! Polars and Spark read. [`model`] holds the header's types, [`tables`] the rows, [`writer`] writes a Trace while it is being
-//! recorded, [`reader`] reads one. Whoever sees [`event`]s, a recorder or a simulator, builds the tables with [`accumulate`].
+//! recorded, [`reader`] reads one. A recorder or a simulator, which sees [`event`]s, builds the tables with [`accumulate`].
 //!
-//! The header is the truth: a file that it does not name is no part of the Trace. Every file appears whole or not at all, so a
-//! recorder may be killed at any moment and what it wrote before can be read.
+//! The header is the truth: a file that it does not name is not part of the Trace. Every file appears whole or not at all. A recorder may
+//! therefore be killed at any moment, and what it wrote before can be read.
 //!
 //! Modules: `check` (figures that cannot be true), `figures` (each defined once), `fields` (names of figures that may be missing), `source`
 //! (the table of recorders), `snapshot` (of a watch without end, and the difference between two), `files`, `error`.

@@ -124,9 +124,9 @@ tables! {
     cpus: CpuRow,
     /// Cgroups.
     cgroups: CgroupRow,
-    /// Who woke whom, the most frequent first.
+    /// Wake-ups by waker and woken task, the most frequent first.
     wakes: WakeRow,
-    /// Who preempted whom, the most frequent first.
+    /// Preemptions by preempting and preempted task, the most frequent first.
     preemptions: PreemptionRow,
     /// Interrupts.
     interrupts: InterruptRow,

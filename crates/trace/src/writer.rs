@@ -67,8 +67,8 @@ impl Writer {
     /// header; anything else of that name is left alone.
     ///
     /// # Errors
-    /// [`Occupied`](TraceError::Occupied) when something that is no Trace is there, or a Trace with others' files in it;
-    /// [`Write`](TraceError::Write) when the place cannot be written to. What was there is then still there.
+    /// [`Occupied`](TraceError::Occupied) when something other than a Trace is there, or a Trace with others' files in it;
+    /// [`Write`](TraceError::Write) when the place cannot be written to. The old contents are then still there.
     pub fn create(folder: &Path, header: &Header) -> Result<Self, TraceError> {
         let header = beginning(header);
         Self::of(claim::claim(folder, &header)?, header, None)

@@ -209,7 +209,10 @@ static __always_inline void describe(struct task_record *record, struct task_str
 	__builtin_memcpy(&record->counts, counts, sizeof(*counts));
 }
 
-/* A task goes for good: what is known of it is told, for its storage goes with it. `counted` of its voluntary switches is this one. */
+/*
+ * Writes the record of a task that ends, because its storage ends with it. `counted` is 1 when its voluntary switches include the last one, which
+ * is then taken off.
+ */
 static __always_inline void tell_end(struct cpu_counts *cpu, struct task_struct *task, u64 counted)
 {
 	u32 number = bpf_get_smp_processor_id(), index;
@@ -339,7 +342,7 @@ int dump(struct bpf_iter__task *ctx)
 	struct cpu_counts *cpu = this_cpu();
 	struct task_counts *counts;
 
-	/* Who ended was told of then, and may stay for its parent to collect. */
+	/* The record of a task that ended was written then. Such a task may stay for its parent to collect. */
 	if (task && task->__state & TASK_DEAD)
 		return 0;
 	if (cpu)

@@ -6,7 +6,7 @@
 /* Two classes an octave: class 2n holds 2^n to 1.5 * 2^n ns, class 2n+1 the rest; the last holds all above. */
 #define CLASSES 64
 
-/* A task, since it was first seen. The kernel's own sums of it stand beside ours. */
+/* A task's counts since it was first seen: ours, and the kernel's own sums. */
 struct task_counts {
 	u64 first_ns;
 	/* the kernel's sums at the last switch to it, and at the first */
@@ -34,7 +34,7 @@ struct task_counts {
 	u32 slices[CLASSES];
 };
 
-/* What is said of a task: when it ends, or when all are asked for. */
+/* The record of a task. It is written when the task ends, or when all tasks are asked for. */
 struct task_record {
 	u64 now_ns;
 	u32 tid;

@@ -3,8 +3,9 @@
  * Records context switches, wake-ups, lives of tasks, and interrupts. Each program does the least that is needed: what can be derived is
  * derived by the recorder.
  *
- * A switch needs two programs, not three: `sched_entry_tp` notes who is about to leave, `sched_exit_tp` says who came and what it took, so
- * that `sched_switch` need not be traced at all. Kernels without the two (before v6.15; see kernel/sched/core.c there) have `sched_switch`.
+ * A switch needs two programs, not three. `sched_entry_tp` notes the task that is about to leave. `sched_exit_tp` says which task came and
+ * how long the switch took, so `sched_switch` need not be traced at all. Kernels without the two (before v6.15; see kernel/sched/core.c there)
+ * have `sched_switch`.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -159,8 +160,8 @@ static __always_inline void forget_entry(struct ring *ring)
 }
 
 /*
- * A new task does not come out of the scheduler where others do (its first switch ends in schedule_tail, which no tracepoint tells of). That
- * switch is written by the first interrupt of the task, or when the task enters the scheduler: `task` is who came. What it cost is not known.
+ * A new task does not come out of the scheduler where others do: its first switch ends in schedule_tail, which has no tracepoint. The task's
+ * first interrupt writes that switch, or the task's next entry into the scheduler. `task` is the task that came. The switch's cost is not known.
  *
  * An interrupt finds a switch that was entered by another task than the current one only after the switch: before, interrupts are off.
  */

@@ -13,11 +13,11 @@ enum event_flag {
 	EVENT_PREEMPT = 1 << 0,
 	/* Switch: the address space changed. */
 	EVENT_ADDRESS_SPACE = 1 << 1,
-	/* Switch: who left is gone for good. */
+	/* Switch: the task that left has ended for good. */
 	EVENT_DEAD = 1 << 2,
 	/* Switch: its cost was measured. */
 	EVENT_COST = 1 << 3,
-	/* Wake: from an interrupt; who ran then is not the cause. Switch: an interrupt was served between the scheduler's entry and its exit. */
+	/* Wake: from an interrupt; the task that ran then is not the cause. Switch: an interrupt was served between the scheduler's entry and its exit. */
 	EVENT_INTERRUPT = 1 << 4,
 	/* Wake: of a task just made. */
 	EVENT_NEW = 1 << 5,
@@ -34,13 +34,13 @@ enum event_flag {
 /* One event in a CPU's ring: 32 bytes, two to a cache line. */
 struct event {
 	u64 at_ns;   /* CLOCK_MONOTONIC */
-	u32 tid;     /* switch: who leaves; wake: who is woken */
-	u32 other;   /* switch: who comes; wake: who wakes */
+	u32 tid;     /* switch: the task that leaves; wake: the task that is woken */
+	u32 other;   /* switch: the task that comes; wake: the waker */
 	u32 cost_ns; /* switch: from the scheduler's entry to its exit */
-	u16 state;   /* switch: state of who leaves, as the scheduler found it */
+	u16 state;   /* switch: state of the task that leaves, as the scheduler found it */
 	u8 kind;
 	u8 flags;
-	/* switch: the kernel's own counts of who leaves, from before this switch (their low bits) */
+	/* switch: the kernel's own counts of the task that leaves, from before this switch (their low bits) */
 	u32 voluntary;
 	u16 involuntary;
 	/* how often the ring was gone round, from 1; written last: with it the event is complete */
@@ -94,7 +94,7 @@ enum info_kind {
 	INFO_EXIT = 3,
 };
 
-/* What is told of a task when it is made, renamed by exec, or gone. */
+/* The report of a task that is made, renamed by exec, or gone. */
 struct info {
 	u64 at_ns;
 	u32 kind;

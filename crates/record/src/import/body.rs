@@ -3,7 +3,7 @@
 
 use swtch_trace::event::PrevState;
 
-/// Longest name of a task, in bytes; the kernel's have at most 15, and a byte that is no UTF-8 became three.
+/// Longest name of a task, in bytes. The kernel's have at most 15, and a byte that is not UTF-8 became three.
 const MOST_COMM_BYTES: usize = 48;
 
 /// A task as an event names it.
@@ -22,9 +22,9 @@ pub(super) enum ParsedRecord<'a> {
         preempted: bool,
         next: Named<'a>,
     },
-    /// A wake-up begins: who does it is who runs.
+    /// A wake-up begins. The running task is the waker.
     Waking(Named<'a>),
-    /// It is done, perhaps elsewhere.
+    /// The wake-up is done, perhaps on another CPU.
     Wakeup(Named<'a>),
     WakeupNew(Named<'a>),
     Fork {
@@ -34,7 +34,7 @@ pub(super) enum ParsedRecord<'a> {
     Exec {
         tid: u32,
     },
-    /// `last`: no thread of its process is left, where that is said.
+    /// `last`: no thread of its process is left; absent where the text does not say so.
     Exit {
         task: Named<'a>,
         last: Option<bool>,

@@ -176,7 +176,7 @@ impl Converter {
         let accumulator =
             self.accumulator.get_or_insert_with(|| Accumulator::new(at_ns, CacheGroups::default(), false));
         self.figures.sees(&step.event);
-        // Who runs was there before this event; who comes up in it is seen from this event on, and named after it.
+        // The running task existed before this event. A task that comes up in the event is seen from this event on, and named after it.
         let runs = match &step.event {
             Event::Switch(switch) => Some(switch.prev_tid),
             Event::Wake(wake) => wake.waker_tid,

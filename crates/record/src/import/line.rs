@@ -1,4 +1,4 @@
-//! A line of such a text, divided into who, where, when and what.
+//! A line of such a text, divided into task, CPU, time and event.
 
 use super::Format;
 
@@ -22,7 +22,7 @@ pub(super) enum Text<'a> {
 #[derive(Debug, PartialEq)]
 pub(super) struct ScriptLine<'a> {
     pub(super) format: Format,
-    /// Who ran, as the recorder named it.
+    /// The name of the task that ran, as the recorder wrote it.
     pub(super) comm: &'a str,
     pub(super) tid: u32,
     /// Its process, where the text says.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Longest line that is read, in bytes. Those of scheduler events have some two hundred.
 const MOST_BYTES: u64 = 64 << 10;
-/// So many bytes tell what a file is.
+/// This many bytes show what a file is.
 const MAGIC_BYTES: u64 = 16;
 
 /// The lines of a text, one by one.
@@ -18,7 +18,7 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: Read> Lines<R> {
-    /// Looks at the beginning, so that a recording is told from its text.
+    /// Reads the first bytes, to distinguish a recording from its text.
     pub(super) fn begin(mut input: R, path: &Path) -> Result<Self, ImportError> {
         let mut start = Vec::new();
         let read = input.by_ref().take(MAGIC_BYTES).read_to_end(&mut start);

@@ -36,7 +36,7 @@ impl ImportedTask {
 }
 
 impl Tasks {
-    /// A task is named; what to tell of it, when that is new.
+    /// Takes a name of a task. Returns what is known of the task when the name is new.
     pub(super) fn name(&mut self, named: Named<'_>) -> Option<TaskInfo> {
         if named.tid == 0 {
             return None;
@@ -49,7 +49,7 @@ impl Tasks {
         Some(task.known(named.tid))
     }
 
-    /// A line says who runs: perhaps of which process, and by a name that serves until an event gives one.
+    /// Takes the running task of a line, perhaps with its process. The name serves until an event gives one.
     pub(super) fn runs(&mut self, tid: u32, comm: &str, pid: Option<u32>) -> Option<TaskInfo> {
         if tid == 0 {
             return None;

@@ -4,7 +4,7 @@ use super::group_names::OTHERS;
 use std::collections::BTreeMap;
 use swtch_trace::tables::TaskRow;
 
-/// So many rows at most; then tasks of one name share one, whatever their cgroup.
+/// The most rows. Beyond that, tasks of one name share a row, whatever their cgroup.
 const MOST: usize = 20_000;
 
 /// The tasks of one cgroup and name in one row, without a number.

@@ -111,7 +111,7 @@ impl BpfCounts {
         })
     }
 
-    /// Takes over from another source: when (CLOCK_MONOTONIC), and the counts before, which are no part of the counts to come.
+    /// Takes over from another source. Returns the time (CLOCK_MONOTONIC), and the counts before it, which are not part of the counts to come.
     pub(super) fn take_over(&mut self, header: &mut Header) -> (u64, Tables) {
         self.ask();
         self.take_ended();
@@ -211,7 +211,7 @@ impl BpfCounts {
     /// Asks for all tasks.
     fn ask(&mut self) {
         let listed = self.counter.tasks();
-        // What comes from here on is in none of the counts.
+        // None of the counts includes an event from here on.
         let listed_ns = monotonic_ns();
         self.read_cpus();
         let ends_were_lost = self.cpus.sum(|cpu| cpu.ended_lost) > 0;

@@ -20,9 +20,9 @@ use swtch_trace::tables::SwitchRow;
 /// Memory for unread events: so much a CPU, and at most so much in all, unless asked otherwise.
 const BUFFER_BYTES_PER_CPU: u64 = 16 << 20;
 const MOST_BUFFER_BYTES: u64 = 256 << 20;
-/// Events that wait for earlier ones are held in memory, at most so many. Beyond, the older half goes on, and earlier ones are late.
+/// Events that wait for earlier ones are held in memory, at most this many. Beyond that, the older half goes on, and earlier events are late.
 const MOST_HELD: usize = 2 << 20;
-/// At the end, a CPU that is in the middle of a switch is waited for so long, ns: a hypervisor may have taken it.
+/// At the end, this is the longest wait for a CPU in the middle of a switch, ns: a hypervisor may have taken the CPU.
 const LAST_WAIT_NS: u64 = 2_000_000_000;
 /// The longest time between two polls. A buffer that cannot hold the events of that time at the highest rate, some 2 million a second and CPU, is
 /// polled sooner.
@@ -263,7 +263,7 @@ impl Source for BpfEvents {
     fn snapshot(&mut self, now_ns: u64, header: &mut Header) -> Tables {
         self.fill_header(header);
         let name = |number| self.groups.name(number);
-        // What runs at the horizon has run until then, where later events are still to come.
+        // Where later events are still to come, a task that runs at the horizon has run until the horizon.
         let at_ns = if self.history == History::Whole { now_ns } else { self.horizon_ns };
         let mut tables = self.accumulator.snapshot(at_ns, self.history, &name);
         self.add_lost_rows(&mut tables);
@@ -289,7 +289,7 @@ fn join(joining: &mut VecDeque<(u64, TaskInfo)>, accumulator: &mut Accumulator, 
     }
 }
 
-/// How long a CPU's buffer of so many bytes may be left alone.
+/// How long a CPU's buffer of `buffer_bytes` may be left alone.
 fn longest_period(buffer_bytes: u64) -> Duration {
     let holds = Duration::from_millis(buffer_bytes / EVENT_BYTES * 1000 / MOST_EVENTS_PER_S);
     holds.clamp(PERIODS.1, LONGEST_PERIOD)

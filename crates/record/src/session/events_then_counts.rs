@@ -45,7 +45,7 @@ enum Part {
 /// The second part, and what the first one left.
 struct CountsPart {
     source: BpfCounts,
-    /// What was counted while events were still kept.
+    /// The counts from the time when events were still kept.
     base: (Tables, Totals),
     /// The part of events.
     events: Tables,

@@ -6,7 +6,7 @@ use crate::system::Cgroup;
 use crate::task_info;
 use std::collections::HashSet;
 
-/// How often it is looked who has moved into a cgroup since, ns.
+/// The time between two searches for tasks that moved into the cgroup, ns.
 const LOOK_EVERY_NS: u64 = 200_000_000;
 
 /// The tasks of a target.

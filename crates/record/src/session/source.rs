@@ -48,7 +48,7 @@ impl Progress {
 pub(crate) struct Status {
     /// When to poll again, at the latest.
     pub(crate) period: Duration,
-    /// What is recorded is still there; of a command, its caller knows.
+    /// Whether the target still exists. Of a command, the source's caller knows this.
     pub(crate) alive: bool,
     /// How far it is; the time that passed is filled in by the caller.
     pub(crate) progress: Progress,
@@ -93,7 +93,7 @@ pub(crate) trait Source {
     }
     /// How it stands.
     fn status(&self) -> Status;
-    /// Polls for the last time. What came after `end_ns` is no part of the recording: detaching programs may take long.
+    /// Polls for the last time. Events after `end_ns` are not part of the recording, because detaching programs may take long.
     fn finish(&mut self, _end_ns: u64) -> Vec<SwitchRow> {
         Vec::new()
     }

@@ -256,7 +256,7 @@ pub(super) fn loaded<B: SkelBuilder<'static>>(
     prepare: impl FnOnce(&mut B::Output) -> libbpf_rs::Result<()>,
 ) -> Result<<B::Output as OpenSkel<'static>>::Output, BpfError> {
     libbpf_rs::set_print(None);
-    // The skeleton borrows this for as long as it lives; some bytes a recording are left behind.
+    // The skeleton borrows this while it lives. It is leaked, which leaves some bytes a recording behind.
     let place: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = builder.open(place).map_err(|error| refused("reading them", &error))?;
     prepare(&mut open).map_err(|error| refused("sizing their maps", &error))?;

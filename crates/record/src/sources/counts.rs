@@ -263,7 +263,7 @@ impl Counter {
         iter.read_to_end(&mut bytes)
             .map_err(|error| BpfError::Refused { doing: "reading the tasks", why: error.to_string() })?;
         let whole = bytes.chunks_exact(size_of::<RawRecord>());
-        // SAFETY: so many bytes, and every bit pattern is a record; they need not be aligned.
+        // SAFETY: the chunk has the record's size, and every bit pattern is a record. The read is unaligned, so the bytes need not be aligned.
         let records = whole.map(|bytes| unsafe { bytes.as_ptr().cast::<RawRecord>().read_unaligned() });
         Ok(records.map(|raw| task(&raw, false)).collect())
     }

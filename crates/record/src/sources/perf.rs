@@ -1,7 +1,7 @@
 //! Records that the kernel writes of switches, forks, names and ends (perf_event_open(2)): every switch, where BPF is not permitted.
 //!
-//! Of the whole machine a record says who left and who came. Of single tasks, which an ordinary user may watch, it says that the task left or
-//! came, and not in whose favour. Wake-ups are not reported.
+//! For the whole machine, a record names the task that left and the task that came. Single tasks may be watched by an ordinary user. Their records
+//! say only that the task left or came, not which task it replaced or was replaced by. Wake-ups are not reported.
 //!
 //! A task's event is inherited by all that it makes. An inherited event writes into the ring of a CPU only, so a task has one event a CPU.
 
@@ -101,7 +101,7 @@ fn refused(whose: EventScope, source: io::Error) -> PerfError {
     }
 }
 
-/// Tells of switches, forks, names and ends, to whom it may concern: the kernel's side of none of it is looked into.
+/// An event whose records report switches, forks, names and ends. The kernel's side is excluded and not looked into.
 fn attribute(more_flags: u64, read_format: u64) -> Attribute {
     let flags = EXCLUDE_KERNEL | CONTEXT_SWITCH | COMM | COMM_EXEC | TASK | more_flags;
     Attribute::new(TYPE_SOFTWARE, SOFTWARE_DUMMY, flags, read_format)

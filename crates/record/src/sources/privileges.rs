@@ -101,7 +101,7 @@ mod tests {
         let user = privileges(1000, 0, ALL);
         assert!(user.for_bpf().contains("setcap") && user.for_bpf().contains("run as root"));
         assert!(user.for_perf(0).contains("setcap") && user.for_perf(0).contains("perf_event_paranoid=0"));
-        // In a container root is no other user, and neither it nor a file's capabilities exceed what was given to the container.
+        // In a container, root is not another user. Neither root nor a file's capabilities exceed what was given to the container.
         for user in [0, 1000] {
             let inside = privileges(user, CONTAINER & if user == 0 { ALL } else { 0 }, CONTAINER);
             for advice in [inside.for_bpf().to_owned(), inside.for_perf(0)] {

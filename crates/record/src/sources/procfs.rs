@@ -1,10 +1,9 @@
 //! Sampling of `/proc`: sees the switches of single threads without any privilege, where neither BPF nor perf is permitted.
 //!
-//! The kernel keeps the counters itself, so that what a thread did between two samples is not lost: only a thread that came
-//! and went between two samples is, and what a thread did after the last sample of its life. [`Collected::unavailable`] says
-//! so.
+//! The kernel keeps the counters itself, so what a thread did between two samples is not lost. Two things are lost: a thread that came
+//! and went between two samples, and what a thread did after the last sample of its life. [`Collected::unavailable`] says so.
 //!
-//! Not to be had this way: who preempted whom, who woke whom, single waits and slices, and switches of CPUs.
+//! This source has no wake-up pairs, no preemption pairs, no single waits or slices, and no switches of CPUs.
 
 #![forbid(unsafe_code)]
 

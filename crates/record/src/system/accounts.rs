@@ -1,6 +1,6 @@
 //! Which cgroup of the cpuacct controller has the same tasks as one of the cpu controller, where the two have a hierarchy each (version 1).
 //!
-//! Paths are no evidence: `/web` of one hierarchy and `/web` of the other are two groups. The tasks in them are.
+//! Paths are not evidence: `/web` of one hierarchy and `/web` of the other are two cgroups. The tasks in them are evidence.
 
 use super::hierarchy::Hierarchy;
 use crate::files;

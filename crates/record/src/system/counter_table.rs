@@ -16,7 +16,7 @@ pub struct CounterTable {
 pub struct CounterRow {
     /// The line's label: `24`, `LOC`, `TIMER`.
     pub line: String,
-    /// Who asked for the interrupt (`virtio2-input.0`), or what an architecture's line counts (`Local timer interrupts`).
+    /// The device that asked for the interrupt (`virtio2-input.0`), or what an architecture's line counts (`Local timer interrupts`).
     /// Empty for soft interrupts.
     pub name: String,
     /// A count for each CPU of the table; empty when the line counts for the whole machine.

@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str, tick_ns: u64) -> Snapshot {
     stat
 }
 
-/// So many interrupts take some time, ten ticks at a microsecond each; a kernel that shows none did not look.
+/// This many interrupts take some time: ten ticks at a microsecond each. A kernel that shows no time for them did not measure it.
 const INTERRUPTS_THAT_TAKE_TIME: u64 = 100_000;
 
 /// Parses the file and takes out what cannot be true: figures that are zero though they cannot be.

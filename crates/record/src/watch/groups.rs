@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use swtch_trace::growth::Growth;
 use swtch_trace::model::Unavailable;
 
-/// So many are looked at; each takes some 20 microseconds.
+/// At most this many cgroups are looked at; each takes some 20 microseconds.
 const MOST: usize = 2_000;
 
 /// What a cgroup used, by its own files.
@@ -64,7 +64,7 @@ impl Groups {
             let same_account = match earlier {
                 None if unsure => true,
                 Some(earlier) => earlier.account == group.account,
-                // What was counted before the group was there is not its own.
+                // Counts from before the cgroup existed are not the cgroup's own.
                 None => group.account.is_none_or(|account| !accounts.contains(&account)),
             };
             if !same_account {
@@ -240,7 +240,7 @@ mod tests {
         };
         assert_eq!(of(&second, "/web"), (Some(200_000), 2));
         assert_eq!(of(&second, "/web/inner"), (Some(50_000), 1));
-        // Made anew, under the same name, while nobody looked; the place is kept so that its number is another.
+        // The cgroup is made anew under the same name, between two readings. The old directory is kept, so that the new one has another number.
         let web = root.path().join("sys/fs/cgroup/web");
         fs::rename(&web, root.path().join("old")).unwrap();
         put(root.path(), "web", 40, 1);

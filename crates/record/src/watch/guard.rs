@@ -220,7 +220,7 @@ mod tests {
             refused(guard.check(&window(0, 60 * SECOND), &bounds(2, 9), before(2, 9))),
             ["run_seconds"]
         );
-        // What was refused is not part of the sum.
+        // The time that was refused is not part of the sum.
         assert_eq!(refused(guard.check(&window(0, SECOND), &bounds(3, 9), before(3, 9))), [""; 0]);
     }
 

@@ -62,7 +62,7 @@ impl MachineWatch {
     pub fn begin(source: Option<SourceKind>) -> Result<Self, RecordError> {
         let guard = Guard::begin(KernelReading::read());
         let mode = Some(Mode::Counts);
-        // Perf events are out of the question, so nothing is said of what would permit them.
+        // Perf events cannot be used here, so nothing says what would permit them.
         let facts = Facts { perf: Err(WITHOUT_BPF.to_owned()), ..Facts::of_machine() };
         let options = Options { source, mode, ..Options::new(Target::Machine, PathBuf::new()) };
         let (mut header, chosen, _) = session::prepare(&options, &facts)?;
@@ -152,7 +152,7 @@ fn is_active(row: &TaskRow) -> bool {
     row.voluntary + row.involuntary + row.run_ns + row.wait_ns + row.waits > 0
 }
 
-/// Says what a watch of the machine lacks, and what the programs take: what a recording lacks besides is no news here.
+/// Says what a watch of the machine lacks, and how much memory the programs take. A watch does not report what else a recording lacks.
 fn explain(counted: &Counted, header: &mut Header) {
     if counted.threads.is_none() {
         return;

@@ -6,8 +6,8 @@ pub(super) const WINDOWS_US: [u64; 5] = [500, 2_000, 8_000, 32_000, 128_000];
 const KEPT: usize = 40;
 /// With fewer samples of the shortest windows that are long enough, longer ones are asked too.
 const LEAST: usize = 5;
-/// Of so many of them no more was touched. Pages of files count as touched also when another process that maps them ended, so the largest
-/// samples say little.
+/// The quantile of the samples that is reported: this part of them touched no more. Pages of files count as touched also when another process
+/// that maps them ended, so the largest samples say little.
 const SHARE: f64 = 0.75;
 
 /// A window.

@@ -63,7 +63,7 @@ fn what_a_process_touches_is_found() {
     let mut header = header();
     let mut tasks = [row(pid), TaskRow { run_ns: 1 << 50, ..row(pid) }, row(1)];
     sets.fill(&mut tasks, &mut header);
-    // Going through all of it takes longer than a slice of 100 µs; through more than it has, nobody can.
+    // Going through all of it takes longer than a slice of 100 µs. No process can go through more than it has.
     let short = tasks[0].working_set_bytes.unwrap();
     assert!((64 << 10..TOUCHED as u64 + (32 << 20)).contains(&short), "{short}");
     // Longer than any window: all that it has.

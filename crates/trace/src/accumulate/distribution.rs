@@ -2,9 +2,9 @@
 
 use swtch_stats::{Histogram, class_quantile, order_statistic};
 
-/// So many values are kept as they are; the quantiles are then exact.
+/// This many values are kept as they are; the quantiles are then exact.
 const EXACT_VALUES: usize = 1 << 16;
-/// Beyond, each octave has so many classes, as a power of two: a quantile is then within 1/256 of its value.
+/// Beyond that, each octave has this many classes, as a power of two. A quantile is then within 1/256 of its value.
 const CLASS_BITS: u32 = 7;
 
 /// Times in ns: exact up to some ten thousand, then in classes of less than a percent.
@@ -37,7 +37,7 @@ impl Distribution {
         }
     }
 
-    /// Forgets the values, for one who asks about the time since the last question only; number and sum go on.
+    /// Forgets the values, for a caller that asks only about the time since its last question. The number and the sum go on.
     pub(super) fn begin_anew(&mut self) {
         self.values.clear();
         self.classes = Histogram::default();

@@ -2,7 +2,7 @@
 
 use crate::tables::{IntervalRow, Merge};
 
-/// So many intervals at most; then two become one.
+/// The most intervals. Beyond that, two become one.
 const MOST: usize = 1024;
 /// The first length, ns.
 const SHORTEST_NS: u64 = 50_000_000;

@@ -55,11 +55,11 @@ pub(super) struct Now {
     pub(super) preempted_by: Option<u32>,
 }
 
-/// A task's switches, counted by the kernel where it says: its counts come with each switch from before that switch, so that even lost
-/// events leave the totals right.
+/// A task's switches. Where the kernel counts them, each switch has the kernel's counts from before that switch, so even lost events leave the
+/// totals right.
 ///
-/// The totals do not depend on the order in which the events come: they are the last counts less the first ones, by the time of the events,
-/// and the last switch. Counts that go backwards although time does not are another task's, which was given the same number.
+/// The totals do not depend on the order in which the events come. By the time of the events, they are the last counts less the first ones,
+/// plus the last switch. Counts that go backwards although time does not belong to another task, which was given the same number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SwitchCounts {
     voluntary: u64,
@@ -78,8 +78,8 @@ struct Span {
 /// No task switches faster, ns: the fastest switch that was ever measured takes several times as long.
 const FASTEST_SWITCH_NS: u64 = 100;
 
-/// Switches between two moments with counts, of which only the low bits are known. `None` when there cannot have been so many: the counts went
-/// backwards, or are of two tasks.
+/// The switches between two moments with counts, of which only the low bits are known. `None` when the time is too short for that many switches:
+/// the counts went backwards, or are of two tasks.
 fn between(earlier: (u64, Counts), later: (u64, Counts)) -> Option<(i64, i64)> {
     let voluntary = later.1.voluntary.wrapping_sub(earlier.1.voluntary);
     let involuntary = later.1.involuntary.wrapping_sub(earlier.1.involuntary);

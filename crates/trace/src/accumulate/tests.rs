@@ -119,7 +119,7 @@ fn a_number_given_again_is_another_task() {
             kind,
         })
     };
-    // Before, the number was that of somebody who was not to be recorded.
+    // Before, the number was that of a task that was not to be recorded.
     accumulator.take(&switch(50, 0, 7, PrevState::Sleeping, 5), &mut Vec::new());
     for at_ns in [100, 1100] {
         accumulator.take(&life(at_ns, LifeKind::Fork), &mut Vec::new());
@@ -251,7 +251,7 @@ fn tasks_whose_end_was_lost_are_forgotten() {
 }
 
 proptest! {
-    /// Whoever asks sees, over all windows, what one who never asked sees in the end.
+    /// All windows together have the same figures as one snapshot at the end.
     #[test]
     fn windows_add_up(events in prop::collection::vec((0_u64..3, 0_u32..4, 0_u32..4, 0_u8..4, any::<bool>()), 1..80)) {
         let (mut asked, mut never) = (Accumulator::new(0, caches(), false), Accumulator::new(0, caches(), false));

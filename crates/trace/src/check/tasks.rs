@@ -127,7 +127,7 @@ fn cpu(row: &CpuRow, trace: TraceView<'_>, facts: &Facts, checks: &mut Checks) {
         let what = format!("all that {} ns permit", facts.span_ns);
         checks.at_most(&named("switches"), switches, facts.most(), &what);
     } else {
-        // A simulated CPU's idle time is no reading of another clock.
+        // A simulated CPU's idle time is not a reading of another clock, so the sum has a limit.
         let both_ns = row.run_ns.saturating_add(row.idle_ns);
         checks.at_most(&named("run_ns and idle_ns"), both_ns, facts.span_ns.saturating_add(MS), LENGTH);
     }

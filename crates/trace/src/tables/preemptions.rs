@@ -1,4 +1,4 @@
-//! Who preempted whom.
+//! Preemptions by preempting and preempted task.
 
 use super::FORMATS;
 use serde::{Deserialize, Serialize};

@@ -146,7 +146,7 @@ fn of_every_state() -> Vec<SwitchRow> {
         .to_vec()
 }
 
-/// Whoever reads the file of a Trace with other programs finds the words that every export has.
+/// A program that reads a Trace's file finds the words that every export has.
 #[test]
 fn a_state_is_a_word_in_the_file_too() {
     let reader = SerializedFileReader::new(written(&of_every_state()).reopen().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Who woke whom.
+//! Wake-ups by waker and woken task.
 
 use super::FORMATS;
 use serde::{Deserialize, Serialize};

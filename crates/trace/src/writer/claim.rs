@@ -114,7 +114,7 @@ pub(super) fn replace(new: &Path, old: &Path) -> Result<(), TraceError> {
     TracePath { asked: old.to_owned(), target, replaces: true }.put(new)
 }
 
-/// Refuses to replace what is no Trace, before anything is recorded.
+/// Refuses, before anything is recorded, to replace something that is not a Trace.
 pub(super) fn check_replaceable(folder: &Path) -> Result<(), TraceError> {
     let fail = |source| TraceError::Write { path: folder.to_owned(), source };
     check_is_trace(&resolve(folder).map_err(fail)?, folder)
@@ -148,7 +148,7 @@ fn resolve(folder: &Path) -> io::Result<PathBuf> {
     Ok(fs::canonicalize(parent)?.join(name))
 }
 
-/// Refuses what is no Trace, or a Trace with files that are not its own: they would be deleted with it.
+/// Refuses something that is not a Trace, and a Trace with files that are not its own: they would be deleted with it.
 fn check_is_trace(target: &Path, folder: &Path) -> Result<(), TraceError> {
     let occupied = |why: String| TraceError::Occupied { path: folder.to_owned(), why };
     let contents = files::header_contents(target).map_err(|error| match error {

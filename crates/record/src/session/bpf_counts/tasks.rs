@@ -277,7 +277,7 @@ mod tests {
         let before = found.before.as_ref().unwrap();
         assert_eq!((found.now.voluntary - before.voluntary, found.now.run_ns - before.run_ns), (10, 100));
         assert_eq!((before.migrations[2], found.now.migrations[2]), (7, 8), "not 20 switches and 3 moves");
-        // Only its end is told too early: what fell is nothing, and no huge number.
+        // Now only the record of its end is too early. A count that fell counts as unchanged, not as a huge number.
         let mut end = TaskCounts { ended: true, ..at(105, 2) };
         assert_eq!(tasks.end(&mut end).unwrap().voluntary, 110);
         assert_eq!((end.migrations[2], tasks.changes().unwrap().backwards), (8, 2));

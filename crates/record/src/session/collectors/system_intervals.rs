@@ -9,7 +9,7 @@ use swtch_trace::tables::IntervalRow;
 
 /// The time between two readings at first, ns; some 100 us of CPU time each.
 const EVERY_NS: u64 = 200_000_000;
-/// So many readings at most; then every other one goes, and the time between two doubles.
+/// The most readings. Beyond that, every other one goes, and the time between two doubles.
 const MOST: usize = 1024;
 /// What the source's intervals leave out at either end becomes an interval of its own only if it is longer than this part of a neighbour.
 const NOTABLE_PART: u64 = 10;

@@ -1,5 +1,5 @@
-//! What the counting programs and the recorder share. The structures are made of the programs' own types, `src/bpf/counts.h`: a task since it
-//! was first seen, what is said of a task, and a CPU.
+//! The structures that the counting programs and the recorder share: a task since it was first seen, the record of a task, and a CPU. They are
+//! made of the programs' own types, `src/bpf/counts.h`.
 
 pub(super) use super::skeleton::types::{
     cpu_counts as RawCpu, task_counts as RawCounts, task_record as RawRecord,

@@ -17,7 +17,7 @@ pub(crate) enum SampleRecord {
 /// What is known of tasks and CPUs between two records.
 #[derive(Debug, Default)]
 pub(crate) struct Converter {
-    /// The records tell who left and who came; otherwise one of the two.
+    /// Whether a record names both the task that left and the task that came. Otherwise it names one of the two.
     whole: bool,
     /// This process, which is watched only because the command descends from it.
     aside: Option<u32>,
@@ -29,7 +29,7 @@ pub(crate) struct Converter {
     cpus: HashMap<u32, Occupant>,
 }
 
-/// Who runs on a CPU, and whose address space it has.
+/// The task that runs on a CPU, and the process whose address space the CPU has.
 #[derive(Clone, Copy, Debug, Default)]
 struct Occupant {
     tid: u32,

@@ -26,7 +26,7 @@ const COMMAND_RING_BYTES: usize = 128 << 10;
 /// Of a task that runs already; there may be many.
 const TASK_RING_BYTES: usize = 4 << 10;
 
-/// A task that has ended is found so much later by who looks now and then, at most, ns.
+/// A source that samples finds the end of a task late, by at most this time, ns.
 const LATE_NS: u64 = 1_000_000_000;
 
 /// What is counted.

@@ -10,7 +10,7 @@ pub(super) const SOFTWARE_DUMMY: u64 = 9;
 pub(super) const SAMPLE_TID: u64 = 1 << 1;
 pub(super) const SAMPLE_TIME: u64 = 1 << 2;
 pub(super) const SAMPLE_CPU: u64 = 1 << 7;
-/// What ends every record: who, when, where ([`record`](super::record) reads it).
+/// The fields at the end of every record: task, time and CPU. [`record`](super::record) reads them.
 pub(super) const SAMPLE: u64 = SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU;
 
 pub(super) const READ_ENABLED: u64 = 1 << 0;
@@ -65,7 +65,7 @@ pub(super) struct Attribute {
 const _: () = assert!(size_of::<Attribute>() == 96);
 
 impl Attribute {
-    /// One whose records say who, when (CLOCK_MONOTONIC) and where; not begun yet.
+    /// An event whose records have the task, the time (CLOCK_MONOTONIC) and the CPU. The event has not begun yet.
     pub(super) fn new(kind: u32, config: u64, flags: u64, read_format: u64) -> Self {
         Self {
             kind,
@@ -111,7 +111,7 @@ impl PerfEvent {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given it to us, and nobody else has it.
+        // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd as i32) }))
     }
 

@@ -6,7 +6,7 @@
 //! than that. The kernel announces no record that it is about to write, so this is the limit: a CPU that was silent and is then stolen for longer
 //! than [`SILENT_NS`] between a record's time and its place writes it too late. Such records are counted.
 
-/// A ring that is silent holds the order up for so long, ns. The time costs memory only: no task waits for the records.
+/// The longest time that a silent ring holds the order up, ns. The time costs memory only: no task waits for the records.
 pub(crate) const SILENT_NS: u64 = 1_000_000_000;
 
 /// Up to when all records are known.
@@ -26,7 +26,7 @@ impl Order {
         self.last_ns[ring] = self.last_ns[ring].max(at_ns);
     }
 
-    /// Every record before the moment that comes back has been given, of so many rings, at `now_ns`: the clock before they were read.
+    /// Returns a time before which every record of `rings` rings has been given. `now_ns` is the clock before the rings were read.
     pub(crate) fn horizon(&mut self, rings: usize, now_ns: u64) -> u64 {
         self.last_ns.resize(rings.max(self.last_ns.len()), 0);
         let silent_ns = now_ns.saturating_sub(SILENT_NS);

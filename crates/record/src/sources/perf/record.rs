@@ -1,6 +1,6 @@
 //! The records in a ring, read from their words. Whatever stands there gives a record or nothing, never a panic.
 
-/// A record: who wrote it, when and where, and what it says.
+/// A record: the task that wrote it, the time, the CPU, and what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// CLOCK_MONOTONIC, ns.
@@ -30,7 +30,7 @@ pub(crate) enum What {
     Exit { pid: u32, tid: u32 },
     /// What a counter of a task that ended came to: the counter's number, and its value, times enabled and running, ns.
     Read { tid: u32, id: u64, value: u64, enabled_ns: u64, running_ns: u64 },
-    /// So many records found no place.
+    /// This many records were lost, because the ring had no place for them.
     Lost(u64),
     /// Nothing that concerns us.
     Other,

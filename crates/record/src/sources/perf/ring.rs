@@ -41,7 +41,7 @@ impl Ring {
         let mask = self.length - 1;
         let at = |word: u64| self.words.read(self.first + (word as usize & mask));
         let malformed = walk(tail / 8, head / 8, self.length as u64, at, take);
-        // What was read is no longer needed when the kernel sees the tail.
+        // The kernel may overwrite the records once it sees the tail. All of them have been read.
         self.words.atomic(TAIL, 0).store(head, Ordering::Release);
         (head.wrapping_sub(tail) as f64 / self.bytes() as f64, malformed)
     }

@@ -7,7 +7,7 @@ use swtch_trace::tables::{IntervalRow, TaskRow};
 /// A thread, from its first sample (or its birth, when that was later than the beginning) to its last.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SampledThread {
-    /// Who it is; times are on the monotonic clock. Its cgroup is looked for less often than the rest.
+    /// The identity of the thread; times are on the monotonic clock. Its cgroup is looked up less often than the rest.
     pub(super) task: TaskRow,
     /// What it did. Of one that ended before the recording did, what it did after its last sample is not in it, unless that saw it after its
     /// end (state `Z`).

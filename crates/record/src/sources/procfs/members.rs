@@ -1,4 +1,4 @@
-//! Who belongs to the target at this moment.
+//! The tasks that belong to the target at this moment.
 
 use super::reading::Reader;
 use super::{ProcfsError, SampleTarget};
@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A process that is no descendant is not asked again, except at every so many samples: its number may be another's by then.
+/// A process that does not descend from the target is checked again only after this many samples. Its number may be another process's by then.
 const SAMPLES_BETWEEN_QUESTIONS: u64 = 16;
 
 /// What a list of members is made of.

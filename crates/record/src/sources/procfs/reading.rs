@@ -44,7 +44,7 @@ impl Reader {
     /// Opens `proc` under `root`.
     pub(super) fn new(root: &Path) -> io::Result<Self> {
         let proc = openat(CWD, root.join("proc"), OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        // Half of what this process may open: the rest is for whoever else records in it.
+        // Half of what this process may open: the rest is for other recordings in the process.
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let half = limit.map_or(MOST_KEPT, |limit| (limit / 2).min(MOST_KEPT as u64) as usize);
         // A file of a fixture does not end with a thread, as one of procfs does.

@@ -126,7 +126,7 @@ impl Tracked {
         Ok(())
     }
 
-    /// From `sched`, which also has the migrations and is no dearer than `status`, or from that.
+    /// Reads `sched`, which also has the migrations and costs no more than `status`. Without `sched`, it reads `status`.
     fn read_switches(&mut self, reader: &mut Reader, present: &mut Present) {
         let mut found = None;
         if present.sched != Some(false) {

@@ -105,7 +105,7 @@ impl FakeMachine {
         if !self.sleeping.is_empty() && random.below(2) == 0 {
             let tid = self.sleeping.swap_remove(random.below(self.sleeping.len() as u64) as usize);
             cpu.wake(random, index as u32, tid);
-            // It is put into the queue after that; nobody takes it before.
+            // The task enters the queue after that; no CPU takes it before.
             self.runnable.push(tid);
             return;
         }

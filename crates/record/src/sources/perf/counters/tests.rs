@@ -87,7 +87,7 @@ fn every_child_gets_its_own() {
         assert!((counted_switches..=counted_switches + 10).contains(&switches), "{tid}: {switches} {row:?}");
     }
     assert!(rows[1].cache_misses.unwrap() >= 90, "it slept a hundred times: {:?}", rows[1]);
-    // The one that still runs has what no record told of.
+    // The task that still runs has counts that no record reported.
     let alive = rows[2].cache_misses.unwrap();
     let kernel = switches_so_far(still.id());
     assert!(alive >= 20 && (alive..=alive + 10).contains(&kernel), "{alive} {kernel}");

@@ -1,4 +1,4 @@
-//! What is counted from when to when, and what is not believed.
+//! The period that each count covers, and the values that are not believed.
 
 use super::super::collected::SampledThread;
 use super::super::{Collected, SampleTarget};

@@ -1,4 +1,4 @@
-//! Who belongs to a target.
+//! The tasks that belong to a target.
 
 use super::super::{Collected, SampleTarget, Sampler};
 use super::fixtures::{FakeMachine, FakeThread, OLD, YOUNG};
